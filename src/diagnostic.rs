@@ -1,0 +1,308 @@
+//! A problem in a file that the user wrote: what, where, what was expected, what to do.
+//!
+//! Parsers return a value *and* diagnostics, so that one run shows every problem. A diagnostic carries the line it
+//! points into, so that whoever draws it never reads the disk again.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+/// How bad a [`Diagnostic`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The file works, but a measurement made with it is worth less.
+    Warning,
+    /// The case, skill or file cannot be used as it stands.
+    Error,
+}
+
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])+ $name:ident = $text:literal,)+) => {
+        /// The stable name of a kind of problem; what scripts match on.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code { $($(#[doc = $doc])+ $name,)+ }
+
+        impl Code {
+            /// Every code, in the order in which the docs list them.
+            pub const ALL: &'static [Code] = &[$(Code::$name,)+];
+
+            /// The code as printed: kebab-case, never changed once released.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Code::$name => $text,)+ }
+            }
+
+            /// One line on what the code stands for.
+            #[must_use]
+            pub fn meaning(self) -> &'static str {
+                match self { $(Code::$name => concat!($($doc),+).trim_ascii(),)+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A file that should be there could not be read.
+    Unreadable = "unreadable",
+    /// A file is not UTF-8 text.
+    NotUtf8 = "not-utf8",
+    /// A text holds a NUL byte.
+    NulByte = "nul-byte",
+    /// SKILL.md does not start with a front matter block.
+    FrontMatterMissing = "front-matter-missing",
+    /// The front matter is not valid YAML.
+    FrontMatterYaml = "front-matter-yaml",
+    /// A front matter key has a value of the wrong type.
+    FrontMatterType = "front-matter-type",
+    /// A front matter key that agentskills.io does not define.
+    FrontMatterUnknownKey = "front-matter-unknown-key",
+    /// The skill's name is missing or breaks the naming rules.
+    SkillName = "skill-name",
+    /// The skill's name is not its folder's name.
+    SkillNameFolder = "skill-name-folder",
+    /// The description is missing, empty or too long.
+    SkillDescription = "skill-description",
+    /// `compatibility` is empty or too long.
+    SkillCompatibility = "skill-compatibility",
+    /// Two skills have one slug.
+    SlugCollision = "slug-collision",
+    /// The SKILL.md body is longer than agents are meant to load.
+    LongBody = "long-body",
+    /// A link in SKILL.md points to a file that is not there.
+    DeadLink = "dead-link",
+    /// A skill's description shares most of its words with a sibling's.
+    SimilarDescription = "similar-description",
+    /// A CSV quote is opened and never closed.
+    CsvOpenQuote = "csv-open-quote",
+    /// A prompts.csv has no header, or lacks a required column.
+    CsvMissingColumn = "csv-missing-column",
+    /// A prompts.csv has a column that nobody reads.
+    CsvUnknownColumn = "csv-unknown-column",
+    /// A prompts.csv names a column twice.
+    CsvDuplicateColumn = "csv-duplicate-column",
+    /// A row has more cells than the header has columns.
+    CsvExtraCell = "csv-extra-cell",
+    /// A cell that must not be empty is.
+    EmptyValue = "empty-value",
+    /// Not true or false.
+    BadBoolean = "bad-boolean",
+    /// Not a whole number in the allowed range.
+    BadNumber = "bad-number",
+    /// Not one of the allowed words.
+    BadChoice = "bad-choice",
+    /// A regular expression does not compile.
+    BadRegex = "bad-regex",
+    /// A path leaves its folder, or is no path.
+    BadPath = "bad-path",
+    /// A case id with characters that a test name or a folder cannot carry.
+    CaseId = "case-id",
+    /// Two cases of a skill have one id, or one test name.
+    DuplicateCase = "duplicate-case",
+    /// A JSON text does not parse.
+    JsonSyntax = "json-syntax",
+    /// A JSON value has the wrong type.
+    JsonType = "json-type",
+    /// A JSON key that nobody reads.
+    JsonUnknownKey = "json-unknown-key",
+    /// A JSON key that must be there is not.
+    JsonMissingKey = "json-missing-key",
+    /// A case names a skill that is not in the repository.
+    UnknownSkill = "unknown-skill",
+    /// A fixture folder is missing.
+    MissingFixture = "missing-fixture",
+    /// A schema file is missing.
+    MissingSchema = "missing-schema",
+    /// A schema is no valid JSON Schema.
+    BadSchema = "bad-schema",
+    /// A path is reached through a symbolic link.
+    Symlink = "symlink",
+    /// A skill has no case in which it should trigger.
+    NoPositive = "no-positive",
+    /// A skill has no case in which it should stay quiet.
+    NoNegative = "no-negative",
+    /// A skill has no curated cases.
+    NoCases = "no-cases",
+    /// A folder of cases whose skill does not exist.
+    OrphanCases = "orphan-cases",
+    /// A negative case names the skill that must stay quiet.
+    NegativeNamesSkill = "negative-names-skill",
+    /// What a positive case looks for stands in its own prompt.
+    MarkerInPrompt = "marker-in-prompt",
+    /// A setting in evals.toml or the environment is unknown or not allowed.
+    Config = "config",
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// A place in a text file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The file, relative to the repository's root where it lies below it.
+    pub path: PathBuf,
+    /// The line, from 1; 0 when the problem is the file as a whole.
+    pub line: usize,
+    /// The column in characters, from 1; 0 when the problem is the file as a whole.
+    pub column: usize,
+    /// The line's text, for drawing.
+    #[serde(skip)]
+    pub excerpt: Option<Excerpt>,
+}
+
+/// The part of a line that a diagnostic points into, cut to what fits a screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excerpt {
+    /// The text drawn.
+    pub text: String,
+    /// The bytes of `text` to mark.
+    pub mark: Range<usize>,
+}
+
+/// Characters shown on either side of a mark in a very long line.
+const EXCERPT_REACH: usize = 60;
+
+impl Place {
+    /// The file as a whole.
+    #[must_use]
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), line: 0, column: 0, excerpt: None }
+    }
+
+    /// The bytes `range` of `text`, which need not be UTF-8.
+    #[must_use]
+    pub fn in_text(path: impl Into<PathBuf>, text: &[u8], range: Range<usize>) -> Self {
+        let start = range.start.min(text.len());
+        let end = range.end.clamp(start, text.len());
+        let line_start = text[..start].iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+        let line_end = text[start..].iter().position(|&b| b == b'\n').map_or(text.len(), |at| start + at);
+        let before = String::from_utf8_lossy(&text[line_start..start]).into_owned();
+        let marked = String::from_utf8_lossy(&text[start..end.min(line_end)]).into_owned();
+        let after = String::from_utf8_lossy(&text[end.min(line_end)..line_end]).into_owned();
+        Self {
+            path: path.into(),
+            line: 1 + text[..line_start].iter().filter(|&&b| b == b'\n').count(),
+            column: 1 + before.chars().count(),
+            excerpt: Some(Excerpt::cut(&before, &marked, after.trim_end_matches('\r'))),
+        }
+    }
+}
+
+impl Excerpt {
+    fn cut(before: &str, marked: &str, after: &str) -> Self {
+        let skip = before.chars().count().saturating_sub(EXCERPT_REACH);
+        let mut text = String::new();
+        if skip > 0 {
+            text.push('…');
+        }
+        text.extend(before.chars().skip(skip));
+        let start = text.len();
+        text.extend(marked.chars().take(EXCERPT_REACH));
+        let end = text.len().max(start);
+        text.extend(after.chars().take(EXCERPT_REACH));
+        if marked.chars().count() > EXCERPT_REACH || after.chars().count() > EXCERPT_REACH {
+            text.push('…');
+        }
+        let text: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+        // Replacing a control character changes byte lengths; the mark follows in characters.
+        let clamp = |at: usize| (0..=at.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
+        let mark = clamp(start)..clamp(end);
+        Self { text, mark }
+    }
+}
+
+/// One problem, at its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Diagnostic {
+    /// The kind of problem.
+    pub code: Code,
+    /// How bad it is.
+    pub severity: Severity,
+    /// Where it is.
+    pub place: Place,
+    /// What is wrong, and what was expected.
+    pub message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// A problem that makes the case, skill or file unusable.
+    pub fn error(code: Code, place: Place, message: impl Into<String>) -> Self {
+        Self { code, severity: Severity::Error, place, message: message.into(), help: None }
+    }
+
+    /// A problem that spoils what is measured.
+    pub fn warning(code: Code, place: Place, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(code, place, message) }
+    }
+
+    /// Says what to do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Whether the thing it is about cannot be used.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+/// The known word nearest to `word`, when it is near enough to be a slip.
+#[must_use]
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= 2.max(candidate.len() / 4))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// "did you mean `x`?" where a known word is near, else the list of known words.
+#[must_use]
+pub fn suggest(word: &str, known: &[&str]) -> String {
+    match nearest(word, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known: {}", known.join(", ")),
+    }
+}
+
+/// A place of `path` as `file:line:column`, the form that terminals and editors link.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if self.line > 0 {
+            write!(f, ":{}:{}", self.line, self.column)?;
+        }
+        Ok(())
+    }
+}
+
+/// One line without the drawing: for logs, trial names and tests.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: [{}] {}", self.place, self.code, self.message)
+    }
+}
+
+/// The path a user should see for `path`: relative to `root` where it lies below it.
+#[must_use]
+pub fn shown_path(root: &Path, path: &Path) -> PathBuf {
+    path.strip_prefix(root).unwrap_or(path).to_path_buf()
+}

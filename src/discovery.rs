@@ -1,0 +1,341 @@
+//! Finds the skills and cases of a repository. Reads files; decides nothing about them.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use walkdir::WalkDir;
+
+use crate::case::{Found, Source, prompts_csv, smoke, task_json};
+use crate::catalog::{Catalog, FoundSkill, PROMPTS, RESPONSE_SCHEMA, SKILL_EVALS, TASKS};
+use crate::diagnostic::{Code, Diagnostic, Place, suggest};
+use crate::plan;
+use crate::relative_path::RelativePath;
+use crate::skill::{SKILL_FILE, SkillFile};
+use crate::tree::{Kind, Tree};
+
+/// Folders in which skills are looked for where the settings name none: the first that exists.
+pub const DEFAULT_SKILL_ROOTS: [&str; 3] = ["skills", ".claude/skills", ".agents/skills"];
+
+/// How deep below a skill root skills are looked for.
+const MAX_DEPTH: usize = 12;
+
+/// The repository on disk.
+#[derive(Clone, Debug)]
+pub struct Repository {
+    /// Its root, absolute.
+    pub root: PathBuf,
+}
+
+/// Which part of a repository is wanted.
+#[derive(Clone, Copy, Debug)]
+pub enum Scope<'a> {
+    /// All skills and cases.
+    All,
+    /// The skill and the case with these test name segments, for a process that runs one test.
+    Test {
+        /// The first segment of the test's name.
+        skill: &'a str,
+        /// The second.
+        case: &'a str,
+    },
+}
+
+impl Scope<'_> {
+    fn wants_skill(self, slug: &str) -> bool {
+        match self {
+            Scope::All => true,
+            Scope::Test { skill, .. } => plan::segment(slug) == skill,
+        }
+    }
+
+    fn wants_task(self, stem: &str) -> bool {
+        match self {
+            Scope::All => true,
+            Scope::Test { case, .. } => plan::segment(stem) == case,
+        }
+    }
+}
+
+impl Tree for Repository {
+    fn kind(&self, path: &Path) -> Kind {
+        let mut at = self.root.clone();
+        let mut kind = Kind::Folder;
+        for part in path.components() {
+            at.push(part);
+            kind = match fs::symlink_metadata(&at) {
+                Err(_) => return Kind::Missing,
+                Ok(found) if found.is_symlink() => return Kind::Symlink,
+                Ok(found) if found.is_dir() => Kind::Folder,
+                Ok(found) if found.is_file() => Kind::File,
+                Ok(_) => Kind::Other,
+            };
+        }
+        kind
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        fs::read(self.root.join(path))
+    }
+}
+
+impl Repository {
+    /// The repository that holds `start`: the nearest folder, itself included, with an `evals` or `skills` folder.
+    #[must_use]
+    pub fn around(start: &Path) -> Option<Self> {
+        let holds = |folder: &&Path| folder.join("evals").is_dir() || folder.join("skills").is_dir();
+        start.ancestors().find(holds).map(|root| Self { root: root.to_path_buf() })
+    }
+
+    /// Reads the catalog: skills below `skill_roots` (or the default ones), and the cases in `scope`.
+    #[must_use]
+    pub fn catalog(&self, skill_roots: Option<&[RelativePath]>, scope: Scope<'_>) -> Catalog {
+        let mut catalog = Catalog::default();
+        self.read_skills(skill_roots, &mut catalog);
+        self.read_cases(scope, &mut catalog);
+        catalog
+    }
+
+    fn read_skills(&self, skill_roots: Option<&[RelativePath]>, catalog: &mut Catalog) {
+        let roots: Vec<PathBuf> = match skill_roots {
+            Some(roots) => roots.iter().map(|root| root.as_path().to_path_buf()).collect(),
+            None => DEFAULT_SKILL_ROOTS
+                .iter()
+                .map(PathBuf::from)
+                .find(|folder| self.root.join(folder).is_dir())
+                .into_iter()
+                .collect(),
+        };
+        for root in roots {
+            if !self.root.join(&root).is_dir() {
+                let problem = Diagnostic::error(Code::Unreadable, Place::file(&root), "this skill root is no folder");
+                catalog.problems.push(problem.help("mend `skill_roots` in evals/evals.toml"));
+                continue;
+            }
+            self.read_skill_root(&root, catalog);
+        }
+        catalog
+            .skills
+            .sort_by(|a, b| a.skill().slug.cmp(&b.skill().slug).then(a.skill().folder.cmp(&b.skill().folder)));
+        let mut unique: Vec<FoundSkill> = Vec::with_capacity(catalog.skills.len());
+        for found in std::mem::take(&mut catalog.skills) {
+            match unique.last().filter(|first| first.skill().slug == found.skill().slug) {
+                // The same folder reached by two roots is one skill.
+                Some(first) if first.skill().folder == found.skill().folder => {}
+                Some(first) => catalog.problems.push(
+                    Diagnostic::error(
+                        Code::SlugCollision,
+                        Place::file(found.skill().folder.join(SKILL_FILE)),
+                        format!(
+                            "the slug `{}` of the skill `{}` is also that of {}",
+                            found.skill().slug,
+                            found.skill().name,
+                            first.skill().folder.join(SKILL_FILE).display()
+                        ),
+                    )
+                    .help("rename one of the two: agents, tests and artifacts could not tell them apart"),
+                ),
+                None => unique.push(found),
+            }
+        }
+        catalog.skills = unique;
+    }
+
+    fn read_skill_root(&self, root: &Path, catalog: &mut Catalog) {
+        let mut walk = WalkDir::new(self.root.join(root)).max_depth(MAX_DEPTH).sort_by_file_name().into_iter();
+        while let Some(entry) = walk.next() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    let path = error.path().unwrap_or(root).to_path_buf();
+                    catalog.problems.push(self.unreadable(&path, &error.to_string()));
+                    continue;
+                }
+            };
+            if !entry.file_type().is_dir() {
+                continue;
+            }
+            let hidden = entry.depth() > 0 && entry.file_name().to_string_lossy().starts_with('.');
+            if hidden || entry.file_name() == "node_modules" {
+                walk.skip_current_dir();
+                continue;
+            }
+            let path = entry.path().join(SKILL_FILE);
+            match fs::read(&path) {
+                Ok(bytes) => {
+                    walk.skip_current_dir();
+                    let folder = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
+                    catalog.skills.push(FoundSkill { file: SkillFile::parse(folder, &bytes), bytes, curated: false });
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => catalog.problems.push(self.unreadable(&path, &error.to_string())),
+            }
+        }
+    }
+
+    fn read_cases(&self, scope: Scope<'_>, catalog: &mut Catalog) {
+        let mut cases: HashMap<String, Vec<Found>> = HashMap::new();
+        for slug in self.names_in(Path::new(SKILL_EVALS), catalog) {
+            if !scope.wants_skill(&slug) {
+                continue;
+            }
+            let path: PathBuf = [SKILL_EVALS, &slug, PROMPTS].iter().collect();
+            match fs::read(self.root.join(&path)) {
+                Ok(bytes) => self.read_sheet(&slug, &path, bytes, catalog, &mut cases),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                // `evals/skills/README.md` is no skill's folder.
+                Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
+                Err(error) => {
+                    let problem = self.unreadable(&self.root.join(&path), &error.to_string());
+                    cases.entry(slug.clone()).or_default().push(broken(&slug, PROMPTS, &path, vec![problem]));
+                }
+            }
+        }
+        for name in self.names_in(Path::new(TASKS), catalog) {
+            let Some(stem) = name.strip_suffix(".json").filter(|stem| scope.wants_task(stem)) else { continue };
+            let path: PathBuf = [TASKS, &name].iter().collect();
+            let found = self.read_task(stem, &path, catalog);
+            cases.entry(found.skill.clone()).or_default().push(found);
+        }
+        self.add_smoke_cases(scope, catalog, &mut cases);
+        let mut slugs: Vec<String> = cases.keys().cloned().collect();
+        slugs.sort();
+        for slug in slugs {
+            let mut found = cases.remove(&slug).unwrap_or_default();
+            mark_duplicates(&mut found);
+            catalog.cases.append(&mut found);
+        }
+    }
+
+    fn read_sheet(
+        &self,
+        slug: &str,
+        path: &Path,
+        bytes: Vec<u8>,
+        catalog: &mut Catalog,
+        cases: &mut HashMap<String, Vec<Found>>,
+    ) {
+        let Some(skill) = catalog.skills.iter_mut().find(|found| found.skill().slug == slug) else {
+            let known: Vec<String> = catalog.skills.iter().map(|found| found.skill().slug.clone()).collect();
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            let problem = Diagnostic::error(
+                Code::OrphanCases,
+                Place::file(path),
+                format!("there is no skill with the slug `{slug}`"),
+            )
+            .help(suggest(slug, &known));
+            cases.entry(slug.to_owned()).or_default().push(broken(slug, PROMPTS, path, vec![problem]));
+            return;
+        };
+        skill.curated = true;
+        let parsed = prompts_csv::parse(path, bytes);
+        let list = cases.entry(slug.to_owned()).or_default();
+        let (errors, warnings): (Vec<_>, Vec<_>) = parsed.problems.into_iter().partition(Diagnostic::is_error);
+        catalog.problems.extend(warnings);
+        if !errors.is_empty() {
+            list.push(broken(slug, PROMPTS, path, errors));
+        }
+        list.extend(parsed.rows.into_iter().map(|row| row.found(slug)));
+    }
+
+    fn read_task(&self, stem: &str, path: &Path, catalog: &mut Catalog) -> Found {
+        let task = match fs::read(self.root.join(path)) {
+            Ok(bytes) => task_json::parse(path, &bytes),
+            Err(error) => Err(vec![self.unreadable(&self.root.join(path), &error.to_string())]),
+        };
+        let task = task.and_then(|case| {
+            if let Some(skill) = catalog.skills.iter_mut().find(|found| found.skill().slug == case.skill) {
+                skill.curated = true;
+                return Ok(case);
+            }
+            let known: Vec<&str> = catalog.skills.iter().map(|found| found.skill().slug.as_str()).collect();
+            let problem = Diagnostic::error(
+                Code::UnknownSkill,
+                case.origin.clone(),
+                format!("`evalConfig.expectedSkillName` names the skill `{}`, which is not here", case.skill),
+            );
+            Err(vec![problem.help(suggest(&case.skill, &known))])
+        });
+        // A task that cannot be read belongs to no skill; its test is found under `tasks`.
+        let skill = task.as_ref().map_or_else(|_| "tasks".to_owned(), |case| case.skill.clone());
+        let id = if crate::case::check_id(stem).is_ok() { stem.to_owned() } else { plan::segment(stem) };
+        Found { id, skill, file: path.to_path_buf(), line: 1, source: Source::Task(Box::new(task)) }
+    }
+
+    fn add_smoke_cases(&self, scope: Scope<'_>, catalog: &Catalog, cases: &mut HashMap<String, Vec<Found>>) {
+        let schema = RelativePath::parse(RESPONSE_SCHEMA).ok().filter(|path| self.kind(path.as_path()) == Kind::File);
+        for found in catalog.skills.iter().filter(|found| !found.curated && scope.wants_skill(&found.skill().slug)) {
+            let skill = found.skill();
+            let smoke = smoke::cases(skill, schema.as_ref()).into_iter().map(|case| Found {
+                id: case.id.clone(),
+                skill: skill.slug.clone(),
+                file: skill.folder.join(SKILL_FILE),
+                line: 1,
+                source: Source::Smoke(Box::new(case)),
+            });
+            cases.entry(skill.slug.clone()).or_default().extend(smoke);
+        }
+    }
+
+    /// The names in a folder, sorted; none where it does not exist.
+    fn names_in(&self, folder: &Path, catalog: &mut Catalog) -> Vec<String> {
+        let entries = match fs::read_dir(self.root.join(folder)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+            Err(error) => {
+                catalog.problems.push(self.unreadable(&self.root.join(folder), &error.to_string()));
+                return Vec::new();
+            }
+        };
+        let mut names: Vec<String> =
+            entries.filter_map(Result::ok).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    fn unreadable(&self, path: &Path, why: &str) -> Diagnostic {
+        let place = Place::file(crate::diagnostic::shown_path(&self.root, path));
+        Diagnostic::error(Code::Unreadable, place, format!("cannot be read: {why}"))
+    }
+}
+
+fn broken(skill: &str, id: &str, path: &Path, problems: Vec<Diagnostic>) -> Found {
+    Found {
+        id: id.to_owned(),
+        skill: skill.to_owned(),
+        file: path.to_path_buf(),
+        line: problems.first().map_or(1, |problem| problem.place.line.max(1)),
+        source: Source::Broken(problems),
+    }
+}
+
+/// Turns every case whose test name is taken into a broken one with a name of its own.
+fn mark_duplicates(cases: &mut [Found]) {
+    let mut seen: HashMap<String, (PathBuf, usize)> = HashMap::with_capacity(cases.len());
+    for found in cases {
+        let name = plan::segment(&found.id);
+        if let Some((file, line)) = seen.get(&name) {
+            let place = match &found.source {
+                Source::Row(row) => row.place("id"),
+                _ => Place { line: found.line, column: 1, ..Place::file(&found.file) },
+            };
+            let problem = Diagnostic::error(
+                Code::DuplicateCase,
+                place,
+                format!(
+                    "the case id `{}` is taken by {}:{line} (`-`, `_` and `.` count as one)",
+                    found.id,
+                    file.display()
+                ),
+            );
+            found.source = Source::Broken(vec![problem.help("give every case of a skill an id of its own")]);
+            found.id = format!("{}-line-{}", found.id, found.line);
+            // Two files can repeat the same id on the same line.
+            while seen.contains_key(&plan::segment(&found.id)) {
+                found.id.push_str("-again");
+            }
+        }
+        seen.insert(plan::segment(&found.id), (found.file.clone(), found.line));
+    }
+}

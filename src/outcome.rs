@@ -1,0 +1,199 @@
+//! What a trial came to: checks, a verdict, and the figures that compare over time.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::trace::{Activation, Resource, Usage};
+
+/// The number of the `grade.json` format.
+pub const GRADE_FORMAT: u32 = 1;
+
+/// What a check is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Goal {
+    /// Was the task done?
+    Outcome,
+    /// Was the skill used as it should be?
+    Process,
+    /// Does the answer have the form asked for?
+    Style,
+    /// Did it get there without thrashing?
+    Efficiency,
+}
+
+/// What a check found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// As expected.
+    Pass,
+    /// Not as expected.
+    Fail,
+    /// The evidence does not show it.
+    Unknown,
+}
+
+/// One named question about a trial, answered from the evidence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// The check's stable name, kebab-case.
+    pub id: String,
+    /// What it is about.
+    pub goal: Goal,
+    /// What it found.
+    pub status: Status,
+    /// What was expected.
+    pub expected: String,
+    /// What was found, from the evidence.
+    pub evidence: String,
+}
+
+/// Of a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Every check passed.
+    Pass,
+    /// At least one check failed.
+    Fail,
+    /// Nothing was measured: infrastructure.
+    Error,
+    /// The judge gave no usable answer.
+    Unscored,
+}
+
+impl Verdict {
+    /// The verdict as printed and stored.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Fail => "fail",
+            Verdict::Error => "error",
+            Verdict::Unscored => "unscored",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why a trial measured nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TroubleKind {
+    /// The agent's program is missing or did not start.
+    CouldNotStart,
+    /// The login is missing, wrong or expired.
+    Login,
+    /// The provider refused for now: rate, quota, overload.
+    RateLimit,
+    /// The provider answered with another error, or the agent gave the turn up.
+    Provider,
+    /// The agent died: a signal, or an exit status without a word of its own.
+    Crashed,
+    /// The model gave no sign of life before the timeout.
+    NoAnswer,
+    /// The run was ended by the user.
+    Interrupted,
+    /// The skills were not offered in the way that the mode says.
+    NotDelivered,
+    /// The evidence does not show what the case asks about.
+    Unobservable,
+    /// A file of the case, the skill or the evidence could not be read or written.
+    Files,
+}
+
+impl TroubleKind {
+    /// The kind in words, for messages.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TroubleKind::CouldNotStart => "the agent could not be started",
+            TroubleKind::Login => "the login was refused",
+            TroubleKind::RateLimit => "the provider's rate limit",
+            TroubleKind::Provider => "the provider failed",
+            TroubleKind::Crashed => "the agent crashed",
+            TroubleKind::NoAnswer => "the model never answered",
+            TroubleKind::Interrupted => "interrupted",
+            TroubleKind::NotDelivered => "the skill was not delivered as the mode says",
+            TroubleKind::Unobservable => "the evidence does not show what was asked",
+            TroubleKind::Files => "files",
+        }
+    }
+}
+
+/// Why a trial measured nothing, with the words of whoever said so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    /// What kind of trouble.
+    pub kind: TroubleKind,
+    /// The agent's or the system's own words.
+    pub detail: String,
+}
+
+impl Trouble {
+    /// Trouble of this kind, in these words.
+    pub fn new(kind: TroubleKind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into() }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind.as_str(), self.detail)
+    }
+}
+
+/// A graded trial: the content of `grade.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Grade {
+    /// [`GRADE_FORMAT`].
+    pub format: u32,
+    /// What it came to.
+    pub verdict: Verdict,
+    /// Why nothing was measured, when the verdict is `error`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<Trouble>,
+    /// Every check made, in a fixed order.
+    pub checks: Vec<Check>,
+    /// What compares over time.
+    pub metrics: Metrics,
+}
+
+/// The figures of a trial.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Wall time of the agent in milliseconds.
+    pub duration_ms: u64,
+    /// Shell commands run.
+    pub commands: u64,
+    /// Shell commands that did more than open a SKILL.md or look around.
+    pub effective_commands: u64,
+    /// Tokens and cost; absent where the agent did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Skills that became active, in order.
+    pub activations: Vec<Activation>,
+    /// Resources that were loaded, in order.
+    pub resources: Vec<Resource>,
+    /// Looks at skill files that were no activation.
+    pub explorations: Vec<String>,
+    /// Events that the decoder does not know.
+    pub unknown_events: u64,
+    /// Lines of the trace that are no event.
+    pub damaged_lines: u64,
+}
+
+impl Grade {
+    /// Checks that did not pass, failed ones first.
+    pub fn not_passed(&self) -> impl Iterator<Item = &Check> {
+        let of = |status| self.checks.iter().filter(move |check| check.status == status);
+        of(Status::Fail).chain(of(Status::Unknown))
+    }
+}

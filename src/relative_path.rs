@@ -1,0 +1,54 @@
+//! A path that a user wrote and that must stay below some folder.
+
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+
+/// A path without `..`, root, drive or NUL: joined to a folder it stays below it, symbolic links aside.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RelativePath(PathBuf);
+
+impl RelativePath {
+    /// Reads `text`, with `/` between the parts on every system.
+    ///
+    /// # Errors
+    /// Says, as the end of a sentence that starts with the path, why it is not allowed.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        if text.is_empty() {
+            return Err("is empty");
+        }
+        if text.contains('\0') {
+            return Err("holds a NUL byte");
+        }
+        if text.contains('\\') {
+            return Err("holds a backslash; write `/` between the parts");
+        }
+        if text.starts_with('/') || text.get(1..2) == Some(":") {
+            return Err("is absolute");
+        }
+        let mut path = PathBuf::new();
+        for part in Path::new(text).components() {
+            match part {
+                Component::Normal(name) => path.push(name),
+                Component::CurDir => {}
+                Component::ParentDir => return Err("leaves its folder with `..`"),
+                Component::RootDir | Component::Prefix(_) => return Err("is absolute"),
+            }
+        }
+        if path.as_os_str().is_empty() {
+            return Err("names no file");
+        }
+        Ok(Self(path))
+    }
+
+    /// The path below the folder it is meant for.
+    #[must_use]
+    pub fn as_path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl fmt::Display for RelativePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.display().fmt(f)
+    }
+}

@@ -1,0 +1,31 @@
+//! The repository's files as the pure rooms see them: through a trait, so that checks need no disk.
+
+use std::io;
+use std::path::Path;
+
+/// What stands at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing.
+    Missing,
+    /// A file.
+    File,
+    /// A folder.
+    Folder,
+    /// Something else: a device, a socket, a pipe.
+    Other,
+    /// A symbolic link stands at the path or on the way to it.
+    Symlink,
+}
+
+/// Read access to a repository, by paths relative to its root.
+pub trait Tree {
+    /// What stands at `path`.
+    fn kind(&self, path: &Path) -> Kind;
+
+    /// The content of the file at `path`.
+    ///
+    /// # Errors
+    /// As reading a file does.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+}
