@@ -38,8 +38,8 @@ pub struct Case {
     pub system_prompt: Option<String>,
     /// What the agent may touch.
     pub sandbox: Sandbox,
-    /// How long the agent may take.
-    pub timeout: Duration,
+    /// How long the agent may take, where the case says so.
+    pub timeout: Option<Duration>,
     /// A folder copied into the workspace, below the skill's eval folder.
     pub fixture: Option<RelativePath>,
     /// A JSON Schema that the final message must follow, from the repository's root.

@@ -1,13 +1,28 @@
 #![forbid(unsafe_code)]
 //! Evals of agent skills as ordinary Rust tests.
+pub mod agent;
 pub mod case;
 pub mod catalog;
+pub mod config;
+pub mod delivery;
 pub mod diagnostic;
 pub mod discovery;
+pub mod evidence;
+pub mod grade;
+pub mod harness;
+pub mod inputs;
+pub mod lines;
 pub mod mode;
 pub mod outcome;
 pub mod plan;
+pub mod process;
+pub mod redact;
 pub mod relative_path;
+pub mod run;
+pub mod settings;
 pub mod skill;
+pub mod store;
 pub mod trace;
 pub mod tree;
+pub mod trial;
+pub mod workspace;

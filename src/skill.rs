@@ -77,7 +77,9 @@ pub fn slug(name: &str) -> String {
         }
         in_run = run;
     }
-    slug.trim_matches('-').to_owned()
+    let slug = slug.trim_matches('-');
+    // A folder cannot be named so.
+    if slug.bytes().all(|b| b == b'.') { String::new() } else { slug.to_owned() }
 }
 
 #[derive(Clone, Copy, PartialEq)]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::case::{self, Case, DEFAULT_TIMEOUT, Expectation, Found, LONGEST_TIMEOUT, Pattern, Sandbox, Source};
+use crate::case::{self, Case, Expectation, Found, LONGEST_TIMEOUT, Pattern, Sandbox, Source};
 use crate::diagnostic::{Code, Diagnostic, Place, nearest, suggest};
 use crate::relative_path::RelativePath;
 
@@ -426,8 +426,8 @@ impl CellReader<'_> {
         self.number(column, 0..=u64::MAX)
     }
 
-    fn timeout(&mut self) -> Duration {
-        self.number("timeout_s", 1..=LONGEST_TIMEOUT.as_secs()).map_or(DEFAULT_TIMEOUT, Duration::from_secs)
+    fn timeout(&mut self) -> Option<Duration> {
+        self.number("timeout_s", 1..=LONGEST_TIMEOUT.as_secs()).map(Duration::from_secs)
     }
 
     fn sandbox(&mut self) -> Sandbox {

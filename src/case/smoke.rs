@@ -57,7 +57,7 @@ fn case(
         prompt,
         system_prompt: None,
         sandbox: Sandbox::ReadOnly,
-        timeout,
+        timeout: Some(timeout),
         fixture: None,
         output_schema: schema.cloned(),
         judge: false,

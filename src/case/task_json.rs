@@ -16,7 +16,7 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{ParseOptions, parse_to_ast};
 
 use crate::case::prompts_csv::regex_problem;
-use crate::case::{self, Case, DEFAULT_TIMEOUT, Expectation, Pattern, Sandbox};
+use crate::case::{self, Case, Expectation, Pattern, Sandbox};
 use crate::diagnostic::{Code, Diagnostic, Place, suggest};
 use crate::skill::slug;
 
@@ -141,7 +141,7 @@ impl Reader<'_> {
             prompt: prompt?,
             system_prompt,
             sandbox: Sandbox::default(),
-            timeout: DEFAULT_TIMEOUT,
+            timeout: None,
             fixture: None,
             output_schema: None,
             judge: false,

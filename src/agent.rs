@@ -1,0 +1,171 @@
+//! The programs under test. Everything that names a vendor is below here.
+//!
+//! An agent is one file with three things: how it is started ([`command`]), what it leaves in its home that is
+//! evidence ([`keep_evidence`]), and how its event stream reads ([`decode`]).
+
+pub mod codex;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::case::Case;
+use crate::mode::{AgentKind, Mode};
+use crate::outcome::{Trouble, TroubleKind};
+use crate::settings::Settings;
+use crate::trace::Trace;
+use crate::workspace::Room;
+
+/// A trial as an agent needs to know it.
+#[derive(Debug)]
+pub struct Assignment<'a> {
+    /// What to ask.
+    pub case: &'a Case,
+    /// How the skills arrive.
+    pub mode: &'a Mode,
+    /// What was chosen.
+    pub settings: &'a Settings,
+    /// Where the agent lives.
+    pub room: &'a Room,
+    /// The output schema's file, where the case has one.
+    pub schema: Option<PathBuf>,
+}
+
+/// How to start an agent.
+#[derive(Debug)]
+pub struct Command {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Its whole environment.
+    pub env: BTreeMap<OsString, OsString>,
+    /// Values that must not be kept.
+    pub secrets: Vec<String>,
+    /// What was asked for and is not enforced, in words.
+    pub not_enforced: Vec<String>,
+}
+
+/// Variables of the user's environment that every agent may see: where programs are, language, certificates, proxies.
+const COMMON_VARIABLES: [&str; 18] = [
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TERM",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+];
+
+/// How to start the agent for this trial; writes what it needs into its home.
+///
+/// # Errors
+/// When the program is missing, or its home cannot be laid.
+pub fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
+    match assignment.mode.agent {
+        AgentKind::Codex => codex::command(assignment),
+    }
+}
+
+/// Copies what the agent left in its home and is evidence into the trial's folder.
+///
+/// # Errors
+/// When it cannot be copied.
+pub fn keep_evidence(kind: AgentKind, room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
+    match kind {
+        AgentKind::Codex => codex::keep_evidence(room, folder, mask),
+    }
+}
+
+/// The evidence files in a trial's folder as a recording keeps them: less bulk, no machine's paths.
+///
+/// # Errors
+/// When they cannot be read.
+pub fn recorded_evidence(kind: AgentKind, folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+    match kind {
+        AgentKind::Codex => codex::recorded_evidence(folder),
+    }
+}
+
+/// Reads the event stream in a trial's folder.
+///
+/// # Errors
+/// When the files cannot be read; what they hold is never an error.
+pub fn decode(kind: AgentKind, folder: &Path) -> io::Result<Trace> {
+    match kind {
+        AgentKind::Codex => codex::decode(folder),
+    }
+}
+
+/// The program for an agent: the settings' command, or `default`, on the PATH.
+fn program(settings: &Settings, kind: AgentKind, default: &str, how_to_get: &str) -> Result<PathBuf, Trouble> {
+    let command = settings.agents.get(kind.as_str()).and_then(|agent| agent.command.as_deref()).unwrap_or(default);
+    crate::process::find_program(command).ok_or_else(|| {
+        Trouble::new(TroubleKind::CouldNotStart, format!("`{command}` is not on the PATH; {how_to_get}"))
+    })
+}
+
+/// The environment that every agent gets: the common variables, the settings' own, and the room's folders.
+fn environment(assignment: &Assignment<'_>, more: &[&str]) -> BTreeMap<OsString, OsString> {
+    let settings = assignment.settings;
+    let room = assignment.room;
+    let names = COMMON_VARIABLES.iter().chain(more).copied().chain(settings.pass_env.iter().map(String::as_str));
+    let mut env: BTreeMap<OsString, OsString> =
+        names.filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect();
+    let workspace = room.workspace();
+    for (name, value) in &settings.env {
+        env.insert(name.into(), value.replace("{workspace}", &workspace.to_string_lossy()).into());
+    }
+    env.insert("HOME".into(), room.home().into());
+    env.insert("TMPDIR".into(), room.tmp().into());
+    env
+}
+
+/// What kind of trouble a provider's error message tells of.
+pub(crate) fn classify(message: &str) -> TroubleKind {
+    let text = message.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    if has(&[
+        "429",
+        "529",
+        "rate limit",
+        "rate_limit",
+        "usage limit",
+        "session limit",
+        "quota",
+        "overloaded",
+        "high demand",
+    ]) {
+        TroubleKind::RateLimit
+    } else if has(&[
+        "401",
+        "403",
+        "unauthorized",
+        "api key",
+        "missing environment variable",
+        "not logged in",
+        "log in",
+        "login",
+        "authentication",
+    ]) {
+        TroubleKind::Login
+    } else {
+        TroubleKind::Provider
+    }
+}
+
+fn files_trouble(path: &Path, error: &io::Error) -> Trouble {
+    Trouble::new(TroubleKind::Files, format!("{}: {error}", path.display()))
+}

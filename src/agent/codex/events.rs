@@ -1,0 +1,145 @@
+//! The events that `codex exec --json` prints, one JSON object a line.
+
+use serde::Deserialize;
+
+use super::note_touches;
+use crate::agent::classify;
+use crate::outcome::Trouble;
+use crate::trace::{Progress, Step, Trace};
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: String,
+    item: Option<Item>,
+    usage: Option<Tokens>,
+    message: Option<String>,
+    error: Option<Message>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    message: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    input_tokens: u64,
+    cached_input_tokens: u64,
+    output_tokens: u64,
+    reasoning_output_tokens: u64,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    #[serde(rename = "type")]
+    kind: String,
+    text: Option<String>,
+    message: Option<String>,
+    command: Option<String>,
+    aggregated_output: Option<String>,
+    exit_code: Option<i64>,
+    #[serde(default)]
+    changes: Vec<Change>,
+    server: Option<String>,
+    tool: Option<String>,
+    arguments: Option<serde_json::Value>,
+    result: Option<serde_json::Value>,
+    error: Option<serde_json::Value>,
+    status: Option<String>,
+    query: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Change {
+    path: String,
+}
+
+/// Reads the events of one run.
+pub(super) struct Reader {
+    /// Whether the rollout has told messages and commands already.
+    told_by_rollout: bool,
+}
+
+impl Reader {
+    pub(super) fn new(told_by_rollout: bool) -> Self {
+        Self { told_by_rollout }
+    }
+
+    pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
+        let Ok(event) = serde_json::from_slice::<Event>(line) else {
+            trace.damaged_lines += 1;
+            return;
+        };
+        match event.kind.as_str() {
+            "thread.started" | "turn.started" => trace.reached(Progress::Started),
+            "item.started" | "item.updated" => {
+                // An `error` item may come before the model says anything.
+                if event.item.is_some_and(|item| item.kind != "error") {
+                    trace.reached(Progress::Answering);
+                }
+            }
+            "item.completed" => {
+                if let Some(item) = event.item {
+                    self.item(trace, item);
+                }
+            }
+            "turn.completed" => {
+                trace.reached(Progress::Done);
+                if let Some(tokens) = event.usage {
+                    let usage = trace.usage.get_or_insert_default();
+                    usage.input_tokens += tokens.input_tokens;
+                    usage.cached_input_tokens += tokens.cached_input_tokens;
+                    usage.output_tokens += tokens.output_tokens;
+                    usage.reasoning_output_tokens += tokens.reasoning_output_tokens;
+                }
+            }
+            "turn.failed" => {
+                let message =
+                    event.error.and_then(|error| error.message).unwrap_or_else(|| "no reason given".to_owned());
+                trace.trouble = Some(Trouble::new(classify(&message), format!("turn.failed: {message}")));
+            }
+            // Retries are announced so; what becomes of them the turn's end says.
+            "error" => trace.push(Step::Notice(event.message.unwrap_or_default())),
+            other => trace.unknown(other),
+        }
+    }
+
+    fn item(&mut self, trace: &mut Trace, item: Item) {
+        if item.kind != "error" {
+            trace.reached(Progress::Answering);
+        }
+        match item.kind.as_str() {
+            "agent_message" => {
+                let text = item.text.unwrap_or_default();
+                if !self.told_by_rollout {
+                    trace.push(Step::Message(text.clone()));
+                }
+                trace.final_message = Some(text);
+            }
+            "command_execution" if !self.told_by_rollout => {
+                let command = item.command.unwrap_or_default();
+                let output = item.aggregated_output.unwrap_or_default();
+                note_touches(trace, &command, item.exit_code, &output);
+                trace.command(command, item.exit_code, output);
+            }
+            "mcp_tool_call" if !self.told_by_rollout => {
+                let name = format!("mcp__{}__{}", item.server.unwrap_or_default(), item.tool.unwrap_or_default());
+                let failed =
+                    item.status.as_deref() == Some("failed") || item.error.as_ref().is_some_and(|e| !e.is_null());
+                let input = item.arguments.map(|value| value.to_string()).unwrap_or_default();
+                let output = item.result.or(item.error).map(|value| value.to_string()).unwrap_or_default();
+                trace.push(Step::Tool { name, input, output, failed });
+            }
+            "file_change" => trace.push(Step::FileChange(item.changes.into_iter().map(|change| change.path).collect())),
+            "error" => trace.push(Step::Notice(item.message.unwrap_or_default())),
+            "web_search" => {
+                let input = item.query.unwrap_or_default();
+                trace.push(Step::Tool { name: "web_search".to_owned(), input, output: String::new(), failed: false });
+            }
+            "command_execution" | "mcp_tool_call" | "reasoning" | "todo_list" => {}
+            other => trace.unknown(&format!("item {other}")),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! codex's rollout file: everything that went to and from the model, one JSON object a line.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::note_touches;
+use crate::trace::{Mechanism, Offered, Step, Trace};
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(rename = "type")]
+    kind: String,
+    payload: Payload,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Payload {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    role: Option<String>,
+    content: Vec<Content>,
+    cli_version: Option<String>,
+    model: Option<String>,
+    name: Option<String>,
+    namespace: Option<String>,
+    arguments: Option<String>,
+    call_id: Option<String>,
+    output: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Content {
+    text: String,
+}
+
+/// The tools with which models run shell commands, in the versions of codex so far.
+const SHELL_TOOLS: [&str; 5] = ["exec_command", "shell_command", "shell", "local_shell", "container.exec"];
+
+/// Reads the rollout of one run.
+#[derive(Default)]
+pub(super) struct Reader {
+    /// Calls without an answer yet: the tool and its input.
+    open: HashMap<String, (String, String)>,
+    /// The order of `open`.
+    order: Vec<String>,
+    /// Whether the file has any conversation.
+    told: bool,
+}
+
+impl Reader {
+    pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
+        let Ok(line) = serde_json::from_slice::<Line>(line) else {
+            // Of the many kinds of lines some have payloads of another shape; they are not looked at.
+            if serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err() {
+                trace.damaged_lines += 1;
+            }
+            return;
+        };
+        let payload = line.payload;
+        match (line.kind.as_str(), payload.kind.as_deref()) {
+            ("session_meta", _) => trace.agent_version = payload.cli_version,
+            ("turn_context", _) => trace.model = payload.model.or(trace.model.take()),
+            ("response_item", Some("message")) => self.message(trace, &payload),
+            ("response_item", Some("function_call" | "custom_tool_call" | "local_shell_call")) => self.call(payload),
+            ("response_item", Some("function_call_output" | "custom_tool_call_output")) => self.answer(trace, &payload),
+            _ => {}
+        }
+    }
+
+    fn message(&mut self, trace: &mut Trace, payload: &Payload) {
+        for Content { text } in &payload.content {
+            match payload.role.as_deref() {
+                Some("developer") => {
+                    if let Some(list) = between(text, "<skills_instructions>", "</skills_instructions>") {
+                        trace.offered = Some(Offered { native: offered_names(list) });
+                    }
+                }
+                Some("user") => {
+                    if let Some(body) = text.strip_prefix("<skill>\n<name>") {
+                        let name = body.split("</name>").next().unwrap_or_default();
+                        trace.activate(name, Mechanism::Injected, "codex put the skill into the conversation");
+                    }
+                }
+                Some("assistant") => {
+                    self.told = true;
+                    trace.push(Step::Message(text.clone()));
+                }
+                _ => {}
+            }
+        }
+        // The first developer message with permissions and the like is always there; without the list, no skills.
+        if payload.role.as_deref() == Some("developer") && trace.offered.is_none() {
+            trace.offered = Some(Offered::default());
+        }
+    }
+
+    fn call(&mut self, payload: Payload) {
+        self.told = true;
+        let Some(id) = payload.call_id else { return };
+        let name = payload.name.unwrap_or_else(|| "shell".to_owned());
+        let name = payload.namespace.map_or(name.clone(), |namespace| format!("{namespace}__{name}"));
+        self.open.insert(id.clone(), (name, payload.arguments.unwrap_or_default()));
+        self.order.push(id);
+    }
+
+    fn answer(&mut self, trace: &mut Trace, payload: &Payload) {
+        let Some((name, input)) = payload.call_id.as_ref().and_then(|id| self.open.remove(id)) else { return };
+        let output = output_text(&payload.output);
+        note_call(trace, &name, input, Some(output));
+    }
+
+    /// Notes the calls that nobody answered any more. Returns whether the file told of a conversation.
+    pub(super) fn finish(mut self, trace: &mut Trace) -> bool {
+        for id in std::mem::take(&mut self.order) {
+            if let Some((name, input)) = self.open.remove(&id) {
+                note_call(trace, &name, input, None);
+            }
+        }
+        self.told
+    }
+}
+
+fn note_call(trace: &mut Trace, name: &str, input: String, output: Option<String>) {
+    if !SHELL_TOOLS.contains(&name) {
+        let failed = output.as_deref().is_none_or(|output| output.starts_with("unsupported call"));
+        return trace.push(Step::Tool { name: name.to_owned(), input, output: output.unwrap_or_default(), failed });
+    }
+    let command = command_line(&input);
+    // A patch applied through the shell is a change of files, and told as such on standard output.
+    if command.trim_start().starts_with("apply_patch") {
+        return;
+    }
+    let output = output.unwrap_or_default();
+    let exit_code = exit_code(&output);
+    let printed = output.split_once("Output:\n").map_or(output.as_str(), |(_, printed)| printed);
+    note_touches(trace, &command, exit_code, printed);
+    trace.command(command, exit_code, printed.to_owned());
+}
+
+/// The command in a shell tool's input: `{"cmd": "…"}` or `{"command": "…" | ["bash", "-lc", "…"]}`.
+fn command_line(input: &str) -> String {
+    let value: Value = serde_json::from_str(input).unwrap_or_default();
+    match value.get("cmd").or_else(|| value.get("command")) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(words)) => {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            match words.as_slice() {
+                [_, flags, script] if flags.starts_with('-') && flags.contains('c') => (*script).to_owned(),
+                _ => words.join(" "),
+            }
+        }
+        _ => input.to_owned(),
+    }
+}
+
+fn output_text(output: &Value) -> String {
+    match output {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect::<Vec<_>>().join("\n")
+        }
+        Value::Null => String::new(),
+        other => other.get("content").and_then(Value::as_str).map_or_else(|| other.to_string(), str::to_owned),
+    }
+}
+
+/// From "Process exited with code 3".
+fn exit_code(output: &str) -> Option<i64> {
+    let rest = output.split_once("exited with code ").or_else(|| output.split_once("Exit code: "))?.1;
+    let digits: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == '-').collect();
+    digits.parse().ok()
+}
+
+fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
+    let rest = &text[text.find(open)? + open.len()..];
+    Some(&rest[..rest.find(close).unwrap_or(rest.len())])
+}
+
+/// The names in the list of skills: lines `- name: description (file: r1/name/SKILL.md)` behind their heading.
+fn offered_names(list: &str) -> Vec<String> {
+    let list = list.split_once("### Available skills").map_or(list, |(_, list)| list);
+    let lines = list.lines().filter(|line| line.contains("(file: "));
+    lines.filter_map(|line| Some(line.strip_prefix("- ")?.split_once(": ")?.0.to_owned())).collect()
+}
+
+/// A line as a recording keeps it: what [`Reader`] reads, without the vendor's own prompts. `None` for the rest.
+pub(super) fn slimmed(line: &[u8]) -> Option<Vec<u8>> {
+    let value: Value = serde_json::from_slice(line).ok()?;
+    let payload = value.get("payload")?;
+    let slim = match (value.get("type")?.as_str()?, payload.get("type").and_then(Value::as_str)) {
+        ("session_meta", _) => json!({ "cli_version": payload.get("cli_version") }),
+        ("turn_context", _) => json!({ "model": payload.get("model") }),
+        ("response_item", Some("message")) => {
+            let content: Vec<Value> = payload.get("content")?.as_array()?.iter().filter_map(slimmed_content).collect();
+            // That codex spoke to the model at all shows that an absent list means no skills.
+            if content.is_empty() && payload.get("role").and_then(Value::as_str) != Some("developer") {
+                return None;
+            }
+            json!({ "type": "message", "role": payload.get("role"), "content": content })
+        }
+        ("response_item", Some(kind)) => {
+            let mut slim = serde_json::Map::new();
+            slim.insert("type".to_owned(), kind.into());
+            for key in ["name", "namespace", "arguments", "call_id", "output"] {
+                if let Some(value) = payload.get(key) {
+                    slim.insert(key.to_owned(), value.clone());
+                }
+            }
+            Value::Object(slim)
+        }
+        _ => return None,
+    };
+    let mut line = json!({ "type": value.get("type"), "payload": slim }).to_string().into_bytes();
+    line.push(b'\n');
+    Some(line)
+}
+
+/// Keeps the list of skills and the conversation; drops codex's own instructions.
+fn slimmed_content(content: &Value) -> Option<Value> {
+    let text = content.get("text")?.as_str()?;
+    let text = match between(text, "<skills_instructions>", "</skills_instructions>") {
+        Some(list) => {
+            // Descriptions of codex's own skills are codex's; names are what is asked about.
+            let lines = list.lines().filter(|line| line.contains("(file: "));
+            let names: Vec<String> = lines
+                .filter_map(|line| {
+                    let file = line.rsplit_once("(file: ")?.1;
+                    Some(format!("- {}: … (file: {file}", line.strip_prefix("- ")?.split_once(": ")?.0))
+                })
+                .collect();
+            format!("<skills_instructions>\n### Available skills\n{}\n</skills_instructions>", names.join("\n"))
+        }
+        None if text.starts_with("<permissions") || text.starts_with("<environment_context>") => return None,
+        None if text.len() > 64 << 10 => return None,
+        None => text.to_owned(),
+    };
+    Some(json!({ "text": text }))
+}

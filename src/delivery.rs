@@ -1,0 +1,78 @@
+//! Brings the skills to the agent.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use crate::agent::codex;
+use crate::catalog::Catalog;
+use crate::mode::{AgentKind, Delivery, Mode};
+use crate::workspace::{Room, Scratch, WorkspaceError, copy_tree};
+
+/// The skills as they were when the run began: `<slug>/…`, outside the repository, so that no agent finds its way
+/// from a skill to the grading files.
+#[derive(Debug)]
+pub struct Snapshot {
+    folder: PathBuf,
+}
+
+impl Snapshot {
+    /// Copies the skills of `catalog`, found below `root`, into the scratch folder.
+    ///
+    /// # Errors
+    /// When a skill cannot be copied, for one because it holds a symbolic link.
+    pub fn take(scratch: &Scratch, root: &Path, catalog: &Catalog) -> Result<Self, WorkspaceError> {
+        let folder = scratch.path().join("skills");
+        for found in &catalog.skills {
+            let skill = found.skill();
+            copy_tree(&root.join(&skill.folder), &folder.join(&skill.slug), &|_| true)?;
+        }
+        fs::create_dir_all(&folder).map_err(|source| WorkspaceError::Io { path: folder.clone(), source })?;
+        Ok(Self { folder })
+    }
+
+    /// Keeps a copy at `folder`, unless one is there already.
+    ///
+    /// # Errors
+    /// When it cannot be copied.
+    pub fn keep(&self, folder: &Path) -> Result<(), WorkspaceError> {
+        if folder.exists() {
+            return Ok(());
+        }
+        copy_tree(&self.folder, folder, &|_| true).map(|_| ())
+    }
+
+    /// The folder that holds a folder for each skill.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+}
+
+/// Puts the skills where the mode's agent looks for them.
+///
+/// # Errors
+/// When a folder or link cannot be made.
+pub fn deliver(mode: &Mode, snapshot: &Snapshot, room: &Room) -> io::Result<()> {
+    match mode.delivery {
+        Delivery::None => Ok(()),
+        Delivery::Native => {
+            for folder in native_folders(mode.agent) {
+                let link = room.workspace().join(folder);
+                if let Some(parent) = link.parent() {
+                    fs::create_dir_all(parent)?;
+                }
+                symlink(&snapshot.folder, &link)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Where the agent looks for skills in its working folder.
+fn native_folders(agent: AgentKind) -> &'static [&'static str] {
+    match agent {
+        AgentKind::Codex => &codex::SKILL_FOLDERS,
+    }
+}

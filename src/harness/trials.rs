@@ -1,0 +1,147 @@
+//! Turns cases into libtest-mimic trials.
+
+use std::sync::Arc;
+
+use libtest_mimic::{Completion, Failed, Trial};
+
+use crate::diagnostic::Diagnostic;
+use crate::discovery::Repository;
+use crate::lint;
+use crate::mode::Mode;
+use crate::outcome::Verdict;
+use crate::plan::{self, Planned};
+use crate::report::{diagnostics, trial as report};
+use crate::run::Run;
+use crate::store;
+use crate::trial::{self, NoOutcome, Outcome};
+
+/// The modes that cases run in where nothing else is said.
+const DEFAULT_MODES: [&str; 1] = ["codex"];
+
+/// All tests: the cases in their modes, and a lint for each skill and for the repository.
+pub(super) fn all(run: &Arc<Run>, setup_problem: Option<&str>) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for found in &run.catalog.skills {
+        let slug = found.skill().slug.clone();
+        let name = format!("{}::lint", plan::segment(&slug));
+        let run = Arc::clone(run);
+        trials.push(test(name, setup_problem, false, move || skill_lint(&run, &slug)));
+    }
+    let whole = Arc::clone(run);
+    trials.push(test("repository::lint".to_owned(), setup_problem, false, move || repository_lint(&whole)));
+    for index in 0..run.catalog.cases.len() {
+        for mode in modes(run, index) {
+            let planned = Planned { found: &run.catalog.cases[index], mode: &mode };
+            let name = planned.test_name();
+            let recordings = recordings(run, &planned);
+            let ignored = !run.settings.live && recordings == 0 && planned.found.case().is_ok();
+            let run = Arc::clone(run);
+            trials.push(test(name, setup_problem, ignored, move || {
+                let planned = Planned { found: &run.catalog.cases[index], mode: &mode };
+                case_test(&run, &planned, recordings)
+            }));
+        }
+    }
+    trials
+}
+
+/// A test that fails for the setup's sake, or runs `body`.
+fn test(
+    name: String,
+    setup_problem: Option<&str>,
+    ignored: bool,
+    body: impl FnOnce() -> Result<Completion, Failed> + Send + 'static,
+) -> Trial {
+    let problem = setup_problem.map(str::to_owned);
+    let ignored = ignored && problem.is_none();
+    let run = move || problem.map_or_else(body, |problem| Err(Failed::from(problem)));
+    Trial::ignorable_test(name, run).with_ignored_flag(ignored)
+}
+
+/// The modes in which a case is a test: those asked for, or the default ones and, in replay, those with a recording.
+fn modes(run: &Run, index: usize) -> Vec<Mode> {
+    let settings = &run.settings;
+    let found = &run.catalog.cases[index];
+    let mut names: Vec<String> = match &settings.selected_modes {
+        Some(names) => names.clone(),
+        None => DEFAULT_MODES.map(str::to_owned).to_vec(),
+    };
+    if settings.selected_modes.is_none() && !settings.live {
+        names.extend(store::recorded_modes(&run.root, &found.skill, &found.id));
+    }
+    let mut modes: Vec<Mode> = Vec::new();
+    for mode in names.iter().filter_map(|name| settings.mode(name)) {
+        if !modes.contains(mode) {
+            modes.push(mode.clone());
+        }
+    }
+    modes
+}
+
+/// How many repeats of a planned trial are recorded.
+fn recordings(run: &Run, planned: &Planned<'_>) -> u32 {
+    (1..).take_while(|&number| store::recording(&run.root, &planned.trial(number)).exists()).count().try_into().unwrap_or(0)
+}
+
+fn case_test(run: &Run, planned: &Planned<'_>, recordings: u32) -> Result<Completion, Failed> {
+    let repeats = if run.settings.live { run.settings.trials } else { recordings.max(1) };
+    let mut passed = 0;
+    let mut texts = Vec::new();
+    for number in 1..=repeats {
+        let outcome = if run.settings.live {
+            trial::run_live(run, planned, number)
+        } else {
+            trial::replay(run, planned, number)
+        };
+        match outcome {
+            Ok(outcome) if outcome.grade.verdict == Verdict::Pass => passed += 1,
+            Ok(outcome) => texts.push(graded_text(run, planned, &outcome)),
+            Err(NoOutcome::NotRecorded) => return Ok(Completion::ignored_with("no recording")),
+            Err(problem) => return Err(no_outcome_text(planned, number, problem).into()),
+        }
+    }
+    if f64::from(passed) >= run.settings.threshold * f64::from(repeats) {
+        return Ok(Completion::Completed);
+    }
+    if repeats > 1 {
+        let needed = run.settings.threshold * 100.0;
+        texts.insert(0, format!("{passed} of {repeats} trials passed; {needed:.0}% must\n"));
+    }
+    Err(texts.join("\n").into())
+}
+
+fn graded_text(run: &Run, planned: &Planned<'_>, outcome: &Outcome) -> String {
+    let origin = planned.found.case().map(|case| case.origin).unwrap_or_else(|_| {
+        crate::diagnostic::Place::file(&planned.found.file)
+    });
+    let folder = crate::diagnostic::shown_path(&run.root, &outcome.folder);
+    report::graded(&outcome.id, &outcome.grade, &origin, &folder, outcome.scripted.as_deref())
+}
+
+fn no_outcome_text(planned: &Planned<'_>, number: u32, problem: NoOutcome) -> String {
+    let id = planned.trial(number);
+    match problem {
+        NoOutcome::BadCase(problems) => diagnostics::render(&problems, false),
+        NoOutcome::NotRecorded => format!("{id}: there is no recording"),
+        NoOutcome::Stale { folder, changed } => report::stale(&id, &changed, &folder),
+        NoOutcome::Unreadable(why) => format!("{id}: {why}"),
+    }
+}
+
+fn skill_lint(run: &Run, slug: &str) -> Result<Completion, Failed> {
+    let tree = Repository { root: run.root.clone() };
+    verdict_of(&lint::skill_trial(&run.catalog, slug, &tree))
+}
+
+fn repository_lint(run: &Run) -> Result<Completion, Failed> {
+    if run.catalog.cases.is_empty() {
+        return Err(format!("there are no skills and no cases in {}", run.root.display()).into());
+    }
+    verdict_of(&run.catalog.problems)
+}
+
+/// Warnings do not fail a test; errors do.
+fn verdict_of(problems: &[Diagnostic]) -> Result<Completion, Failed> {
+    let errors: Vec<Diagnostic> = problems.iter().filter(|problem| problem.is_error()).cloned().collect();
+    if errors.is_empty() { Ok(Completion::Completed) } else { Err(diagnostics::render(&errors, false).into()) }
+}

@@ -1,0 +1,350 @@
+//! Runs agents: the only place that starts a program.
+//!
+//! A program runs in a process group of its own, with exactly the environment it is given and its output going to
+//! files as it comes. Its end, whichever way it comes (exit, timeout, Ctrl-C, SIGTERM), is the end of its whole tree:
+//! what was started below it is found by descent, group and an environment mark, asked to go, then killed.
+
+pub mod interrupt;
+pub mod tree;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, Command};
+
+use crate::evidence::Ending;
+use crate::outcome::{Trouble, TroubleKind};
+use crate::redact::Redactor;
+
+/// How long a tree that was asked to go may take before it is killed.
+pub const GRACE: Duration = Duration::from_secs(3);
+
+/// How long output that is still under way is waited for once the program has ended.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// Longest line handed to a [`Listener`]; longer ones are only written to the file.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// Most bytes of standard error kept.
+const MAX_STDERR: u64 = 64 << 20;
+
+/// The variable that marks every process of a tree.
+pub const MARK_VARIABLE: &str = "SKILL_EVALS_TREE";
+
+/// A program to run.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// The program, as found on the PATH.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Its whole environment.
+    pub env: BTreeMap<OsString, OsString>,
+    /// Its working folder.
+    pub folder: PathBuf,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// Where its standard output goes, as it comes.
+    pub stdout: PathBuf,
+    /// Where its standard error goes, as it comes.
+    pub stderr: PathBuf,
+    /// What to mask in both.
+    pub redactor: &'a Redactor,
+}
+
+/// Hears a program's output line by line, and may answer on its standard input.
+pub trait Listener {
+    /// What to write to standard input first; `None` gives the program an empty input.
+    fn opening(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Hears a line, without its line break.
+    fn line(&mut self, line: &[u8]) -> Reply;
+}
+
+/// What a [`Listener`] wants done.
+#[derive(Debug, Default)]
+pub struct Reply {
+    /// To be written to standard input.
+    pub write: Vec<u8>,
+    /// Whether standard input is to be closed after that.
+    pub close: bool,
+}
+
+/// Finds a program on the PATH, or takes a path as it is.
+#[must_use]
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        let path = PathBuf::from(name);
+        return is_executable(&path).then_some(path);
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// Runs `job` to its end. What keeps it from running is in the ending's `trouble`.
+///
+/// # Errors
+/// When the output files cannot be written.
+pub fn run(job: &Job<'_>, listener: &mut dyn Listener) -> io::Result<Ending> {
+    let stdout = File::create(&job.stdout)?;
+    let stderr = File::create(&job.stderr)?;
+    if interrupt::raised() {
+        return Ok(not_run(TroubleKind::Interrupted, "the run was interrupted before this trial"));
+    }
+    // One small runtime for each program: trials share nothing, and a blocked one holds nobody up.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut ending = runtime.block_on(run_to_end(job, listener, stdout, stderr))?;
+    if ending.exit_code != Some(0) {
+        ending.last_words = last_words(&job.stderr);
+    }
+    Ok(ending)
+}
+
+/// The end of the standard error that was kept, on one line.
+fn last_words(stderr: &Path) -> Option<String> {
+    use std::io::{Read, Seek, SeekFrom};
+    let mut file = File::open(stderr).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(400))).ok()?;
+    let mut bytes = Vec::new();
+    file.take(400).read_to_end(&mut bytes).ok()?;
+    let words = String::from_utf8_lossy(&bytes).split_whitespace().collect::<Vec<_>>().join(" ");
+    (!words.is_empty()).then_some(words)
+}
+
+fn not_run(kind: TroubleKind, why: impl Into<String>) -> Ending {
+    Ending { trouble: Some(Trouble::new(kind, why)), ..Ending::default() }
+}
+
+async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, stderr: File) -> io::Result<Ending> {
+    let mark = tree::new_mark();
+    let opening = listener.opening();
+    let started = Instant::now();
+    let mut command = Command::new(&job.program);
+    command
+        .args(&job.args)
+        .env_clear()
+        .envs(&job.env)
+        .env(MARK_VARIABLE, &mark)
+        .current_dir(&job.folder)
+        .stdin(if opening.is_some() { Stdio::piped() } else { Stdio::null() })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            let why = format!("{}: {error}", job.program.display());
+            return Ok(not_run(TroubleKind::CouldNotStart, why));
+        }
+    };
+    let leader = child.id().and_then(|id| i32::try_from(id).ok()).unwrap_or_default();
+    let tree = interrupt::Registered::new(tree::Tree { leader, mark });
+    let output = Output {
+        file: stdout,
+        masker: job.redactor.stream(),
+        listener,
+        line: Vec::new(),
+        overlong: false,
+        input: child.stdin.take(),
+    };
+    let errors = Errors { file: stderr, masker: job.redactor.stream(), left: MAX_STDERR };
+    let pumps = pump(child.stdout.take(), child.stderr.take(), output, errors, opening);
+    let how = supervise(&mut child, pumps, job.timeout, tree.tree()).await?;
+    let trouble = how.interrupted.then(|| Trouble::new(TroubleKind::Interrupted, "ended by Ctrl-C or SIGTERM"));
+    Ok(Ending {
+        exit_code: how.status.code(),
+        signal: std::os::unix::process::ExitStatusExt::signal(&how.status),
+        timed_out: how.timed_out,
+        trouble,
+        last_words: None,
+        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+    })
+}
+
+struct End {
+    status: std::process::ExitStatus,
+    timed_out: bool,
+    interrupted: bool,
+}
+
+/// Waits for the program's end, or brings it about; then sees to it that nothing of its tree is left.
+async fn supervise(
+    child: &mut Child,
+    pumps: impl Future<Output = io::Result<()>>,
+    timeout: Duration,
+    tree: &tree::Tree,
+) -> io::Result<End> {
+    tokio::pin!(pumps);
+    let mut pumped = None;
+    let deadline = tokio::time::sleep(timeout);
+    tokio::pin!(deadline);
+    let mut timed_out = false;
+    let mut interrupted = false;
+    let status = loop {
+        tokio::select! {
+            status = child.wait() => break Some(status?),
+            result = &mut pumps, if pumped.is_none() => pumped = Some(result),
+            () = &mut deadline => {
+                timed_out = true;
+                break None;
+            }
+            () = interrupt::wait() => {
+                interrupted = true;
+                break None;
+            }
+        }
+    };
+    let status = if let Some(status) = status {
+        // Whoever is left was started by the agent and outlived it.
+        tree.kill(&[]);
+        status
+    } else {
+        let asked = tree.terminate();
+        let gone = tokio::time::timeout(GRACE, async {
+            loop {
+                tokio::select! {
+                    status = child.wait() => break status,
+                    result = &mut pumps, if pumped.is_none() => pumped = Some(result),
+                }
+            }
+        });
+        let status = gone.await;
+        tree.kill(&asked);
+        match status {
+            Ok(status) => status?,
+            Err(_) => child.wait().await?,
+        }
+    };
+    if pumped.is_none() {
+        pumped = tokio::time::timeout(DRAIN, &mut pumps).await.ok();
+    }
+    pumped.transpose()?;
+    Ok(End { status, timed_out, interrupted })
+}
+
+/// Carries both outputs until they end.
+async fn pump(
+    stdout: Option<impl AsyncRead + Unpin>,
+    stderr: Option<impl AsyncRead + Unpin>,
+    mut output: Output<'_>,
+    mut errors: Errors<'_>,
+    opening: Option<Vec<u8>>,
+) -> io::Result<()> {
+    if let Some(opening) = opening {
+        output.answer(Reply { write: opening, close: false }).await;
+    }
+    let carry_output = async {
+        let Some(mut stdout) = stdout else { return Ok(()) };
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            match stdout.read(&mut buffer).await? {
+                0 => return output.finish().await,
+                n => output.take(&buffer[..n]).await?,
+            }
+        }
+    };
+    let carry_errors = async {
+        let Some(mut stderr) = stderr else { return Ok(()) };
+        let mut buffer = vec![0; 16 << 10];
+        loop {
+            match stderr.read(&mut buffer).await? {
+                0 => return errors.finish(),
+                n => errors.take(&buffer[..n])?,
+            }
+        }
+    };
+    let (first, second): (io::Result<()>, io::Result<()>) = tokio::join!(carry_output, carry_errors);
+    first.and(second)
+}
+
+struct Output<'a> {
+    file: File,
+    masker: crate::redact::Masker<'a>,
+    listener: &'a mut dyn Listener,
+    line: Vec<u8>,
+    overlong: bool,
+    input: Option<ChildStdin>,
+}
+
+impl Output<'_> {
+    async fn take(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.file.write_all(&self.masker.push(piece))?;
+        for part in piece.split_inclusive(|&b| b == b'\n') {
+            let ended = part.last() == Some(&b'\n');
+            if self.line.len() + part.len() > LONGEST_LINE {
+                self.overlong = true;
+                self.line.clear();
+            }
+            if !self.overlong {
+                self.line.extend_from_slice(part);
+            }
+            if ended {
+                if !std::mem::take(&mut self.overlong) {
+                    let reply = self.listener.line(self.line.trim_ascii_end());
+                    self.answer(reply).await;
+                }
+                self.line.clear();
+            }
+        }
+        Ok(())
+    }
+
+    async fn finish(&mut self) -> io::Result<()> {
+        self.file.write_all(&self.masker.finish())?;
+        if !self.line.is_empty() && !self.overlong {
+            let reply = self.listener.line(self.line.trim_ascii_end());
+            self.answer(reply).await;
+        }
+        Ok(())
+    }
+
+    /// A program that no longer reads has its reasons; its exit tells.
+    async fn answer(&mut self, reply: Reply) {
+        if let Some(input) = &mut self.input {
+            let _ = input.write_all(&reply.write).await;
+            let _ = input.flush().await;
+        }
+        if reply.close {
+            self.input = None;
+        }
+    }
+}
+
+struct Errors<'a> {
+    file: File,
+    masker: crate::redact::Masker<'a>,
+    left: u64,
+}
+
+impl Errors<'_> {
+    fn take(&mut self, piece: &[u8]) -> io::Result<()> {
+        let masked = self.masker.push(piece);
+        self.write(&masked)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let masked = self.masker.finish();
+        self.write(&masked)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let keep = bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        self.left -= keep as u64;
+        self.file.write_all(&bytes[..keep])
+    }
+}

@@ -1,0 +1,155 @@
+//! A program and everything that was started below it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+
+/// A process tree: its first process, which leads a group, and the mark in everybody's environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// The first process.
+    pub leader: i32,
+    /// The value of [`MARK_VARIABLE`](super::MARK_VARIABLE) in the environment of every process of the tree.
+    pub mark: String,
+}
+
+/// A mark that no other tree on this machine has.
+pub(super) fn new_mark() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+    format!("{}-{since}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A process of a tree, told from a later one with the same number by its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    pid: i32,
+    started: u64,
+}
+
+impl Tree {
+    /// Asks every process of the tree to go. Returns who was asked: once its parent is gone, a process that keeps no
+    /// mark is not found by descent any more.
+    pub fn terminate(&self) -> Vec<Member> {
+        let members = self.signal(Signal::SIGTERM);
+        // One that is stopped cannot go before it runs again.
+        self.signal(Signal::SIGCONT);
+        members
+    }
+
+    /// Kills every process of the tree, and those `known` from before. Looks again until nobody is left: a tree may
+    /// grow while it is felled.
+    pub fn kill(&self, known: &[Member]) {
+        for member in known.iter().filter(|member| member.is_alive()) {
+            let _ = kill(Pid::from_raw(member.pid), Signal::SIGKILL);
+        }
+        for _ in 0..10 {
+            if self.signal(Signal::SIGKILL).is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Sends a signal to every process of the tree; returns who there was beside the leader.
+    fn signal(&self, signal: Signal) -> Vec<Member> {
+        if self.leader <= 1 {
+            return Vec::new();
+        }
+        // The members first: they lose their parents with the signal.
+        let members = self.members();
+        let _ = killpg(Pid::from_raw(self.leader), signal);
+        for member in &members {
+            let _ = kill(Pid::from_raw(member.pid), signal);
+        }
+        members
+    }
+
+    /// The processes other than the leader that belong to the tree: by descent, or by the mark in their
+    /// environment, which a process keeps that went into the background in a session of its own.
+    #[cfg(target_os = "linux")]
+    fn members(&self) -> Vec<Member> {
+        let mut processes: Vec<Process> = Vec::with_capacity(256);
+        let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+        for entry in entries.flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            processes.extend(Process::read(pid));
+        }
+        let mark = format!("{}={}\0", super::MARK_VARIABLE, self.mark);
+        let mut members: Vec<Member> = Vec::new();
+        for process in &processes {
+            // A zombie is gone but for its parent's notice.
+            if process.pid == self.leader || process.zombie {
+                continue;
+            }
+            let marked = || {
+                std::fs::read(format!("/proc/{}/environ", process.pid))
+                    .is_ok_and(|environ| environ.windows(mark.len()).any(|window| window == mark.as_bytes()))
+            };
+            if process.group == self.leader || marked() {
+                members.push(process.member());
+            }
+        }
+        // Children of members that dropped the mark and the group.
+        let mut grown = true;
+        while grown {
+            grown = false;
+            for process in processes.iter().filter(|process| !process.zombie && process.pid != self.leader) {
+                let below = process.parent == self.leader || members.iter().any(|member| member.pid == process.parent);
+                if below && !members.contains(&process.member()) {
+                    members.push(process.member());
+                    grown = true;
+                }
+            }
+        }
+        members
+    }
+
+    /// Without `/proc` the process group is all that is known.
+    #[cfg(not(target_os = "linux"))]
+    fn members(&self) -> Vec<Member> {
+        Vec::new()
+    }
+}
+
+impl Member {
+    /// Whether this very process still runs.
+    #[cfg(target_os = "linux")]
+    fn is_alive(self) -> bool {
+        Process::read(self.pid).is_some_and(|process| process.started == self.started && !process.zombie)
+    }
+
+    /// Without `/proc` nobody is known.
+    #[cfg(not(target_os = "linux"))]
+    fn is_alive(self) -> bool {
+        false
+    }
+}
+
+#[cfg(target_os = "linux")]
+struct Process {
+    pid: i32,
+    parent: i32,
+    group: i32,
+    started: u64,
+    zombie: bool,
+}
+
+#[cfg(target_os = "linux")]
+impl Process {
+    fn read(pid: i32) -> Option<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // `pid (name) state ppid pgrp …`; the name may hold anything, a `)` too.
+        let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+        let state = fields.next()?;
+        let parent = fields.next()?.parse().ok()?;
+        let group = fields.next()?.parse().ok()?;
+        // Of the 52 fields the start is the 22nd; five have been taken.
+        let started = fields.nth(16)?.parse().ok()?;
+        Some(Self { pid, parent, group, started, zombie: matches!(state, "Z" | "X") })
+    }
+
+    fn member(&self) -> Member {
+        Member { pid: self.pid, started: self.started }
+    }
+}

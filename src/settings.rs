@@ -1,0 +1,283 @@
+//! What can be chosen: built in, then `evals/evals.toml`, then the environment, then the command line.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::case::LONGEST_TIMEOUT;
+use crate::diagnostic::{Code, Diagnostic, Place, suggest};
+use crate::mode::{AgentKind, Delivery, Mode};
+use crate::relative_path::RelativePath;
+
+/// The settings file, from the repository's root.
+pub const FILE: &str = "evals/evals.toml";
+
+/// Trials under way at once where nothing else is said: agents wait more than they work.
+pub const DEFAULT_JOBS: usize = 8;
+
+/// What every variable of ours starts with.
+pub const PREFIX: &str = "SKILL_EVALS_";
+
+/// The variables that are read, and what they choose.
+pub const VARIABLES: [(&str, &str); 9] = [
+    ("SKILL_EVALS_LIVE", "1 runs the agents; 0, the default, replays recordings"),
+    ("SKILL_EVALS_MODE", "modes to run in, comma-separated"),
+    ("SKILL_EVALS_MODEL", "the model to ask the agent for"),
+    ("SKILL_EVALS_TRIALS", "how often to run each case, 1 to 1000"),
+    ("SKILL_EVALS_JOBS", "how many trials run at once, 1 to 1000"),
+    ("SKILL_EVALS_TIMEOUT_S", "seconds for cases that name no timeout of their own"),
+    ("SKILL_EVALS_RUN_ID", "the run's folder below artifacts/skill-evals"),
+    ("SKILL_EVALS_SCRATCH", "the folder for workspaces and homes, outside any repository"),
+    ("SKILL_EVALS_SCRIPTED", "says that the model is scripted, and by what; kept with the results"),
+];
+
+/// Variables of ours that are handed to processes, not chosen by users.
+const INTERNAL: [&str; 1] = [crate::process::MARK_VARIABLE];
+
+/// All that can be chosen.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where skills are, from the repository's root; `None` for the default places.
+    pub skill_roots: Option<Vec<RelativePath>>,
+    /// The modes that exist: built-in ones and the file's own.
+    pub modes: Vec<Mode>,
+    /// The names of the modes asked for; `None` for the default ones.
+    pub selected_modes: Option<Vec<String>>,
+    /// Whether agents run, rather than recordings being replayed.
+    pub live: bool,
+    /// The model to ask the agent for.
+    pub model: Option<String>,
+    /// How often each case runs.
+    pub trials: u32,
+    /// The share of a case's trials that must pass, above 0 and up to 1.
+    pub threshold: f64,
+    /// Trials under way at once.
+    pub jobs: usize,
+    /// For cases that name no timeout of their own.
+    pub timeout: Duration,
+    /// Added to the agents' environment; `{workspace}` stands for the trial's workspace.
+    pub env: BTreeMap<String, String>,
+    /// Variables of the user's environment that agents may see, beside the built-in ones.
+    pub pass_env: Vec<String>,
+    /// How each agent is started, where that is not the default.
+    pub agents: BTreeMap<String, AgentSettings>,
+    /// The run's id, where one is given.
+    pub run_id: Option<String>,
+    /// The folder for workspaces and homes, where one is given.
+    pub scratch: Option<PathBuf>,
+    /// Why answers are not a model's own.
+    pub scripted: Option<String>,
+}
+
+/// How an agent is started.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentSettings {
+    /// The program, looked up on the PATH.
+    pub command: Option<String>,
+    /// Arguments before the prompt, after our own.
+    #[serde(default)]
+    pub args: Vec<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            skill_roots: None,
+            modes: Mode::built_in(),
+            selected_modes: None,
+            live: false,
+            model: None,
+            trials: 1,
+            threshold: 1.0,
+            jobs: DEFAULT_JOBS,
+            timeout: crate::case::DEFAULT_TIMEOUT,
+            env: BTreeMap::new(),
+            pass_env: Vec::new(),
+            agents: BTreeMap::new(),
+            run_id: None,
+            scratch: None,
+            scripted: None,
+        }
+    }
+}
+
+/// `evals.toml` as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    skill_roots: Option<Vec<toml::Spanned<String>>>,
+    modes: Option<Vec<toml::Spanned<String>>>,
+    model: Option<String>,
+    trials: Option<toml::Spanned<i64>>,
+    threshold: Option<toml::Spanned<f64>>,
+    jobs: Option<toml::Spanned<i64>>,
+    timeout_s: Option<toml::Spanned<i64>>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    #[serde(default)]
+    pass_env: Vec<String>,
+    #[serde(default)]
+    agents: BTreeMap<toml::Spanned<String>, AgentSettings>,
+    #[serde(default)]
+    mode: BTreeMap<toml::Spanned<String>, OwnMode>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OwnMode {
+    agent: AgentKind,
+    delivery: Delivery,
+}
+
+impl Settings {
+    /// Applies the text of `evals.toml`.
+    ///
+    /// # Errors
+    /// Every wrong value, each at its place; of syntax errors and wrong keys the first.
+    pub fn apply_file(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
+        let place = |range: std::ops::Range<usize>| Place::in_text(FILE, text.as_bytes(), range);
+        let file: File = toml::from_str(text).map_err(|error| {
+            let range = error.span().unwrap_or(0..0);
+            vec![Diagnostic::error(Code::Config, place(range), error.message().trim().replace('\n', "; "))]
+        })?;
+        let mut problems = Vec::new();
+        let mut wrong = |range, message: String| problems.push(Diagnostic::error(Code::Config, place(range), message));
+        for (name, mode) in file.mode {
+            let (range, name) = (name.span(), name.into_inner());
+            if self.modes.iter().any(|known| known.name == name) {
+                wrong(range, format!("the mode `{name}` exists already; give this one another name"));
+            } else if let Err(why) = crate::case::check_id(&name.replace('+', "-")) {
+                wrong(range, format!("the mode name `{name}` {why}"));
+            } else {
+                self.modes.push(Mode { name, agent: mode.agent, delivery: mode.delivery });
+            }
+        }
+        if let Some(names) = file.modes {
+            for name in &names {
+                if let Err(message) = self.known_mode(name.get_ref()) {
+                    wrong(name.span(), message);
+                }
+            }
+            self.selected_modes = Some(names.into_iter().map(toml::Spanned::into_inner).collect());
+        }
+        if let Some(roots) = file.skill_roots {
+            let mut read = Vec::new();
+            for root in roots {
+                match RelativePath::parse(root.get_ref()) {
+                    Ok(path) => read.push(path),
+                    Err(why) => wrong(root.span(), format!("the skill root {:?} {why}", root.get_ref())),
+                }
+            }
+            self.skill_roots = Some(read);
+        }
+        let mut number = |value: Option<toml::Spanned<i64>>, name: &str, most: u64| {
+            let value = value?;
+            let read = u64::try_from(*value.get_ref()).ok().filter(|number| (1..=most).contains(number));
+            if read.is_none() {
+                wrong(value.span(), format!("`{name}` is {}; expected 1 to {most}", value.get_ref()));
+            }
+            read
+        };
+        let trials = number(file.trials, "trials", 1000);
+        let jobs = number(file.jobs, "jobs", 1000);
+        let timeout = number(file.timeout_s, "timeout_s", LONGEST_TIMEOUT.as_secs());
+        self.trials = trials.and_then(|trials| u32::try_from(trials).ok()).unwrap_or(self.trials);
+        self.jobs = jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(self.jobs);
+        self.timeout = timeout.map_or(self.timeout, Duration::from_secs);
+        if let Some(threshold) = file.threshold {
+            let share = *threshold.get_ref();
+            if share > 0.0 && share <= 1.0 {
+                self.threshold = share;
+            } else {
+                wrong(threshold.span(), format!("`threshold` is {share}; expected a share above 0 and up to 1"));
+            }
+        }
+        for (name, agent) in file.agents {
+            if name.get_ref() != AgentKind::Codex.as_str() {
+                wrong(name.span(), format!("there is no agent `{}`; known: codex", name.get_ref()));
+            }
+            self.agents.insert(name.into_inner(), agent);
+        }
+        self.model = file.model.or(self.model.take());
+        self.env.extend(file.env);
+        self.pass_env.extend(file.pass_env);
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    /// Applies the `SKILL_EVALS_*` variables among `variables`.
+    ///
+    /// # Errors
+    /// A message for every unknown variable and every value that is not allowed.
+    pub fn apply_environment(
+        &mut self,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<(), Vec<String>> {
+        let mut problems = Vec::new();
+        for (name, value) in variables {
+            if !name.starts_with(PREFIX) || INTERNAL.contains(&name.as_str()) {
+                continue;
+            }
+            if let Err(why) = self.apply_variable(&name, value.trim()) {
+                problems.push(why);
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    fn apply_variable(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let not_allowed = |expected: &str| format!("{name} is {value:?}; expected {expected}");
+        let number = |most: u64| {
+            let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
+            let number = digits.then(|| value.parse::<u64>().ok()).flatten();
+            number.filter(|number| (1..=most).contains(number)).ok_or_else(|| not_allowed(&format!("1 to {most}")))
+        };
+        match name.strip_prefix(PREFIX).unwrap_or_default() {
+            "LIVE" => {
+                self.live = match value {
+                    "1" | "true" => true,
+                    "" | "0" | "false" => false,
+                    _ => return Err(not_allowed("0 or 1")),
+                };
+            }
+            "MODE" => {
+                let names: Vec<String> = value.split(',').map(|name| name.trim().to_owned()).collect();
+                for mode in &names {
+                    self.known_mode(mode).map_err(|why| format!("{name}: {why}"))?;
+                }
+                self.selected_modes = Some(names);
+            }
+            "MODEL" => self.model = Some(value.to_owned()).filter(|model| !model.is_empty()),
+            "TRIALS" => self.trials = u32::try_from(number(1000)?).unwrap_or(1),
+            "JOBS" => self.jobs = usize::try_from(number(1000)?).unwrap_or(1),
+            "TIMEOUT_S" => self.timeout = Duration::from_secs(number(LONGEST_TIMEOUT.as_secs())?),
+            "RUN_ID" => {
+                crate::case::check_id(value).map_err(|why| format!("{name}: the run id {value:?} {why}"))?;
+                self.run_id = Some(value.to_owned());
+            }
+            "SCRATCH" => self.scratch = Some(PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty()),
+            "SCRIPTED" => self.scripted = Some(value.to_owned()).filter(|text| !text.is_empty()),
+            _ => {
+                let known: Vec<&str> = VARIABLES.iter().map(|(name, _)| *name).collect();
+                return Err(format!("{name} is no variable of skill-evals; {}", suggest(name, &known)));
+            }
+        }
+        Ok(())
+    }
+
+    fn known_mode(&self, name: &str) -> Result<(), String> {
+        if self.modes.iter().any(|mode| mode.name == name) {
+            return Ok(());
+        }
+        let known: Vec<&str> = self.modes.iter().map(|mode| mode.name.as_str()).collect();
+        Err(format!("there is no mode `{name}`; known: {}", known.join(", ")))
+    }
+
+    /// The mode of this name.
+    #[must_use]
+    pub fn mode(&self, name: &str) -> Option<&Mode> {
+        self.modes.iter().find(|mode| mode.name == name)
+    }
+}
