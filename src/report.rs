@@ -1,0 +1,4 @@
+//! What a reader sees: words and drawings made from values, never from the disk.
+
+pub mod diagnostics;
+pub mod listing;
