@@ -206,19 +206,27 @@ impl Excerpt {
         if skip > 0 {
             text.push('…');
         }
-        text.extend(before.chars().skip(skip));
+        text.extend(before.chars().skip(skip).map(printable));
         let start = text.len();
-        text.extend(marked.chars().take(EXCERPT_REACH));
-        let end = text.len().max(start);
-        text.extend(after.chars().take(EXCERPT_REACH));
-        if marked.chars().count() > EXCERPT_REACH || after.chars().count() > EXCERPT_REACH {
+        text.extend(marked.chars().take(EXCERPT_REACH).map(printable));
+        let end = text.len();
+        // What follows a mark that was itself cut would read as if it followed directly.
+        let marked_whole = marked.chars().count() <= EXCERPT_REACH;
+        text.extend(after.chars().take(if marked_whole { EXCERPT_REACH } else { 0 }).map(printable));
+        if !marked_whole || after.chars().count() > EXCERPT_REACH {
             text.push('…');
         }
-        let text: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-        // Replacing a control character changes byte lengths; the mark follows in characters.
-        let clamp = |at: usize| (0..=at.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
-        let mark = clamp(start)..clamp(end);
-        Self { text, mark }
+        Self { text, mark: start..end }
+    }
+}
+
+/// Control characters as the pictures Unicode has for them, tabs aside.
+fn printable(c: char) -> char {
+    match c {
+        '\t' => c,
+        '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
+        c if c.is_control() => '\u{fffd}',
+        c => c,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Finds the skills and cases of a repository. Reads files; decides nothing about them.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use crate::catalog::{Catalog, FoundSkill, PROMPTS, RESPONSE_SCHEMA, SKILL_EVALS,
 use crate::diagnostic::{Code, Diagnostic, Place, suggest};
 use crate::plan;
 use crate::relative_path::RelativePath;
-use crate::skill::{SKILL_FILE, SkillFile};
+use crate::skill::{SKILL_FILE, Skill, SkillFile};
 use crate::tree::{Kind, Tree};
 
 /// Folders in which skills are looked for where the settings name none: the first that exists.
@@ -78,6 +79,13 @@ impl Tree for Repository {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         fs::read(self.root.join(path))
     }
+
+    fn names(&self, path: &Path) -> io::Result<Vec<OsString>> {
+        let mut names =
+            fs::read_dir(self.root.join(path))?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+        names.sort();
+        Ok(names)
+    }
 }
 
 impl Repository {
@@ -120,22 +128,15 @@ impl Repository {
             .sort_by(|a, b| a.skill().slug.cmp(&b.skill().slug).then(a.skill().folder.cmp(&b.skill().folder)));
         let mut unique: Vec<FoundSkill> = Vec::with_capacity(catalog.skills.len());
         for found in std::mem::take(&mut catalog.skills) {
-            match unique.last().filter(|first| first.skill().slug == found.skill().slug) {
+            match unique.last_mut().filter(|first| first.skill().slug == found.skill().slug) {
                 // The same folder reached by two roots is one skill.
                 Some(first) if first.skill().folder == found.skill().folder => {}
-                Some(first) => catalog.problems.push(
-                    Diagnostic::error(
-                        Code::SlugCollision,
-                        Place::file(found.skill().folder.join(SKILL_FILE)),
-                        format!(
-                            "the slug `{}` of the skill `{}` is also that of {}",
-                            found.skill().slug,
-                            found.skill().name,
-                            first.skill().folder.join(SKILL_FILE).display()
-                        ),
-                    )
-                    .help("rename one of the two: agents, tests and artifacts could not tell them apart"),
-                ),
+                Some(first) => {
+                    let taken = collision(found.skill(), first.skill());
+                    // With the skill that keeps the slug: the other has no name to be reported under.
+                    first.file.problems.push(taken);
+                    first.file.problems.extend(found.file.problems);
+                }
                 None => unique.push(found),
             }
         }
@@ -298,6 +299,17 @@ impl Repository {
         let place = Place::file(crate::diagnostic::shown_path(&self.root, path));
         Diagnostic::error(Code::Unreadable, place, format!("cannot be read: {why}"))
     }
+}
+
+fn collision(second: &Skill, first: &Skill) -> Diagnostic {
+    let message = format!(
+        "the slug `{}` of the skill `{}` is also that of {}",
+        second.slug,
+        second.name,
+        first.folder.join(SKILL_FILE).display()
+    );
+    Diagnostic::error(Code::SlugCollision, Place::file(second.folder.join(SKILL_FILE)), message)
+        .help("rename one of the two: agents, tests and artifacts could not tell them apart")
 }
 
 fn broken(skill: &str, id: &str, path: &Path, problems: Vec<Diagnostic>) -> Found {

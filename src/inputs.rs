@@ -28,7 +28,14 @@ impl InputReader {
     ///
     /// # Errors
     /// When a file cannot be read.
-    pub fn read(&self, root: &Path, catalog: &Catalog, case: &Case, mode: &Mode, opened: &[String]) -> io::Result<Inputs> {
+    pub fn read(
+        &self,
+        root: &Path,
+        catalog: &Catalog,
+        case: &Case,
+        mode: &Mode,
+        opened: &[String],
+    ) -> io::Result<Inputs> {
         let mut inputs = Inputs::default();
         inputs.add("prompt", case.prompt.as_bytes());
         if let Some(text) = &case.system_prompt {

@@ -55,8 +55,7 @@ impl Run {
             return Ok(live);
         }
         let trouble = |error: &dyn std::fmt::Display| Trouble::new(TroubleKind::Files, error.to_string());
-        let folder =
-            RunFolder::create(&self.root, self.settings.run_id.as_deref()).map_err(|error| trouble(&error))?;
+        let folder = RunFolder::create(&self.root, self.settings.run_id.as_deref()).map_err(|error| trouble(&error))?;
         let scratch = Scratch::open(self.settings.scratch.as_deref()).map_err(|error| trouble(&error))?;
         let snapshot = Snapshot::take(&scratch, &self.root, &self.catalog).map_err(|error| trouble(&error))?;
         snapshot.keep(&folder.snapshot()).map_err(|error| trouble(&error))?;

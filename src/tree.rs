@@ -1,5 +1,6 @@
 //! The repository's files as the pure rooms see them: through a trait, so that checks need no disk.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
@@ -28,4 +29,10 @@ pub trait Tree {
     /// # Errors
     /// As reading a file does.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    /// The names in the folder at `path`, sorted.
+    ///
+    /// # Errors
+    /// As listing a folder does.
+    fn names(&self, path: &Path) -> io::Result<Vec<OsString>>;
 }

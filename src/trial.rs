@@ -66,9 +66,9 @@ fn ready_case(run: &Run, planned: &Planned<'_>) -> Result<Case, NoOutcome> {
 
 fn skill_of<'a>(run: &'a Run, case: &Case) -> Result<&'a Skill, NoOutcome> {
     let found = run.catalog.skill(&case.skill);
-    found.map(crate::catalog::FoundSkill::skill).ok_or_else(|| {
-        NoOutcome::Unreadable(format!("the skill `{}` was there a moment ago and is gone", case.skill))
-    })
+    found
+        .map(crate::catalog::FoundSkill::skill)
+        .ok_or_else(|| NoOutcome::Unreadable(format!("the skill `{}` was there a moment ago and is gone", case.skill)))
 }
 
 /// Grades a stored trial again. The grade is not written.
@@ -163,8 +163,7 @@ fn measure(
     let live = run.live()?;
     let settings = &run.settings;
     folder.clear().map_err(|error| files(&error))?;
-    let mut inputs =
-        run.inputs.read(&run.root, &run.catalog, case, mode, &[]).map_err(|error| files(&error))?;
+    let mut inputs = run.inputs.read(&run.root, &run.catalog, case, mode, &[]).map_err(|error| files(&error))?;
 
     // Prepare and deliver.
     let mut room = live.scratch.room().map_err(|error| files(&error))?;
@@ -205,8 +204,7 @@ fn measure(
     };
     let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
     agent::keep_evidence(mode.agent, &room, folder.path(), &mask).map_err(|error| files(&error))?;
-    let (workspace_files, files_truncated) =
-        room.capture(&folder.workspace(), &mask).map_err(|error| files(&error))?;
+    let (workspace_files, files_truncated) = room.capture(&folder.workspace(), &mask).map_err(|error| files(&error))?;
 
     // Decode and grade.
     let trace = agent::decode(mode.agent, folder.path()).map_err(|error| files(&error))?;

@@ -239,8 +239,30 @@ impl Row {
     /// Where a column's cell stands.
     #[must_use]
     pub fn place(&self, column: &str) -> Place {
-        let index = self.sheet.index(column).unwrap_or(0);
-        Place::in_text(&self.sheet.path, &self.sheet.bytes, cell_range(&self.sheet.bytes, self.start, index))
+        self.in_row(self.cell_range(column))
+    }
+
+    /// Where `text` stands in a column's cell, in any case; the cell where it is written otherwise there.
+    #[must_use]
+    pub fn place_of(&self, column: &str, text: &str) -> Place {
+        let cell = self.cell_range(column);
+        let raw = &self.sheet.bytes[cell.clone()];
+        let found = raw.windows(text.len().max(1)).position(|part| part.eq_ignore_ascii_case(text.as_bytes()));
+        self.in_row(found.map_or(cell.clone(), |at| cell.start + at..cell.start + at + text.len()))
+    }
+
+    fn cell_range(&self, column: &str) -> Range<usize> {
+        cell_range(&self.sheet.bytes, self.start, self.sheet.index(column).unwrap_or(0))
+    }
+
+    /// The place of bytes of this row. Lines are counted from the row's own: counting them from the file's start for
+    /// every row takes minutes in a large file.
+    fn in_row(&self, range: Range<usize>) -> Place {
+        let start = self.start.min(self.sheet.bytes.len());
+        let range = range.start.saturating_sub(start)..range.end.saturating_sub(start);
+        let mut place = Place::in_text(&self.sheet.path, &self.sheet.bytes[start..], range);
+        place.line += self.line - 1;
+        place
     }
 
     fn cell(&self, column: &str) -> &[u8] {
@@ -269,7 +291,7 @@ impl Row {
     fn form_problems(&self) -> Vec<Diagnostic> {
         let sheet = &self.sheet;
         let bytes = &sheet.bytes;
-        let place = |range| Place::in_text(&sheet.path, bytes, range);
+        let place = |range| self.in_row(range);
         if let Some(at) = open_quote(bytes, self.start) {
             let problem = Diagnostic::error(
                 Code::CsvOpenQuote,
@@ -465,7 +487,9 @@ impl CellReader<'_> {
                 _ => "the workspace",
             };
             let message = format!("`{column}`: {:?} {why}", shorten(text));
-            self.problem(Code::BadPath, column, message, format!("give a path below {folder}"));
+            let place = self.row.place_of(column, text);
+            let help = format!("give a path below {folder}");
+            self.problems.push(Diagnostic::error(Code::BadPath, place, message).help(help));
         }
         path.ok()
     }
@@ -475,7 +499,8 @@ impl CellReader<'_> {
         for pattern in &patterns {
             if let Err(error) = pattern.compile_loose() {
                 let (message, help) = regex_problem(column, pattern, &error);
-                self.problem(Code::BadRegex, column, message, help);
+                let place = self.row.place_of(column, &pattern.0);
+                self.problems.push(Diagnostic::error(Code::BadRegex, place, message).help(help));
             }
         }
         patterns

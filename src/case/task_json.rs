@@ -49,6 +49,21 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {
     }
 }
 
+/// Where a key's value stands in a task file that parses; `evalConfig`'s own keys by their bare names.
+#[must_use]
+pub fn place_of(path: &Path, bytes: &[u8], key: &str) -> Option<Place> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let shift = bytes.len() - text.len();
+    let parsed = parse_to_ast(text, &jsonc_parser::CollectOptions::default(), &STRICT).ok()?;
+    let Some(Value::Object(root)) = parsed.value else { return None };
+    let property = root.get(key).or_else(|| match root.get("evalConfig").map(|property| &property.value) {
+        Some(Value::Object(config)) => config.get(key),
+        _ => None,
+    })?;
+    Some(Place::in_text(path, bytes, property.value.start() + shift..property.value.end() + shift))
+}
+
 struct Reader<'a> {
     path: &'a Path,
     bytes: &'a [u8],

@@ -80,7 +80,11 @@ fn modes(run: &Run, index: usize) -> Vec<Mode> {
 
 /// How many repeats of a planned trial are recorded.
 fn recordings(run: &Run, planned: &Planned<'_>) -> u32 {
-    (1..).take_while(|&number| store::recording(&run.root, &planned.trial(number)).exists()).count().try_into().unwrap_or(0)
+    (1..)
+        .take_while(|&number| store::recording(&run.root, &planned.trial(number)).exists())
+        .count()
+        .try_into()
+        .unwrap_or(0)
 }
 
 fn case_test(run: &Run, planned: &Planned<'_>, recordings: u32) -> Result<Completion, Failed> {
@@ -88,11 +92,8 @@ fn case_test(run: &Run, planned: &Planned<'_>, recordings: u32) -> Result<Comple
     let mut passed = 0;
     let mut texts = Vec::new();
     for number in 1..=repeats {
-        let outcome = if run.settings.live {
-            trial::run_live(run, planned, number)
-        } else {
-            trial::replay(run, planned, number)
-        };
+        let outcome =
+            if run.settings.live { trial::run_live(run, planned, number) } else { trial::replay(run, planned, number) };
         match outcome {
             Ok(outcome) if outcome.grade.verdict == Verdict::Pass => passed += 1,
             Ok(outcome) => texts.push(graded_text(run, planned, &outcome)),
@@ -111,9 +112,11 @@ fn case_test(run: &Run, planned: &Planned<'_>, recordings: u32) -> Result<Comple
 }
 
 fn graded_text(run: &Run, planned: &Planned<'_>, outcome: &Outcome) -> String {
-    let origin = planned.found.case().map(|case| case.origin).unwrap_or_else(|_| {
-        crate::diagnostic::Place::file(&planned.found.file)
-    });
+    let origin = planned
+        .found
+        .case()
+        .map(|case| case.origin)
+        .unwrap_or_else(|_| crate::diagnostic::Place::file(&planned.found.file));
     let folder = crate::diagnostic::shown_path(&run.root, &outcome.folder);
     report::graded(&outcome.id, &outcome.grade, &origin, &folder, outcome.scripted.as_deref())
 }

@@ -24,12 +24,8 @@ pub fn graded(id: &TrialId, grade: &Grade, origin: &Place, folder: &Path, script
         line(&mut text, "  expected", &check.expected);
         line(&mut text, "  found", &check.evidence);
     }
-    let passed: Vec<&str> = grade
-        .checks
-        .iter()
-        .filter(|check| check.status == Status::Pass)
-        .map(|check| check.id.as_str())
-        .collect();
+    let passed: Vec<&str> =
+        grade.checks.iter().filter(|check| check.status == Status::Pass).map(|check| check.id.as_str()).collect();
     if !passed.is_empty() {
         line(&mut text, "passed", &passed.join(", "));
     }

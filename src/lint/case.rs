@@ -1,0 +1,171 @@
+//! One case against the repository it stands in.
+
+use std::path::{Path, PathBuf};
+
+use crate::case::{Case, Expectation, Found, Source, task_json};
+use crate::catalog::evals_folder;
+use crate::diagnostic::{Code, Diagnostic, Place};
+use crate::lint::is_curated;
+use crate::lint::schema::Schemas;
+use crate::tree::{Kind, Tree};
+
+pub(super) fn check(found: &Found, case: &Case, tree: &dyn Tree, schemas: &mut Schemas) -> Vec<Diagnostic> {
+    let checker = Checker { found, case, tree };
+    let mut problems = Vec::new();
+    problems.extend(checker.fixture());
+    problems.extend(checker.output_schema(schemas));
+    // Nobody can mend the prompts of the built-in cases.
+    if is_curated(found) {
+        problems.extend(if case.should_trigger { checker.marker_in_prompt() } else { checker.names_skill() });
+    }
+    problems
+}
+
+struct Checker<'a> {
+    found: &'a Found,
+    case: &'a Case,
+    tree: &'a dyn Tree,
+}
+
+impl Checker<'_> {
+    fn fixture(&self) -> Option<Diagnostic> {
+        let fixture = self.case.fixture.as_ref()?;
+        let path = evals_folder(&self.case.skill).join(fixture.as_path());
+        let shown = path.display();
+        let (code, message) = match self.tree.kind(&path) {
+            Kind::Folder => {
+                let link = self.link_below(&path)?;
+                (Code::Symlink, format!("the fixture holds the symbolic link {}", link.display()))
+            }
+            Kind::Missing => (Code::MissingFixture, format!("the fixture folder {shown} is not there")),
+            Kind::Symlink => (Code::Symlink, format!("the fixture folder {shown} is reached through a symbolic link")),
+            Kind::File | Kind::Other => (Code::MissingFixture, format!("the fixture {shown} is not a folder")),
+        };
+        let help = match code {
+            Code::Symlink => "copy the files: what a link points to is not part of the recording, and may lie anywhere",
+            _ => "`fixture` names a folder below the skill's own folder in evals/skills",
+        };
+        Some(Diagnostic::error(code, self.place("fixture", fixture.as_path().to_str()), message).help(help))
+    }
+
+    /// The first symbolic link below a folder.
+    fn link_below(&self, folder: &Path) -> Option<PathBuf> {
+        let mut folders = vec![folder.to_path_buf()];
+        while let Some(folder) = folders.pop() {
+            for name in self.tree.names(&folder).unwrap_or_default() {
+                let path = folder.join(name);
+                match self.tree.kind(&path) {
+                    Kind::Symlink => return Some(path),
+                    Kind::Folder => folders.push(path),
+                    Kind::File | Kind::Missing | Kind::Other => {}
+                }
+            }
+        }
+        None
+    }
+
+    fn output_schema(&self, schemas: &mut Schemas) -> Option<Diagnostic> {
+        let path = self.case.output_schema.as_ref()?;
+        let (code, message) = schemas.problem(path.as_path(), self.tree)?;
+        let place = self.place("output_schema", path.as_path().to_str());
+        let problem = Diagnostic::error(code, place, message);
+        Some(if code == Code::MissingSchema {
+            problem.help("`output_schema` is a path from the repository's root")
+        } else {
+            problem
+        })
+    }
+
+    fn names_skill(&self) -> Option<Diagnostic> {
+        let slug = &self.case.skill;
+        find_word(&self.case.prompt, slug)?;
+        let message = format!("this prompt must not trigger `{slug}`, yet it names the skill");
+        Some(
+            Diagnostic::warning(Code::NegativeNamesSkill, self.place("prompt", Some(slug)), message)
+                .help("ask for something that the skill is not for, without its name"),
+        )
+    }
+
+    /// A positive that an agent passes by repeating what it was told. One pattern that the prompt does not match is
+    /// enough to tell the two apart, unless what the prompt gives away has the looks of a marker.
+    fn marker_in_prompt(&self) -> Option<Diagnostic> {
+        let wanted: Vec<Wanted> = self.case.expectations.iter().filter_map(Wanted::of).collect();
+        let given: Vec<&Wanted> = wanted.iter().filter(|wanted| wanted.stands_in(&self.case.prompt)).collect();
+        let first = given.iter().find(|wanted| wanted.looks_like_marker()).or_else(|| {
+            let all = given.len() == wanted.len();
+            given.first().filter(|_| all)
+        })?;
+        let message = format!("`{}` stands in the prompt already: repeating the prompt passes", first.text);
+        Some(
+            Diagnostic::warning(Code::MarkerInPrompt, self.place(first.key, Some(first.text)), message)
+                .help("look for a marker that only the skill's own text gives away"),
+        )
+    }
+
+    /// Where `text` stands in the value of `key`, or the value, or the case.
+    fn place(&self, key: &str, text: Option<&str>) -> Place {
+        match &self.found.source {
+            Source::Row(row) => text.map_or_else(|| row.place(key), |text| row.place_of(key, text)),
+            Source::Task(_) => self
+                .tree
+                .read(&self.found.file)
+                .ok()
+                .and_then(|bytes| task_json::place_of(&self.found.file, &bytes, key))
+                .unwrap_or_else(|| self.case.origin.clone()),
+            Source::Smoke(_) | Source::Broken(_) => self.case.origin.clone(),
+        }
+    }
+}
+
+/// A text that the final message must hold.
+struct Wanted<'a> {
+    key: &'static str,
+    text: &'a str,
+    pattern: Option<regex::Regex>,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(expectation: &'a Expectation) -> Option<Self> {
+        match expectation {
+            Expectation::OutputContains(text) => Some(Self { key: "expectedOutput", text, pattern: None }),
+            Expectation::OutputMatches(pattern) => {
+                let compiled = pattern.compile_exact().ok();
+                Some(Self { key: "expectedOutputPattern", text: &pattern.0, pattern: compiled })
+            }
+            Expectation::MustInclude(pattern) => {
+                let compiled = pattern.compile_loose().ok();
+                Some(Self { key: "must_include", text: &pattern.0, pattern: compiled })
+            }
+            _ => None,
+        }
+    }
+
+    fn stands_in(&self, prompt: &str) -> bool {
+        match &self.pattern {
+            Some(pattern) => pattern.is_match(prompt),
+            None => prompt.to_lowercase().contains(&self.text.to_lowercase()),
+        }
+    }
+
+    /// Whether it holds a word like `SKILL_MARKER`.
+    fn looks_like_marker(&self) -> bool {
+        self.text
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .any(|word| word.len() >= 6 && word.contains('_') && !word.contains(|c: char| c.is_ascii_lowercase()))
+    }
+}
+
+/// Where `word` stands in `text`, in any case, not as a part of a longer word.
+fn find_word(text: &str, word: &str) -> Option<usize> {
+    let text = text.to_lowercase();
+    let joins = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    let word = word.to_lowercase();
+    if word.is_empty() {
+        return None;
+    }
+    text.match_indices(&word).map(|(at, _)| at).find(|&at| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        !before.is_some_and(joins) && !after.is_some_and(joins)
+    })
+}

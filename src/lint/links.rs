@@ -1,0 +1,157 @@
+//! Links in a SKILL.md's body to files that are not there.
+
+use std::ops::Range;
+use std::path::{Component, Path, PathBuf};
+
+use crate::catalog::FoundSkill;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::lint::similar::place;
+use crate::skill::SKILL_FILE;
+use crate::tree::{Kind, Tree};
+
+pub(super) fn check(found: &FoundSkill, tree: &dyn Tree) -> Vec<Diagnostic> {
+    let text = String::from_utf8_lossy(&found.bytes);
+    let folder = &found.skill().folder;
+    let mut problems = Vec::new();
+    for range in targets(&text, found.file.body.clone()) {
+        let target = &text[range.clone()];
+        let Some(path) = file_of(target) else { continue };
+        let there = below(folder, &path).is_some_and(|path| tree.kind(&path) != Kind::Missing);
+        if !there {
+            let message = format!("the link to {target} points to no file in the repository");
+            let place = place(&folder.join(SKILL_FILE), &found.bytes, range);
+            problems.push(
+                Diagnostic::warning(Code::DeadLink, place, message)
+                    .help("links count from the skill's folder; agents follow them to load resources"),
+            );
+        }
+    }
+    problems
+}
+
+/// The target as a path to a file, unless it is a URL, an anchor, an absolute path or a placeholder.
+fn file_of(target: &str) -> Option<PathBuf> {
+    let path = target.split(['#', '?']).next().unwrap_or_default();
+    let scheme = path.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    });
+    let placeholder = path.contains(['{', '}', '<', '>', '$', '*', '\0']) || path.contains("...");
+    if path.is_empty() || scheme || placeholder || path.starts_with(['/', '\\', '~']) {
+        return None;
+    }
+    Some(PathBuf::from(percent_decoded(path)))
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let hex = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        match hex.filter(|_| first == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+/// `path` counted from `folder`, with `..` taken out; nothing if it leaves the repository.
+fn below(folder: &Path, path: &Path) -> Option<PathBuf> {
+    let mut whole = PathBuf::new();
+    for part in folder.join(path).components() {
+        match part {
+            Component::Normal(name) => whole.push(name),
+            Component::CurDir => {}
+            Component::ParentDir if whole.pop() => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(whole)
+}
+
+/// Where the targets of links and images stand, code aside.
+fn targets(text: &str, body: Range<usize>) -> Vec<Range<usize>> {
+    let mut targets = Vec::new();
+    let mut fence: Option<&str> = None;
+    let mut after_blank = true;
+    let mut at = body.start.min(text.len());
+    for line in text.get(body).unwrap_or_default().split_inclusive('\n') {
+        let content = line.trim();
+        let mark = ["```", "~~~"].into_iter().find(|mark| content.starts_with(mark));
+        // Four spaces after a blank line make code, unless a list goes on there; then a link is only missed.
+        let indented = line.starts_with("    ") || line.starts_with('\t');
+        match (fence, mark) {
+            (Some(open), Some(mark)) if open == mark => fence = None,
+            (Some(_), _) => {}
+            (None, Some(mark)) => fence = Some(mark),
+            (None, None) if indented && after_blank => {}
+            (None, None) => {
+                targets.extend(in_line(line).into_iter().map(|range| at + range.start..at + range.end));
+                after_blank = content.is_empty();
+            }
+        }
+        at += line.len();
+    }
+    targets
+}
+
+/// `[text](target)`, `![text](target "title")` and `[label]: target`, outside `code`.
+fn in_line(line: &str) -> Vec<Range<usize>> {
+    let bytes = line.as_bytes();
+    let mut targets = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 1,
+            b'`' => {
+                let ticks = bytes[at..].iter().take_while(|&&b| b == b'`').count();
+                // A code span ends at as many backticks; without them, these are plain text.
+                let close = line[at + ticks..].find(&line[at..at + ticks]);
+                at += ticks - 1 + close.map_or(0, |close| close + ticks);
+            }
+            b']' if bytes.get(at + 1) == Some(&b'(') => targets.extend(destination(line, at + 2)),
+            b']' if bytes.get(at + 1) == Some(&b':')
+                && line.trim_start().starts_with('[')
+                && !line[..at].contains(']') =>
+            {
+                targets.extend(destination(line, at + 2));
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    targets
+}
+
+/// The destination that starts at `start`: in `<…>`, or up to white space or the closing parenthesis.
+fn destination(line: &str, start: usize) -> Option<Range<usize>> {
+    let rest = line.get(start..)?;
+    let start = start + (rest.len() - rest.trim_start().len());
+    let rest = rest.trim_start();
+    if let Some(inner) = rest.strip_prefix('<') {
+        return inner.find('>').map(|end| start + 1..start + 1 + end);
+    }
+    let mut depth = 0_usize;
+    let end = rest
+        .char_indices()
+        .find(|(_, c)| match c {
+            '(' => {
+                depth += 1;
+                false
+            }
+            ')' if depth > 0 => {
+                depth -= 1;
+                false
+            }
+            c => *c == ')' || c.is_whitespace(),
+        })
+        .map_or(rest.len(), |(end, _)| end);
+    (end > 0).then_some(start..start + end)
+}

@@ -1,0 +1,81 @@
+//! Descriptions that an agent could take for each other's.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::catalog::{Catalog, FoundSkill};
+use crate::diagnostic::{Code, Diagnostic, Place};
+use crate::skill::SKILL_FILE;
+
+/// From this share of common content words, in percent of the shorter description's, two descriptions count as
+/// alike. Skills of one family that are told apart well share about a third.
+pub const SIMILAR: usize = 60;
+
+/// Descriptions with fewer content words than this are not compared: two common words in three mean nothing.
+const FEWEST_WORDS: usize = 5;
+
+/// Words that stand in descriptions of any skill.
+const STOP_WORDS: [&str; 48] = [
+    "about", "all", "also", "and", "any", "are", "asked", "asks", "can", "for", "from", "has", "have", "help", "helps",
+    "how", "into", "its", "not", "one", "other", "should", "skill", "skills", "some", "somebody", "someone", "such",
+    "task", "tasks", "than", "that", "the", "their", "them", "these", "they", "this", "use", "used", "user", "users",
+    "using", "want", "wants", "when", "will", "with",
+];
+
+/// The content words of every skill's description.
+pub(super) struct Descriptions<'a>(Vec<(&'a FoundSkill, BTreeSet<String>)>);
+
+impl<'a> Descriptions<'a> {
+    pub(super) fn of(catalog: &'a Catalog) -> Self {
+        Self(catalog.skills.iter().map(|found| (found, content_words(&found.skill().description))).collect())
+    }
+
+    /// The sibling most like `found`, if it is too much so.
+    pub(super) fn check(&self, found: &FoundSkill) -> Option<Diagnostic> {
+        let skill = found.skill();
+        let words = content_words(&skill.description);
+        let siblings = self.0.iter().filter(|(sibling, _)| sibling.skill().folder != skill.folder);
+        let (share, sibling) = siblings
+            .filter_map(|(sibling, other)| Some((share(&words, other)?, sibling.skill())))
+            .filter(|(share, _)| *share >= SIMILAR)
+            .max_by_key(|(share, _)| *share)?;
+        let message = format!(
+            "the descriptions of `{}` and `{}` share {share} % of their words: agents choose by the description alone",
+            skill.name, sibling.name
+        );
+        Some(
+            Diagnostic::warning(Code::SimilarDescription, description_place(found), message)
+                .help("say what each is for that the other is not, and what it is not for"),
+        )
+    }
+}
+
+fn description_place(found: &FoundSkill) -> Place {
+    let path = found.skill().folder.join(SKILL_FILE);
+    match found.file.entries.iter().find(|entry| entry.key == "description") {
+        Some(entry) => place(&path, &found.bytes, entry.value_range.clone()),
+        None => Place::file(path),
+    }
+}
+
+/// The place of a range of the text that a SKILL.md was read as.
+pub(super) fn place(path: &Path, bytes: &[u8], range: std::ops::Range<usize>) -> Place {
+    // Where bytes are not UTF-8, ranges count in the text with replacement characters.
+    Place::in_text(path, String::from_utf8_lossy(bytes).as_bytes(), range)
+}
+
+fn content_words(description: &str) -> BTreeSet<String> {
+    description
+        .to_lowercase()
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.chars().count() >= 3 && !STOP_WORDS.contains(word))
+        // Plural or singular, it is the same word to an agent.
+        .map(|word| word.strip_suffix('s').filter(|stem| !stem.ends_with('s')).unwrap_or(word).to_owned())
+        .collect()
+}
+
+/// Common words in percent of the smaller set.
+fn share(a: &BTreeSet<String>, b: &BTreeSet<String>) -> Option<usize> {
+    let smaller = a.len().min(b.len());
+    (smaller >= FEWEST_WORDS).then(|| a.intersection(b).count() * 100 / smaller)
+}

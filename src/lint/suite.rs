@@ -1,0 +1,42 @@
+//! The cases of one skill, taken together.
+
+use crate::case::Source;
+use crate::catalog::{Catalog, PROMPTS};
+use crate::diagnostic::{Code, Diagnostic, Place};
+use crate::skill::SKILL_FILE;
+use crate::tree::{Kind, Tree};
+
+pub(super) fn check(catalog: &Catalog, slug: &str, tree: &dyn Tree, strict: bool) -> Vec<Diagnostic> {
+    let Some(found) = catalog.skill(slug) else { return Vec::new() };
+    if !found.curated {
+        let message = format!("the skill `{slug}` has no cases of its own, only the built-in ones");
+        let place = Place::file(found.skill().folder.join(SKILL_FILE));
+        let problem =
+            if strict { Diagnostic::error } else { Diagnostic::warning }(Code::NoCases, place, message.as_str());
+        return vec![problem.help(format!("write evals/skills/{slug}/{PROMPTS} or a task in evals/tasks"))];
+    }
+    let path = found.evals().join(PROMPTS);
+    if tree.kind(&path) != Kind::File {
+        return Vec::new();
+    }
+    let rows: Vec<Option<bool>> = catalog
+        .cases_of(slug)
+        .filter(|case| case.file == path)
+        .map(|case| match &case.source {
+            Source::Row(row) => row.should_trigger(),
+            _ => None,
+        })
+        .collect();
+    // A row that cannot be read may be the one that is missed; it has a problem of its own.
+    if rows.contains(&None) {
+        return Vec::new();
+    }
+    [(true, Code::NoPositive, "should trigger"), (false, Code::NoNegative, "should stay quiet")]
+        .into_iter()
+        .filter(|(wanted, _, _)| !rows.contains(&Some(*wanted)))
+        .map(|(wanted, code, what)| {
+            let message = format!("no row in which `{slug}` {what}");
+            Diagnostic::error(code, Place::file(&path), message).help(format!("add a row with should_trigger {wanted}"))
+        })
+        .collect()
+}

@@ -1,0 +1,5 @@
+//! What a reader sees: words and drawings made from values, never from the disk.
+
+pub mod diagnostics;
+pub mod listing;
+pub mod trial;

@@ -1,0 +1,93 @@
+//! The trials of a repository as lines and as JSON.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::case::Found;
+use crate::catalog::Catalog;
+use crate::diagnostic::Diagnostic;
+use crate::lint;
+use crate::mode::Mode;
+use crate::plan;
+use crate::tree::Tree;
+
+/// One trial.
+#[derive(Clone, Debug, Serialize)]
+pub struct Listed {
+    /// The test's name.
+    pub name: String,
+    /// The skill's slug.
+    pub skill: String,
+    /// The case's id.
+    pub case: String,
+    /// The mode's name.
+    pub mode: String,
+    /// Whether the skill should trigger; nothing where that cannot be read.
+    pub should_trigger: Option<bool>,
+    /// Where the case is written down, relative to the repository's root.
+    pub file: PathBuf,
+    /// The line on which it starts, from 1.
+    pub line: usize,
+    /// What keeps it from running.
+    pub problems: Vec<Diagnostic>,
+}
+
+/// Every case of `catalog` in each of `modes`.
+#[must_use]
+pub fn listed(catalog: &Catalog, modes: &[Mode], tree: &dyn Tree) -> Vec<Listed> {
+    let mut listed = Vec::with_capacity(catalog.cases.len() * modes.len());
+    for found in &catalog.cases {
+        let problems = errors(found, tree);
+        listed.extend(modes.iter().map(|mode| Listed {
+            name: plan::test_name(&found.skill, &found.id, &mode.name),
+            skill: found.skill.clone(),
+            case: found.id.clone(),
+            mode: mode.name.clone(),
+            should_trigger: found.should_trigger(),
+            file: found.file.clone(),
+            line: found.line,
+            problems: problems.clone(),
+        }));
+    }
+    listed
+}
+
+fn errors(found: &Found, tree: &dyn Tree) -> Vec<Diagnostic> {
+    match found.case() {
+        Ok(case) => lint::case(found, &case, tree).into_iter().filter(Diagnostic::is_error).collect(),
+        Err(problems) => problems,
+    }
+}
+
+/// A line for each trial: name, what is expected, place, and what is wrong. `aligned` pads the columns for people;
+/// otherwise they are parted by tabs for programs.
+#[must_use]
+pub fn render(listed: &[Listed], aligned: bool) -> String {
+    let rows: Vec<[String; 3]> = listed.iter().map(cells).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let (first, second) = if aligned { (width(0), width(1)) } else { (0, 0) };
+    let gap = if aligned { "  " } else { "\t" };
+    let mut text = String::new();
+    for [name, expected, rest] in rows {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{name:first$}{gap}{expected:second$}{gap}{rest}");
+    }
+    text
+}
+
+fn cells(listed: &Listed) -> [String; 3] {
+    let expected = match (listed.problems.is_empty(), listed.should_trigger) {
+        (false, _) => "broken",
+        (true, Some(true)) => "triggers",
+        (true, Some(false)) => "stays-quiet",
+        (true, None) => "unknown",
+    };
+    let rest = match listed.problems.as_slice() {
+        [] => format!("{}:{}", listed.file.display(), listed.line),
+        [only] => only.to_string(),
+        [first, others @ ..] => format!("{first} (and {} more)", others.len()),
+    };
+    [listed.name.clone(), expected.to_owned(), rest]
+}
