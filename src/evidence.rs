@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::case::Sandbox;
 use crate::mode::{AgentKind, Delivery};
 use crate::outcome::Trouble;
+use crate::plan::TrialId;
 use crate::trace::Trace;
 
 /// The number of the `meta.json` format.
@@ -63,6 +64,19 @@ pub struct Meta {
     /// What was asked for and not enforced, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_enforced: Vec<String>,
+}
+
+impl Meta {
+    /// Which trial it was.
+    #[must_use]
+    pub fn id(&self) -> TrialId {
+        TrialId {
+            skill: self.skill.slug.clone(),
+            case: self.case.id.clone(),
+            mode: self.mode.clone(),
+            number: self.trial,
+        }
+    }
 }
 
 /// The skill under test.

@@ -1,9 +1,12 @@
 //! What a trial came to: checks, a verdict, and the figures that compare over time.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::diagnostic::Diagnostic;
+use crate::plan::TrialId;
 use crate::trace::{Activation, Resource, Usage};
 
 /// The number of the `grade.json` format.
@@ -196,4 +199,35 @@ impl Grade {
         let of = |status| self.checks.iter().filter(move |check| check.status == status);
         of(Status::Fail).chain(of(Status::Unknown))
     }
+}
+
+/// What became of a trial.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Which trial.
+    pub id: TrialId,
+    /// What it came to.
+    pub grade: Grade,
+    /// Where the evidence is.
+    pub folder: PathBuf,
+    /// Why the answers are not a model's own.
+    pub scripted: Option<String>,
+}
+
+/// Why there is no outcome.
+#[derive(Debug)]
+pub enum NoOutcome {
+    /// The case, or what it needs, is wrong.
+    BadCase(Vec<Diagnostic>),
+    /// There is no recording.
+    NotRecorded,
+    /// The recording was made of something else than the case and skills of today.
+    Stale {
+        /// The recording's folder.
+        folder: PathBuf,
+        /// What differs.
+        changed: Vec<String>,
+    },
+    /// The recording cannot be read.
+    Unreadable(String),
 }

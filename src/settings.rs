@@ -244,10 +244,7 @@ impl Settings {
             }
             "MODE" => {
                 let names: Vec<String> = value.split(',').map(|name| name.trim().to_owned()).collect();
-                for mode in &names {
-                    self.known_mode(mode).map_err(|why| format!("{name}: {why}"))?;
-                }
-                self.selected_modes = Some(names);
+                self.select_modes(&names).map_err(|why| format!("{name}: {why}"))?;
             }
             "MODEL" => self.model = Some(value.to_owned()).filter(|model| !model.is_empty()),
             "TRIALS" => self.trials = u32::try_from(number(1000)?).unwrap_or(1),
@@ -264,6 +261,16 @@ impl Settings {
                 return Err(format!("{name} is no variable of skill-evals; {}", suggest(name, &known)));
             }
         }
+        Ok(())
+    }
+
+    /// Chooses modes by name.
+    ///
+    /// # Errors
+    /// When there is no such mode; the message names those that there are.
+    pub fn select_modes(&mut self, names: &[String]) -> Result<(), String> {
+        names.iter().try_for_each(|name| self.known_mode(name))?;
+        self.selected_modes = Some(names.to_vec());
         Ok(())
     }
 

@@ -244,6 +244,12 @@ impl TrialFolder {
         self.path.join(META).is_file()
     }
 
+    /// Whether a grade was kept here, as it is in a run.
+    #[must_use]
+    pub fn has_grade(&self) -> bool {
+        self.path.join(GRADE).is_file()
+    }
+
     /// Empties the folder, or makes it.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! One trial: prepare → deliver → run → decode → grade → store; or, from a recording, decode → grade.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use crate::grade::grade;
 use crate::inputs::opened_skills;
 use crate::lint;
 use crate::mode::Mode;
-use crate::outcome::{GRADE_FORMAT, Grade, Metrics, Trouble, TroubleKind, Verdict};
+use crate::outcome::{GRADE_FORMAT, Grade, Metrics, NoOutcome, Outcome, Trouble, TroubleKind, Verdict};
 use crate::plan::{Planned, TrialId};
 use crate::process::{self, Job, Listener, Reply};
 use crate::redact::Redactor;
@@ -24,37 +24,6 @@ use crate::run::Run;
 use crate::skill::{Skill, slug};
 use crate::store::{self, StoreError, TrialFolder};
 use crate::trace::Trace;
-
-/// What became of a trial.
-#[derive(Debug)]
-pub struct Outcome {
-    /// Which trial.
-    pub id: TrialId,
-    /// What it came to.
-    pub grade: Grade,
-    /// Where the evidence is.
-    pub folder: PathBuf,
-    /// Why the answers are not a model's own.
-    pub scripted: Option<String>,
-}
-
-/// Why there is no outcome.
-#[derive(Debug)]
-pub enum NoOutcome {
-    /// The case, or what it needs, is wrong.
-    BadCase(Vec<Diagnostic>),
-    /// There is no recording.
-    NotRecorded,
-    /// The recording was made of something else than the case and skills of today.
-    Stale {
-        /// The recording's folder.
-        folder: PathBuf,
-        /// What differs.
-        changed: Vec<String>,
-    },
-    /// The recording cannot be read.
-    Unreadable(String),
-}
 
 /// The case, if it can be run.
 fn ready_case(run: &Run, planned: &Planned<'_>) -> Result<Case, NoOutcome> {

@@ -8,15 +8,13 @@ use crate::diagnostic::Diagnostic;
 use crate::discovery::Repository;
 use crate::lint;
 use crate::mode::Mode;
-use crate::outcome::Verdict;
+use crate::outcome::{NoOutcome, Verdict};
 use crate::plan::{self, Planned};
 use crate::report::{diagnostics, trial as report};
 use crate::run::Run;
+use crate::selection;
 use crate::store;
-use crate::trial::{self, NoOutcome, Outcome};
-
-/// The modes that cases run in where nothing else is said.
-const DEFAULT_MODES: [&str; 1] = ["codex"];
+use crate::trial;
 
 /// All tests: the cases in their modes, and a lint for each skill and for the repository.
 pub(super) fn all(run: &Arc<Run>, setup_problem: Option<&str>) -> Vec<Trial> {
@@ -60,22 +58,10 @@ fn test(
 
 /// The modes in which a case is a test: those asked for, or the default ones and, in replay, those with a recording.
 fn modes(run: &Run, index: usize) -> Vec<Mode> {
-    let settings = &run.settings;
     let found = &run.catalog.cases[index];
-    let mut names: Vec<String> = match &settings.selected_modes {
-        Some(names) => names.clone(),
-        None => DEFAULT_MODES.map(str::to_owned).to_vec(),
-    };
-    if settings.selected_modes.is_none() && !settings.live {
-        names.extend(store::recorded_modes(&run.root, &found.skill, &found.id));
-    }
-    let mut modes: Vec<Mode> = Vec::new();
-    for mode in names.iter().filter_map(|name| settings.mode(name)) {
-        if !modes.contains(mode) {
-            modes.push(mode.clone());
-        }
-    }
-    modes
+    let recorded =
+        if run.settings.live { Vec::new() } else { store::recorded_modes(&run.root, &found.skill, &found.id) };
+    selection::modes(&run.settings, &recorded).into_iter().cloned().collect()
 }
 
 /// How many repeats of a planned trial are recorded.
@@ -96,9 +82,9 @@ fn case_test(run: &Run, planned: &Planned<'_>, recordings: u32) -> Result<Comple
             if run.settings.live { trial::run_live(run, planned, number) } else { trial::replay(run, planned, number) };
         match outcome {
             Ok(outcome) if outcome.grade.verdict == Verdict::Pass => passed += 1,
-            Ok(outcome) => texts.push(graded_text(run, planned, &outcome)),
-            Err(NoOutcome::NotRecorded) => return Ok(Completion::ignored_with("no recording")),
-            Err(problem) => return Err(no_outcome_text(planned, number, problem).into()),
+            Ok(outcome) => texts.push(report::graded(&run.root, planned.found, &outcome)),
+            Err(NoOutcome::NotRecorded) => return Ok(Completion::ignored_with(report::NO_RECORDING)),
+            Err(problem) => return Err(report::not_graded(&planned.trial(number), &problem).into()),
         }
     }
     if f64::from(passed) >= run.settings.threshold * f64::from(repeats) {
@@ -109,26 +95,6 @@ fn case_test(run: &Run, planned: &Planned<'_>, recordings: u32) -> Result<Comple
         texts.insert(0, format!("{passed} of {repeats} trials passed; {needed:.0}% must\n"));
     }
     Err(texts.join("\n").into())
-}
-
-fn graded_text(run: &Run, planned: &Planned<'_>, outcome: &Outcome) -> String {
-    let origin = planned
-        .found
-        .case()
-        .map(|case| case.origin)
-        .unwrap_or_else(|_| crate::diagnostic::Place::file(&planned.found.file));
-    let folder = crate::diagnostic::shown_path(&run.root, &outcome.folder);
-    report::graded(&outcome.id, &outcome.grade, &origin, &folder, outcome.scripted.as_deref())
-}
-
-fn no_outcome_text(planned: &Planned<'_>, number: u32, problem: NoOutcome) -> String {
-    let id = planned.trial(number);
-    match problem {
-        NoOutcome::BadCase(problems) => diagnostics::render(&problems, false),
-        NoOutcome::NotRecorded => format!("{id}: there is no recording"),
-        NoOutcome::Stale { folder, changed } => report::stale(&id, &changed, &folder),
-        NoOutcome::Unreadable(why) => format!("{id}: {why}"),
-    }
 }
 
 fn skill_lint(run: &Run, slug: &str) -> Result<Completion, Failed> {

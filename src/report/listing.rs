@@ -6,11 +6,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::case::Found;
-use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::lint;
-use crate::mode::Mode;
-use crate::plan;
+use crate::plan::Planned;
 use crate::tree::Tree;
 
 /// One trial.
@@ -34,24 +32,23 @@ pub struct Listed {
     pub problems: Vec<Diagnostic>,
 }
 
-/// Every case of `catalog` in each of `modes`.
+/// The planned trials, with what keeps each from running.
 #[must_use]
-pub fn listed(catalog: &Catalog, modes: &[Mode], tree: &dyn Tree) -> Vec<Listed> {
-    let mut listed = Vec::with_capacity(catalog.cases.len() * modes.len());
-    for found in &catalog.cases {
-        let problems = errors(found, tree);
-        listed.extend(modes.iter().map(|mode| Listed {
-            name: plan::test_name(&found.skill, &found.id, &mode.name),
+pub fn listed(planned: &[Planned<'_>], tree: &dyn Tree) -> Vec<Listed> {
+    let listed = |planned: &Planned<'_>| {
+        let found = planned.found;
+        Listed {
+            name: planned.test_name(),
             skill: found.skill.clone(),
             case: found.id.clone(),
-            mode: mode.name.clone(),
+            mode: planned.mode.name.clone(),
             should_trigger: found.should_trigger(),
             file: found.file.clone(),
             line: found.line,
-            problems: problems.clone(),
-        }));
-    }
-    listed
+            problems: errors(found, tree),
+        }
+    };
+    planned.iter().map(listed).collect()
 }
 
 fn errors(found: &Found, tree: &dyn Tree) -> Vec<Diagnostic> {

@@ -3,14 +3,20 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::diagnostic::Place;
-use crate::outcome::{Goal, Grade, Status, Verdict};
+use crate::case::Found;
+use crate::diagnostic::shown_path;
+use crate::outcome::{Goal, NoOutcome, Outcome, Status, Verdict};
 use crate::plan::TrialId;
+use crate::report::diagnostics;
+
+/// Why a trial without a recording is ignored in replay.
+pub const NO_RECORDING: &str = "no recording; SKILL_EVALS_LIVE=1 runs the agent";
 
 /// A graded trial, for the reader of a failing test: which checks did not pass, on what evidence, and where to look.
 #[must_use]
-pub fn graded(id: &TrialId, grade: &Grade, origin: &Place, folder: &Path, scripted: Option<&str>) -> String {
-    let mut text = format!("{id}: {}", grade.verdict);
+pub fn graded(root: &Path, found: &Found, outcome: &Outcome) -> String {
+    let grade = &outcome.grade;
+    let mut text = format!("{}: {}", outcome.id, grade.verdict);
     if grade.verdict == Verdict::Error {
         text.push_str(" (nothing was measured)");
     }
@@ -24,17 +30,23 @@ pub fn graded(id: &TrialId, grade: &Grade, origin: &Place, folder: &Path, script
         line(&mut text, "  expected", &check.expected);
         line(&mut text, "  found", &check.evidence);
     }
-    let passed: Vec<&str> =
-        grade.checks.iter().filter(|check| check.status == Status::Pass).map(|check| check.id.as_str()).collect();
+    let passed = grade.checks.iter().filter(|check| check.status == Status::Pass);
+    let passed: Vec<&str> = passed.map(|check| check.id.as_str()).collect();
     if !passed.is_empty() {
         line(&mut text, "passed", &passed.join(", "));
     }
-    line(&mut text, "case", &origin.to_string());
-    line(&mut text, "look into", &folder.display().to_string());
-    if let Some(by) = scripted {
-        line(&mut text, "note", &format!("the answers were scripted ({by}); they say nothing about a model"));
+    line(&mut text, "case", &format!("{}:{}", found.file.display(), found.line));
+    line(&mut text, "look into", &shown_path(root, &outcome.folder).display().to_string());
+    if let Some(by) = &outcome.scripted {
+        line(&mut text, "note", &scripted(by));
     }
     text
+}
+
+/// What has to be said wherever results of a scripted model are shown.
+#[must_use]
+pub fn scripted(by: &str) -> String {
+    format!("the answers were scripted ({by}); they say nothing about a model")
 }
 
 fn line(text: &mut String, label: &str, value: &str) {
@@ -53,18 +65,26 @@ pub fn goal(goal: Goal) -> &'static str {
     }
 }
 
-/// A recording that no longer speaks for its case.
+/// A trial without an outcome: what is wrong, and what to do.
 #[must_use]
-pub fn stale(id: &TrialId, changed: &[String], folder: &Path) -> String {
-    format!(
-        "{id}: the recording is stale\n  \
-         changed     {}\n  \
-         recording   {}\n  \
-         what to do  run it live and record it again:\n              \
-         SKILL_EVALS_LIVE=1 SKILL_EVALS_RUN_ID=new cargo test --test skill_evals {}\n              \
-         skill-evals record new\n",
-        changed.join(", "),
-        folder.display(),
-        id.test_name(),
-    )
+pub fn not_graded(id: &TrialId, problem: &NoOutcome) -> String {
+    match problem {
+        NoOutcome::BadCase(problems) => diagnostics::render(problems, false),
+        NoOutcome::NotRecorded => format!("{id}: {NO_RECORDING}\n"),
+        NoOutcome::Unreadable(why) => format!("{id}: {why}\n"),
+        NoOutcome::Stale { folder, changed } => {
+            let mut text = format!("{id}: the recording is stale\n");
+            line(&mut text, "changed", &changed.join(", "));
+            line(&mut text, "recording", &folder.display().to_string());
+            let test = id.test_name();
+            line(&mut text, "what to do", "run it live, then record it:");
+            line(
+                &mut text,
+                "",
+                &format!("SKILL_EVALS_LIVE=1 SKILL_EVALS_RUN_ID=new cargo test --test skill_evals {test}"),
+            );
+            line(&mut text, "", "skill-evals record new");
+            text
+        }
+    }
 }

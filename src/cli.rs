@@ -1,0 +1,118 @@
+//! The command line: one file for each subcommand. The only files that print.
+
+mod grade;
+mod lint;
+mod list;
+mod record;
+mod run;
+
+use std::error::Error;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::exit_code::Exit;
+use skill_evals::catalog::Catalog;
+use skill_evals::config::{self, ConfigError};
+use skill_evals::discovery::{Repository, Scope};
+use skill_evals::report::diagnostics;
+use skill_evals::settings::Settings;
+
+/// Evals of agent skills as Rust tests.
+#[derive(Parser)]
+#[command(name = "skill-evals", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print every trial: its test's name, what is expected, and where it is written down.
+    List(list::ListArgs),
+    /// Check skills, and with --check-evals their cases.
+    Lint(lint::LintArgs),
+    /// Run cases with their agents, or replay their recordings.
+    Run(run::RunArgs),
+    /// Grade a run or a folder of stored trials again, without any agent.
+    Grade(grade::GradeArgs),
+    /// Make the trials of a run the recordings that are replayed.
+    Record(record::RecordArgs),
+}
+
+/// What went wrong before a command had an answer.
+type CliResult = Result<Exit, Box<dyn Error>>;
+
+pub fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::List(args) => list::list(&args),
+        Command::Lint(args) => lint::lint(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Grade(args) => grade::grade(&args),
+        Command::Record(args) => record::record(&args),
+    };
+    let exit = result.unwrap_or_else(|error| {
+        // `skill-evals list | head` is no failure.
+        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            return Exit::Clean;
+        }
+        // Where standard error is closed too, only the exit code is left.
+        let _ = match error.downcast_ref::<ConfigError>() {
+            Some(ConfigError::File(problems)) => {
+                write!(io::stderr(), "{}", diagnostics::render(problems, color(&io::stderr())))
+            }
+            _ => writeln!(io::stderr(), "error: {error}"),
+        };
+        Exit::CouldNotRun
+    });
+    exit.into()
+}
+
+#[derive(Args)]
+struct RepositoryArgs {
+    /// The repository's root [default: the nearest folder upwards that has `evals` or `skills`].
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+}
+
+impl RepositoryArgs {
+    fn open(&self) -> io::Result<Repository> {
+        let Some(root) = &self.root else {
+            let start = std::env::current_dir()?;
+            let none = || not_found(format!("no folder `evals` or `skills` in {} or above it", start.display()));
+            return Repository::around(&start).ok_or_else(none);
+        };
+        let root = std::path::absolute(root)?;
+        // A typing error must not read as a repository without problems.
+        let holds = |name: &str| root.join(name).is_dir();
+        if ["evals", "skills", ".claude/skills", ".agents/skills"].into_iter().any(holds) {
+            Ok(Repository { root })
+        } else {
+            Err(not_found(format!("{} has no folder `evals` or `skills`", root.display())))
+        }
+    }
+
+    /// The repository, its settings and its whole catalog.
+    fn read(&self) -> Result<(Repository, Settings, Catalog), Box<dyn Error>> {
+        let repository = self.open()?;
+        let settings = config::read(&repository.root)?;
+        let catalog = repository.catalog(settings.skill_roots.as_deref(), Scope::All);
+        Ok((repository, settings, catalog))
+    }
+}
+
+fn not_found(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, message)
+}
+
+fn print_json(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    writeln!(out)
+}
+
+/// Whether to colour what goes to `stream`: <https://no-color.org>.
+fn color(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}

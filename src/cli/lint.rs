@@ -1,0 +1,43 @@
+//! `skill-evals lint`.
+
+use std::io::{self, Write};
+
+use clap::Args;
+
+use super::{CliResult, RepositoryArgs, color, print_json};
+use crate::exit_code::Exit;
+use skill_evals::lint;
+use skill_evals::report::diagnostics;
+
+#[derive(Args)]
+pub struct LintArgs {
+    /// Check the cases below `evals` too.
+    #[arg(long)]
+    check_evals: bool,
+    /// Make a skill without cases of its own an error; implies --check-evals.
+    #[arg(long)]
+    strict: bool,
+    /// Print a JSON array.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+pub fn lint(args: &LintArgs) -> CliResult {
+    let (repository, _, catalog) = args.repository.read()?;
+    let options = lint::Options { check_evals: args.check_evals || args.strict, strict: args.strict };
+    let problems = lint::all(&catalog, &repository, options);
+    let mut out = io::stdout().lock();
+    if args.json {
+        print_json(&mut out, &problems)?;
+    } else if problems.is_empty() {
+        let cases = if options.check_evals { format!(", {} cases", catalog.cases.len()) } else { String::new() };
+        writeln!(out, "{} skills{cases}: {}", catalog.skills.len(), diagnostics::counts(&problems))?;
+    } else {
+        let color = color(&out);
+        out.write_all(diagnostics::render(&problems, color).as_bytes())?;
+    }
+    let (errors, _) = lint::count(&problems);
+    Ok(if errors == 0 { Exit::Clean } else { Exit::Problems })
+}

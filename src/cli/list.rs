@@ -1,0 +1,37 @@
+//! `skill-evals list`.
+
+use std::io::{self, IsTerminal, Write};
+
+use clap::Args;
+
+use super::{CliResult, RepositoryArgs, print_json};
+use crate::exit_code::Exit;
+use skill_evals::report::listing;
+use skill_evals::{selection, store};
+
+#[derive(Args)]
+pub struct ListArgs {
+    /// Print a JSON array.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+pub fn list(args: &ListArgs) -> CliResult {
+    let (repository, settings, catalog) = args.repository.read()?;
+    let planned = selection::plan(catalog.cases.iter().collect(), &settings, |found| {
+        store::recorded_modes(&repository.root, &found.skill, &found.id)
+    });
+    let listed = listing::listed(&planned, &repository);
+    let mut out = io::stdout().lock();
+    if args.json {
+        print_json(&mut out, &listed)?;
+    } else {
+        out.write_all(listing::render(&listed, out.is_terminal()).as_bytes())?;
+    }
+    for problem in &catalog.problems {
+        writeln!(io::stderr(), "{problem}")?;
+    }
+    Ok(Exit::Clean)
+}

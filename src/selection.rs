@@ -1,0 +1,179 @@
+//! Which of a catalog's cases are wanted, and in which modes.
+
+use crate::case::{Found, Source};
+use crate::catalog::Catalog;
+use crate::diagnostic::suggest;
+use crate::mode::Mode;
+use crate::plan::Planned;
+use crate::settings::Settings;
+use crate::skill::slug;
+
+/// A named part of the cases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Suite {
+    /// Every case.
+    #[default]
+    Smoke,
+    /// Cases that name the skill: ids that start or end with `explicit`; where a skill has none, its first case.
+    Explicit,
+    /// Cases in which the skill should trigger.
+    Positive,
+    /// Cases in which it should not.
+    Negative,
+}
+
+impl Suite {
+    /// The suites' names, as on the command line.
+    pub const NAMES: [&str; 4] = ["smoke", "explicit", "positive", "negative"];
+
+    /// The suite of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "smoke" => Some(Self::Smoke),
+            "explicit" => Some(Self::Explicit),
+            "positive" => Some(Self::Positive),
+            "negative" => Some(Self::Negative),
+            _ => None,
+        }
+    }
+}
+
+/// What is wanted; an empty list wants everything.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// The part of each skill's cases.
+    pub suite: Suite,
+    /// Skills, by name or slug.
+    pub skills: Vec<String>,
+    /// Tasks, by file name without `.json`.
+    pub tasks: Vec<String>,
+    /// Cases, by id or by `skill/id`.
+    pub cases: Vec<String>,
+    /// At most this many skills.
+    pub max_skills: Option<usize>,
+    /// At most this many cases of each skill.
+    pub max_cases: Option<usize>,
+}
+
+impl Selection {
+    /// The wanted cases, in the catalog's order.
+    ///
+    /// # Errors
+    /// A message for every name that is not in the catalog, with the known ones.
+    pub fn cases<'a>(&self, catalog: &'a Catalog) -> Result<Vec<&'a Found>, Vec<String>> {
+        self.check_names(catalog)?;
+        let mut chosen: Vec<&Found> = Vec::new();
+        let mut skills_seen: Vec<&str> = Vec::new();
+        let mut of_skill: Vec<&Found> = Vec::new();
+        let mut found = catalog.cases.iter().peekable();
+        while let Some(case) = found.next() {
+            of_skill.push(case);
+            if found.peek().is_some_and(|next| next.skill == case.skill) {
+                continue;
+            }
+            let cases = std::mem::take(&mut of_skill);
+            if !self.skills.is_empty() && !self.skills.iter().any(|name| slug(name) == case.skill) {
+                continue;
+            }
+            let mut cases = self.of_suite(cases);
+            cases.retain(|case| self.wants(case));
+            cases.truncate(self.max_cases.unwrap_or(usize::MAX));
+            if cases.is_empty() {
+                continue;
+            }
+            if self.max_skills.is_some_and(|most| skills_seen.len() >= most) {
+                break;
+            }
+            skills_seen.push(&case.skill);
+            chosen.extend(cases);
+        }
+        Ok(chosen)
+    }
+
+    fn of_suite<'a>(&self, cases: Vec<&'a Found>) -> Vec<&'a Found> {
+        let explicit = |case: &&Found| case.id.starts_with("explicit") || case.id.ends_with("explicit");
+        match self.suite {
+            Suite::Smoke => cases,
+            Suite::Explicit => {
+                let named: Vec<&Found> = cases.iter().copied().filter(explicit).collect();
+                if named.is_empty() { cases.into_iter().take(1).collect() } else { named }
+            }
+            // A case that cannot be read is kept: it has to be told of.
+            Suite::Positive => cases.into_iter().filter(|case| case.should_trigger() != Some(false)).collect(),
+            Suite::Negative => cases.into_iter().filter(|case| case.should_trigger() != Some(true)).collect(),
+        }
+    }
+
+    fn wants(&self, case: &Found) -> bool {
+        let is_task = matches!(case.source, Source::Task(_));
+        let by_task = is_task && self.tasks.contains(&case.id);
+        let by_case = self.cases.iter().any(|name| names_case(name, case));
+        (self.tasks.is_empty() && self.cases.is_empty()) || by_task || by_case
+    }
+
+    fn check_names(&self, catalog: &Catalog) -> Result<(), Vec<String>> {
+        let mut problems = Vec::new();
+        let skills: Vec<&str> = catalog.skills.iter().map(|found| found.skill().slug.as_str()).collect();
+        for name in self.skills.iter().filter(|name| !catalog.cases.iter().any(|case| case.skill == slug(name))) {
+            problems.push(format!("there is no skill `{name}`; {}", suggest(&slug(name), &skills)));
+        }
+        let tasks: Vec<&str> = catalog
+            .cases
+            .iter()
+            .filter(|case| matches!(case.source, Source::Task(_)))
+            .map(|case| case.id.as_str())
+            .collect();
+        for name in self.tasks.iter().filter(|name| !tasks.contains(&name.as_str())) {
+            problems.push(format!("there is no task `{name}`; {}", suggest(name, &tasks)));
+        }
+        for name in self.cases.iter().filter(|name| !catalog.cases.iter().any(|case| names_case(name, case))) {
+            let mut ids: Vec<&str> = catalog.cases.iter().map(|case| case.id.as_str()).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            problems.push(format!("there is no case `{name}`; {}", suggest(name, &ids)));
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+}
+
+fn names_case(name: &str, case: &Found) -> bool {
+    match name.split_once('/') {
+        Some((skill, id)) => slug(skill) == case.skill && id == case.id,
+        None => name == case.id,
+    }
+}
+
+/// The modes that cases run in where nobody chose any.
+const DEFAULT_MODES: [&str; 1] = ["codex"];
+
+/// The modes for a case: those chosen, else the default ones and then those of `recorded`.
+#[must_use]
+pub fn modes<'a>(settings: &'a Settings, recorded: &[String]) -> Vec<&'a Mode> {
+    let chosen = settings.selected_modes.as_deref();
+    let names: Vec<&str> = match chosen {
+        Some(names) => names.iter().map(String::as_str).collect(),
+        None => DEFAULT_MODES.into_iter().chain(recorded.iter().map(String::as_str)).collect(),
+    };
+    let mut modes: Vec<&Mode> = Vec::new();
+    for mode in names.into_iter().filter_map(|name| settings.mode(name)) {
+        if !modes.contains(&mode) {
+            modes.push(mode);
+        }
+    }
+    modes
+}
+
+/// The planned trials for `cases`.
+#[must_use]
+pub fn plan<'a>(
+    cases: Vec<&'a Found>,
+    settings: &'a Settings,
+    recorded: impl Fn(&Found) -> Vec<String>,
+) -> Vec<Planned<'a>> {
+    let of_case = |found: &'a Found| {
+        let modes = modes(settings, &recorded(found));
+        modes.into_iter().map(move |mode| Planned { found, mode })
+    };
+    cases.into_iter().flat_map(of_case).collect()
+}
