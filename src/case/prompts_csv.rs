@@ -118,7 +118,7 @@ struct LineCounter {
 impl LineCounter {
     fn at(&mut self, bytes: &[u8], offset: usize) -> usize {
         let offset = offset.min(bytes.len());
-        self.breaks += bytes[self.offset..offset].iter().filter(|&&b| b == b'\n').count();
+        self.breaks += bytes[self.offset..offset].split(|&b| b == b'\n').count() - 1;
         self.offset = offset;
         self.breaks + 1
     }
