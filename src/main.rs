@@ -105,8 +105,10 @@ fn lint(args: &LintArgs) -> io::Result<Exit> {
     if args.json {
         print_json(&mut out, &problems)?;
     } else if problems.is_empty() {
-        let cases = if options.check_evals { format!(", {} cases", catalog.cases.len()) } else { String::new() };
-        writeln!(out, "{} skills{cases}: {}", catalog.skills.len(), diagnostics::counts(&problems))?;
+        let cases = format!(", {}", diagnostics::counted(catalog.cases.len(), "case"));
+        let cases = if options.check_evals { cases.as_str() } else { "" };
+        let skills = diagnostics::counted(catalog.skills.len(), "skill");
+        writeln!(out, "{skills}{cases}: {}", diagnostics::counts(&problems))?;
     } else {
         let color = out.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         out.write_all(diagnostics::render(&problems, color).as_bytes())?;

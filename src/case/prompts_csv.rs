@@ -496,7 +496,7 @@ impl CellReader<'_> {
 
     fn patterns(&mut self, column: &str) -> Vec<Pattern> {
         let patterns = split_patterns(&self.row.text(column));
-        for pattern in &patterns {
+        for pattern in patterns.iter().filter(|pattern| !pattern.is_literal()) {
             if let Err(error) = pattern.compile_loose() {
                 let (message, help) = regex_problem(column, pattern, &error);
                 let place = self.row.place_of(column, &pattern.0);

@@ -26,13 +26,15 @@ pub fn render(diagnostics: &[Diagnostic], color: bool) -> String {
 #[must_use]
 pub fn counts(diagnostics: &[Diagnostic]) -> String {
     let (errors, warnings) = lint::count(diagnostics);
-    let part = |count: usize, word: &str| match count {
-        0 => None,
-        1 => Some(format!("1 {word}")),
-        _ => Some(format!("{count} {word}s")),
-    };
+    let part = |count: usize, word: &str| (count > 0).then(|| counted(count, word));
     let parts: Vec<String> = [part(errors, "error"), part(warnings, "warning")].into_iter().flatten().collect();
     if parts.is_empty() { "no problems".to_owned() } else { parts.join(", ") }
+}
+
+/// "1 case", "2 cases".
+#[must_use]
+pub fn counted(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 fn draw(diagnostic: &Diagnostic, color: bool) -> String {
