@@ -108,6 +108,11 @@ pub enum Expectation {
 pub struct Pattern(pub String);
 
 impl Pattern {
+    /// Whether it is plain text, which always compiles: compiling is what reading a large file spends its time on.
+    pub(crate) fn is_literal(&self) -> bool {
+        !self.0.chars().any(regex_syntax_char)
+    }
+
     /// Compiled as prompts.csv wants it: any case, multi-line.
     ///
     /// # Errors
@@ -123,6 +128,11 @@ impl Pattern {
     pub fn compile_exact(&self) -> Result<regex::Regex, regex::Error> {
         regex::Regex::new(&self.0)
     }
+}
+
+/// Characters with a meaning of their own in a regular expression.
+fn regex_syntax_char(c: char) -> bool {
+    r"\.+*?()|[]{}^$".contains(c)
 }
 
 /// A case as found, before its cells are read: enough to list it, cheap enough to list a hundred thousand.

@@ -183,7 +183,7 @@ impl Repository {
             }
             let path: PathBuf = [SKILL_EVALS, &slug, PROMPTS].iter().collect();
             match fs::read(self.root.join(&path)) {
-                Ok(bytes) => self.read_sheet(&slug, &path, bytes, catalog, &mut cases),
+                Ok(bytes) => Self::read_sheet(&slug, &path, bytes, catalog, &mut cases),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 // `evals/skills/README.md` is no skill's folder.
                 Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
@@ -210,7 +210,6 @@ impl Repository {
     }
 
     fn read_sheet(
-        &self,
         slug: &str,
         path: &Path,
         bytes: Vec<u8>,

@@ -118,7 +118,7 @@ struct LineCounter {
 impl LineCounter {
     fn at(&mut self, bytes: &[u8], offset: usize) -> usize {
         let offset = offset.min(bytes.len());
-        self.breaks += bytes[self.offset..offset].iter().filter(|&&b| b == b'\n').count();
+        self.breaks += bytes[self.offset..offset].split(|&b| b == b'\n').count() - 1;
         self.offset = offset;
         self.breaks + 1
     }
@@ -496,7 +496,7 @@ impl CellReader<'_> {
 
     fn patterns(&mut self, column: &str) -> Vec<Pattern> {
         let patterns = split_patterns(&self.row.text(column));
-        for pattern in &patterns {
+        for pattern in patterns.iter().filter(|pattern| !pattern.is_literal()) {
             if let Err(error) = pattern.compile_loose() {
                 let (message, help) = regex_problem(column, pattern, &error);
                 let place = self.row.place_of(column, &pattern.0);
