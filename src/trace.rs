@@ -254,7 +254,8 @@ pub fn cut(mut text: String) -> String {
         let end = (0..=MAX_TEXT).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
         let missing = text.len() - end;
         text.truncate(end);
-        text.push_str(&format!("… ({missing} bytes more)"));
+        let end = format!("… ({missing} bytes more)");
+        text.push_str(&end);
         text.shrink_to_fit();
     }
     text

@@ -97,10 +97,7 @@ fn codex_mcp_tools_are_called_in_their_namespace() {
     let server = StandIn::start(|_| {
         Turn::Several(vec![
             Turn::Shell("ls".to_owned()),
-            Turn::Call {
-                tool: "mcp__skilljack__skill".to_owned(),
-                input: json!({ "name": "greeting" }),
-            },
+            Turn::Call { tool: "mcp__skilljack__skill".to_owned(), input: json!({ "name": "greeting" }) },
         ])
     });
     let (_, stream) = post(&server, "/v1/responses", &codex_body(&[]));
@@ -193,10 +190,8 @@ fn failures_carry_the_vendors_bodies() {
 fn a_flood_has_the_size_asked_for() {
     let server = StandIn::start(|_| Turn::Flood { bytes: 3_000_000 });
     let (_, stream) = post(&server, "/v1/responses", &codex_body(&[]));
-    let delta = events(&stream)
-        .into_iter()
-        .find(|event| event["type"] == "response.output_text.delta")
-        .expect("a delta");
+    let delta =
+        events(&stream).into_iter().find(|event| event["type"] == "response.output_text.delta").expect("a delta");
     assert_eq!(delta["delta"].as_str().map(str::len), Some(3_000_000));
 }
 

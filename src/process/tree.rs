@@ -31,6 +31,7 @@ pub struct Member {
 impl Tree {
     /// Asks every process of the tree to go. Returns who was asked: once its parent is gone, a process that keeps no
     /// mark is not found by descent any more.
+    #[must_use]
     pub fn terminate(&self) -> Vec<Member> {
         let members = self.signal(Signal::SIGTERM);
         // One that is stopped cannot go before it runs again.

@@ -2,4 +2,6 @@
 #![allow(dead_code, reason = "every test program uses its own part of this")]
 
 pub mod fixture;
+pub mod live;
+pub mod real;
 pub mod stand_in;

@@ -9,11 +9,7 @@
 //! number of trials can run against one stand-in at the same time. It lives on a thread of its own with a runtime of
 //! its own, for the sake of synchronous tests, and ends when it is dropped, hanging requests included.
 
-#![allow(
-    dead_code,
-    unused_imports,
-    reason = "each test binary compiles this module anew and uses its own part of it"
-)]
+#![allow(dead_code, unused_imports, reason = "each test binary compiles this module anew and uses its own part of it")]
 
 mod messages;
 mod responses;
@@ -112,9 +108,7 @@ impl Turn {
                 parts.push(Part::Call { tool, input });
             }
             Self::Call { tool, input } => parts.push(Part::Call { tool, input }),
-            Self::Several(turns) => turns
-                .into_iter()
-                .for_each(|turn| turn.add_to(answer, protocol, body)),
+            Self::Several(turns) => turns.into_iter().for_each(|turn| turn.add_to(answer, protocol, body)),
             Self::Status(status) => *answer = Answer::Status(status),
             Self::Hang => *answer = Answer::Hang,
             Self::Flood { bytes } => parts.push(Part::Text(flood(bytes))),
@@ -137,16 +131,8 @@ impl Request {
                 Part::Call { tool, input } => tool.len() + input.to_string().len(),
             })
             .sum();
-        let (fresh, cached) = if self.step == 0 {
-            (INSTRUCTIONS + task, 0)
-        } else {
-            (task, INSTRUCTIONS)
-        };
-        Usage {
-            fresh,
-            cached,
-            output: said.div_ceil(4),
-        }
+        let (fresh, cached) = if self.step == 0 { (INSTRUCTIONS + task, 0) } else { (task, INSTRUCTIONS) };
+        Usage { fresh, cached, output: said.div_ceil(4) }
     }
 }
 
@@ -193,10 +179,5 @@ fn events(events: &[Value]) -> Response {
 
 fn json_body(status: u16, body: &Value) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    (
-        status,
-        [(header::CONTENT_TYPE, "application/json")],
-        body.to_string(),
-    )
-        .into_response()
+    (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }

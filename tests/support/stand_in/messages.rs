@@ -11,10 +11,7 @@ const INJECTED: [&str; 2] = ["<system-reminder>", "Base directory for this skill
 
 /// Reads the history: everything after the last real user message belongs to the present task.
 pub fn read(body: Value) -> Request {
-    let mut system: Vec<String> = texts(&body["system"])
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
+    let mut system: Vec<String> = texts(&body["system"]).into_iter().map(str::to_owned).collect();
     let mut prompt = String::new();
     let mut tool_results = Vec::new();
     for message in array(&body["messages"]) {
@@ -28,9 +25,8 @@ pub fn read(body: Value) -> Request {
                     .map(|block| texts(&block["content"]).join("\n"))
                     .collect();
                 // Text beside a tool result is the program's comment on it, never a new task.
-                let (own, users): (Vec<_>, Vec<_>) = texts(content)
-                    .into_iter()
-                    .partition(|text| !results.is_empty() || is_injected(text, &INJECTED));
+                let (own, users): (Vec<_>, Vec<_>) =
+                    texts(content).into_iter().partition(|text| !results.is_empty() || is_injected(text, &INJECTED));
                 system.extend(own.into_iter().map(str::to_owned));
                 tool_results.extend(results);
                 if !users.is_empty() {
@@ -45,10 +41,7 @@ pub fn read(body: Value) -> Request {
         protocol: Protocol::Messages,
         prompt,
         step: tool_results.len(),
-        tools: array(&body["tools"])
-            .iter()
-            .map(|tool| string(&tool["name"]))
-            .collect(),
+        tools: array(&body["tools"]).iter().map(|tool| string(&tool["name"])).collect(),
         system: system.join("\n"),
         tool_results,
         model: string(&body["model"]),
@@ -107,11 +100,7 @@ pub fn write(request: &Request, parts: &[Part]) -> Response {
         "cache_read_input_tokens": usage.cached, "output_tokens": usage.output });
     let message = json!({ "id": format!("msg_{turn}"), "type": "message", "role": "assistant", "model": MODEL,
         "content": content, "stop_reason": stop_reason, "stop_sequence": null, "usage": usage });
-    if request.body["stream"] == true {
-        stream(&message)
-    } else {
-        json_body(200, &message)
-    }
+    if request.body["stream"] == true { stream(&message) } else { json_body(200, &message) }
 }
 
 fn stream(message: &Value) -> Response {
@@ -129,8 +118,7 @@ fn stream(message: &Value) -> Response {
             empty["input"] = json!({});
             json!({ "type": "input_json_delta", "partial_json": block["input"].to_string() })
         };
-        stream
-            .push(json!({ "type": "content_block_start", "index": index, "content_block": empty }));
+        stream.push(json!({ "type": "content_block_start", "index": index, "content_block": empty }));
         stream.push(json!({ "type": "content_block_delta", "index": index, "delta": delta }));
         stream.push(json!({ "type": "content_block_stop", "index": index }));
     }
@@ -144,20 +132,11 @@ fn stream(message: &Value) -> Response {
 pub fn error(status: u16) -> Response {
     let (kind, message) = match status {
         401 => ("authentication_error", "invalid x-api-key"),
-        403 => (
-            "permission_error",
-            "Your API key does not have permission to use the specified resource.",
-        ),
+        403 => ("permission_error", "Your API key does not have permission to use the specified resource."),
         404 => ("not_found_error", "model: stand-in"),
-        429 => (
-            "rate_limit_error",
-            "This request would exceed your account's rate limit. Please try again later.",
-        ),
+        429 => ("rate_limit_error", "This request would exceed your account's rate limit. Please try again later."),
         529 => ("overloaded_error", "Overloaded"),
-        400..=499 => (
-            "invalid_request_error",
-            "The stand-in was told to refuse this request.",
-        ),
+        400..=499 => ("invalid_request_error", "The stand-in was told to refuse this request."),
         _ => ("api_error", "Internal server error"),
     };
     let error = json!({ "type": kind, "message": message });

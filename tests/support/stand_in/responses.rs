@@ -79,16 +79,12 @@ pub fn write(request: &Request, parts: &[Part]) -> Response {
         if let Part::Text(text) = part {
             added["content"] = json!([]);
             stream.push(json!({ "type": "response.output_item.added", "output_index": index, "item": added }));
-            stream.push(
-                json!({ "type": "response.output_text.delta", "item_id": item["id"],
-                "output_index": index, "content_index": 0, "delta": text }),
-            );
+            stream.push(json!({ "type": "response.output_text.delta", "item_id": item["id"],
+                "output_index": index, "content_index": 0, "delta": text }));
         } else {
             stream.push(json!({ "type": "response.output_item.added", "output_index": index, "item": added }));
         }
-        stream.push(
-            json!({ "type": "response.output_item.done", "output_index": index, "item": item }),
-        );
+        stream.push(json!({ "type": "response.output_item.done", "output_index": index, "item": item }));
         output.push(item);
     }
     let usage = request.usage(parts);
@@ -117,21 +113,10 @@ pub fn error(status: u16) -> Response {
             json!("rate_limit_exceeded"),
             "Rate limit reached for stand-in on tokens per min (TPM): Limit 30000, Used 30000, Requested 1000. Please try again in 2s.",
         ),
-        400..=499 => (
-            "invalid_request_error",
-            Value::Null,
-            "The stand-in was told to refuse this request.",
-        ),
-        _ => (
-            "server_error",
-            Value::Null,
-            "The server had an error while processing your request. Sorry about that!",
-        ),
+        400..=499 => ("invalid_request_error", Value::Null, "The stand-in was told to refuse this request."),
+        _ => ("server_error", Value::Null, "The server had an error while processing your request. Sorry about that!"),
     };
-    json_body(
-        status,
-        &json!({ "error": { "message": message, "type": kind, "param": null, "code": code } }),
-    )
+    json_body(status, &json!({ "error": { "message": message, "type": kind, "param": null, "code": code } }))
 }
 
 /// A tool on offer. A function in a namespace is called by both names; a custom tool takes bare text.
@@ -155,17 +140,8 @@ fn tools(body: &Value) -> Vec<Tool> {
             }));
         } else {
             // A tool that the vendor runs itself (`web_search`) has a type and no name.
-            let name = if name.is_empty() {
-                string(&tool["type"])
-            } else {
-                name
-            };
-            found.push(Tool {
-                flat: name.clone(),
-                name,
-                namespace: None,
-                custom: tool["type"] == "custom",
-            });
+            let name = if name.is_empty() { string(&tool["type"]) } else { name };
+            found.push(Tool { flat: name.clone(), name, namespace: None, custom: tool["type"] == "custom" });
         }
     }
     found

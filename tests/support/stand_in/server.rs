@@ -40,26 +40,16 @@ impl StandIn {
     /// When the machine has no free port or thread left.
     pub fn start(script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Self {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-        listener
-            .set_nonblocking(true)
-            .expect("a non-blocking listener");
+        listener.set_nonblocking(true).expect("a non-blocking listener");
         let address = listener.local_addr().expect("a bound address");
-        let shared = Arc::new(Shared {
-            script: Box::new(script),
-            requests: Mutex::new(Vec::new()),
-        });
+        let shared = Arc::new(Shared { script: Box::new(script), requests: Mutex::new(Vec::new()) });
         let (stop, stopped) = oneshot::channel();
         let routes = routes(Arc::clone(&shared));
         let thread = std::thread::Builder::new()
             .name("stand-in".to_owned())
             .spawn(move || serve(listener, routes, stopped))
             .expect("a thread for the stand-in");
-        Self {
-            address,
-            shared,
-            stop: Some(stop),
-            thread: Some(thread),
-        }
+        Self { address, shared, stop: Some(stop), thread: Some(thread) }
     }
 
     /// `http://127.0.0.1:PORT`: claude's `ANTHROPIC_BASE_URL`; codex's `base_url` is this and `/v1`.
@@ -150,13 +140,10 @@ async fn on_count_tokens(body: Bytes) -> Response {
 }
 
 fn serve(listener: std::net::TcpListener, routes: Router, stopped: oneshot::Receiver<()>) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .build()
-        .expect("a runtime for the stand-in");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_io().build().expect("a runtime for the stand-in");
     runtime.block_on(async {
-        let listener =
-            tokio::net::TcpListener::from_std(listener).expect("a listener for the runtime");
+        let listener = tokio::net::TcpListener::from_std(listener).expect("a listener for the runtime");
         tokio::spawn(async move { axum::serve(listener, routes).await });
         // Either the message or the loss of its sender ends it; dropping the runtime drops the open connections,
         // where a graceful shutdown would wait for a `Hang` for ever.
