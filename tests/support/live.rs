@@ -66,11 +66,15 @@ impl Live {
 
     /// `skill-evals run --run-id t` with these arguments behind it.
     pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.program();
+        command.args(["run", "--run-id", "t"]).args(args).current_dir(self.fixture.root());
+        command
+    }
+
+    /// The program, where it finds the real agents and these the model.
+    pub fn program(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_skill-evals"));
         command
-            .args(["run", "--run-id", "t"])
-            .args(args)
-            .current_dir(self.fixture.root())
             .env("PATH", path_with_programs())
             .env("HOME", self.user_home())
             .env_remove("CODEX_HOME")
