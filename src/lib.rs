@@ -26,6 +26,7 @@ pub mod relative_path;
 pub mod report;
 pub mod run;
 pub mod selection;
+pub mod session;
 pub mod settings;
 pub mod skill;
 pub mod store;

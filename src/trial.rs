@@ -11,16 +11,15 @@ use crate::catalog::evals_folder;
 use crate::delivery;
 use crate::diagnostic::Diagnostic;
 use crate::discovery::Repository;
-use crate::evidence::{AgentMeta, CaseMeta, Ending, Evidence, META_FORMAT, Meta, SkillMeta};
+use crate::evidence::{AgentMeta, CaseMeta, Evidence, META_FORMAT, Meta, SkillMeta};
 use crate::grade::grade;
 use crate::inputs::opened_skills;
 use crate::lint;
 use crate::mode::Mode;
-use crate::outcome::{GRADE_FORMAT, Grade, Metrics, NoOutcome, Outcome, Trouble, TroubleKind, Verdict};
+use crate::outcome::{GRADE_FORMAT, Grade, Metrics, NoOutcome, Outcome, Trouble, Verdict};
 use crate::plan::{Planned, TrialId};
-use crate::process::{self, Job, Listener, Reply};
-use crate::redact::Redactor;
 use crate::run::Run;
+use crate::session::{self, Session, files};
 use crate::skill::{Skill, slug};
 use crate::store::{self, StoreError, TrialFolder};
 use crate::trace::Trace;
@@ -116,10 +115,6 @@ fn not_measured(trouble: Trouble) -> Grade {
     Grade { format: GRADE_FORMAT, verdict, trouble: Some(trouble), checks: Vec::new(), metrics }
 }
 
-fn files(error: &dyn std::fmt::Display) -> Trouble {
-    Trouble::new(TroubleKind::Files, error.to_string())
-}
-
 /// Runs the agent and grades what it left.
 fn measure(
     run: &Run,
@@ -150,38 +145,12 @@ fn measure(
     // Run.
     let started = jiff::Timestamp::now();
     let timeout = case.timeout.unwrap_or(settings.timeout);
-    let command = agent::command(&Assignment { case, mode, settings, room: &room, schema });
-    let mut redactor = Redactor::new([]);
-    let mut not_enforced = Vec::new();
-    let ending = match command {
-        Err(trouble) => Ending { trouble: Some(trouble), ..Ending::default() },
-        Ok(command) => {
-            redactor = Redactor::new(command.secrets.iter().map(String::as_str));
-            not_enforced = command.not_enforced;
-            let job = Job {
-                program: command.program,
-                args: command.args,
-                env: command.env,
-                folder: room.workspace(),
-                timeout,
-                stdout: folder.trace(),
-                stderr: folder.stderr(),
-                redactor: &redactor,
-            };
-            process::run(&job, &mut Deaf).map_err(|error| files(&error))?
-        }
-    };
+    let assignment = Assignment { case, mode, settings, room: &room, schema };
+    let Session { ending, not_enforced, redactor, trace, final_text } = session::hold(&assignment, timeout, folder)?;
     let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
-    agent::keep_evidence(mode.agent, &room, folder.path(), &mask).map_err(|error| files(&error))?;
     let (workspace_files, files_truncated) = room.capture(&folder.workspace(), &mask).map_err(|error| files(&error))?;
 
-    // Decode and grade.
-    let trace = agent::decode(mode.agent, folder.path()).map_err(|error| files(&error))?;
-    let mut final_text = folder.final_text().map_err(|error| files(&error))?;
-    if let (None, Some(text)) = (&final_text, &trace.final_message) {
-        folder.write_final(text).map_err(|error| files(&error))?;
-        final_text = Some(text.clone());
-    }
+    // Grade.
     let opened: Vec<String> = trace.activations.iter().map(|activation| slug(&activation.skill)).collect();
     if !opened.is_empty() {
         inputs = run.inputs.read(&run.root, &run.catalog, case, mode, &opened).map_err(|error| files(&error))?;
@@ -218,13 +187,4 @@ fn measure(
     folder.write_meta(&meta).map_err(|error| files(&error))?;
     folder.write_grade(&grade).map_err(|error| files(&error))?;
     Ok(grade)
-}
-
-/// Listens to nothing: the file is read afterwards.
-struct Deaf;
-
-impl Listener for Deaf {
-    fn line(&mut self, _line: &[u8]) -> Reply {
-        Reply::default()
-    }
 }
