@@ -295,6 +295,16 @@ pub fn suggest(word: &str, known: &[&str]) -> String {
     }
 }
 
+/// The start of `text`, as messages quote it.
+#[must_use]
+pub fn shorten(text: &str) -> String {
+    let mut short: String = text.chars().take(60).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
 /// A place of `path` as `file:line:column`, the form that terminals and editors link.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

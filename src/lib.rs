@@ -33,4 +33,5 @@ pub mod store;
 pub mod trace;
 pub mod tree;
 pub mod trial;
+pub mod trouble;
 pub mod workspace;

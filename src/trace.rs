@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::Trouble;
+use crate::trouble::Trouble;
 
 /// Most steps kept; the rest is counted in [`Trace::steps_dropped`].
 const MAX_STEPS: usize = 5_000;
