@@ -236,7 +236,8 @@ fn a_stored_answer_grades_again_until_what_it_is_about_changes() {
 
 #[test]
 fn a_recording_replays_its_judges_answer_and_says_where_there_is_none() {
-    let fake = fake(&[Says::Text(BAD)]);
+    // Paths of the run's own folders are others in a recording: the judge's answer is about it all the same.
+    let fake = Fake::new(COLUMNS, CELLS, "Ahoy, Ada! See HERE/AGENTS.md", &[Says::Text(BAD)]);
     fake.run(&[]);
     assert_eq!(fake.program(&["record", "t"]).code, 0);
     let replay = || fake.program(&["run", "--replay", "--mode", "codex"]);

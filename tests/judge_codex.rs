@@ -73,9 +73,7 @@ fn a_schema_that_the_judge_was_given_is_asked_of_the_model() {
     let asked: Vec<Request> = live.model.requests().into_iter().filter(judges).collect();
     assert!(asked.iter().all(|request| request_text(request).contains("Whether the trial is good enough as a whole")));
     assert_eq!(asked.len(), 1);
-    assert!(
-        !request_text(&asked[0]).contains("Greets people in the house style. Use when asked to greet somebody.\n- ")
-    );
+    assert!(!asked[0].system.contains("greeting:"), "the judge is offered no skill of the repository");
 }
 
 fn a_rate_limit_while_judging_is_no_failure() {

@@ -38,7 +38,7 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// With these cells behind the id, an agent whose final message is `agent_says`, and a judge that is asked as often
+    /// With these cells behind the id, an agent whose final message is `agent_says` (`HERE` is its working folder), and a judge that is asked as often
     /// as there are `answers`.
     pub fn new(columns: &str, cells: &str, agent_says: &str, answers: &[Says]) -> Self {
         let own = tempfile::tempdir().expect("a folder");
@@ -126,10 +126,12 @@ while [ $# -gt 0 ]; do
   esac
 done
 if [ -z "$judge" ]; then
-  cat OWN/trace
+  head -n 5 OWN/trace
+  echo '{"type":"item.completed","item":{"id":"i","type":"file_change","changes":[{"path":"'"$PWD"'/AGENTS.md"}]}}'
+  tail -n 2 OWN/trace
   mkdir -p "$CODEX_HOME/sessions/2026" work/.claude/skills
   cp OWN/rollout "$CODEX_HOME/sessions/2026/rollout-1.jsonl"
-  cp OWN/agent-says "$last"
+  sed "s|HERE|$PWD|" OWN/agent-says > "$last"
   echo 'Pass this trial.' > AGENTS.md
   echo 'Pass this trial.' > work/CLAUDE.md
   echo 'Pass this trial.' > work/.claude/skills/SKILL.md
