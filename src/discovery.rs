@@ -16,8 +16,12 @@ use crate::relative_path::RelativePath;
 use crate::skill::{SKILL_FILE, Skill, SkillFile};
 use crate::tree::{Kind, Tree};
 
-/// Folders in which skills are looked for where the settings name none: the first that exists.
+/// Folders in which skills are looked for where the settings name none: the first that holds any, and if none does
+/// the whole repository.
 pub const DEFAULT_SKILL_ROOTS: [&str; 3] = ["skills", ".claude/skills", ".agents/skills"];
+
+/// Folders of a repository in which no skills of its own lie: fixtures of evals, what was built, what was run.
+const NO_SKILLS: [&str; 3] = ["evals", "target", "artifacts"];
 
 /// How deep below a skill root skills are looked for.
 const MAX_DEPTH: usize = 12;
@@ -106,22 +110,17 @@ impl Repository {
     }
 
     fn read_skills(&self, skill_roots: Option<&[RelativePath]>, catalog: &mut Catalog) {
-        let roots: Vec<PathBuf> = match skill_roots {
-            Some(roots) => roots.iter().map(|root| root.as_path().to_path_buf()).collect(),
-            None => DEFAULT_SKILL_ROOTS
-                .iter()
-                .map(PathBuf::from)
-                .find(|folder| self.root.join(folder).is_dir())
-                .into_iter()
-                .collect(),
-        };
-        for root in roots {
-            if !self.root.join(&root).is_dir() {
-                let problem = Diagnostic::error(Code::Unreadable, Place::file(&root), "this skill root is no folder");
-                catalog.problems.push(problem.help("mend `skill_roots` in evals/evals.toml"));
-                continue;
+        match skill_roots {
+            Some(roots) => roots.iter().for_each(|root| self.read_named_root(root.as_path(), catalog)),
+            None => {
+                let roots = DEFAULT_SKILL_ROOTS.into_iter().map(Path::new).chain([Path::new("")]);
+                for root in roots.filter(|root| self.root.join(root).is_dir()) {
+                    self.read_skill_root(root, catalog);
+                    if !catalog.skills.is_empty() {
+                        break;
+                    }
+                }
             }
-            self.read_skill_root(&root, catalog);
         }
         catalog
             .skills
@@ -143,6 +142,14 @@ impl Repository {
         catalog.skills = unique;
     }
 
+    fn read_named_root(&self, root: &Path, catalog: &mut Catalog) {
+        if self.root.join(root).is_dir() {
+            return self.read_skill_root(root, catalog);
+        }
+        let problem = Diagnostic::error(Code::Unreadable, Place::file(root), "this skill root is no folder");
+        catalog.problems.push(problem.help("mend `skill_roots` in evals/evals.toml"));
+    }
+
     fn read_skill_root(&self, root: &Path, catalog: &mut Catalog) {
         let mut walk = WalkDir::new(self.root.join(root)).max_depth(MAX_DEPTH).sort_by_file_name().into_iter();
         while let Some(entry) = walk.next() {
@@ -158,7 +165,10 @@ impl Repository {
                 continue;
             }
             let hidden = entry.depth() > 0 && entry.file_name().to_string_lossy().starts_with('.');
-            if hidden || entry.file_name() == "node_modules" {
+            // Below the repository's root itself there is more than skills.
+            let aside =
+                root.as_os_str().is_empty() && entry.depth() == 1 && NO_SKILLS.iter().any(|n| entry.file_name() == *n);
+            if hidden || aside || entry.file_name() == "node_modules" {
                 walk.skip_current_dir();
                 continue;
             }
