@@ -15,6 +15,7 @@ pub mod harness;
 pub mod inputs;
 pub mod lines;
 pub mod lint;
+pub mod mcp;
 pub mod mode;
 pub mod outcome;
 pub mod plan;
