@@ -24,6 +24,8 @@ use std::time::Duration;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use thiserror::Error;
+use tokio::sync::watch;
+use tokio::time::sleep;
 
 use crate::discovery::Repository;
 use server::Server;
@@ -71,19 +73,27 @@ pub fn serve_roots() -> Result<(), McpError> {
     run(Place::Repository(root), true)
 }
 
+/// How long a connection without input may take to close.
+const CLOSING: Duration = Duration::from_millis(200);
+
 fn run(place: Place, by_roots: bool) -> Result<(), McpError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let served = runtime.block_on(async {
         let state = Arc::new(State::new(vec![place]));
         tokio::spawn(state.clone().keep_looking());
-        let service = match (Server { state, by_roots }).serve(Stdio::new()).await {
+        let ended = watch::Sender::new(false);
+        let mut end = ended.subscribe();
+        let service = match (Server { state, by_roots }).serve(Stdio::new(ended)).await {
             Ok(service) => service,
             // A client that goes before it says anything is served.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(McpError::Handshake(error.to_string())),
         };
-        service.waiting().await.map_err(|error| McpError::Io(error.into()))?;
-        Ok(())
+        // rmcp waits five seconds more for handlers that never end, such as a client's subscription.
+        tokio::select! {
+            ended = service.waiting() => ended.map(drop).map_err(|error| McpError::Io(error.into())),
+            () = async { if end.wait_for(|ended| *ended).await.is_ok() { sleep(CLOSING).await; } } => Ok(()),
+        }
     });
     // Not to wait for a look at a file system that hangs.
     runtime.shutdown_timeout(Duration::ZERO);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
     GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation, InitializeRequestParams,
     InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, Prompt, PromptArgument, PromptMessage, ReadResourceRequestParams, ReadResourceResponse,
@@ -21,6 +21,7 @@ use serde_json::Value;
 use super::folder::Found;
 use super::shelf::{Place, Shelf, Shelved};
 use super::state::{State, log};
+use super::stdio::unfit;
 use super::{answer, tools, uri};
 use crate::relative_path::RelativePath;
 
@@ -265,33 +266,13 @@ impl ServerHandler for Server {
         request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let method = request.method;
         // rmcp hands a known method over as an unknown one when its parameters do not fit.
-        if KNOWN_METHODS.contains(&method.as_str()) {
-            return Err(ErrorData::invalid_params(format!("the parameters of {method} do not fit it"), None));
-        }
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method {}", method.escape_debug()), None))
+        Err(unfit(&request.method))
     }
 }
 
 /// The one argument of every prompt.
 const ARGUMENTS: &str = "arguments";
-
-/// The methods that this server answers.
-const KNOWN_METHODS: [&str; 12] = [
-    "initialize",
-    "ping",
-    "completion/complete",
-    "prompts/get",
-    "prompts/list",
-    "resources/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/templates/list",
-    "resources/unsubscribe",
-    "tools/call",
-    "tools/list",
-];
 
 /// Tells a client of changes, by the protocol's older way, until it goes.
 async fn tell(state: Arc<State>, peer: Peer<RoleServer>) {
