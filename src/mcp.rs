@@ -9,8 +9,9 @@
 
 mod answer;
 mod folder;
+mod library;
+mod resources;
 mod server;
-mod shelf;
 mod state;
 mod stdio;
 mod tools;
@@ -28,8 +29,8 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::discovery::Repository;
+use library::Place;
 use server::Server;
-use shelf::Place;
 use state::State;
 use stdio::Stdio;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::folder::{Found, MAX_FILE, ResourceError};
-use super::shelf::{Shelf, Shelved};
+use super::library::{Library, Shelved};
 use crate::diagnostic::nearest;
 use crate::relative_path::RelativePath;
 use crate::skill::{SKILL_FILE, SkillFile};
@@ -14,39 +14,75 @@ const MAX_FOLDER: usize = 1024 * 1024;
 /// An answer, or what to say instead.
 pub(super) type Answer = Result<String, String>;
 
-/// The description of the tool `skill`.
-pub(super) fn skill_tool(shelf: &Shelf) -> String {
-    format!(
-        "Loads a skill: returns its instructions. When a skill's description fits the task, load the skill before \
-         doing anything else about the task, and follow it.\n\n{}",
-        catalogue(shelf)
-    )
+/// How much of a description the model sees, in UTF-16 units: Claude Code cuts the descriptions of tools and the
+/// instructions of servers off there, but not the descriptions of arguments.
+const SHOWN: usize = 2048;
+
+/// The catalogue without skills.
+const NONE: &str = "There are no skills at the moment.";
+
+/// What the tool `skill` does.
+const LOADS: &str = "Loads a skill: returns its instructions. When a skill's description fits the task, load the skill \
+                     before doing anything else about the task, and follow it.";
+
+/// The description of the tool `skill`: with the catalogue where the model sees all of it, else with the names.
+pub(super) fn skill_tool(library: &Library) -> String {
+    let whole = skill_tool_whole(library);
+    if is_shown(&whole) {
+        return whole;
+    }
+    format!("{LOADS} The argument `name` lists what each is for.\n\nAvailable skills: {}", names(library))
 }
 
-/// The server's instructions. `None` for a shelf that is not known yet.
-pub(super) fn instructions(shelf: Option<&Shelf>) -> String {
-    let usage = "This server holds skills: instructions for particular tasks. Load one with the tool `skill` when its \
-                 description fits the task; read the files that it refers to with the tool `skill-resource`.";
-    match shelf {
-        Some(shelf) => format!("{usage}\n\n{}", catalogue(shelf)),
-        None => format!("{usage} The tool's description lists the skills."),
-    }
+fn skill_tool_whole(library: &Library) -> String {
+    format!("{LOADS}\n\n{}", catalogue(library))
 }
 
-fn catalogue(shelf: &Shelf) -> String {
-    if shelf.skills.is_empty() {
-        return "There are no skills at the moment.".to_owned();
+/// The description of the argument `name`, with the catalogue where it is too long for the tool's.
+pub(super) fn name_argument(library: &Library) -> String {
+    let usage = "The skill's name, as listed";
+    if is_shown(&skill_tool_whole(library)) { usage.to_owned() } else { format!("{usage}:\n{}", catalogue(library)) }
+}
+
+/// The server's instructions. `None` for a library that is not known yet. The names come first: where codex leaves tools
+/// to be searched for, it shows some 250 characters of the first line and nothing else.
+pub(super) fn instructions(library: Option<&Library>) -> String {
+    let usage = "Skills are instructions for particular tasks. Load one with the tool `skill` when its description \
+                 fits the task; read the files that it refers to with the tool `skill-resource`.";
+    let Some(library) = library else { return format!("{usage} The tool `skill` lists the skills.") };
+    if library.skills.is_empty() {
+        return format!("{usage} {NONE}");
     }
-    let mut text = String::from("<available_skills>\n");
-    for Shelved { skill, .. } in &shelf.skills {
-        let _ = writeln!(
-            text,
-            "<skill>\n<name>{}</name>\n<description>{}</description>\n</skill>",
+    let first = format!("Skills to load with the tool `skill`: {}", names(library));
+    let whole = format!("{first}\n\n{usage}\n\n{}", catalogue(library));
+    if is_shown(&whole) { whole } else { format!("{first}\n\n{usage}") }
+}
+
+fn is_shown(text: &str) -> bool {
+    text.encode_utf16().count() <= SHOWN
+}
+
+fn names(library: &Library) -> String {
+    let names: Vec<&str> = library.skills.iter().map(|shelved| shelved.skill.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// Names and descriptions, a line each.
+fn catalogue(library: &Library) -> String {
+    if library.skills.is_empty() {
+        return NONE.to_owned();
+    }
+    let mut parts = vec!["<available_skills>".to_owned()];
+    parts.extend(library.skills.iter().map(|Shelved { skill, .. }| {
+        let description = skill.description.split_whitespace().collect::<Vec<_>>().join(" ");
+        format!(
+            "<skill><name>{}</name><description>{}</description></skill>",
             escaped(&skill.name),
-            escaped(&skill.description)
-        );
-    }
-    text + "</available_skills>"
+            escaped(&description)
+        )
+    }));
+    parts.push("</available_skills>".to_owned());
+    parts.join("\n")
 }
 
 /// Text that cannot close the element that it stands in.
@@ -55,17 +91,17 @@ fn escaped(text: &str) -> String {
 }
 
 /// The skill of this name.
-pub(super) fn named<'a>(shelf: &'a Shelf, name: &str) -> Result<&'a Shelved, String> {
-    shelf.skill(name).ok_or_else(|| {
-        let known: Vec<&str> = shelf.skills.iter().map(|shelved| shelved.skill.name.as_str()).collect();
-        if known.is_empty() {
+pub(super) fn named<'a>(library: &'a Library, name: &str) -> Result<&'a Shelved, String> {
+    library.skill(name).ok_or_else(|| {
+        if library.skills.is_empty() {
             return format!("there is no skill `{name}`: no skills are served at the moment");
         }
-        let hint = nearest(name, known.iter().copied()).map(|near| format!(", did you mean `{near}`?"));
+        let known = library.skills.iter().map(|shelved| shelved.skill.name.as_str());
+        let hint = nearest(name, known).map(|near| format!(", did you mean `{near}`?"));
         format!(
             "there is no skill `{name}`{} Call again with one of these names: {}",
             hint.unwrap_or_else(|| ".".to_owned()),
-            known.join(", ")
+            names(library)
         )
     })
 }

@@ -14,7 +14,7 @@ use nix::sys::stat::{Mode, SFlag, fstatat};
 use thiserror::Error;
 use walkdir::WalkDir;
 
-use super::shelf::Stamp;
+use super::library::Stamp;
 use crate::relative_path::RelativePath;
 use crate::tree::Kind;
 

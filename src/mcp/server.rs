@@ -1,29 +1,26 @@
-//! The requests of the protocol, each answered from the shelf.
+//! The requests of the protocol, each answered from the library.
 
 // Roots and the older subscriptions are deprecated in the newest protocol; the clients of today use them.
 #![expect(deprecated, reason = "clients that negotiate an older protocol need them")]
 
 use std::sync::Arc;
 
-use base64::prelude::{BASE64_STANDARD, Engine};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
     GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation, InitializeRequestParams,
     InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, Prompt, PromptArgument, PromptMessage, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, Resource, ResourceContents, ResourceTemplate, ResourceUpdatedNotificationParam, Role,
-    ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+    ReadResourceResult, ResourceTemplate, ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 
-use super::folder::Found;
-use super::shelf::{Place, Shelf, Shelved};
+use super::library::{Library, Place, Shelved};
 use super::state::{State, log};
 use super::stdio::unfit;
-use super::{answer, tools, uri};
-use crate::relative_path::RelativePath;
+use super::{answer, resources, tools, uri};
 
 /// The name by which agents know the server: its tools reach the model as `mcp__skilljack__…`.
 const NAME: &str = "skilljack";
@@ -38,12 +35,12 @@ pub(super) struct Server {
 impl Server {
     /// The answer of `ask` for the skill of this name. A skill may have come since the last look.
     async fn of_skill(&self, name: &str, ask: impl Fn(&Shelved) -> answer::Answer) -> answer::Answer {
-        let shelf = self.state.shelf().await;
-        if shelf.skill(name).is_none() {
-            let shelf = self.state.look().await;
-            return ask(answer::named(&shelf, name)?);
+        let library = self.state.library().await;
+        if library.skill(name).is_none() {
+            let library = self.state.look().await;
+            return ask(answer::named(&library, name)?);
         }
-        ask(answer::named(&shelf, name)?)
+        ask(answer::named(&library, name)?)
     }
 
     async fn call(&self, tool: &str, arguments: Option<&JsonObject>) -> Result<answer::Answer, ErrorData> {
@@ -137,7 +134,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         no_cursor(request)?;
-        Ok(ListToolsResult::with_all_items(tools::all(&*self.state.shelf().await)))
+        Ok(ListToolsResult::with_all_items(tools::all(&*self.state.library().await)))
     }
 
     async fn call_tool(
@@ -163,7 +160,7 @@ impl ServerHandler for Server {
             let skill = &shelved.skill;
             Prompt::new(&skill.slug, Some(&skill.description), Some(vec![arguments.clone()])).with_title(&skill.name)
         };
-        Ok(ListPromptsResult::with_all_items(self.state.shelf().await.skills.iter().map(prompt).collect()))
+        Ok(ListPromptsResult::with_all_items(self.state.library().await.skills.iter().map(prompt).collect()))
     }
 
     async fn get_prompt(
@@ -190,7 +187,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         no_cursor(request)?;
-        Ok(ListResourcesResult::with_all_items(resources(&*self.state.shelf().await)))
+        Ok(ListResourcesResult::with_all_items(resources::all(&*self.state.library().await)))
     }
 
     async fn list_resource_templates(
@@ -208,18 +205,16 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let shelf = self.state.shelf().await;
-        let content = read(&shelf, &request.uri).map_err(|why| {
-            // The text goes to people only: whoever wrote the URI sees what was read of it.
-            ErrorData::resource_not_found(format!("{} {why}", request.uri.escape_debug()), None)
-        })?;
+        let library = self.state.library().await;
+        let content = resources::read(&library, &request.uri)
+            .map_err(|why| ErrorData::resource_not_found(format!("{} {why}", request.uri.escape_debug()), None))?;
         Ok(ReadResourceResult::new(vec![content]).into())
     }
 
     async fn subscribe(&self, request: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
-        let shelf = self.state.shelf().await;
+        let library = self.state.library().await;
         // Reading it shows whether it is there.
-        read(&shelf, &request.uri)
+        resources::read(&library, &request.uri)
             .map_err(|why| ErrorData::resource_not_found(format!("{} {why}", request.uri.escape_debug()), None))?;
         self.state.subscribed().insert(request.uri);
         Ok(())
@@ -303,46 +298,5 @@ fn no_cursor(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor) {
         Some(_) => Err(ErrorData::invalid_params("this cursor is not from here: there is one page only", None)),
         None => Ok(()),
-    }
-}
-
-fn resources(shelf: &Shelf) -> Vec<Resource> {
-    let mut resources = Vec::new();
-    for Shelved { skill, files, .. } in &shelf.skills {
-        for file in files {
-            let resource = Resource::new(uri::of(&skill.slug, &file.path), format!("{}/{}", skill.slug, file.path))
-                .with_size(file.size);
-            resources.push(match file.path.as_str() {
-                crate::skill::SKILL_FILE => {
-                    resource.with_description(&skill.description).with_mime_type("text/markdown")
-                }
-                path if path.ends_with(".md") => resource.with_mime_type("text/markdown"),
-                _ => resource,
-            });
-        }
-    }
-    resources
-}
-
-/// The content at a URI. An error reads as the end of a sentence that starts with the URI.
-fn read(shelf: &Shelf, uri: &str) -> Result<ResourceContents, String> {
-    let (slug, path) = uri::parse(uri)?;
-    let shelved = shelf.skills.iter().find(|shelved| shelved.skill.slug == slug);
-    let shelved = shelved.ok_or_else(|| {
-        let known: Vec<&str> = shelf.skills.iter().map(|shelved| shelved.skill.slug.as_str()).collect();
-        format!("names no skill that is here; known: {}", known.join(", "))
-    })?;
-    let relative = RelativePath::parse(&path)?;
-    match shelved.find(&relative).map_err(|error| error.to_string())? {
-        Found::Folder => Err("is a folder; resources/list names the files below it".to_owned()),
-        Found::File(bytes) => Ok(match answer::text(&bytes) {
-            Ok(text) => {
-                let contents = ResourceContents::text(text, uri);
-                if path.ends_with(".md") { contents.with_mime_type("text/markdown") } else { contents }
-            }
-            Err(_) => {
-                ResourceContents::blob(BASE64_STANDARD.encode(&bytes), uri).with_mime_type("application/octet-stream")
-            }
-        }),
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::{broadcast, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use super::shelf::{Change, Place, Shelf};
+use super::library::{Change, Library, Place};
 
 /// How often the skills are looked at. Looking reads folders and metadata only. File system events would be there
 /// sooner, but need a watch for each folder, come late or never on network and container file systems, and name half
@@ -25,7 +25,7 @@ const CHANGES_KEPT: usize = 16;
 #[derive(Debug)]
 pub(super) struct State {
     places: Mutex<Vec<Place>>,
-    shelf: watch::Sender<Arc<Shelf>>,
+    library: watch::Sender<Arc<Library>>,
     /// False while the client's roots are being asked for.
     known: watch::Sender<bool>,
     changes: broadcast::Sender<Arc<Change>>,
@@ -37,11 +37,11 @@ pub(super) struct State {
 impl State {
     /// Looks at `places` for the first time.
     pub(super) fn new(places: Vec<Place>) -> Self {
-        let shelf = Shelf::look(&places, &Shelf::default());
-        report(&shelf, &Shelf::default());
+        let library = Library::look(&places, &Library::default());
+        report(&library, &Library::default());
         Self {
             places: Mutex::new(places),
-            shelf: watch::Sender::new(Arc::new(shelf)),
+            library: watch::Sender::new(Arc::new(library)),
             known: watch::Sender::new(true),
             changes: broadcast::Sender::new(CHANGES_KEPT),
             subscribed: Mutex::default(),
@@ -50,15 +50,15 @@ impl State {
     }
 
     /// The skills as last seen; none while it is not known where they are.
-    pub(super) fn last_seen(&self) -> Option<Arc<Shelf>> {
-        self.known.borrow().then(|| self.shelf.borrow().clone())
+    pub(super) fn last_seen(&self) -> Option<Arc<Library>> {
+        self.known.borrow().then(|| self.library.borrow().clone())
     }
 
     /// The skills, once it is known where they are.
-    pub(super) async fn shelf(&self) -> Arc<Shelf> {
+    pub(super) async fn library(&self) -> Arc<Library> {
         let mut known = self.known.subscribe();
         let _ = timeout(ROOTS_WITHIN, known.wait_for(|known| *known)).await;
-        self.shelf.borrow().clone()
+        self.library.borrow().clone()
     }
 
     /// Holds answers back until [`Self::serve_places`] says where the skills are.
@@ -76,22 +76,22 @@ impl State {
     }
 
     /// Looks at the skills and tells of what has changed.
-    pub(super) async fn look(self: &Arc<Self>) -> Arc<Shelf> {
+    pub(super) async fn look(self: &Arc<Self>) -> Arc<Library> {
         let _guard = self.looking.lock().await;
         let places = lock(&self.places).clone();
-        let before = self.shelf.borrow().clone();
+        let before = self.library.borrow().clone();
         let known = before.clone();
         // A slow file system must not hold up the protocol.
-        let Ok(shelf) = spawn_blocking(move || Shelf::look(&places, &known)).await else { return before };
-        report(&shelf, &before);
-        let change = shelf.changes_since(&before);
-        let shelf = Arc::new(shelf);
-        self.shelf.send_replace(shelf.clone());
+        let Ok(library) = spawn_blocking(move || Library::look(&places, &known)).await else { return before };
+        report(&library, &before);
+        let change = library.changes_since(&before);
+        let library = Arc::new(library);
+        self.library.send_replace(library.clone());
         if let Some(change) = change {
             // Fails only where nobody listens.
             let _ = self.changes.send(Arc::new(change));
         }
-        shelf
+        library
     }
 
     /// Looks again and again.
@@ -133,8 +133,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Says what is wrong with the skills, each thing once.
-fn report(shelf: &Shelf, before: &Shelf) {
-    for problem in shelf.problems.iter().filter(|problem| !before.problems.contains(problem)) {
+fn report(library: &Library, before: &Library) {
+    for problem in library.problems.iter().filter(|problem| !before.problems.contains(problem)) {
         log(problem);
     }
 }

@@ -6,7 +6,7 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
 use super::answer;
-use super::shelf::Shelf;
+use super::library::Library;
 
 /// The tool that loads a skill.
 pub(super) const SKILL: &str = "skill";
@@ -15,15 +15,16 @@ pub(super) const SKILL: &str = "skill";
 pub(super) const RESOURCE: &str = "skill-resource";
 
 /// The tools as a client lists them.
-pub(super) fn all(shelf: &Shelf) -> Vec<Tool> {
-    let skill = json!({ "type": "string", "description": "The skill's name, as listed" });
+pub(super) fn all(library: &Library) -> Vec<Tool> {
+    let name = json!({ "type": "string", "description": answer::name_argument(library) });
+    let skill = json!({ "type": "string", "description": "The skill's name" });
     let path = json!({
         "type": "string",
         "description": "A file or folder below the skill's folder, with `/` between the parts; left out or empty: \
                         the list of all files",
     });
     vec![
-        tool(SKILL, "Load a skill", answer::skill_tool(shelf), json!({ "name": skill }), json!(["name"])),
+        tool(SKILL, "Load a skill", answer::skill_tool(library), json!({ "name": name }), json!(["name"])),
         tool(
             RESOURCE,
             "Read files of a skill",

@@ -31,7 +31,7 @@ fn is_refused(client: &mut Client, path: &str, why: &str) {
 
 /// Every byte as `%XX`.
 fn encoded(path: &str) -> String {
-    path.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    path.bytes().fold(String::new(), |uri, byte| format!("{uri}%{byte:02X}"))
 }
 
 fn with_secret() -> (tempfile::TempDir, Client) {

@@ -34,6 +34,35 @@ fn it_introduces_itself_as_skilljack_with_the_catalogue_in_its_instructions() {
 }
 
 #[test]
+fn a_catalogue_that_claude_would_cut_off_stands_at_the_argument() {
+    let skills = tempfile::tempdir().unwrap();
+    for n in 0..30 {
+        skill(skills.path(), &format!("number-{n:02}"), &format!("Number {n} of many.\n{}", "x".repeat(60)), "body");
+    }
+    let mut client = Client::start(skills.path(), &["--skills", "."]);
+    let hello = client.shake_hands(&json!({}));
+    let answer = client.request("tools/list", &json!({}));
+    let tool = &answer["result"]["tools"][0];
+    for shown in [&hello["instructions"], &tool["description"]] {
+        let shown = shown.as_str().unwrap();
+        assert!(shown.len() <= 2048 && shown.contains("number-00, ") && shown.contains("number-29"), "{shown}");
+    }
+    let argument = tool["inputSchema"]["properties"]["name"]["description"].as_str().unwrap();
+    assert!(argument.contains("<name>number-29</name><description>Number 29 of many. xxx"), "{argument}");
+}
+
+#[test]
+fn the_instructions_begin_with_the_names_since_codex_shows_one_line() {
+    let skills = skills();
+    skill(skills.path(), "many-lines", "first\nsecond", "body");
+    let mut client = Client::start(skills.path(), &["--skills", "."]);
+    let instructions = client.shake_hands(&json!({}))["instructions"].as_str().unwrap().to_owned();
+    let (first, rest) = instructions.split_once('\n').unwrap();
+    assert!(first.ends_with("greeting, many-lines, notes"), "{instructions}");
+    assert!(rest.contains("<description>first second</description>"), "{instructions}");
+}
+
+#[test]
 fn a_version_from_the_future_is_answered_with_one_that_it_speaks() {
     let skills = skills();
     let mut client = Client::start(skills.path(), &["--skills", "."]);

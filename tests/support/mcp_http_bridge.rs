@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -35,7 +35,7 @@ pub fn serve(skills: &Path) -> SocketAddr {
 }
 
 /// Answers one request. Whether there may be another on the connection.
-fn answer(stream: &TcpStream, sessions: &Sessions, skills: &PathBuf) -> io::Result<bool> {
+fn answer(stream: &TcpStream, sessions: &Sessions, skills: &Path) -> io::Result<bool> {
     let mut input = BufReader::new(stream);
     let mut line = String::new();
     if input.read_line(&mut line)? == 0 {

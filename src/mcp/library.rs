@@ -30,7 +30,7 @@ pub(super) struct Stamp {
     changed: (i64, i64),
 }
 
-/// A skill on the shelf.
+/// A skill in the library.
 #[derive(Clone, Debug)]
 pub(super) struct Shelved {
     /// With its folder relative to `root`.
@@ -44,13 +44,13 @@ pub(super) struct Shelved {
 
 /// The skills, by slug; of several with one slug the first found.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shelf {
+pub(super) struct Library {
     pub skills: Vec<Shelved>,
     /// A line each: what could not be served, and why.
     pub problems: Vec<String>,
 }
 
-/// What two looks at the shelf differ in.
+/// What two looks at the library differ in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Change {
     /// A skill came, went, or has another SKILL.md.
@@ -101,27 +101,27 @@ impl Shelved {
     }
 }
 
-impl Shelf {
+impl Library {
     /// Looks at `places`. A SKILL.md that is as it was in `before` is not read again.
     pub(super) fn look(places: &[Place], before: &Self) -> Self {
         let known: HashMap<PathBuf, &Shelved> =
             before.skills.iter().map(|shelved| (shelved.folder(), shelved)).collect();
-        let mut shelf = Self::default();
+        let mut library = Self::default();
         for (root, below) in places.iter().filter_map(Place::roots) {
             let mut problems = Vec::new();
             let folders = Repository { root: root.clone() }.skill_folders(&below, &mut problems);
-            shelf.problems.extend(problems.iter().map(ToString::to_string));
+            library.problems.extend(problems.iter().map(ToString::to_string));
             for folder in folders {
                 match shelve(&root, &folder, &known) {
-                    Ok(shelved) => shelf.add(shelved),
+                    Ok(shelved) => library.add(shelved),
                     Err(why) => {
-                        shelf.problems.push(format!("{} {why}", root.join(&folder).join(SKILL_FILE).display()));
+                        library.problems.push(format!("{} {why}", root.join(&folder).join(SKILL_FILE).display()));
                     }
                 }
             }
         }
-        shelf.skills.sort_by(|a, b| a.skill.slug.cmp(&b.skill.slug));
-        shelf
+        library.skills.sort_by(|a, b| a.skill.slug.cmp(&b.skill.slug));
+        library
     }
 
     fn add(&mut self, shelved: Shelved) {
@@ -147,8 +147,8 @@ impl Shelf {
 
     /// What has changed since `before`; nothing where nothing has.
     pub(super) fn changes_since(&self, before: &Self) -> Option<Change> {
-        let skill_files = |shelf: &Self| -> Vec<(PathBuf, Stamp)> {
-            shelf.skills.iter().map(|shelved| (shelved.folder(), shelved.stamp.clone())).collect()
+        let skill_files = |library: &Self| -> Vec<(PathBuf, Stamp)> {
+            library.skills.iter().map(|shelved| (shelved.folder(), shelved.stamp.clone())).collect()
         };
         let (old, new) = (before.stamps(), self.stamps());
         let change = Change {
