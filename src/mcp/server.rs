@@ -17,7 +17,7 @@ use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionConte
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 
-use super::library::{Library, Place, Shelved};
+use super::library::{Place, Shelved};
 use super::state::{State, log};
 use super::stdio::unfit;
 use super::{answer, resources, tools, uri};

@@ -58,14 +58,13 @@ fn answer(stream: &TcpStream, sessions: &Sessions, skills: &Path) -> io::Result<
     let Ok(message) = serde_json::from_slice::<Value>(&body) else {
         return respond(stream, "400 Bad Request", "", "");
     };
-    let (id, session) = match headers.get("mcp-session-id") {
-        Some(id) => (id.clone(), sessions.lock().unwrap().get(id).cloned()),
-        None => {
-            let session = Arc::new(Mutex::new(start(skills)));
-            let id = session.lock().unwrap().child.id().to_string();
-            sessions.lock().unwrap().insert(id.clone(), session.clone());
-            (id, Some(session))
-        }
+    let (id, session) = if let Some(id) = headers.get("mcp-session-id") {
+        (id.clone(), sessions.lock().unwrap().get(id).cloned())
+    } else {
+        let session = Arc::new(Mutex::new(start(skills)));
+        let id = session.lock().unwrap().child.id().to_string();
+        sessions.lock().unwrap().insert(id.clone(), session.clone());
+        (id, Some(session))
     };
     let Some(session) = session else { return respond(stream, "404 Not Found", "", "") };
     let mut session = session.lock().unwrap();
