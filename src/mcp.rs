@@ -74,8 +74,8 @@ pub fn serve_roots() -> Result<(), McpError> {
     run(Place::Repository(root), true)
 }
 
-/// How long a connection without input may take to close.
-const CLOSING: Duration = Duration::from_millis(200);
+/// How long requests that were read before the end of the input may take to be answered.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 fn run(place: Place, by_roots: bool) -> Result<(), McpError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
@@ -90,10 +90,10 @@ fn run(place: Place, by_roots: bool) -> Result<(), McpError> {
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(McpError::Handshake(error.to_string())),
         };
-        // rmcp waits five seconds more for handlers that never end, such as a client's subscription.
+        // rmcp lets handlers end, but waits five seconds for those that do not, such as a client's subscription.
         tokio::select! {
             ended = service.waiting() => ended.map(drop).map_err(|error| McpError::Io(error.into())),
-            () = async { if end.wait_for(|ended| *ended).await.is_ok() { sleep(CLOSING).await; } } => Ok(()),
+            () = async { if end.wait_for(|ended| *ended).await.is_ok() { sleep(LAST_ANSWERS).await; } } => Ok(()),
         }
     });
     // Not to wait for a look at a file system that hangs.

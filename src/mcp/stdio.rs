@@ -2,7 +2,6 @@
 
 use std::io::{self, BufRead, Read};
 use std::thread;
-use std::time::Duration;
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorCode, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId,
@@ -14,10 +13,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 use tokio::io::{Empty, Stdout};
 use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
-
-/// How long requests that were read before the end of the input may take to be answered.
-pub(super) const LAST_ANSWERS: Duration = Duration::from_millis(500);
+use tokio::task::JoinSet;
 
 /// The longest line that is read, in bytes. No request of this protocol comes near it.
 const MAX_LINE: u64 = 4 * 1024 * 1024;
@@ -42,13 +38,13 @@ const METHODS: [&str; 12] = [
 ];
 
 /// A transport beside rmcp's own, which gives up on the connection when anything but a request comes before the
-/// handshake, drops open requests when the input ends, and leaves a request whose parameters are no object without an
-/// answer that bears its id.
+/// handshake, and leaves a request whose parameters are no object without an answer that bears its id.
 pub(super) struct Stdio {
     lines: mpsc::Receiver<Line>,
     output: AsyncRwTransport<RoleServer, Empty, Stdout>,
     begun: bool,
-    unanswered: watch::Sender<usize>,
+    /// Answers to wrong lines, on their way.
+    refusals: JoinSet<io::Result<()>>,
     ended: watch::Sender<bool>,
 }
 
@@ -60,7 +56,7 @@ enum Line {
 }
 
 impl Stdio {
-    /// Starts to read. `ended` turns true when the input has ended and what could be answered is.
+    /// Starts to read. `ended` turns true when the input has ended.
     pub(super) fn new(ended: watch::Sender<bool>) -> Self {
         let (send, lines) = mpsc::channel(WAITING);
         // A thread that nobody waits for: it may stand in a read when the process ends.
@@ -69,7 +65,7 @@ impl Stdio {
             lines,
             output: AsyncRwTransport::new(tokio::io::empty(), tokio::io::stdout()),
             begun: false,
-            unanswered: watch::Sender::new(0),
+            refusals: JoinSet::new(),
             ended,
         }
     }
@@ -79,21 +75,11 @@ impl Transport<RoleServer> for Stdio {
     type Error = io::Error;
 
     fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let answers = matches!(item, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
-        let unanswered = self.unanswered.clone();
-        let sent = self.output.send(item);
-        async move {
-            let sent = sent.await;
-            if answers {
-                unanswered.send_modify(|count| *count = count.saturating_sub(1));
-            }
-            sent
-        }
+        self.output.send(item)
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         while let Some(line) = self.lines.recv().await {
-            self.unanswered.send_modify(|count| *count += usize::from(line.is_answered()));
             match line {
                 Line::Message(message) => {
                     if let JsonRpcMessage::Request(request) = &*message {
@@ -105,27 +91,19 @@ impl Transport<RoleServer> for Stdio {
                     }
                 }
                 // Not awaited here, where rmcp may drop what is under way.
-                Line::Wrong(error, id) => drop(tokio::spawn(self.send(ServerJsonRpcMessage::error(error, id)))),
+                Line::Wrong(error, id) => {
+                    while self.refusals.try_join_next().is_some() {}
+                    self.refusals.spawn(self.output.send(ServerJsonRpcMessage::error(error, id)));
+                }
             }
         }
-        let mut unanswered = self.unanswered.subscribe();
-        // Whoever is too slow has nobody to answer to.
-        let _ = timeout(LAST_ANSWERS, unanswered.wait_for(|count| *count == 0)).await;
         self.ended.send_replace(true);
+        while self.refusals.join_next().await.is_some() {}
         None
     }
 
     async fn close(&mut self) -> io::Result<()> {
         self.output.close().await
-    }
-}
-
-impl Line {
-    fn is_answered(&self) -> bool {
-        match self {
-            Self::Message(message) => matches!(**message, JsonRpcMessage::Request(_)),
-            Self::Wrong(..) => true,
-        }
     }
 }
 

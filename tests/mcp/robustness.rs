@@ -31,7 +31,7 @@ fn requests_before_the_end_of_the_input_are_answered() {
     ];
     let input = tempfile::NamedTempFile::new().unwrap();
     let text: Vec<String> = lines.iter().map(Value::to_string).collect();
-    std::fs::write(input.path(), text.join("\n") + "\n").unwrap();
+    std::fs::write(input.path(), text.join("\n") + "\ngarbage\n").unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_skill-evals"))
         .args(["mcp", "--skills"])
         .arg(skills.path())
@@ -39,7 +39,7 @@ fn requests_before_the_end_of_the_input_are_answered() {
         .output()
         .unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(stdout.lines().count(), 2, "{stdout}");
+    assert_eq!(stdout.lines().count(), 3, "{stdout}");
     assert!(stdout.contains("Say hello."), "{stdout}");
 }
 
