@@ -31,9 +31,9 @@ fn official(program: &str) -> Option<Command> {
         return Some(command);
     }
     let missing = format!(
-        "{program} needs Node 22 (found: {version:?}) and is had by: npm install --prefix target/agents {PACKAGES}"
+        "{program} is not there, or Node is older than 22 (it is {version:?}); get both by: npm install --prefix target/agents {PACKAGES}"
     );
-    assert!(std::env::var_os("SKILL_EVALS_REQUIRE_AGENTS").is_none(), "{missing}");
+    assert!(std::env::var_os("REQUIRE_AGENTS").is_none(), "{missing}");
     eprintln!("ignored: {missing}");
     None
 }
