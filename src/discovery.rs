@@ -151,13 +151,29 @@ impl Repository {
     }
 
     fn read_skill_root(&self, root: &Path, catalog: &mut Catalog) {
+        for folder in self.skill_folders(root, &mut catalog.problems) {
+            let path = self.root.join(&folder).join(SKILL_FILE);
+            match fs::read(&path) {
+                Ok(bytes) => {
+                    let file = SkillFile::parse(folder, &bytes);
+                    catalog.skills.push(FoundSkill { file, bytes, curated: false });
+                }
+                Err(error) => catalog.problems.push(self.unreadable(&path, &error.to_string())),
+            }
+        }
+    }
+
+    /// The folders in and below `root` that hold a SKILL.md, by name; all paths are relative to the repository's
+    /// root. What lies below a skill's folder belongs to that skill and is not searched. Reads no file.
+    pub(crate) fn skill_folders(&self, root: &Path, problems: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
+        let mut folders = Vec::new();
         let mut walk = WalkDir::new(self.root.join(root)).max_depth(MAX_DEPTH).sort_by_file_name().into_iter();
         while let Some(entry) = walk.next() {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
                     let path = error.path().unwrap_or(root).to_path_buf();
-                    catalog.problems.push(self.unreadable(&path, &error.to_string()));
+                    problems.push(self.unreadable(&path, &error.to_string()));
                     continue;
                 }
             };
@@ -173,16 +189,18 @@ impl Repository {
                 continue;
             }
             let path = entry.path().join(SKILL_FILE);
-            match fs::read(&path) {
-                Ok(bytes) => {
+            match fs::metadata(&path) {
+                Ok(found) if found.is_file() => {
                     walk.skip_current_dir();
-                    let folder = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
-                    catalog.skills.push(FoundSkill { file: SkillFile::parse(folder, &bytes), bytes, curated: false });
+                    folders.push(entry.path().strip_prefix(&self.root).unwrap_or(entry.path()).to_path_buf());
                 }
+                // Reading a pipe would wait for ever.
+                Ok(_) => problems.push(self.unreadable(&path, "it is no file")),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => catalog.problems.push(self.unreadable(&path, &error.to_string())),
+                Err(error) => problems.push(self.unreadable(&path, &error.to_string())),
             }
         }
+        folders
     }
 
     fn read_cases(&self, scope: Scope<'_>, catalog: &mut Catalog) {

@@ -36,7 +36,7 @@
 //! of artifacts and recordings.
 //!
 //! **Adapters**: one file for each outside thing. [`agent`] is the only place that names a vendor, [`delivery`]
-//! brings skills to agents.
+//! brings skills to agents, [`mcp`] serves them over the Model Context Protocol.
 //!
 //! **Orchestration**: [`run`] is what trials share, [`trial`] the steps of one, [`engine`] runs many side by side,
 //! [`recording`] turns finished trials into recordings, [`harness`] makes all of it tests.
@@ -87,6 +87,7 @@ pub mod workspace;
 
 pub mod agent;
 pub mod delivery;
+pub mod mcp;
 
 pub mod engine;
 pub mod harness;
