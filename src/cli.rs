@@ -3,6 +3,7 @@
 mod grade;
 mod lint;
 mod list;
+mod mcp;
 mod record;
 mod run;
 
@@ -40,6 +41,8 @@ enum Command {
     Grade(grade::GradeArgs),
     /// Make the trials of a run the recordings that are replayed.
     Record(record::RecordArgs),
+    /// Serve skills to an agent: an MCP server on standard input and output.
+    Mcp(mcp::McpArgs),
 }
 
 /// What went wrong before a command had an answer.
@@ -52,6 +55,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Grade(args) => grade::grade(&args),
         Command::Record(args) => record::record(&args),
+        Command::Mcp(args) => mcp::mcp(&args),
     };
     let exit = result.unwrap_or_else(|error| {
         // `skill-evals list | head` is no failure.

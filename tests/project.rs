@@ -29,7 +29,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("decisions", &["lint", "grade", "selection", "rubric", "generate", "report"]),
     ("edges", &["config", "discovery", "inputs", "lines", "process", "workspace", "store"]),
-    ("adapters", &["agent", "delivery"]),
+    ("adapters", &["agent", "delivery", "mcp"]),
     ("orchestration", &["run", "session", "judge", "trial", "doctor", "recording", "engine", "harness"]),
 ];
 
