@@ -1,5 +1,6 @@
 //! The command line: one file for each subcommand. The only files that print.
 
+mod generate;
 mod grade;
 mod lint;
 mod list;
@@ -39,6 +40,8 @@ enum Command {
     Run(Box<run::RunArgs>),
     /// Grade a run or a folder of stored trials again, without any agent.
     Grade(grade::GradeArgs),
+    /// Write baseline cases for skills that have none.
+    Generate(generate::GenerateArgs),
     /// Make the trials of a run the recordings that are replayed.
     Record(record::RecordArgs),
     /// Serve skills to an agent: an MCP server on standard input and output.
@@ -54,6 +57,7 @@ pub fn main() -> ExitCode {
         Command::Lint(args) => lint::lint(&args),
         Command::Run(args) => run::run(&args),
         Command::Grade(args) => grade::grade(&args),
+        Command::Generate(args) => generate::generate(&args),
         Command::Record(args) => record::record(&args),
         Command::Mcp(args) => mcp::mcp(&args),
     };

@@ -29,7 +29,7 @@
 //!
 //! **Decisions**: pure functions. [`lint`] finds what is wrong with skills and cases, [`selection`] says what is to
 //! run, [`grade`] what a trial came to by its evidence, [`rubric`] what a judge is asked and what its answer is worth,
-//! [`report`] how it reads. None of them touches the disk.
+//! [`report`] how it reads, [`generate`] which cases a skill starts with. None of them touches the disk.
 //!
 //! **Edges**: input and output without policy. [`config`] reads the settings, [`discovery`] walks the repository,
 //! [`inputs`] digests what decides a run, [`lines`] reads files of any size, [`process`] is the only place that starts
@@ -74,6 +74,7 @@ pub mod catalog;
 pub mod redact;
 pub mod settings;
 
+pub mod generate;
 pub mod grade;
 pub mod lint;
 pub mod report;
