@@ -1,5 +1,6 @@
 //! The command line: one file for each subcommand. The only files that print.
 
+mod doctor;
 mod generate;
 mod grade;
 mod lint;
@@ -40,6 +41,8 @@ enum Command {
     Run(Box<run::RunArgs>),
     /// Grade a run or a folder of stored trials again, without any agent.
     Grade(grade::GradeArgs),
+    /// Look whether evals can run here, and say what to do about what is missing. Asks no model anything.
+    Doctor(doctor::DoctorArgs),
     /// Write baseline cases for skills that have none.
     Generate(generate::GenerateArgs),
     /// Make the trials of a run the recordings that are replayed.
@@ -57,6 +60,7 @@ pub fn main() -> ExitCode {
         Command::Lint(args) => lint::lint(&args),
         Command::Run(args) => run::run(&args),
         Command::Grade(args) => grade::grade(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::Generate(args) => generate::generate(&args),
         Command::Record(args) => record::record(&args),
         Command::Mcp(args) => mcp::mcp(&args),

@@ -41,7 +41,7 @@
 //!
 //! **Orchestration**: [`run`] is what trials share, [`session`] one agent asked one thing, [`trial`] the steps of a
 //! trial, [`judge`] the rubric's part of it, [`engine`] runs many side by side, [`recording`] turns finished trials into
-//! recordings, [`harness`] makes all of it tests.
+//! recordings, [`harness`] makes all of it tests, [`doctor`] says what is missing for any of it to run.
 //!
 //! The program `skill-evals` (`src/main.rs`, `src/cli/`) parses arguments, calls the above and is the only thing that
 //! prints.
@@ -93,6 +93,7 @@ pub mod agent;
 pub mod delivery;
 pub mod mcp;
 
+pub mod doctor;
 pub mod engine;
 pub mod harness;
 pub mod judge;
