@@ -28,7 +28,8 @@
 //! [`event`] [`evidence`] [`catalog`] [`settings`] [`redact`]
 //!
 //! **Decisions**: pure functions. [`lint`] finds what is wrong with skills and cases, [`selection`] says what is to
-//! run, [`grade`] what a trial came to, [`report`] how it reads. None of them touches the disk.
+//! run, [`grade`] what a trial came to by its checks and [`rubric`] what a judge is asked and his answer is worth,
+//! [`report`] says how it reads. None of them touches the disk.
 //!
 //! **Edges**: input and output without policy. [`config`] reads the settings, [`discovery`] walks the repository,
 //! [`inputs`] digests what decides a run, [`lines`] reads files of any size, [`process`] is the only place that starts
@@ -38,8 +39,9 @@
 //! **Adapters**: one file for each outside thing. [`agent`] is the only place that names a vendor, [`delivery`]
 //! brings skills to agents, [`mcp`] serves them over the Model Context Protocol.
 //!
-//! **Orchestration**: [`run`] is what trials share, [`trial`] the steps of one, [`engine`] runs many side by side,
-//! [`recording`] turns finished trials into recordings, [`harness`] makes all of it tests.
+//! **Orchestration**: [`run`] is what trials share, [`session`] one agent at work in its room, [`trial`] the steps of
+//! a trial, [`judge`] those of judging one, [`engine`] runs many side by side, [`recording`] turns finished trials into
+//! recordings, [`harness`] makes all of it tests.
 //!
 //! The program `skill-evals` (`src/main.rs`, `src/cli/`) parses arguments, calls the above and is the only thing that
 //! prints.
@@ -75,6 +77,7 @@ pub mod settings;
 pub mod grade;
 pub mod lint;
 pub mod report;
+pub mod rubric;
 pub mod selection;
 
 pub mod config;
@@ -91,6 +94,8 @@ pub mod mcp;
 
 pub mod engine;
 pub mod harness;
+pub mod judge;
 pub mod recording;
 pub mod run;
+pub mod session;
 pub mod trial;

@@ -1,5 +1,7 @@
 //! What can be chosen: built in, then `evals/evals.toml`, then the environment, then the command line.
 
+mod judge;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,6 +13,8 @@ use crate::diagnostic::{Code, Diagnostic, Place, suggest};
 use crate::mode::{AgentKind, Delivery, Mode};
 use crate::relative_path::RelativePath;
 
+pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
+
 /// The settings file, from the repository's root.
 pub const FILE: &str = "evals/evals.toml";
 
@@ -21,13 +25,16 @@ pub const DEFAULT_JOBS: usize = 8;
 pub const PREFIX: &str = "SKILL_EVALS_";
 
 /// The variables that are read, and what they choose.
-pub const VARIABLES: [(&str, &str); 9] = [
+pub const VARIABLES: [(&str, &str); 12] = [
     ("SKILL_EVALS_LIVE", "1 runs the agents; 0, the default, replays recordings"),
     ("SKILL_EVALS_MODE", "modes to run in, comma-separated"),
     ("SKILL_EVALS_MODEL", "the model to ask the agent for"),
     ("SKILL_EVALS_TRIALS", "how often to run each case, 1 to 1000"),
     ("SKILL_EVALS_JOBS", "how many trials run at once, 1 to 1000"),
     ("SKILL_EVALS_TIMEOUT_S", "seconds for cases that name no timeout of their own"),
+    ("SKILL_EVALS_JUDGE", "1 has every trial judged by the rubric, 0 none; else each case says"),
+    ("SKILL_EVALS_JUDGE_TIMEOUT_S", "how many seconds one judging may take"),
+    ("SKILL_EVALS_JUDGE_VOTES", "how often each trial is judged, 1 to 99; more than half have to agree"),
     ("SKILL_EVALS_RUN_ID", "the run's folder below artifacts/skill-evals"),
     ("SKILL_EVALS_SCRATCH", "the folder for workspaces and homes, outside any repository"),
     ("SKILL_EVALS_SCRIPTED", "says that the model is scripted, and by what; kept with the results"),
@@ -66,6 +73,8 @@ pub struct Settings {
     pub pass_env: Vec<String>,
     /// How each agent is started, where that is not the default.
     pub agents: BTreeMap<String, AgentSettings>,
+    /// Who judges by the rubric, and when.
+    pub judge: JudgeSettings,
     /// The run's id, where one is given.
     pub run_id: Option<String>,
     /// The folder for workspaces and homes, where one is given.
@@ -100,6 +109,7 @@ impl Default for Settings {
             env: BTreeMap::new(),
             pass_env: Vec::new(),
             agents: BTreeMap::new(),
+            judge: JudgeSettings::default(),
             run_id: None,
             scratch: None,
             scripted: None,
@@ -126,6 +136,7 @@ struct File {
     agents: BTreeMap<toml::Spanned<String>, AgentSettings>,
     #[serde(default)]
     mode: BTreeMap<toml::Spanned<String>, OwnMode>,
+    judge: Option<judge::JudgeTable>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -204,6 +215,9 @@ impl Settings {
             }
             self.agents.insert(name.into_inner(), agent);
         }
+        if let Some(table) = file.judge {
+            self.judge.apply(table, &mut wrong);
+        }
         self.model = file.model.or(self.model.take());
         self.env.extend(file.env);
         self.pass_env.extend(file.pass_env);
@@ -253,6 +267,9 @@ impl Settings {
             "TRIALS" => self.trials = u32::try_from(number(1000)?).unwrap_or(1),
             "JOBS" => self.jobs = usize::try_from(number(1000)?).unwrap_or(1),
             "TIMEOUT_S" => self.timeout = Duration::from_secs(number(LONGEST_TIMEOUT.as_secs())?),
+            "JUDGE" => self.judge.apply_wanted(value).map_err(not_allowed)?,
+            "JUDGE_TIMEOUT_S" => self.judge.timeout = Duration::from_secs(number(LONGEST_TIMEOUT.as_secs())?),
+            "JUDGE_VOTES" => self.judge.votes = u32::try_from(number(u64::from(MOST_VOTES))?).unwrap_or(1),
             "RUN_ID" => {
                 crate::case::check_id(value).map_err(|why| format!("{name}: the run id {value:?} {why}"))?;
                 self.run_id = Some(value.to_owned());

@@ -27,10 +27,10 @@ const ROOMS: &[(&str, &[&str])] = &[
             "redact",
         ],
     ),
-    ("decisions", &["lint", "grade", "selection", "report"]),
+    ("decisions", &["lint", "grade", "selection", "rubric", "generate", "report"]),
     ("edges", &["config", "discovery", "inputs", "lines", "process", "workspace", "store"]),
     ("adapters", &["agent", "delivery", "mcp"]),
-    ("orchestration", &["run", "trial", "recording", "engine", "harness"]),
+    ("orchestration", &["run", "session", "judge", "trial", "doctor", "recording", "engine", "harness"]),
 ];
 
 fn root() -> &'static Path {
@@ -125,7 +125,7 @@ fn programs_are_started_in_the_process_room_only() {
 #[test]
 fn only_the_store_knows_where_artifacts_lie() {
     let mut wrong = Vec::new();
-    for name in ["\"artifacts", "\"meta.json\"", "\"grade.json\"", "\"evals/recordings"] {
+    for name in ["\"artifacts", "\"meta.json\"", "\"grade.json\"", "\"judge.json\"", "\"evals/recordings"] {
         wrong.extend(only_in(name, &["store.rs", "store"]));
     }
     assert_eq!(wrong, Vec::<String>::new());
