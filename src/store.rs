@@ -15,6 +15,9 @@ use crate::outcome::{GRADE_FORMAT, Grade};
 use crate::plan::TrialId;
 use crate::rubric::{JUDGEMENT_FORMAT, Judgement};
 
+/// What runs leave behind, from the repository's root.
+pub const ARTIFACTS: &str = "artifacts";
+
 /// Run folders, from the repository's root.
 pub const RUNS: &str = "artifacts/skill-evals";
 
