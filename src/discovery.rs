@@ -14,6 +14,7 @@ use crate::diagnostic::{Code, Diagnostic, Place, suggest};
 use crate::plan;
 use crate::relative_path::RelativePath;
 use crate::skill::{SKILL_FILE, Skill, SkillFile};
+use crate::store;
 use crate::tree::{Kind, Tree};
 
 /// Folders in which skills are looked for where the settings name none: the first that holds any, and if none does
