@@ -3,6 +3,7 @@
 //! Cases come from `prompts.csv` rows ([`prompts_csv`]), task files ([`task_json`]) and, for skills without either,
 //! three built-in ones ([`smoke`]). All become the one type [`Case`].
 
+mod pattern;
 pub mod prompts_csv;
 pub mod smoke;
 pub mod task_json;
@@ -10,6 +11,7 @@ pub mod task_json;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use pattern::Pattern;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::{Code, Diagnostic, Place};
@@ -101,28 +103,6 @@ pub enum Expectation {
     OutputSchema,
     /// The final message's `invoked_skills` names the skill under test, or does not.
     InvokedSkills(bool),
-}
-
-/// A regular expression as the user wrote it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pattern(pub String);
-
-impl Pattern {
-    /// Compiled as prompts.csv wants it: any case, multi-line.
-    ///
-    /// # Errors
-    /// The regex crate's error.
-    pub fn compile_loose(&self) -> Result<regex::Regex, regex::Error> {
-        regex::RegexBuilder::new(&self.0).case_insensitive(true).multi_line(true).build()
-    }
-
-    /// Compiled as task files want it: exactly as written.
-    ///
-    /// # Errors
-    /// The regex crate's error.
-    pub fn compile_exact(&self) -> Result<regex::Regex, regex::Error> {
-        regex::Regex::new(&self.0)
-    }
 }
 
 /// A case as found, before its cells are read: enough to list it, cheap enough to list a hundred thousand.

@@ -36,7 +36,7 @@ enum Command {
     /// Check skills, and with --check-evals their cases.
     Lint(lint::LintArgs),
     /// Run cases with their agents, or replay their recordings.
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
     /// Grade a run or a folder of stored trials again, without any agent.
     Grade(grade::GradeArgs),
     /// Make the trials of a run the recordings that are replayed.

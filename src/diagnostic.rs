@@ -186,13 +186,17 @@ impl Place {
         let start = range.start.min(text.len());
         let end = range.end.clamp(start, text.len());
         let line_start = text[..start].iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+        // A byte order mark is no character of the first line: editors do not count it.
+        let mark = "\u{feff}".len();
+        let line_start =
+            if line_start == 0 && start >= mark && text.starts_with("\u{feff}".as_bytes()) { mark } else { line_start };
         let line_end = text[start..].iter().position(|&b| b == b'\n').map_or(text.len(), |at| start + at);
         let before = String::from_utf8_lossy(&text[line_start..start]).into_owned();
         let marked = String::from_utf8_lossy(&text[start..end.min(line_end)]).into_owned();
         let after = String::from_utf8_lossy(&text[end.min(line_end)..line_end]).into_owned();
         Self {
             path: path.into(),
-            line: 1 + text[..line_start].iter().filter(|&&b| b == b'\n').count(),
+            line: text[..line_start].split(|&b| b == b'\n').count(),
             column: 1 + before.chars().count(),
             excerpt: Some(Excerpt::cut(&before, &marked, after.trim_end_matches('\r'))),
         }
@@ -287,8 +291,19 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 pub fn suggest(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
+        None if known.is_empty() => "there are none at all".to_owned(),
         None => format!("known: {}", known.join(", ")),
     }
+}
+
+/// The start of `text`, as messages quote it.
+#[must_use]
+pub fn shorten(text: &str) -> String {
+    let mut short: String = text.chars().take(60).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
 }
 
 /// A place of `path` as `file:line:column`, the form that terminals and editors link.

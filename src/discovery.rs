@@ -16,8 +16,12 @@ use crate::relative_path::RelativePath;
 use crate::skill::{SKILL_FILE, Skill, SkillFile};
 use crate::tree::{Kind, Tree};
 
-/// Folders in which skills are looked for where the settings name none: the first that exists.
+/// Folders in which skills are looked for where the settings name none: the first that holds any, and if none does
+/// the whole repository.
 pub const DEFAULT_SKILL_ROOTS: [&str; 3] = ["skills", ".claude/skills", ".agents/skills"];
+
+/// Folders of a repository in which no skills of its own lie: fixtures of evals, what was built, what was run.
+const NO_SKILLS: [&str; 3] = ["evals", "target", "artifacts"];
 
 /// How deep below a skill root skills are looked for.
 const MAX_DEPTH: usize = 12;
@@ -106,22 +110,17 @@ impl Repository {
     }
 
     fn read_skills(&self, skill_roots: Option<&[RelativePath]>, catalog: &mut Catalog) {
-        let roots: Vec<PathBuf> = match skill_roots {
-            Some(roots) => roots.iter().map(|root| root.as_path().to_path_buf()).collect(),
-            None => DEFAULT_SKILL_ROOTS
-                .iter()
-                .map(PathBuf::from)
-                .find(|folder| self.root.join(folder).is_dir())
-                .into_iter()
-                .collect(),
-        };
-        for root in roots {
-            if !self.root.join(&root).is_dir() {
-                let problem = Diagnostic::error(Code::Unreadable, Place::file(&root), "this skill root is no folder");
-                catalog.problems.push(problem.help("mend `skill_roots` in evals/evals.toml"));
-                continue;
+        match skill_roots {
+            Some(roots) => roots.iter().for_each(|root| self.read_named_root(root.as_path(), catalog)),
+            None => {
+                let roots = DEFAULT_SKILL_ROOTS.into_iter().map(Path::new).chain([Path::new("")]);
+                for root in roots.filter(|root| self.root.join(root).is_dir()) {
+                    self.read_skill_root(root, catalog);
+                    if !catalog.skills.is_empty() {
+                        break;
+                    }
+                }
             }
-            self.read_skill_root(&root, catalog);
         }
         catalog
             .skills
@@ -141,6 +140,14 @@ impl Repository {
             }
         }
         catalog.skills = unique;
+    }
+
+    fn read_named_root(&self, root: &Path, catalog: &mut Catalog) {
+        if self.root.join(root).is_dir() {
+            return self.read_skill_root(root, catalog);
+        }
+        let problem = Diagnostic::error(Code::Unreadable, Place::file(root), "this skill root is no folder");
+        catalog.problems.push(problem.help("mend `skill_roots` in evals/evals.toml"));
     }
 
     fn read_skill_root(&self, root: &Path, catalog: &mut Catalog) {
@@ -174,7 +181,10 @@ impl Repository {
                 continue;
             }
             let hidden = entry.depth() > 0 && entry.file_name().to_string_lossy().starts_with('.');
-            if hidden || entry.file_name() == "node_modules" {
+            // Below the repository's root itself there is more than skills.
+            let aside =
+                root.as_os_str().is_empty() && entry.depth() == 1 && NO_SKILLS.iter().any(|n| entry.file_name() == *n);
+            if hidden || aside || entry.file_name() == "node_modules" {
                 walk.skip_current_dir();
                 continue;
             }
@@ -201,7 +211,7 @@ impl Repository {
             }
             let path: PathBuf = [SKILL_EVALS, &slug, PROMPTS].iter().collect();
             match fs::read(self.root.join(&path)) {
-                Ok(bytes) => self.read_sheet(&slug, &path, bytes, catalog, &mut cases),
+                Ok(bytes) => Self::read_sheet(&slug, &path, bytes, catalog, &mut cases),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 // `evals/skills/README.md` is no skill's folder.
                 Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
@@ -228,7 +238,6 @@ impl Repository {
     }
 
     fn read_sheet(
-        &self,
         slug: &str,
         path: &Path,
         bytes: Vec<u8>,

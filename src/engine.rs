@@ -20,14 +20,15 @@ pub fn run(run: &Run, planned: &[Planned<'_>], mut hear: impl FnMut(Event)) {
     thread::scope(|scope| {
         for _ in 0..run.settings.jobs.min(trials.len()) {
             let sender = sender.clone();
-            scope.spawn(|| work(run, planned, &trials, &next, sender));
+            let (trials, next) = (&trials, &next);
+            scope.spawn(move || work(run, planned, trials, next, &sender));
         }
         drop(sender);
         events.into_iter().for_each(&mut hear);
     });
 }
 
-fn work(run: &Run, planned: &[Planned<'_>], trials: &[(usize, u32)], next: &AtomicUsize, sender: Sender<Event>) {
+fn work(run: &Run, planned: &[Planned<'_>], trials: &[(usize, u32)], next: &AtomicUsize, sender: &Sender<Event>) {
     // The receiver outlives every worker; a send that fails has nobody left to tell.
     let tell = |event| {
         let _ = sender.send(event);

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::Sandbox;
 use crate::mode::{AgentKind, Delivery};
-use crate::outcome::Trouble;
 use crate::plan::TrialId;
 use crate::trace::Trace;
+use crate::trouble::Trouble;
 
 /// The number of the `meta.json` format.
 pub const META_FORMAT: u32 = 1;

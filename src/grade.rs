@@ -212,7 +212,7 @@ impl Grader<'_> {
                 );
             }
             Expectation::MaxInputTokens(most) => {
-                self.tokens("max-input-tokens", "input", *most, |usage| usage.input_tokens)
+                self.tokens("max-input-tokens", "input", *most, |usage| usage.input_tokens);
             }
             Expectation::MaxOutputTokens(most) => {
                 self.tokens("max-output-tokens", "output", *most, |usage| usage.output_tokens);
@@ -242,11 +242,11 @@ impl Grader<'_> {
             .map(|activation| format!("`{}` ({})", activation.skill, activation.how.as_str()))
             .collect();
         if !others.is_empty() {
-            evidence.push_str(&format!("; other skills activated: {}", others.join(", ")));
+            evidence = format!("{evidence}; other skills activated: {}", others.join(", "));
         }
         if hits.is_empty() && !trace.explorations.is_empty() {
-            evidence
-                .push_str(&format!("; looked at skill files without activating: {}", trace.explorations.join("; ")));
+            let looks = trace.explorations.join("; ");
+            evidence = format!("{evidence}; looked at skill files without activating: {looks}");
         }
         let status = match (should, !hits.is_empty()) {
             (true, true) | (false, false) if !hits.is_empty() || trace.progress == Progress::Done => Status::Pass,

@@ -5,6 +5,7 @@
 
 mod trials;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ pub fn main() -> ExitCode {
     if !args.list {
         // Without it Ctrl-C would leave agents behind; with it they go first.
         if let Err(error) = interrupt::listen() {
-            eprintln!("skill-evals: Ctrl-C will not end running agents: {error}");
+            let _ = writeln!(std::io::stderr(), "skill-evals: Ctrl-C will not end running agents: {error}");
         }
     }
     let conclusion = libtest_mimic::run(&args, trials);

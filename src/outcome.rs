@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagnostic::Diagnostic;
 use crate::plan::TrialId;
 use crate::trace::{Activation, Resource, Usage};
+pub use crate::trouble::{Trouble, TroubleKind};
 
 /// The number of the `grade.json` format.
 pub const GRADE_FORMAT: u32 = 1;
@@ -83,73 +84,6 @@ impl Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-/// Why a trial measured nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TroubleKind {
-    /// The agent's program is missing or did not start.
-    CouldNotStart,
-    /// The login is missing, wrong or expired.
-    Login,
-    /// The provider refused for now: rate, quota, overload.
-    RateLimit,
-    /// The provider answered with another error, or the agent gave the turn up.
-    Provider,
-    /// The agent died: a signal, or an exit status without a word of its own.
-    Crashed,
-    /// The model gave no sign of life before the timeout.
-    NoAnswer,
-    /// The run was ended by the user.
-    Interrupted,
-    /// The skills were not offered in the way that the mode says.
-    NotDelivered,
-    /// The evidence does not show what the case asks about.
-    Unobservable,
-    /// A file of the case, the skill or the evidence could not be read or written.
-    Files,
-}
-
-impl TroubleKind {
-    /// The kind in words, for messages.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            TroubleKind::CouldNotStart => "the agent could not be started",
-            TroubleKind::Login => "the login was refused",
-            TroubleKind::RateLimit => "the provider's rate limit",
-            TroubleKind::Provider => "the provider failed",
-            TroubleKind::Crashed => "the agent crashed",
-            TroubleKind::NoAnswer => "the model never answered",
-            TroubleKind::Interrupted => "interrupted",
-            TroubleKind::NotDelivered => "the skill was not delivered as the mode says",
-            TroubleKind::Unobservable => "the evidence does not show what was asked",
-            TroubleKind::Files => "files",
-        }
-    }
-}
-
-/// Why a trial measured nothing, with the words of whoever said so.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trouble {
-    /// What kind of trouble.
-    pub kind: TroubleKind,
-    /// The agent's or the system's own words.
-    pub detail: String,
-}
-
-impl Trouble {
-    /// Trouble of this kind, in these words.
-    pub fn new(kind: TroubleKind, detail: impl Into<String>) -> Self {
-        Self { kind, detail: detail.into() }
-    }
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.kind.as_str(), self.detail)
     }
 }
 

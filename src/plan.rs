@@ -78,6 +78,9 @@ pub fn segment(name: &str) -> String {
     ];
     let mut segment: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let starts_badly = !segment.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if segment.is_empty() {
+        segment.push('_');
+    }
     if starts_badly || segment == "_" || segment == "yield" || KEYWORDS.contains(&segment.as_str()) {
         segment.insert(0, '_');
     }

@@ -19,8 +19,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, Command};
 
 use crate::evidence::Ending;
-use crate::outcome::{Trouble, TroubleKind};
 use crate::redact::Redactor;
+use crate::settings;
+use crate::trouble::{Trouble, TroubleKind};
 
 /// How long a tree that was asked to go may take before it is killed.
 pub const GRACE: Duration = Duration::from_secs(3);
@@ -33,9 +34,6 @@ const LONGEST_LINE: usize = 1 << 20;
 
 /// Most bytes of standard error kept.
 const MAX_STDERR: u64 = 64 << 20;
-
-/// The variable that marks every process of a tree.
-pub const MARK_VARIABLE: &str = "SKILL_EVALS_TREE";
 
 /// A program to run.
 #[derive(Debug)]
@@ -138,7 +136,7 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
         .args(&job.args)
         .env_clear()
         .envs(&job.env)
-        .env(MARK_VARIABLE, &mark)
+        .env(settings::TREE_VARIABLE, &mark)
         .current_dir(&job.folder)
         .stdin(if opening.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())

@@ -13,7 +13,7 @@ const SHORTEST_SECRET: usize = 8;
 /// Longest match of a key's shape, and so how much a [`Masker`] holds back at a cut.
 const LONGEST: usize = 512;
 
-/// Shapes of keys: OpenAI and Anthropic, GitHub, Slack, AWS, Google, JSON web tokens, private key blocks.
+/// Shapes of keys: `OpenAI` and Anthropic, GitHub, Slack, AWS, Google, JSON web tokens, private key blocks.
 const SHAPES: [&str; 7] = [
     r"sk-[A-Za-z0-9_-]{20,500}",
     r"gh[pousr]_[A-Za-z0-9]{30,255}",

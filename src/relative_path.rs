@@ -28,6 +28,12 @@ impl RelativePath {
         let mut path = PathBuf::new();
         for part in Path::new(text).components() {
             match part {
+                // Behind `./` a drive is a plain name to the parser, and a drive again once that is dropped.
+                Component::Normal(name)
+                    if path.as_os_str().is_empty() && name.as_encoded_bytes().get(1) == Some(&b':') =>
+                {
+                    return Err("is absolute");
+                }
                 Component::Normal(name) => path.push(name),
                 Component::CurDir => {}
                 Component::ParentDir => return Err("leaves its folder with `..`"),

@@ -33,8 +33,11 @@ pub const VARIABLES: [(&str, &str); 9] = [
     ("SKILL_EVALS_SCRIPTED", "says that the model is scripted, and by what; kept with the results"),
 ];
 
+/// The variable that marks every process of an agent's tree, so that none is lost.
+pub const TREE_VARIABLE: &str = "SKILL_EVALS_TREE";
+
 /// Variables of ours that are handed to processes, not chosen by users.
-const INTERNAL: [&str; 1] = [crate::process::MARK_VARIABLE];
+const INTERNAL: [&str; 1] = [TREE_VARIABLE];
 
 /// All that can be chosen.
 #[derive(Clone, Debug)]

@@ -14,6 +14,9 @@ use crate::diagnostic::{Code, Diagnostic, Place};
 /// The file that makes a folder a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
 
+/// The slug of a skill of whose name and folder's name nothing is left: an empty one would name no folder.
+const UNNAMED: &str = "unnamed";
+
 /// A skill as its SKILL.md describes it.
 #[derive(Clone, Debug)]
 pub struct Skill {
@@ -142,12 +145,8 @@ impl SkillFile {
         };
         let folder_name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let name = string("name").filter(|name| !slug(name).is_empty()).unwrap_or(&folder_name).to_owned();
-        let skill = Skill {
-            slug: slug(&name),
-            description: string("description").unwrap_or_default().to_owned(),
-            name,
-            folder,
-        };
+        let slug = Some(slug(&name)).filter(|slug| !slug.is_empty()).unwrap_or_else(|| UNNAMED.to_owned());
+        let skill = Skill { slug, description: string("description").unwrap_or_default().to_owned(), name, folder };
         Self { skill, entries, body, problems }
     }
 }

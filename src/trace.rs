@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::Trouble;
+use crate::trouble::Trouble;
 
 /// Most steps kept; the rest is counted in [`Trace::steps_dropped`].
 const MAX_STEPS: usize = 5_000;
@@ -254,7 +254,8 @@ pub fn cut(mut text: String) -> String {
         let end = (0..=MAX_TEXT).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
         let missing = text.len() - end;
         text.truncate(end);
-        text.push_str(&format!("… ({missing} bytes more)"));
+        let end = format!("… ({missing} bytes more)");
+        text.push_str(&end);
         text.shrink_to_fit();
     }
     text

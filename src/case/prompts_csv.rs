@@ -4,14 +4,14 @@
 //! quoting with line breaks inside fields, extra empty cells at the end of a row. A [`Sheet`] is the file cut into
 //! rows, which is all that listing needs; [`Row::case`] reads a row's cells and reports every problem in them.
 
+mod cells;
+
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::case::{self, Case, Expectation, Found, LONGEST_TIMEOUT, Pattern, Sandbox, Source};
-use crate::diagnostic::{Code, Diagnostic, Place, nearest, suggest};
-use crate::relative_path::RelativePath;
+use crate::case::{self, Case, Found, Source};
+use crate::diagnostic::{Code, Diagnostic, Place, nearest};
 
 /// The columns every prompts.csv has.
 pub const REQUIRED: [&str; 3] = ["id", "should_trigger", "prompt"];
@@ -118,7 +118,7 @@ struct LineCounter {
 impl LineCounter {
     fn at(&mut self, bytes: &[u8], offset: usize) -> usize {
         let offset = offset.min(bytes.len());
-        self.breaks += bytes[self.offset..offset].iter().filter(|&&b| b == b'\n').count();
+        self.breaks += bytes[self.offset..offset].split(|&b| b == b'\n').count() - 1;
         self.offset = offset;
         self.breaks + 1
     }
@@ -233,7 +233,7 @@ impl Row {
     /// The `should_trigger` cell, when it is a boolean.
     #[must_use]
     pub fn should_trigger(&self) -> Option<bool> {
-        boolean(self.text("should_trigger").trim())
+        cells::boolean(self.text("should_trigger").trim())
     }
 
     /// Where a column's cell stands.
@@ -278,7 +278,7 @@ impl Row {
     /// # Errors
     /// Every problem of the row, each at its cell.
     pub fn case(&self, skill: &str) -> Result<Case, Vec<Diagnostic>> {
-        let mut reader = CellReader { row: self, problems: self.form_problems() };
+        let mut reader = cells::Reader { row: self, problems: self.form_problems() };
         if !reader.problems.is_empty() {
             // The cells are not what the author meant: one clear message, not one for every cell.
             return Err(reader.problems);
@@ -332,200 +332,4 @@ impl Sheet {
     fn index(&self, column: &str) -> Option<usize> {
         COLUMNS.iter().position(|name| *name == column).and_then(|at| self.columns[at])
     }
-}
-
-fn boolean(text: &str) -> Option<bool> {
-    match text.to_ascii_lowercase().as_str() {
-        "true" => Some(true),
-        "false" => Some(false),
-        _ => None,
-    }
-}
-
-/// Splits at bars, `\|` aside; trims; drops what is empty.
-pub(crate) fn split_patterns(text: &str) -> Vec<Pattern> {
-    let mut patterns = vec![String::new()];
-    let mut escaped = false;
-    for c in text.chars() {
-        if c == '|' && !escaped {
-            patterns.push(String::new());
-            continue;
-        }
-        escaped = c == '\\' && !escaped;
-        if let Some(last) = patterns.last_mut() {
-            last.push(c);
-        }
-    }
-    patterns.into_iter().map(|text| Pattern(text.trim().to_owned())).filter(|pattern| !pattern.0.is_empty()).collect()
-}
-
-/// Reads a row's cells and gathers what is wrong with them.
-struct CellReader<'a> {
-    row: &'a Row,
-    problems: Vec<Diagnostic>,
-}
-
-impl CellReader<'_> {
-    fn case(&mut self, skill: &str) -> Case {
-        let id = self.text("id");
-        if let Err(why) = case::check_id(&id) {
-            self.problems.push(case::id_problem(&id, why, self.row.place("id")));
-        }
-        let should_trigger = self.boolean("should_trigger", None);
-        let prompt = self.text("prompt");
-        if prompt.is_empty() {
-            self.problem(Code::EmptyValue, "prompt", "the prompt is empty", "write what the agent is asked");
-        }
-        let output_schema = self.path("output_schema");
-        let mut expectations = vec![Expectation::Trigger(should_trigger)];
-        if output_schema.is_some() {
-            expectations.extend([Expectation::OutputSchema, Expectation::InvokedSkills(should_trigger)]);
-        }
-        expectations.extend(self.patterns("must_include").into_iter().map(Expectation::MustInclude));
-        expectations.extend(self.patterns("must_not_include").into_iter().map(Expectation::MustNotInclude));
-        expectations.extend(self.paths("require_files").into_iter().map(Expectation::RequireFile));
-        expectations.extend(self.limit("max_commands").map(Expectation::MaxCommands));
-        expectations.extend(self.limit("max_input_tokens").map(Expectation::MaxInputTokens));
-        expectations.extend(self.limit("max_output_tokens").map(Expectation::MaxOutputTokens));
-        expectations.extend(self.limit("max_total_tokens").map(Expectation::MaxTotalTokens));
-        Case {
-            id,
-            skill: skill.to_owned(),
-            origin: self.row.place("id"),
-            should_trigger,
-            prompt,
-            system_prompt: None,
-            sandbox: self.sandbox(),
-            timeout: self.timeout(),
-            fixture: self.path("fixture"),
-            output_schema,
-            judge: self.boolean("judge", Some(false)),
-            expectations,
-        }
-    }
-
-    fn text(&self, column: &str) -> String {
-        self.row.text(column).trim().to_owned()
-    }
-
-    fn problem(&mut self, code: Code, column: &str, message: impl Into<String>, help: impl Into<String>) {
-        self.problems.push(Diagnostic::error(code, self.row.place(column), message).help(help));
-    }
-
-    fn boolean(&mut self, column: &str, default: Option<bool>) -> bool {
-        let text = self.text(column);
-        match (boolean(&text), default) {
-            (Some(value), _) => value,
-            (None, Some(default)) if text.is_empty() => default,
-            _ => {
-                let message = format!("`{column}` is {:?}; expected true or false", shorten(&text));
-                self.problem(Code::BadBoolean, column, message, "write true or false");
-                false
-            }
-        }
-    }
-
-    fn number(&mut self, column: &str, allowed: std::ops::RangeInclusive<u64>) -> Option<u64> {
-        let text = self.text(column);
-        if text.is_empty() {
-            return None;
-        }
-        // u64's own parser takes a leading `+`, which other runners of this format ignore in silence.
-        let number = text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
-        let number = number.filter(|number| allowed.contains(number));
-        if number.is_none() {
-            let range = match *allowed.end() {
-                u64::MAX => format!("{} or more", allowed.start()),
-                end => format!("{} to {end}", allowed.start()),
-            };
-            let message = format!("`{column}` is {:?}; expected a whole number, {range}", shorten(&text));
-            self.problem(Code::BadNumber, column, message, "write digits only, without sign, unit or separators");
-        }
-        number
-    }
-
-    fn limit(&mut self, column: &str) -> Option<u64> {
-        self.number(column, 0..=u64::MAX)
-    }
-
-    fn timeout(&mut self) -> Option<Duration> {
-        self.number("timeout_s", 1..=LONGEST_TIMEOUT.as_secs()).map(Duration::from_secs)
-    }
-
-    fn sandbox(&mut self) -> Sandbox {
-        let text = self.text("sandbox");
-        match text.as_str() {
-            "" => Sandbox::default(),
-            "read-only" => Sandbox::ReadOnly,
-            "workspace-write" => Sandbox::WorkspaceWrite,
-            _ => {
-                let message = format!("`sandbox` is {:?}; expected read-only or workspace-write", shorten(&text));
-                let help = suggest(&text, &["read-only", "workspace-write"]);
-                self.problem(Code::BadChoice, "sandbox", message, help);
-                Sandbox::default()
-            }
-        }
-    }
-
-    fn path(&mut self, column: &str) -> Option<RelativePath> {
-        let text = self.text(column);
-        if text.is_empty() { None } else { self.checked_path(column, &text) }
-    }
-
-    fn paths(&mut self, column: &str) -> Vec<RelativePath> {
-        let text = self.text(column);
-        let parts: Vec<&str> = text.split(';').map(str::trim).filter(|part| !part.is_empty()).collect();
-        parts.into_iter().filter_map(|part| self.checked_path(column, part)).collect()
-    }
-
-    fn checked_path(&mut self, column: &str, text: &str) -> Option<RelativePath> {
-        let path = RelativePath::parse(text);
-        if let Err(why) = path {
-            let folder = match column {
-                "fixture" => "the skill's folder under evals/skills",
-                "output_schema" => "the repository's root",
-                _ => "the workspace",
-            };
-            let message = format!("`{column}`: {:?} {why}", shorten(text));
-            let place = self.row.place_of(column, text);
-            let help = format!("give a path below {folder}");
-            self.problems.push(Diagnostic::error(Code::BadPath, place, message).help(help));
-        }
-        path.ok()
-    }
-
-    fn patterns(&mut self, column: &str) -> Vec<Pattern> {
-        let patterns = split_patterns(&self.row.text(column));
-        for pattern in &patterns {
-            if let Err(error) = pattern.compile_loose() {
-                let (message, help) = regex_problem(column, pattern, &error);
-                let place = self.row.place_of(column, &pattern.0);
-                self.problems.push(Diagnostic::error(Code::BadRegex, place, message).help(help));
-            }
-        }
-        patterns
-    }
-}
-
-/// Message and help for a pattern that does not compile.
-pub(crate) fn regex_problem(name: &str, pattern: &Pattern, error: &regex::Error) -> (String, String) {
-    let whole = error.to_string();
-    // The crate draws the pattern over several lines and ends with "error: what".
-    let what = whole.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-    let help = if what.contains("look-around") {
-        "look-ahead and look-behind are not supported; say it with two patterns"
-    } else if name.starts_with("must") && what.contains("unclosed group") {
-        "`|` parts patterns here, also inside a group; write one pattern for each alternative, or a class like [ab]"
-    } else {
-        "patterns are Rust regular expressions"
-    };
-    (format!("`{name}`: the pattern {:?} does not compile: {what}", shorten(&pattern.0)), help.to_owned())
-}
-
-fn shorten(text: &str) -> String {
-    let mut short: String = text.chars().take(60).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
 }

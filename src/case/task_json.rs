@@ -15,7 +15,6 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{ParseOptions, parse_to_ast};
 
-use crate::case::prompts_csv::regex_problem;
 use crate::case::{self, Case, Expectation, Pattern, Sandbox};
 use crate::diagnostic::{Code, Diagnostic, Place, suggest};
 use crate::skill::slug;
@@ -133,7 +132,7 @@ impl Reader<'_> {
             let pattern = Pattern(text);
             if let Err(error) = pattern.compile_exact() {
                 let at = config.get("expectedOutputPattern").map_or(0..0, |property| range(&property.value));
-                let (message, help) = regex_problem("expectedOutputPattern", &pattern, &error);
+                let (message, help) = pattern.problem("expectedOutputPattern", &error);
                 self.problem(Code::BadRegex, at, message).help = Some(help);
             }
             expectations.push(Expectation::OutputMatches(pattern));

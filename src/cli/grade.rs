@@ -26,7 +26,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     let (repository, _, catalog) = args.repository.read()?;
     let root = &repository.root;
     let folder = PathBuf::from(&args.what);
-    let trials = if args.what.contains('/') || folder.join("meta.json").exists() {
+    let trials = if args.what.contains('/') {
         store::trials_below(&folder)
     } else {
         RunFolder::open(root, &args.what)?.trials()

@@ -32,8 +32,10 @@ pub fn lint(args: &LintArgs) -> CliResult {
     if args.json {
         print_json(&mut out, &problems)?;
     } else if problems.is_empty() {
-        let cases = if options.check_evals { format!(", {} cases", catalog.cases.len()) } else { String::new() };
-        writeln!(out, "{} skills{cases}: {}", catalog.skills.len(), diagnostics::counts(&problems))?;
+        let cases = format!(", {}", diagnostics::counted(catalog.cases.len(), "case"));
+        let cases = if options.check_evals { cases.as_str() } else { "" };
+        let skills = diagnostics::counted(catalog.skills.len(), "skill");
+        writeln!(out, "{skills}{cases}: {}", diagnostics::counts(&problems))?;
     } else {
         let color = color(&out);
         out.write_all(diagnostics::render(&problems, color).as_bytes())?;

@@ -66,7 +66,7 @@ fn modes(run: &Run, index: usize) -> Vec<Mode> {
 
 /// How many repeats of a planned trial are recorded.
 fn recordings(run: &Run, planned: &Planned<'_>) -> u32 {
-    (1..)
+    (1..=1000)
         .take_while(|&number| store::recording(&run.root, &planned.trial(number)).exists())
         .count()
         .try_into()

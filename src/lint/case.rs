@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::case::{Case, Expectation, Found, Source, task_json};
+use crate::case::{Case, Expectation, Found, Pattern, Source, task_json};
 use crate::catalog::evals_folder;
 use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::lint::is_curated;
@@ -129,17 +129,19 @@ impl<'a> Wanted<'a> {
         match expectation {
             Expectation::OutputContains(text) => Some(Self { key: "expectedOutput", text, pattern: None }),
             Expectation::OutputMatches(pattern) => {
-                let compiled = pattern.compile_exact().ok();
-                Some(Self { key: "expectedOutputPattern", text: &pattern.0, pattern: compiled })
+                let pattern_read = compiled(pattern, Pattern::compile_exact);
+                Some(Self { key: "expectedOutputPattern", text: &pattern.0, pattern: pattern_read })
             }
             Expectation::MustInclude(pattern) => {
-                let compiled = pattern.compile_loose().ok();
-                Some(Self { key: "must_include", text: &pattern.0, pattern: compiled })
+                let pattern_read = compiled(pattern, Pattern::compile_loose);
+                Some(Self { key: "must_include", text: &pattern.0, pattern: pattern_read })
             }
             _ => None,
         }
     }
 
+    /// Plain text is looked for in any case, even where the final message must have it exactly: an agent that repeats
+    /// its prompt may well get the case right.
     fn stands_in(&self, prompt: &str) -> bool {
         match &self.pattern {
             Some(pattern) => pattern.is_match(prompt),
@@ -153,6 +155,10 @@ impl<'a> Wanted<'a> {
             .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
             .any(|word| word.len() >= 6 && word.contains('_') && !word.contains(|c: char| c.is_ascii_lowercase()))
     }
+}
+
+fn compiled(pattern: &Pattern, how: fn(&Pattern) -> Result<regex::Regex, regex::Error>) -> Option<regex::Regex> {
+    if pattern.is_literal() { None } else { how(pattern).ok() }
 }
 
 /// Where `word` stands in `text`, in any case, not as a part of a longer word.

@@ -18,7 +18,7 @@ pub(super) fn check(found: &FoundSkill, tree: &dyn Tree) -> Vec<Diagnostic> {
         let Some(path) = file_of(target) else { continue };
         let there = below(folder, &path).is_some_and(|path| tree.kind(&path) != Kind::Missing);
         if !there {
-            let message = format!("the link to {target} points to no file in the repository");
+            let message = format!("the link to `{target}` points to no file in the repository");
             let place = place(&folder.join(SKILL_FILE), &found.bytes, range);
             problems.push(
                 Diagnostic::warning(Code::DeadLink, place, message)
@@ -48,15 +48,12 @@ fn percent_decoded(text: &str) -> String {
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
         let hex = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.filter(|_| first == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = tail;
-            }
+        if let Some(byte) = hex.filter(|_| first == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            bytes.push(byte);
+            rest = &tail[2..];
+        } else {
+            bytes.push(first);
+            rest = tail;
         }
     }
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
@@ -136,7 +133,9 @@ fn destination(line: &str, start: usize) -> Option<Range<usize>> {
     let start = start + (rest.len() - rest.trim_start().len());
     let rest = rest.trim_start();
     if let Some(inner) = rest.strip_prefix('<') {
-        return inner.find('>').map(|end| start + 1..start + 1 + end);
+        // Anything but a title behind it, and it is no link but a placeholder.
+        let end = inner.find('>').filter(|end| inner[end + 1..].starts_with([')', ' ', '\n', '\r']))?;
+        return Some(start + 1..start + 1 + end);
     }
     let mut depth = 0_usize;
     let end = rest

@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
+use crate::settings::TREE_VARIABLE;
+
 /// A process tree: its first process, which leads a group, and the mark in everybody's environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
     /// The first process.
     pub leader: i32,
-    /// The value of [`MARK_VARIABLE`](super::MARK_VARIABLE) in the environment of every process of the tree.
+    /// The value of [`TREE_VARIABLE`] in the environment of every process of the tree.
     pub mark: String,
 }
 
@@ -31,6 +33,7 @@ pub struct Member {
 impl Tree {
     /// Asks every process of the tree to go. Returns who was asked: once its parent is gone, a process that keeps no
     /// mark is not found by descent any more.
+    #[must_use]
     pub fn terminate(&self) -> Vec<Member> {
         let members = self.signal(Signal::SIGTERM);
         // One that is stopped cannot go before it runs again.
@@ -75,7 +78,7 @@ impl Tree {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
             processes.extend(Process::read(pid));
         }
-        let mark = format!("{}={}\0", super::MARK_VARIABLE, self.mark);
+        let mark = format!("{}={}\0", TREE_VARIABLE, self.mark);
         let mut members: Vec<Member> = Vec::new();
         for process in &processes {
             // A zombie is gone but for its parent's notice.

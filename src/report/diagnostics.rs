@@ -26,13 +26,15 @@ pub fn render(diagnostics: &[Diagnostic], color: bool) -> String {
 #[must_use]
 pub fn counts(diagnostics: &[Diagnostic]) -> String {
     let (errors, warnings) = lint::count(diagnostics);
-    let part = |count: usize, word: &str| match count {
-        0 => None,
-        1 => Some(format!("1 {word}")),
-        _ => Some(format!("{count} {word}s")),
-    };
+    let part = |count: usize, word: &str| (count > 0).then(|| counted(count, word));
     let parts: Vec<String> = [part(errors, "error"), part(warnings, "warning")].into_iter().flatten().collect();
     if parts.is_empty() { "no problems".to_owned() } else { parts.join(", ") }
+}
+
+/// "1 case", "2 cases".
+#[must_use]
+pub fn counted(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 fn draw(diagnostic: &Diagnostic, color: bool) -> String {
@@ -41,20 +43,29 @@ fn draw(diagnostic: &Diagnostic, color: bool) -> String {
         Severity::Warning => Level::WARNING,
     };
     let place = &diagnostic.place;
-    let mut origin = Origin::path(place.path.display().to_string());
-    if place.line > 0 {
-        // The excerpt may be cut at its start: the column is the place's, not the one drawn.
-        origin = origin.line(place.line).char_column(place.column);
-    }
-    let mut group: Group<'_> = level.primary_title(&diagnostic.message).id(diagnostic.code.as_str()).element(origin);
-    if let Some(excerpt) = &place.excerpt {
-        let mark = AnnotationKind::Primary.span(excerpt.mark.clone());
-        group = group.element(Snippet::source(&excerpt.text).line_start(place.line).annotation(mark));
-    }
+    let path = place.path.display().to_string();
+    let title = level.primary_title(&diagnostic.message).id(diagnostic.code.as_str());
+    let group = match &place.excerpt {
+        Some(excerpt) => {
+            let mark = AnnotationKind::Primary.span(excerpt.mark.clone());
+            title.element(Snippet::source(&excerpt.text).path(&path).line_start(place.line).annotation(mark))
+        }
+        None if place.line > 0 => title.element(Origin::path(&path).line(place.line).char_column(place.column)),
+        None => title.element(Origin::path(&path)),
+    };
     let mut groups = vec![group];
     if let Some(help) = &diagnostic.help {
         groups.push(Group::with_title(Level::HELP.secondary_title(help)));
     }
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
-    renderer.render(&groups)
+    let drawn = renderer.render(&groups);
+    // An excerpt cut at its start counts its columns from the cut.
+    let counted = place.excerpt.as_ref().and_then(|excerpt| excerpt.text.get(..excerpt.mark.start));
+    match counted.map(|before| before.chars().count() + 1).filter(|counted| *counted != place.column) {
+        Some(counted) => {
+            let position = |column: usize| format!("{path}:{}:{column}", place.line);
+            drawn.replacen(&position(counted), &position(place.column), 1)
+        }
+        None => drawn,
+    }
 }

@@ -76,12 +76,12 @@ pub fn not_graded(id: &TrialId, problem: &NoOutcome) -> String {
             let mut text = format!("{id}: the recording is stale\n");
             line(&mut text, "changed", &changed.join(", "));
             line(&mut text, "recording", &folder.display().to_string());
-            let test = id.test_name();
+            let name = id.test_name();
             line(&mut text, "what to do", "run it live, then record it:");
             line(
                 &mut text,
                 "",
-                &format!("SKILL_EVALS_LIVE=1 SKILL_EVALS_RUN_ID=new cargo test --test skill_evals {test}"),
+                &format!("SKILL_EVALS_LIVE=1 SKILL_EVALS_RUN_ID=new cargo test --test skill_evals {name}"),
             );
             line(&mut text, "", "skill-evals record new");
             text

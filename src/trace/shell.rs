@@ -87,11 +87,10 @@ pub fn is_effective(command: &str) -> bool {
     !simple_commands(inner).iter().all(|words| {
         let program = words.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word));
         match program {
-            "" | "pwd" | "true" => true,
-            "ls" | "cd" => true,
+            "" | "pwd" | "true" | "ls" | "cd" => true,
             "sed" if words.iter().any(|word| word.starts_with("-i") || word == "--in-place") => false,
             _ if READERS.contains(&program) => {
-                let mut files = words.iter().skip(1).filter(|word| word.contains('/') || word.ends_with(".md"));
+                let mut files = words.iter().skip(1).filter(|word| word.contains('/') || word.contains('.'));
                 let opens_skill = files.clone().any(|word| is_skill_file(word));
                 // A separator printed between two files, or the end of a pipe that began with one.
                 let no_file = files.clone().next().is_none();
@@ -129,7 +128,7 @@ fn below_skills(word: &str) -> Option<(String, String)> {
 
 fn names_skills_folder(word: &str) -> bool {
     let word = word.trim_end_matches('/');
-    matches!(word, "skills" | ".agents" | ".codex" | ".claude") || word.ends_with("/skills")
+    matches!(word, ".agents" | ".codex" | ".claude") || word.ends_with("/skills")
 }
 
 /// The script inside `bash -lc '…'`, or the command itself.
@@ -168,7 +167,6 @@ fn simple_commands(script: &str) -> Vec<Vec<String>> {
         match (quote, c) {
             (Some(open), c) if c == open => quote = None,
             (Some('"') | None, '\\') => word.get_or_insert_default().extend(chars.next()),
-            (Some(_), c) => word.get_or_insert_default().push(c),
             (None, '\'' | '"') => {
                 quote = Some(c);
                 word.get_or_insert_default();
@@ -179,7 +177,7 @@ fn simple_commands(script: &str) -> Vec<Vec<String>> {
             }
             (None, '<' | '>') => end_word(&mut commands, &mut word),
             (None, c) if c.is_whitespace() => end_word(&mut commands, &mut word),
-            (None, c) => word.get_or_insert_default().push(c),
+            (_, c) => word.get_or_insert_default().push(c),
         }
     }
     end_word(&mut commands, &mut word);

@@ -24,6 +24,7 @@ struct Message {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_field_names, reason = "the names on the wire")]
 struct Tokens {
     input_tokens: u64,
     cached_input_tokens: u64,

@@ -1,0 +1,350 @@
+//! The real `codex` against a stand-in model: what the adapter says must be what happened.
+
+mod support;
+
+use std::fs;
+use std::process::ExitCode;
+
+use skill_evals::outcome::{Status, TroubleKind, Verdict};
+use skill_evals::trace::Mechanism;
+use support::live::{Live, OPEN_GREETING, processes_with, request_text, wait_until};
+use support::stand_in::{CODEX_KEY, Turn};
+
+const POSITIVE: &str = "should_trigger,prompt,sandbox,timeout_s,must_include";
+
+fn main() -> ExitCode {
+    support::real::main(
+        "codex",
+        tests![
+            a_model_that_opens_the_skill_triggers_it,
+            a_model_that_answers_by_itself_does_not_trigger,
+            a_negative_case_passes_when_the_skill_stays_quiet_and_fails_when_it_does_not,
+            a_dollar_mention_is_seen_as_injected,
+            looking_around_among_skills_is_no_activation,
+            a_command_that_the_sandbox_stopped_is_counted,
+            a_hanging_agent_and_its_grandchildren_are_gone_after_the_timeout,
+            a_model_that_never_answers_is_an_error,
+            a_refused_login_is_an_error,
+            a_rate_limit_is_an_error,
+            a_failing_provider_is_an_error,
+            a_huge_answer_is_kept_whole,
+            a_required_file_is_written_in_the_sandbox,
+            a_fixture_is_laid_and_only_changes_are_kept,
+            an_output_schema_is_passed_on_and_checked,
+            a_prompt_may_start_with_a_dash,
+            nothing_of_the_users_own_comes_along_but_login_and_model,
+            a_resource_of_a_skill_is_seen_to_be_loaded,
+            a_task_passes_its_system_prompt_on,
+            the_baseline_is_offered_no_skill,
+            an_interrupted_run_leaves_no_agent_and_keeps_what_there_was,
+            a_run_becomes_a_recording_that_replays_and_goes_stale,
+            a_missing_program_is_an_error_that_says_how_to_get_it,
+        ],
+    )
+}
+
+/// Opens the skill first, then says `answer`.
+fn opens_and_says(answer: &'static str) -> impl Fn(&support::stand_in::Request) -> Turn + Send + Sync + 'static {
+    move |request| match request.step {
+        0 => Turn::Shell(OPEN_GREETING.to_owned()),
+        _ => Turn::Say(answer.to_owned()),
+    }
+}
+
+fn says(answer: &'static str) -> impl Fn(&support::stand_in::Request) -> Turn + Send + Sync + 'static {
+    move |_| Turn::Say(answer.to_owned())
+}
+
+fn a_model_that_opens_the_skill_triggers_it() {
+    let live =
+        Live::new(POSITIVE, "true,Greet Ada.,read-only,30,AHOY_MARKER", opens_and_says("Ahoy, Ada! AHOY_MARKER"));
+    let trial = live.trial("codex");
+    trial.expect(Verdict::Pass);
+    assert_eq!(trial.grade.metrics.activations[0].how, Mechanism::ReadSkillFile);
+    assert_eq!((trial.grade.metrics.commands, trial.grade.metrics.effective_commands), (1, 0));
+    assert_eq!(trial.status("delivered"), Status::Pass);
+    assert!(trial.grade.metrics.usage.is_some_and(|usage| usage.input_tokens > 0));
+    assert_eq!(trial.text("final.txt"), "Ahoy, Ada! AHOY_MARKER");
+    assert_eq!(trial.meta.scripted.as_deref(), Some("stand-in model"));
+    assert_eq!(trial.meta.agent.version.as_deref().map(|version| version.split('.').count()), Some(3));
+}
+
+fn a_model_that_answers_by_itself_does_not_trigger() {
+    let live = Live::new(POSITIVE, "true,Greet Ada.,read-only,30,hello", says("Hello, Ada."));
+    let trial = live.trial("codex");
+    trial.expect(Verdict::Fail);
+    assert_eq!(trial.status("triggered"), Status::Fail);
+    assert_eq!(trial.check("triggered").evidence, "not activated");
+    assert_eq!(trial.status("must-include"), Status::Pass);
+}
+
+fn a_negative_case_passes_when_the_skill_stays_quiet_and_fails_when_it_does_not() {
+    let quiet = Live::new("should_trigger,prompt", "false,What is 2+2?", says("4"));
+    quiet.trial("codex").expect(Verdict::Pass);
+    let loud = Live::new("should_trigger,prompt", "false,What is 2+2?", opens_and_says("4"));
+    assert_eq!(loud.trial("codex").expect(Verdict::Fail).status("not-triggered"), Status::Fail);
+}
+
+fn a_dollar_mention_is_seen_as_injected() {
+    let live = Live::new("should_trigger,prompt", "true,Use $greeting to greet Ada.", says("Ahoy, Ada!"));
+    let trial = live.trial("codex");
+    trial.expect(Verdict::Pass);
+    assert_eq!(trial.grade.metrics.activations[0].how, Mechanism::Injected);
+}
+
+fn looking_around_among_skills_is_no_activation() {
+    let live = Live::new("should_trigger,prompt", "true,Greet Ada.", |request| match request.step {
+        0 => Turn::Shell("ls .agents/skills/greeting".to_owned()),
+        1 => Turn::Shell("cat .agents/skills/*/SKILL.md".to_owned()),
+        _ => Turn::Say("Hello".to_owned()),
+    });
+    let trial = live.trial("codex");
+    trial.expect(Verdict::Fail);
+    assert!(trial.check("triggered").evidence.contains("without activating"), "{:#?}", trial.grade);
+    assert_eq!(trial.grade.metrics.explorations.len(), 2);
+}
+
+fn a_command_that_the_sandbox_stopped_is_counted() {
+    let live = Live::new("should_trigger,prompt,sandbox,max_commands", "false,Write.,read-only,0", |request| {
+        if request.step == 0 { Turn::Shell("echo x > file.txt".to_owned()) } else { Turn::Say("Could not".to_owned()) }
+    });
+    let trial = live.trial("codex");
+    assert_eq!(trial.expect(Verdict::Fail).status("max-commands"), Status::Fail);
+    assert_eq!(trial.grade.metrics.effective_commands, 1);
+    assert!(!trial.wrote("file.txt"));
+}
+
+fn a_hanging_agent_and_its_grandchildren_are_gone_after_the_timeout() {
+    let sleep = format!("31{}", std::process::id());
+    let command = format!("setsid sleep {sleep} & sleep {sleep} & sleep {sleep}");
+    let live = Live::new(POSITIVE, "true,Greet Ada.,workspace-write,3,AHOY", move |request| match request.step {
+        0 => Turn::Several(vec![Turn::Say("On it.".to_owned()), Turn::Shell(command.clone())]),
+        _ => Turn::Say("Done".to_owned()),
+    });
+    let trial = live.trial("codex");
+    assert_eq!(trial.expect(Verdict::Fail).status("in-time"), Status::Fail);
+    assert!(trial.meta.ending.timed_out);
+    assert!(trial.text("trace.jsonl").contains("thread.started"), "partial output is kept");
+    assert_eq!(processes_with(&format!("sleep {sleep}")), Vec::<String>::new());
+    assert_eq!(processes_with(&live.scratch().display().to_string()), Vec::<String>::new());
+}
+
+fn a_model_that_never_answers_is_an_error() {
+    let live = Live::new(POSITIVE, "true,Greet Ada.,read-only,2,AHOY", |_| Turn::Hang);
+    let trial = live.trial("codex");
+    trial.expect(Verdict::Error);
+    assert_eq!(trial.grade.trouble.as_ref().map(|trouble| trouble.kind), Some(TroubleKind::NoAnswer));
+}
+
+/// The trouble of a trial, for a negative case too: an error is never a pass.
+fn trouble_with(status: u16) -> TroubleKind {
+    let live = Live::new("should_trigger,prompt", "false,Greet Ada.", move |_| Turn::Status(status));
+    let ran = live.run(&["--mode", "codex"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    let trial = live.kept("greeting", "it", "codex").expect("a kept trial");
+    trial.expect(Verdict::Error).grade.trouble.as_ref().expect("trouble").kind
+}
+
+fn a_refused_login_is_an_error() {
+    assert_eq!(trouble_with(401), TroubleKind::Login);
+}
+
+fn a_rate_limit_is_an_error() {
+    assert_eq!(trouble_with(429), TroubleKind::RateLimit);
+}
+
+fn a_failing_provider_is_an_error() {
+    assert_eq!(trouble_with(400), TroubleKind::Provider);
+}
+
+fn a_huge_answer_is_kept_whole() {
+    const BYTES: usize = 5 << 20;
+    let live = Live::new("should_trigger,prompt", "false,Talk.", |_| Turn::Flood { bytes: BYTES });
+    let trial = live.trial("codex");
+    trial.expect(Verdict::Pass);
+    assert!(trial.text("final.txt").len() >= BYTES);
+    assert!(trial.text("trace.jsonl").len() >= BYTES);
+}
+
+fn a_required_file_is_written_in_the_sandbox() {
+    let columns = "should_trigger,prompt,sandbox,require_files";
+    let writes = |request: &support::stand_in::Request| match request.step {
+        0 => Turn::Shell("mkdir -p out && echo Ahoy > out/greeting.txt".to_owned()),
+        _ => Turn::Say("Written.".to_owned()),
+    };
+    let live = Live::new(columns, "false,Write.,workspace-write,out/greeting.txt", writes);
+    let trial = live.trial("codex");
+    trial.expect(Verdict::Pass);
+    assert!(trial.wrote("out/greeting.txt"));
+    assert_eq!(trial.text("workspace/out/greeting.txt"), "Ahoy\n");
+    let live = Live::new(columns, "false,Write.,read-only,out/greeting.txt", writes);
+    assert_eq!(live.trial("codex").expect(Verdict::Fail).status("require-file"), Status::Fail);
+}
+
+fn a_fixture_is_laid_and_only_changes_are_kept() {
+    let live = Live::new("should_trigger,prompt,fixture", "false,Tidy.,fixtures/two", |request| match request.step {
+        0 => Turn::Shell("echo more >> one.txt".to_owned()),
+        _ => Turn::Say("Tidied.".to_owned()),
+    });
+    for (name, text) in [("one.txt", "1\n"), ("two.txt", "2\n")] {
+        let path = live.fixture.root().join("evals/skills/greeting/fixtures/two");
+        fs::create_dir_all(&path).expect("a folder");
+        fs::write(path.join(name), text).expect("a file");
+    }
+    let trial = live.trial("codex");
+    trial.expect(Verdict::Pass);
+    assert!(trial.wrote("one.txt") && !trial.wrote("two.txt"), "{:?}", trial.meta.files);
+    assert_eq!(trial.text("workspace/one.txt"), "1\nmore\n");
+    assert_eq!(trial.text("workspace/two.txt"), "");
+}
+
+fn an_output_schema_is_passed_on_and_checked() {
+    const SCHEMA: &str = r#"{"type":"object","properties":{"invoked_skills":{"type":"array","items":{"type":"string"}}},
+                            "required":["invoked_skills"],"additionalProperties":false}"#;
+    let run = |answer: &'static str| {
+        let live =
+            Live::new("should_trigger,prompt,output_schema", "true,Greet Ada.,schema.json", opens_and_says(answer));
+        fs::write(live.fixture.root().join("schema.json"), SCHEMA).expect("a schema");
+        let trial = live.trial("codex");
+        let asked = live.model.requests().iter().any(|request| request_text(request).contains("json_schema"));
+        assert!(asked, "codex asks the model for the schema");
+        trial
+    };
+    run(r#"{"invoked_skills":["greeting"]}"#).expect(Verdict::Pass);
+    let other = run(r#"{"invoked_skills":["other"]}"#);
+    assert_eq!(other.expect(Verdict::Fail).status("invoked-skills"), Status::Fail);
+    assert_eq!(run("Ahoy!").expect(Verdict::Fail).status("output-schema"), Status::Fail);
+}
+
+fn a_prompt_may_start_with_a_dash() {
+    let live = Live::new("should_trigger,prompt", "false,--help me", says("Gladly."));
+    live.trial("codex").expect(Verdict::Pass);
+    assert_eq!(live.model.requests()[0].prompt, "--help me");
+}
+
+fn nothing_of_the_users_own_comes_along_but_login_and_model() {
+    let live = Live::new("should_trigger,prompt", "false,Tell me.", |request| match request.step {
+        0 => Turn::Shell(format!("env; echo $STAND_IN_KEY {CODEX_KEY}-and-more")),
+        _ => Turn::Say("sk-abcdefghijklmnopqrstuvwxyz012345 is a key".to_owned()),
+    });
+    let codex = live.user_home().join(".codex");
+    let config = live.model.codex_config() + "\n[mcp_servers.users-own]\ncommand = \"/bin/false\"\nrequired = true\n";
+    fs::write(codex.join("config.toml"), config).expect("a configuration");
+    fs::write(codex.join("auth.json"), r#"{"tokens":{"access_token":"user-token-0123456789"}}"#).expect("a login");
+    fs::write(codex.join("AGENTS.md"), "USERS_OWN_MEMORY").expect("a memory");
+    let skill = codex.join("skills/users-own-skill");
+    fs::create_dir_all(&skill).expect("a folder");
+    fs::write(skill.join("SKILL.md"), "---\nname: users-own-skill\ndescription: Mine.\n---\n").expect("a skill");
+    fs::write(live.fixture.root().join("AGENTS.md"), "REPOSITORYS_OWN_MEMORY").expect("a memory");
+    let trial = live.trial("codex");
+    trial.expect(Verdict::Pass);
+    let asked: String = live.model.requests().iter().map(request_text).collect();
+    for word in ["users-own", "USERS_OWN_MEMORY", "REPOSITORYS_OWN_MEMORY"] {
+        assert!(!asked.contains(word), "{word} reached the model");
+    }
+    let kept = trial.everything();
+    for word in ["user-token-0123456789", CODEX_KEY, "sk-abcdefghijklmnopqrstuvwxyz012345"] {
+        assert!(!kept.contains(word), "{word} was kept");
+    }
+    assert!(kept.contains("[masked]"));
+    assert!(!trial.meta.not_enforced.is_empty(), "what the sandbox leaves open is said");
+}
+
+fn a_resource_of_a_skill_is_seen_to_be_loaded() {
+    let task = r#"{"prompt":"Greet Dr. Ada.","evalConfig":{"expectedSkillName":"greeting","expectResourceLoad":true}}"#;
+    let run = |second: &'static str| {
+        let fixture = support::fixture::Fixture::new()
+            .skill_text("greeting", support::live::GREETING)
+            .file("skills/greeting/references/formal.md", "Say \"Good day\".\n")
+            .task("it", task);
+        let live = Live::over(fixture, move |request| match request.step {
+            0 => Turn::Shell(OPEN_GREETING.to_owned()),
+            1 => Turn::Shell(second.to_owned()),
+            _ => Turn::Say("Good day.".to_owned()),
+        });
+        live.trial("codex")
+    };
+    let read = run("cd .agents/skills/greeting && cat references/formal.md");
+    read.expect(Verdict::Pass);
+    assert_eq!(read.grade.metrics.resources[0].path, "references/formal.md");
+    assert_eq!(
+        run("ls .agents/skills/greeting/references").expect(Verdict::Fail).status("resource-loaded"),
+        Status::Fail
+    );
+}
+
+fn a_task_passes_its_system_prompt_on() {
+    let task = r#"{"prompt":"Greet Ada.","systemPrompt":"You \"speak\" as a\npirate.","evalConfig":{"expectedSkillName":"greeting"}}"#;
+    let fixture = support::fixture::Fixture::new().skill_text("greeting", support::live::GREETING).task("it", task);
+    let live = Live::over(fixture, opens_and_says("Ahoy"));
+    live.trial("codex").expect(Verdict::Pass);
+    assert!(
+        live.model.requests()[0].system.contains("You \"speak\" as a\npirate."),
+        "{}",
+        live.model.requests()[0].system
+    );
+}
+
+fn the_baseline_is_offered_no_skill() {
+    let live = Live::new("should_trigger,prompt", "false,Greet Ada.", says("Hello"));
+    let trial = live.trial("none");
+    trial.expect(Verdict::Pass);
+    assert!(!live.model.requests()[0].system.contains("Greets people in the house style"));
+    assert_eq!(trial.check("delivered").expected, "`greeting` not offered");
+}
+
+fn an_interrupted_run_leaves_no_agent_and_keeps_what_there_was() {
+    let live = Live::new(POSITIVE, "true,Greet Ada.,read-only,60,AHOY", |_| Turn::Hang);
+    let child = live.start(&["--mode", "codex"]);
+    wait_until("the model to be asked", || !live.model.requests().is_empty());
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a process id"));
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("a signal");
+    let output = child.wait_with_output().expect("an end");
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stdout));
+    let trial = live.kept("greeting", "it", "codex").expect("a kept trial");
+    trial.expect(Verdict::Error);
+    assert_eq!(trial.grade.trouble.as_ref().map(|trouble| trouble.kind), Some(TroubleKind::Interrupted));
+    assert!(trial.text("trace.jsonl").contains("thread.started"), "partial output is kept");
+    assert_eq!(processes_with(&live.scratch().display().to_string()), Vec::<String>::new());
+}
+
+fn a_run_becomes_a_recording_that_replays_and_goes_stale() {
+    let live = Live::new(POSITIVE, "true,Greet Ada.,read-only,30,AHOY_MARKER", opens_and_says("Ahoy! AHOY_MARKER"));
+    live.trial("codex").expect(Verdict::Pass);
+    let recorded = live.fixture.run(&["record", "t"]);
+    assert_eq!(recorded.code, 0, "{}{}", recorded.stdout, recorded.stderr);
+    let replay = |live: &Live| live.run(&["--replay"]);
+    let ran = replay(&live);
+    assert_eq!((ran.code, ran.stdout.lines().next()), (0, Some("greeting/it/codex: pass")), "{}", ran.stderr);
+    let recording = live.fixture.root().join("evals/recordings/greeting/it/codex/1");
+    let text: String = ["trace.jsonl", "rollout.jsonl", "final.txt", "meta.json"]
+        .map(|name| fs::read_to_string(recording.join(name)).expect("a recorded file"))
+        .concat();
+    assert!(!text.contains("/var/tmp"), "no machine's paths: {text}");
+
+    // A changed check grades the same evidence again, and can fail it.
+    let prompts = live.fixture.root().join("evals/skills/greeting/prompts.csv");
+    let table = |prompt: &str, marker: &str| format!("id,{POSITIVE}\nit,true,{prompt},read-only,30,{marker}\n");
+    fs::write(&prompts, table("Greet Ada.", "ANOTHER_MARKER")).expect("a table");
+    let ran = replay(&live);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stdout.contains("must-include") && ran.stdout.contains("scripted"), "{}", ran.stdout);
+    // A changed prompt is another question.
+    fs::write(&prompts, table("Greet Bob.", "AHOY_MARKER")).expect("a table");
+    let ran = replay(&live);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stdout.contains("stale") && ran.stdout.contains("changed     prompt"), "{}", ran.stdout);
+    // And so is a changed skill.
+    fs::write(&prompts, table("Greet Ada.", "AHOY_MARKER")).expect("a table");
+    let skill = live.fixture.root().join("skills/greeting/references/formal.md");
+    fs::write(skill, "Say something else.\n").expect("a resource");
+    assert!(replay(&live).stdout.contains("changed     skill greeting"));
+}
+
+fn a_missing_program_is_an_error_that_says_how_to_get_it() {
+    let live = Live::new("should_trigger,prompt", "false,Hi.", says("Hi"));
+    let output = live.command(&["--mode", "codex"]).env("PATH", "/usr/bin:/bin").output().expect("the program starts");
+    assert_eq!(output.status.code(), Some(3));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("npm install -g @openai/codex"), "{said}");
+}

@@ -1,0 +1,110 @@
+//! Cases that cannot run as they stand, or would measure little.
+
+use crate::support::fixture::Fixture;
+use crate::{assert_only, with_row};
+
+const AT: &str = "evals/skills/tidy/prompts.csv";
+
+#[test]
+fn a_fixture_that_is_not_there_or_no_folder() {
+    let missing = with_row(",fixture", "mid,true,Do it,fixtures/a");
+    assert_only(&missing, &format!("{AT}:3:16: [missing-fixture] the fixture folder"), &[]);
+    insta::assert_snapshot!(missing.drawn());
+    let file = with_row(",fixture", "mid,true,Do it,fixtures/a").file("evals/skills/tidy/fixtures/a", "");
+    assert!(file.lines().contains("is not a folder"), "{}", file.lines());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_fixture_through_a_symbolic_link_or_with_one_inside() {
+    let on_the_way = with_row(",fixture", "mid,true,Do it,linked/a")
+        .file("elsewhere/a/x.txt", "")
+        .link("evals/skills/tidy/linked", "../../../elsewhere");
+    assert_only(&on_the_way, &format!("{AT}:3:16: [symlink] the fixture folder"), &[]);
+    let inside = with_row(",fixture", "mid,true,Do it,fixtures/a")
+        .file("evals/skills/tidy/fixtures/a/deep/x.txt", "")
+        .link("evals/skills/tidy/fixtures/a/deep/passwd", "/etc/passwd");
+    assert_only(&inside, &format!("{AT}:3:16: [symlink] the fixture holds"), &[]);
+    insta::assert_snapshot!(inside.drawn());
+}
+
+#[test]
+fn schemas_that_are_missing_or_do_not_compile() {
+    let row = "mid,true,Do it,evals/schemas/a.json";
+    let with_schema = |text: &str| with_row(",output_schema", row).file("evals/schemas/a.json", text);
+    assert_only(&with_row(",output_schema", row), &format!("{AT}:3:16: [missing-schema]"), &[]);
+    assert_only(
+        &with_schema("{"),
+        &format!("{AT}:3:16: [bad-schema] the schema evals/schemas/a.json is not JSON"),
+        &[],
+    );
+    let bad = with_schema(r#"{"type": "objekt"}"#);
+    assert_only(
+        &bad,
+        &format!("{AT}:3:16: [bad-schema] the schema evals/schemas/a.json does not compile at /type"),
+        &[],
+    );
+    insta::assert_snapshot!(bad.drawn());
+    for text in
+        [r#"{"$ref": "https://example.com/x.json"}"#, r#"{"$ref": "file:///etc/passwd"}"#, r#"{"pattern": "("}"#, "5"]
+    {
+        assert_only(&with_schema(text), &format!("{AT}:3:16: [bad-schema]"), &[]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_schema_through_a_symbolic_link() {
+    let fixture = with_row(",output_schema", "mid,true,Do it,evals/a.json").link("evals/a.json", "/etc/passwd");
+    assert_only(&fixture, &format!("{AT}:3:16: [symlink]"), &[]);
+}
+
+#[test]
+fn a_negative_that_names_the_skill() {
+    for prompt in ["Do not use $tidy here", "Leave TIDY alone", "\"Say \"\"tidy\"\"\""] {
+        let lines = with_row("", &format!("mid,false,{prompt}")).lines();
+        assert!(lines.starts_with(&format!("{AT}:3:")) && lines.contains("[negative-names-skill]"), "{lines}");
+    }
+    assert_eq!(with_row("", "mid,false,The untidy-tidyness").lines(), "");
+    insta::assert_snapshot!(with_row("", "mid,false,Do not use $tidy here").drawn());
+}
+
+#[test]
+fn a_positive_that_gives_its_marker_away() {
+    let given = with_row(",must_include", "mid,true,End with TIDY_DONE for Ann,TIDY_DONE|nothing given");
+    assert_only(&given, &format!("{AT}:3:37: [marker-in-prompt] `TIDY_DONE` stands in the prompt"), &[]);
+    insta::assert_snapshot!(given.drawn());
+    let all = with_row(",must_include", "mid,true,Greet Ann,ann|greet");
+    assert_only(&all, &format!("{AT}:3:20: [marker-in-prompt] `ann`"), &[]);
+    let one_more = with_row(",must_include", "mid,true,Greet Ann,ann|TIDY_DONE");
+    assert_eq!(one_more.lines(), "", "a pattern that the prompt does not match tells the two apart");
+    let json_name = with_row(",must_include", r#"mid,true,Use $tidy,"\""tidy\""""#);
+    assert_eq!(json_name.lines(), "");
+    let task = Fixture::new().skill("tidy").task(
+        "one",
+        "{\n\"prompt\": \"say done\",\n\"evalConfig\": { \"expectedSkillName\": \"tidy\", \"expectedOutput\": \"DONE\" } }",
+    );
+    assert_only(&task, "evals/tasks/one.json:3:64: [marker-in-prompt]", &[]);
+}
+
+#[test]
+fn a_sheet_without_positive_or_negative_rows() {
+    let fixture = Fixture::new().skill("tidy").prompts("tidy", "id,should_trigger,prompt\na,true,Do it\n");
+    assert_only(&fixture, &format!("{AT}: [no-negative]"), &[]);
+    let fixture = Fixture::new().skill("tidy").prompts("tidy", "id,should_trigger,prompt\na,false,Rest\n");
+    assert_only(&fixture, &format!("{AT}: [no-positive]"), &[]);
+    let fixture = Fixture::new().skill("tidy").prompts("tidy", "id,should_trigger,prompt\n");
+    assert_eq!(fixture.lines().lines().count(), 2, "{}", fixture.lines());
+    let unread = Fixture::new().skill("tidy").prompts("tidy", "id,should_trigger,prompt\na,true,Do it\nb,no,Rest\n");
+    assert_only(&unread, &format!("{AT}:3:3: [bad-boolean]"), &["b"]);
+}
+
+#[test]
+fn no_curated_cases_are_a_warning_and_when_strict_an_error() {
+    let fixture = Fixture::new().skill("tidy");
+    assert_only(&fixture, "skills/tidy/SKILL.md: [no-cases]", &[]);
+    assert_eq!(fixture.run(&["lint", "--check-evals"]).code, 0);
+    let strict = fixture.run(&["lint", "--strict"]);
+    assert_eq!(strict.code, 1);
+    insta::assert_snapshot!(strict.stdout);
+}

@@ -1,0 +1,107 @@
+//! Faults in a task file.
+
+use crate::support::fixture::Fixture;
+use crate::{TASK, assert_only};
+
+fn with_task(text: &str) -> Fixture {
+    Fixture::new().skill("tidy").task("good", TASK).task("bad", text)
+}
+
+#[test]
+fn a_wrong_type_three_levels_down_is_marked_at_the_value() {
+    let fixture = with_task(
+        "{\n  \"prompt\": \"Do it\",\n  \"evalConfig\": {\n    \"expectedSkillName\": { \"name\": [\"tidy\"] }\n  }\n}\n",
+    );
+    assert_only(
+        &fixture,
+        "evals/tasks/bad.json:4:26: [json-type] `evalConfig.expectedSkillName` is an object; expected a string",
+        &["bad"],
+    );
+    insta::assert_snapshot!(fixture.drawn());
+}
+
+#[test]
+fn every_key_with_a_wrong_type_is_told() {
+    let fixture = with_task(
+        r#"{ "prompt": 5, "systemPrompt": null, "evalConfig": { "expectedSkillName": "tidy",
+           "expectedOutput": [], "expectedOutputPattern": true, "expectResourceLoad": "yes" } }"#,
+    );
+    let codes: Vec<&str> = fixture.problems().iter().map(|problem| problem.code.as_str()).collect();
+    assert_eq!(codes, ["json-type"; 5]);
+}
+
+#[test]
+fn unknown_keys_come_with_the_one_that_was_meant() {
+    let fixture = with_task(
+        "{\n  \"prompt\": \"Do it\",\n  \"sytemPrompt\": \"x\",\n  \"evalConfig\": { \"expectedSkillName\": \"tidy\", \"expectedOutputs\": \"x\" }\n}\n",
+    );
+    insta::assert_snapshot!(fixture.drawn());
+    assert_eq!(fixture.good_cases(), ["good"]);
+}
+
+#[test]
+fn missing_keys_are_named_at_the_object_that_lacks_them() {
+    assert_only(
+        &with_task(r#"{ "prompt": "Do it", "evalConfig": {} }"#),
+        "evals/tasks/bad.json:1:36: [json-missing-key] the key `evalConfig.expectedSkillName` is missing",
+        &["bad"],
+    );
+    assert_only(
+        &with_task(r#"{ "prompt": "Do it" }"#),
+        "evals/tasks/bad.json:1:1: [json-missing-key] the key `evalConfig` is missing",
+        &["bad"],
+    );
+}
+
+#[test]
+fn text_that_is_no_json_is_marked_where_it_stops_being_json() {
+    assert_only(&with_task("{\n  \"prompt\": \"Do it\",\n}\n"), "evals/tasks/bad.json:2:20: [json-syntax]", &["bad"]);
+    assert_only(&with_task(""), "evals/tasks/bad.json:1:1: [json-syntax] the file is empty", &["bad"]);
+    assert_only(&with_task("{ // no\n }"), "evals/tasks/bad.json:1:3: [json-syntax]", &["bad"]);
+    assert_only(&with_task("[1]"), "evals/tasks/bad.json:1:1: [json-type] the file is an array", &["bad"]);
+    assert_only(
+        &with_task(r#"{ "prompt": "a", "prompt": "b", "evalConfig": { "expectedSkillName": "tidy" } }"#),
+        "evals/tasks/bad.json:1:18: [json-unknown-key] the key `prompt` stands here a second time",
+        &["bad"],
+    );
+}
+
+#[test]
+fn a_hundred_thousand_brackets_are_an_error_and_no_crash() {
+    let fixture = with_task(&"[".repeat(100_000));
+    assert_only(&fixture, "evals/tasks/bad.json:1:", &["bad"]);
+    let fixture = with_task(&"{\"a\":".repeat(100_000));
+    assert_only(&fixture, "evals/tasks/bad.json:1:", &["bad"]);
+}
+
+#[test]
+fn latin_1_and_a_byte_order_mark() {
+    let fixture = Fixture::new().skill("tidy").task("good", TASK).task("bad", b"{ \"prompt\": \"Caf\xe9\" }");
+    assert_only(&fixture, "evals/tasks/bad.json:1:17: [not-utf8]", &["bad"]);
+    assert_eq!(with_task(&format!("\u{feff}{TASK}")).lines(), "");
+}
+
+#[test]
+fn a_skill_that_is_not_there_is_named_with_the_one_that_was_meant() {
+    let fixture = with_task(r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "tidi" } }"#);
+    assert_only(&fixture, "evals/tasks/bad.json:1:3: [unknown-skill]", &["bad"]);
+    assert!(fixture.drawn().contains("did you mean `tidy`?"));
+}
+
+#[test]
+fn empty_values_bad_patterns_and_bad_names() {
+    assert_only(
+        &with_task(r#"{ "prompt": " ", "evalConfig": { "expectedSkillName": "tidy" } }"#),
+        "evals/tasks/bad.json:1:13: [empty-value]",
+        &["bad"],
+    );
+    assert_only(
+        &with_task(
+            r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "tidy", "expectedOutputPattern": "(?=a)" } }"#,
+        ),
+        "evals/tasks/bad.json:1:92: [bad-regex]",
+        &["bad"],
+    );
+    let fixture = Fixture::new().skill("tidy").task("good", TASK).task("a b", TASK);
+    assert_only(&fixture, "evals/tasks/a b.json: [case-id]", &["a_b"]);
+}

@@ -1,0 +1,255 @@
+//! Whatever stands in a file, its parser says so and goes on.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use skill_evals::case::{prompts_csv, task_json};
+use skill_evals::diagnostic::{Diagnostic, Place};
+use skill_evals::plan::segment;
+use skill_evals::relative_path::RelativePath;
+use skill_evals::skill::{SkillFile, slug};
+
+/// Bytes that are likely to get deep into a parser: pieces of the format itself between arbitrary ones.
+fn bytes(pieces: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        6 => prop::sample::select(pieces).prop_map(|piece| piece.as_bytes().to_vec()),
+        1 => any::<Vec<u8>>(),
+        1 => any::<String>().prop_map(String::into_bytes),
+    ];
+    prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
+}
+
+const CSV: &[&str] = &[
+    "id,should_trigger,prompt\n",
+    "id,should_trigger,prompt,fixture,must_include,timeout_s\r\n",
+    "\u{feff}",
+    ",",
+    "\"",
+    "\"\"",
+    "\n",
+    "\r\n",
+    "\r",
+    "a",
+    "true",
+    "false",
+    "b-1",
+    "|",
+    "\\|",
+    "(",
+    "../x",
+    "\0",
+    "+5",
+    "7",
+    "é",
+    "fixture",
+    " ",
+];
+const JSON: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    ",",
+    "\"prompt\"",
+    "\"evalConfig\"",
+    "\"expectedSkillName\"",
+    "\"expectedOutputPattern\"",
+    "\"a\"",
+    "true",
+    "null",
+    "1e9",
+    "-",
+    "\"\\u00e9\"",
+    "\"\\ud800\"",
+    "\"",
+    "\n",
+    "\u{feff}",
+    "{\"prompt\":\"a\",\"evalConfig\":{\"expectedSkillName\":\"b\"}}",
+    "// c\n",
+    "/*",
+];
+const SKILL: &[&str] = &[
+    "---\n",
+    "---\r\n",
+    "---",
+    "name: a\n",
+    "description: b\n",
+    "metadata:\n  a: b\n",
+    "&a ",
+    "*a",
+    "\t",
+    "[",
+    "{",
+    ": ",
+    "- x\n",
+    "|\n",
+    ">\n  text\n",
+    "!!binary ",
+    "'",
+    "\"",
+    "\u{feff}",
+    "\0",
+    "é",
+    "? ",
+    "<<: *a\n",
+    "%YAML 1.1\n",
+    "#",
+];
+
+/// Every place is in the text, and its mark in its excerpt.
+fn assert_inside(bytes: &[u8], problems: &[Diagnostic]) {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let lines: Vec<&str> = text.split('\n').collect();
+    for problem in problems {
+        let Place { line, column, excerpt, .. } = &problem.place;
+        if *line == 0 {
+            continue;
+        }
+        assert!(*line <= lines.len(), "{problem} in {} lines", lines.len());
+        // A place just behind the line's end is one too; replacement characters may count for several bytes.
+        assert!(*column >= 1 && *column <= bytes.len() + 1, "{problem}");
+        let excerpt = excerpt.as_ref().expect("a place in a line has its text");
+        assert!(excerpt.text.get(excerpt.mark.clone()).is_some(), "{problem}: {excerpt:?}");
+    }
+    // Drawing them must not fail either.
+    let _ = skill_evals::report::diagnostics::render(problems, true);
+}
+
+fn sheet_problems(bytes: &[u8]) -> Vec<Diagnostic> {
+    let parsed = prompts_csv::parse(Path::new("prompts.csv"), bytes.to_vec());
+    let mut problems = parsed.problems;
+    problems.extend(parsed.rows.into_iter().flat_map(|row| row.found("skill").case().err().unwrap_or_default()));
+    problems
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes_are_a_sheet_or_say_why_not(bytes in bytes(CSV)) {
+        assert_inside(&bytes, &sheet_problems(&bytes));
+    }
+
+    #[test]
+    fn any_bytes_below_a_header_are_rows_or_say_why_not(bytes in bytes(CSV)) {
+        let bytes = [b"id,should_trigger,prompt,fixture,must_include,timeout_s\n".as_slice(), &bytes].concat();
+        assert_inside(&bytes, &sheet_problems(&bytes));
+    }
+
+    #[test]
+    fn any_bytes_are_a_task_or_say_why_not(bytes in bytes(JSON)) {
+        if let Err(problems) = task_json::parse(Path::new("evals/tasks/a.json"), &bytes) {
+            assert!(!problems.is_empty(), "a task that cannot be read says why");
+            assert_inside(&bytes, &problems);
+        }
+        let _ = task_json::place_of(Path::new("a.json"), &bytes, "prompt");
+    }
+
+    #[test]
+    fn any_bytes_are_a_skill_file(bytes in bytes(SKILL)) {
+        let file = SkillFile::parse("skills/a", &bytes);
+        assert_inside(&bytes, &file.problems);
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(text.get(file.body.clone()).is_some());
+        for entry in &file.entries {
+            assert!(text.get(entry.key_range.clone()).is_some() && text.get(entry.value_range.clone()).is_some(), "{entry:?}");
+        }
+        let found = skill_evals::catalog::FoundSkill { file, bytes: bytes.clone(), curated: true };
+        let tree = Nothing;
+        assert_inside(&bytes, &skill_evals::lint::skill(&found, &skill_evals::catalog::Catalog::default(), &tree));
+    }
+
+    #[test]
+    fn front_matter_of_any_pieces_is_read(pieces in bytes(SKILL)) {
+        let bytes = [b"---\n".as_slice(), &pieces, b"\n---\nbody\n"].concat();
+        let file = SkillFile::parse("skills/a", &bytes);
+        assert_inside(&bytes, &file.problems);
+        let found = skill_evals::catalog::FoundSkill { file, bytes: bytes.clone(), curated: true };
+        assert_inside(&bytes, &skill_evals::lint::skill(&found, &skill_evals::catalog::Catalog::default(), &Nothing));
+    }
+
+    #[test]
+    fn cells_written_by_a_csv_writer_read_back_the_same(rows in prop::collection::vec(("[a-z][a-z0-9]{0,8}", any::<bool>(), "[^\0]{1,40}", "[^\0]{0,20}"), 1..8), crlf in any::<bool>()) {
+        let terminator = if crlf { csv::Terminator::CRLF } else { csv::Terminator::Any(b'\n') };
+        let mut writer = csv::WriterBuilder::new().terminator(terminator).from_writer(Vec::new());
+        writer.write_record(["must_include", "id", "should_trigger", "prompt"]).expect("in memory");
+        for (id, trigger, prompt, pattern) in &rows {
+            writer.write_record([&regex::escape(pattern).replace('\n', " "), id, &trigger.to_string(), prompt]).expect("in memory");
+        }
+        let bytes = writer.into_inner().expect("in memory");
+        let parsed = prompts_csv::parse(Path::new("prompts.csv"), bytes.clone());
+        prop_assert!(parsed.problems.is_empty());
+        prop_assert_eq!(parsed.rows.len(), rows.len());
+        let mut line = 2;
+        for (row, (id, trigger, prompt, pattern)) in parsed.rows.into_iter().zip(&rows) {
+            prop_assert_eq!(row.line(), line);
+            line += 1 + prompt.matches('\n').count();
+            let _ = pattern;
+            let found = row.found("skill");
+            match found.case() {
+                Ok(case) => {
+                    prop_assert_eq!(&case.id, id);
+                    prop_assert_eq!(case.should_trigger, *trigger);
+                    prop_assert_eq!(&case.prompt, prompt.trim());
+                }
+                Err(problems) => prop_assert!(prompt.trim().is_empty(), "{:?}", problems),
+            }
+        }
+    }
+
+    #[test]
+    fn the_place_of_a_cell_is_where_its_text_stands(before in "[a-z ,\n\"]{0,20}", cell in "[a-z]{1,8}") {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(["prompt", "id", "should_trigger"]).expect("in memory");
+        writer.write_record(["x", "first", "true"]).expect("in memory");
+        writer.write_record([&before, &cell, "wrong"]).expect("in memory");
+        let bytes = writer.into_inner().expect("in memory");
+        let text = String::from_utf8(bytes.clone()).expect("ASCII");
+        let place = prompts_csv::parse(Path::new("p"), bytes).rows[1].place("id");
+        let line = text.split('\n').nth(place.line - 1).expect("the line is there");
+        let expected = format!("{cell},wrong");
+        prop_assert!(line[place.column - 1..].starts_with(&expected));
+    }
+
+    #[test]
+    fn a_path_that_is_taken_stays_below_its_folder(text in prop_oneof![any::<String>(), "[./a\\\\:\0]{0,12}"]) {
+        if let Ok(path) = RelativePath::parse(&text) {
+            prop_assert!(path.as_path().components().all(|part| matches!(part, std::path::Component::Normal(_))));
+            prop_assert_eq!(RelativePath::parse(&path.to_string()), Ok(path));
+        }
+    }
+
+    #[test]
+    fn a_slug_is_a_safe_name_and_its_own_slug(name in any::<String>()) {
+        let slugged = slug(&name);
+        prop_assert!(slugged.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '.' | '_' | '-')));
+        prop_assert!(!slugged.starts_with('-') && !slugged.ends_with('-'));
+        prop_assert_eq!(slug(&slugged), slugged);
+    }
+
+    #[test]
+    fn a_segment_is_a_rust_identifier(name in prop_oneof![any::<String>(), "[a-z_-]{0,9}"]) {
+        let segmented = segment(&name);
+        prop_assert!(segmented.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
+        prop_assert!(segmented.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && segmented != "_");
+        prop_assert_eq!(segment(&segmented), segmented);
+    }
+}
+
+/// A repository without files.
+struct Nothing;
+
+impl skill_evals::tree::Tree for Nothing {
+    fn kind(&self, _: &Path) -> skill_evals::tree::Kind {
+        skill_evals::tree::Kind::Missing
+    }
+
+    fn read(&self, _: &Path) -> std::io::Result<Vec<u8>> {
+        Err(std::io::ErrorKind::NotFound.into())
+    }
+
+    fn names(&self, _: &Path) -> std::io::Result<Vec<std::ffi::OsString>> {
+        Err(std::io::ErrorKind::NotFound.into())
+    }
+}

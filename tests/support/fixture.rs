@@ -1,0 +1,140 @@
+//! A repository in a temporary folder, written file by file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use skill_evals::catalog::Catalog;
+use skill_evals::diagnostic::Diagnostic;
+use skill_evals::discovery::{Repository, Scope};
+use skill_evals::lint;
+
+/// A repository that is deleted with its value.
+pub struct Fixture {
+    folder: tempfile::TempDir,
+}
+
+/// How a run of the program ended.
+pub struct Ran {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Fixture {
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a temporary folder") }
+    }
+
+    /// This repository's own skills and evals.
+    pub fn copy_of_sample() -> Self {
+        let fixture = Self::new();
+        let sample = Path::new(env!("CARGO_MANIFEST_DIR"));
+        for top in ["skills", "evals"] {
+            for entry in walkdir::WalkDir::new(sample.join(top)) {
+                let entry = entry.expect("the sample can be read");
+                if entry.file_type().is_file() {
+                    let path = entry.path().strip_prefix(sample).expect("below the sample");
+                    fixture.write(path, &fs::read(entry.path()).expect("the sample can be read"));
+                }
+            }
+        }
+        fixture
+    }
+
+    pub fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn write(&self, path: impl AsRef<Path>, bytes: &[u8]) {
+        let path = self.root().join(path);
+        fs::create_dir_all(path.parent().expect("a folder above")).expect("a folder can be made");
+        fs::write(path, bytes).expect("a file can be written");
+    }
+
+    /// A file, its folders with it.
+    pub fn file(self, path: &str, bytes: impl AsRef<[u8]>) -> Self {
+        self.write(path, bytes.as_ref());
+        self
+    }
+
+    /// A symbolic link at `path` to `target`.
+    pub fn link(self, path: &str, target: &str) -> Self {
+        let path = self.root().join(path);
+        fs::create_dir_all(path.parent().expect("a folder above")).expect("a folder can be made");
+        std::os::unix::fs::symlink(target, path).expect("a link can be made");
+        self
+    }
+
+    /// A skill without faults.
+    pub fn skill(self, name: &str) -> Self {
+        let text = format!("---\nname: {name}\ndescription: Does what {name} does.\n---\n\nDo it.\n");
+        self.skill_text(name, text)
+    }
+
+    /// A skill's SKILL.md as it is.
+    pub fn skill_text(self, name: &str, text: impl AsRef<[u8]>) -> Self {
+        self.file(&format!("skills/{name}/SKILL.md"), text)
+    }
+
+    /// A skill's prompts.csv.
+    pub fn prompts(self, slug: &str, text: impl AsRef<[u8]>) -> Self {
+        self.file(&format!("evals/skills/{slug}/prompts.csv"), text)
+    }
+
+    /// A task file.
+    pub fn task(self, name: &str, text: impl AsRef<[u8]>) -> Self {
+        self.file(&format!("evals/tasks/{name}.json"), text)
+    }
+
+    pub fn repository(&self) -> Repository {
+        Repository { root: self.root().to_path_buf() }
+    }
+
+    pub fn catalog(&self) -> Catalog {
+        self.repository().catalog(None, Scope::All)
+    }
+
+    /// All problems of skills and cases.
+    pub fn problems(&self) -> Vec<Diagnostic> {
+        lint::all(&self.catalog(), &self.repository(), lint::Options { check_evals: true, strict: false })
+    }
+
+    /// All problems as `path:line:column: [code] message`, one a line.
+    pub fn lines(&self) -> String {
+        self.problems().iter().flat_map(|problem| [problem.to_string(), "\n".to_owned()]).collect()
+    }
+
+    /// All problems as a terminal shows them, without colour.
+    pub fn drawn(&self) -> String {
+        skill_evals::report::diagnostics::render(&self.problems(), false)
+    }
+
+    /// The names of the cases that can run.
+    pub fn good_cases(&self) -> Vec<String> {
+        let catalog = self.catalog();
+        catalog.cases.iter().filter(|found| found.case().is_ok()).map(|found| found.id.clone()).collect()
+    }
+
+    /// The names of the cases that cannot.
+    pub fn broken_cases(&self) -> Vec<String> {
+        let catalog = self.catalog();
+        catalog.cases.iter().filter(|found| found.case().is_err()).map(|found| found.id.clone()).collect()
+    }
+
+    /// Runs the program in this repository.
+    pub fn run(&self, args: &[&str]) -> Ran {
+        run_in(self.root(), args)
+    }
+}
+
+/// Runs the program in a folder.
+pub fn run_in(folder: &Path, args: &[&str]) -> Ran {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_skill-evals"));
+    let output = Command::new(program).args(args).current_dir(folder).output().expect("the program starts");
+    Ran {
+        code: output.status.code().expect("the program was not killed"),
+        stdout: String::from_utf8(output.stdout).expect("UTF-8"),
+        stderr: String::from_utf8(output.stderr).expect("UTF-8"),
+    }
+}

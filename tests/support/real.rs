@@ -1,0 +1,52 @@
+//! Tests that run real agent programs: where these are, and what to do where they are not.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+/// Set where the programs have to be there, as in CI: a missing one is then a failure.
+const REQUIRED: &str = "REQUIRE_AGENTS";
+
+/// One test with a real program.
+pub type Test = (&'static str, fn());
+
+/// Where npm put the programs.
+pub fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("target/agents/node_modules/.bin")
+}
+
+/// The PATH with the programs first.
+pub fn path_with_programs() -> std::ffi::OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(programs()).chain(std::env::split_paths(&path));
+    std::env::join_paths(folders).expect("a PATH")
+}
+
+/// Runs `tests`, each of which needs `program`; ignored with the reason where it is missing.
+pub fn main(program: &'static str, tests: &[Test]) -> ExitCode {
+    let mut args = Arguments::from_args();
+    // Programs wait more than they work; more at once than this and their own timeouts grow tight.
+    args.test_threads = Some(args.test_threads.unwrap_or(4));
+    let found = programs().join(program).exists();
+    let required = std::env::var_os(REQUIRED).is_some();
+    let trials = tests.iter().map(|&(name, body)| {
+        let run = move || {
+            if found {
+                body();
+                return Ok(Completion::Completed);
+            }
+            let reason = format!("`{program}` is missing; get it with `npm ci --prefix target/agents` as .ci/run does");
+            if required { Err(Failed::from(reason)) } else { Ok(Completion::ignored_with(reason)) }
+        };
+        // Ignored when it runs rather than beforehand: only so is the reason printed.
+        Trial::ignorable_test(name, run)
+    });
+    libtest_mimic::run(&args, trials.collect()).exit_code()
+}
+
+/// Names and functions of tests.
+#[macro_export]
+macro_rules! tests {
+    ($($name:ident),+ $(,)?) => { &[$((stringify!($name), $name as fn())),+] };
+}

@@ -1,0 +1,183 @@
+//! A scripted stand-in for a model, on 127.0.0.1, that real agent programs can be pointed at.
+//!
+//! The agent program is genuine: it discovers the skills, offers the tools, runs the commands in its sandbox and
+//! prints its trace. Only "the model" is a closure, which sees one [`Request`] and returns one [`Turn`], the same for
+//! both wire protocols. What it answers is scripted and says nothing about any model's quality, which is why every
+//! answer carries the model id [`MODEL`].
+//!
+//! The server keeps no conversation: [`Request::step`] is counted from the history that the agent sends along, so any
+//! number of trials can run against one stand-in at the same time. It lives on a thread of its own with a runtime of
+//! its own, for the sake of synchronous tests, and ends when it is dropped, hanging requests included.
+
+#![allow(dead_code, unused_imports, reason = "each test binary compiles this module anew and uses its own part of it")]
+
+mod messages;
+mod responses;
+mod server;
+
+use std::fmt::Write as _;
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use serde_json::Value;
+
+pub use server::{CODEX_KEY, StandIn};
+
+/// The model id in every answer.
+pub const MODEL: &str = "stand-in";
+
+/// Which wire protocol a request came by, and so which vendor's program sent it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// `OpenAI`'s `POST /v1/responses`: codex.
+    Responses,
+    /// Anthropic's `POST /v1/messages`: claude, by itself or under the Agent SDK.
+    Messages,
+}
+
+/// One model request as the script sees it.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub protocol: Protocol,
+    /// The task: the last user message that a user (not the agent program) wrote.
+    pub prompt: String,
+    /// How many tool results the model has been given since `prompt`: 0 is the first turn.
+    pub step: usize,
+    /// The tools offered, by the name that [`Turn::Call`] takes; codex's namespaces are flattened to
+    /// `mcp__server__tool`.
+    pub tools: Vec<String>,
+    /// Everything that the program put before the model by itself: instructions, developer and system messages, and
+    /// what it injects as a user (AGENTS.md, CLAUDE.md reminders, the environment, whole `<skill>` texts).
+    pub system: String,
+    /// The results of this task's tool calls, oldest first; `step` of them.
+    pub tool_results: Vec<String>,
+    /// The model that the program asked for.
+    pub model: String,
+    /// The request as it came.
+    pub body: Value,
+}
+
+/// What the scripted model does next.
+#[derive(Clone, Debug)]
+pub enum Turn {
+    /// Plain text; alone it is the final answer.
+    Say(String),
+    /// A shell command, by whichever shell tool this program offers.
+    Shell(String),
+    /// Any tool, by a name out of [`Request::tools`].
+    Call { tool: String, input: Value },
+    /// Several of the above in one answer. A `Status` or `Hang` among them is the whole answer.
+    Several(Vec<Turn>),
+    /// An HTTP error with the vendor's body for it.
+    Status(u16),
+    /// Take the request and never answer.
+    Hang,
+    /// A final text of this many bytes.
+    Flood { bytes: usize },
+}
+
+/// A piece of an answer, with the shell tool already chosen.
+enum Part {
+    Text(String),
+    Call { tool: String, input: Value },
+}
+
+enum Answer {
+    Parts(Vec<Part>),
+    Status(u16),
+    Hang,
+}
+
+/// What the answer claims to have cost. See [`Request::usage`].
+struct Usage {
+    fresh: usize,
+    cached: usize,
+    output: usize,
+}
+
+impl Turn {
+    fn add_to(self, answer: &mut Answer, protocol: Protocol, body: &Value) {
+        let Answer::Parts(parts) = answer else { return };
+        match self {
+            Self::Say(text) => parts.push(Part::Text(text)),
+            Self::Shell(command) => {
+                let (tool, input) = match protocol {
+                    Protocol::Responses => responses::shell(body, &command),
+                    Protocol::Messages => messages::shell(&command),
+                };
+                parts.push(Part::Call { tool, input });
+            }
+            Self::Call { tool, input } => parts.push(Part::Call { tool, input }),
+            Self::Several(turns) => turns.into_iter().for_each(|turn| turn.add_to(answer, protocol, body)),
+            Self::Status(status) => *answer = Answer::Status(status),
+            Self::Hang => *answer = Answer::Hang,
+            Self::Flood { bytes } => parts.push(Part::Text(flood(bytes))),
+        }
+    }
+}
+
+impl Request {
+    /// Made-up figures that depend on nothing but the lengths of the task's texts, so that the same run costs the
+    /// same everywhere: a token is four bytes, and the instructions and tools, whose real length varies with paths
+    /// and versions, count as 1000 tokens, which every turn but the first reads from the cache.
+    fn usage(&self, parts: &[Part]) -> Usage {
+        const INSTRUCTIONS: usize = 1000;
+        let results: usize = self.tool_results.iter().map(String::len).sum();
+        let task = (self.prompt.len() + results).div_ceil(4);
+        let said: usize = parts
+            .iter()
+            .map(|part| match part {
+                Part::Text(text) => text.len(),
+                Part::Call { tool, input } => tool.len() + input.to_string().len(),
+            })
+            .sum();
+        let (fresh, cached) = if self.step == 0 { (INSTRUCTIONS + task, 0) } else { (task, INSTRUCTIONS) };
+        Usage { fresh, cached, output: said.div_ceil(4) }
+    }
+}
+
+fn flood(bytes: usize) -> String {
+    let line = "The stand-in has nothing to say and says it at great length.\n";
+    let mut text = line.repeat(bytes / line.len() + 1);
+    text.truncate(bytes);
+    text
+}
+
+/// Whether the agent program, not a user, wrote this text of a user message: it starts with one of the marks that
+/// the program puts on what it injects.
+fn is_injected(text: &str, marks: &[&str]) -> bool {
+    let text = text.trim_start();
+    text.is_empty() || marks.iter().any(|mark| text.starts_with(mark))
+}
+
+/// The texts in a `content` or `output` that is either a string or a list of blocks; other blocks are skipped.
+fn texts(content: &Value) -> Vec<&str> {
+    match content {
+        Value::String(text) => vec![text],
+        Value::Array(blocks) => blocks.iter().filter_map(|b| b["text"].as_str()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn array(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn string(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Server-sent events: both vendors name each event after its `type`.
+fn events(events: &[Value]) -> Response {
+    let mut text = String::new();
+    for event in events {
+        let name = event["type"].as_str().unwrap_or_default();
+        let _ = write!(text, "event: {name}\ndata: {event}\n\n");
+    }
+    ([(header::CONTENT_TYPE, "text/event-stream")], text).into_response()
+}
+
+fn json_body(status: u16, body: &Value) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}

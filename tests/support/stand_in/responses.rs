@@ -1,0 +1,175 @@
+//! `OpenAI`'s responses protocol as codex 0.169 speaks it: `POST /v1/responses`, answered with server-sent events.
+
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::{MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts};
+
+/// How codex marks the user messages that it writes itself.
+const INJECTED: [&str; 7] = [
+    "<environment_context>",
+    "# AGENTS.md instructions",
+    "<user_instructions>",
+    "<skill>",
+    "<turn_aborted>",
+    "<subagent_notification>",
+    "<user_shell_command>",
+];
+
+/// Reads the history: everything after the last real user message belongs to the present task.
+pub fn read(body: Value) -> Request {
+    let mut system = vec![string(&body["instructions"])];
+    let mut prompt = String::new();
+    let mut tool_results = Vec::new();
+    for item in array(&body["input"]) {
+        let kind = item["type"].as_str().unwrap_or("message");
+        if kind.ends_with("_output") {
+            tool_results.push(texts(&item["output"]).join("\n"));
+        } else if kind == "message" && item["role"] != "assistant" {
+            let (own, users): (Vec<_>, Vec<_>) = texts(&item["content"])
+                .into_iter()
+                .partition(|text| item["role"] != "user" || is_injected(text, &INJECTED));
+            system.extend(own.into_iter().map(str::to_owned));
+            if !users.is_empty() {
+                prompt = users.join("\n");
+                tool_results.clear();
+            }
+        }
+    }
+    Request {
+        protocol: Protocol::Responses,
+        prompt,
+        step: tool_results.len(),
+        tools: tools(&body).into_iter().map(|tool| tool.flat).collect(),
+        system: system.join("\n"),
+        tool_results,
+        model: string(&body["model"]),
+        body,
+    }
+}
+
+/// The call that runs `command` under whichever of codex's shell tools this request offers. Which one it is depends
+/// on the version and on what codex believes of the model.
+pub fn shell(body: &Value, command: &str) -> (String, Value) {
+    let offered = tools(body);
+    let has = |name: &str| offered.iter().any(|tool| tool.flat == name);
+    if has("shell_command") {
+        ("shell_command".to_owned(), json!({ "command": command }))
+    } else if has("shell") {
+        let words = ["bash", "-lc", command];
+        ("shell".to_owned(), json!({ "command": words }))
+    } else {
+        ("exec_command".to_owned(), json!({ "cmd": command }))
+    }
+}
+
+/// A whole answer.
+pub fn write(request: &Request, parts: &[Part]) -> Response {
+    // Ids only have to differ within one conversation, which grows with every turn.
+    let turn = array(&request.body["input"]).len();
+    let id = format!("resp_{turn}");
+    let mut stream = vec![json!({ "type": "response.created",
+        "response": { "id": id, "object": "response", "status": "in_progress", "model": MODEL, "output": [] } })];
+    let offered = tools(&request.body);
+    let mut output = Vec::new();
+    for (index, part) in parts.iter().enumerate() {
+        let item = item(part, &offered, turn, index);
+        let mut added = item.clone();
+        added["status"] = json!("in_progress");
+        if let Part::Text(text) = part {
+            added["content"] = json!([]);
+            stream.push(json!({ "type": "response.output_item.added", "output_index": index, "item": added }));
+            stream.push(json!({ "type": "response.output_text.delta", "item_id": item["id"],
+                "output_index": index, "content_index": 0, "delta": text }));
+        } else {
+            stream.push(json!({ "type": "response.output_item.added", "output_index": index, "item": added }));
+        }
+        stream.push(json!({ "type": "response.output_item.done", "output_index": index, "item": item }));
+        output.push(item);
+    }
+    let usage = request.usage(parts);
+    // Cached tokens are part of this vendor's input tokens.
+    let input = usage.fresh + usage.cached;
+    stream.push(json!({ "type": "response.completed", "response": {
+        "id": id, "object": "response", "status": "completed", "model": MODEL, "output": output,
+        "usage": {
+            "input_tokens": input, "input_tokens_details": { "cached_tokens": usage.cached },
+            "output_tokens": usage.output, "output_tokens_details": { "reasoning_tokens": 0 },
+            "total_tokens": input + usage.output,
+        } } }));
+    events(&stream)
+}
+
+/// An HTTP error as the vendor words it.
+pub fn error(status: u16) -> Response {
+    let (kind, code, message) = match status {
+        401 => (
+            "invalid_request_error",
+            json!("invalid_api_key"),
+            "Incorrect API key provided: stand-in. You can find your API key at https://platform.openai.com/account/api-keys.",
+        ),
+        429 => (
+            "tokens",
+            json!("rate_limit_exceeded"),
+            "Rate limit reached for stand-in on tokens per min (TPM): Limit 30000, Used 30000, Requested 1000. Please try again in 2s.",
+        ),
+        400..=499 => ("invalid_request_error", Value::Null, "The stand-in was told to refuse this request."),
+        _ => ("server_error", Value::Null, "The server had an error while processing your request. Sorry about that!"),
+    };
+    json_body(status, &json!({ "error": { "message": message, "type": kind, "param": null, "code": code } }))
+}
+
+/// A tool on offer. A function in a namespace is called by both names; a custom tool takes bare text.
+struct Tool {
+    flat: String,
+    name: String,
+    namespace: Option<String>,
+    custom: bool,
+}
+
+fn tools(body: &Value) -> Vec<Tool> {
+    let mut found = Vec::new();
+    for tool in array(&body["tools"]) {
+        let name = string(&tool["name"]);
+        if tool["type"] == "namespace" {
+            found.extend(array(&tool["tools"]).iter().map(|inner| Tool {
+                flat: format!("{name}__{}", string(&inner["name"])),
+                name: string(&inner["name"]),
+                namespace: Some(name.clone()),
+                custom: inner["type"] == "custom",
+            }));
+        } else {
+            // A tool that the vendor runs itself (`web_search`) has a type and no name.
+            let name = if name.is_empty() { string(&tool["type"]) } else { name };
+            found.push(Tool { flat: name.clone(), name, namespace: None, custom: tool["type"] == "custom" });
+        }
+    }
+    found
+}
+
+fn item(part: &Part, offered: &[Tool], turn: usize, index: usize) -> Value {
+    let (tool, input) = match part {
+        Part::Text(text) => {
+            return json!({ "type": "message", "id": format!("msg_{turn}_{index}"), "role": "assistant",
+                "status": "completed",
+                "content": [{ "type": "output_text", "text": text, "annotations": [] }] });
+        }
+        Part::Call { tool, input } => (tool, input),
+    };
+    let known = offered.iter().find(|candidate| candidate.flat == *tool);
+    let mut item = json!({ "status": "completed", "call_id": format!("call_{turn}_{index}"),
+        "name": known.map_or(tool, |known| &known.name) });
+    if known.is_some_and(|known| known.custom) {
+        item["type"] = json!("custom_tool_call");
+        item["id"] = json!(format!("ctc_{turn}_{index}"));
+        item["input"] = json!(input.as_str().map_or(input.to_string(), str::to_owned));
+    } else {
+        item["type"] = json!("function_call");
+        item["id"] = json!(format!("fc_{turn}_{index}"));
+        item["arguments"] = json!(input.to_string());
+    }
+    if let Some(namespace) = known.and_then(|known| known.namespace.as_ref()) {
+        item["namespace"] = json!(namespace);
+    }
+    item
+}

@@ -1,0 +1,152 @@
+//! The server: one thread, one route for each protocol, and a record of every request that the script was asked about.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::response::Response;
+use axum::routing::post;
+use serde_json::json;
+use tokio::sync::oneshot;
+
+use super::{Answer, MODEL, Request, Turn, json_body, messages, responses};
+
+/// The environment variable that [`StandIn::codex_config`] makes codex take its key from; any value will do.
+pub const CODEX_KEY: &str = "STAND_IN_KEY";
+
+/// The running server. Dropping it closes every connection.
+pub struct StandIn {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+type Script = dyn Fn(&Request) -> Turn + Send + Sync;
+
+struct Shared {
+    script: Box<Script>,
+    requests: Mutex<Vec<Request>>,
+}
+
+impl StandIn {
+    /// Starts a server on a free port. `script` is called once for each model request, on the server's only thread:
+    /// it must not block.
+    ///
+    /// # Panics
+    /// When the machine has no free port or thread left.
+    pub fn start(script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Self {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        listener.set_nonblocking(true).expect("a non-blocking listener");
+        let address = listener.local_addr().expect("a bound address");
+        let shared = Arc::new(Shared { script: Box::new(script), requests: Mutex::new(Vec::new()) });
+        let (stop, stopped) = oneshot::channel();
+        let routes = routes(Arc::clone(&shared));
+        let thread = std::thread::Builder::new()
+            .name("stand-in".to_owned())
+            .spawn(move || serve(listener, routes, stopped))
+            .expect("a thread for the stand-in");
+        Self { address, shared, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// `http://127.0.0.1:PORT`: claude's `ANTHROPIC_BASE_URL`; codex's `base_url` is this and `/v1`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Every request that the script was asked about, in the order of arrival.
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.seen().clone()
+    }
+
+    /// The text of a `$HOME/.codex/config.toml` that points codex here. It does not retry, so that a scripted
+    /// failure is one request.
+    pub fn codex_config(&self) -> String {
+        format!(
+            "model = \"{MODEL}\"\nmodel_provider = \"stand_in\"\n\n[model_providers.stand_in]\nname = \"stand-in\"\n\
+             base_url = \"{}/v1\"\nwire_api = \"responses\"\nenv_key = \"{CODEX_KEY}\"\n\
+             request_max_retries = 0\nstream_max_retries = 0\n",
+            self.url()
+        )
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            // The thread is gone only if it panicked, which `join` below says too.
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn seen(&self) -> MutexGuard<'_, Vec<Request>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answer(&self, request: &Request) -> Answer {
+        self.seen().push(request.clone());
+        let mut answer = Answer::Parts(Vec::new());
+        (self.script)(request).add_to(&mut answer, request.protocol, &request.body);
+        answer
+    }
+}
+
+fn routes(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route("/v1/responses", post(on_responses))
+        .route("/v1/messages", post(on_messages))
+        .route("/v1/messages/count_tokens", post(on_count_tokens))
+        .layer(DefaultBodyLimit::disable())
+        .with_state(shared)
+}
+
+async fn on_responses(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
+    let Ok(body) = serde_json::from_slice(&body) else {
+        return responses::error(400);
+    };
+    let request = responses::read(body);
+    match shared.answer(&request) {
+        Answer::Parts(parts) => responses::write(&request, &parts),
+        Answer::Status(status) => responses::error(status),
+        Answer::Hang => std::future::pending().await,
+    }
+}
+
+async fn on_messages(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
+    let Ok(body) = serde_json::from_slice(&body) else {
+        return messages::error(400);
+    };
+    let request = messages::read(body);
+    if let Some(parts) = messages::side_answer(&request) {
+        return messages::write(&request, &parts);
+    }
+    match shared.answer(&request) {
+        Answer::Parts(parts) => messages::write(&request, &parts),
+        Answer::Status(status) => messages::error(status),
+        Answer::Hang => std::future::pending().await,
+    }
+}
+
+async fn on_count_tokens(body: Bytes) -> Response {
+    json_body(200, &json!({ "input_tokens": body.len().div_ceil(4) }))
+}
+
+fn serve(listener: std::net::TcpListener, routes: Router, stopped: oneshot::Receiver<()>) {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_io().build().expect("a runtime for the stand-in");
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::from_std(listener).expect("a listener for the runtime");
+        tokio::spawn(async move { axum::serve(listener, routes).await });
+        // Either the message or the loss of its sender ends it; dropping the runtime drops the open connections,
+        // where a graceful shutdown would wait for a `Hang` for ever.
+        let _ = stopped.await;
+    });
+}
