@@ -31,12 +31,12 @@
 //! run, [`grade`] what a trial came to, [`report`] how it reads. None of them touches the disk.
 //!
 //! **Edges**: input and output without policy. [`config`] reads the settings, [`discovery`] walks the repository,
-//! [`inputs`] digests what decides a run, [`lines`] reads files of any size, [`mcp`] serves skills to agents, [`process`]
-//! is the only place that starts a program, [`workspace`] makes the folders that agents live in, [`store`] is the only place that knows the layout
+//! [`inputs`] digests what decides a run, [`lines`] reads files of any size, [`process`] is the only place that starts
+//! a program, [`workspace`] makes the folders that agents live in, [`store`] is the only place that knows the layout
 //! of artifacts and recordings.
 //!
 //! **Adapters**: one file for each outside thing. [`agent`] is the only place that names a vendor, [`delivery`]
-//! brings skills to agents.
+//! brings skills to agents, [`mcp`] serves them over the Model Context Protocol.
 //!
 //! **Orchestration**: [`run`] is what trials share, [`trial`] the steps of one, [`engine`] runs many side by side,
 //! [`recording`] turns finished trials into recordings, [`harness`] makes all of it tests.
@@ -81,13 +81,13 @@ pub mod config;
 pub mod discovery;
 pub mod inputs;
 pub mod lines;
-pub mod mcp;
 pub mod process;
 pub mod store;
 pub mod workspace;
 
 pub mod agent;
 pub mod delivery;
+pub mod mcp;
 
 pub mod engine;
 pub mod harness;

@@ -28,8 +28,8 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("decisions", &["lint", "grade", "selection", "report"]),
-    ("edges", &["config", "discovery", "inputs", "lines", "mcp", "process", "workspace", "store"]),
-    ("adapters", &["agent", "delivery"]),
+    ("edges", &["config", "discovery", "inputs", "lines", "process", "workspace", "store"]),
+    ("adapters", &["agent", "delivery", "mcp"]),
     ("orchestration", &["run", "trial", "recording", "engine", "harness"]),
 ];
 
