@@ -112,7 +112,9 @@ impl Repository {
 
     fn read_skills(&self, skill_roots: Option<&[RelativePath]>, catalog: &mut Catalog) {
         if let Some(roots) = skill_roots {
-            roots.iter().for_each(|root| self.read_named_root(root.as_path(), catalog));
+            for root in roots {
+                self.read_named_root(root.as_path(), catalog);
+            }
         } else {
             let roots = DEFAULT_SKILL_ROOTS.into_iter().map(Path::new).chain([Path::new("")]);
             for root in roots.filter(|root| self.root.join(root).is_dir()) {
