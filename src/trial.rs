@@ -11,12 +11,14 @@ use crate::catalog::evals_folder;
 use crate::delivery;
 use crate::diagnostic::Diagnostic;
 use crate::discovery::Repository;
+use crate::event::Event;
 use crate::evidence::{AgentMeta, CaseMeta, Ending, Evidence, META_FORMAT, Meta, SkillMeta};
 use crate::grade::grade;
 use crate::inputs::opened_skills;
 use crate::lint;
-use crate::mode::Mode;
+use crate::mode::{AgentKind, Mode};
 use crate::outcome::{GRADE_FORMAT, Grade, Metrics, NoOutcome, Outcome, Trouble, TroubleKind, Verdict};
+use crate::own_check::OwnChecks;
 use crate::plan::{Planned, TrialId};
 use crate::process::{self, Job, Listener, Reply};
 use crate::redact::Redactor;
@@ -44,13 +46,19 @@ fn skill_of<'a>(run: &'a Run, case: &Case) -> Result<&'a Skill, NoOutcome> {
 ///
 /// # Errors
 /// When the stored files cannot be read.
-pub fn regrade(root: &Path, case: &Case, skill: &Skill, folder: &TrialFolder) -> Result<(Meta, Grade), StoreError> {
+pub fn regrade(
+    root: &Path,
+    case: &Case,
+    skill: &Skill,
+    folder: &TrialFolder,
+    own_checks: &OwnChecks,
+) -> Result<(Meta, Grade), StoreError> {
     let meta = folder.meta()?;
     let trace = decode(&meta, folder)?;
     let final_text = folder.final_text()?;
     let schema = schema_value(root, case);
     let evidence = Evidence { meta: &meta, trace: &trace, final_text: final_text.as_deref() };
-    let grade = grade(case, skill, schema.as_ref(), &evidence);
+    let grade = own_checks.applied(grade(case, skill, schema.as_ref(), &evidence), &evidence, folder);
     Ok((meta, grade))
 }
 
@@ -78,7 +86,8 @@ pub fn replay(run: &Run, planned: &Planned<'_>, number: u32) -> Result<Outcome, 
         return Err(NoOutcome::NotRecorded);
     }
     let unreadable = |error: &dyn std::fmt::Display| NoOutcome::Unreadable(error.to_string());
-    let (meta, grade) = regrade(&run.root, &case, skill, &folder).map_err(|error| unreadable(&error))?;
+    let (meta, grade) =
+        regrade(&run.root, &case, skill, &folder, &run.own_checks).map_err(|error| unreadable(&error))?;
     let now = run
         .inputs
         .read(&run.root, &run.catalog, &case, planned.mode, &opened_skills(&meta.inputs))
@@ -90,11 +99,11 @@ pub fn replay(run: &Run, planned: &Planned<'_>, number: u32) -> Result<Outcome, 
     Ok(Outcome { id, grade, folder: folder.path().to_path_buf(), scripted: meta.scripted })
 }
 
-/// Runs repeat `number` of a planned trial with its agent, and keeps all of it.
+/// Runs repeat `number` of a planned trial with its agent, and keeps all of it. `tell` hears what the agent does.
 ///
 /// # Errors
 /// When the case is wrong. Everything else is the outcome's verdict.
-pub fn run_live(run: &Run, planned: &Planned<'_>, number: u32) -> Result<Outcome, NoOutcome> {
+pub fn run_live(run: &Run, planned: &Planned<'_>, number: u32, tell: &dyn Fn(Event)) -> Result<Outcome, NoOutcome> {
     let case = ready_case(run, planned)?;
     let skill = skill_of(run, &case)?;
     let id = planned.trial(number);
@@ -106,7 +115,7 @@ pub fn run_live(run: &Run, planned: &Planned<'_>, number: u32) -> Result<Outcome
         }
     };
     let folder = live.folder.trial(&id);
-    let grade = measure(run, planned.mode, &case, skill, &id, &folder).unwrap_or_else(not_measured);
+    let grade = measure(run, planned.mode, &case, skill, &id, &folder, tell).unwrap_or_else(not_measured);
     Ok(Outcome { id, grade, folder: folder.path().to_path_buf(), scripted })
 }
 
@@ -128,6 +137,7 @@ fn measure(
     skill: &Skill,
     id: &TrialId,
     folder: &TrialFolder,
+    tell: &dyn Fn(Event),
 ) -> Result<Grade, Trouble> {
     let live = run.live()?;
     let settings = &run.settings;
@@ -168,7 +178,7 @@ fn measure(
                 stderr: folder.stderr(),
                 redactor: &redactor,
             };
-            process::run(&job, &mut Deaf).map_err(|error| files(&error))?
+            process::run(&job, &mut Told { kind: mode.agent, id, tell }).map_err(|error| files(&error))?
         }
     };
     let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
@@ -212,7 +222,7 @@ fn measure(
     };
     let schema = schema_value(&run.root, case);
     let evidence = Evidence { meta: &meta, trace: &trace, final_text: final_text.as_deref() };
-    let grade = grade(case, skill, schema.as_ref(), &evidence);
+    let grade = run.own_checks.applied(grade(case, skill, schema.as_ref(), &evidence), &evidence, folder);
 
     // Store.
     folder.write_meta(&meta).map_err(|error| files(&error))?;
@@ -220,11 +230,18 @@ fn measure(
     Ok(grade)
 }
 
-/// Listens to nothing: the file is read afterwards.
-struct Deaf;
+/// Tells what the agent does; the evidence is read from the file afterwards.
+struct Told<'a> {
+    kind: AgentKind,
+    id: &'a TrialId,
+    tell: &'a dyn Fn(Event),
+}
 
-impl Listener for Deaf {
-    fn line(&mut self, _line: &[u8]) -> Reply {
+impl Listener for Told<'_> {
+    fn line(&mut self, line: &[u8]) -> Reply {
+        if let Some(words) = agent::describe(self.kind, line) {
+            (self.tell)(Event::Heard(self.id.clone(), words));
+        }
         Reply::default()
     }
 }

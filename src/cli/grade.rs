@@ -9,6 +9,7 @@ use super::{CliResult, RepositoryArgs};
 use crate::exit_code::Exit;
 use skill_evals::catalog::Catalog;
 use skill_evals::outcome::{NoOutcome, Outcome, Verdict};
+use skill_evals::own_check::OwnChecks;
 use skill_evals::report::trial as report;
 use skill_evals::store::{self, RunFolder, TrialFolder};
 use skill_evals::trial;
@@ -68,7 +69,8 @@ fn grade_one<'a>(
     let found = found.ok_or_else(|| format!("there is no case `{}` of the skill `{}` any more", id.case, id.skill))?;
     let case = found.case().map_err(|problems| report::not_graded(&id, &NoOutcome::BadCase(problems)))?;
     let skill = catalog.skill(&id.skill).ok_or_else(|| format!("there is no skill `{}` any more", id.skill))?;
-    let graded = trial::regrade(root, &case, skill.skill(), folder).map_err(|error| error.to_string())?;
+    let graded =
+        trial::regrade(root, &case, skill.skill(), folder, &OwnChecks::default()).map_err(|error| error.to_string())?;
     let (meta, grade) = graded;
     // A recording has no grade of its own; a run's trial has, and keeps the newest.
     if folder.has_grade() {
