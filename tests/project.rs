@@ -30,7 +30,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("decisions", &["lint", "grade", "selection", "rubric", "generate", "report"]),
     ("edges", &["config", "discovery", "inputs", "lines", "process", "workspace", "store"]),
     ("adapters", &["agent", "delivery", "mcp"]),
-    ("orchestration", &["run", "session", "judge", "trial", "doctor", "recording", "engine", "harness"]),
+    (
+        "orchestration",
+        &["own_check", "run", "stubs", "session", "judge", "trial", "doctor", "recording", "engine", "harness"],
+    ),
 ];
 
 fn root() -> &'static Path {
