@@ -74,6 +74,7 @@ pub mod catalog;
 pub mod redact;
 pub mod settings;
 
+pub mod generate;
 pub mod grade;
 pub mod lint;
 pub mod report;
