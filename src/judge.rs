@@ -205,7 +205,7 @@ impl Judge<'_> {
         let case = self.case();
         let assignment =
             Assignment { case: &case, mode: &mode, settings: &settings, room: &room, schema: Some(schema) };
-        let session = session::hold(&assignment, judge.timeout, folder)?;
+        let session = session::hold(&assignment, judge.timeout, folder, &|_| ())?;
         let mut attempt =
             Attempt { duration_ms: session.ending.duration_ms, usage: session.trace.usage, ..Attempt::default() };
         let seconds = judge.timeout.as_secs();

@@ -28,8 +28,8 @@
 //! [`event`] [`evidence`] [`catalog`] [`settings`] [`redact`]
 //!
 //! **Decisions**: pure functions. [`lint`] finds what is wrong with skills and cases, [`selection`] says what is to
-//! run, [`grade`] what a trial came to by its evidence, [`rubric`] what a judge is asked and what its answer is worth,
-//! [`report`] how it reads, [`generate`] which cases a skill starts with. None of them touches the disk.
+//! run, [`grade`] what a trial came to by its checks and [`rubric`] what a judge is asked and his answer is worth,
+//! [`report`] says how it reads. None of them touches the disk.
 //!
 //! **Edges**: input and output without policy. [`config`] reads the settings, [`discovery`] walks the repository,
 //! [`inputs`] digests what decides a run, [`lines`] reads files of any size, [`process`] is the only place that starts
@@ -39,8 +39,8 @@
 //! **Adapters**: one file for each outside thing. [`agent`] is the only place that names a vendor, [`delivery`]
 //! brings skills to agents, [`mcp`] serves them over the Model Context Protocol.
 //!
-//! **Orchestration**: [`run`] is what trials share, [`session`] one agent asked one thing, [`trial`] the steps of a
-//! trial, [`judge`] the rubric's part of it, [`engine`] runs many side by side, [`recording`] turns finished trials into
+//! **Orchestration**: [`run`] is what trials share, [`session`] one agent at work in its room, [`trial`] the steps of
+//! a trial, [`judge`] those of judging one, [`engine`] runs many side by side, [`recording`] turns finished trials into
 //! recordings, [`harness`] makes all of it tests, [`doctor`] says what is missing for any of it to run.
 //!
 //! The program `skill-evals` (`src/main.rs`, `src/cli/`) parses arguments, calls the above and is the only thing that
@@ -97,7 +97,9 @@ pub mod doctor;
 pub mod engine;
 pub mod harness;
 pub mod judge;
+pub mod own_check;
 pub mod recording;
 pub mod run;
 pub mod session;
+pub mod stubs;
 pub mod trial;

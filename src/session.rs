@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::agent::{self, Assignment};
 use crate::evidence::Ending;
+use crate::mode::AgentKind;
 use crate::outcome::{Trouble, TroubleKind};
 use crate::process::{self, Job, Listener, Reply};
 use crate::redact::Redactor;
@@ -29,9 +30,16 @@ pub struct Session {
 /// Runs the agent to its end, or to `timeout`, and keeps its evidence in `folder`. An agent that does not start, or
 /// fails, is told by the ending.
 ///
+/// What the agent does meanwhile is told to `hear`, a few words at a time.
+///
 /// # Errors
 /// When the evidence cannot be kept or read.
-pub fn hold(assignment: &Assignment<'_>, timeout: Duration, folder: &TrialFolder) -> Result<Session, Trouble> {
+pub fn hold(
+    assignment: &Assignment<'_>,
+    timeout: Duration,
+    folder: &TrialFolder,
+    hear: &dyn Fn(String),
+) -> Result<Session, Trouble> {
     let agent = assignment.mode.agent;
     let room = assignment.room;
     let mut redactor = Redactor::new([]);
@@ -51,7 +59,7 @@ pub fn hold(assignment: &Assignment<'_>, timeout: Duration, folder: &TrialFolder
                 stderr: folder.stderr(),
                 redactor: &redactor,
             };
-            process::run(&job, &mut Deaf).map_err(|error| files(&error))?
+            process::run(&job, &mut Ear { agent, hear }).map_err(|error| files(&error))?
         }
     };
     let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
@@ -70,11 +78,17 @@ pub fn files(error: &dyn Display) -> Trouble {
     Trouble::new(TroubleKind::Files, error.to_string())
 }
 
-/// Listens to nothing: the file is read afterwards.
-struct Deaf;
+/// Tells what the agent does; the evidence is read from the file afterwards.
+struct Ear<'a> {
+    agent: AgentKind,
+    hear: &'a dyn Fn(String),
+}
 
-impl Listener for Deaf {
-    fn line(&mut self, _line: &[u8]) -> Reply {
+impl Listener for Ear<'_> {
+    fn line(&mut self, line: &[u8]) -> Reply {
+        if let Some(words) = agent::describe(self.agent, line) {
+            (self.hear)(words);
+        }
         Reply::default()
     }
 }
