@@ -73,6 +73,9 @@ impl Machine {
             command.env_remove(name);
         }
         command.arg("doctor").current_dir(folder).env("HOME", self.own.path().join("home"));
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(self.own.path().to_path_buf()).chain(std::env::split_paths(&path));
+        command.env("PATH", std::env::join_paths(folders).expect("a PATH"));
         command.env("SKILL_EVALS_SCRATCH", self.scratch.path()).envs(self.variables.iter().copied());
         command
     }
@@ -153,7 +156,7 @@ fn wrong_settings_folders_and_templates_are_findings() {
     let machine = Machine::new(&codex(GOOD_SANDBOX));
     fs::write(machine.fixture.root().join("evals/evals.toml"), "trials = 0\n").expect("settings");
     let examined = machine.examined();
-    assert_eq!((examined.code, examined.finding("settings").0), (1, "missing"));
+    assert_eq!((examined.code, examined.finding("settings").0, examined.finding("codex").0), (1, "missing", "ok"));
     assert!(examined.finding("settings").1.contains("evals.toml:1:10"), "{}", examined.text);
 
     let mut machine = Machine::new(&codex(GOOD_SANDBOX));
