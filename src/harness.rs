@@ -5,6 +5,7 @@
 
 mod trials;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,6 +16,7 @@ use libtest_mimic::Arguments;
 use crate::catalog::Catalog;
 use crate::config;
 use crate::discovery::{Repository, Scope};
+use crate::mcp;
 use crate::process::interrupt;
 use crate::run::Run;
 use crate::settings::Settings;
@@ -22,6 +24,9 @@ use crate::settings::Settings;
 /// Runs the evals of the repository that holds the crate under test, as its arguments say.
 #[must_use]
 pub fn main() -> ExitCode {
+    if let Some(skills) = asked_to_serve(std::env::args_os().skip(1)) {
+        return serve(skills);
+    }
     let mut args = Arguments::from_args();
     let start = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from("."), PathBuf::from);
     let root = std::path::absolute(&start)
@@ -47,6 +52,23 @@ pub fn main() -> ExitCode {
         return ExitCode::from(130);
     }
     conclusion.exit_code()
+}
+
+/// An agent under test starts this very program as its MCP server of skills, as `mcp --skills DIR`: nothing has to be
+/// built or installed first. No filter of tests reads so.
+fn asked_to_serve(mut args: impl Iterator<Item = OsString>) -> Option<PathBuf> {
+    let is_it = args.next()? == "mcp" && args.next()? == "--skills";
+    args.next().filter(|_| is_it).map(PathBuf::from)
+}
+
+fn serve(skills: PathBuf) -> ExitCode {
+    match mcp::serve(skills) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn read_catalog(root: &Path, settings: &Settings, args: &Arguments) -> Catalog {

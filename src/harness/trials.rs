@@ -61,7 +61,7 @@ fn modes(run: &Run, index: usize) -> Vec<Mode> {
     let found = &run.catalog.cases[index];
     let recorded =
         if run.settings.live { Vec::new() } else { store::recorded_modes(&run.root, &found.skill, &found.id) };
-    selection::modes(&run.settings, &recorded).into_iter().cloned().collect()
+    selection::modes(&run.settings, found, &recorded).into_iter().cloned().collect()
 }
 
 /// How many repeats of a planned trial are recorded.
