@@ -34,12 +34,7 @@ fn count(problems: usize) -> String {
 /// # Errors
 /// When the file or a variable is wrong.
 pub fn read(root: &Path) -> Result<Settings, ConfigError> {
-    let mut settings = Settings::default();
-    match fs::read_to_string(root.join(FILE)) {
-        Ok(text) => settings.apply_file(&text).map_err(ConfigError::File)?,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
-        Err(error) => return Err(ConfigError::Unreadable(error)),
-    }
+    let mut settings = read_file(root)?;
     // A variable that is not Unicode is none of ours: all of ours are plain words.
     let variables =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -68,4 +63,18 @@ pub fn rubric(root: &Path, settings: &Settings) -> Result<Rubric, Box<Diagnostic
         (template, template_text.as_deref().unwrap_or(rubric::BUILT_IN_TEMPLATE)),
         (schema, schema_text.as_deref().unwrap_or(rubric::BUILT_IN_SCHEMA)),
     )
+}
+
+/// The settings for the repository at `root` without the environment's: built in, file.
+///
+/// # Errors
+/// When the file is wrong.
+pub fn read_file(root: &Path) -> Result<Settings, ConfigError> {
+    let mut settings = Settings::default();
+    match fs::read_to_string(root.join(FILE)) {
+        Ok(text) => settings.apply_file(&text).map_err(ConfigError::File)?,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
+        Err(error) => return Err(ConfigError::Unreadable(error)),
+    }
+    Ok(settings)
 }

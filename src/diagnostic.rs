@@ -129,6 +129,8 @@ codes! {
     NoCases = "no-cases",
     /// A folder of cases whose skill does not exist.
     OrphanCases = "orphan-cases",
+    /// The stubs for IDEs are not those of today's trials.
+    StaleStubs = "stale-stubs",
     /// A negative case names the skill that must stay quiet.
     NegativeNamesSkill = "negative-names-skill",
     /// What a positive case looks for stands in its own prompt.

@@ -41,8 +41,11 @@ fn work(run: &Run, planned: &[Planned<'_>], trials: &[(usize, u32)], next: &Atom
             continue;
         }
         tell(Event::Started(id.clone()));
-        let outcome =
-            if run.settings.live { trial::run_live(run, planned, number) } else { trial::replay(run, planned, number) };
+        let outcome = if run.settings.live {
+            trial::run_live(run, planned, number, &tell)
+        } else {
+            trial::replay(run, planned, number)
+        };
         tell(Event::Finished(id, Box::new(outcome)));
     }
 }

@@ -8,6 +8,8 @@ use crate::plan::TrialId;
 pub enum Event {
     /// A trial has begun.
     Started(TrialId),
+    /// The agent of a trial did something, in a few words.
+    Heard(TrialId, String),
     /// A trial has ended.
     Finished(TrialId, Box<Result<Outcome, NoOutcome>>),
     /// A trial was not begun, since the run was interrupted.

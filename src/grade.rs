@@ -18,22 +18,37 @@ pub fn grade(case: &Case, skill: &Skill, schema: Option<&Value>, evidence: &Evid
     for expectation in &case.expectations {
         grader.expectation(expectation);
     }
-    let checks = grader.checks;
-    let mut trouble = infrastructure(skill, evidence);
-    let failed = checks.iter().any(|check| check.status == Status::Fail);
-    if trouble.is_none() && !failed {
+    let (verdict, trouble) = (Verdict::Pass, infrastructure(skill, evidence));
+    settle(Grade {
+        format: GRADE_FORMAT,
+        verdict,
+        trouble,
+        checks: grader.checks,
+        metrics: metrics(evidence),
+        judged: None,
+    })
+}
+
+/// `grade` with the verdict that its trouble and its checks come to.
+#[must_use]
+pub fn settle(mut grade: Grade) -> Grade {
+    let has = |status| grade.checks.iter().find(|check| check.status == status);
+    let failed = has(Status::Fail).is_some();
+    if grade.trouble.is_none() && !failed {
         // A pass with a hole in it would be a guess.
-        trouble = checks
-            .iter()
-            .find(|check| check.status == Status::Unknown)
+        grade.trouble = has(Status::Unknown)
             .map(|check| Trouble::new(TroubleKind::Unobservable, format!("{}: {}", check.id, check.evidence)));
     }
-    let verdict = match &trouble {
+    if failed && grade.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Unobservable) {
+        // What could not be seen no longer matters.
+        grade.trouble = None;
+    }
+    grade.verdict = match &grade.trouble {
         Some(_) => Verdict::Error,
         None if failed => Verdict::Fail,
         None => Verdict::Pass,
     };
-    Grade { format: GRADE_FORMAT, verdict, trouble, checks, metrics: metrics(evidence), judged: None }
+    grade
 }
 
 /// Why the trial measured nothing, if so.

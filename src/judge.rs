@@ -211,7 +211,7 @@ impl Judge<'_> {
             server: None,
             schema: Some(schema),
         };
-        let session = session::hold(&assignment, judge.timeout, folder)?;
+        let session = session::hold(&assignment, judge.timeout, folder, &|_| ())?;
         let mut attempt =
             Attempt { duration_ms: session.ending.duration_ms, usage: session.trace.usage, ..Attempt::default() };
         let seconds = judge.timeout.as_secs();

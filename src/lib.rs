@@ -74,6 +74,7 @@ pub mod catalog;
 pub mod redact;
 pub mod settings;
 
+pub mod generate;
 pub mod grade;
 pub mod lint;
 pub mod report;
@@ -96,7 +97,9 @@ pub mod mcp;
 pub mod engine;
 pub mod harness;
 pub mod judge;
+pub mod own_check;
 pub mod recording;
 pub mod run;
 pub mod session;
+pub mod stubs;
 pub mod trial;

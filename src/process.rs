@@ -71,16 +71,6 @@ pub trait Listener {
     }
 }
 
-/// Listens to nothing: the file is read afterwards.
-#[derive(Debug)]
-pub struct Deaf;
-
-impl Listener for Deaf {
-    fn line(&mut self, _line: &[u8]) -> Reply {
-        Reply::default()
-    }
-}
-
 /// What a [`Listener`] wants done.
 #[derive(Debug, Default)]
 pub struct Reply {

@@ -2,4 +2,5 @@
 
 pub mod diagnostics;
 pub mod listing;
+pub mod progress;
 pub mod trial;

@@ -9,6 +9,7 @@ use crate::delivery::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::inputs::InputReader;
 use crate::outcome::{Trouble, TroubleKind};
+use crate::own_check::OwnChecks;
 use crate::rubric::Rubric;
 use crate::settings::Settings;
 use crate::store::RunFolder;
@@ -23,6 +24,10 @@ pub struct Run {
     pub settings: Settings,
     /// The skills and cases.
     pub catalog: Catalog,
+    /// Checks beside the built-in ones.
+    pub own_checks: OwnChecks,
+    /// What several processes that share a run have in common, where they do.
+    pub shared_id: Option<String>,
     /// Digests of what trials see.
     pub inputs: InputReader,
     rubric: OnceLock<Result<Rubric, Box<Diagnostic>>>,
@@ -46,7 +51,8 @@ impl Run {
     #[must_use]
     pub fn new(root: PathBuf, settings: Settings, catalog: Catalog) -> Self {
         let (rubric, live, opening) = (OnceLock::new(), OnceLock::new(), Mutex::new(()));
-        Self { root, settings, catalog, inputs: InputReader::default(), rubric, live, opening }
+        let (own_checks, inputs) = (OwnChecks::default(), InputReader::default());
+        Self { root, settings, catalog, own_checks, shared_id: None, inputs, rubric, live, opening }
     }
 
     /// What live trials share, made at the first call.
@@ -59,7 +65,11 @@ impl Run {
             return Ok(live);
         }
         let trouble = |error: &dyn std::fmt::Display| Trouble::new(TroubleKind::Files, error.to_string());
-        let folder = RunFolder::create(&self.root, self.settings.run_id.as_deref()).map_err(|error| trouble(&error))?;
+        let folder = match (&self.settings.run_id, &self.shared_id) {
+            (None, Some(key)) => RunFolder::shared(&self.root, key),
+            (id, _) => RunFolder::create(&self.root, id.as_deref()),
+        };
+        let folder = folder.map_err(|error| trouble(&error))?;
         let scratch = Scratch::open(self.settings.scratch.as_deref()).map_err(|error| trouble(&error))?;
         let snapshot = Snapshot::take(&scratch, &self.root, &self.catalog).map_err(|error| trouble(&error))?;
         snapshot.keep(&folder.snapshot()).map_err(|error| trouble(&error))?;

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use crate::agent::{self, Assignment};
 use crate::evidence::{Ending, ServerMeta};
+use crate::mode::AgentKind;
 use crate::outcome::{Trouble, TroubleKind};
-use crate::process::{self, Deaf, Job};
+use crate::process::{self, Job, Listener, Reply};
 use crate::redact::Redactor;
 use crate::skill_server::SkillServer;
 use crate::store::TrialFolder;
@@ -32,9 +33,16 @@ pub struct Session {
 /// Runs the agent to its end, or to `timeout`, and keeps its evidence in `folder`. An agent that does not start, or
 /// fails, is told by the ending.
 ///
+/// What the agent does meanwhile is told to `hear`, a few words at a time.
+///
 /// # Errors
 /// When the evidence cannot be kept or read.
-pub fn hold(assignment: &Assignment<'_>, timeout: Duration, folder: &TrialFolder) -> Result<Session, Trouble> {
+pub fn hold(
+    assignment: &Assignment<'_>,
+    timeout: Duration,
+    folder: &TrialFolder,
+    hear: &dyn Fn(String),
+) -> Result<Session, Trouble> {
     let agent = assignment.mode.agent;
     let room = assignment.room;
     let mut redactor = Redactor::new([]);
@@ -61,8 +69,8 @@ pub fn hold(assignment: &Assignment<'_>, timeout: Duration, folder: &TrialFolder
                         stderr: folder.stderr(),
                         redactor: &redactor,
                     };
-                    let mut listener = command.dialogue.unwrap_or_else(|| Box::new(Deaf));
-                    let mut ending = process::run(&job, listener.as_mut()).map_err(|error| files(&error))?;
+                    let mut ear = Ear { agent, hear, dialogue: command.dialogue };
+                    let mut ending = process::run(&job, &mut ear).map_err(|error| files(&error))?;
                     let words = ending.last_words.as_deref();
                     ending.trouble = ending.trouble.or_else(|| agent::unknown_argument(words?));
                     ending
@@ -85,4 +93,28 @@ pub fn hold(assignment: &Assignment<'_>, timeout: Duration, folder: &TrialFolder
 /// Trouble with our own files.
 pub fn files(error: &dyn Display) -> Trouble {
     Trouble::new(TroubleKind::Files, error.to_string())
+}
+
+/// Tells what the agent does, and lets answer who talks with it; the evidence is read from the file afterwards.
+struct Ear<'a> {
+    agent: AgentKind,
+    hear: &'a dyn Fn(String),
+    dialogue: Option<Box<dyn Listener>>,
+}
+
+impl Listener for Ear<'_> {
+    fn opening(&mut self) -> Option<Vec<u8>> {
+        self.dialogue.as_mut()?.opening()
+    }
+
+    fn line(&mut self, line: &[u8]) -> Reply {
+        if let Some(words) = agent::describe(self.agent, line) {
+            (self.hear)(words);
+        }
+        self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.line(line))
+    }
+
+    fn long_line(&mut self, start: &[u8]) -> Reply {
+        self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.long_line(start))
+    }
 }

@@ -1,6 +1,8 @@
 //! What can be chosen: built in, then `evals/evals.toml`, then the environment, then the command line.
 
+mod choice;
 mod judge;
+mod variables;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,12 +11,14 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::case::LONGEST_TIMEOUT;
-use crate::diagnostic::{Code, Diagnostic, Place, suggest};
+use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::mode::{AgentKind, Delivery, Mode};
 use crate::relative_path::RelativePath;
 use crate::trace::ToolNames;
 
+pub use choice::{Selection, Suite};
 pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
+pub use variables::{PREFIX, VARIABLES};
 
 /// The settings file, from the repository's root.
 pub const FILE: &str = "evals/evals.toml";
@@ -22,30 +26,11 @@ pub const FILE: &str = "evals/evals.toml";
 /// Trials under way at once where nothing else is said: agents wait more than they work.
 pub const DEFAULT_JOBS: usize = 8;
 
-/// What every variable of ours starts with.
-pub const PREFIX: &str = "SKILL_EVALS_";
-
-/// The variables that are read, and what they choose.
-pub const VARIABLES: [(&str, &str); 12] = [
-    ("SKILL_EVALS_LIVE", "1 runs the agents; 0, the default, replays recordings"),
-    ("SKILL_EVALS_MODE", "modes to run in, comma-separated"),
-    ("SKILL_EVALS_MODEL", "the model to ask the agent for"),
-    ("SKILL_EVALS_TRIALS", "how often to run each case, 1 to 1000"),
-    ("SKILL_EVALS_JOBS", "how many trials run at once, 1 to 1000"),
-    ("SKILL_EVALS_TIMEOUT_S", "seconds for cases that name no timeout of their own"),
-    ("SKILL_EVALS_JUDGE", "1 has every trial judged by the rubric, 0 none; else each case says"),
-    ("SKILL_EVALS_JUDGE_TIMEOUT_S", "how many seconds one judging may take"),
-    ("SKILL_EVALS_JUDGE_VOTES", "how often each trial is judged, 1 to 99; more than half have to agree"),
-    ("SKILL_EVALS_RUN_ID", "the run's folder below artifacts/skill-evals"),
-    ("SKILL_EVALS_SCRATCH", "the folder for workspaces and homes, outside any repository"),
-    ("SKILL_EVALS_SCRIPTED", "says that the model is scripted, and by what; kept with the results"),
-];
-
 /// The variable that marks every process of an agent's tree, so that none is lost.
 pub const TREE_VARIABLE: &str = "SKILL_EVALS_TREE";
 
 /// Variables of ours that are handed to processes, not chosen by users.
-const INTERNAL: [&str; 1] = [TREE_VARIABLE];
+pub(crate) const INTERNAL: [&str; 1] = [TREE_VARIABLE];
 
 /// All that can be chosen.
 #[derive(Clone, Debug)]
@@ -80,6 +65,8 @@ pub struct Settings {
     pub require_sandbox: bool,
     /// Who judges by the rubric, and when.
     pub judge: JudgeSettings,
+    /// Which cases are wanted.
+    pub selection: Selection,
     /// The run's id, where one is given.
     pub run_id: Option<String>,
     /// The folder for workspaces and homes, where one is given.
@@ -130,6 +117,7 @@ impl Default for Settings {
             skill_server: None,
             require_sandbox: false,
             judge: JudgeSettings::default(),
+            selection: Selection::default(),
             run_id: None,
             scratch: None,
             scripted: None,
@@ -286,66 +274,6 @@ impl Settings {
         self.env.extend(file.env);
         self.pass_env.extend(file.pass_env);
         if problems.is_empty() { Ok(()) } else { Err(problems) }
-    }
-
-    /// Applies the `SKILL_EVALS_*` variables among `variables`.
-    ///
-    /// # Errors
-    /// A message for every unknown variable and every value that is not allowed.
-    pub fn apply_environment(
-        &mut self,
-        variables: impl IntoIterator<Item = (String, String)>,
-    ) -> Result<(), Vec<String>> {
-        let mut problems = Vec::new();
-        for (name, value) in variables {
-            if !name.starts_with(PREFIX) || INTERNAL.contains(&name.as_str()) {
-                continue;
-            }
-            if let Err(why) = self.apply_variable(&name, value.trim()) {
-                problems.push(why);
-            }
-        }
-        if problems.is_empty() { Ok(()) } else { Err(problems) }
-    }
-
-    fn apply_variable(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let not_allowed = |expected: &str| format!("{name} is {value:?}; expected {expected}");
-        let number = |most: u64| {
-            let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
-            let number = digits.then(|| value.parse::<u64>().ok()).flatten();
-            number.filter(|number| (1..=most).contains(number)).ok_or_else(|| not_allowed(&format!("1 to {most}")))
-        };
-        match name.strip_prefix(PREFIX).unwrap_or_default() {
-            "LIVE" => {
-                self.live = match value {
-                    "1" | "true" => true,
-                    "" | "0" | "false" => false,
-                    _ => return Err(not_allowed("0 or 1")),
-                };
-            }
-            "MODE" => {
-                let names: Vec<String> = value.split(',').map(|name| name.trim().to_owned()).collect();
-                self.select_modes(&names).map_err(|why| format!("{name}: {why}"))?;
-            }
-            "MODEL" => self.model = Some(value.to_owned()).filter(|model| !model.is_empty()),
-            "TRIALS" => self.trials = u32::try_from(number(1000)?).unwrap_or(1),
-            "JOBS" => self.jobs = usize::try_from(number(1000)?).unwrap_or(1),
-            "TIMEOUT_S" => self.timeout = Duration::from_secs(number(LONGEST_TIMEOUT.as_secs())?),
-            "JUDGE" => self.judge.apply_wanted(value).map_err(not_allowed)?,
-            "JUDGE_TIMEOUT_S" => self.judge.timeout = Duration::from_secs(number(LONGEST_TIMEOUT.as_secs())?),
-            "JUDGE_VOTES" => self.judge.votes = u32::try_from(number(u64::from(MOST_VOTES))?).unwrap_or(1),
-            "RUN_ID" => {
-                crate::case::check_id(value).map_err(|why| format!("{name}: the run id {value:?} {why}"))?;
-                self.run_id = Some(value.to_owned());
-            }
-            "SCRATCH" => self.scratch = Some(PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty()),
-            "SCRIPTED" => self.scripted = Some(value.to_owned()).filter(|text| !text.is_empty()),
-            _ => {
-                let known: Vec<&str> = VARIABLES.iter().map(|(name, _)| *name).collect();
-                return Err(format!("{name} is no variable of skill-evals; {}", suggest(name, &known)));
-            }
-        }
-        Ok(())
     }
 
     /// Chooses modes by name.

@@ -1,6 +1,9 @@
 //! What is kept on disk: run folders below `artifacts/skill-evals/`, recordings below `evals/recordings/`. The only
 //! place that knows the layout of either.
 
+mod recordings;
+mod shared;
+
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,6 +20,8 @@ use crate::rubric::{JUDGEMENT_FORMAT, Judgement};
 
 /// What runs leave behind, from the repository's root.
 pub const ARTIFACTS: &str = "artifacts";
+
+pub use recordings::Recordings;
 
 /// Run folders, from the repository's root.
 pub const RUNS: &str = "artifacts/skill-evals";

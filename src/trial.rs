@@ -11,6 +11,7 @@ use crate::catalog::{FoundSkill, evals_folder};
 use crate::delivery;
 use crate::diagnostic::Diagnostic;
 use crate::discovery::Repository;
+use crate::event::Event;
 use crate::evidence::{AgentMeta, CaseMeta, Evidence, META_FORMAT, Meta, SkillMeta};
 use crate::grade::grade;
 use crate::inputs::opened_skills;
@@ -49,7 +50,7 @@ pub fn regrade(run: &Run, case: &Case, skill: &FoundSkill, folder: &TrialFolder)
     let final_text = folder.final_text()?;
     let schema = schema_value(&run.root, case);
     let evidence = Evidence { meta: &meta, trace: &trace, final_text: final_text.as_deref() };
-    let grade = grade(case, skill.skill(), schema.as_ref(), &evidence);
+    let grade = run.own_checks.applied(grade(case, skill.skill(), schema.as_ref(), &evidence), &evidence, folder);
     let exhibit = Exhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder };
     let grade = judge::rejoin(run, &exhibit, grade)?;
     Ok((meta, grade))
@@ -91,11 +92,11 @@ pub fn replay(run: &Run, planned: &Planned<'_>, number: u32) -> Result<Outcome, 
     Ok(Outcome { id, grade, folder: folder.path().to_path_buf(), scripted: meta.scripted })
 }
 
-/// Runs repeat `number` of a planned trial with its agent, and keeps all of it.
+/// Runs repeat `number` of a planned trial with its agent, and keeps all of it. `tell` hears what the agent does.
 ///
 /// # Errors
 /// When the case is wrong. Everything else is the outcome's verdict.
-pub fn run_live(run: &Run, planned: &Planned<'_>, number: u32) -> Result<Outcome, NoOutcome> {
+pub fn run_live(run: &Run, planned: &Planned<'_>, number: u32, tell: &dyn Fn(Event)) -> Result<Outcome, NoOutcome> {
     let case = ready_case(run, planned)?;
     let skill = skill_of(run, &case)?;
     let id = planned.trial(number);
@@ -107,7 +108,7 @@ pub fn run_live(run: &Run, planned: &Planned<'_>, number: u32) -> Result<Outcome
         }
     };
     let folder = live.folder.trial(&id);
-    let grade = measure(run, planned.mode, &case, skill, &id, &folder).unwrap_or_else(not_measured);
+    let grade = measure(run, planned.mode, &case, skill, &id, &folder, tell).unwrap_or_else(not_measured);
     Ok(Outcome { id, grade, folder: folder.path().to_path_buf(), scripted })
 }
 
@@ -125,6 +126,7 @@ fn measure(
     found: &FoundSkill,
     id: &TrialId,
     folder: &TrialFolder,
+    tell: &dyn Fn(Event),
 ) -> Result<Grade, Trouble> {
     let live = run.live()?;
     let skill = found.skill();
@@ -151,7 +153,8 @@ fn measure(
     let started = jiff::Timestamp::now();
     let timeout = case.timeout.unwrap_or(settings.timeout);
     let assignment = Assignment { case, mode, settings, room: &room, server: server.as_ref(), schema };
-    let session = session::hold(&assignment, timeout, folder)?;
+    let hear = |words| tell(Event::Heard(id.clone(), words));
+    let session = session::hold(&assignment, timeout, folder, &hear)?;
     let Session { ending, not_enforced, redactor, server, trace, final_text } = session;
     let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
     let (workspace_files, files_truncated) = room.capture(&folder.workspace(), &mask).map_err(|error| files(&error))?;
@@ -188,7 +191,7 @@ fn measure(
     };
     let schema = schema_value(&run.root, case);
     let evidence = Evidence { meta: &meta, trace: &trace, final_text: final_text.as_deref() };
-    let grade = grade(case, skill, schema.as_ref(), &evidence);
+    let grade = run.own_checks.applied(grade(case, skill, schema.as_ref(), &evidence), &evidence, folder);
 
     // Judge and store. The facts come first: an agent's run that was paid for is not lost when judging is cut short.
     folder.write_meta(&meta).map_err(|error| files(&error))?;

@@ -97,9 +97,12 @@ impl Scratch {
         }
         sweep(&base);
         let folder = tempfile::Builder::new().prefix("run-").tempdir_in(&base).at(&base)?;
+        // Locked before it has its name: whoever sweeps takes an unlocked one for left over.
+        let unnamed = folder.path().join("lock-to-be");
+        let lock = File::create(&unnamed).at(&unnamed)?;
+        lock.lock().at(&unnamed)?;
         let path = folder.path().join(LOCK);
-        let lock = File::create(&path).at(&path)?;
-        lock.lock().at(&path)?;
+        fs::rename(&unnamed, &path).at(&path)?;
         Ok(Self { folder, _lock: lock })
     }
 

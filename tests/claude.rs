@@ -287,7 +287,7 @@ fn an_overloaded_provider_is_an_error() {
 
 fn a_model_that_never_answers_is_an_error() {
     for mode in ["mcp", CLI] {
-        let live = Live::new("should_trigger,prompt,timeout_s", "false,Greet Ada.,4", |_| Turn::Hang);
+        let live = Live::new("should_trigger,prompt,timeout_s", "false,Greet Ada.,10", |_| Turn::Hang);
         let trial = live.trial(mode);
         let trouble = trial.expect(Verdict::Error).grade.trouble.as_ref().map(|trouble| trouble.kind);
         assert_eq!(trouble, Some(TroubleKind::NoAnswer));

@@ -30,7 +30,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("decisions", &["lint", "grade", "selection", "rubric", "generate", "report"]),
     ("edges", &["config", "discovery", "inputs", "lines", "process", "workspace", "store", "skill_server"]),
     ("adapters", &["agent", "delivery", "mcp"]),
-    ("orchestration", &["run", "session", "judge", "trial", "doctor", "recording", "engine", "harness"]),
+    (
+        "orchestration",
+        &["own_check", "run", "stubs", "session", "judge", "trial", "doctor", "recording", "engine", "harness"],
+    ),
 ];
 
 fn root() -> &'static Path {
@@ -40,7 +43,9 @@ fn root() -> &'static Path {
 /// Every source file with its top module.
 fn sources() -> Vec<(PathBuf, String, String)> {
     let files = walkdir::WalkDir::new(root().join("src")).sort_by_file_name().into_iter();
-    let files = files.map(|entry| entry.expect("src can be read")).filter(|entry| entry.file_type().is_file());
+    let files = files
+        .map(|entry| entry.expect("src can be read"))
+        .filter(|entry| entry.path().extension().is_some_and(|end| end == "rs"));
     let read = |path: PathBuf| {
         let below = path.strip_prefix(root().join("src")).expect("below src").to_path_buf();
         let first = below.components().next().expect("a name").as_os_str().to_string_lossy().into_owned();

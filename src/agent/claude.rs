@@ -185,6 +185,10 @@ pub(super) fn recorded_evidence(folder: &Path) -> io::Result<Vec<(&'static str, 
     Ok(files)
 }
 
+pub(super) fn describe(line: &[u8]) -> Option<String> {
+    events::describe(line)
+}
+
 pub(super) fn decode(names: &ToolNames, folder: &Path) -> io::Result<Trace> {
     let mut trace = Trace::default();
     let mut session = session::Reader::default();

@@ -64,7 +64,7 @@ impl Fake {
             .skill_text("greeting", super::live::GREETING)
             .file("skills/greeting/references/formal.md", "Say \"Good day\".\n")
             .prompts("greeting", format!("id,{columns}\nit,{cells}\n"))
-            .file("evals/evals.toml", format!("[agents.codex]\ncommand = {program:?}\n"));
+            .file("evals/evals.toml", format!("[agents.codex]\ncommand = \"{}\"\n", program.display()));
         let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch folder");
         Self { fixture, own, scratch }
     }
@@ -99,7 +99,7 @@ impl Fake {
 
     /// How often a judge was asked.
     pub fn asked(&self) -> usize {
-        (1..).take_while(|n| self.own(&format!("prompt-{n}")).exists()).count()
+        (1..=1000).take_while(|n| self.own(&format!("prompt-{n}")).exists()).count()
     }
 
     pub fn prompt(&self, number: usize) -> String {

@@ -3,6 +3,7 @@
 
 pub mod fake_codex;
 pub mod fixture;
+pub mod harness;
 pub mod live;
 pub mod real;
 pub mod stand_in;

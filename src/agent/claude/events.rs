@@ -16,6 +16,31 @@ const MAX_OPEN: usize = 1_000;
 /// What claude calls the model that it is itself when there is no answer.
 const SYNTHETIC: &str = "<synthetic>";
 
+/// What a line says that the agent does.
+pub(super) fn describe(line: &[u8]) -> Option<String> {
+    let head: Head = parse(line)?;
+    let words = match (head.kind.as_str(), head.subtype.as_deref()) {
+        ("system", Some("init")) => "asks the model".to_owned(),
+        ("system", Some("api_retry")) => parse::<Retry>(line)?.to_string(),
+        ("assistant", _) => {
+            let block = parse::<Assistant>(line)?.message.content.0.into_iter().next()?;
+            match (block.kind.as_str(), &block.name) {
+                ("text", _) => format!("says: {}", block.text?),
+                ("thinking", _) => "thinks".to_owned(),
+                (_, Some(_)) => {
+                    let call = Call::from(block);
+                    let what = call.fields.command.as_ref().or(call.fields.file_path.as_ref());
+                    format!("{} {}", call.name, what.unwrap_or(&call.input))
+                }
+                _ => return None,
+            }
+        }
+        ("result", _) => "is done".to_owned(),
+        _ => return None,
+    };
+    Some(excerpt(&words))
+}
+
 /// Reads the lines of one run.
 pub(super) struct Reader<'a> {
     names: &'a ToolNames,
