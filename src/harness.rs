@@ -15,13 +15,16 @@ use libtest_mimic::Arguments;
 use crate::catalog::Catalog;
 use crate::config;
 use crate::discovery::{Repository, Scope};
-use crate::process::interrupt;
+use crate::process::{interrupt, watchdog};
 use crate::run::Run;
 use crate::settings::Settings;
 
 /// Runs the evals of the repository that holds the crate under test, as its arguments say.
 #[must_use]
 pub fn main() -> ExitCode {
+    if watchdog::take_over() {
+        return ExitCode::SUCCESS;
+    }
     let mut args = Arguments::from_args();
     let start = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from("."), PathBuf::from);
     let root = std::path::absolute(&start)
@@ -38,7 +41,7 @@ pub fn main() -> ExitCode {
     let trials = trials::all(&run, setup_problem.as_deref());
     if !args.list {
         // Without it Ctrl-C would leave agents behind; with it they go first.
-        if let Err(error) = interrupt::listen() {
+        if let Err(error) = interrupt::listen(false) {
             let _ = writeln!(std::io::stderr(), "skill-evals: Ctrl-C will not end running agents: {error}");
         }
     }

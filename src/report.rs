@@ -1,5 +1,10 @@
 //! What a reader sees: words and drawings made from values, never from the disk.
 
 pub mod diagnostics;
+pub mod estimate;
 pub mod listing;
+pub mod markdown;
+pub mod status;
+pub mod summary;
+pub mod table;
 pub mod trial;

@@ -1,14 +1,17 @@
 //! A run: the repository, the settings, and what all its trials share.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::catalog::Catalog;
 use crate::delivery::Snapshot;
 use crate::inputs::InputReader;
-use crate::outcome::{Trouble, TroubleKind};
+use crate::outcome::{NotRun, Outcome, Trouble, TroubleKind};
+use crate::pace::Pace;
+use crate::process::{interrupt, watchdog};
+use crate::record::TrialRecord;
 use crate::settings::Settings;
-use crate::store::RunFolder;
+use crate::store::{Ledger, RunFolder};
 use crate::workspace::Scratch;
 
 /// What the trials of a run share.
@@ -22,8 +25,20 @@ pub struct Run {
     pub catalog: Catalog,
     /// Digests of what trials see.
     pub inputs: InputReader,
+    /// How fast agents may start.
+    pub pace: Pace,
     live: OnceLock<Live>,
     opening: Mutex<()>,
+    account: Mutex<Account>,
+}
+
+/// What has to be known of the trials that have ended.
+#[derive(Debug, Default)]
+struct Account {
+    /// US dollars, so far as agents told.
+    spent: f64,
+    /// Why the progress file lacks lines.
+    trouble: Option<String>,
 }
 
 /// What only live trials need, made when the first one starts.
@@ -31,6 +46,8 @@ pub struct Run {
 pub struct Live {
     /// Where the run is kept.
     pub folder: RunFolder,
+    /// Its progress file.
+    pub ledger: Ledger,
     /// Where agents live.
     pub scratch: Scratch,
     /// The skills they are given.
@@ -41,8 +58,16 @@ impl Run {
     /// A run over the repository at `root`.
     #[must_use]
     pub fn new(root: PathBuf, settings: Settings, catalog: Catalog) -> Self {
-        let (live, opening) = (OnceLock::new(), Mutex::new(()));
-        Self { root, settings, catalog, inputs: InputReader::default(), live, opening }
+        Self {
+            root,
+            settings,
+            catalog,
+            inputs: InputReader::default(),
+            pace: Pace::default(),
+            live: OnceLock::new(),
+            opening: Mutex::new(()),
+            account: Mutex::new(Account::default()),
+        }
     }
 
     /// What live trials share, made at the first call.
@@ -56,15 +81,55 @@ impl Run {
         }
         let trouble = |error: &dyn std::fmt::Display| Trouble::new(TroubleKind::Files, error.to_string());
         let folder = RunFolder::create(&self.root, self.settings.run_id.as_deref()).map_err(|error| trouble(&error))?;
+        let ledger = folder.ledger().map_err(|error| trouble(&error))?;
         let scratch = Scratch::open(self.settings.scratch.as_deref()).map_err(|error| trouble(&error))?;
+        watchdog::remove_afterwards(scratch.path());
         let snapshot = Snapshot::take(&scratch, &self.root, &self.catalog).map_err(|error| trouble(&error))?;
         snapshot.keep(&folder.snapshot()).map_err(|error| trouble(&error))?;
-        Ok(self.live.get_or_init(|| Live { folder, scratch, snapshot }))
+        Ok(self.live.get_or_init(|| Live { folder, ledger, scratch, snapshot }))
     }
 
     /// The folder of the run's artifacts, once a live trial has started.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.live.get().map(|live| live.folder.path())
+    }
+
+    /// Why no further trial may start, if so.
+    #[must_use]
+    pub fn no_more(&self) -> Option<NotRun> {
+        if interrupt::raised() {
+            return Some(NotRun::Interrupted);
+        }
+        let limit = self.settings.max_cost_usd?;
+        (self.account().spent >= limit).then_some(NotRun::CostLimit(limit))
+    }
+
+    /// Notes a live trial that has ended in the progress file.
+    pub fn note(&self, outcome: &Outcome, attempts: u32) {
+        let mut record = TrialRecord::new(outcome, attempts);
+        record.ended = Some(jiff::Timestamp::now().to_string());
+        self.note_cost(&record);
+        if let Some(live) = self.live.get() {
+            // The trial's own folder says the same, so nothing is lost; but it has to be told.
+            if let Err(error) = live.ledger.append(&record) {
+                self.account().trouble.get_or_insert(error.to_string());
+            }
+        }
+    }
+
+    /// Counts what a trial cost.
+    pub fn note_cost(&self, record: &TrialRecord) {
+        self.account().spent += record.cost_usd.unwrap_or_default();
+    }
+
+    /// Why the progress file lacks lines, if it does.
+    #[must_use]
+    pub fn ledger_trouble(&self) -> Option<String> {
+        self.account().trouble.clone()
+    }
+
+    fn account(&self) -> MutexGuard<'_, Account> {
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

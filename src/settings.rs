@@ -37,7 +37,25 @@ pub const VARIABLES: [(&str, &str); 9] = [
 pub const TREE_VARIABLE: &str = "SKILL_EVALS_TREE";
 
 /// Variables of ours that are handed to processes, not chosen by users.
-const INTERNAL: [&str; 1] = [TREE_VARIABLE];
+const INTERNAL: [&str; 3] = [TREE_VARIABLE, WATCHDOG_VARIABLE, BACKGROUND_VARIABLE];
+
+/// The variable with which this program starts itself as the watchdog of a run.
+pub const WATCHDOG_VARIABLE: &str = "SKILL_EVALS_WATCHDOG";
+
+/// The variable with which this program starts itself as a run in the background.
+pub const BACKGROUND_VARIABLE: &str = "SKILL_EVALS_BACKGROUND";
+
+/// The longest pause after a refusal.
+pub const LONGEST_RETRY_WAIT: Duration = Duration::from_secs(300);
+
+/// How long a judge may take where nothing else is said.
+pub const DEFAULT_JUDGE_TIMEOUT: Duration = Duration::from_secs(180);
+
+/// How often a trial is started again that the provider refused, where nothing else is said.
+pub const DEFAULT_RETRIES: u32 = 6;
+
+/// The first pause after a refusal, where nothing else is said; later ones double.
+pub const DEFAULT_RETRY_WAIT: Duration = Duration::from_secs(5);
 
 /// All that can be chosen.
 #[derive(Clone, Debug)]
@@ -68,6 +86,18 @@ pub struct Settings {
     pub agents: BTreeMap<String, AgentSettings>,
     /// The run's id, where one is given.
     pub run_id: Option<String>,
+    /// Whether results that the run has already stand, rather than being measured anew.
+    pub resume: bool,
+    /// Whether a judge is asked; `None` where each case says.
+    pub judge: Option<bool>,
+    /// How long a judge may take.
+    pub judge_timeout: Duration,
+    /// No trial starts once the run is known to have cost this much, in US dollars.
+    pub max_cost_usd: Option<f64>,
+    /// How often a trial is started again that the provider refused for now.
+    pub retries: u32,
+    /// The first pause after a refusal; later ones double.
+    pub retry_wait: Duration,
     /// The folder for workspaces and homes, where one is given.
     pub scratch: Option<PathBuf>,
     /// Why answers are not a model's own.
@@ -101,6 +131,12 @@ impl Default for Settings {
             pass_env: Vec::new(),
             agents: BTreeMap::new(),
             run_id: None,
+            resume: false,
+            judge: None,
+            judge_timeout: DEFAULT_JUDGE_TIMEOUT,
+            max_cost_usd: None,
+            retries: DEFAULT_RETRIES,
+            retry_wait: DEFAULT_RETRY_WAIT,
             scratch: None,
             scripted: None,
         }
@@ -118,6 +154,9 @@ struct File {
     threshold: Option<toml::Spanned<f64>>,
     jobs: Option<toml::Spanned<i64>>,
     timeout_s: Option<toml::Spanned<i64>>,
+    retries: Option<toml::Spanned<i64>>,
+    retry_wait_s: Option<toml::Spanned<f64>>,
+    max_cost_usd: Option<toml::Spanned<f64>>,
     #[serde(default)]
     env: BTreeMap<String, String>,
     #[serde(default)]
@@ -187,9 +226,22 @@ impl Settings {
         let trials = number(file.trials, "trials", 1000);
         let jobs = number(file.jobs, "jobs", 1000);
         let timeout = number(file.timeout_s, "timeout_s", LONGEST_TIMEOUT.as_secs());
+        let retries = number(file.retries, "retries", 100);
         self.trials = trials.and_then(|trials| u32::try_from(trials).ok()).unwrap_or(self.trials);
         self.jobs = jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(self.jobs);
         self.timeout = timeout.map_or(self.timeout, Duration::from_secs);
+        self.retries = retries.and_then(|retries| u32::try_from(retries).ok()).unwrap_or(self.retries);
+        let mut amount = |value: Option<toml::Spanned<f64>>, name: &str, most: f64| {
+            let value = value?;
+            let read = Some(*value.get_ref()).filter(|amount| *amount > 0.0 && *amount <= most);
+            if read.is_none() {
+                wrong(value.span(), format!("`{name}` is {}; expected above 0 and up to {most}", value.get_ref()));
+            }
+            read
+        };
+        let retry_wait = amount(file.retry_wait_s, "retry_wait_s", LONGEST_RETRY_WAIT.as_secs_f64());
+        self.retry_wait = retry_wait.map_or(self.retry_wait, Duration::from_secs_f64);
+        self.max_cost_usd = amount(file.max_cost_usd, "max_cost_usd", 1e9).or(self.max_cost_usd);
         if let Some(threshold) = file.threshold {
             let share = *threshold.get_ref();
             if share > 0.0 && share <= 1.0 {

@@ -110,6 +110,25 @@ pub fn run_live(run: &Run, planned: &Planned<'_>, number: u32) -> Result<Outcome
     Ok(Outcome { id, grade, folder: folder.path().to_path_buf(), scripted })
 }
 
+/// What an earlier part of the run measured of repeat `number` of a planned trial. `None` where it measured nothing.
+#[must_use]
+pub fn kept(run: &Run, planned: &Planned<'_>, number: u32) -> Option<Outcome> {
+    let id = planned.trial(number);
+    let folder = run.live().ok()?.folder.trial(&id);
+    let scripted = folder.meta().ok()?.scripted;
+    let grade = if folder.has_grade() {
+        folder.grade().ok()?
+    } else {
+        // The agent had ended, and its runner was killed before it had graded.
+        let case = planned.found.case().ok()?;
+        let (_, grade) = regrade(&run.root, &case, skill_of(run, &case).ok()?, &folder).ok()?;
+        folder.write_grade(&grade).ok()?;
+        grade
+    };
+    let outcome = Outcome { id, grade, folder: folder.path().to_path_buf(), scripted };
+    (outcome.grade.verdict != Verdict::Error).then_some(outcome)
+}
+
 /// The grade of a trial that left no evidence.
 fn not_measured(trouble: Trouble) -> Grade {
     let (verdict, metrics) = (Verdict::Error, Metrics::default());

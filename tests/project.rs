@@ -22,6 +22,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "outcome",
             "event",
             "evidence",
+            "record",
             "catalog",
             "settings",
             "redact",
@@ -30,7 +31,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("decisions", &["lint", "grade", "selection", "report"]),
     ("edges", &["config", "discovery", "inputs", "lines", "process", "workspace", "store"]),
     ("adapters", &["agent", "delivery"]),
-    ("orchestration", &["run", "trial", "recording", "engine", "harness"]),
+    ("orchestration", &["pace", "run", "trial", "recording", "history", "engine", "progress_files", "harness"]),
 ];
 
 fn root() -> &'static Path {

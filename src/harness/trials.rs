@@ -6,6 +6,7 @@ use libtest_mimic::{Completion, Failed, Trial};
 
 use crate::diagnostic::Diagnostic;
 use crate::discovery::Repository;
+use crate::engine;
 use crate::lint;
 use crate::mode::Mode;
 use crate::outcome::{NoOutcome, Verdict};
@@ -14,7 +15,6 @@ use crate::report::{diagnostics, trial as report};
 use crate::run::Run;
 use crate::selection;
 use crate::store;
-use crate::trial;
 
 /// All tests: the cases in their modes, and a lint for each skill and for the repository.
 pub(super) fn all(run: &Arc<Run>, setup_problem: Option<&str>) -> Vec<Trial> {
@@ -78,9 +78,7 @@ fn case_test(run: &Run, planned: &Planned<'_>, recordings: u32) -> Result<Comple
     let mut passed = 0;
     let mut texts = Vec::new();
     for number in 1..=repeats {
-        let outcome =
-            if run.settings.live { trial::run_live(run, planned, number) } else { trial::replay(run, planned, number) };
-        match outcome {
+        match engine::trial(run, planned, number, &|_| {}) {
             Ok(outcome) if outcome.grade.verdict == Verdict::Pass => passed += 1,
             Ok(outcome) => texts.push(report::graded(&run.root, planned.found, &outcome)),
             Err(NoOutcome::NotRecorded) => return Ok(Completion::ignored_with(report::NO_RECORDING)),
