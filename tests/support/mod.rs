@@ -5,3 +5,4 @@ pub mod fixture;
 pub mod live;
 pub mod real;
 pub mod stand_in;
+pub mod stub;
