@@ -116,6 +116,11 @@ impl Stub {
         text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
     }
 
+    /// How many lines that file has.
+    pub fn progress_lines(&self, id: &str) -> usize {
+        fs::read(self.run_folder(id).join("progress.jsonl")).unwrap_or_default().split(|b| *b == b'\n').count()
+    }
+
     /// How many trials of the run `id` are kept with a grade.
     pub fn graded(&self, id: &str) -> usize {
         let files = walkdir::WalkDir::new(self.run_folder(id).join("work")).into_iter().flatten();
