@@ -107,8 +107,13 @@ fn live(run: &Run, planned: &Planned<'_>, number: u32, tell: &dyn Fn(Event)) -> 
         let kind = result.as_ref().ok().and_then(|outcome| outcome.grade.trouble.as_ref()).map(|trouble| trouble.kind);
         let is_refusal = kind == Some(TroubleKind::RateLimit);
         if is_refusal {
-            let pause = permit.refused(run.settings.retry_wait);
-            if attempt <= run.settings.retries {
+            let pause = if attempt <= run.settings.retries {
+                permit.refused(run.settings.retry_wait)
+            } else {
+                permit.give_up();
+                None
+            };
+            if let Some(pause) = pause {
                 tell(Event::Refused { id: planned.trial(number), attempt, pause });
                 refused = result.ok();
                 if let Some(outcome) = &refused {

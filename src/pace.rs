@@ -2,7 +2,8 @@
 //!
 //! Each provider has a pace of its own, by agent. A refusal stops new starts for a pause and halves how many run at
 //! once; every trial that gets through lets one more run. The pause doubles with each refusal in a row, and is spread
-//! at random, so that several runs on one account do not come back at the same moment.
+//! at random, so that several runs on one account do not come back at the same moment. Once a trial has used up its
+//! retries the others ask only once, until one gets through: a limit of hours must not keep a run waiting for days.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -33,6 +34,8 @@ struct Provider {
     refusals: u32,
     /// When the last refusal was heard: those of trials that were under way by then say nothing new.
     refused: Option<Instant>,
+    /// Whether a trial used up its retries and none got through since: the next ones ask once and wait no more.
+    given_up: bool,
 }
 
 /// Leave to run, until dropped.
@@ -71,19 +74,30 @@ impl Pace {
 }
 
 impl Permit<'_> {
-    /// The trial was refused. Returns for how long no trial of this provider starts.
+    /// The trial was refused and would be tried again. Returns for how long no trial of this provider starts; `None`
+    /// when there is no hope, and it should not be.
     #[must_use]
-    pub fn refused(self, first: Duration) -> Duration {
+    pub fn refused(self, first: Duration) -> Option<Duration> {
         let now = Instant::now();
         let mut providers = self.pace.lock();
         let provider = providers.entry(self.kind).or_default();
+        if provider.given_up {
+            return None;
+        }
         if provider.refused.is_none_or(|refused| self.since >= refused) {
             provider.most = Some(provider.running.div_ceil(2).max(1));
             provider.not_before = Some(now + pause(first, provider.refusals, random_share()));
             provider.refusals += 1;
             provider.refused = Some(now);
         }
-        provider.not_before.map_or(Duration::ZERO, |at| at.saturating_duration_since(now))
+        provider.not_before.map(|at| at.saturating_duration_since(now))
+    }
+
+    /// The trial was refused once too often.
+    pub fn give_up(self) {
+        if let Some(provider) = self.pace.lock().get_mut(&self.kind) {
+            (provider.given_up, provider.not_before) = (true, None);
+        }
     }
 
     /// The trial got through.
@@ -91,7 +105,7 @@ impl Permit<'_> {
         let mut providers = self.pace.lock();
         let provider = providers.entry(self.kind).or_default();
         if provider.refused.is_none_or(|refused| self.since >= refused) {
-            provider.refusals = 0;
+            (provider.refusals, provider.given_up) = (0, false);
             provider.most = provider.most.map(|most| most + 1);
         }
     }

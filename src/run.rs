@@ -1,7 +1,8 @@
 //! A run: the repository, the settings, and what all its trials share.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::catalog::Catalog;
 use crate::delivery::Snapshot;
@@ -10,6 +11,7 @@ use crate::outcome::{NotRun, Outcome, Trouble, TroubleKind};
 use crate::pace::Pace;
 use crate::process::{interrupt, watchdog};
 use crate::record::TrialRecord;
+use crate::redact::{Redactor, looks_secret};
 use crate::settings::Settings;
 use crate::store::{Ledger, RunFolder};
 use crate::workspace::Scratch;
@@ -30,6 +32,7 @@ pub struct Run {
     live: OnceLock<Live>,
     opening: Mutex<()>,
     account: Mutex<Account>,
+    redactors: Mutex<HashMap<Vec<String>, Arc<Redactor>>>,
 }
 
 /// What has to be known of the trials that have ended.
@@ -67,6 +70,7 @@ impl Run {
             live: OnceLock::new(),
             opening: Mutex::new(()),
             account: Mutex::new(Account::default()),
+            redactors: Mutex::new(HashMap::new()),
         }
     }
 
@@ -93,6 +97,22 @@ impl Run {
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.live.get().map(|live| live.folder.path())
+    }
+
+    /// Masks these values, and those of every variable that is listed as secret or looks like it.
+    pub fn redactor(&self, secrets: Vec<String>) -> Arc<Redactor> {
+        let mut redactors = self.redactors.lock().unwrap_or_else(PoisonError::into_inner);
+        let redactor = redactors.entry(secrets).or_insert_with_key(|secrets| {
+            // What is not Unicode is no key.
+            let users = std::env::vars_os()
+                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+            let added = self.settings.env.clone().into_iter();
+            let listed = |name: &String| self.settings.secret_env.contains(name);
+            let known = users.chain(added).filter(|(name, value)| listed(name) || looks_secret(name, value));
+            let values: Vec<String> = known.map(|(_, value)| value).chain(secrets.iter().cloned()).collect();
+            Arc::new(Redactor::new(values.iter().map(String::as_str)))
+        });
+        Arc::clone(redactor)
     }
 
     /// Why no further trial may start, if so.

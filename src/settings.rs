@@ -82,6 +82,8 @@ pub struct Settings {
     pub env: BTreeMap<String, String>,
     /// Variables of the user's environment that agents may see, beside the built-in ones.
     pub pass_env: Vec<String>,
+    /// Variables whose values are masked in what is kept, beside those whose names say that they are secret.
+    pub secret_env: Vec<String>,
     /// How each agent is started, where that is not the default.
     pub agents: BTreeMap<String, AgentSettings>,
     /// The run's id, where one is given.
@@ -129,6 +131,7 @@ impl Default for Settings {
             timeout: crate::case::DEFAULT_TIMEOUT,
             env: BTreeMap::new(),
             pass_env: Vec::new(),
+            secret_env: Vec::new(),
             agents: BTreeMap::new(),
             run_id: None,
             resume: false,
@@ -161,6 +164,8 @@ struct File {
     env: BTreeMap<String, String>,
     #[serde(default)]
     pass_env: Vec<String>,
+    #[serde(default)]
+    secret_env: Vec<String>,
     #[serde(default)]
     agents: BTreeMap<toml::Spanned<String>, AgentSettings>,
     #[serde(default)]
@@ -259,6 +264,7 @@ impl Settings {
         self.model = file.model.or(self.model.take());
         self.env.extend(file.env);
         self.pass_env.extend(file.pass_env);
+        self.secret_env.extend(file.secret_env);
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 

@@ -19,7 +19,6 @@ use crate::mode::Mode;
 use crate::outcome::{GRADE_FORMAT, Grade, Metrics, NoOutcome, Outcome, Trouble, TroubleKind, Verdict};
 use crate::plan::{Planned, TrialId};
 use crate::process::{self, Job, Listener, Reply};
-use crate::redact::Redactor;
 use crate::run::Run;
 use crate::skill::{Skill, slug};
 use crate::store::{self, StoreError, TrialFolder};
@@ -170,12 +169,12 @@ fn measure(
     let started = jiff::Timestamp::now();
     let timeout = case.timeout.unwrap_or(settings.timeout);
     let command = agent::command(&Assignment { case, mode, settings, room: &room, schema });
-    let mut redactor = Redactor::new([]);
+    let mut redactor = run.redactor(Vec::new());
     let mut not_enforced = Vec::new();
     let ending = match command {
         Err(trouble) => Ending { trouble: Some(trouble), ..Ending::default() },
         Ok(command) => {
-            redactor = Redactor::new(command.secrets.iter().map(String::as_str));
+            redactor = run.redactor(command.secrets);
             not_enforced = command.not_enforced;
             let job = Job {
                 program: command.program,
@@ -187,7 +186,7 @@ fn measure(
                 stderr: folder.stderr(),
                 redactor: &redactor,
             };
-            process::run(&job, &mut Deaf).map_err(|error| files(&error))?
+            process::run(&job, &mut Deaf).map_err(|error| files(&format!("{}: {error}", folder.path().display())))?
         }
     };
     let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();

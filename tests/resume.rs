@@ -30,7 +30,10 @@ fn a_run_killed_in_the_middle_loses_no_trial_and_runs_none_twice() {
 
     let status = stub.run(&["status", "--run-id", "r", "--json"]);
     let status: Value = serde_json::from_str(&status.stdout).expect("JSON");
-    assert_eq!((&status["state"], &status["planned"], &status["damaged_lines"]), (&json!("ended"), &json!(200), &json!(1)));
+    assert_eq!(
+        (&status["state"], &status["planned"], &status["damaged_lines"]),
+        (&json!("ended"), &json!(200), &json!(1))
+    );
 
     let ran = stub.run(&["run", "--run-id", "r", "--resume", "--jobs", "8"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);

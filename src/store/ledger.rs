@@ -26,6 +26,8 @@ pub struct Ledger {
 struct Open {
     file: File,
     synced: Instant,
+    /// Whether a line was cut short since the disk was full.
+    cut: bool,
 }
 
 impl Ledger {
@@ -35,7 +37,7 @@ impl Ledger {
         if ends_within_a_line(&mut file) {
             file.write_all(b"\n").at(&path)?;
         }
-        Ok(Self { path, open: Mutex::new(Open { file, synced: Instant::now() }) })
+        Ok(Self { path, open: Mutex::new(Open { file, synced: Instant::now(), cut: false }) })
     }
 
     /// Appends a line.
@@ -46,8 +48,13 @@ impl Ledger {
         let mut line = serde_json::to_vec(record).map_err(std::io::Error::from).at(&self.path)?;
         line.push(b'\n');
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.cut {
+            line.insert(0, b'\n');
+        }
         // In one piece: the system puts it behind what other processes append.
-        open.file.write_all(&line).at(&self.path)?;
+        let written = open.file.write_all(&line);
+        open.cut = written.is_err();
+        written.at(&self.path)?;
         if open.synced.elapsed() > SYNC {
             open.file.sync_data().at(&self.path)?;
             open.synced = Instant::now();
