@@ -153,12 +153,13 @@ fn measure(
     let mut inputs = run.inputs.read(&run.root, &run.catalog, case, mode, &[]).map_err(|error| files(&error))?;
 
     // Prepare and deliver.
-    let mut room = live.scratch.room().map_err(|error| files(&error))?;
+    let mut room = live.scratch.room(&mode.name).map_err(|error| files(&error))?;
     if let Some(fixture) = &case.fixture {
         let fixture = run.root.join(evals_folder(&case.skill)).join(fixture.as_path());
         room.lay_fixture(&fixture).map_err(|error| files(&error))?;
     }
     delivery::deliver(mode, &live.snapshot, &room).map_err(|error| files(&error))?;
+    room.furnished();
     let schema = case.output_schema.as_ref().map(|path| {
         let to = room.path().join("schema.json");
         fs::copy(run.root.join(path.as_path()), &to).map(|_| to)

@@ -297,3 +297,25 @@ fn agents_see_only_what_is_allowed_and_what_the_settings_add() {
     assert!(data.starts_with(&stub.scratch().display().to_string()) && data.ends_with("/workspace/data"), "{data}");
     assert!(!seen.contains("HOME=/elsewhere"), "the home is the trial's own: {seen}");
 }
+
+#[test]
+fn a_room_that_is_used_again_shows_nothing_of_the_trial_before() {
+    let body = r#"find "$PWD/.." "$HOME" "$TMPDIR" ! -name 'rollout-*' ! -name last-message.txt ! -name sessions | sort > "$folder/seen-${prompt##* }"
+        echo "$PWD" >> "$folder/rooms"
+        mkdir -p out/deep "$HOME/.cache" .agents/more; echo x > out/deep/file; echo x > "$HOME/.cache/file"; echo x > "$TMPDIR/file"
+        echo x > ../beside; ln -s /etc "$HOME/link"; case "$prompt" in *2) chmod 755 .;; *3) rm .agents/skills;; *4) rm -rf ../tmp; ln -s /etc ../tmp;; esac"#;
+    let stub = Stub::new(6, body);
+    let ran = stub.run(&["run", "--jobs", "1"]);
+    assert_eq!(ran.code, 0, "{}", ran.stdout);
+    let text = |name: &str| fs::read_to_string(stub.root().join(name)).expect("a file");
+    let rooms: Vec<String> = text("rooms").lines().map(str::to_owned).collect();
+    assert_eq!(rooms[0], rooms[1], "a room in order is used again");
+    for case in [2, 3, 4] {
+        assert_ne!(rooms[case], rooms[case + 1], "one in disorder is not");
+    }
+    let seen = |case: usize| text(&format!("seen-{case}")).replace(rooms[case].trim_end_matches("/workspace"), "");
+    for case in 1..6 {
+        assert_eq!(seen(case), seen(0));
+    }
+    assert!(fs::read_dir("/etc").expect("a folder").count() > 0, "what links point to is not touched");
+}
