@@ -109,6 +109,14 @@ pub fn decode(kind: AgentKind, folder: &Path) -> io::Result<Trace> {
     }
 }
 
+/// What a line of the event stream says that the agent does, in a few words; `None` for lines of no interest.
+#[must_use]
+pub fn describe(kind: AgentKind, line: &[u8]) -> Option<String> {
+    match kind {
+        AgentKind::Codex => codex::describe(line),
+    }
+}
+
 /// The program for an agent: the settings' command, or `default`, on the PATH.
 fn program(settings: &Settings, kind: AgentKind, default: &str, how_to_get: &str) -> Result<PathBuf, Trouble> {
     let command = settings.agents.get(kind.as_str()).and_then(|agent| agent.command.as_deref()).unwrap_or(default);

@@ -1,12 +1,16 @@
 //! The command line: one file for each subcommand. The only files that print.
 
+mod generate;
 mod grade;
+mod harness;
 mod lint;
 mod list;
+mod mcp;
 mod record;
 mod run;
 mod status;
 mod stop;
+mod stubs;
 mod summary;
 
 use std::error::Error;
@@ -52,8 +56,16 @@ enum Command {
     Summary(summary::SummaryArgs),
     /// Grade a run or a folder of stored trials again, without any agent.
     Grade(grade::GradeArgs),
+    /// Run the test harness of a repository without a crate: the arguments are libtest's.
+    Harness(harness::HarnessArgs),
+    /// Write the stub tests by which IDEs show trials.
+    Stubs(stubs::StubsArgs),
+    /// Write baseline cases for skills that have none.
+    Generate(generate::GenerateArgs),
     /// Make the trials of a run the recordings that are replayed.
     Record(record::RecordArgs),
+    /// Serve skills to an agent: an MCP server on standard input and output.
+    Mcp(mcp::McpArgs),
 }
 
 /// What went wrong before a command had an answer.
@@ -73,7 +85,11 @@ pub fn main() -> ExitCode {
         Command::Clean(args) => stop::clean(&args),
         Command::Summary(args) => summary::summary(&args),
         Command::Grade(args) => grade::grade(&args),
+        Command::Generate(args) => generate::generate(&args),
         Command::Record(args) => record::record(&args),
+        Command::Mcp(args) => mcp::mcp(&args),
+        Command::Harness(args) => return harness::harness(args),
+        Command::Stubs(args) => stubs::stubs(&args),
     };
     let exit = result.unwrap_or_else(|error| {
         // `skill-evals list | head` is no failure.
@@ -94,14 +110,15 @@ pub fn main() -> ExitCode {
 
 #[derive(Args)]
 struct RepositoryArgs {
-    /// The repository's root [default: the nearest folder upwards that has `evals` or `skills`].
+    /// The repository's root [default: `SKILL_EVALS_ROOT`, else the nearest folder upwards with `evals` or `skills`].
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
 }
 
 impl RepositoryArgs {
     fn open(&self) -> io::Result<Repository> {
-        let Some(root) = &self.root else {
+        let variable = || std::env::var_os("SKILL_EVALS_ROOT").filter(|root| !root.is_empty()).map(PathBuf::from);
+        let Some(root) = &self.root.clone().or_else(variable) else {
             let start = std::env::current_dir()?;
             let none = || not_found(format!("no folder `evals` or `skills` in {} or above it", start.display()));
             return Repository::around(&start).ok_or_else(none);

@@ -39,7 +39,16 @@ impl Snapshot {
         if folder.exists() {
             return Ok(());
         }
-        copy_tree(&self.folder, folder, &|_| true).map(|_| ())
+        // Beside it first: of several processes that share a run one keeps its copy, and none sees half of one.
+        let io = |source| WorkspaceError::Io { path: folder.to_path_buf(), source };
+        let parent = folder.parent().unwrap_or(Path::new("."));
+        let beside = tempfile::Builder::new().prefix(".new-").tempdir_in(parent).map_err(io)?;
+        let copy = beside.path().join("skills");
+        copy_tree(&self.folder, &copy, &|_| true)?;
+        match fs::rename(&copy, folder) {
+            Err(_) if folder.exists() => Ok(()),
+            result => result.map_err(io),
+        }
     }
 
     /// The folder that holds a folder for each skill.

@@ -117,6 +117,8 @@ codes! {
     MissingSchema = "missing-schema",
     /// A schema is no valid JSON Schema.
     BadSchema = "bad-schema",
+    /// A template of the judge's prompt that cannot be used.
+    BadTemplate = "bad-template",
     /// A path is reached through a symbolic link.
     Symlink = "symlink",
     /// A skill has no case in which it should trigger.
@@ -127,6 +129,8 @@ codes! {
     NoCases = "no-cases",
     /// A folder of cases whose skill does not exist.
     OrphanCases = "orphan-cases",
+    /// The stubs for IDEs are not those of today's trials.
+    StaleStubs = "stale-stubs",
     /// A negative case names the skill that must stay quiet.
     NegativeNamesSkill = "negative-names-skill",
     /// What a positive case looks for stands in its own prompt.
@@ -291,6 +295,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 pub fn suggest(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
+        None if known.is_empty() => "there are none at all".to_owned(),
         None => format!("known: {}", known.join(", ")),
     }
 }

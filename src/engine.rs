@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::event::Event;
-use crate::outcome::{NoOutcome, NotRun, Outcome, TroubleKind};
+use crate::outcome::{NoOutcome, NotRun, Outcome, TroubleKind, Verdict};
 use crate::plan::Planned;
 use crate::record::TrialRecord;
 use crate::run::Run;
@@ -103,10 +103,11 @@ fn live(run: &Run, planned: &Planned<'_>, number: u32, tell: &dyn Fn(Event)) -> 
         if attempt == 1 {
             tell(Event::Started(planned.trial(number)));
         }
-        let result = trial::run_live(run, planned, number);
-        let kind = result.as_ref().ok().and_then(|outcome| outcome.grade.trouble.as_ref()).map(|trouble| trouble.kind);
-        let is_refusal = kind == Some(TroubleKind::RateLimit);
-        if is_refusal {
+        let result = trial::run_live(run, planned, number, tell);
+        let grade = result.as_ref().ok().map(|outcome| &outcome.grade);
+        let measured = grade.is_some_and(|grade| grade.verdict != Verdict::Error);
+        let kind = grade.and_then(|grade| grade.trouble.as_ref()).map(|trouble| trouble.kind);
+        if !measured && kind == Some(TroubleKind::RateLimit) {
             let pause = if attempt <= run.settings.retries {
                 permit.refused(run.settings.retry_wait)
             } else {
@@ -121,7 +122,7 @@ fn live(run: &Run, planned: &Planned<'_>, number: u32, tell: &dyn Fn(Event)) -> 
                 }
                 continue;
             }
-        } else if kind.is_none() {
+        } else if measured {
             permit.through();
         }
         if let Ok(outcome) = &result {

@@ -19,6 +19,8 @@ pub enum Event {
         /// How long no trial of this provider starts.
         pause: Duration,
     },
+    /// The agent of a trial did something, in a few words.
+    Heard(TrialId, String),
     /// A trial has ended.
     Finished {
         /// Which trial.

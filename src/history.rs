@@ -55,6 +55,7 @@ pub fn inputs(run: &Run, planned: &[Planned<'_>]) -> std::io::Result<Inputs> {
     add("pass_env", format!("{:?}", settings.pass_env));
     add("agents", format!("{:?}", settings.agents));
     add("judge", format!("{:?}", settings.judge));
+    add("secret_env", format!("{:?}", settings.secret_env));
     add("scripted", format!("{:?}", settings.scripted));
     let names: Vec<String> = planned.iter().map(|planned| planned.trial(1).to_string()).collect();
     inputs.add("selection of cases and modes", names.join("\n").as_bytes());

@@ -57,9 +57,9 @@ impl ProgressFiles {
                 self.ended(id);
                 self.summary.add_not_run(&why.to_string());
             }
-            Event::Refused { .. } | Event::Tick => {}
+            Event::Refused { .. } | Event::Heard(..) | Event::Tick => {}
         }
-        self.behind |= !matches!(event, Event::Tick);
+        self.behind |= !matches!(event, Event::Heard(..) | Event::Tick);
         if self.behind && self.written.is_none_or(|written| written.elapsed() > AGE) {
             self.write();
         }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::Inputs;
-use crate::outcome::{Outcome, Status, Verdict};
+use crate::outcome::{Judged, Outcome, Status, Verdict};
 use crate::plan::TrialId;
 use crate::trouble::Trouble;
 
@@ -55,26 +55,34 @@ pub struct Chosen {
     pub timeout_s: Option<u64>,
     /// Whether a judge is asked, where that was said.
     pub judge: Option<bool>,
+    /// How often, where that was said.
+    pub judge_votes: Option<u32>,
     /// Whether recordings were replayed.
     pub replay: bool,
 }
 
 impl Chosen {
+    /// Whether anything was said about which cases run.
+    #[must_use]
+    pub fn selects(&self) -> bool {
+        self.suite.is_some()
+            || !(self.skills.is_empty() && self.tasks.is_empty() && self.cases.is_empty())
+            || self.max_skills.is_some()
+            || self.max_cases.is_some()
+    }
+
     /// These choices, and those of `earlier` where nothing was said. Which cases run is one choice: naming a case
     /// drops an earlier suite.
     #[must_use]
     pub fn or(self, earlier: Chosen) -> Chosen {
-        let selects = self.suite.is_some()
-            || !(self.skills.is_empty() && self.tasks.is_empty() && self.cases.is_empty())
-            || self.max_skills.is_some()
-            || self.max_cases.is_some();
-        let cases = if selects { self.clone() } else { earlier.clone() };
+        let cases = if self.selects() { self.clone() } else { earlier.clone() };
         Chosen {
             modes: if self.modes.is_empty() { earlier.modes } else { self.modes },
             model: self.model.or(earlier.model),
             trials: self.trials.or(earlier.trials),
             timeout_s: self.timeout_s.or(earlier.timeout_s),
             judge: self.judge.or(earlier.judge),
+            judge_votes: self.judge_votes.or(earlier.judge_votes),
             replay: self.replay || earlier.replay,
             ..cases
         }
@@ -97,10 +105,10 @@ pub struct TrialRecord {
     pub failed: Vec<String>,
     /// Wall time of the agent in milliseconds.
     pub duration_ms: u64,
-    /// Tokens read and written, where the agent told.
+    /// Tokens read and written by the agent and its judge, where they told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// US dollars, where the agent told.
+    /// US dollars for both, where they told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// How often the agent was started: more than once where the provider refused for now.
@@ -124,19 +132,32 @@ impl TrialRecord {
     pub fn new(outcome: &Outcome, attempts: u32) -> Self {
         let grade = &outcome.grade;
         let failed = grade.checks.iter().filter(|check| check.status == Status::Fail);
+        // The judge is paid too.
+        let judge = match &grade.judged {
+            Some(Judged::Asked { usage, .. }) => *usage,
+            _ => None,
+        };
+        let usages = || [grade.metrics.usage, judge].into_iter().flatten();
         Self {
             id: outcome.id.clone(),
             verdict: grade.verdict,
             trouble: grade.trouble.clone(),
             failed: failed.map(|check| check.id.clone()).collect(),
             duration_ms: grade.metrics.duration_ms,
-            tokens: grade.metrics.usage.map(|usage| usage.total_tokens()),
-            cost_usd: grade.metrics.usage.and_then(|usage| usage.cost_usd),
+            tokens: sum(usages().map(|usage| Some(usage.total_tokens()))),
+            cost_usd: sum(usages().map(|usage| usage.cost_usd)),
             attempts,
             scripted: outcome.scripted.clone(),
             ended: None,
         }
     }
+}
+
+/// The sum of what is known; nothing where nothing is.
+fn sum<T: std::iter::Sum>(parts: impl Iterator<Item = Option<T>>) -> Option<T> {
+    let mut known = parts.flatten().peekable();
+    known.peek().is_some().then_some(())?;
+    Some(known.sum())
 }
 
 /// What runs at this moment: the content of `current.json`.

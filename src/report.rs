@@ -4,6 +4,7 @@ pub mod diagnostics;
 pub mod estimate;
 pub mod listing;
 pub mod markdown;
+pub mod progress;
 pub mod status;
 pub mod summary;
 pub mod table;

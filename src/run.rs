@@ -5,13 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::catalog::Catalog;
+use crate::config;
 use crate::delivery::Snapshot;
+use crate::diagnostic::Diagnostic;
 use crate::inputs::InputReader;
 use crate::outcome::{NotRun, Outcome, Trouble, TroubleKind};
+use crate::own_check::OwnChecks;
 use crate::pace::Pace;
 use crate::process::{interrupt, watchdog};
 use crate::record::TrialRecord;
 use crate::redact::{Redactor, looks_secret};
+use crate::rubric::Rubric;
 use crate::settings::Settings;
 use crate::store::{Ledger, RunFolder};
 use crate::workspace::Scratch;
@@ -25,14 +29,18 @@ pub struct Run {
     pub settings: Settings,
     /// The skills and cases.
     pub catalog: Catalog,
+    /// Checks beside the built-in ones.
+    pub own_checks: OwnChecks,
+    /// What several processes that share a run have in common, where they do.
+    pub shared_id: Option<String>,
     /// Digests of what trials see.
     pub inputs: InputReader,
     /// How fast agents may start.
     pub pace: Pace,
+    rubric: OnceLock<Result<Rubric, Box<Diagnostic>>>,
     live: OnceLock<Live>,
     opening: Mutex<()>,
     account: Mutex<Account>,
-    redactors: Mutex<HashMap<Vec<String>, Arc<Redactor>>>,
 }
 
 /// What has to be known of the trials that have ended.
@@ -55,6 +63,36 @@ pub struct Live {
     pub scratch: Scratch,
     /// The skills they are given.
     pub snapshot: Snapshot,
+    /// What is masked in all that is kept.
+    pub redactors: Redactors,
+}
+
+/// Makes redactors, each once: it takes longer than some trials.
+#[derive(Debug)]
+pub struct Redactors {
+    /// The values of variables that are listed as secret, or look like it.
+    known: Vec<String>,
+    made: Mutex<HashMap<Vec<String>, Arc<Redactor>>>,
+}
+
+impl Redactors {
+    fn new(settings: &Settings) -> Self {
+        // What is not Unicode is no key.
+        let users =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let secret = |(name, value): &(String, String)| settings.secret_env.contains(name) || looks_secret(name, value);
+        let known = users.chain(settings.env.clone()).filter(secret).map(|(_, value)| value).collect();
+        Self { known, made: Mutex::new(HashMap::new()) }
+    }
+
+    /// Masks these values, those of secret variables, and what looks like a key.
+    pub fn masking(&self, secrets: Vec<String>) -> Arc<Redactor> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let redactor = made.entry(secrets).or_insert_with_key(|secrets| {
+            Arc::new(Redactor::new(self.known.iter().chain(secrets).map(String::as_str)))
+        });
+        Arc::clone(redactor)
+    }
 }
 
 impl Run {
@@ -65,12 +103,14 @@ impl Run {
             root,
             settings,
             catalog,
+            own_checks: OwnChecks::default(),
+            shared_id: None,
             inputs: InputReader::default(),
             pace: Pace::default(),
+            rubric: OnceLock::new(),
             live: OnceLock::new(),
             opening: Mutex::new(()),
             account: Mutex::new(Account::default()),
-            redactors: Mutex::new(HashMap::new()),
         }
     }
 
@@ -84,35 +124,32 @@ impl Run {
             return Ok(live);
         }
         let trouble = |error: &dyn std::fmt::Display| Trouble::new(TroubleKind::Files, error.to_string());
-        let folder = RunFolder::create(&self.root, self.settings.run_id.as_deref()).map_err(|error| trouble(&error))?;
+        let folder = match (&self.settings.run_id, &self.shared_id) {
+            (None, Some(key)) => RunFolder::shared(&self.root, key),
+            (id, _) => RunFolder::create(&self.root, id.as_deref()),
+        };
+        let folder = folder.map_err(|error| trouble(&error))?;
         let ledger = folder.ledger().map_err(|error| trouble(&error))?;
         let scratch = Scratch::open(self.settings.scratch.as_deref()).map_err(|error| trouble(&error))?;
         watchdog::remove_afterwards(scratch.path());
         let snapshot = Snapshot::take(&scratch, &self.root, &self.catalog).map_err(|error| trouble(&error))?;
         snapshot.keep(&folder.snapshot()).map_err(|error| trouble(&error))?;
-        Ok(self.live.get_or_init(|| Live { folder, ledger, scratch, snapshot }))
+        let redactors = Redactors::new(&self.settings);
+        Ok(self.live.get_or_init(|| Live { folder, ledger, scratch, snapshot, redactors }))
+    }
+
+    /// What judges are asked, read at the first call.
+    ///
+    /// # Errors
+    /// When the repository's own template or schema cannot be used.
+    pub fn rubric(&self) -> Result<&Rubric, &Diagnostic> {
+        self.rubric.get_or_init(|| config::rubric(&self.root, &self.settings)).as_ref().map_err(AsRef::as_ref)
     }
 
     /// The folder of the run's artifacts, once a live trial has started.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.live.get().map(|live| live.folder.path())
-    }
-
-    /// Masks these values, and those of every variable that is listed as secret or looks like it.
-    pub fn redactor(&self, secrets: Vec<String>) -> Arc<Redactor> {
-        let mut redactors = self.redactors.lock().unwrap_or_else(PoisonError::into_inner);
-        let redactor = redactors.entry(secrets).or_insert_with_key(|secrets| {
-            // What is not Unicode is no key.
-            let users = std::env::vars_os()
-                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-            let added = self.settings.env.clone().into_iter();
-            let listed = |name: &String| self.settings.secret_env.contains(name);
-            let known = users.chain(added).filter(|(name, value)| listed(name) || looks_secret(name, value));
-            let values: Vec<String> = known.map(|(_, value)| value).chain(secrets.iter().cloned()).collect();
-            Arc::new(Redactor::new(values.iter().map(String::as_str)))
-        });
-        Arc::clone(redactor)
     }
 
     /// Why no further trial may start, if so.

@@ -1,5 +1,9 @@
 //! What can be chosen: built in, then `evals/evals.toml`, then the environment, then the command line.
 
+mod choice;
+mod judge;
+mod variables;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,9 +11,13 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::case::LONGEST_TIMEOUT;
-use crate::diagnostic::{Code, Diagnostic, Place, suggest};
+use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::mode::{AgentKind, Delivery, Mode};
 use crate::relative_path::RelativePath;
+
+pub use choice::{Selection, Suite};
+pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
+pub use variables::{PREFIX, VARIABLES};
 
 /// The settings file, from the repository's root.
 pub const FILE: &str = "evals/evals.toml";
@@ -17,27 +25,11 @@ pub const FILE: &str = "evals/evals.toml";
 /// Trials under way at once where nothing else is said: agents wait more than they work.
 pub const DEFAULT_JOBS: usize = 8;
 
-/// What every variable of ours starts with.
-pub const PREFIX: &str = "SKILL_EVALS_";
-
-/// The variables that are read, and what they choose.
-pub const VARIABLES: [(&str, &str); 9] = [
-    ("SKILL_EVALS_LIVE", "1 runs the agents; 0, the default, replays recordings"),
-    ("SKILL_EVALS_MODE", "modes to run in, comma-separated"),
-    ("SKILL_EVALS_MODEL", "the model to ask the agent for"),
-    ("SKILL_EVALS_TRIALS", "how often to run each case, 1 to 1000"),
-    ("SKILL_EVALS_JOBS", "how many trials run at once, 1 to 1000"),
-    ("SKILL_EVALS_TIMEOUT_S", "seconds for cases that name no timeout of their own"),
-    ("SKILL_EVALS_RUN_ID", "the run's folder below artifacts/skill-evals"),
-    ("SKILL_EVALS_SCRATCH", "the folder for workspaces and homes, outside any repository"),
-    ("SKILL_EVALS_SCRIPTED", "says that the model is scripted, and by what; kept with the results"),
-];
-
 /// The variable that marks every process of an agent's tree, so that none is lost.
 pub const TREE_VARIABLE: &str = "SKILL_EVALS_TREE";
 
 /// Variables of ours that are handed to processes, not chosen by users.
-const INTERNAL: [&str; 3] = [TREE_VARIABLE, WATCHDOG_VARIABLE, BACKGROUND_VARIABLE];
+pub(crate) const INTERNAL: [&str; 3] = [TREE_VARIABLE, WATCHDOG_VARIABLE, BACKGROUND_VARIABLE];
 
 /// The variable with which this program starts itself as the watchdog of a run.
 pub const WATCHDOG_VARIABLE: &str = "SKILL_EVALS_WATCHDOG";
@@ -45,17 +37,17 @@ pub const WATCHDOG_VARIABLE: &str = "SKILL_EVALS_WATCHDOG";
 /// The variable with which this program starts itself as a run in the background.
 pub const BACKGROUND_VARIABLE: &str = "SKILL_EVALS_BACKGROUND";
 
-/// The longest pause after a refusal.
-pub const LONGEST_RETRY_WAIT: Duration = Duration::from_secs(300);
-
-/// How long a judge may take where nothing else is said.
-pub const DEFAULT_JUDGE_TIMEOUT: Duration = Duration::from_secs(180);
-
 /// How often a trial is started again that the provider refused, where nothing else is said.
 pub const DEFAULT_RETRIES: u32 = 6;
 
 /// The first pause after a refusal, where nothing else is said; later ones double.
 pub const DEFAULT_RETRY_WAIT: Duration = Duration::from_secs(5);
+
+/// The longest pause after a refusal.
+pub const LONGEST_RETRY_WAIT: Duration = Duration::from_secs(300);
+
+/// Most that a run may be limited to, in US dollars.
+const MOST_COST: f64 = 1e9;
 
 /// All that can be chosen.
 #[derive(Clone, Debug)]
@@ -86,14 +78,14 @@ pub struct Settings {
     pub secret_env: Vec<String>,
     /// How each agent is started, where that is not the default.
     pub agents: BTreeMap<String, AgentSettings>,
+    /// Who judges by the rubric, and when.
+    pub judge: JudgeSettings,
+    /// Which cases are wanted.
+    pub selection: Selection,
     /// The run's id, where one is given.
     pub run_id: Option<String>,
     /// Whether results that the run has already stand, rather than being measured anew.
     pub resume: bool,
-    /// Whether a judge is asked; `None` where each case says.
-    pub judge: Option<bool>,
-    /// How long a judge may take.
-    pub judge_timeout: Duration,
     /// No trial starts once the run is known to have cost this much, in US dollars.
     pub max_cost_usd: Option<f64>,
     /// How often a trial is started again that the provider refused for now.
@@ -133,10 +125,10 @@ impl Default for Settings {
             pass_env: Vec::new(),
             secret_env: Vec::new(),
             agents: BTreeMap::new(),
+            judge: JudgeSettings::default(),
+            selection: Selection::default(),
             run_id: None,
             resume: false,
-            judge: None,
-            judge_timeout: DEFAULT_JUDGE_TIMEOUT,
             max_cost_usd: None,
             retries: DEFAULT_RETRIES,
             retry_wait: DEFAULT_RETRY_WAIT,
@@ -170,6 +162,7 @@ struct File {
     agents: BTreeMap<toml::Spanned<String>, AgentSettings>,
     #[serde(default)]
     mode: BTreeMap<toml::Spanned<String>, OwnMode>,
+    judge: Option<judge::JudgeTable>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -246,7 +239,7 @@ impl Settings {
         };
         let retry_wait = amount(file.retry_wait_s, "retry_wait_s", LONGEST_RETRY_WAIT.as_secs_f64());
         self.retry_wait = retry_wait.map_or(self.retry_wait, Duration::from_secs_f64);
-        self.max_cost_usd = amount(file.max_cost_usd, "max_cost_usd", 1e9).or(self.max_cost_usd);
+        self.max_cost_usd = amount(file.max_cost_usd, "max_cost_usd", MOST_COST).or(self.max_cost_usd);
         if let Some(threshold) = file.threshold {
             let share = *threshold.get_ref();
             if share > 0.0 && share <= 1.0 {
@@ -261,68 +254,14 @@ impl Settings {
             }
             self.agents.insert(name.into_inner(), agent);
         }
+        if let Some(table) = file.judge {
+            self.judge.apply(table, &mut wrong);
+        }
         self.model = file.model.or(self.model.take());
         self.env.extend(file.env);
         self.pass_env.extend(file.pass_env);
         self.secret_env.extend(file.secret_env);
         if problems.is_empty() { Ok(()) } else { Err(problems) }
-    }
-
-    /// Applies the `SKILL_EVALS_*` variables among `variables`.
-    ///
-    /// # Errors
-    /// A message for every unknown variable and every value that is not allowed.
-    pub fn apply_environment(
-        &mut self,
-        variables: impl IntoIterator<Item = (String, String)>,
-    ) -> Result<(), Vec<String>> {
-        let mut problems = Vec::new();
-        for (name, value) in variables {
-            if !name.starts_with(PREFIX) || INTERNAL.contains(&name.as_str()) {
-                continue;
-            }
-            if let Err(why) = self.apply_variable(&name, value.trim()) {
-                problems.push(why);
-            }
-        }
-        if problems.is_empty() { Ok(()) } else { Err(problems) }
-    }
-
-    fn apply_variable(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let not_allowed = |expected: &str| format!("{name} is {value:?}; expected {expected}");
-        let number = |most: u64| {
-            let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
-            let number = digits.then(|| value.parse::<u64>().ok()).flatten();
-            number.filter(|number| (1..=most).contains(number)).ok_or_else(|| not_allowed(&format!("1 to {most}")))
-        };
-        match name.strip_prefix(PREFIX).unwrap_or_default() {
-            "LIVE" => {
-                self.live = match value {
-                    "1" | "true" => true,
-                    "" | "0" | "false" => false,
-                    _ => return Err(not_allowed("0 or 1")),
-                };
-            }
-            "MODE" => {
-                let names: Vec<String> = value.split(',').map(|name| name.trim().to_owned()).collect();
-                self.select_modes(&names).map_err(|why| format!("{name}: {why}"))?;
-            }
-            "MODEL" => self.model = Some(value.to_owned()).filter(|model| !model.is_empty()),
-            "TRIALS" => self.trials = u32::try_from(number(1000)?).unwrap_or(1),
-            "JOBS" => self.jobs = usize::try_from(number(1000)?).unwrap_or(1),
-            "TIMEOUT_S" => self.timeout = Duration::from_secs(number(LONGEST_TIMEOUT.as_secs())?),
-            "RUN_ID" => {
-                crate::case::check_id(value).map_err(|why| format!("{name}: the run id {value:?} {why}"))?;
-                self.run_id = Some(value.to_owned());
-            }
-            "SCRATCH" => self.scratch = Some(PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty()),
-            "SCRIPTED" => self.scripted = Some(value.to_owned()).filter(|text| !text.is_empty()),
-            _ => {
-                let known: Vec<&str> = VARIABLES.iter().map(|(name, _)| *name).collect();
-                return Err(format!("{name} is no variable of skill-evals; {}", suggest(name, &known)));
-            }
-        }
-        Ok(())
     }
 
     /// Chooses modes by name.

@@ -7,20 +7,22 @@ use serde_json::Value;
 
 use crate::agent::{self, Assignment};
 use crate::case::Case;
-use crate::catalog::evals_folder;
+use crate::catalog::{FoundSkill, evals_folder};
 use crate::delivery;
 use crate::diagnostic::Diagnostic;
 use crate::discovery::Repository;
-use crate::evidence::{AgentMeta, CaseMeta, Ending, Evidence, META_FORMAT, Meta, SkillMeta};
+use crate::event::Event;
+use crate::evidence::{AgentMeta, CaseMeta, Evidence, META_FORMAT, Meta, SkillMeta};
 use crate::grade::grade;
 use crate::inputs::opened_skills;
+use crate::judge::{self, Exhibit};
 use crate::lint;
 use crate::mode::Mode;
-use crate::outcome::{GRADE_FORMAT, Grade, Metrics, NoOutcome, Outcome, Trouble, TroubleKind, Verdict};
+use crate::outcome::{GRADE_FORMAT, Grade, Metrics, NoOutcome, Outcome, Trouble, Verdict};
 use crate::plan::{Planned, TrialId};
-use crate::process::{self, Job, Listener, Reply};
-use crate::run::Run;
-use crate::skill::{Skill, slug};
+use crate::run::{Live, Run};
+use crate::session::{self, Session, files};
+use crate::skill::slug;
 use crate::store::{self, StoreError, TrialFolder};
 use crate::trace::Trace;
 
@@ -32,25 +34,37 @@ fn ready_case(run: &Run, planned: &Planned<'_>) -> Result<Case, NoOutcome> {
     if errors.is_empty() { Ok(case) } else { Err(NoOutcome::BadCase(errors)) }
 }
 
-fn skill_of<'a>(run: &'a Run, case: &Case) -> Result<&'a Skill, NoOutcome> {
-    let found = run.catalog.skill(&case.skill);
-    found
-        .map(crate::catalog::FoundSkill::skill)
-        .ok_or_else(|| NoOutcome::Unreadable(format!("the skill `{}` was there a moment ago and is gone", case.skill)))
+fn skill_of<'a>(run: &'a Run, case: &Case) -> Result<&'a FoundSkill, NoOutcome> {
+    let gone = || NoOutcome::Unreadable(format!("the skill `{}` was there a moment ago and is gone", case.skill));
+    run.catalog.skill(&case.skill).ok_or_else(gone)
 }
 
-/// Grades a stored trial again. The grade is not written.
+/// Grades a stored trial again, with the stored word of its judge. The grade is not written.
 ///
 /// # Errors
 /// When the stored files cannot be read.
-pub fn regrade(root: &Path, case: &Case, skill: &Skill, folder: &TrialFolder) -> Result<(Meta, Grade), StoreError> {
+pub fn regrade(run: &Run, case: &Case, skill: &FoundSkill, folder: &TrialFolder) -> Result<(Meta, Grade), StoreError> {
     let meta = folder.meta()?;
-    let trace = decode(&meta, folder)?;
-    let final_text = folder.final_text()?;
-    let schema = schema_value(root, case);
-    let evidence = Evidence { meta: &meta, trace: &trace, final_text: final_text.as_deref() };
-    let grade = grade(case, skill, schema.as_ref(), &evidence);
+    let (grade, final_text) = graded(run, case, skill, &meta, folder)?;
+    let exhibit = Exhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder };
+    let grade = judge::rejoin(run, &exhibit, grade)?;
     Ok((meta, grade))
+}
+
+/// The grade of a stored trial by its evidence alone, and its final message.
+fn graded(
+    run: &Run,
+    case: &Case,
+    skill: &FoundSkill,
+    meta: &Meta,
+    folder: &TrialFolder,
+) -> Result<(Grade, Option<String>), StoreError> {
+    let trace = decode(meta, folder)?;
+    let final_text = folder.final_text()?;
+    let schema = schema_value(&run.root, case);
+    let evidence = Evidence { meta, trace: &trace, final_text: final_text.as_deref() };
+    let grade = run.own_checks.applied(grade(case, skill.skill(), schema.as_ref(), &evidence), &evidence, folder);
+    Ok((grade, final_text))
 }
 
 fn decode(meta: &Meta, folder: &TrialFolder) -> Result<Trace, StoreError> {
@@ -77,7 +91,7 @@ pub fn replay(run: &Run, planned: &Planned<'_>, number: u32) -> Result<Outcome, 
         return Err(NoOutcome::NotRecorded);
     }
     let unreadable = |error: &dyn std::fmt::Display| NoOutcome::Unreadable(error.to_string());
-    let (meta, grade) = regrade(&run.root, &case, skill, &folder).map_err(|error| unreadable(&error))?;
+    let (meta, grade) = regrade(run, &case, skill, &folder).map_err(|error| unreadable(&error))?;
     let now = run
         .inputs
         .read(&run.root, &run.catalog, &case, planned.mode, &opened_skills(&meta.inputs))
@@ -89,11 +103,11 @@ pub fn replay(run: &Run, planned: &Planned<'_>, number: u32) -> Result<Outcome, 
     Ok(Outcome { id, grade, folder: folder.path().to_path_buf(), scripted: meta.scripted })
 }
 
-/// Runs repeat `number` of a planned trial with its agent, and keeps all of it.
+/// Runs repeat `number` of a planned trial with its agent, and keeps all of it. `tell` hears what the agent does.
 ///
 /// # Errors
 /// When the case is wrong. Everything else is the outcome's verdict.
-pub fn run_live(run: &Run, planned: &Planned<'_>, number: u32) -> Result<Outcome, NoOutcome> {
+pub fn run_live(run: &Run, planned: &Planned<'_>, number: u32, tell: &dyn Fn(Event)) -> Result<Outcome, NoOutcome> {
     let case = ready_case(run, planned)?;
     let skill = skill_of(run, &case)?;
     let id = planned.trial(number);
@@ -105,7 +119,7 @@ pub fn run_live(run: &Run, planned: &Planned<'_>, number: u32) -> Result<Outcome
         }
     };
     let folder = live.folder.trial(&id);
-    let grade = measure(run, planned.mode, &case, skill, &id, &folder).unwrap_or_else(not_measured);
+    let grade = measure(run, planned.mode, &case, skill, &id, &folder, tell).unwrap_or_else(not_measured);
     Ok(Outcome { id, grade, folder: folder.path().to_path_buf(), scripted })
 }
 
@@ -113,29 +127,29 @@ pub fn run_live(run: &Run, planned: &Planned<'_>, number: u32) -> Result<Outcome
 #[must_use]
 pub fn kept(run: &Run, planned: &Planned<'_>, number: u32) -> Option<Outcome> {
     let id = planned.trial(number);
-    let folder = run.live().ok()?.folder.trial(&id);
-    let scripted = folder.meta().ok()?.scripted;
-    let grade = if folder.has_grade() {
-        folder.grade().ok()?
-    } else {
-        // The agent had ended, and its runner was killed before it had graded.
-        let case = planned.found.case().ok()?;
-        let (_, grade) = regrade(&run.root, &case, skill_of(run, &case).ok()?, &folder).ok()?;
-        folder.write_grade(&grade).ok()?;
-        grade
-    };
-    let outcome = Outcome { id, grade, folder: folder.path().to_path_buf(), scripted };
+    let live = run.live().ok()?;
+    let folder = live.folder.trial(&id);
+    let meta = folder.meta().ok()?;
+    let grade = if folder.has_grade() { folder.grade().ok()? } else { finished(run, live, planned, &folder, &meta)? };
+    let outcome = Outcome { id, grade, folder: folder.path().to_path_buf(), scripted: meta.scripted };
     (outcome.grade.verdict != Verdict::Error).then_some(outcome)
+}
+
+/// Grades and judges a trial whose agent had ended when its runner was killed.
+fn finished(run: &Run, live: &Live, planned: &Planned<'_>, folder: &TrialFolder, meta: &Meta) -> Option<Grade> {
+    let case = planned.found.case().ok()?;
+    let skill = skill_of(run, &case).ok()?;
+    let (grade, final_text) = graded(run, &case, skill, meta, folder).ok()?;
+    let exhibit = Exhibit { case: &case, skill, meta, final_text: final_text.as_deref(), folder };
+    let grade = judge::judge(run, live, &exhibit, grade).ok()?;
+    folder.write_grade(&grade).ok()?;
+    Some(grade)
 }
 
 /// The grade of a trial that left no evidence.
 fn not_measured(trouble: Trouble) -> Grade {
     let (verdict, metrics) = (Verdict::Error, Metrics::default());
-    Grade { format: GRADE_FORMAT, verdict, trouble: Some(trouble), checks: Vec::new(), metrics }
-}
-
-fn files(error: &dyn std::fmt::Display) -> Trouble {
-    Trouble::new(TroubleKind::Files, error.to_string())
+    Grade { format: GRADE_FORMAT, verdict, trouble: Some(trouble), checks: Vec::new(), metrics, judged: None }
 }
 
 /// Runs the agent and grades what it left.
@@ -143,11 +157,13 @@ fn measure(
     run: &Run,
     mode: &Mode,
     case: &Case,
-    skill: &Skill,
+    found: &FoundSkill,
     id: &TrialId,
     folder: &TrialFolder,
+    tell: &dyn Fn(Event),
 ) -> Result<Grade, Trouble> {
     let live = run.live()?;
+    let skill = found.skill();
     let settings = &run.settings;
     folder.clear().map_err(|error| files(&error))?;
     let mut inputs = run.inputs.read(&run.root, &run.catalog, case, mode, &[]).map_err(|error| files(&error))?;
@@ -169,38 +185,14 @@ fn measure(
     // Run.
     let started = jiff::Timestamp::now();
     let timeout = case.timeout.unwrap_or(settings.timeout);
-    let command = agent::command(&Assignment { case, mode, settings, room: &room, schema });
-    let mut redactor = run.redactor(Vec::new());
-    let mut not_enforced = Vec::new();
-    let ending = match command {
-        Err(trouble) => Ending { trouble: Some(trouble), ..Ending::default() },
-        Ok(command) => {
-            redactor = run.redactor(command.secrets);
-            not_enforced = command.not_enforced;
-            let job = Job {
-                program: command.program,
-                args: command.args,
-                env: command.env,
-                folder: room.workspace(),
-                timeout,
-                stdout: folder.trace(),
-                stderr: folder.stderr(),
-                redactor: &redactor,
-            };
-            process::run(&job, &mut Deaf).map_err(|error| files(&format!("{}: {error}", folder.path().display())))?
-        }
-    };
+    let assignment = Assignment { case, mode, settings, room: &room, schema };
+    let hear = |words| tell(Event::Heard(id.clone(), words));
+    let session = session::hold(&assignment, timeout, folder, &live.redactors, &hear)?;
+    let Session { ending, not_enforced, redactor, trace, final_text } = session;
     let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
-    agent::keep_evidence(mode.agent, &room, folder.path(), &mask).map_err(|error| files(&error))?;
     let (workspace_files, files_truncated) = room.capture(&folder.workspace(), &mask).map_err(|error| files(&error))?;
 
-    // Decode and grade.
-    let trace = agent::decode(mode.agent, folder.path()).map_err(|error| files(&error))?;
-    let mut final_text = folder.final_text().map_err(|error| files(&error))?;
-    if let (None, Some(text)) = (&final_text, &trace.final_message) {
-        folder.write_final(text).map_err(|error| files(&error))?;
-        final_text = Some(text.clone());
-    }
+    // Grade.
     let opened: Vec<String> = trace.activations.iter().map(|activation| slug(&activation.skill)).collect();
     if !opened.is_empty() {
         inputs = run.inputs.read(&run.root, &run.catalog, case, mode, &opened).map_err(|error| files(&error))?;
@@ -231,19 +223,12 @@ fn measure(
     };
     let schema = schema_value(&run.root, case);
     let evidence = Evidence { meta: &meta, trace: &trace, final_text: final_text.as_deref() };
-    let grade = grade(case, skill, schema.as_ref(), &evidence);
+    let grade = run.own_checks.applied(grade(case, skill, schema.as_ref(), &evidence), &evidence, folder);
 
-    // Store.
+    // Judge and store. The facts come first: an agent's run that was paid for is not lost when judging is cut short.
     folder.write_meta(&meta).map_err(|error| files(&error))?;
+    let exhibit = Exhibit { case, skill: found, meta: &meta, final_text: final_text.as_deref(), folder };
+    let grade = judge::judge(run, live, &exhibit, grade)?;
     folder.write_grade(&grade).map_err(|error| files(&error))?;
     Ok(grade)
-}
-
-/// Listens to nothing: the file is read afterwards.
-struct Deaf;
-
-impl Listener for Deaf {
-    fn line(&mut self, _line: &[u8]) -> Reply {
-        Reply::default()
-    }
 }

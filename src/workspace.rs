@@ -9,6 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use regex::bytes::{Captures, Regex};
 use tempfile::TempDir;
 use thiserror::Error;
 use walkdir::WalkDir;
@@ -110,9 +111,12 @@ impl Scratch {
         }
         sweep(&base);
         let folder = tempfile::Builder::new().prefix("run-").tempdir_in(&base).at(&base)?;
+        // Locked before it has its name: whoever sweeps takes an unlocked one for left over.
+        let unnamed = folder.path().join("lock-to-be");
+        let lock = File::create(&unnamed).at(&unnamed)?;
+        lock.lock().at(&unnamed)?;
         let path = folder.path().join(LOCK);
-        let lock = File::create(&path).at(&path)?;
-        lock.lock().at(&path)?;
+        fs::rename(&unnamed, &path).at(&path)?;
         Ok(Self { folder, free: Arc::default(), _lock: lock })
     }
 
@@ -350,4 +354,20 @@ pub fn copy_tree(from: &Path, to: &Path, wanted: &dyn Fn(&Path) -> bool) -> Resu
         }
     }
     Ok(files)
+}
+
+/// `content` with other words for the paths of rooms: they are gone by the time it is read, and name somebody's machine.
+/// Doing it twice changes nothing.
+#[must_use]
+pub fn without_rooms(content: &[u8]) -> Vec<u8> {
+    let pattern = r"(?:/[A-Za-z0-9._@+-]+)+/run-[A-Za-z0-9]{6}/(?:trial-[A-Za-z0-9]{6}|(skills))";
+    match Regex::new(pattern) {
+        Ok(room) => {
+            let replaced = room.replace_all(content, |found: &Captures<'_>| {
+                if found.get(1).is_some() { b"/skills".to_vec() } else { b"/trial".to_vec() }
+            });
+            replaced.into_owned()
+        }
+        Err(_) => content.to_vec(),
+    }
 }

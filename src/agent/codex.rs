@@ -217,6 +217,10 @@ pub(super) fn recorded_evidence(folder: &Path) -> io::Result<Vec<(&'static str, 
     Ok(files)
 }
 
+pub(super) fn describe(line: &[u8]) -> Option<String> {
+    events::describe(line)
+}
+
 pub(super) fn decode(folder: &Path) -> io::Result<Trace> {
     let mut trace = Trace::default();
     let mut rollout = rollout::Reader::default();

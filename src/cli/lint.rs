@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::{CliResult, RepositoryArgs, color, print_json};
 use crate::exit_code::Exit;
-use skill_evals::lint;
 use skill_evals::report::diagnostics;
+use skill_evals::{lint, stubs};
 
 #[derive(Args)]
 pub struct LintArgs {
@@ -27,7 +27,10 @@ pub struct LintArgs {
 pub fn lint(args: &LintArgs) -> CliResult {
     let (repository, _, catalog) = args.repository.read()?;
     let options = lint::Options { check_evals: args.check_evals || args.strict, strict: args.strict };
-    let problems = lint::all(&catalog, &repository, options);
+    let mut problems = lint::all(&catalog, &repository, options);
+    if options.check_evals {
+        problems.extend(stubs::problems(&repository.root, &catalog));
+    }
     let mut out = io::stdout().lock();
     if args.json {
         print_json(&mut out, &problems)?;

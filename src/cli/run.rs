@@ -14,11 +14,12 @@ use options::ChoiceArgs;
 use skill_evals::case::Found;
 use skill_evals::engine;
 use skill_evals::history;
+use skill_evals::judge;
 use skill_evals::plan::{Planned, TrialId};
 use skill_evals::process::{background, interrupt};
 use skill_evals::progress_files::ProgressFiles;
 use skill_evals::record::{RUN_FORMAT, RunRecord};
-use skill_evals::report::{estimate, table};
+use skill_evals::report::{diagnostics, estimate, table};
 use skill_evals::run::Run;
 use skill_evals::selection;
 use skill_evals::settings::Settings;
@@ -79,19 +80,22 @@ pub fn run(args: &RunArgs) -> CliResult {
     let chosen = args.choice.chosen();
     let chosen = earlier.map_or_else(|| chosen.clone(), |earlier| chosen.clone().or(earlier.chosen.clone()));
     options::apply(&chosen, &mut settings)?;
-    let wanted = options::selection(&chosen);
     let mut run = Run::new(repository.root, settings, catalog);
     let (ids, replaced);
     {
-        let planned = plan(&run, &wanted)?;
+        let planned = plan(&run)?;
         ids = trial_ids(&run, &planned);
         if args.dry_run {
             return dry_run(args, &run, &ids);
         }
+        // A template that cannot be used is better known before the agents are paid.
+        if judge::any_wanted(&run.settings, &planned) {
+            run.rubric().map_err(|problem| diagnostics::render(std::slice::from_ref(problem), false))?;
+        }
         replaced = check_unchanged(args, &run, &planned, earlier)?;
     }
     if !run.settings.live && !args.write_progress {
-        return execute(args, &run, &plan(&run, &wanted)?, None, in_background);
+        return execute(args, &run, &plan(&run)?, None, in_background);
     }
     let folder = match resumed {
         Some((folder, _)) => folder,
@@ -106,7 +110,7 @@ pub fn run(args: &RunArgs) -> CliResult {
     if run.settings.resume {
         folder.mend_progress()?;
     }
-    let planned = plan(&run, &wanted)?;
+    let planned = plan(&run)?;
     if replaced {
         folder.write_run(&RunRecord {
             format: RUN_FORMAT,
@@ -127,7 +131,7 @@ impl RunArgs {
         settings.jobs = self.jobs.map_or(settings.jobs, |jobs| jobs as usize);
         settings.run_id = self.run_id.clone().or(settings.run_id.take());
         settings.resume |= self.resume;
-        settings.judge_timeout = self.judge_timeout_s.map_or(settings.judge_timeout, Duration::from_secs);
+        settings.judge.timeout = self.judge_timeout_s.map_or(settings.judge.timeout, Duration::from_secs);
         settings.max_cost_usd = self.max_cost_usd.or(settings.max_cost_usd);
     }
 
@@ -153,8 +157,8 @@ impl RunArgs {
     }
 }
 
-fn plan<'a>(run: &'a Run, wanted: &selection::Selection) -> Result<Vec<Planned<'a>>, Box<dyn std::error::Error>> {
-    let cases = wanted.cases(&run.catalog).map_err(|problems| problems.join("\n"))?;
+fn plan(run: &Run) -> Result<Vec<Planned<'_>>, Box<dyn std::error::Error>> {
+    let cases = run.settings.selection.cases(&run.catalog).map_err(|problems| problems.join("\n"))?;
     let recorded = |found: &Found| {
         if run.settings.live { Vec::new() } else { store::recorded_modes(&run.root, &found.skill, &found.id) }
     };
@@ -240,12 +244,12 @@ fn execute(
 ) -> CliResult {
     interrupt::listen(in_background)?;
     let count = planned.len() * engine::repeats(run) as usize;
-    let mut terminal = Terminal::new(run, planned, args.quiet, args.json, count);
+    let mut terminal = Terminal::new(run, planned, !args.quiet && !args.json, count);
     let path = folder.as_ref().map(|folder| folder.path().to_path_buf());
     let mut files = ProgressFiles::new(folder, count);
     engine::run(run, planned, |event| {
         files.hear(&event);
-        terminal.hear(&event, &files.summary);
+        terminal.hear(event);
     });
     let mut exit = terminal.end();
     let summary = &files.summary;

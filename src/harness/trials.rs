@@ -1,87 +1,124 @@
 //! Turns cases into libtest-mimic trials.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use libtest_mimic::{Completion, Failed, Trial};
 
+use super::args::Front;
+use super::session::Session;
 use crate::diagnostic::Diagnostic;
 use crate::discovery::Repository;
 use crate::engine;
+use crate::event::Event;
 use crate::lint;
-use crate::mode::Mode;
 use crate::outcome::{NoOutcome, Verdict};
-use crate::plan::{self, Planned};
+use crate::plan::Planned;
 use crate::report::{diagnostics, trial as report};
 use crate::run::Run;
 use crate::selection;
-use crate::store;
+use crate::store::{self, Recordings};
+use crate::stubs;
 
-/// All tests: the cases in their modes, and a lint for each skill and for the repository.
-pub(super) fn all(run: &Arc<Run>, setup_problem: Option<&str>) -> Vec<Trial> {
-    let mut trials = Vec::new();
-    for found in &run.catalog.skills {
-        let slug = found.skill().slug.clone();
-        let name = format!("{}::lint", plan::segment(&slug));
-        let run = Arc::clone(run);
-        trials.push(test(name, setup_problem, false, move || skill_lint(&run, &slug)));
+/// All tests: the `wanted` cases in their modes, and a lint for each skill and for the repository.
+pub(super) fn all(session: &Arc<Session>, front: &Front, wanted: &[usize]) -> Vec<Trial> {
+    let mut trials = Trials { session, taken: HashSet::with_capacity(wanted.len()), list: Vec::new() };
+    for (index, found) in session.run.catalog.skills.iter().enumerate() {
+        trials.push(stubs::skill_lint(&found.skill().slug), false, move |session| skill_lint(&session.run, index));
     }
-    let whole = Arc::clone(run);
-    trials.push(test("repository::lint".to_owned(), setup_problem, false, move || repository_lint(&whole)));
-    for index in 0..run.catalog.cases.len() {
-        for mode in modes(run, index) {
-            let planned = Planned { found: &run.catalog.cases[index], mode: &mode };
+    trials.push(stubs::REPOSITORY_LINT.to_owned(), false, |session| repository_lint(&session.run));
+
+    let run = &session.run;
+    // What is ignored has to be known before, where that is what is asked; else the trial says it, with the reason.
+    let tell_ignored = (front.args.ignored || (session.nextest && !front.args.list)) && !session.is_broken();
+    let mut recordings = Recordings::new(&run.root);
+    for &index in wanted {
+        let found = &run.catalog.cases[index];
+        let recorded = if run.settings.live { Vec::new() } else { recordings.modes(&found.skill, &found.id) };
+        for mode in selection::modes(&run.settings, &recorded) {
+            let planned = Planned { found, mode };
             let name = planned.test_name();
-            let recordings = recordings(run, &planned);
-            let ignored = !run.settings.live && recordings == 0 && planned.found.case().is_ok();
-            let run = Arc::clone(run);
-            trials.push(test(name, setup_problem, ignored, move || {
-                let planned = Planned { found: &run.catalog.cases[index], mode: &mode };
-                case_test(&run, &planned, recordings)
-            }));
+            // Nobody sees what the filter leaves out, and reading a whole case takes longer than finding it.
+            let ignored = tell_ignored && front.wants(&name) && is_ignored(run, &planned);
+            let position = run.settings.modes.iter().position(|known| known == mode).unwrap_or_default();
+            trials.push(name, ignored, move |session| {
+                let run = &session.run;
+                case_test(session, &Planned { found: &run.catalog.cases[index], mode: &run.settings.modes[position] })
+            });
         }
     }
-    trials
+    trials.list
 }
 
-/// A test that fails for the setup's sake, or runs `body`.
-fn test(
-    name: String,
-    setup_problem: Option<&str>,
-    ignored: bool,
-    body: impl FnOnce() -> Result<Completion, Failed> + Send + 'static,
-) -> Trial {
-    let problem = setup_problem.map(str::to_owned);
-    let ignored = ignored && problem.is_none();
-    let run = move || problem.map_or_else(body, |problem| Err(Failed::from(problem)));
-    Trial::ignorable_test(name, run).with_ignored_flag(ignored)
+struct Trials<'a> {
+    session: &'a Arc<Session>,
+    taken: HashSet<String>,
+    list: Vec<Trial>,
 }
 
-/// The modes in which a case is a test: those asked for, or the default ones and, in replay, those with a recording.
-fn modes(run: &Run, index: usize) -> Vec<Mode> {
-    let found = &run.catalog.cases[index];
-    let recorded =
-        if run.settings.live { Vec::new() } else { store::recorded_modes(&run.root, &found.skill, &found.id) };
-    selection::modes(&run.settings, &recorded).into_iter().cloned().collect()
+impl Trials<'_> {
+    fn push(
+        &mut self,
+        mut name: String,
+        ignored: bool,
+        body: impl FnOnce(&Session) -> Result<Completion, Failed> + Send + 'static,
+    ) {
+        let session = Arc::clone(self.session);
+        // Tools take two tests of one name for one.
+        let first = name.clone();
+        while self.taken.contains(&name) {
+            name.push_str("_again");
+        }
+        self.taken.insert(name.clone());
+        let own_name = name.clone();
+        let run = move || {
+            session.test(&own_name, || {
+                if own_name == first {
+                    return body(&session);
+                }
+                let why = format!(
+                    "the test name `{first}` is taken: `-`, `+`, `.` and `_` count as one; rename the skill, case or mode"
+                );
+                Err(Failed::from(why))
+            })
+        };
+        self.list.push(Trial::ignorable_test(name, run).with_ignored_flag(ignored));
+    }
+}
+
+/// How many runs of cases these trials come to, lints and those left out aside.
+pub(super) fn runs(session: &Session, front: &Front, trials: &[Trial]) -> usize {
+    let is_case = |trial: &&Trial| trial.name().matches("::").count() == 2;
+    let runs = |trial: &Trial| !front.args.is_filtered_out(trial) && !front.args.is_ignored(trial);
+    let repeats = if session.run.settings.live { session.run.settings.trials as usize } else { 1 };
+    trials.iter().filter(is_case).filter(|trial| runs(trial)).count() * repeats
+}
+
+/// Whether there is nothing to replay for a case that could be replayed. A broken case is not ignored: it fails.
+fn is_ignored(run: &Run, planned: &Planned<'_>) -> bool {
+    !run.settings.live && !store::recording(&run.root, &planned.trial(1)).exists() && planned.found.case().is_ok()
 }
 
 /// How many repeats of a planned trial are recorded.
 fn recordings(run: &Run, planned: &Planned<'_>) -> u32 {
-    (1..=1000)
-        .take_while(|&number| store::recording(&run.root, &planned.trial(number)).exists())
-        .count()
-        .try_into()
-        .unwrap_or(0)
+    let exists = |number: &u32| store::recording(&run.root, &planned.trial(*number)).exists();
+    (1..=1000).take_while(exists).count().try_into().unwrap_or(0)
 }
 
-fn case_test(run: &Run, planned: &Planned<'_>, recordings: u32) -> Result<Completion, Failed> {
-    let repeats = if run.settings.live { run.settings.trials } else { recordings.max(1) };
+fn case_test(session: &Session, planned: &Planned<'_>) -> Result<Completion, Failed> {
+    let run = &session.run;
+    let repeats = if run.settings.live { run.settings.trials } else { recordings(run, planned).max(1) };
     let mut passed = 0;
     let mut texts = Vec::new();
     for number in 1..=repeats {
-        match engine::trial(run, planned, number, &|_| {}) {
+        let outcome = one_run(session, planned, number);
+        match outcome {
             Ok(outcome) if outcome.grade.verdict == Verdict::Pass => passed += 1,
             Ok(outcome) => texts.push(report::graded(&run.root, planned.found, &outcome)),
-            Err(NoOutcome::NotRecorded) => return Ok(Completion::ignored_with(report::NO_RECORDING)),
+            // Who asked for ignored trials wants them run, and nextest would show an ignored one as passed.
+            Err(NoOutcome::NotRecorded) if !session.ignored_too => {
+                return Ok(Completion::ignored_with(report::NO_RECORDING));
+            }
             Err(problem) => return Err(report::not_graded(&planned.trial(number), &problem).into()),
         }
     }
@@ -95,16 +132,33 @@ fn case_test(run: &Run, planned: &Planned<'_>, recordings: u32) -> Result<Comple
     Err(texts.join("\n").into())
 }
 
-fn skill_lint(run: &Run, slug: &str) -> Result<Completion, Failed> {
+fn one_run(session: &Session, planned: &Planned<'_>, number: u32) -> Result<crate::outcome::Outcome, NoOutcome> {
+    let run = &session.run;
+    let tell = |event| match event {
+        Event::Started(id) => session.on_watch(|watch| watch.started(&id)),
+        Event::Heard(id, words) => session.on_watch(|watch| watch.heard(&id, words)),
+        Event::Finished { id, result, .. } => session.on_watch(|watch| watch.finished(&id, &result)),
+        _ => {}
+    };
+    let outcome = engine::trial(run, planned, number, &tell);
+    if let Ok(outcome) = &outcome {
+        session.note(planned.found, outcome);
+    }
+    outcome
+}
+
+fn skill_lint(run: &Run, index: usize) -> Result<Completion, Failed> {
     let tree = Repository { root: run.root.clone() };
-    verdict_of(&lint::skill_trial(&run.catalog, slug, &tree))
+    verdict_of(&lint::skill_trial(&run.catalog, &run.catalog.skills[index].skill().slug, &tree))
 }
 
 fn repository_lint(run: &Run) -> Result<Completion, Failed> {
     if run.catalog.cases.is_empty() {
         return Err(format!("there are no skills and no cases in {}", run.root.display()).into());
     }
-    verdict_of(&run.catalog.problems)
+    let mut problems = run.catalog.problems.clone();
+    problems.extend(stubs::problems(&run.root, &run.catalog));
+    verdict_of(&problems)
 }
 
 /// Warnings do not fail a test; errors do.

@@ -128,7 +128,7 @@ fn below_skills(word: &str) -> Option<(String, String)> {
 
 fn names_skills_folder(word: &str) -> bool {
     let word = word.trim_end_matches('/');
-    matches!(word, "skills" | ".agents" | ".codex" | ".claude") || word.ends_with("/skills")
+    matches!(word, ".agents" | ".codex" | ".claude") || word.ends_with("/skills")
 }
 
 /// The script inside `bash -lc '…'`, or the command itself.

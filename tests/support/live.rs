@@ -84,6 +84,8 @@ impl Live {
             .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
             .env("CLAUDE_CODE_MAX_RETRIES", "1")
             .env("SKILL_EVALS_SCRATCH", self.scratch())
+            .env("SKILL_EVALS_RETRIES", "1")
+            .env("SKILL_EVALS_RETRY_WAIT_S", "0.05")
             .env("SKILL_EVALS_SCRIPTED", "stand-in model")
             .stdin(Stdio::null());
         command

@@ -23,12 +23,23 @@ pub fn path_with_programs() -> std::ffi::OsString {
     std::env::join_paths(folders).expect("a PATH")
 }
 
-/// Runs `tests`, each of which needs `program`; ignored with the reason where it is missing.
+/// Runs `tests`, each of which needs the agent `program`; ignored with the reason where it is missing.
 pub fn main(program: &'static str, tests: &[Test]) -> ExitCode {
+    let how_to_get = "get it with `npm ci --prefix target/agents` as .ci/run does";
+    needing(program, programs().join(program).exists(), how_to_get, tests)
+}
+
+/// Whether a program can be started with these arguments.
+pub fn starts(program: &str, args: &[&str]) -> bool {
+    let ran = std::process::Command::new(program).args(args).output();
+    ran.is_ok_and(|output| output.status.success())
+}
+
+/// Runs `tests`, each of which needs `program`, which is `found` or not.
+pub fn needing(program: &'static str, found: bool, how_to_get: &'static str, tests: &[Test]) -> ExitCode {
     let mut args = Arguments::from_args();
     // Programs wait more than they work; more at once than this and their own timeouts grow tight.
     args.test_threads = Some(args.test_threads.unwrap_or(4));
-    let found = programs().join(program).exists();
     let required = std::env::var_os(REQUIRED).is_some();
     let trials = tests.iter().map(|&(name, body)| {
         let run = move || {
@@ -36,10 +47,11 @@ pub fn main(program: &'static str, tests: &[Test]) -> ExitCode {
                 body();
                 return Ok(Completion::Completed);
             }
-            let reason = format!("`{program}` is missing; get it with `npm ci --prefix target/agents` as .ci/run does");
+            let reason = format!("`{program}` is missing; {how_to_get}");
             if required { Err(Failed::from(reason)) } else { Ok(Completion::ignored_with(reason)) }
         };
-        Trial::ignorable_test(name, run).with_ignored_flag(!found && !required)
+        // Ignored when it runs rather than beforehand: only so is the reason printed.
+        Trial::ignorable_test(name, run)
     });
     libtest_mimic::run(&args, trials.collect()).exit_code()
 }

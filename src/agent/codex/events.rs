@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::note_touches;
 use crate::agent::classify;
 use crate::outcome::Trouble;
-use crate::trace::{Progress, Step, Trace};
+use crate::trace::{Progress, Step, Trace, excerpt};
 
 #[derive(Deserialize)]
 struct Event {
@@ -55,6 +55,34 @@ struct Item {
 #[derive(Deserialize)]
 struct Change {
     path: String,
+}
+
+/// What an event says that the agent does.
+pub(super) fn describe(line: &[u8]) -> Option<String> {
+    let event: Event = serde_json::from_slice(line).ok()?;
+    let words = match (event.kind.as_str(), event.item) {
+        ("turn.started", _) => "asked the model".to_owned(),
+        ("item.started" | "item.updated" | "item.completed", Some(item)) => match item.kind.as_str() {
+            "agent_message" => format!("says: {}", item.text?),
+            "reasoning" => "thinks".to_owned(),
+            "command_execution" => match item.exit_code {
+                Some(code) => format!("ran ({code}): {}", item.command?),
+                None => format!("runs: {}", item.command?),
+            },
+            "mcp_tool_call" => format!("calls {}/{}", item.server?, item.tool?),
+            "file_change" => {
+                let paths: Vec<String> = item.changes.into_iter().map(|change| change.path).collect();
+                format!("writes {}", paths.join(", "))
+            }
+            "web_search" => format!("searches: {}", item.query?),
+            _ => return None,
+        },
+        ("turn.completed", _) => "is done".to_owned(),
+        ("turn.failed", _) => "failed".to_owned(),
+        ("error", _) => event.message?,
+        _ => return None,
+    };
+    Some(excerpt(&words))
 }
 
 /// Reads the events of one run.

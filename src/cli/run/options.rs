@@ -5,8 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use skill_evals::record::Chosen;
-use skill_evals::selection::{Selection, Suite};
-use skill_evals::settings::Settings;
+use skill_evals::settings::{MOST_VOTES, Selection, Settings, Suite};
 
 /// Options that decide what is measured: a resumed run takes those of its first part.
 #[derive(Args)]
@@ -41,12 +40,15 @@ pub struct ChoiceArgs {
     /// Seconds for cases that name no timeout of their own.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout_s: Option<u64>,
-    /// Ask the judge about every trial.
-    #[arg(long, overrides_with = "no_judge")]
+    /// Have every trial judged by the rubric, whatever its case says.
+    #[arg(long, conflicts_with = "no_judge")]
     judge: bool,
-    /// Ask no judge.
+    /// Have no trial judged.
     #[arg(long)]
     no_judge: bool,
+    /// How often each trial is judged; more than half of the votes have to agree.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_VOTES)))]
+    judge_votes: Option<u32>,
     /// Replay recordings; start no agent.
     #[arg(long)]
     replay: bool,
@@ -71,6 +73,7 @@ impl ChoiceArgs {
                 (_, true) => Some(false),
                 _ => None,
             },
+            judge_votes: self.judge_votes,
             replay: self.replay,
         }
     }
@@ -85,31 +88,38 @@ pub fn apply(chosen: &Chosen, settings: &mut Settings) -> Result<(), String> {
     settings.model = chosen.model.clone().or(settings.model.take());
     settings.trials = chosen.trials.unwrap_or(settings.trials);
     settings.timeout = chosen.timeout_s.map_or(settings.timeout, Duration::from_secs);
-    settings.judge = chosen.judge.or(settings.judge);
+    settings.judge.wanted = chosen.judge.or(settings.judge.wanted);
+    settings.judge.votes = chosen.judge_votes.unwrap_or(settings.judge.votes);
+    if chosen.selects() {
+        settings.selection = Selection {
+            suite: chosen.suite.as_deref().and_then(Suite::named).unwrap_or_default(),
+            skills: chosen.skills.clone(),
+            tasks: chosen.tasks.clone(),
+            cases: chosen.cases.clone(),
+            max_skills: chosen.max_skills,
+            max_cases: chosen.max_cases,
+        };
+    }
     Ok(())
 }
 
 /// What is in force, whoever chose it: a resumed run takes these.
 pub fn effective(chosen: &Chosen, settings: &Settings) -> Chosen {
+    let Selection { suite, skills, tasks, cases, max_skills, max_cases } = settings.selection.clone();
     Chosen {
+        suite: Some(suite.name().to_owned()),
+        skills,
+        tasks,
+        cases,
+        max_skills,
+        max_cases,
         modes: settings.selected_modes.clone().unwrap_or_default(),
         model: settings.model.clone(),
         trials: Some(settings.trials),
         timeout_s: Some(settings.timeout.as_secs()),
-        judge: settings.judge,
-        ..chosen.clone()
-    }
-}
-
-/// Which cases are wanted.
-pub fn selection(chosen: &Chosen) -> Selection {
-    Selection {
-        suite: chosen.suite.as_deref().and_then(Suite::named).unwrap_or_default(),
-        skills: chosen.skills.clone(),
-        tasks: chosen.tasks.clone(),
-        cases: chosen.cases.clone(),
-        max_skills: chosen.max_skills,
-        max_cases: chosen.max_cases,
+        judge: settings.judge.wanted,
+        judge_votes: Some(settings.judge.votes),
+        replay: chosen.replay,
     }
 }
 

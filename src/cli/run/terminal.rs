@@ -1,19 +1,18 @@
-//! Tells people of a run while it goes: results on standard output, a bar on a standard error that is a terminal.
+//! Tells people of a run while it goes: results on standard output; what runs, on a standard error that is a terminal.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-use crate::cli::color;
 use crate::exit_code::Exit;
 use skill_evals::event::Event;
 use skill_evals::outcome::{NoOutcome, Outcome, Verdict};
 use skill_evals::plan::{Planned, TrialId};
-use skill_evals::report::summary::Summary;
-use skill_evals::report::table::{clock, dollars};
+use skill_evals::report::progress::{Board, duration};
 use skill_evals::report::trial as report;
 use skill_evals::run::Run;
+
+/// How long drawn lines stand before they are drawn anew.
+const TURN: Duration = Duration::from_millis(200);
 
 /// Reads a run's events and prints.
 pub struct Terminal<'a> {
@@ -21,55 +20,56 @@ pub struct Terminal<'a> {
     planned: &'a [Planned<'a>],
     /// Whether each trial's result is printed.
     tells: bool,
-    bar: ProgressBar,
-    running: Vec<(TrialId, Instant)>,
+    draws: bool,
+    board: Board,
+    start: Instant,
+    drawn: usize,
+    drawn_at: Option<Duration>,
     exit: Exit,
 }
 
 impl<'a> Terminal<'a> {
-    pub fn new(run: &'a Run, planned: &'a [Planned<'a>], quiet: bool, json: bool, count: usize) -> Self {
-        let drawn =
-            !quiet && !json && io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-        let target = if drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(Some(count as u64), target);
-        let template = if color(&io::stderr()) {
-            "{bar:20.cyan/dim} {pos}/{len}  {wide_msg}"
-        } else {
-            "{bar:20} {pos}/{len}  {wide_msg}"
-        };
-        // The template is a constant; the default one would only look different.
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+    pub fn new(run: &'a Run, planned: &'a [Planned<'a>], tells: bool, count: usize) -> Self {
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        Self {
+            run,
+            planned,
+            tells,
+            draws: tells && io::stderr().is_terminal() && !dumb,
+            board: Board::new(count, run.settings.jobs),
+            start: Instant::now(),
+            drawn: 0,
+            drawn_at: None,
+            exit: Exit::Clean,
         }
-        Self { run, planned, tells: !quiet && !json, bar, running: Vec::new(), exit: Exit::Clean }
     }
 
-    pub fn hear(&mut self, event: &Event, summary: &Summary) {
+    pub fn hear(&mut self, event: Event) {
+        let now = self.start.elapsed();
         match event {
-            Event::Started(id) => self.running.push((id.clone(), Instant::now())),
+            Event::Started(id) => self.board.started(&id, now),
+            Event::Heard(id, words) => self.board.heard(&id, words),
             Event::Refused { id, attempt, pause } => {
-                self.note(&format!(
-                    "{id}: refused by the provider (attempt {attempt}); trying again in {}",
-                    clock(*pause)
-                ));
+                let pause = duration(pause);
+                self.note(&format!("{id}: refused by the provider (attempt {attempt}); trying again in {pause}"));
             }
             Event::Finished { id, result, .. } => {
-                self.running.retain(|(running, _)| running != id);
-                self.bar.inc(1);
-                self.finished(id, result);
+                self.board.finished(&id, &result, now);
+                self.finished(&id, &result);
             }
             Event::Kept(outcome) => {
-                self.bar.inc(1);
+                self.board.finished(&outcome.id.clone(), &Ok((*outcome).clone()), now);
                 self.exit = self.exit.worse(Exit::of_verdict(outcome.grade.verdict));
                 self.print(&format!("{}: {} (kept)\n", outcome.id, outcome.grade.verdict));
             }
             Event::Skipped(id, why) => {
-                self.running.retain(|(running, _)| running != id);
-                self.print(&report::not_graded(id, &NoOutcome::NotRun(*why)));
+                let result = Err(NoOutcome::NotRun(why));
+                self.board.finished(&id, &result, now);
+                self.print(&report::not_graded(&id, &NoOutcome::NotRun(why)));
             }
             Event::Tick => {}
         }
-        self.draw(summary);
+        self.draw(now);
     }
 
     fn finished(&mut self, id: &TrialId, result: &Result<Outcome, NoOutcome>) {
@@ -81,7 +81,7 @@ impl<'a> Terminal<'a> {
                     Some(planned) if outcome.grade.verdict != Verdict::Pass => {
                         report::graded(&self.run.root, planned.found, outcome)
                     }
-                    _ => format!("{id}: {}\n", outcome.grade.verdict),
+                    _ => report::passed(outcome),
                 };
                 self.print(&text);
             }
@@ -94,45 +94,46 @@ impl<'a> Terminal<'a> {
         }
     }
 
-    /// Prints a result, above the bar.
-    fn print(&self, text: &str) {
+    /// Prints a result, in place of what is drawn.
+    fn print(&mut self, text: &str) {
         if self.tells {
+            self.erase();
             // A reader that went away does not end the run.
-            self.bar.suspend(|| {
-                let _ = io::stdout().lock().write_all(text.as_bytes());
-            });
+            let _ = io::stdout().lock().write_all(text.as_bytes());
         }
     }
 
     /// Says something that is no result.
-    fn note(&self, text: &str) {
+    fn note(&mut self, text: &str) {
         if self.tells {
-            self.bar.suspend(|| {
-                let _ = writeln!(io::stderr(), "{text}");
-            });
+            self.erase();
+            let _ = writeln!(io::stderr(), "{text}");
         }
     }
 
-    fn draw(&mut self, summary: &Summary) {
-        if self.bar.is_hidden() {
+    fn draw(&mut self, now: Duration) {
+        let due = self.drawn == 0 || self.drawn_at.is_none_or(|at| now.saturating_sub(at) >= TURN);
+        if !self.draws || !due || self.board.is_idle() {
             return;
         }
-        let total = &summary.total;
-        let mut message = format!("{} failed, {} errors", total.failed, total.errors);
-        if let Some(cost) = total.cost_usd {
-            message.push_str(&format!(", {}", dollars(cost)));
-        }
-        let longest = self.running.iter().map(|(id, since)| (id, since.elapsed())).max_by_key(|(_, time)| *time);
-        if let Some((id, time)) = longest {
-            let time = Duration::from_secs(time.as_secs());
-            message.push_str(&format!("; {} running, longest {id} {}", self.running.len(), clock(time)));
-        }
-        self.bar.set_message(message);
+        self.erase();
+        let lines = self.board.lines(now);
+        // Lines are cut at the margin while they are written: a wrapped one would be two to erase.
+        let text = format!("\x1b[?7l{}\n\x1b[?7h", lines.join("\n"));
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+        (self.drawn, self.drawn_at) = (lines.len(), Some(now));
     }
 
-    /// Takes the bar away; what the trials so far mean for the exit code.
+    fn erase(&mut self) {
+        if self.drawn > 0 {
+            let _ = io::stderr().lock().write_all(format!("\x1b[{}A\x1b[J", self.drawn).as_bytes());
+            self.drawn = 0;
+        }
+    }
+
+    /// Takes what is drawn away; says what the trials so far mean for the exit code.
     pub fn end(&mut self) -> Exit {
-        self.bar.finish_and_clear();
+        self.erase();
         self.exit
     }
 }

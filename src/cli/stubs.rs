@@ -1,0 +1,45 @@
+//! `skill-evals stubs`.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{CliResult, RepositoryArgs};
+use crate::exit_code::Exit;
+use skill_evals::discovery::Scope;
+use skill_evals::{config, store, stubs};
+
+#[derive(Args)]
+pub struct StubsArgs {
+    /// The file to write, from the root [default: `tests/skill_evals/stubs.rs` of the crate with the harness].
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+pub fn stubs(args: &StubsArgs) -> CliResult {
+    let repository = args.repository.open()?;
+    let root = &repository.root;
+    let settings = config::read_file(root)?;
+    let catalog = repository.catalog(settings.skill_roots.as_deref(), Scope::All);
+    let text = stubs::current(root, &catalog)?;
+    let mut files = args.file.clone().map_or_else(|| stubs::files(root), |file| vec![file]);
+    if files.is_empty() {
+        let place = stubs::place(root);
+        files.push(place.ok_or("no crate for the stubs: neither Cargo.toml nor evals/Cargo.toml; name a --file")?);
+    }
+    let mut out = io::stdout().lock();
+    for file in files {
+        let path = root.join(&file);
+        let changed = fs::read(&path).map_or(true, |old| old != text.as_bytes());
+        if changed {
+            store::write_whole(&path, text.as_bytes())?;
+        }
+        let what = if changed { "written" } else { "is up to date" };
+        writeln!(out, "{}: {what}, {} trials", file.display(), text.matches("#[test]").count())?;
+    }
+    Ok(Exit::Clean)
+}

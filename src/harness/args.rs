@@ -1,0 +1,300 @@
+//! The harness's arguments, as libtest of Rust 1.95 takes them: what of them we do ourselves, what libtest-mimic gets,
+//! and what is said about the rest. Pure.
+//!
+//! Options that libtest keeps for the nightly compiler are taken without `-Z unstable-options` too: nothing here depends
+//! on the compiler.
+
+use std::fmt::Write;
+
+use libtest_mimic::{Arguments, ColorSetting, FormatSetting};
+
+use crate::diagnostic::nearest;
+use crate::plan;
+
+/// Where libtest exits on wrong arguments, so do we.
+pub const EXIT_BAD_ARGUMENTS: u8 = 101;
+
+/// What the arguments ask for.
+#[derive(Debug)]
+pub enum Asked {
+    /// To say which arguments there are.
+    Help,
+    /// To list or run trials.
+    Trials(Box<Front>),
+}
+
+/// Arguments taken apart.
+#[derive(Debug, Default)]
+pub struct Front {
+    /// For libtest-mimic. Its filter is set where one is enough.
+    pub args: Arguments,
+    /// What trials' names have to match, one of them; empty for all. Written as names are, with `_`.
+    pub filters: Vec<String>,
+    /// How many trials run at once, from `--test-threads`.
+    pub threads: Option<usize>,
+    /// The order is random, by this seed.
+    pub shuffle: Option<Shuffle>,
+    /// No trial starts after the first failure.
+    pub fail_fast: bool,
+    /// How long each trial took is said.
+    pub report_time: bool,
+    /// Passed trials are shown with their checks.
+    pub show_output: bool,
+    /// To be said on standard error before the trials run.
+    pub notes: Vec<String>,
+}
+
+/// How the order of trials is mixed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shuffle {
+    /// By a seed that is drawn and said.
+    Any,
+    /// By this seed.
+    Seed(u64),
+}
+
+/// The options, with the name of a value where one follows, and what they do here.
+const OPTIONS: [(&str, &str, &str); 24] = [
+    ("list", "", "List all trials"),
+    ("exact", "", "Match filters to whole names"),
+    ("skip", "FILTER", "Leave out trials whose names contain FILTER (repeatable)"),
+    ("ignored", "", "Run only ignored trials: those without a recording, which then fail unless agents run"),
+    ("include-ignored", "", "Run ignored trials too"),
+    ("test-threads", "N", "How many trials run at once [default: `jobs`, 8]"),
+    ("fail-fast", "", "Start no trial after the first failure; those not run are reported as ignored"),
+    ("shuffle", "", "Run in random order; the seed is printed"),
+    ("shuffle-seed", "SEED", "Run in the random order of SEED"),
+    ("format", "pretty|terse|json", "How results are printed"),
+    ("quiet", "", "One character for each trial; -q"),
+    ("color", "auto|always|never", "Whether results are coloured"),
+    ("logfile", "PATH", "Print results to a file"),
+    ("show-output", "", "Print the checks of passed trials too, on standard error"),
+    ("report-time", "", "Print how long each trial took, on standard error"),
+    ("ensure-time", "", "Taken, without effect: the case's timeout_s bounds a trial"),
+    ("no-capture", "", "Taken: nothing is captured"),
+    ("nocapture", "", "As --no-capture"),
+    ("force-run-in-process", "", "Taken: trials run in this process"),
+    ("exclude-should-panic", "", "Taken: no trial should panic"),
+    ("test", "", "Taken: trials are tests"),
+    ("bench", "", "Benchmarks only, of which there are none: every trial is ignored"),
+    ("help", "", "Print this; -h"),
+    ("Z", "unstable-options", "Taken: what libtest calls unstable is stable here"),
+];
+
+/// What `--help` prints.
+#[must_use]
+pub fn help() -> String {
+    let mut text = String::from("Usage: [OPTIONS] [FILTERS...]\n\nOptions:\n");
+    for (name, value, does) in OPTIONS {
+        let dashes = if name.len() == 1 { "-" } else { "--" };
+        let option = format!("{dashes}{name} {value}");
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "    {option:<28}{does}");
+    }
+    text.push_str(
+        "\nA trial runs where its name holds one of the FILTERS; `-`, `+` and `_` count as one. Trials are called\n\
+         skill::case::mode, and skill::lint. Recordings are replayed; SKILL_EVALS_LIVE=1 runs the agents.\n",
+    );
+    text
+}
+
+/// Takes the arguments apart; `variable` reads the environment.
+///
+/// # Errors
+/// Says what is wrong, in libtest's words.
+pub fn parse(
+    given: impl IntoIterator<Item = String>,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Asked, String> {
+    let mut front = Front::default();
+    let mut quiet = false;
+    let mut rest = given.into_iter();
+    while let Some(argument) = rest.next() {
+        if argument == "--" {
+            front.filters.extend(rest.by_ref());
+            break;
+        }
+        let options = cut(&argument)?;
+        if options.is_empty() {
+            front.filters.push(argument);
+            continue;
+        }
+        for (name, value) in options {
+            let takes_value = OPTIONS.iter().any(|(known, takes, _)| *known == name && !takes.is_empty());
+            let value = match (takes_value, value) {
+                (false, Some(_)) => return Err(format!("Option '{name}' does not take an argument")),
+                (true, None) => rest.next().ok_or_else(|| format!("Argument to option '{name}' missing"))?,
+                (_, value) => value.unwrap_or_default(),
+            };
+            match name.as_str() {
+                "help" => return Ok(Asked::Help),
+                "quiet" => quiet = true,
+                _ => front.option(&name, &value)?,
+            }
+        }
+    }
+    if front.args.ignored && front.args.include_ignored {
+        return Err("the options --include-ignored and --ignored are mutually exclusive".to_owned());
+    }
+    if front.args.test && front.args.bench {
+        return Err("the options --test and --bench are mutually exclusive".to_owned());
+    }
+    // As with libtest, --format speaks louder than --quiet.
+    front.args.quiet = quiet && front.args.format.is_none();
+    front.read_environment(&variable)?;
+    front.settle();
+    Ok(Asked::Trials(Box::new(front)))
+}
+
+/// An argument as options, each with the value that hangs on to it. None where it is a filter.
+fn cut(argument: &str) -> Result<Vec<(String, Option<String>)>, String> {
+    let unknown = |name: &str| {
+        let known = OPTIONS.map(|(name, _, _)| name);
+        let hint = nearest(name, known).map_or_else(String::new, |near| format!("; did you mean --{near}?"));
+        format!("Unrecognized option: '{name}'{hint}")
+    };
+    if let Some(long) = argument.strip_prefix("--") {
+        let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value.to_owned())));
+        let known = name.len() > 1 && OPTIONS.iter().any(|(known, _, _)| *known == name);
+        return if known { Ok(vec![(name.to_owned(), value)]) } else { Err(unknown(name)) };
+    }
+    let Some(mut short) = argument.strip_prefix('-').filter(|short| !short.is_empty()) else { return Ok(Vec::new()) };
+    let mut options = Vec::new();
+    while let Some(letter) = short.chars().next() {
+        short = &short[letter.len_utf8()..];
+        match letter {
+            'q' => options.push(("quiet".to_owned(), None)),
+            'h' => options.push(("help".to_owned(), None)),
+            'Z' => {
+                let value = (!short.is_empty()).then(|| short.to_owned());
+                options.push(("Z".to_owned(), value));
+                break;
+            }
+            other => return Err(unknown(&other.to_string())),
+        }
+    }
+    Ok(options)
+}
+
+impl Front {
+    fn option(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let args = &mut self.args;
+        match name {
+            "list" => args.list = true,
+            "exact" => args.exact = true,
+            "skip" => args.skip.push(value.to_owned()),
+            "ignored" => args.ignored = true,
+            "include-ignored" => args.include_ignored = true,
+            "test" => args.test = true,
+            "bench" => args.bench = true,
+            "logfile" => args.logfile = Some(value.to_owned()),
+            "test-threads" => self.threads = Some(threads("argument for --test-threads", value)?),
+            "fail-fast" => self.fail_fast = true,
+            "report-time" => self.report_time = true,
+            "show-output" => self.show_output = true,
+            "shuffle" => self.shuffle = self.shuffle.or(Some(Shuffle::Any)),
+            "shuffle-seed" => self.shuffle = Some(seed("argument for --shuffle-seed", value)?),
+            "ensure-time" => {
+                self.notes.push("--ensure-time has no effect: a case's timeout_s bounds its trial".to_owned());
+            }
+            "format" => {
+                args.format = Some(match value {
+                    "pretty" => FormatSetting::Pretty,
+                    "terse" => FormatSetting::Terse,
+                    "json" => FormatSetting::Json,
+                    "junit" => return Err("--format junit is not for trials; cargo-nextest writes JUnit".to_owned()),
+                    _ => return Err(format!("argument for --format must be pretty, terse or json (was {value})")),
+                });
+            }
+            "color" => {
+                args.color = Some(match value {
+                    "auto" => ColorSetting::Auto,
+                    "always" => ColorSetting::Always,
+                    "never" => ColorSetting::Never,
+                    _ => return Err(format!("argument for --color must be auto, always, or never (was {value})")),
+                });
+            }
+            "Z" if value != "unstable-options" => return Err("Unrecognized option to `Z`".to_owned()),
+            // The others change nothing here: see their help.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What libtest reads of the environment. `RUST_TEST_NOCAPTURE` asks for what is so anyway.
+    fn read_environment(&mut self, variable: impl Fn(&str) -> Option<String>) -> Result<(), String> {
+        // libtest looks at these when it runs tests, so a wrong one spoils no list.
+        if self.args.list {
+            return Ok(());
+        }
+        if let (None, Some(value)) = (self.threads, variable("RUST_TEST_THREADS")) {
+            // The variable of ours says more precisely what is meant.
+            if variable("SKILL_EVALS_JOBS").is_none() {
+                self.threads = Some(threads("RUST_TEST_THREADS", &value)?);
+            }
+        }
+        if self.shuffle.is_none() {
+            self.shuffle = match variable("RUST_TEST_SHUFFLE_SEED") {
+                Some(value) => Some(seed("RUST_TEST_SHUFFLE_SEED", &value)?),
+                None => variable("RUST_TEST_SHUFFLE").filter(|value| value != "0").map(|_| Shuffle::Any),
+            };
+        }
+        Ok(())
+    }
+
+    /// Writes filters as names are written, and hands on what libtest-mimic can do.
+    fn settle(&mut self) {
+        let exact = self.args.exact;
+        for filter in self.filters.iter_mut().chain(&mut self.args.skip) {
+            *filter = as_name(filter, exact);
+        }
+        if let [only] = self.filters.as_slice() {
+            self.args.filter = Some(only.clone());
+        }
+    }
+
+    /// Whether a trial of this name is asked for, `--skip` aside.
+    #[must_use]
+    pub fn wants(&self, name: &str) -> bool {
+        let matches = |filter: &String| if self.args.exact { name == filter } else { name.contains(filter.as_str()) };
+        self.filters.is_empty() || self.filters.iter().any(matches)
+    }
+
+    /// The one trial that can match, by the segments of its name.
+    #[must_use]
+    pub fn only(&self) -> Option<(&str, &str, Option<&str>)> {
+        let [name] = self.filters.as_slice() else { return None };
+        let mut parts = name.split("::");
+        match (self.args.exact, parts.next(), parts.next()) {
+            (true, Some(skill), Some(case)) => Some((skill, case, parts.next())),
+            _ => None,
+        }
+    }
+
+    /// Whether the results are for programs.
+    #[must_use]
+    pub fn json(&self) -> bool {
+        matches!(self.args.format, Some(FormatSetting::Json))
+    }
+}
+
+fn threads(what: &str, value: &str) -> Result<usize, String> {
+    match value.parse() {
+        Ok(0) => Err(format!("{what} must not be 0")),
+        Ok(number) => Ok(number),
+        Err(error) => Err(format!("{what} must be a number > 0 (error: {error})")),
+    }
+}
+
+fn seed(what: &str, value: &str) -> Result<Shuffle, String> {
+    value.parse().map(Shuffle::Seed).map_err(|error| format!("{what} must be a number (error: {error})"))
+}
+
+/// A filter as names are written: `xlsx/verify-it` finds `xlsx::verify_it::codex`.
+fn as_name(filter: &str, whole: bool) -> String {
+    let path = filter.replace('/', "::");
+    if whole {
+        return path.split("::").map(plan::segment).collect::<Vec<_>>().join("::");
+    }
+    path.chars().map(|c| if c.is_ascii_alphanumeric() || c == ':' { c } else { '_' }).collect()
+}

@@ -1,0 +1,171 @@
+//! Shows on standard error what runs, while libtest-mimic has nothing to print yet.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::outcome::{NoOutcome, Outcome};
+use crate::plan::TrialId;
+use crate::report::progress::Board;
+
+/// How often a terminal is drawn anew.
+const TURN: Duration = Duration::from_millis(250);
+
+/// How long a run is silent at first: replaying takes no time.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// Who looks on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Audience {
+    /// A program: nothing is shown.
+    Nobody,
+    /// A file or a pipe: a line now and then.
+    Reader,
+    /// A terminal.
+    Terminal,
+}
+
+impl Audience {
+    /// Whoever reads standard error.
+    pub(super) fn of_stderr() -> Self {
+        if io::stderr().is_terminal() { Self::Terminal } else { Self::Reader }
+    }
+}
+
+/// Watches a run, from its making to its drop.
+#[derive(Debug)]
+pub(super) struct Watch {
+    shared: Arc<Shared>,
+    ticker: Option<thread::JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    over: Condvar,
+    audience: Audience,
+    start: Instant,
+}
+
+#[derive(Debug)]
+struct State {
+    board: Board,
+    /// How many lines are drawn now.
+    drawn: usize,
+    /// Nothing is drawn before: whoever finished a trial wants to print.
+    hold: Duration,
+    over: bool,
+}
+
+impl Watch {
+    /// A watch over `total` trials, `jobs` at once.
+    pub(super) fn new(audience: Audience, total: usize, jobs: usize) -> Self {
+        let state = State { board: Board::new(total, jobs), drawn: 0, hold: QUIET, over: false };
+        let shared =
+            Arc::new(Shared { state: Mutex::new(state), over: Condvar::new(), audience, start: Instant::now() });
+        let ticker = (audience != Audience::Nobody).then(|| {
+            let shared = Arc::clone(&shared);
+            // Without the thread there is nothing to see, and nothing else is lost.
+            thread::Builder::new().name("progress".to_owned()).spawn(move || shared.tick()).ok()
+        });
+        Self { shared, ticker: ticker.flatten() }
+    }
+
+    /// A trial began.
+    pub(super) fn started(&self, id: &TrialId) {
+        let now = self.shared.start.elapsed();
+        self.shared.state().board.started(id, now);
+    }
+
+    /// Its agent did something.
+    pub(super) fn heard(&self, id: &TrialId, words: String) {
+        self.shared.state().board.heard(id, words);
+    }
+
+    /// It ended.
+    pub(super) fn finished(&self, id: &TrialId, result: &Result<Outcome, NoOutcome>) {
+        let mut state = self.shared.state();
+        let now = self.shared.start.elapsed();
+        let news = state.board.finished(id, result, now);
+        // The result is printed next; it must not end up among our lines.
+        state.make_room(now);
+        if let (Audience::Reader, Some(line)) = (self.shared.audience, news) {
+            say(&line);
+        }
+    }
+
+    /// Takes what is drawn off the screen, for whoever prints next.
+    pub(super) fn clear(&self) {
+        let now = self.shared.start.elapsed();
+        self.shared.state().make_room(now);
+    }
+
+    /// Shows nothing any more.
+    pub(super) fn end(&self) {
+        let mut state = self.shared.state();
+        state.over = true;
+        state.erase();
+        self.shared.over.notify_all();
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.end();
+        if let Some(ticker) = self.ticker.take() {
+            let _ = ticker.join();
+        }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tick(&self) {
+        let mut state = self.state();
+        while !state.over {
+            state = self.over.wait_timeout(state, TURN).unwrap_or_else(PoisonError::into_inner).0;
+            let now = self.start.elapsed();
+            match self.audience {
+                Audience::Terminal if !state.over && now >= state.hold => state.draw(now),
+                Audience::Reader => state.board.due(now).iter().for_each(|line| say(line)),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl State {
+    /// Erases what is drawn, and draws nothing for a turn.
+    fn make_room(&mut self, now: Duration) {
+        self.erase();
+        self.hold = self.hold.max(now + TURN);
+    }
+
+    fn draw(&mut self, now: Duration) {
+        self.erase();
+        if self.board.is_idle() {
+            return;
+        }
+        let lines = self.board.lines(now);
+        // Lines are cut at the margin while they are written: a wrapped one would be two to erase.
+        let text = lines.join("\n");
+        let _ = io::stderr().lock().write_all(format!("\x1b[?7l{text}\n\x1b[?7h").as_bytes());
+        self.drawn = lines.len();
+    }
+
+    fn erase(&mut self) {
+        if self.drawn > 0 {
+            let _ = io::stderr().lock().write_all(format!("\x1b[{}A\x1b[J", self.drawn).as_bytes());
+            self.drawn = 0;
+        }
+    }
+}
+
+/// A line on standard error; where that is closed there is nobody to tell.
+pub(super) fn say(line: &str) {
+    let _ = io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+}

@@ -1,0 +1,161 @@
+//! What a reader sees while trials run: a line for each running trial, and one that counts. Pure: hears what
+//! happened and when, and answers with lines.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use crate::outcome::{NoOutcome, Outcome, Verdict};
+use crate::plan::TrialId;
+
+/// Most running trials shown at once.
+const MOST_LINES: usize = 16;
+
+/// How long a trial runs before anything is said where there is no terminal, and how often then.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What is known of a run under way.
+#[derive(Debug)]
+pub struct Board {
+    total: usize,
+    jobs: usize,
+    done: usize,
+    not_passed: usize,
+    /// The time that finished trials took, all together.
+    spent: Duration,
+    running: Vec<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    id: TrialId,
+    since: Duration,
+    last: Option<String>,
+    /// How often a plain line has told that it still runs.
+    told: u32,
+}
+
+impl Board {
+    /// A run of `total` trials, `jobs` at once.
+    #[must_use]
+    pub fn new(total: usize, jobs: usize) -> Self {
+        Self { total, jobs: jobs.max(1), done: 0, not_passed: 0, spent: Duration::ZERO, running: Vec::new() }
+    }
+
+    /// A trial began at `now`, counted from the run's start.
+    pub fn started(&mut self, id: &TrialId, now: Duration) {
+        self.running.push(Running { id: id.clone(), since: now, last: None, told: 0 });
+    }
+
+    /// Its agent did something.
+    pub fn heard(&mut self, id: &TrialId, words: String) {
+        if let Some(running) = self.running.iter_mut().find(|running| running.id == *id) {
+            running.last = Some(words);
+        }
+    }
+
+    /// It ended at `now`. Answers with a plain line where that is news: one that was told to be running.
+    pub fn finished(&mut self, id: &TrialId, result: &Result<Outcome, NoOutcome>, now: Duration) -> Option<String> {
+        let word = match result {
+            Ok(outcome) => outcome.grade.verdict.as_str(),
+            Err(NoOutcome::NotRecorded) => "not recorded",
+            Err(_) => "could not run",
+        };
+        self.done += 1;
+        let not_recorded = matches!(result, Err(NoOutcome::NotRecorded));
+        let passed = result.as_ref().is_ok_and(|outcome| outcome.grade.verdict == Verdict::Pass);
+        self.not_passed += usize::from(!passed && !not_recorded);
+        let at = self.running.iter().position(|running| running.id == *id)?;
+        let running = self.running.swap_remove(at);
+        let took = now.saturating_sub(running.since);
+        self.spent += took;
+        (running.told > 0).then(|| format!("{id}: {word} after {}", duration(took)))
+    }
+
+    /// Whether anything runs.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// A line for each running trial, the longest running first, and one that counts.
+    #[must_use]
+    pub fn lines(&self, now: Duration) -> Vec<String> {
+        let mut running: Vec<&Running> = self.running.iter().collect();
+        running.sort_by_key(|running| running.since);
+        let width = running.iter().take(MOST_LINES).map(|running| running.id.to_string().len()).max().unwrap_or(0);
+        let line = |running: &&Running| {
+            let last = running.last.as_deref().unwrap_or("starts");
+            let elapsed = duration(now.saturating_sub(running.since));
+            format!("  {:width$}  {elapsed:>7}  {last}", running.id.to_string())
+        };
+        let mut lines: Vec<String> = running.iter().take(MOST_LINES).map(line).collect();
+        if running.len() > MOST_LINES {
+            lines.push(format!("  and {} more", running.len() - MOST_LINES));
+        }
+        lines.push(self.counts(now));
+        lines
+    }
+
+    /// "12 of 40 done, 1 not passed, 8 running, about 3 min left".
+    #[must_use]
+    pub fn counts(&self, now: Duration) -> String {
+        let mut text = format!("{} of {} done", self.done, self.total);
+        if self.not_passed > 0 {
+            let _ = write!(text, ", {} not passed", self.not_passed);
+        }
+        // Writing to a string cannot fail.
+        let _ = write!(text, ", {} running", self.running.len());
+        if let Some(rest) = self.rest(now) {
+            let _ = write!(text, ", about {} left", duration(rest));
+        }
+        text
+    }
+
+    /// How long the rest is expected to take, by what finished trials took.
+    fn rest(&self, now: Duration) -> Option<Duration> {
+        let done = u32::try_from(self.done).ok().filter(|done| *done > 0)?;
+        let usual = self.spent / done;
+        let waiting = self.total.saturating_sub(self.done + self.running.len());
+        let under_way: Duration =
+            self.running.iter().map(|running| usual.saturating_sub(now.saturating_sub(running.since))).sum();
+        let work = usual * u32::try_from(waiting).unwrap_or(u32::MAX) + under_way;
+        let side_by_side = self.jobs.min(self.total.saturating_sub(self.done)).max(1);
+        Some(work / u32::try_from(side_by_side).unwrap_or(u32::MAX))
+    }
+
+    /// Plain lines that are due at `now`, for where there is no terminal: one for each trial every [`PATIENCE`].
+    pub fn due(&mut self, now: Duration) -> Vec<String> {
+        let mut lines = Vec::new();
+        for running in &mut self.running {
+            let elapsed = now.saturating_sub(running.since);
+            if elapsed >= PATIENCE * (running.told + 1) {
+                // One that slept through several turns is told once.
+                running.told = u32::try_from(elapsed.as_secs() / PATIENCE.as_secs()).unwrap_or(u32::MAX);
+                let last = running.last.as_deref().unwrap_or("starts");
+                lines.push(format!("{}: still running after {}: {last}", running.id, duration(elapsed)));
+            }
+        }
+        lines
+    }
+}
+
+/// "7 s", "2:05 min", "1:02 h".
+#[must_use]
+pub fn duration(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds @ 60..3600 => format!("{}:{:02} min", seconds / 60, seconds % 60),
+        seconds => format!("{}:{:02} h", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// What is said at the end of a run in which `count` trials replayed a scripted model.
+#[must_use]
+pub fn scripted(count: usize) -> String {
+    let (trials, they) =
+        if count == 1 { ("1 trial was".to_owned(), "it says") } else { (format!("{count} trials were"), "they say") };
+    format!(
+        "skill-evals: {trials} replayed from recordings of a scripted model; {they} nothing about a model. \
+         SKILL_EVALS_LIVE=1 runs agents."
+    )
+}

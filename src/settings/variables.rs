@@ -1,0 +1,130 @@
+//! The variables of the environment: one table says which there are and what each chooses.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{INTERNAL, LONGEST_RETRY_WAIT, MOST_COST, MOST_VOTES, Settings, Suite};
+use crate::case::LONGEST_TIMEOUT;
+use crate::diagnostic::nearest;
+
+/// What every variable of ours starts with.
+pub const PREFIX: &str = "SKILL_EVALS_";
+
+/// The variables that are read, and what they choose. The README's list is this one.
+pub const VARIABLES: [(&str, &str); 23] = [
+    ("SKILL_EVALS_LIVE", "`1` runs the agents; `0`, the default, replays recordings"),
+    ("SKILL_EVALS_SUITE", "a part of each skill's cases: `smoke` (all), `explicit`, `positive` or `negative`"),
+    ("SKILL_EVALS_SKILL", "only these skills, comma-separated"),
+    ("SKILL_EVALS_TASK", "only these tasks, by file name without `.json`, comma-separated"),
+    ("SKILL_EVALS_CASE", "only these cases, as `id` or `skill/id`, comma-separated"),
+    ("SKILL_EVALS_MAX_SKILLS", "at most so many skills"),
+    ("SKILL_EVALS_MAX_CASES", "at most so many cases of each skill"),
+    ("SKILL_EVALS_MODE", "modes to run in, comma-separated"),
+    ("SKILL_EVALS_MODEL", "the model to ask the agent for"),
+    ("SKILL_EVALS_TRIALS", "how often to run each case, 1 to 1000"),
+    ("SKILL_EVALS_JOBS", "how many trials run at once, 1 to 1000"),
+    ("SKILL_EVALS_TIMEOUT_S", "seconds for cases that name no timeout of their own, 1 to 86400"),
+    ("SKILL_EVALS_JUDGE", "`1` has every trial judged by the rubric, `0` none; else each case says"),
+    ("SKILL_EVALS_JUDGE_TIMEOUT_S", "how many seconds one judging may take, 1 to 86400"),
+    ("SKILL_EVALS_JUDGE_VOTES", "how often each trial is judged, 1 to 99; more than half have to agree"),
+    ("SKILL_EVALS_RUN_ID", "the run's folder below `artifacts/skill-evals`"),
+    ("SKILL_EVALS_RESUME", "`1` lets results stand that the run of SKILL_EVALS_RUN_ID has already"),
+    ("SKILL_EVALS_MAX_COST_USD", "no trial starts once the run is known to have cost this much"),
+    ("SKILL_EVALS_RETRIES", "how often a trial is started again that the provider refused for now, 1 to 100"),
+    ("SKILL_EVALS_RETRY_WAIT_S", "seconds of the first pause after a refusal; later ones double"),
+    ("SKILL_EVALS_ROOT", "the repository's root, where it is not the one around the crate or the working folder"),
+    ("SKILL_EVALS_SCRATCH", "the folder for workspaces and homes, outside any repository"),
+    ("SKILL_EVALS_SCRIPTED", "says that the model is scripted, and by what; kept with the results"),
+];
+
+impl Settings {
+    /// Applies the variables that start with [`PREFIX`]; others are passed over.
+    ///
+    /// # Errors
+    /// A message for every variable that is unknown or has a value that is not allowed.
+    pub fn apply_environment(
+        &mut self,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<(), Vec<String>> {
+        let mut problems = Vec::new();
+        for (name, value) in variables {
+            if !name.starts_with(PREFIX) || INTERNAL.contains(&name.as_str()) {
+                continue;
+            }
+            if let Err(why) = self.apply_variable(&name, value.trim()) {
+                problems.push(why);
+            }
+        }
+        problems.sort();
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    fn apply_variable(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let not_allowed = |expected: &str| format!("{name} is {value:?}; expected {expected}");
+        let number = |most: u64| {
+            let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
+            let number = digits.then(|| value.parse::<u64>().ok()).flatten();
+            number.filter(|number| (1..=most).contains(number)).ok_or_else(|| not_allowed(&format!("1 to {most}")))
+        };
+        let size = |most: u64| number(most).map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+        let amount = |most: f64| {
+            let amount = value.parse::<f64>().ok().filter(|amount| *amount > 0.0 && *amount <= most);
+            amount.ok_or_else(|| not_allowed(&format!("above 0 and up to {most}")))
+        };
+        let list = || -> Vec<String> {
+            value.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+        };
+        match name.strip_prefix(PREFIX).unwrap_or_default() {
+            "LIVE" => {
+                self.live = match value {
+                    "1" | "true" => true,
+                    "" | "0" | "false" => false,
+                    _ => return Err(not_allowed("0 or 1")),
+                };
+            }
+            "SUITE" => {
+                let suite = Suite::named(value).ok_or_else(|| not_allowed(&Suite::NAMES.join(", ")))?;
+                self.selection.suite = suite;
+            }
+            "SKILL" => self.selection.skills = list(),
+            "TASK" => self.selection.tasks = list(),
+            "CASE" => self.selection.cases = list(),
+            "MAX_SKILLS" => self.selection.max_skills = Some(size(1_000_000)?),
+            "MAX_CASES" => self.selection.max_cases = Some(size(1_000_000)?),
+            // As everywhere, nothing chooses nothing.
+            "MODE" if value.is_empty() => {}
+            "MODE" => self.select_modes(&list()).map_err(|why| format!("{name}: {why}"))?,
+            "MODEL" => self.model = Some(value.to_owned()).filter(|model| !model.is_empty()).or(self.model.take()),
+            "TRIALS" => self.trials = u32::try_from(number(1000)?).unwrap_or(1),
+            "JOBS" => self.jobs = size(1000)?,
+            "TIMEOUT_S" => self.timeout = Duration::from_secs(number(LONGEST_TIMEOUT.as_secs())?),
+            "JUDGE" => self.judge.apply_wanted(value).map_err(not_allowed)?,
+            "JUDGE_TIMEOUT_S" => self.judge.timeout = Duration::from_secs(number(LONGEST_TIMEOUT.as_secs())?),
+            "JUDGE_VOTES" => self.judge.votes = u32::try_from(number(u64::from(MOST_VOTES))?).unwrap_or(1),
+            "RUN_ID" => {
+                crate::case::check_id(value).map_err(|why| format!("{name}: the run id {value:?} {why}"))?;
+                self.run_id = Some(value.to_owned());
+            }
+            "RESUME" => {
+                self.resume = match value {
+                    "1" | "true" => true,
+                    "" | "0" | "false" => false,
+                    _ => return Err(not_allowed("0 or 1")),
+                };
+            }
+            "MAX_COST_USD" => self.max_cost_usd = Some(amount(MOST_COST)?),
+            "RETRIES" => self.retries = u32::try_from(number(100)?).unwrap_or(1),
+            "RETRY_WAIT_S" => self.retry_wait = Duration::from_secs_f64(amount(LONGEST_RETRY_WAIT.as_secs_f64())?),
+            // Read by whoever opens the repository, before there are settings.
+            "ROOT" => {}
+            "SCRATCH" => self.scratch = Some(PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty()),
+            "SCRIPTED" => self.scripted = Some(value.to_owned()).filter(|text| !text.is_empty()),
+            _ => {
+                let known = VARIABLES.map(|(name, _)| name);
+                let near = nearest(name, known).map_or_else(String::new, |near| format!("did you mean {near}? "));
+                return Err(format!("{name} is no variable of skill-evals; {near}known: {}", known.join(", ")));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! Event streams and rollout files that the real codex wrote, read again: what each scenario comes to.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use skill_evals::agent;
+use skill_evals::mode::AgentKind;
+use skill_evals::outcome::TroubleKind;
+use skill_evals::trace::{Mechanism, Progress, Step, Trace};
+
+fn folder(scenario: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/traces/codex").join(scenario)
+}
+
+fn trace(scenario: &str) -> Trace {
+    agent::decode(AgentKind::Codex, &folder(scenario)).expect("the files can be read")
+}
+
+/// The trace of these event lines, without a rollout.
+fn trace_of(events: &[u8]) -> Trace {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("trace.jsonl"), events).expect("a file");
+    agent::decode(AgentKind::Codex, folder.path()).expect("the files can be read")
+}
+
+fn mechanisms(trace: &Trace) -> Vec<(&str, Mechanism)> {
+    trace.activations.iter().map(|activation| (activation.skill.as_str(), activation.how)).collect()
+}
+
+#[test]
+fn opening_the_skill_file_is_an_activation_and_no_effective_command() {
+    let trace = trace("triggers");
+    assert_eq!(mechanisms(&trace), [("greeting", Mechanism::ReadSkillFile)]);
+    assert_eq!((trace.commands, trace.effective_commands), (1, 0));
+    assert_eq!(trace.final_message.as_deref(), Some("Ahoy, Ada!"));
+    assert_eq!(trace.progress, Progress::Done);
+    assert_eq!(trace.agent_version.as_deref(), Some("0.169.0"));
+    let offered = trace.offered.expect("the rollout says what was offered");
+    assert!(offered.native.contains(&"greeting".to_owned()) && offered.native.contains(&"skill-creator".to_owned()));
+}
+
+#[test]
+fn an_injected_skill_is_seen_in_the_rollout_alone() {
+    let trace = trace("explicit");
+    assert_eq!(mechanisms(&trace), [("greeting", Mechanism::Injected)]);
+    assert_eq!(trace.commands, 0);
+}
+
+#[test]
+fn a_quiet_run_has_no_activation() {
+    assert_eq!(mechanisms(&trace("does-not-trigger")), []);
+}
+
+#[test]
+fn commands_that_the_sandbox_stopped_are_in_the_rollout_alone_and_count() {
+    let trace = trace("denied-write");
+    assert_eq!((trace.commands, trace.effective_commands), (2, 2));
+    assert!(trace.steps.iter().any(|step| matches!(step, Step::Command { exit_code: Some(1), .. })));
+}
+
+#[test]
+fn a_patch_is_a_change_of_files_and_no_command() {
+    let trace = trace("file-change");
+    assert_eq!(trace.commands, 0);
+    assert!(trace.steps.contains(&Step::FileChange(vec!["/trial/workspace/greeting.txt".to_owned()])));
+}
+
+#[test]
+fn a_resource_that_was_read_is_told_with_its_path() {
+    let trace = trace("reads-resource");
+    let resources: Vec<(&str, &str)> =
+        trace.resources.iter().map(|resource| (resource.skill.as_str(), resource.path.as_str())).collect();
+    assert_eq!(resources, [("greeting", "references/formal.md")]);
+}
+
+#[test]
+fn a_call_of_an_unknown_tool_is_kept_as_failed() {
+    let trace = trace("unknown-tool");
+    assert!(trace.steps.iter().any(|step| matches!(step, Step::Tool { name, failed: true, .. } if name == "nonesuch")));
+}
+
+#[test]
+fn failed_turns_tell_login_rate_limit_and_provider_apart() {
+    let kind = |scenario| trace(scenario).trouble.map(|trouble| trouble.kind);
+    assert_eq!(kind("error-401"), Some(TroubleKind::Login));
+    assert_eq!(kind("no-key"), Some(TroubleKind::Login));
+    assert_eq!(kind("error-429"), Some(TroubleKind::RateLimit));
+    assert_eq!(kind("error-500"), Some(TroubleKind::RateLimit), "codex calls a 500 high demand");
+    assert_eq!(kind("triggers"), None);
+}
+
+#[test]
+fn an_agent_that_was_killed_had_started_and_no_more() {
+    let trace = trace("hang");
+    assert_eq!((trace.progress, trace.trouble), (Progress::Started, None));
+}
+
+#[test]
+fn without_a_rollout_the_event_stream_tells_what_it_can() {
+    let trace = trace_of(&fs::read(folder("triggers").join("trace.jsonl")).expect("a trace"));
+    assert_eq!(trace.offered, None, "what was offered is unknown");
+    assert_eq!(mechanisms(&trace), [("greeting", Mechanism::ReadSkillFile)]);
+    assert_eq!(trace.commands, 1);
+}
+
+#[test]
+fn usage_of_several_turns_adds_up() {
+    let turn = r#"{"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":4,"output_tokens":3,"reasoning_output_tokens":1}}"#;
+    let usage = trace_of(format!("{turn}\n{turn}\n").as_bytes()).usage.expect("usage");
+    assert_eq!((usage.input_tokens, usage.cached_input_tokens, usage.output_tokens), (20, 8, 6));
+    assert_eq!(usage.total_tokens(), 26);
+}
+
+#[test]
+fn unknown_events_are_counted_and_broken_lines_too() {
+    let mut events = b"{\"type\":\"moon.phase\"}\n{\"type\":\"moon.phase\"}\nno json\n\xff\xfe\n".to_vec();
+    events.extend(b"{\"type\":\"item.completed\",\"item\":{\"type\":\"hologram\"}}\n{\"type\":\"turn.comp");
+    let trace = trace_of(&events);
+    assert_eq!(trace.unknown_events.get("moon.phase"), Some(&2));
+    assert_eq!(trace.unknown_events.get("item hologram"), Some(&1));
+    assert_eq!(trace.damaged_lines, 3, "no JSON, no UTF-8, half a last line");
+}
+
+#[test]
+fn a_line_of_a_hundred_megabytes_is_counted_and_the_rest_is_read() {
+    let mut events =
+        b"{\"type\":\"thread.started\"}\n{\"type\":\"item.completed\",\"item\":{\"type\":\"agent_message\",\"text\":\""
+            .to_vec();
+    events.resize(100 << 20, b'x');
+    events.extend(b"\"}}\n{\"type\":\"turn.completed\"}\n");
+    let trace = trace_of(&events);
+    assert_eq!((trace.damaged_lines, trace.progress), (1, Progress::Done));
+}
+
+#[test]
+fn a_warning_item_is_no_failure() {
+    let trace = trace_of(br#"{"type":"item.completed","item":{"type":"error","message":"Model metadata not found"}}"#);
+    assert_eq!((trace.trouble, trace.progress), (None, Progress::Silent));
+    assert_eq!(trace.steps, [Step::Notice("Model metadata not found".to_owned())]);
+}

@@ -1,0 +1,22 @@
+//! The harness as a program: what it takes, prints, and leaves, whoever calls it.
+
+mod arguments;
+mod lists;
+mod live;
+mod own_checks;
+mod progress;
+mod stubs;
+#[path = "../support/mod.rs"]
+mod support;
+mod variables;
+
+use support::fixture::Fixture;
+
+/// Two skills with two cases each, one case broken, nothing recorded.
+fn fixture() -> Fixture {
+    Fixture::new()
+        .skill("tidy")
+        .prompts("tidy", "id,should_trigger,prompt\nfirst-one,true,Do it\nbad,perhaps,Do it\nlast,false,Rest\n")
+        .skill("sweep-up")
+        .prompts("sweep-up", "id,should_trigger,prompt\nfirst-one,true,Sweep\nlast,false,Rest\n")
+}
