@@ -66,6 +66,10 @@ impl Live {
 
     /// `skill-evals run --run-id t` with these arguments behind it.
     pub fn command(&self, args: &[&str]) -> Command {
+        // A fixture's run is made anew each time; going on with one is asked for.
+        if !args.contains(&"--resume") {
+            let _ = fs::remove_dir_all(self.fixture.root().join("artifacts/skill-evals/t"));
+        }
         let mut command = self.program();
         command.args(["run", "--run-id", "t"]).args(args).current_dir(self.fixture.root());
         command
@@ -84,6 +88,8 @@ impl Live {
             .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
             .env("CLAUDE_CODE_MAX_RETRIES", "1")
             .env("SKILL_EVALS_SCRATCH", self.scratch())
+            .env("SKILL_EVALS_RETRIES", "1")
+            .env("SKILL_EVALS_RETRY_WAIT_S", "0.05")
             .env("SKILL_EVALS_SCRIPTED", "stand-in model")
             .stdin(Stdio::null());
         command

@@ -7,3 +7,4 @@ pub mod harness;
 pub mod live;
 pub mod real;
 pub mod stand_in;
+pub mod stub;
