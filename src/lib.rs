@@ -86,6 +86,7 @@ pub mod discovery;
 pub mod inputs;
 pub mod lines;
 pub mod process;
+pub mod skill_server;
 pub mod store;
 pub mod workspace;
 

@@ -38,7 +38,7 @@ impl Listener for Ears {
     fn line(&mut self, line: &[u8]) -> Reply {
         self.lines.push(String::from_utf8_lossy(line).into_owned());
         let write = self.answer.map(str::as_bytes).unwrap_or_default().to_vec();
-        Reply { write, close: true }
+        Reply { write, close: true, end: false }
     }
 }
 
@@ -52,6 +52,7 @@ fn run_with(script: &str, timeout: Duration, mut ears: Ears, redactor: &Redactor
         folder: folder.path().to_path_buf(),
         timeout,
         stdout: folder.path().join("stdout"),
+        by_file: None,
         stderr: folder.path().join("stderr"),
         redactor,
     };
@@ -106,6 +107,7 @@ fn a_program_that_is_no_program_could_not_start() {
         folder: folder.path().to_path_buf(),
         timeout: Duration::from_secs(5),
         stdout: folder.path().join("stdout"),
+        by_file: None,
         stderr: folder.path().join("stderr"),
         redactor: &redactor,
     };

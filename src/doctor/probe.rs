@@ -76,6 +76,7 @@ impl Probes<'_> {
             timeout: PATIENCE,
             stdout: stdout.clone(),
             stderr: room.path().join("stderr"),
+            by_file: None,
             redactor: &Redactor::new([]),
         };
         let ending = process::run(&job, listener)?;
