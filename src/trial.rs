@@ -20,6 +20,7 @@ use crate::lint;
 use crate::mode::Mode;
 use crate::outcome::{GRADE_FORMAT, Grade, Metrics, NoOutcome, Outcome, Trouble, Verdict};
 use crate::plan::{Planned, TrialId};
+use crate::report::session as report;
 use crate::run::Run;
 use crate::session::{self, Session, files};
 use crate::skill::slug;
@@ -197,6 +198,7 @@ fn measure(
     folder.write_meta(&meta).map_err(|error| files(&error))?;
     let exhibit = Exhibit { case, skill: found, meta: &meta, final_text: final_text.as_deref(), folder };
     let grade = judge::judge(run, live, &exhibit, grade)?;
+    folder.write_session(&report::session(&evidence, &grade)).map_err(|error| files(&error))?;
     folder.write_grade(&grade).map_err(|error| files(&error))?;
     Ok(grade)
 }

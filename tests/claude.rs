@@ -113,6 +113,10 @@ fn a_model_that_opens_the_skill_triggers_it_in_every_mode() {
         assert_eq!((metrics.unknown_events, metrics.damaged_lines), (0, 0), "{}", trial.text("trace.jsonl"));
         assert_eq!(trial.meta.agent.version.as_deref().map(|version| version.split('.').count()), Some(3));
         assert!(trial.text("trace.jsonl").contains("\"type\":\"result\""));
+        let log = trial.text("session.md");
+        assert!(log.contains("> **Scripted**") && log.contains("## Evaluation"), "{log}");
+        let times = log.lines().filter(|line| line.contains(". ") && line.matches(':').count() == 2);
+        assert!(times.count() >= 2, "steps have times: {log}");
     }
 }
 

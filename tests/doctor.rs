@@ -69,7 +69,10 @@ impl Machine {
 
     fn command(&self, folder: &Path) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_skill-evals"));
-        for name in ["CODEX_HOME", "CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN"] {
+        let codex = ["CODEX_HOME", "CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN"];
+        let claude = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR"];
+        let clouds = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"];
+        for name in codex.into_iter().chain(claude).chain(clouds) {
             command.env_remove(name);
         }
         command.arg("doctor").current_dir(folder).env("HOME", self.own.path().join("home"));

@@ -8,7 +8,6 @@ mod bwrap;
 mod cli;
 mod events;
 mod home;
-mod login;
 mod sdk;
 mod session;
 mod slim;
@@ -50,7 +49,7 @@ pub(super) fn find(settings: &Settings, kind: AgentKind) -> Result<PathBuf, Trou
 }
 
 pub(super) fn login() -> Result<String, String> {
-    login::find()
+    home::login()
 }
 
 pub(super) fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {

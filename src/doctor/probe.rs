@@ -75,8 +75,8 @@ impl Probes<'_> {
             folder: room.workspace(),
             timeout: PATIENCE,
             stdout: stdout.clone(),
-            stderr: room.path().join("stderr"),
             by_file: None,
+            stderr: room.path().join("stderr"),
             redactor: &Redactor::new([]),
         };
         let ending = process::run(&job, listener)?;

@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         let evidence = || format!("{name} {}", excerpt(&input));
         match name.as_str() {
             "Bash" => {
-                let command = fields.command.unwrap_or_default();
+                let command = fields.command.unwrap_or(input);
                 let exit_code = if failed { exit_code(&output) } else { Some(0) };
                 note_command(trace, &command, !failed);
                 return trace.command(command, exit_code, output);

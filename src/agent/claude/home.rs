@@ -1,6 +1,5 @@
 //! claude's home in a trial: the user's login and choice of provider, nothing else.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
@@ -56,14 +55,35 @@ pub(super) struct Users {
     pub secrets: Vec<String>,
 }
 
-pub(super) fn set(name: &str) -> Option<OsString> {
+/// Variables each of which is a login, or leads to a provider that has one of its own.
+const LOGINS: [&str; 5] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+];
+
+fn set(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// The file with the user's login, which need not be there.
-pub(super) fn credentials() -> Option<PathBuf> {
-    let folder = set("CLAUDE_CONFIG_DIR").map(PathBuf::from);
-    Some(folder.or_else(|| Some(PathBuf::from(set("HOME")?).join(".claude")))?.join(".credentials.json"))
+/// The folder of the user's own configuration.
+fn users_folder() -> Option<PathBuf> {
+    set("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| Some(PathBuf::from(set("HOME")?).join(".claude")))
+}
+
+/// Where claude would find its login.
+///
+/// # Errors
+/// What to do where there is none.
+pub(super) fn login() -> Result<String, String> {
+    if let Some(name) = LOGINS.into_iter().find(|name| set(name).is_some()) {
+        return Ok(name.to_owned());
+    }
+    let file = users_folder().map(|folder| folder.join(".credentials.json")).filter(|file| file.is_file());
+    file.map(|file| file.display().to_string())
+        .ok_or_else(|| format!("log in with `claude`, or set one of {}", LOGINS.join(", ")))
 }
 
 /// Lays the home.
@@ -78,7 +98,7 @@ pub(super) fn lay(room: &Room) -> Result<Users, Trouble> {
     let mut secrets: Vec<String> =
         variables.iter().filter(is_secret).filter_map(|name| std::env::var(name).ok()).collect();
     let home = set("HOME").map(PathBuf::from);
-    if let Some(text) = credentials().and_then(|file| read_if_there(&file).transpose()) {
+    if let Some(text) = users_folder().and_then(|config| read_if_there(&config.join(".credentials.json")).transpose()) {
         let text = text?;
         write_private(&folder.join(".credentials.json"), text.as_bytes())?;
         if let Ok(value) = serde_json::from_str(&text) {

@@ -26,13 +26,13 @@ pub(super) fn args(call: &Call<'_>) -> Vec<OsString> {
     let fixed = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
     let mut args: Vec<OsString> = fixed.map(OsString::from).to_vec();
     let mut option = |name: &str, value: &str| args.push(format!("{name}={value}").into());
+    if let Some(model) = call.model {
+        option("--model", model);
+    }
     if let Some(schema) = &call.schema {
         // The SDK is given an object and writes it on one line.
         let compact = serde_json::from_str::<Value>(schema).map_or_else(|_| schema.clone(), |value| value.to_string());
         option("--json-schema", &compact);
-    }
-    if let Some(model) = call.model {
-        option("--model", model);
     }
     option("--allowedTools", &call.permissions.allowed.join(","));
     if !call.permissions.disallowed.is_empty() {

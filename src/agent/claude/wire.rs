@@ -17,6 +17,9 @@ const MAX_ITEMS: usize = 1_000;
 /// Most bytes of a call's input or of a tool's answer that are kept for a moment.
 const MAX_KEPT: usize = 64 << 10;
 
+/// Longest input of a call that is looked into: no command line, path or name of a skill is longer.
+const MAX_INPUT: usize = 1 << 20;
+
 /// What every line has.
 #[derive(Deserialize)]
 pub(super) struct Head {
@@ -222,7 +225,8 @@ pub(super) struct Fields {
 impl From<Block> for Call {
     fn from(block: Block) -> Self {
         let input = block.input.as_deref().map_or("", RawValue::get);
-        let mut fields: Fields = serde_json::from_str(input).unwrap_or_default();
+        let short = Some(input).filter(|input| input.len() <= MAX_INPUT);
+        let mut fields: Fields = short.and_then(|input| serde_json::from_str(input).ok()).unwrap_or_default();
         if input.len() <= MAX_KEPT {
             input.clone_into(&mut fields.raw);
         } else {
