@@ -112,7 +112,9 @@ fn people_get_a_line_for_each_and_what_to_do() {
     let output = machine.command(machine.fixture.root()).output().expect("the program starts");
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text.contains("missing  codex-login    none\n                        → run `codex login`"), "{text}");
+    // How far the columns are apart depends on the agents that are there.
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("missing codex-login none → run `codex login`"), "{text}");
     assert!(text.ends_with("live evals cannot run; recordings can be replayed all the same\n"), "{text}");
 }
 
