@@ -1,5 +1,6 @@
 //! The command line: one file for each subcommand. The only files that print.
 
+mod doctor;
 mod generate;
 mod grade;
 mod harness;
@@ -56,6 +57,8 @@ enum Command {
     Summary(summary::SummaryArgs),
     /// Grade a run or a folder of stored trials again, without any agent.
     Grade(grade::GradeArgs),
+    /// Look whether evals can run here, and say what to do about what is missing. Asks no model anything.
+    Doctor(doctor::DoctorArgs),
     /// Run the test harness of a repository without a crate: the arguments are libtest's.
     Harness(harness::HarnessArgs),
     /// Write the stub tests by which IDEs show trials.
@@ -85,6 +88,7 @@ pub fn main() -> ExitCode {
         Command::Clean(args) => stop::clean(&args),
         Command::Summary(args) => summary::summary(&args),
         Command::Grade(args) => grade::grade(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::Generate(args) => generate::generate(&args),
         Command::Record(args) => record::record(&args),
         Command::Mcp(args) => mcp::mcp(&args),

@@ -33,7 +33,8 @@
 //!
 //! **Edges**: input and output without policy. [`config`] reads the settings, [`discovery`] walks the repository,
 //! [`inputs`] digests what decides a run, [`lines`] reads files of any size, [`process`] is the only place that starts
-//! a program, [`workspace`] makes the folders that agents live in, [`store`] is the only place that knows the layout
+//! a program, [`workspace`] makes the folders that agents live in, [`skill_server`] asks an
+//! MCP server of skills what it offers, [`store`] is the only place that knows the layout
 //! of artifacts and recordings.
 //!
 //! **Adapters**: one file for each outside thing. [`agent`] is the only place that names a vendor, [`delivery`]
@@ -42,7 +43,7 @@
 //! **Orchestration**: [`run`] is what trials share, [`session`] one agent at work in its room, [`trial`] the steps of
 //! a trial, [`judge`] those of judging one, [`engine`] runs many side by side at the [`pace`] that providers allow,
 //! [`progress_files`] keeps where a run stands, [`history`] reads what earlier runs left, [`recording`] turns finished
-//! trials into recordings, [`harness`] makes all of it tests.
+//! trials into recordings, [`harness`] makes all of it tests, [`doctor`] says what is missing for any of it to run.
 //!
 //! The program `skill-evals` (`src/main.rs`, `src/cli/`) parses arguments, calls the above and is the only thing that
 //! prints.
@@ -88,6 +89,7 @@ pub mod discovery;
 pub mod inputs;
 pub mod lines;
 pub mod process;
+pub mod skill_server;
 pub mod store;
 pub mod workspace;
 
@@ -95,6 +97,7 @@ pub mod agent;
 pub mod delivery;
 pub mod mcp;
 
+pub mod doctor;
 pub mod engine;
 pub mod harness;
 pub mod history;

@@ -1,10 +1,12 @@
 //! What a reader sees: words and drawings made from values, never from the disk.
 
+pub mod comparison;
 pub mod diagnostics;
 pub mod estimate;
 pub mod listing;
 pub mod markdown;
 pub mod progress;
+pub mod session;
 pub mod status;
 pub mod summary;
 pub mod table;

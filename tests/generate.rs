@@ -75,7 +75,8 @@ fn a_negative_prompt_never_names_the_skill() {
         let skill = Skill {
             slug: slug(name),
             name: name.to_owned(),
-            description: "Works.".to_owned(),
+            // Words of other topics must not lead to the one that names the skill.
+            description: "Explain one sentence with a search; leaves turn red; seconds there are many.".to_owned(),
             folder: format!("skills/{name}").into(),
         };
         let text = prompts_csv(&skill);
@@ -109,7 +110,7 @@ fn description() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn what_is_written_for_a_clean_skill_is_clean(name in name(), description in description(), mention in any::<bool>()) {
         let description = if mention { format!("{description} ${name}") } else { description };

@@ -20,8 +20,8 @@ fn refused(name: &str, value: &str) -> String {
 fn every_variable_of_the_table_is_read() {
     for (name, _) in VARIABLES {
         let value = match name.trim_start_matches("SKILL_EVALS_") {
-            "LIVE" | "TRIALS" | "JOBS" | "TIMEOUT_S" | "MAX_SKILLS" | "MAX_CASES" => "1",
-            "RESUME" | "MAX_COST_USD" | "RETRIES" | "RETRY_WAIT_S" => "1",
+            "LIVE" | "TRIALS" | "JOBS" | "TIMEOUT_S" | "MAX_SKILLS" | "MAX_CASES" | "RESUME" | "MAX_COST_USD"
+            | "RETRIES" | "RETRY_WAIT_S" => "1",
             name if name.starts_with("JUDGE") => "1",
             "SUITE" => "negative",
             "MODE" => "codex",
@@ -78,7 +78,7 @@ fn a_value_that_is_not_allowed_is_an_error_with_the_allowed_ones() {
         ("TRIALS", "1001", "1 to 1000"),
         ("JOBS", "+3", "1 to 1000"),
         ("TIMEOUT_S", "", "1 to 86400"),
-        ("MODE", "codexx", "known: codex, none"),
+        ("MODE", "codexx", "known: mcp, native, cli-native, mcp+native, codex, codex-mcp, none, codex-none"),
         ("RUN_ID", "a/b", "letters, digits"),
     ];
     for (name, value, words) in allowed {
