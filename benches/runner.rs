@@ -64,12 +64,10 @@ impl Repository {
             let text =
                 format!("---\nname: skill-{skill}\ndescription: Does what number {skill} does.\n---\n\nDo it.\n");
             write(&format!("skills/skill-{skill}/SKILL.md"), &text);
-            let rows: String = (0..CASES)
-                .filter(|case| case % skills == skill)
-                .map(|case| format!("c{case},false,Prompt {case},absent|missing\n"))
-                .collect();
-            let table = format!("id,should_trigger,prompt,must_not_include\n{rows}");
-            write(&format!("evals/skills/skill-{skill}/prompts.csv"), &table);
+            let rows = (skill..CASES).step_by(skills).map(|case| format!("c{case},false,Prompt {case},absent|missing"));
+            let header = "id,should_trigger,prompt,must_not_include".to_owned();
+            let table: Vec<String> = std::iter::once(header).chain(rows).collect();
+            write(&format!("evals/skills/skill-{skill}/prompts.csv"), &table.join("\n"));
         }
         let stub = root.join("stub.sh");
         write("stub.sh", &format!("#!/bin/sh\n{body}{LINES}"));
@@ -89,8 +87,8 @@ impl Repository {
         command.args(["-P", JOBS, "-n", "1"]).arg(stub).stdin(Stdio::piped()).stdout(Stdio::null());
         let started = Instant::now();
         let mut child = command.spawn().expect("xargs starts");
-        let prompts: String = (0..CASES).map(|case| format!("{case}\n")).collect();
-        child.stdin.take().expect("an input").write_all(prompts.as_bytes()).expect("an input");
+        let prompts: Vec<String> = (0..CASES).map(|case| case.to_string()).collect();
+        child.stdin.take().expect("an input").write_all(prompts.join("\n").as_bytes()).expect("an input");
         assert!(child.wait().expect("an end").success());
         started.elapsed()
     }

@@ -73,8 +73,8 @@ pub fn hold(
                         redactor: &redactor,
                     };
                     let mut ear = Ear { agent, hear, dialogue: command.dialogue };
-                    let io = |error| files(&format!("{}: {error}", folder.path().display()));
-                    let mut ending = process::run(&job, &mut ear).map_err(io)?;
+                    let mut ending = process::run(&job, &mut ear)
+                        .map_err(|error| files(&format!("{}: {error}", folder.path().display())))?;
                     let words = ending.last_words.as_deref();
                     ending.trouble = ending.trouble.or_else(|| agent::unknown_argument(words?));
                     ending

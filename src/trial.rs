@@ -177,9 +177,9 @@ fn measure(
         room.lay_fixture(&fixture).map_err(|error| files(&error))?;
     }
     delivery::deliver(mode, &live.snapshot, &room).map_err(|error| files(&error))?;
+    room.furnished();
     let server =
         mode.delivery.mcp().then(|| SkillServer::new(settings, &run.root, live.snapshot.path())).transpose()?;
-    room.furnished();
     let schema = case.output_schema.as_ref().map(|path| {
         let to = room.path().join("schema.json");
         fs::copy(run.root.join(path.as_path()), &to).map(|_| to)

@@ -3,6 +3,8 @@
 mod options;
 mod terminal;
 
+use std::collections::BTreeMap;
+use std::error::Error;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -29,7 +31,11 @@ use terminal::Terminal;
 /// How long a run in the background may take until it has its run folder.
 const BEGINNING: Duration = Duration::from_secs(20);
 
+/// A run to go on with, and what it was to do where that can still be read.
+type Resumed = (RunFolder, Option<RunRecord>);
+
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
 #[command(after_help = crate::exit_code::HELP)]
 pub struct RunArgs {
     #[command(flatten)]
@@ -135,12 +141,8 @@ impl RunArgs {
         settings.max_cost_usd = self.max_cost_usd.or(settings.max_cost_usd);
     }
 
-    /// The run to go on with, and what it was to do where that can still be read.
-    fn resumed(
-        &self,
-        root: &std::path::Path,
-        settings: &Settings,
-    ) -> Result<Option<(RunFolder, Option<RunRecord>)>, Box<dyn std::error::Error>> {
+    /// The run to go on with, if that is wanted.
+    fn resumed(&self, root: &std::path::Path, settings: &Settings) -> Result<Option<Resumed>, Box<dyn Error>> {
         if !settings.resume {
             return Ok(None);
         }
@@ -157,7 +159,7 @@ impl RunArgs {
     }
 }
 
-fn plan(run: &Run) -> Result<Vec<Planned<'_>>, Box<dyn std::error::Error>> {
+fn plan(run: &Run) -> Result<Vec<Planned<'_>>, Box<dyn Error>> {
     let cases = run.settings.selection.cases(&run.catalog).map_err(|problems| problems.join("\n"))?;
     let recorded = |found: &Found| {
         if run.settings.live { Vec::new() } else { store::recorded_modes(&run.root, &found.skill, &found.id) }
@@ -172,7 +174,7 @@ fn trial_ids(run: &Run, planned: &[Planned<'_>]) -> Vec<TrialId> {
 }
 
 fn dry_run(args: &RunArgs, run: &Run, ids: &[TrialId]) -> CliResult {
-    let known = if run.settings.live { history::known_costs(&run.root, ids) } else { Default::default() };
+    let known = if run.settings.live { history::known_costs(&run.root, ids) } else { BTreeMap::new() };
     let estimate = estimate::estimate(ids, &known, run.settings.max_cost_usd);
     let mut out = io::stdout().lock();
     if args.json {
@@ -191,7 +193,7 @@ fn check_unchanged(
     run: &Run,
     planned: &[Planned<'_>],
     earlier: Option<&RunRecord>,
-) -> Result<bool, Box<dyn std::error::Error>> {
+) -> Result<bool, Box<dyn Error>> {
     let Some(earlier) = earlier else { return Ok(true) };
     let changed = earlier.inputs.differences(&history::inputs(run, planned)?);
     if changed.is_empty() || args.force {

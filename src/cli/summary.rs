@@ -58,7 +58,7 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     } else if args.markdown {
         out.write_all(markdown::summary(&summary).as_bytes())?;
     } else {
-        write!(out, "{}{}\n", table::table(&summary, color(&out)), table::closing(&summary))?;
+        writeln!(out, "{}{}", table::table(&summary, color(&out)), table::closing(&summary))?;
     }
     for error in &unreadable {
         writeln!(io::stderr(), "warning: not counted: {error}")?;

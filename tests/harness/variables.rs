@@ -20,8 +20,8 @@ fn refused(name: &str, value: &str) -> String {
 fn every_variable_of_the_table_is_read() {
     for (name, _) in VARIABLES {
         let value = match name.trim_start_matches("SKILL_EVALS_") {
-            "LIVE" | "TRIALS" | "JOBS" | "TIMEOUT_S" | "MAX_SKILLS" | "MAX_CASES" => "1",
-            "RESUME" | "MAX_COST_USD" | "RETRIES" | "RETRY_WAIT_S" => "1",
+            "LIVE" | "TRIALS" | "JOBS" | "TIMEOUT_S" | "MAX_SKILLS" | "MAX_CASES" | "RESUME" | "MAX_COST_USD"
+            | "RETRIES" | "RETRY_WAIT_S" => "1",
             name if name.starts_with("JUDGE") => "1",
             "SUITE" => "negative",
             "MODE" => "codex",

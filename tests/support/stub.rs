@@ -33,8 +33,9 @@ exit 1
 impl Stub {
     /// A skill `tidy` with so many negative cases `c0`, `c1`, …, and an agent that runs `body` and then answers.
     pub fn new(cases: usize, body: &str) -> Self {
-        let rows: String = (0..cases).map(|index| format!("c{index},false,Prompt {index}\n")).collect();
-        let fixture = Fixture::new().skill("tidy").prompts("tidy", format!("id,should_trigger,prompt\n{rows}"));
+        let rows = (0..cases).map(|index| format!("c{index},false,Prompt {index}"));
+        let table: Vec<String> = std::iter::once("id,should_trigger,prompt".to_owned()).chain(rows).collect();
+        let fixture = Fixture::new().skill("tidy").prompts("tidy", table.join("\n"));
         let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch folder");
         let stub = Self { fixture, scratch };
         stub.settings("");
