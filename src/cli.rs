@@ -4,6 +4,7 @@ mod grade;
 mod harness;
 mod lint;
 mod list;
+mod mcp;
 mod record;
 mod run;
 mod stubs;
@@ -46,6 +47,8 @@ enum Command {
     Stubs(stubs::StubsArgs),
     /// Make the trials of a run the recordings that are replayed.
     Record(record::RecordArgs),
+    /// Serve skills to an agent: an MCP server on standard input and output.
+    Mcp(mcp::McpArgs),
 }
 
 /// What went wrong before a command had an answer.
@@ -60,6 +63,7 @@ pub fn main() -> ExitCode {
         Command::Record(args) => record::record(&args),
         Command::Harness(args) => return harness::harness(args),
         Command::Stubs(args) => stubs::stubs(&args),
+        Command::Mcp(args) => mcp::mcp(&args),
     };
     let exit = result.unwrap_or_else(|error| {
         // `skill-evals list | head` is no failure.

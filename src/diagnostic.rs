@@ -293,6 +293,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 pub fn suggest(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
+        None if known.is_empty() => "there are none at all".to_owned(),
         None => format!("known: {}", known.join(", ")),
     }
 }

@@ -16,8 +16,12 @@ use crate::relative_path::RelativePath;
 use crate::skill::{SKILL_FILE, Skill, SkillFile};
 use crate::tree::{Kind, Tree};
 
-/// Folders in which skills are looked for where the settings name none: the first that exists.
+/// Folders in which skills are looked for where the settings name none: the first that holds any, and if none does
+/// the whole repository.
 pub const DEFAULT_SKILL_ROOTS: [&str; 3] = ["skills", ".claude/skills", ".agents/skills"];
+
+/// Folders of a repository in which no skills of its own lie: fixtures of evals, what was built, what was run.
+const NO_SKILLS: [&str; 3] = ["evals", "target", "artifacts"];
 
 /// How deep below a skill root skills are looked for.
 const MAX_DEPTH: usize = 12;
@@ -106,22 +110,17 @@ impl Repository {
     }
 
     fn read_skills(&self, skill_roots: Option<&[RelativePath]>, catalog: &mut Catalog) {
-        let roots: Vec<PathBuf> = match skill_roots {
-            Some(roots) => roots.iter().map(|root| root.as_path().to_path_buf()).collect(),
-            None => DEFAULT_SKILL_ROOTS
-                .iter()
-                .map(PathBuf::from)
-                .find(|folder| self.root.join(folder).is_dir())
-                .into_iter()
-                .collect(),
-        };
-        for root in roots {
-            if !self.root.join(&root).is_dir() {
-                let problem = Diagnostic::error(Code::Unreadable, Place::file(&root), "this skill root is no folder");
-                catalog.problems.push(problem.help("mend `skill_roots` in evals/evals.toml"));
-                continue;
+        match skill_roots {
+            Some(roots) => roots.iter().for_each(|root| self.read_named_root(root.as_path(), catalog)),
+            None => {
+                let roots = DEFAULT_SKILL_ROOTS.into_iter().map(Path::new).chain([Path::new("")]);
+                for root in roots.filter(|root| self.root.join(root).is_dir()) {
+                    self.read_skill_root(root, catalog);
+                    if !catalog.skills.is_empty() {
+                        break;
+                    }
+                }
             }
-            self.read_skill_root(&root, catalog);
         }
         catalog
             .skills
@@ -143,14 +142,38 @@ impl Repository {
         catalog.skills = unique;
     }
 
+    fn read_named_root(&self, root: &Path, catalog: &mut Catalog) {
+        if self.root.join(root).is_dir() {
+            return self.read_skill_root(root, catalog);
+        }
+        let problem = Diagnostic::error(Code::Unreadable, Place::file(root), "this skill root is no folder");
+        catalog.problems.push(problem.help("mend `skill_roots` in evals/evals.toml"));
+    }
+
     fn read_skill_root(&self, root: &Path, catalog: &mut Catalog) {
+        for folder in self.skill_folders(root, &mut catalog.problems) {
+            let path = self.root.join(&folder).join(SKILL_FILE);
+            match fs::read(&path) {
+                Ok(bytes) => {
+                    let file = SkillFile::parse(folder, &bytes);
+                    catalog.skills.push(FoundSkill { file, bytes, curated: false });
+                }
+                Err(error) => catalog.problems.push(self.unreadable(&path, &error.to_string())),
+            }
+        }
+    }
+
+    /// The folders in and below `root` that hold a SKILL.md, by name; all paths are relative to the repository's
+    /// root. What lies below a skill's folder belongs to that skill and is not searched. Reads no file.
+    pub(crate) fn skill_folders(&self, root: &Path, problems: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
+        let mut folders = Vec::new();
         let mut walk = WalkDir::new(self.root.join(root)).max_depth(MAX_DEPTH).sort_by_file_name().into_iter();
         while let Some(entry) = walk.next() {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
                     let path = error.path().unwrap_or(root).to_path_buf();
-                    catalog.problems.push(self.unreadable(&path, &error.to_string()));
+                    problems.push(self.unreadable(&path, &error.to_string()));
                     continue;
                 }
             };
@@ -158,21 +181,26 @@ impl Repository {
                 continue;
             }
             let hidden = entry.depth() > 0 && entry.file_name().to_string_lossy().starts_with('.');
-            if hidden || entry.file_name() == "node_modules" {
+            // Below the repository's root itself there is more than skills.
+            let aside =
+                root.as_os_str().is_empty() && entry.depth() == 1 && NO_SKILLS.iter().any(|n| entry.file_name() == *n);
+            if hidden || aside || entry.file_name() == "node_modules" {
                 walk.skip_current_dir();
                 continue;
             }
             let path = entry.path().join(SKILL_FILE);
-            match fs::read(&path) {
-                Ok(bytes) => {
+            match fs::metadata(&path) {
+                Ok(found) if found.is_file() => {
                     walk.skip_current_dir();
-                    let folder = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
-                    catalog.skills.push(FoundSkill { file: SkillFile::parse(folder, &bytes), bytes, curated: false });
+                    folders.push(entry.path().strip_prefix(&self.root).unwrap_or(entry.path()).to_path_buf());
                 }
+                // Reading a pipe would wait for ever.
+                Ok(_) => problems.push(self.unreadable(&path, "it is no file")),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => catalog.problems.push(self.unreadable(&path, &error.to_string())),
+                Err(error) => problems.push(self.unreadable(&path, &error.to_string())),
             }
         }
+        folders
     }
 
     fn read_cases(&self, scope: Scope<'_>, catalog: &mut Catalog) {

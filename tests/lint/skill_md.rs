@@ -211,3 +211,17 @@ fn two_skills_with_one_slug() {
     let lines = fixture.task("one", TASK).lines();
     assert!(lines.contains("skills/tidy/SKILL.md: [slug-collision] the slug `tidy` of the skill `tidy` is also that of skills/b/tidy/SKILL.md"), "{lines}");
 }
+
+#[test]
+fn skills_are_found_in_nested_folders_and_anywhere_when_no_usual_folder_holds_any() {
+    let text = "---\nname: deep\ndescription: Does it.\n---\n";
+    let nested = Fixture::new().file("skills/group/sub/deep/SKILL.md", text);
+    assert_eq!(nested.catalog().skills.len(), 1);
+    let scattered = Fixture::new()
+        .file("skills/README.md", "generated")
+        .file("tools/deep/SKILL.md", text)
+        .file("evals/skills/deep/fixtures/copy/SKILL.md", "---\nname: fixture\ndescription: No skill.\n---\n")
+        .file("target/package/SKILL.md", "---\nname: built\ndescription: No skill.\n---\n");
+    let slugs: Vec<String> = scattered.catalog().skills.iter().map(|found| found.skill().slug.clone()).collect();
+    assert_eq!(slugs, ["deep"]);
+}

@@ -1,0 +1,165 @@
+//! Files of a skill's folder, and nothing else: followed one name at a time from a folder held open, so that neither
+//! a link nor a folder that is swapped meanwhile leads out of it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, open, openat};
+use nix::sys::stat::{Mode, SFlag, fstatat};
+use thiserror::Error;
+use walkdir::WalkDir;
+
+use super::library::Stamp;
+use crate::relative_path::RelativePath;
+use crate::tree::Kind;
+
+/// The largest file that is handed out, in bytes.
+pub(super) const MAX_FILE: u64 = 256 * 1024;
+
+/// How many files of one skill are listed.
+const MAX_FILES: usize = 1000;
+
+/// How deep below a skill's folder files are listed.
+const MAX_DEPTH: usize = 12;
+
+/// Why a path of a skill has no answer. Reads as the end of a sentence that starts with the path.
+#[derive(Debug, Error)]
+pub(super) enum ResourceError {
+    #[error("{0}")]
+    NotAllowed(&'static str),
+    #[error("is not there")]
+    Missing,
+    #[error("is a symbolic link or lies behind one; links are not followed")]
+    Link,
+    #[error("is neither a file nor a folder and is not opened")]
+    Special,
+    #[error("is a file of {size} bytes; the limit is {MAX_FILE} bytes")]
+    TooLarge { size: u64 },
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl From<Errno> for ResourceError {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            Errno::ENOENT | Errno::ENOTDIR | Errno::ENAMETOOLONG => Self::Missing,
+            // What `O_NOFOLLOW` says of a link that was put there a moment ago.
+            Errno::ELOOP => Self::Link,
+            errno => Self::Io(errno.into()),
+        }
+    }
+}
+
+/// What stands at a path.
+pub(super) enum Found {
+    File(Vec<u8>),
+    Folder,
+}
+
+/// A file below a skill's folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Listed {
+    /// Its path below the folder, with `/` between the parts.
+    pub path: String,
+    /// In bytes.
+    pub size: u64,
+    pub stamp: Stamp,
+}
+
+/// What stands at `path` below the folder `folder` below `root`. Only `root` itself may be a link or lie behind one.
+pub(super) fn find(root: &Path, folder: &Path, path: &RelativePath) -> Result<Found, ResourceError> {
+    let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+    let mut at = open(root, flags, Mode::empty())?;
+    let names = folder.join(path.as_path());
+    let mut names = names.components().peekable();
+    while let Some(name) = names.next() {
+        let name = Path::new(name.as_os_str());
+        match kind(&at, name)? {
+            Kind::Folder => at = openat(&at, name, flags | OFlag::O_NOFOLLOW, Mode::empty())?,
+            Kind::File if names.peek().is_none() => return read(&at, name).map(Found::File),
+            Kind::File | Kind::Missing => return Err(ResourceError::Missing),
+            Kind::Symlink => return Err(ResourceError::Link),
+            Kind::Other => return Err(ResourceError::Special),
+        }
+    }
+    Ok(Found::Folder)
+}
+
+/// What `name` is in the folder `at`, looked at without opening it: opening a pipe or a device has effects.
+fn kind(at: &OwnedFd, name: &Path) -> Result<Kind, ResourceError> {
+    let status = match fstatat(at, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+        Ok(status) => status,
+        Err(Errno::ENOENT) => return Ok(Kind::Missing),
+        Err(errno) => return Err(errno.into()),
+    };
+    if !is_listed(at, name)? {
+        return Ok(Kind::Missing);
+    }
+    let kind = SFlag::from_bits_truncate(status.st_mode & SFlag::S_IFMT.bits());
+    Ok(if kind == SFlag::S_IFDIR {
+        Kind::Folder
+    } else if kind == SFlag::S_IFREG {
+        Kind::File
+    } else if kind == SFlag::S_IFLNK {
+        Kind::Symlink
+    } else {
+        Kind::Other
+    })
+}
+
+/// Whether the folder lists exactly this name: a file system that ignores case, or that knows several spellings of
+/// one letter, opens `skill.MD` too.
+fn is_listed(at: &OwnedFd, name: &Path) -> Result<bool, ResourceError> {
+    let mut folder = Dir::openat(at, ".", OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
+    for entry in folder.iter() {
+        if entry?.file_name().to_bytes() == name.as_os_str().as_bytes() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn read(at: impl AsFd, name: &Path) -> Result<Vec<u8>, ResourceError> {
+    // Not to wait for ever, should a pipe stand there by now.
+    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let file = File::from(openat(at, name, flags, Mode::empty())?);
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(ResourceError::Special);
+    }
+    if metadata.len() > MAX_FILE {
+        return Err(ResourceError::TooLarge { size: metadata.len() });
+    }
+    let mut bytes = Vec::new();
+    // It may have grown since.
+    let size = file.take(MAX_FILE + 1).read_to_end(&mut bytes)? as u64;
+    if size > MAX_FILE { Err(ResourceError::TooLarge { size }) } else { Ok(bytes) }
+}
+
+/// The files below `folder`, by path, at most 1000 of them; links, special files, hidden folders, `node_modules` and
+/// names that are not UTF-8 are left out.
+pub(super) fn list(folder: &Path) -> Vec<Listed> {
+    let wanted = |entry: &walkdir::DirEntry| {
+        let name = entry.file_name().to_string_lossy();
+        entry.depth() == 0 || !entry.file_type().is_dir() || (!name.starts_with('.') && name != "node_modules")
+    };
+    WalkDir::new(folder)
+        .max_depth(MAX_DEPTH)
+        .sort_by_file_name()
+        .into_iter()
+        .filter_entry(wanted)
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_file())
+        .filter_map(|entry| {
+            let path = entry.path().strip_prefix(folder).ok()?.to_str()?.to_owned();
+            let metadata = entry.metadata().ok()?;
+            Some(Listed { path, size: metadata.len(), stamp: Stamp::of(&metadata) })
+        })
+        .take(MAX_FILES)
+        .collect()
+}

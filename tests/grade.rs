@@ -1,0 +1,296 @@
+//! What a trial comes to, from evidence made by hand: every check, and what is an error rather than a failure.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use skill_evals::case::{Case, Expectation, Pattern, Sandbox};
+use skill_evals::diagnostic::Place;
+use skill_evals::evidence::{
+    AgentMeta, CaseMeta, Ending, Evidence, Inputs, META_FORMAT, Meta, SkillMeta, WorkspaceFile,
+};
+use skill_evals::grade::grade;
+use skill_evals::mode::{AgentKind, Delivery};
+use skill_evals::outcome::{Grade, Status, TroubleKind, Verdict};
+use skill_evals::relative_path::RelativePath;
+use skill_evals::skill::Skill;
+use skill_evals::trace::{Mechanism, Offered, Progress, Trace, Usage};
+use skill_evals::trouble::Trouble;
+
+/// A trial in which all went well, to be spoilt.
+struct Trial {
+    case: Case,
+    meta: Meta,
+    trace: Trace,
+    final_text: Option<&'static str>,
+    schema: Option<serde_json::Value>,
+}
+
+fn trial(expectations: Vec<Expectation>) -> Trial {
+    let mut trace = Trace { progress: Progress::Done, ..Trace::default() };
+    trace.offered = Some(Offered { native: vec!["greeting".to_owned(), "other".to_owned()] });
+    trace.usage = Some(Usage { input_tokens: 100, output_tokens: 20, ..Usage::default() });
+    trace.activate("greeting", Mechanism::ReadSkillFile, "cat .agents/skills/greeting/SKILL.md");
+    let case = Case {
+        id: "it".to_owned(),
+        skill: "greeting".to_owned(),
+        origin: Place::file("evals/skills/greeting/prompts.csv"),
+        should_trigger: true,
+        prompt: "Greet Ada.".to_owned(),
+        system_prompt: None,
+        sandbox: Sandbox::ReadOnly,
+        timeout: None,
+        fixture: None,
+        output_schema: RelativePath::parse("schema.json").ok(),
+        judge: false,
+        expectations,
+    };
+    let meta = Meta {
+        format: META_FORMAT,
+        run_id: "t".to_owned(),
+        skill: SkillMeta { name: "greeting".to_owned(), slug: "greeting".to_owned() },
+        case: CaseMeta {
+            id: "it".to_owned(),
+            prompt: "Greet Ada.".to_owned(),
+            system_prompt: None,
+            sandbox: Sandbox::ReadOnly,
+            timeout_s: 60,
+        },
+        mode: "codex".to_owned(),
+        trial: 1,
+        agent: AgentMeta { kind: AgentKind::Codex, version: None, model: None },
+        delivery: Delivery::Native,
+        scripted: None,
+        started: "2026-01-01T00:00:00Z".to_owned(),
+        ending: Ending { exit_code: Some(0), duration_ms: 1200, ..Ending::default() },
+        inputs: Inputs::default(),
+        files: Vec::new(),
+        files_truncated: false,
+        not_enforced: Vec::new(),
+    };
+    Trial { case, meta, trace, final_text: Some("Ahoy, Ada!"), schema: None }
+}
+
+impl Trial {
+    fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    fn grade(&self) -> Grade {
+        let skill = Skill {
+            name: "greeting".to_owned(),
+            slug: "greeting".to_owned(),
+            description: String::new(),
+            folder: PathBuf::from("skills/greeting"),
+        };
+        let evidence = Evidence { meta: &self.meta, trace: &self.trace, final_text: self.final_text };
+        grade(&self.case, &skill, self.schema.as_ref(), &evidence)
+    }
+
+    fn verdict(&self) -> Verdict {
+        self.grade().verdict
+    }
+
+    fn trouble(&self) -> Option<TroubleKind> {
+        self.grade().trouble.map(|trouble| trouble.kind)
+    }
+
+    fn status(&self, id: &str) -> Status {
+        let grade = self.grade();
+        grade.checks.iter().find(|check| check.id == id).unwrap_or_else(|| panic!("no {id} in {grade:#?}")).status
+    }
+}
+
+/// The verdict with one expectation on a trial that says `text` at its end.
+fn says(text: &'static str, expectation: Expectation) -> Verdict {
+    trial(vec![expectation]).with(|trial| trial.final_text = Some(text)).verdict()
+}
+
+fn pattern(text: &str) -> Pattern {
+    Pattern(text.to_owned())
+}
+
+#[test]
+fn a_trial_in_which_all_went_well_passes() {
+    assert_eq!(trial(vec![Expectation::Trigger(true)]).verdict(), Verdict::Pass);
+}
+
+#[test]
+fn a_trigger_is_expected_or_forbidden() {
+    let quiet = |should| trial(vec![Expectation::Trigger(should)]).with(|trial| trial.trace.activations.clear());
+    assert_eq!(quiet(true).verdict(), Verdict::Fail);
+    assert_eq!(quiet(false).verdict(), Verdict::Pass);
+    assert_eq!(trial(vec![Expectation::Trigger(false)]).verdict(), Verdict::Fail);
+}
+
+#[test]
+fn a_sibling_first_and_the_right_skill_after_is_an_activation_of_both() {
+    let both = trial(vec![Expectation::Trigger(true)]).with(|trial| {
+        trial.trace.activations.reverse();
+        trial.trace.activate("other", Mechanism::ReadSkillFile, "cat other");
+    });
+    assert_eq!(both.verdict(), Verdict::Pass);
+    let grade = both.grade();
+    let check = grade.checks.iter().find(|check| check.id == "triggered").expect("the check");
+    assert!(check.evidence.contains("other skills activated: `other`"), "{}", check.evidence);
+}
+
+#[test]
+fn a_sibling_alone_is_no_activation() {
+    let sibling = trial(vec![Expectation::Trigger(true)]).with(|trial| {
+        trial.trace.activations.clear();
+        trial.trace.activate("other", Mechanism::ReadSkillFile, "cat other");
+    });
+    assert_eq!(sibling.verdict(), Verdict::Fail);
+}
+
+#[test]
+fn an_agent_that_died_is_an_error_for_positive_and_negative_cases_alike() {
+    for should in [true, false] {
+        let died = trial(vec![Expectation::Trigger(should)]).with(|trial| {
+            trial.trace.activations.clear();
+            trial.meta.ending = Ending { signal: Some(11), ..Ending::default() };
+        });
+        assert_eq!((died.verdict(), died.trouble()), (Verdict::Error, Some(TroubleKind::Crashed)));
+    }
+}
+
+#[test]
+fn an_exit_status_without_a_word_is_a_crash() {
+    let crashed = trial(Vec::new()).with(|trial| {
+        trial.meta.ending.exit_code = Some(2);
+        trial.meta.ending.last_words = Some("panicked at".to_owned());
+    });
+    assert_eq!(crashed.trouble(), Some(TroubleKind::Crashed));
+    assert!(crashed.grade().trouble.expect("trouble").detail.contains("panicked at"));
+}
+
+#[test]
+fn trouble_that_the_stream_tells_of_is_an_error_whatever_the_checks_say() {
+    let limited = trial(vec![Expectation::Trigger(false)]).with(|trial| {
+        trial.trace.trouble = Some(Trouble::new(TroubleKind::RateLimit, "429"));
+        trial.trace.activations.clear();
+    });
+    assert_eq!((limited.verdict(), limited.trouble()), (Verdict::Error, Some(TroubleKind::RateLimit)));
+}
+
+#[test]
+fn a_skill_that_was_not_offered_is_an_error() {
+    let hidden = trial(vec![Expectation::Trigger(false)])
+        .with(|trial| trial.trace.offered = Some(Offered { native: vec!["other".to_owned()] }));
+    assert_eq!((hidden.verdict(), hidden.trouble()), (Verdict::Error, Some(TroubleKind::NotDelivered)));
+    assert!(hidden.grade().trouble.expect("trouble").detail.contains("other"), "says what was offered instead");
+}
+
+#[test]
+fn a_baseline_in_which_the_skill_was_offered_is_an_error() {
+    let leaked = trial(Vec::new()).with(|trial| trial.meta.delivery = Delivery::None);
+    assert_eq!(leaked.trouble(), Some(TroubleKind::NotDelivered));
+}
+
+#[test]
+fn what_the_evidence_does_not_show_is_neither_pass_nor_fail() {
+    let unknown = trial(vec![Expectation::MaxTotalTokens(1000)]).with(|trial| trial.trace.usage = None);
+    assert_eq!(unknown.status("max-total-tokens"), Status::Unknown);
+    assert_eq!((unknown.verdict(), unknown.trouble()), (Verdict::Error, Some(TroubleKind::Unobservable)));
+    let unseen = trial(vec![Expectation::Trigger(true)]).with(|trial| trial.trace.offered = None);
+    assert_eq!((unseen.verdict(), unseen.trouble()), (Verdict::Error, Some(TroubleKind::Unobservable)));
+}
+
+#[test]
+fn a_timeout_fails_when_the_agent_was_at_work_and_is_an_error_when_it_never_answered() {
+    let late = |progress| {
+        trial(vec![Expectation::Trigger(false)]).with(|trial| {
+            trial.meta.ending = Ending { timed_out: true, signal: Some(15), ..Ending::default() };
+            trial.trace.progress = progress;
+            trial.trace.activations.clear();
+        })
+    };
+    assert_eq!(late(Progress::Answering).verdict(), Verdict::Fail);
+    assert_eq!(late(Progress::Answering).status("in-time"), Status::Fail);
+    assert_eq!(late(Progress::Answering).status("not-triggered"), Status::Unknown, "it might still have come");
+    assert_eq!(late(Progress::Started).trouble(), Some(TroubleKind::NoAnswer));
+}
+
+#[test]
+fn a_final_message_is_expected_of_every_trial() {
+    assert_eq!(trial(Vec::new()).with(|trial| trial.final_text = None).status("final-message"), Status::Fail);
+    assert_eq!(trial(Vec::new()).with(|trial| trial.final_text = Some(" \n")).status("final-message"), Status::Fail);
+}
+
+#[test]
+fn output_is_searched_as_each_format_says() {
+    assert_eq!(says("xAHOYx", Expectation::OutputContains("ahoy".to_owned())), Verdict::Pass);
+    assert_eq!(says("hello", Expectation::OutputContains("ahoy".to_owned())), Verdict::Fail);
+    assert_eq!(says("AHOY", Expectation::OutputMatches(pattern("ahoy"))), Verdict::Fail, "exactly as written");
+    assert_eq!(says("a\nAHOY\n", Expectation::MustInclude(pattern("^ahoy$"))), Verdict::Pass, "any case, every line");
+    assert_eq!(says("a\nAHOY\n", Expectation::MustNotInclude(pattern("^ahoy$"))), Verdict::Fail);
+    assert_eq!(says("hello", Expectation::MustNotInclude(pattern("ahoy"))), Verdict::Pass);
+    assert_eq!(says("a | b", Expectation::MustInclude(pattern(r"a \| b"))), Verdict::Pass);
+}
+
+#[test]
+fn a_forbidden_pattern_in_no_message_at_all_is_unknown() {
+    let silent = trial(vec![Expectation::MustNotInclude(pattern("x"))]).with(|trial| trial.final_text = None);
+    assert_eq!(silent.status("must-not-include"), Status::Unknown);
+    assert_eq!(silent.verdict(), Verdict::Fail, "the missing message fails it");
+}
+
+#[test]
+fn limits_hold_up_to_their_number() {
+    let commands = |effective, most| {
+        trial(vec![Expectation::MaxCommands(most)]).with(|trial| trial.trace.effective_commands = effective).verdict()
+    };
+    assert_eq!((commands(2, 2), commands(3, 2)), (Verdict::Pass, Verdict::Fail));
+    for (limit, fine) in [
+        (Expectation::MaxInputTokens(100), true),
+        (Expectation::MaxInputTokens(99), false),
+        (Expectation::MaxOutputTokens(20), true),
+        (Expectation::MaxOutputTokens(19), false),
+        (Expectation::MaxTotalTokens(120), true),
+        (Expectation::MaxTotalTokens(119), false),
+    ] {
+        assert_eq!(trial(vec![limit]).verdict() == Verdict::Pass, fine);
+    }
+}
+
+#[test]
+fn a_required_file_or_folder_is_looked_for_in_the_workspace() {
+    let path = |text: &str| RelativePath::parse(text).expect("a path");
+    let with_file = |wanted: &str| {
+        trial(vec![Expectation::RequireFile(path(wanted))]).with(|trial| {
+            trial.meta.files = vec![WorkspaceFile { path: "out/a.txt".into(), size: 3, changed: true }];
+        })
+    };
+    assert_eq!(with_file("out/a.txt").verdict(), Verdict::Pass);
+    assert_eq!(with_file("out").verdict(), Verdict::Pass);
+    assert_eq!(with_file("a.txt").verdict(), Verdict::Fail);
+    let many = with_file("a.txt").with(|trial| trial.meta.files_truncated = true);
+    assert_eq!(many.status("require-file"), Status::Unknown);
+}
+
+#[test]
+fn a_resource_of_another_skill_is_not_the_skills_own() {
+    let loaded = |skill: &str| {
+        trial(vec![Expectation::ResourceLoaded]).with(|trial| trial.trace.load(skill, "a.md", "cat a.md")).verdict()
+    };
+    assert_eq!((loaded("greeting"), loaded("other")), (Verdict::Pass, Verdict::Fail));
+}
+
+#[test]
+fn the_answer_follows_its_schema_and_names_the_skills() {
+    let schema = json!({ "type": "object", "required": ["invoked_skills"] });
+    let answers = |text: &'static str, should| {
+        trial(vec![Expectation::OutputSchema, Expectation::InvokedSkills(should)]).with(|trial| {
+            trial.final_text = Some(text);
+            trial.schema = Some(schema.clone());
+        })
+    };
+    assert_eq!(answers(r#"{"invoked_skills":["greeting"]}"#, true).verdict(), Verdict::Pass);
+    assert_eq!(answers(r#"{"invoked_skills":["greeting"]}"#, false).verdict(), Verdict::Fail);
+    assert_eq!(answers(r#"{"invoked_skills":[]}"#, false).verdict(), Verdict::Pass);
+    assert_eq!(answers("{}", true).status("output-schema"), Status::Fail);
+    assert_eq!(answers("no JSON", true).status("output-schema"), Status::Fail);
+    let gone = answers("{}", true).with(|trial| trial.schema = None);
+    assert_eq!(gone.status("output-schema"), Status::Unknown);
+}
