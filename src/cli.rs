@@ -2,6 +2,7 @@
 
 mod grade;
 mod harness;
+mod init;
 mod lint;
 mod list;
 mod mcp;
@@ -43,6 +44,8 @@ enum Command {
     Grade(grade::GradeArgs),
     /// Run the test harness of a repository without a crate: the arguments are libtest's.
     Harness(harness::HarnessArgs),
+    /// Bring evals into a repository: the crate's entries, the harness, a first case. Overwrites nothing.
+    Init(init::InitArgs),
     /// Write the stub tests by which IDEs show trials.
     Stubs(stubs::StubsArgs),
     /// Make the trials of a run the recordings that are replayed.
@@ -62,6 +65,7 @@ pub fn main() -> ExitCode {
         Command::Grade(args) => grade::grade(&args),
         Command::Record(args) => record::record(&args),
         Command::Harness(args) => return harness::harness(args),
+        Command::Init(args) => init::init(&args),
         Command::Stubs(args) => stubs::stubs(&args),
         Command::Mcp(args) => mcp::mcp(&args),
     };

@@ -40,7 +40,7 @@
 //!
 //! **Orchestration**: [`own_check`] is a repository's own checks, [`run`] what trials share, [`trial`] the steps of one,
 //! [`engine`] runs many side by side, [`recording`] turns finished trials into recordings, [`harness`] makes all of it
-//! tests, [`stubs`] shows them to IDEs.
+//! tests, [`stubs`] shows them to IDEs, [`init`] brings all of it into a repository.
 //!
 //! The program `skill-evals` (`src/main.rs`, `src/cli/`) parses arguments, calls the above and is the only thing that
 //! prints.
@@ -92,6 +92,7 @@ pub mod mcp;
 
 pub mod engine;
 pub mod harness;
+pub mod init;
 pub mod own_check;
 pub mod recording;
 pub mod run;

@@ -30,7 +30,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("decisions", &["lint", "grade", "selection", "report"]),
     ("edges", &["config", "discovery", "inputs", "lines", "process", "workspace", "store"]),
     ("adapters", &["agent", "delivery", "mcp"]),
-    ("orchestration", &["own_check", "run", "stubs", "trial", "recording", "engine", "harness"]),
+    ("orchestration", &["own_check", "run", "stubs", "init", "trial", "recording", "engine", "harness"]),
 ];
 
 fn root() -> &'static Path {
