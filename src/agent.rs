@@ -79,6 +79,34 @@ pub fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
     }
 }
 
+/// The agent's program.
+///
+/// # Errors
+/// When it is missing; says how to get it.
+pub fn find(settings: &Settings, kind: AgentKind) -> Result<PathBuf, Trouble> {
+    match kind {
+        AgentKind::Codex => codex::find(settings),
+    }
+}
+
+/// Where the agent would find its login. Nobody is asked whether it is still good.
+///
+/// # Errors
+/// What to do where there is none.
+pub fn login(kind: AgentKind) -> Result<String, String> {
+    match kind {
+        AgentKind::Codex => codex::login(),
+    }
+}
+
+/// The arguments with which the agent's program runs a shell command in its own sandbox, where it has one.
+#[must_use]
+pub fn in_sandbox(kind: AgentKind, script: &str) -> Option<Vec<OsString>> {
+    match kind {
+        AgentKind::Codex => Some(codex::in_sandbox(script)),
+    }
+}
+
 /// Copies what the agent left in its home and is evidence into the trial's folder.
 ///
 /// # Errors

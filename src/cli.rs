@@ -1,5 +1,7 @@
 //! The command line: one file for each subcommand. The only files that print.
 
+mod doctor;
+mod generate;
 mod grade;
 mod harness;
 mod init;
@@ -42,12 +44,16 @@ enum Command {
     Run(Box<run::RunArgs>),
     /// Grade a run or a folder of stored trials again, without any agent.
     Grade(grade::GradeArgs),
+    /// Look whether evals can run here, and say what to do about what is missing. Asks no model anything.
+    Doctor(doctor::DoctorArgs),
     /// Run the test harness of a repository without a crate: the arguments are libtest's.
     Harness(harness::HarnessArgs),
     /// Bring evals into a repository: the crate's entries, the harness, a first case. Overwrites nothing.
     Init(init::InitArgs),
     /// Write the stub tests by which IDEs show trials.
     Stubs(stubs::StubsArgs),
+    /// Write baseline cases for skills that have none.
+    Generate(generate::GenerateArgs),
     /// Make the trials of a run the recordings that are replayed.
     Record(record::RecordArgs),
     /// Serve skills to an agent: an MCP server on standard input and output.
@@ -63,11 +69,13 @@ pub fn main() -> ExitCode {
         Command::Lint(args) => lint::lint(&args),
         Command::Run(args) => run::run(&args),
         Command::Grade(args) => grade::grade(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
+        Command::Generate(args) => generate::generate(&args),
         Command::Record(args) => record::record(&args),
+        Command::Mcp(args) => mcp::mcp(&args),
         Command::Harness(args) => return harness::harness(args),
         Command::Init(args) => init::init(&args),
         Command::Stubs(args) => stubs::stubs(&args),
-        Command::Mcp(args) => mcp::mcp(&args),
     };
     let exit = result.unwrap_or_else(|error| {
         // `skill-evals list | head` is no failure.

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic, Place};
+use crate::relative_path::RelativePath;
+use crate::rubric::{self, Rubric};
 use crate::settings::{FILE, Settings};
 
 /// Why there are no settings.
@@ -38,6 +40,29 @@ pub fn read(root: &Path) -> Result<Settings, ConfigError> {
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     settings.apply_environment(variables).map_err(ConfigError::Environment)?;
     Ok(settings)
+}
+
+/// The rubric of the repository at `root`: its own template and schema, each where it has one.
+///
+/// # Errors
+/// When one of them cannot be read or used.
+pub fn rubric(root: &Path, settings: &Settings) -> Result<Rubric, Box<Diagnostic>> {
+    let named = settings.judge.template.as_ref().map(RelativePath::as_path);
+    let own = |path: &Path, must_be_there: bool| match fs::read_to_string(root.join(path)) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !must_be_there => Ok(None),
+        Err(error) => {
+            let message = format!("the judge cannot be asked: {error}");
+            Err(Box::new(Diagnostic::error(Code::Unreadable, Place::file(path), message)))
+        }
+    };
+    let (template, schema) = (named.unwrap_or(Path::new(rubric::TEMPLATE)), Path::new(rubric::SCHEMA));
+    let template_text = own(template, named.is_some())?;
+    let schema_text = own(schema, false)?;
+    Rubric::new(
+        (template, template_text.as_deref().unwrap_or(rubric::BUILT_IN_TEMPLATE)),
+        (schema, schema_text.as_deref().unwrap_or(rubric::BUILT_IN_SCHEMA)),
+    )
 }
 
 /// The settings for the repository at `root` without the environment's: built in, file.

@@ -117,6 +117,8 @@ codes! {
     MissingSchema = "missing-schema",
     /// A schema is no valid JSON Schema.
     BadSchema = "bad-schema",
+    /// A template of the judge's prompt that cannot be used.
+    BadTemplate = "bad-template",
     /// A path is reached through a symbolic link.
     Symlink = "symlink",
     /// A skill has no case in which it should trigger.

@@ -14,6 +14,7 @@ use crate::diagnostic::{Code, Diagnostic, Place, suggest};
 use crate::plan;
 use crate::relative_path::RelativePath;
 use crate::skill::{SKILL_FILE, Skill, SkillFile};
+use crate::store;
 use crate::tree::{Kind, Tree};
 
 /// Folders in which skills are looked for where the settings name none: the first that holds any, and if none does
@@ -21,7 +22,7 @@ use crate::tree::{Kind, Tree};
 pub const DEFAULT_SKILL_ROOTS: [&str; 3] = ["skills", ".claude/skills", ".agents/skills"];
 
 /// Folders of a repository in which no skills of its own lie: fixtures of evals, what was built, what was run.
-const NO_SKILLS: [&str; 3] = ["evals", "target", "artifacts"];
+const NO_SKILLS: [&str; 3] = ["evals", "target", store::ARTIFACTS];
 
 /// How deep below a skill root skills are looked for.
 const MAX_DEPTH: usize = 12;
@@ -110,15 +111,16 @@ impl Repository {
     }
 
     fn read_skills(&self, skill_roots: Option<&[RelativePath]>, catalog: &mut Catalog) {
-        match skill_roots {
-            Some(roots) => roots.iter().for_each(|root| self.read_named_root(root.as_path(), catalog)),
-            None => {
-                let roots = DEFAULT_SKILL_ROOTS.into_iter().map(Path::new).chain([Path::new("")]);
-                for root in roots.filter(|root| self.root.join(root).is_dir()) {
-                    self.read_skill_root(root, catalog);
-                    if !catalog.skills.is_empty() {
-                        break;
-                    }
+        if let Some(roots) = skill_roots {
+            for root in roots {
+                self.read_named_root(root.as_path(), catalog);
+            }
+        } else {
+            let roots = DEFAULT_SKILL_ROOTS.into_iter().map(Path::new).chain([Path::new("")]);
+            for root in roots.filter(|root| self.root.join(root).is_dir()) {
+                self.read_skill_root(root, catalog);
+                if !catalog.skills.is_empty() {
+                    break;
                 }
             }
         }

@@ -4,11 +4,11 @@
 use serde_json::Value;
 
 use crate::case::{Case, Expectation};
-use crate::evidence::Evidence;
+use crate::evidence::{Ending, Evidence};
 use crate::mode::Delivery;
 use crate::outcome::{Check, GRADE_FORMAT, Goal, Grade, Metrics, Status, Trouble, TroubleKind, Verdict};
 use crate::skill::{Skill, slug};
-use crate::trace::{Progress, excerpt};
+use crate::trace::{Progress, Trace, excerpt};
 
 /// Grades a trial of `case` by its evidence. `schema` is the content of the case's output schema, when it has one.
 #[must_use]
@@ -19,7 +19,14 @@ pub fn grade(case: &Case, skill: &Skill, schema: Option<&Value>, evidence: &Evid
         grader.expectation(expectation);
     }
     let (verdict, trouble) = (Verdict::Pass, infrastructure(skill, evidence));
-    settle(Grade { format: GRADE_FORMAT, verdict, trouble, checks: grader.checks, metrics: metrics(evidence) })
+    settle(Grade {
+        format: GRADE_FORMAT,
+        verdict,
+        trouble,
+        checks: grader.checks,
+        metrics: metrics(evidence),
+        judged: None,
+    })
 }
 
 /// `grade` with the verdict that its trouble and its checks come to.
@@ -46,16 +53,23 @@ pub fn settle(mut grade: Grade) -> Grade {
 
 /// Why the trial measured nothing, if so.
 fn infrastructure(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
-    let ending = &evidence.meta.ending;
-    if let Some(trouble) = &ending.trouble {
+    let meta = evidence.meta;
+    let not_delivered = || match delivered(skill, evidence) {
+        (Status::Fail, what) => Some(Trouble::new(TroubleKind::NotDelivered, what)),
+        _ => None,
+    };
+    session_trouble(&meta.ending, evidence.trace, meta.case.timeout_s).or_else(not_delivered)
+}
+
+/// Why an agent that was let run for `timeout_s` seconds did not come to work, or not to its end, if so. One that
+/// worked until its time was up is not in trouble.
+#[must_use]
+pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option<Trouble> {
+    if let Some(trouble) = ending.trouble.as_ref().or(trace.trouble.as_ref()) {
         return Some(trouble.clone());
     }
-    if let Some(trouble) = &evidence.trace.trouble {
-        return Some(trouble.clone());
-    }
-    if ending.timed_out && evidence.trace.progress < Progress::Answering {
-        let timeout = evidence.meta.case.timeout_s;
-        return Some(Trouble::new(TroubleKind::NoAnswer, format!("no word from the model within {timeout} s")));
+    if ending.timed_out && trace.progress < Progress::Answering {
+        return Some(Trouble::new(TroubleKind::NoAnswer, format!("no word from the model within {timeout_s} s")));
     }
     if !ending.timed_out && ending.exit_code != Some(0) {
         let how = match (ending.exit_code, ending.signal) {
@@ -66,10 +80,7 @@ fn infrastructure(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
         let words = ending.last_words.as_ref().map_or_else(String::new, |words| format!(": {words}"));
         return Some(Trouble::new(TroubleKind::Crashed, format!("{how}{words}")));
     }
-    match delivered(skill, evidence) {
-        (Status::Fail, what) => Some(Trouble::new(TroubleKind::NotDelivered, what)),
-        _ => None,
-    }
+    None
 }
 
 /// Whether the skill under test was offered as the mode says, and what was offered.

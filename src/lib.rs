@@ -28,7 +28,8 @@
 //! [`event`] [`evidence`] [`catalog`] [`settings`] [`redact`]
 //!
 //! **Decisions**: pure functions. [`lint`] finds what is wrong with skills and cases, [`selection`] says what is to
-//! run, [`grade`] what a trial came to, [`report`] how it reads. None of them touches the disk.
+//! run, [`grade`] what a trial came to by its checks and [`rubric`] what a judge is asked and his answer is worth,
+//! [`report`] says how it reads. None of them touches the disk.
 //!
 //! **Edges**: input and output without policy. [`config`] reads the settings, [`discovery`] walks the repository,
 //! [`inputs`] digests what decides a run, [`lines`] reads files of any size, [`process`] is the only place that starts
@@ -38,9 +39,10 @@
 //! **Adapters**: one file for each outside thing. [`agent`] is the only place that names a vendor, [`delivery`]
 //! brings skills to agents, [`mcp`] serves them over the Model Context Protocol.
 //!
-//! **Orchestration**: [`own_check`] is a repository's own checks, [`run`] what trials share, [`trial`] the steps of one,
-//! [`engine`] runs many side by side, [`recording`] turns finished trials into recordings, [`harness`] makes all of it
-//! tests, [`stubs`] shows them to IDEs, [`init`] brings all of it into a repository.
+//! **Orchestration**: [`own_check`] is a repository's own checks, [`run`] what trials share, [`session`] one agent at
+//! work in its room, [`trial`] the steps of a trial, [`judge`] those of judging one, [`engine`] runs many side by side,
+//! [`recording`] turns finished trials into recordings, [`harness`] makes all of it tests, [`stubs`] shows them to IDEs,
+//! [`doctor`] says what is missing for any of it to run, [`init`] brings it into a repository.
 //!
 //! The program `skill-evals` (`src/main.rs`, `src/cli/`) parses arguments, calls the above and is the only thing that
 //! prints.
@@ -73,9 +75,11 @@ pub mod catalog;
 pub mod redact;
 pub mod settings;
 
+pub mod generate;
 pub mod grade;
 pub mod lint;
 pub mod report;
+pub mod rubric;
 pub mod selection;
 
 pub mod config;
@@ -90,11 +94,14 @@ pub mod agent;
 pub mod delivery;
 pub mod mcp;
 
+pub mod doctor;
 pub mod engine;
 pub mod harness;
 pub mod init;
+pub mod judge;
 pub mod own_check;
 pub mod recording;
 pub mod run;
+pub mod session;
 pub mod stubs;
 pub mod trial;

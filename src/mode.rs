@@ -43,6 +43,9 @@ impl Mode {
 }
 
 impl AgentKind {
+    /// Every agent.
+    pub const ALL: [AgentKind; 1] = [AgentKind::Codex];
+
     /// The word for it in settings and artifacts.
     #[must_use]
     pub fn as_str(self) -> &'static str {

@@ -94,13 +94,42 @@ pub struct Grade {
     pub format: u32,
     /// What it came to.
     pub verdict: Verdict,
-    /// Why nothing was measured, when the verdict is `error`.
+    /// Why nothing was measured, when the verdict is `error`, or nothing was judged, when it is `unscored`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<Trouble>,
     /// Every check made, in a fixed order.
     pub checks: Vec<Check>,
     /// What compares over time.
     pub metrics: Metrics,
+    /// What the rubric judge had to say, where one was wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Judged>,
+}
+
+/// What the rubric judge had to say of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum Judged {
+    /// Nothing: the recording holds no answer of a judge, and the trial was graded by its evidence alone.
+    NotRecorded,
+    /// Nothing that counts: its stored answer is about other evidence, or was asked for with another template.
+    Stale,
+    /// It was asked, and its checks are among the others.
+    Asked {
+        /// Pass, fail or unscored.
+        verdict: Verdict,
+        /// 0 to 100: the mean of the usable answers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        score: Option<f64>,
+        /// How many votes were asked for.
+        votes: u32,
+        /// The share of the votes that say what the majority says; nothing where there is no majority.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agreement: Option<f64>,
+        /// What the judging took, where the judge told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+    },
 }
 
 /// The figures of a trial.

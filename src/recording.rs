@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use regex::bytes::Regex;
-
 use crate::agent;
 use crate::outcome::Verdict;
 use crate::plan::TrialId;
 use crate::store::{self, RunFolder, StoreError, TrialFolder};
+use crate::workspace::without_rooms;
 
 /// What became of a trial that was to be recorded.
 #[derive(Debug)]
@@ -55,20 +54,9 @@ fn record_trial(root: &Path, trial: &TrialFolder) -> Result<Recorded, StoreError
     if let Some(text) = trial.final_text()? {
         recording.write_final(&String::from_utf8_lossy(&without_rooms(text.as_bytes())))?;
     }
+    if let Some(judgement) = trial.judgement()? {
+        recording.write_judgement(&judgement)?;
+    }
     recording.write_meta(&meta)?;
     Ok(Recorded::Kept { id, verdict, folder: recording.path().to_path_buf() })
-}
-
-/// Replaces the paths of a trial's own folders: they are gone, and name somebody's machine.
-fn without_rooms(content: &[u8]) -> Vec<u8> {
-    let pattern = r"(?:/[A-Za-z0-9._@+-]+)+/run-[A-Za-z0-9]{6}/(?:trial-[A-Za-z0-9]{6}|(skills))";
-    match Regex::new(pattern) {
-        Ok(room) => {
-            let replaced = room.replace_all(content, |found: &regex::bytes::Captures<'_>| {
-                if found.get(1).is_some() { b"/skills".to_vec() } else { b"/trial".to_vec() }
-            });
-            replaced.into_owned()
-        }
-        Err(_) => content.to_vec(),
-    }
 }

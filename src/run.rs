@@ -4,10 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::catalog::Catalog;
+use crate::config;
 use crate::delivery::Snapshot;
+use crate::diagnostic::Diagnostic;
 use crate::inputs::InputReader;
 use crate::outcome::{Trouble, TroubleKind};
 use crate::own_check::OwnChecks;
+use crate::rubric::Rubric;
 use crate::settings::Settings;
 use crate::store::RunFolder;
 use crate::workspace::Scratch;
@@ -27,6 +30,7 @@ pub struct Run {
     pub shared_id: Option<String>,
     /// Digests of what trials see.
     pub inputs: InputReader,
+    rubric: OnceLock<Result<Rubric, Box<Diagnostic>>>,
     live: OnceLock<Live>,
     opening: Mutex<()>,
 }
@@ -46,9 +50,9 @@ impl Run {
     /// A run over the repository at `root`.
     #[must_use]
     pub fn new(root: PathBuf, settings: Settings, catalog: Catalog) -> Self {
-        let (live, opening) = (OnceLock::new(), Mutex::new(()));
-        let own_checks = OwnChecks::default();
-        Self { root, settings, catalog, own_checks, shared_id: None, inputs: InputReader::default(), live, opening }
+        let (rubric, live, opening) = (OnceLock::new(), OnceLock::new(), Mutex::new(()));
+        let (own_checks, inputs) = (OwnChecks::default(), InputReader::default());
+        Self { root, settings, catalog, own_checks, shared_id: None, inputs, rubric, live, opening }
     }
 
     /// What live trials share, made at the first call.
@@ -70,6 +74,14 @@ impl Run {
         let snapshot = Snapshot::take(&scratch, &self.root, &self.catalog).map_err(|error| trouble(&error))?;
         snapshot.keep(&folder.snapshot()).map_err(|error| trouble(&error))?;
         Ok(self.live.get_or_init(|| Live { folder, scratch, snapshot }))
+    }
+
+    /// What judges are asked, read at the first call.
+    ///
+    /// # Errors
+    /// When the repository's own template or schema cannot be used.
+    pub fn rubric(&self) -> Result<&Rubric, &Diagnostic> {
+        self.rubric.get_or_init(|| config::rubric(&self.root, &self.settings)).as_ref().map_err(AsRef::as_ref)
     }
 
     /// The folder of the run's artifacts, once a live trial has started.

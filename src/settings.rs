@@ -1,6 +1,7 @@
 //! What can be chosen: built in, then `evals/evals.toml`, then the environment, then the command line.
 
 mod choice;
+mod judge;
 mod variables;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use crate::mode::{AgentKind, Delivery, Mode};
 use crate::relative_path::RelativePath;
 
 pub use choice::{Selection, Suite};
+pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
 pub use variables::{PREFIX, VARIABLES};
 
 /// The settings file, from the repository's root.
@@ -56,6 +58,8 @@ pub struct Settings {
     pub pass_env: Vec<String>,
     /// How each agent is started, where that is not the default.
     pub agents: BTreeMap<String, AgentSettings>,
+    /// Who judges by the rubric, and when.
+    pub judge: JudgeSettings,
     /// Which cases are wanted.
     pub selection: Selection,
     /// The run's id, where one is given.
@@ -92,6 +96,7 @@ impl Default for Settings {
             env: BTreeMap::new(),
             pass_env: Vec::new(),
             agents: BTreeMap::new(),
+            judge: JudgeSettings::default(),
             selection: Selection::default(),
             run_id: None,
             scratch: None,
@@ -119,6 +124,7 @@ struct File {
     agents: BTreeMap<toml::Spanned<String>, AgentSettings>,
     #[serde(default)]
     mode: BTreeMap<toml::Spanned<String>, OwnMode>,
+    judge: Option<judge::JudgeTable>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -196,6 +202,9 @@ impl Settings {
                 wrong(name.span(), format!("there is no agent `{}`; known: codex", name.get_ref()));
             }
             self.agents.insert(name.into_inner(), agent);
+        }
+        if let Some(table) = file.judge {
+            self.judge.apply(table, &mut wrong);
         }
         self.model = file.model.or(self.model.take());
         self.env.extend(file.env);

@@ -16,6 +16,10 @@ use crate::diagnostic::suggest;
 use crate::evidence::{META_FORMAT, Meta};
 use crate::outcome::{GRADE_FORMAT, Grade};
 use crate::plan::TrialId;
+use crate::rubric::{JUDGEMENT_FORMAT, Judgement};
+
+/// What runs leave behind, from the repository's root.
+pub const ARTIFACTS: &str = "artifacts";
 
 pub use recordings::Recordings;
 
@@ -25,10 +29,14 @@ pub const RUNS: &str = "artifacts/skill-evals";
 /// Recordings, from the repository's root.
 pub const RECORDINGS: &str = "evals/recordings";
 
+/// The file with the facts of a trial, in its folder.
+pub const META: &str = "meta.json";
+
 const WORK: &str = "work";
 const SNAPSHOT: &str = "skills_snapshot";
-const META: &str = "meta.json";
 const GRADE: &str = "grade.json";
+const JUDGEMENT: &str = "judge.json";
+const JUDGING: &str = "judge";
 const FINAL: &str = "final.txt";
 const WORKSPACE: &str = "workspace";
 
@@ -302,6 +310,20 @@ impl TrialFolder {
         write_json(&self.path.join(GRADE), grade)
     }
 
+    /// Keeps what a judge said.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_judgement(&self, judgement: &Judgement) -> Result<(), StoreError> {
+        write_json(&self.path.join(JUDGEMENT), judgement)
+    }
+
+    /// The folder of one attempt at one vote of the judge, both from 1, which may not exist yet.
+    #[must_use]
+    pub fn judging(&self, vote: u32, attempt: usize) -> TrialFolder {
+        TrialFolder { path: self.path.join(JUDGING).join(format!("{vote}-{attempt}")) }
+    }
+
     /// Keeps the final message.
     ///
     /// # Errors
@@ -338,6 +360,20 @@ impl TrialFolder {
         let grade: Grade = read_json(&path)?;
         check_format(&path, grade.format, GRADE_FORMAT)?;
         Ok(grade)
+    }
+
+    /// What a judge said; `None` where none was asked.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn judgement(&self) -> Result<Option<Judgement>, StoreError> {
+        let path = self.path.join(JUDGEMENT);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let judgement: Judgement = read_json(&path)?;
+        check_format(&path, judgement.format, JUDGEMENT_FORMAT)?;
+        Ok(Some(judgement))
     }
 
     /// The final message; `None` where there was none.

@@ -7,23 +7,22 @@ use serde_json::Value;
 
 use crate::agent::{self, Assignment};
 use crate::case::Case;
-use crate::catalog::evals_folder;
+use crate::catalog::{FoundSkill, evals_folder};
 use crate::delivery;
 use crate::diagnostic::Diagnostic;
 use crate::discovery::Repository;
 use crate::event::Event;
-use crate::evidence::{AgentMeta, CaseMeta, Ending, Evidence, META_FORMAT, Meta, SkillMeta};
+use crate::evidence::{AgentMeta, CaseMeta, Evidence, META_FORMAT, Meta, SkillMeta};
 use crate::grade::grade;
 use crate::inputs::opened_skills;
+use crate::judge::{self, Exhibit};
 use crate::lint;
-use crate::mode::{AgentKind, Mode};
-use crate::outcome::{GRADE_FORMAT, Grade, Metrics, NoOutcome, Outcome, Trouble, TroubleKind, Verdict};
-use crate::own_check::OwnChecks;
+use crate::mode::Mode;
+use crate::outcome::{GRADE_FORMAT, Grade, Metrics, NoOutcome, Outcome, Trouble, Verdict};
 use crate::plan::{Planned, TrialId};
-use crate::process::{self, Job, Listener, Reply};
-use crate::redact::Redactor;
 use crate::run::Run;
-use crate::skill::{Skill, slug};
+use crate::session::{self, Session, files};
+use crate::skill::slug;
 use crate::store::{self, StoreError, TrialFolder};
 use crate::trace::Trace;
 
@@ -35,30 +34,24 @@ fn ready_case(run: &Run, planned: &Planned<'_>) -> Result<Case, NoOutcome> {
     if errors.is_empty() { Ok(case) } else { Err(NoOutcome::BadCase(errors)) }
 }
 
-fn skill_of<'a>(run: &'a Run, case: &Case) -> Result<&'a Skill, NoOutcome> {
-    let found = run.catalog.skill(&case.skill);
-    found
-        .map(crate::catalog::FoundSkill::skill)
-        .ok_or_else(|| NoOutcome::Unreadable(format!("the skill `{}` was there a moment ago and is gone", case.skill)))
+fn skill_of<'a>(run: &'a Run, case: &Case) -> Result<&'a FoundSkill, NoOutcome> {
+    let gone = || NoOutcome::Unreadable(format!("the skill `{}` was there a moment ago and is gone", case.skill));
+    run.catalog.skill(&case.skill).ok_or_else(gone)
 }
 
-/// Grades a stored trial again. The grade is not written.
+/// Grades a stored trial again, with the stored word of its judge. The grade is not written.
 ///
 /// # Errors
 /// When the stored files cannot be read.
-pub fn regrade(
-    root: &Path,
-    case: &Case,
-    skill: &Skill,
-    folder: &TrialFolder,
-    own_checks: &OwnChecks,
-) -> Result<(Meta, Grade), StoreError> {
+pub fn regrade(run: &Run, case: &Case, skill: &FoundSkill, folder: &TrialFolder) -> Result<(Meta, Grade), StoreError> {
     let meta = folder.meta()?;
     let trace = decode(&meta, folder)?;
     let final_text = folder.final_text()?;
-    let schema = schema_value(root, case);
+    let schema = schema_value(&run.root, case);
     let evidence = Evidence { meta: &meta, trace: &trace, final_text: final_text.as_deref() };
-    let grade = own_checks.applied(grade(case, skill, schema.as_ref(), &evidence), &evidence, folder);
+    let grade = run.own_checks.applied(grade(case, skill.skill(), schema.as_ref(), &evidence), &evidence, folder);
+    let exhibit = Exhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder };
+    let grade = judge::rejoin(run, &exhibit, grade)?;
     Ok((meta, grade))
 }
 
@@ -86,8 +79,7 @@ pub fn replay(run: &Run, planned: &Planned<'_>, number: u32) -> Result<Outcome, 
         return Err(NoOutcome::NotRecorded);
     }
     let unreadable = |error: &dyn std::fmt::Display| NoOutcome::Unreadable(error.to_string());
-    let (meta, grade) =
-        regrade(&run.root, &case, skill, &folder, &run.own_checks).map_err(|error| unreadable(&error))?;
+    let (meta, grade) = regrade(run, &case, skill, &folder).map_err(|error| unreadable(&error))?;
     let now = run
         .inputs
         .read(&run.root, &run.catalog, &case, planned.mode, &opened_skills(&meta.inputs))
@@ -122,11 +114,7 @@ pub fn run_live(run: &Run, planned: &Planned<'_>, number: u32, tell: &dyn Fn(Eve
 /// The grade of a trial that left no evidence.
 fn not_measured(trouble: Trouble) -> Grade {
     let (verdict, metrics) = (Verdict::Error, Metrics::default());
-    Grade { format: GRADE_FORMAT, verdict, trouble: Some(trouble), checks: Vec::new(), metrics }
-}
-
-fn files(error: &dyn std::fmt::Display) -> Trouble {
-    Trouble::new(TroubleKind::Files, error.to_string())
+    Grade { format: GRADE_FORMAT, verdict, trouble: Some(trouble), checks: Vec::new(), metrics, judged: None }
 }
 
 /// Runs the agent and grades what it left.
@@ -134,12 +122,13 @@ fn measure(
     run: &Run,
     mode: &Mode,
     case: &Case,
-    skill: &Skill,
+    found: &FoundSkill,
     id: &TrialId,
     folder: &TrialFolder,
     tell: &dyn Fn(Event),
 ) -> Result<Grade, Trouble> {
     let live = run.live()?;
+    let skill = found.skill();
     let settings = &run.settings;
     folder.clear().map_err(|error| files(&error))?;
     let mut inputs = run.inputs.read(&run.root, &run.catalog, case, mode, &[]).map_err(|error| files(&error))?;
@@ -160,38 +149,14 @@ fn measure(
     // Run.
     let started = jiff::Timestamp::now();
     let timeout = case.timeout.unwrap_or(settings.timeout);
-    let command = agent::command(&Assignment { case, mode, settings, room: &room, schema });
-    let mut redactor = Redactor::new([]);
-    let mut not_enforced = Vec::new();
-    let ending = match command {
-        Err(trouble) => Ending { trouble: Some(trouble), ..Ending::default() },
-        Ok(command) => {
-            redactor = Redactor::new(command.secrets.iter().map(String::as_str));
-            not_enforced = command.not_enforced;
-            let job = Job {
-                program: command.program,
-                args: command.args,
-                env: command.env,
-                folder: room.workspace(),
-                timeout,
-                stdout: folder.trace(),
-                stderr: folder.stderr(),
-                redactor: &redactor,
-            };
-            process::run(&job, &mut Told { kind: mode.agent, id, tell }).map_err(|error| files(&error))?
-        }
-    };
+    let assignment = Assignment { case, mode, settings, room: &room, schema };
+    let hear = |words| tell(Event::Heard(id.clone(), words));
+    let session = session::hold(&assignment, timeout, folder, &hear)?;
+    let Session { ending, not_enforced, redactor, trace, final_text } = session;
     let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
-    agent::keep_evidence(mode.agent, &room, folder.path(), &mask).map_err(|error| files(&error))?;
     let (workspace_files, files_truncated) = room.capture(&folder.workspace(), &mask).map_err(|error| files(&error))?;
 
-    // Decode and grade.
-    let trace = agent::decode(mode.agent, folder.path()).map_err(|error| files(&error))?;
-    let mut final_text = folder.final_text().map_err(|error| files(&error))?;
-    if let (None, Some(text)) = (&final_text, &trace.final_message) {
-        folder.write_final(text).map_err(|error| files(&error))?;
-        final_text = Some(text.clone());
-    }
+    // Grade.
     let opened: Vec<String> = trace.activations.iter().map(|activation| slug(&activation.skill)).collect();
     if !opened.is_empty() {
         inputs = run.inputs.read(&run.root, &run.catalog, case, mode, &opened).map_err(|error| files(&error))?;
@@ -224,24 +189,10 @@ fn measure(
     let evidence = Evidence { meta: &meta, trace: &trace, final_text: final_text.as_deref() };
     let grade = run.own_checks.applied(grade(case, skill, schema.as_ref(), &evidence), &evidence, folder);
 
-    // Store.
+    // Judge and store. The facts come first: an agent's run that was paid for is not lost when judging is cut short.
     folder.write_meta(&meta).map_err(|error| files(&error))?;
+    let exhibit = Exhibit { case, skill: found, meta: &meta, final_text: final_text.as_deref(), folder };
+    let grade = judge::judge(run, live, &exhibit, grade)?;
     folder.write_grade(&grade).map_err(|error| files(&error))?;
     Ok(grade)
-}
-
-/// Tells what the agent does; the evidence is read from the file afterwards.
-struct Told<'a> {
-    kind: AgentKind,
-    id: &'a TrialId,
-    tell: &'a dyn Fn(Event),
-}
-
-impl Listener for Told<'_> {
-    fn line(&mut self, line: &[u8]) -> Reply {
-        if let Some(words) = agent::describe(self.kind, line) {
-            (self.tell)(Event::Heard(self.id.clone(), words));
-        }
-        Reply::default()
-    }
 }

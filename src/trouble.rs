@@ -26,6 +26,8 @@ pub enum TroubleKind {
     NotDelivered,
     /// The evidence does not show what the case asks about.
     Unobservable,
+    /// The rubric judge gave no answer that counts.
+    NotJudged,
     /// A file of the case, the skill or the evidence could not be read or written.
     Files,
 }
@@ -44,6 +46,7 @@ impl TroubleKind {
             TroubleKind::Interrupted => "interrupted",
             TroubleKind::NotDelivered => "the skill was not delivered as the mode says",
             TroubleKind::Unobservable => "the evidence does not show what was asked",
+            TroubleKind::NotJudged => "not judged",
             TroubleKind::Files => "files",
         }
     }

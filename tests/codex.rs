@@ -39,6 +39,7 @@ fn main() -> ExitCode {
             an_interrupted_run_leaves_no_agent_and_keeps_what_there_was,
             a_run_becomes_a_recording_that_replays_and_goes_stale,
             a_missing_program_is_an_error_that_says_how_to_get_it,
+            the_doctor_finds_codex_in_order_and_asks_no_model,
         ],
     )
 }
@@ -347,4 +348,22 @@ fn a_missing_program_is_an_error_that_says_how_to_get_it() {
     assert_eq!(output.status.code(), Some(3));
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("npm install -g @openai/codex"), "{said}");
+}
+
+fn the_doctor_finds_codex_in_order_and_asks_no_model() {
+    let live = Live::new("should_trigger,prompt", "false,Tell me.", says("no"));
+    let output = live.program().args(["doctor", "--json"]).current_dir(live.fixture.root()).output();
+    let output = output.expect("the program starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let found: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let finding =
+        |id: &str| found["findings"].as_array().and_then(|all| all.iter().find(|one| one["id"] == id)).cloned();
+    for id in ["codex", "codex-login", "codex-sandbox", "bwrap", "mcp", "scratch"] {
+        assert_eq!(finding(id).expect("a finding")["state"], "ok", "{id} in {text}");
+    }
+    assert!(
+        finding("codex").expect("a finding")["found"].as_str().is_some_and(|text| text.starts_with("codex-cli 0."))
+    );
+    assert!(live.model.requests().is_empty(), "a model was asked");
 }

@@ -5,8 +5,10 @@
 //! for a `$name` in the prompt, and commands that the sandbox stopped.
 
 mod events;
+mod login;
 mod rollout;
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +18,7 @@ use crate::case::Sandbox;
 use crate::lines;
 use crate::mode::AgentKind;
 use crate::outcome::{Trouble, TroubleKind};
+use crate::settings::Settings;
 use crate::trace::Trace;
 use crate::workspace::Room;
 
@@ -50,11 +53,25 @@ const LOGIN_VARIABLES: [&str; 3] = ["OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_AC
 /// Variables that choose the provider.
 const PROVIDER_VARIABLES: [&str; 3] = ["OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT"];
 
+/// The program.
+pub(super) fn find(settings: &Settings) -> Result<PathBuf, Trouble> {
+    program(settings, AgentKind::Codex, "codex", HOW_TO_GET)
+}
+
+pub(super) fn login() -> Result<String, String> {
+    login::find()
+}
+
+/// The arguments with which codex runs a shell command in the sandbox that it gives to read-only cases.
+pub(super) fn in_sandbox(script: &str) -> Vec<OsString> {
+    ["sandbox", "--", "/bin/sh", "-c", script].map(OsString::from).to_vec()
+}
+
 pub(super) fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
     let settings = assignment.settings;
     let room = assignment.room;
     let case = assignment.case;
-    let program = program(settings, AgentKind::Codex, "codex", HOW_TO_GET)?;
+    let program = find(settings)?;
     let own = lay_home(room)?;
     let mut secret_names: Vec<String> = LOGIN_VARIABLES.map(str::to_owned).to_vec();
     secret_names.extend(own.key_variables);
@@ -64,7 +81,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
     let mut secrets = own.secrets;
     secrets.extend(secret_names.iter().filter_map(|name| std::env::var(name).ok()));
 
-    let mut args: Vec<std::ffi::OsString> = Vec::new();
+    let mut args: Vec<OsString> = Vec::new();
     let mut arg = |text: &str| args.push(text.into());
     for text in ["exec", "--json", "--sandbox", case.sandbox.as_str(), "--skip-git-repo-check"] {
         arg(text);

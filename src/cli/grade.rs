@@ -1,16 +1,16 @@
 //! `skill-evals grade`.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs};
 use crate::exit_code::Exit;
-use skill_evals::catalog::Catalog;
+use skill_evals::case::Found;
 use skill_evals::outcome::{NoOutcome, Outcome, Verdict};
-use skill_evals::own_check::OwnChecks;
 use skill_evals::report::trial as report;
+use skill_evals::run::Run;
 use skill_evals::store::{self, RunFolder, TrialFolder};
 use skill_evals::trial;
 
@@ -24,8 +24,9 @@ pub struct GradeArgs {
 }
 
 pub fn grade(args: &GradeArgs) -> CliResult {
-    let (repository, _, catalog) = args.repository.read()?;
-    let root = &repository.root;
+    let (repository, settings, catalog) = args.repository.read()?;
+    let run = Run::new(repository.root, settings, catalog);
+    let root = &run.root;
     let folder = PathBuf::from(&args.what);
     let trials = if args.what.contains('/') {
         store::trials_below(&folder)
@@ -38,14 +39,11 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     let mut out = io::stdout().lock();
     let mut worst = Exit::Clean;
     for folder in trials {
-        let exit = match grade_one(root, &catalog, &folder) {
+        let exit = match grade_one(&run, &folder) {
             Ok((found, outcome)) => {
                 let passed = outcome.grade.verdict == Verdict::Pass;
-                if passed {
-                    writeln!(out, "{}: {}", outcome.id, outcome.grade.verdict)?;
-                } else {
-                    write!(out, "{}", report::graded(root, found, &outcome))?;
-                }
+                let text = if passed { report::passed(&outcome) } else { report::graded(root, found, &outcome) };
+                write!(out, "{text}")?;
                 Exit::of_verdict(outcome.grade.verdict)
             }
             Err(why) => {
@@ -58,19 +56,15 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     Ok(worst)
 }
 
-fn grade_one<'a>(
-    root: &Path,
-    catalog: &'a Catalog,
-    folder: &TrialFolder,
-) -> Result<(&'a skill_evals::case::Found, Outcome), String> {
+fn grade_one<'a>(run: &'a Run, folder: &TrialFolder) -> Result<(&'a Found, Outcome), String> {
+    let catalog = &run.catalog;
     let meta = folder.meta().map_err(|error| error.to_string())?;
     let id = meta.id();
     let found = catalog.cases.iter().find(|found| found.skill == id.skill && found.id == id.case);
     let found = found.ok_or_else(|| format!("there is no case `{}` of the skill `{}` any more", id.case, id.skill))?;
     let case = found.case().map_err(|problems| report::not_graded(&id, &NoOutcome::BadCase(problems)))?;
     let skill = catalog.skill(&id.skill).ok_or_else(|| format!("there is no skill `{}` any more", id.skill))?;
-    let graded =
-        trial::regrade(root, &case, skill.skill(), folder, &OwnChecks::default()).map_err(|error| error.to_string())?;
+    let graded = trial::regrade(run, &case, skill, folder).map_err(|error| error.to_string())?;
     let (meta, grade) = graded;
     // A recording has no grade of its own; a run's trial has, and keeps the newest.
     if folder.has_grade() {

@@ -10,11 +10,13 @@ use crate::exit_code::Exit;
 use skill_evals::case::Found;
 use skill_evals::engine;
 use skill_evals::event::Event;
+use skill_evals::judge;
 use skill_evals::outcome::{NoOutcome, Verdict};
 use skill_evals::process::interrupt;
-use skill_evals::report::trial as report;
+use skill_evals::report::{diagnostics, trial as report};
 use skill_evals::run::Run;
 use skill_evals::selection::{self, Selection, Suite};
+use skill_evals::settings::MOST_VOTES;
 use skill_evals::store;
 
 #[derive(Args)]
@@ -52,6 +54,18 @@ pub struct RunArgs {
     /// Seconds for cases that name no timeout of their own.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout_s: Option<u64>,
+    /// Have every trial judged by the rubric, whatever its case says.
+    #[arg(long, conflicts_with = "no_judge")]
+    judge: bool,
+    /// Have no trial judged.
+    #[arg(long)]
+    no_judge: bool,
+    /// How many seconds one judging may take.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    judge_timeout_s: Option<u64>,
+    /// How often each trial is judged; more than half of the votes have to agree.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_VOTES)))]
+    judge_votes: Option<u32>,
     /// The run's name below artifacts/skill-evals [default: the time, UTC].
     #[arg(long, value_name = "ID")]
     run_id: Option<String>,
@@ -72,6 +86,9 @@ pub fn run(args: &RunArgs) -> CliResult {
     settings.trials = args.trials.unwrap_or(settings.trials);
     settings.jobs = args.jobs.map_or(settings.jobs, |jobs| jobs as usize);
     settings.timeout = args.timeout_s.map_or(settings.timeout, Duration::from_secs);
+    settings.judge.wanted = args.judge.then_some(true).or(args.no_judge.then_some(false)).or(settings.judge.wanted);
+    settings.judge.timeout = args.judge_timeout_s.map_or(settings.judge.timeout, Duration::from_secs);
+    settings.judge.votes = args.judge_votes.unwrap_or(settings.judge.votes);
     settings.run_id = args.run_id.clone().or(settings.run_id);
     let selection = Selection {
         suite: Suite::named(&args.suite).unwrap_or_default(),
@@ -90,6 +107,10 @@ pub fn run(args: &RunArgs) -> CliResult {
     if planned.is_empty() {
         return Err("no case is selected".into());
     }
+    // A template that cannot be used is better known before the agents are paid.
+    if judge::any_wanted(&run.settings, &planned) {
+        run.rubric().map_err(|problem| diagnostics::render(std::slice::from_ref(problem), false))?;
+    }
     interrupt::listen()?;
     let mut worst = Exit::Clean;
     let mut counts = [0_usize; 4];
@@ -103,7 +124,7 @@ pub fn run(args: &RunArgs) -> CliResult {
                     Some(planned) if outcome.grade.verdict != Verdict::Pass => {
                         report::graded(&run.root, planned.found, outcome)
                     }
-                    _ => format!("{id}: {}\n", outcome.grade.verdict),
+                    _ => report::passed(outcome),
                 }
             }
             Err(problem @ NoOutcome::NotRecorded) => report::not_graded(&id, problem),

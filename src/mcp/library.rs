@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::folder::{self, Found, Listed, ResourceError};
 use super::uri;
+use crate::diagnostic::Diagnostic;
 use crate::discovery::{DEFAULT_SKILL_ROOTS, Repository};
 use crate::relative_path::RelativePath;
 use crate::skill::{SKILL_FILE, Skill, SkillFile, slug};
@@ -16,7 +17,8 @@ use crate::skill::{SKILL_FILE, Skill, SkillFile, slug};
 pub(super) enum Place {
     /// A folder that holds skills, or is one.
     Skills(PathBuf),
-    /// A folder in whose default skill roots they are: the first of them that exists.
+    /// A folder in whose default skill roots they are: the first of them that holds any. The whole of it is not
+    /// searched, which a client's root may be too large for.
     Repository(PathBuf),
 }
 
@@ -62,20 +64,31 @@ pub(super) struct Change {
 }
 
 impl Place {
-    /// The folder to walk and the folder below it to start at.
-    fn roots(&self) -> Option<(PathBuf, PathBuf)> {
-        let folder = match self {
-            Self::Skills(folder) => folder.clone(),
-            Self::Repository(root) => {
-                DEFAULT_SKILL_ROOTS.iter().map(|name| root.join(name)).find(|folder| folder.is_dir())?
-            }
-        };
-        // A skill without a `name` is named by its folder, whose name must be part of the path then.
-        match (folder.parent(), folder.file_name()) {
-            (Some(parent), Some(name)) if folder.join(SKILL_FILE).is_file() => Some((parent.into(), name.into())),
-            _ => Some((folder, PathBuf::new())),
+    /// The skills' folders, each with the skill root that it is relative to.
+    fn folders(&self, problems: &mut Vec<Diagnostic>) -> Vec<(PathBuf, PathBuf)> {
+        match self {
+            Self::Skills(folder) => folders_below(folder, problems),
+            Self::Repository(root) => DEFAULT_SKILL_ROOTS
+                .iter()
+                .map(|name| root.join(name))
+                .filter(|folder| folder.is_dir())
+                .map(|folder| folders_below(&folder, problems))
+                .find(|folders| !folders.is_empty())
+                .unwrap_or_default(),
         }
     }
+}
+
+fn folders_below(folder: &Path, problems: &mut Vec<Diagnostic>) -> Vec<(PathBuf, PathBuf)> {
+    // A skill without a `name` is named by its folder, whose name must be part of the path then.
+    let whole = folder.canonicalize().ok().filter(|folder| folder.join(SKILL_FILE).is_file());
+    let (root, below) = match whole.as_deref().and_then(|folder| Some((folder.parent()?, folder.file_name()?))) {
+        Some((parent, name)) => (parent, Path::new(name)),
+        // Named, so that it is not taken for a repository's root.
+        None => (folder, Path::new(".")),
+    };
+    let folders = Repository { root: root.to_path_buf() }.skill_folders(below, problems);
+    folders.into_iter().map(|found| (root.to_path_buf(), found)).collect()
 }
 
 impl Stamp {
@@ -107,19 +120,16 @@ impl Library {
         let known: HashMap<PathBuf, &Shelved> =
             before.skills.iter().map(|shelved| (shelved.folder(), shelved)).collect();
         let mut library = Self::default();
-        for (root, below) in places.iter().filter_map(Place::roots) {
-            let mut problems = Vec::new();
-            let folders = Repository { root: root.clone() }.skill_folders(&below, &mut problems);
-            library.problems.extend(problems.iter().map(ToString::to_string));
-            for folder in folders {
-                match shelve(&root, &folder, &known) {
-                    Ok(shelved) => library.add(shelved),
-                    Err(why) => {
-                        library.problems.push(format!("{} {why}", root.join(&folder).join(SKILL_FILE).display()));
-                    }
+        let mut problems = Vec::new();
+        for (root, folder) in places.iter().flat_map(|place| place.folders(&mut problems)) {
+            match shelve(&root, &folder, &known) {
+                Ok(shelved) => library.add(shelved),
+                Err(why) => {
+                    library.problems.push(format!("{} {why}", root.join(&folder).join(SKILL_FILE).display()));
                 }
             }
         }
+        library.problems.extend(problems.iter().map(ToString::to_string));
         library.skills.sort_by(|a, b| a.skill.slug.cmp(&b.skill.slug));
         library
     }

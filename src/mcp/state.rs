@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{broadcast, watch};
 use tokio::task::spawn_blocking;
@@ -96,9 +96,13 @@ impl State {
 
     /// Looks again and again.
     pub(super) async fn keep_looking(self: Arc<Self>) {
+        let mut pause = LOOK_EVERY;
         loop {
-            sleep(LOOK_EVERY).await;
+            sleep(pause).await;
+            let start = Instant::now();
             self.look().await;
+            // Slow file systems are looked at less often.
+            pause = LOOK_EVERY.max(start.elapsed() * 10);
         }
     }
 

@@ -5,20 +5,36 @@ use std::path::Path;
 
 use crate::case::Found;
 use crate::diagnostic::shown_path;
-use crate::outcome::{Goal, NoOutcome, Outcome, Status, Verdict};
+use crate::outcome::{Goal, Judged, NoOutcome, Outcome, Status, Verdict};
 use crate::plan::TrialId;
 use crate::report::diagnostics;
 
 /// Why a trial without a recording is ignored in replay.
 pub const NO_RECORDING: &str = "no recording; SKILL_EVALS_LIVE=1 runs the agent";
 
+/// What is said of a recording whose case wants a judge, and that holds no answer of one.
+pub const NOT_JUDGED: &str = "graded without the rubric: the recording holds no judge's answer";
+
+/// A trial that passed, on a line.
+#[must_use]
+pub fn passed(outcome: &Outcome) -> String {
+    let judged = match &outcome.grade.judged {
+        Some(Judged::NotRecorded) => format!(" ({NOT_JUDGED})"),
+        Some(Judged::Asked { score: Some(score), .. }) => format!(" (rubric: {score:.0} of 100)"),
+        _ => String::new(),
+    };
+    format!("{}: {}{judged}\n", outcome.id, outcome.grade.verdict)
+}
+
 /// A graded trial, for the reader of a failing test: which checks did not pass, on what evidence, and where to look.
 #[must_use]
 pub fn graded(root: &Path, found: &Found, outcome: &Outcome) -> String {
     let grade = &outcome.grade;
     let mut text = format!("{}: {}", outcome.id, grade.verdict);
-    if grade.verdict == Verdict::Error {
-        text.push_str(" (nothing was measured)");
+    match grade.verdict {
+        Verdict::Error => text.push_str(" (nothing was measured)"),
+        Verdict::Unscored => text.push_str(" (the evidence passed; there is no judge's answer that counts)"),
+        Verdict::Pass | Verdict::Fail => {}
     }
     text.push('\n');
     if let Some(trouble) = &grade.trouble {
@@ -37,6 +53,9 @@ pub fn graded(root: &Path, found: &Found, outcome: &Outcome) -> String {
     }
     line(&mut text, "case", &format!("{}:{}", found.file.display(), found.line));
     line(&mut text, "look into", &shown_path(root, &outcome.folder).display().to_string());
+    if grade.judged == Some(Judged::NotRecorded) {
+        line(&mut text, "note", NOT_JUDGED);
+    }
     if let Some(by) = &outcome.scripted {
         line(&mut text, "note", &scripted(by));
     }

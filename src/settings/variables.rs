@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{INTERNAL, Settings, Suite};
+use super::{INTERNAL, MOST_VOTES, Settings, Suite};
 use crate::case::LONGEST_TIMEOUT;
 use crate::diagnostic::nearest;
 
@@ -11,7 +11,7 @@ use crate::diagnostic::nearest;
 pub const PREFIX: &str = "SKILL_EVALS_";
 
 /// The variables that are read, and what they choose. The README's list is this one.
-pub const VARIABLES: [(&str, &str); 16] = [
+pub const VARIABLES: [(&str, &str); 19] = [
     ("SKILL_EVALS_LIVE", "`1` runs the agents; `0`, the default, replays recordings"),
     ("SKILL_EVALS_SUITE", "a part of each skill's cases: `smoke` (all), `explicit`, `positive` or `negative`"),
     ("SKILL_EVALS_SKILL", "only these skills, comma-separated"),
@@ -24,6 +24,9 @@ pub const VARIABLES: [(&str, &str); 16] = [
     ("SKILL_EVALS_TRIALS", "how often to run each case, 1 to 1000"),
     ("SKILL_EVALS_JOBS", "how many trials run at once, 1 to 1000"),
     ("SKILL_EVALS_TIMEOUT_S", "seconds for cases that name no timeout of their own, 1 to 86400"),
+    ("SKILL_EVALS_JUDGE", "`1` has every trial judged by the rubric, `0` none; else each case says"),
+    ("SKILL_EVALS_JUDGE_TIMEOUT_S", "how many seconds one judging may take, 1 to 86400"),
+    ("SKILL_EVALS_JUDGE_VOTES", "how often each trial is judged, 1 to 99; more than half have to agree"),
     ("SKILL_EVALS_RUN_ID", "the run's folder below `artifacts/skill-evals`"),
     ("SKILL_EVALS_ROOT", "the repository's root, where it is not the one around the crate or the working folder"),
     ("SKILL_EVALS_SCRATCH", "the folder for workspaces and homes, outside any repository"),
@@ -87,6 +90,9 @@ impl Settings {
             "TRIALS" => self.trials = u32::try_from(number(1000)?).unwrap_or(1),
             "JOBS" => self.jobs = size(1000)?,
             "TIMEOUT_S" => self.timeout = Duration::from_secs(number(LONGEST_TIMEOUT.as_secs())?),
+            "JUDGE" => self.judge.apply_wanted(value).map_err(not_allowed)?,
+            "JUDGE_TIMEOUT_S" => self.judge.timeout = Duration::from_secs(number(LONGEST_TIMEOUT.as_secs())?),
+            "JUDGE_VOTES" => self.judge.votes = u32::try_from(number(u64::from(MOST_VOTES))?).unwrap_or(1),
             "RUN_ID" => {
                 crate::case::check_id(value).map_err(|why| format!("{name}: the run id {value:?} {why}"))?;
                 self.run_id = Some(value.to_owned());

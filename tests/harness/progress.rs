@@ -23,7 +23,7 @@ fn seconds(seconds: u64) -> Duration {
 #[expect(clippy::unnecessary_wraps, reason = "what the board is told")]
 fn ended(case: &str, verdict: Verdict) -> Result<Outcome, NoOutcome> {
     let metrics = Metrics::default();
-    let grade = Grade { format: GRADE_FORMAT, verdict, trouble: None, checks: Vec::new(), metrics };
+    let grade = Grade { format: GRADE_FORMAT, verdict, trouble: None, checks: Vec::new(), metrics, judged: None };
     Ok(Outcome { id: id(case), grade, folder: PathBuf::new(), scripted: None })
 }
 

@@ -21,6 +21,7 @@ fn every_variable_of_the_table_is_read() {
     for (name, _) in VARIABLES {
         let value = match name.trim_start_matches("SKILL_EVALS_") {
             "LIVE" | "TRIALS" | "JOBS" | "TIMEOUT_S" | "MAX_SKILLS" | "MAX_CASES" => "1",
+            name if name.starts_with("JUDGE") => "1",
             "SUITE" => "negative",
             "MODE" => "codex",
             _ => "word",
@@ -36,8 +37,9 @@ fn every_choice_of_the_command_line_has_a_variable() {
         let option = line.split_whitespace().find(|word| word.starts_with("--"))?;
         Some(option.trim_end_matches(',').to_owned())
     });
-    // `run` is live unless it replays; LIVE says which of the two the harness does.
-    let words: Vec<String> = options.filter(|option| !["--help", "--replay"].contains(&option.as_str())).collect();
+    // `run` is live unless it replays: LIVE says which of the two. JUDGE says either `--judge` or `--no-judge`.
+    let said_otherwise = ["--help", "--replay", "--no-judge"];
+    let words: Vec<String> = options.filter(|option| !said_otherwise.contains(&option.as_str())).collect();
     assert!(words.contains(&"--suite".to_owned()) && words.len() > 10, "{words:?}");
     for option in words {
         let name = format!("SKILL_EVALS_{}", option.trim_start_matches('-').to_uppercase().replace('-', "_"));
@@ -130,7 +132,7 @@ fn the_root_may_be_elsewhere() {
 #[test]
 fn the_readme_lists_the_variables() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let Ok(text) = std::fs::read_to_string(path) else { return };
+    let text = std::fs::read_to_string(path).expect("the README");
     let (_, rest) = text.split_once("<!-- variables -->\n").expect("a comment where the list begins");
     let (list, _) = rest.split_once("<!-- /variables -->").expect("a comment where the list ends");
     let rows: Vec<String> = VARIABLES.iter().map(|(name, does)| format!("| `{name}` | {does} |")).collect();

@@ -254,6 +254,21 @@ fn skills_are_found_in_nested_folders_and_a_folder_may_be_one_skill() {
 }
 
 #[test]
+fn a_skill_may_be_named_like_a_folder_of_sources() {
+    let skills = tempfile::tempdir().unwrap();
+    for name in ["src", "tests", "target", "evals"] {
+        skill(skills.path(), name, "d", &format!("about {name}"));
+    }
+    let link = skills.path().join("link");
+    std::os::unix::fs::symlink(skills.path(), &link).unwrap();
+    let mut client = Client::serving(&link);
+    for name in ["src", "tests", "target", "evals"] {
+        let (text, _) = client.call("skill", &json!({ "name": name }));
+        assert!(text.contains(&format!("about {name}")), "{text}");
+    }
+}
+
+#[test]
 fn of_two_skills_with_one_slug_the_first_is_served() {
     let skills = tempfile::tempdir().unwrap();
     skill(&skills.path().join("a"), "same", "d", "from a");

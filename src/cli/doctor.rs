@@ -1,0 +1,56 @@
+//! `skill-evals doctor`.
+
+use std::io::{self, Write};
+
+use clap::Args;
+
+use super::{CliResult, RepositoryArgs, print_json};
+use crate::exit_code::Exit;
+use skill_evals::doctor::{self, State};
+
+#[derive(Args)]
+pub struct DoctorArgs {
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+pub fn doctor(args: &DoctorArgs) -> CliResult {
+    let repository = match args.repository.open() {
+        Ok(repository) => Some(repository),
+        // That there is none is a finding; that the one named is none is a typing error.
+        Err(error) if args.repository.root.is_none() && error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error.into()),
+    };
+    let examination = doctor::examine(repository.as_ref(), &std::env::current_exe()?);
+    let mut out = io::stdout().lock();
+    if args.json {
+        print_json(&mut out, &examination)?;
+    } else {
+        let width = examination.findings.iter().map(|finding| finding.id.len()).max().unwrap_or_default();
+        for finding in &examination.findings {
+            let state = match finding.state {
+                State::Ok => "ok",
+                State::Missing => "missing",
+                State::Unknown => "unknown",
+            };
+            let found = finding.found.replace('\n', &format!("\n{:1$}", "", width + 11));
+            writeln!(out, "{state:<9}{:<width$}  {found}", finding.id)?;
+            if let Some(advice) = &finding.advice {
+                writeln!(out, "{:9}{:<width$}  → {advice}", "", "")?;
+            }
+        }
+        if examination.can_run {
+            writeln!(out, "\nlive evals can run with {}", examination.agents.join(", "))?;
+        } else {
+            writeln!(out, "\nlive evals cannot run; recordings can be replayed all the same")?;
+        }
+    }
+    Ok(match (examination.can_run, examination.undecided) {
+        (true, _) => Exit::Clean,
+        (_, true) => Exit::CouldNotRun,
+        _ => Exit::Problems,
+    })
+}

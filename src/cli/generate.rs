@@ -1,0 +1,98 @@
+//! `skill-evals generate`.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::Args;
+
+use super::{CliResult, RepositoryArgs};
+use crate::exit_code::Exit;
+use skill_evals::catalog::{FoundSkill, PROMPTS, RESPONSE_SCHEMA};
+use skill_evals::diagnostic::suggest;
+use skill_evals::discovery::Repository;
+use skill_evals::generate;
+use skill_evals::skill::slug;
+use skill_evals::store;
+use skill_evals::tree::{Kind, Tree};
+
+#[derive(Args)]
+pub struct GenerateArgs {
+    /// Replace a prompts.csv that is there already.
+    #[arg(long)]
+    overwrite: bool,
+    /// Only for this skill, by name (repeatable).
+    #[arg(long, value_name = "NAME")]
+    skill: Vec<String>,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+pub fn generate(args: &GenerateArgs) -> CliResult {
+    let (repository, _, catalog) = args.repository.read()?;
+    let known: Vec<&str> = catalog.skills.iter().map(|found| found.skill().slug.as_str()).collect();
+    if let Some(name) = args.skill.iter().find(|name| !known.contains(&slug(name).as_str())) {
+        return Err(format!("there is no skill `{name}`; {}", suggest(&slug(name), &known)).into());
+    }
+    let wanted =
+        |found: &&FoundSkill| args.skill.is_empty() || args.skill.iter().any(|name| slug(name) == found.skill().slug);
+    let skills: Vec<&FoundSkill> = catalog.skills.iter().filter(wanted).collect();
+    if skills.is_empty() {
+        return Err("there are no skills".into());
+    }
+    let mut out = io::stdout().lock();
+    let mut exit = Exit::Clean;
+    let mut written = false;
+    for found in skills {
+        let path = found.evals().join(PROMPTS);
+        let shown = path.display();
+        match plan(found, repository.kind(&path), args.overwrite) {
+            Plan::Keep => writeln!(out, "kept {shown}")?,
+            Plan::Skip(why) => {
+                exit = exit.worse(Exit::Problems);
+                writeln!(out, "skipped {}: {why}", found.skill().folder.display())?;
+            }
+            Plan::Write => {
+                // Rows without their schema could not run: the schema comes first.
+                if !std::mem::replace(&mut written, true) && write_schema(&repository)? {
+                    writeln!(out, "wrote {RESPONSE_SCHEMA}")?;
+                }
+                let text = generate::prompts_csv(found.skill());
+                store::write_whole(&repository.root.join(&path), text.as_bytes())?;
+                writeln!(out, "wrote {shown}")?;
+            }
+        }
+    }
+    Ok(exit)
+}
+
+/// What to do about a skill.
+enum Plan {
+    Keep,
+    Write,
+    Skip(String),
+}
+
+fn plan(found: &FoundSkill, there: Kind, overwrite: bool) -> Plan {
+    if let Some(problem) = found.file.problems.iter().find(|problem| problem.is_error()) {
+        return Plan::Skip(format!("its front matter cannot be relied on: {problem}"));
+    }
+    match there {
+        Kind::File if !overwrite => Plan::Keep,
+        Kind::File | Kind::Missing => Plan::Write,
+        Kind::Symlink => Plan::Skip("its cases are reached through a symbolic link".to_owned()),
+        Kind::Folder | Kind::Other => Plan::Skip(format!("its {PROMPTS} is no file")),
+    }
+}
+
+/// Writes the schema that the rows name, if there is none. Whether it did.
+fn write_schema(repository: &Repository) -> Result<bool, Box<dyn std::error::Error>> {
+    match repository.kind(Path::new(RESPONSE_SCHEMA)) {
+        Kind::File => Ok(false),
+        Kind::Missing => {
+            let text = generate::BUILT_IN_RESPONSE_SCHEMA;
+            store::write_whole(&repository.root.join(RESPONSE_SCHEMA), text.as_bytes())?;
+            Ok(true)
+        }
+        Kind::Symlink | Kind::Folder | Kind::Other => Err(format!("{RESPONSE_SCHEMA} is no plain file").into()),
+    }
+}

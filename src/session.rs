@@ -1,0 +1,94 @@
+//! A session: one agent asked one thing in one room. Trials and the rubric judge both are one.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use crate::agent::{self, Assignment};
+use crate::evidence::Ending;
+use crate::mode::AgentKind;
+use crate::outcome::{Trouble, TroubleKind};
+use crate::process::{self, Job, Listener, Reply};
+use crate::redact::Redactor;
+use crate::store::TrialFolder;
+use crate::trace::Trace;
+
+/// What a session left, beside the files in its folder.
+#[derive(Debug)]
+pub struct Session {
+    /// How the agent's process ended.
+    pub ending: Ending,
+    /// What was asked for and not enforced, in words.
+    pub not_enforced: Vec<String>,
+    /// What has to be masked in whatever else is kept.
+    pub redactor: Redactor,
+    /// The event stream in normal form.
+    pub trace: Trace,
+    /// The final message; `None` where there was none.
+    pub final_text: Option<String>,
+}
+
+/// Runs the agent to its end, or to `timeout`, and keeps its evidence in `folder`. An agent that does not start, or
+/// fails, is told by the ending.
+///
+/// What the agent does meanwhile is told to `hear`, a few words at a time.
+///
+/// # Errors
+/// When the evidence cannot be kept or read.
+pub fn hold(
+    assignment: &Assignment<'_>,
+    timeout: Duration,
+    folder: &TrialFolder,
+    hear: &dyn Fn(String),
+) -> Result<Session, Trouble> {
+    let agent = assignment.mode.agent;
+    let room = assignment.room;
+    let mut redactor = Redactor::new([]);
+    let mut not_enforced = Vec::new();
+    let ending = match agent::command(assignment) {
+        Err(trouble) => Ending { trouble: Some(trouble), ..Ending::default() },
+        Ok(command) => {
+            redactor = Redactor::new(command.secrets.iter().map(String::as_str));
+            not_enforced = command.not_enforced;
+            let job = Job {
+                program: command.program,
+                args: command.args,
+                env: command.env,
+                folder: room.workspace(),
+                timeout,
+                stdout: folder.trace(),
+                stderr: folder.stderr(),
+                redactor: &redactor,
+            };
+            process::run(&job, &mut Ear { agent, hear }).map_err(|error| files(&error))?
+        }
+    };
+    let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
+    agent::keep_evidence(agent, room, folder.path(), &mask).map_err(|error| files(&error))?;
+    let trace = agent::decode(agent, folder.path()).map_err(|error| files(&error))?;
+    let mut final_text = folder.final_text().map_err(|error| files(&error))?;
+    if let (None, Some(text)) = (&final_text, &trace.final_message) {
+        folder.write_final(text).map_err(|error| files(&error))?;
+        final_text = Some(text.clone());
+    }
+    Ok(Session { ending, not_enforced, redactor, trace, final_text })
+}
+
+/// Trouble with our own files.
+pub fn files(error: &dyn Display) -> Trouble {
+    Trouble::new(TroubleKind::Files, error.to_string())
+}
+
+/// Tells what the agent does; the evidence is read from the file afterwards.
+struct Ear<'a> {
+    agent: AgentKind,
+    hear: &'a dyn Fn(String),
+}
+
+impl Listener for Ear<'_> {
+    fn line(&mut self, line: &[u8]) -> Reply {
+        if let Some(words) = agent::describe(self.agent, line) {
+            (self.hear)(words);
+        }
+        Reply::default()
+    }
+}
