@@ -3,7 +3,9 @@
 //! An agent is one file with three things: how it is started ([`command`]), what it leaves in its home that is
 //! evidence ([`keep_evidence`]), and how its event stream reads ([`decode`]).
 
+pub mod claude;
 pub mod codex;
+mod skill_calls;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,8 +15,10 @@ use std::path::{Path, PathBuf};
 use crate::case::Case;
 use crate::mode::{AgentKind, Mode};
 use crate::outcome::{Trouble, TroubleKind};
+use crate::process::Listener;
 use crate::settings::Settings;
-use crate::trace::Trace;
+use crate::skill_server::SkillServer;
+use crate::trace::{ToolNames, Trace};
 use crate::workspace::Room;
 
 /// A trial as an agent needs to know it.
@@ -28,12 +32,13 @@ pub struct Assignment<'a> {
     pub settings: &'a Settings,
     /// Where the agent lives.
     pub room: &'a Room,
+    /// The MCP server of skills, where the mode has one.
+    pub server: Option<&'a SkillServer>,
     /// The output schema's file, where the case has one.
     pub schema: Option<PathBuf>,
 }
 
 /// How to start an agent.
-#[derive(Debug)]
 pub struct Command {
     /// The program.
     pub program: PathBuf,
@@ -45,6 +50,10 @@ pub struct Command {
     pub secrets: Vec<String>,
     /// What was asked for and is not enforced, in words.
     pub not_enforced: Vec<String>,
+    /// A file for its standard output, where it loses what a pipe does not take at once.
+    pub by_file: Option<PathBuf>,
+    /// Who talks with it; most agents are told everything by their arguments.
+    pub dialogue: Option<Box<dyn Listener>>,
 }
 
 /// Variables of the user's environment that every agent may see: where programs are, language, certificates, proxies.
@@ -76,6 +85,7 @@ const COMMON_VARIABLES: [&str; 18] = [
 pub fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
     match assignment.mode.agent {
         AgentKind::Codex => codex::command(assignment),
+        AgentKind::ClaudeCli | AgentKind::ClaudeSdk => claude::command(assignment),
     }
 }
 
@@ -86,6 +96,7 @@ pub fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
 pub fn find(settings: &Settings, kind: AgentKind) -> Result<PathBuf, Trouble> {
     match kind {
         AgentKind::Codex => codex::find(settings),
+        AgentKind::ClaudeCli | AgentKind::ClaudeSdk => claude::find(settings, kind),
     }
 }
 
@@ -96,6 +107,7 @@ pub fn find(settings: &Settings, kind: AgentKind) -> Result<PathBuf, Trouble> {
 pub fn login(kind: AgentKind) -> Result<String, String> {
     match kind {
         AgentKind::Codex => codex::login(),
+        AgentKind::ClaudeCli | AgentKind::ClaudeSdk => claude::login(),
     }
 }
 
@@ -104,6 +116,7 @@ pub fn login(kind: AgentKind) -> Result<String, String> {
 pub fn in_sandbox(kind: AgentKind, script: &str) -> Option<Vec<OsString>> {
     match kind {
         AgentKind::Codex => Some(codex::in_sandbox(script)),
+        AgentKind::ClaudeCli | AgentKind::ClaudeSdk => None,
     }
 }
 
@@ -114,6 +127,7 @@ pub fn in_sandbox(kind: AgentKind, script: &str) -> Option<Vec<OsString>> {
 pub fn keep_evidence(kind: AgentKind, room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
     match kind {
         AgentKind::Codex => codex::keep_evidence(room, folder, mask),
+        AgentKind::ClaudeCli | AgentKind::ClaudeSdk => claude::keep_evidence(room, folder, mask),
     }
 }
 
@@ -124,16 +138,18 @@ pub fn keep_evidence(kind: AgentKind, room: &Room, folder: &Path, mask: &dyn Fn(
 pub fn recorded_evidence(kind: AgentKind, folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     match kind {
         AgentKind::Codex => codex::recorded_evidence(folder),
+        AgentKind::ClaudeCli | AgentKind::ClaudeSdk => claude::recorded_evidence(folder),
     }
 }
 
-/// Reads the event stream in a trial's folder.
+/// Reads the event stream in a trial's folder. `names` tells the calls of the MCP server of skills from others.
 ///
 /// # Errors
 /// When the files cannot be read; what they hold is never an error.
-pub fn decode(kind: AgentKind, folder: &Path) -> io::Result<Trace> {
+pub fn decode(kind: AgentKind, names: &ToolNames, folder: &Path) -> io::Result<Trace> {
     match kind {
-        AgentKind::Codex => codex::decode(folder),
+        AgentKind::Codex => codex::decode(names, folder),
+        AgentKind::ClaudeCli | AgentKind::ClaudeSdk => claude::decode(names, folder),
     }
 }
 
@@ -142,6 +158,7 @@ pub fn decode(kind: AgentKind, folder: &Path) -> io::Result<Trace> {
 pub fn describe(kind: AgentKind, line: &[u8]) -> Option<String> {
     match kind {
         AgentKind::Codex => codex::describe(line),
+        AgentKind::ClaudeCli | AgentKind::ClaudeSdk => claude::describe(line),
     }
 }
 
@@ -151,6 +168,12 @@ fn program(settings: &Settings, kind: AgentKind, default: &str, how_to_get: &str
     crate::process::find_program(command).ok_or_else(|| {
         Trouble::new(TroubleKind::CouldNotStart, format!("`{command}` is not on the PATH; {how_to_get}"))
     })
+}
+
+/// Arguments that the settings have for the agent and for the mode.
+fn own_args<'a>(assignment: &Assignment<'a>) -> impl Iterator<Item = &'a String> {
+    let agent = assignment.settings.agents.get(assignment.mode.agent.as_str());
+    agent.into_iter().flat_map(|agent| &agent.args).chain(&assignment.mode.args)
 }
 
 /// The environment that every agent gets: the common variables, the settings' own, and the room's folders.
@@ -199,6 +222,48 @@ pub(crate) fn classify(message: &str) -> TroubleKind {
         TroubleKind::Login
     } else {
         TroubleKind::Provider
+    }
+}
+
+/// The trouble behind an agent that ended at once, where its last words tell of arguments that it does not know: it is too
+/// old for them, or too new.
+#[must_use]
+pub fn unknown_argument(last_words: &str) -> Option<Trouble> {
+    let words = last_words.to_lowercase();
+    let signs = ["unknown option", "unexpected argument", "unrecognized argument", "unknown argument"];
+    let known = signs.iter().any(|sign| words.contains(sign));
+    known.then(|| {
+        let what = format!(
+            "it does not know an argument: {last_words}; another version of it does, or see `args` in evals/evals.toml"
+        );
+        Trouble::new(TroubleKind::CouldNotStart, what)
+    })
+}
+
+/// The content of a file, if there is one.
+fn read_if_there(path: &Path) -> Result<Option<String>, Trouble> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(files_trouble(path, &error)),
+    }
+}
+
+/// Writes a file that only its owner can read.
+fn write_private(path: &Path, content: &[u8]) -> Result<(), Trouble> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(content)).map_err(|error| files_trouble(path, &error))
+}
+
+/// The long strings anywhere in a login file: tokens.
+fn gather_strings(value: &serde_json::Value, into: &mut Vec<String>) {
+    match value {
+        serde_json::Value::String(text) if text.len() >= 16 => into.push(text.clone()),
+        serde_json::Value::Array(list) => list.iter().for_each(|value| gather_strings(value, into)),
+        serde_json::Value::Object(map) => map.values().for_each(|value| gather_strings(value, into)),
+        _ => {}
     }
 }
 

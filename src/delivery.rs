@@ -5,9 +5,9 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crate::agent::codex;
+use crate::agent::{claude, codex};
 use crate::catalog::Catalog;
-use crate::mode::{AgentKind, Delivery, Mode};
+use crate::mode::{AgentKind, Mode};
 use crate::workspace::{Room, Scratch, WorkspaceError, copy_tree};
 
 /// The skills as they were when the run began: `<slug>/…`, outside the repository, so that no agent finds its way
@@ -64,24 +64,24 @@ impl Snapshot {
 /// # Errors
 /// When a folder or link cannot be made.
 pub fn deliver(mode: &Mode, snapshot: &Snapshot, room: &Room) -> io::Result<()> {
-    match mode.delivery {
-        Delivery::None => Ok(()),
-        Delivery::Native => {
-            for folder in native_folders(mode.agent) {
-                let link = room.workspace().join(folder);
-                if let Some(parent) = link.parent() {
-                    fs::create_dir_all(parent)?;
-                }
-                symlink(&snapshot.folder, &link)?;
-            }
-            Ok(())
-        }
+    if !mode.delivery.native() {
+        // By MCP the skills stay where they are, and the agent must not find them by itself.
+        return Ok(());
     }
+    for folder in native_folders(mode.agent) {
+        let link = room.workspace().join(folder);
+        if let Some(parent) = link.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        symlink(&snapshot.folder, &link)?;
+    }
+    Ok(())
 }
 
 /// Where the agent looks for skills in its working folder.
 fn native_folders(agent: AgentKind) -> &'static [&'static str] {
     match agent {
         AgentKind::Codex => &codex::SKILL_FOLDERS,
+        AgentKind::ClaudeCli | AgentKind::ClaudeSdk => &[claude::SKILL_FOLDER],
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::case::Sandbox;
 use crate::mode::{AgentKind, Delivery};
 use crate::plan::TrialId;
-use crate::trace::Trace;
+use crate::trace::{ToolNames, Trace};
 use crate::trouble::Trouble;
 
 /// The number of the `meta.json` format.
@@ -47,6 +47,9 @@ pub struct Meta {
     pub agent: AgentMeta,
     /// The way of the skills.
     pub delivery: Delivery,
+    /// The MCP server that offered the skills, where the mode has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerMeta>,
     /// Why the answers are not a model's own: set when the model was scripted. Shown wherever results are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scripted: Option<String>,
@@ -67,6 +70,12 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// What the MCP server of skills and its tools are called, or would be.
+    #[must_use]
+    pub fn tool_names(&self) -> ToolNames {
+        self.server.as_ref().map(|server| server.names.clone()).unwrap_or_default()
+    }
+
     /// Which trial it was.
     #[must_use]
     pub fn id(&self) -> TrialId {
@@ -115,6 +124,18 @@ pub struct AgentMeta {
     /// The model, as asked for or as the agent says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+}
+
+/// The MCP server that offered the skills, as it answered us before the agent was started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerMeta {
+    /// What it and its tools are called.
+    #[serde(flatten)]
+    pub names: ToolNames,
+    /// Its tools, by their own names.
+    pub tools: Vec<String>,
+    /// Whether what it tells a model at the start, its instructions and its tools, names the skill under test.
+    pub tells_of_skill: bool,
 }
 
 /// How the agent's process ended.

@@ -8,7 +8,7 @@ use crate::evidence::{Ending, Evidence};
 use crate::mode::Delivery;
 use crate::outcome::{Check, GRADE_FORMAT, Goal, Grade, Metrics, Status, Trouble, TroubleKind, Verdict};
 use crate::skill::{Skill, slug};
-use crate::trace::{Progress, Trace, excerpt};
+use crate::trace::{Offered, Progress, Trace, excerpt};
 
 /// Grades a trial of `case` by its evidence. `schema` is the content of the case's output schema, when it has one.
 #[must_use]
@@ -80,21 +80,53 @@ pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option
         let words = ending.last_words.as_ref().map_or_else(String::new, |words| format!(": {words}"));
         return Some(Trouble::new(TroubleKind::Crashed, format!("{how}{words}")));
     }
+    if !ending.timed_out && trace.progress < Progress::Done {
+        // An agent that exits well before its last event was cut short, or its output was.
+        let detail = "exit status 0, but the event stream stops before its end";
+        return Some(Trouble::new(TroubleKind::Crashed, detail));
+    }
     None
 }
 
-/// Whether the skill under test was offered as the mode says, and what was offered.
+/// Whether the skill under test was offered in the way that the mode says and in no other, and what was offered.
 fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, String) {
     let Some(offered) = &evidence.trace.offered else {
         return (Status::Unknown, "the evidence does not show which skills were offered".to_owned());
     };
-    let native = offered.native.iter().any(|name| slug(name) == skill.slug);
+    let delivery = evidence.meta.delivery;
+    let natively = offered.native.iter().any(|name| slug(name) == skill.slug);
     let list = if offered.native.is_empty() { "no skills".to_owned() } else { offered.native.join(", ") };
-    let as_mode_says = match evidence.meta.delivery {
-        Delivery::Native => native,
-        Delivery::None => !native,
+    let mut found = format!("offered: {list}");
+    let by_mcp = by_mcp(offered, evidence, &mut found);
+    let as_mode_says = natively == delivery.native() && by_mcp == delivery.mcp();
+    (if as_mode_says { Status::Pass } else { Status::Fail }, found)
+}
+
+/// Whether the MCP server of skills was there with its skill tool and told of the skill. Adds to `found` what there was.
+fn by_mcp(offered: &Offered, evidence: &Evidence<'_>, found: &mut String) -> bool {
+    let names = evidence.meta.tool_names();
+    let probed = evidence.meta.server.as_ref();
+    let mut note = |what: String| found.extend(["; ", what.as_str()]);
+    let there = match &offered.mcp {
+        Some(mcp) => {
+            mcp.servers.iter().for_each(|(name, status)| note(format!("MCP server {name}: {status}")));
+            if !mcp.tools.is_empty() {
+                note(format!("MCP tools: {}", mcp.tools.join(", ")));
+            }
+            let connected = mcp.servers.iter().any(|(name, status)| *name == names.server && status == "connected");
+            connected && mcp.tools.contains(&names.skill_tool())
+        }
+        // codex says nothing of its servers, but does not start without one that it was told to require.
+        None => probed.is_some_and(|server| {
+            note(format!("MCP server {}, required: {}", names.server, server.tools.join(", ")));
+            server.tools.contains(&names.skill)
+        }),
     };
-    (if as_mode_says { Status::Pass } else { Status::Fail }, format!("offered: {list}"))
+    let tells = probed.is_none_or(|server| server.tells_of_skill);
+    if there && !tells {
+        note("the MCP server names the skill nowhere in its instructions and tools".to_owned());
+    }
+    there && tells
 }
 
 fn metrics(evidence: &Evidence<'_>) -> Metrics {
@@ -104,9 +136,13 @@ fn metrics(evidence: &Evidence<'_>) -> Metrics {
         commands: trace.commands,
         effective_commands: trace.effective_commands,
         usage: trace.usage,
+        first_input_tokens: trace.first_input_tokens,
+        turns: trace.turns,
+        api_duration_ms: trace.api_duration_ms,
         activations: trace.activations.clone(),
         resources: trace.resources.clone(),
         explorations: trace.explorations.clone(),
+        denials: trace.denials.clone(),
         unknown_events: trace.unknown_events.values().sum(),
         damaged_lines: trace.damaged_lines,
     }
@@ -152,9 +188,12 @@ impl Grader<'_> {
             None => self.check("exit-code", Goal::Outcome, Status::Unknown, "exit status 0", "no exit status"),
         }
         let (status, what) = delivered(self.skill, self.evidence);
+        let name = &self.skill.name;
         let expected = match self.evidence.meta.delivery {
-            Delivery::Native => format!("`{}` offered natively", self.skill.name),
-            Delivery::None => format!("`{}` not offered", self.skill.name),
+            Delivery::Native => format!("`{name}` offered natively, and not by MCP"),
+            Delivery::Mcp => format!("`{name}` offered by MCP, and not natively"),
+            Delivery::Both => format!("`{name}` offered natively and by MCP"),
+            Delivery::None => format!("`{name}` not offered"),
         };
         self.check("delivered", Goal::Process, status, expected, what);
         let text = self.final_text();

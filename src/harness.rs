@@ -16,6 +16,7 @@ mod session;
 mod trials;
 mod watch;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use crate::catalog::Catalog;
 use crate::config::{self, ConfigError};
 use crate::discovery::{Repository, Scope};
+use crate::mcp;
 use crate::own_check::OwnChecks;
 use crate::process::interrupt;
 use crate::relative_path::RelativePath;
@@ -116,6 +118,9 @@ impl Harness {
     /// Runs with the arguments of this process.
     #[must_use]
     pub fn main(self) -> ExitCode {
+        if let Some(skills) = asked_to_serve(std::env::args_os().skip(1)) {
+            return serve(skills);
+        }
         self.run(std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()))
     }
 
@@ -212,6 +217,23 @@ fn run(harness: Harness, mut front: Front) -> ExitCode {
         return ExitCode::from(130);
     }
     conclusion.exit_code()
+}
+
+/// An agent under test starts this very program as its MCP server of skills, as `mcp --skills DIR`: nothing has to be
+/// built or installed first. No filter of tests reads so.
+fn asked_to_serve(mut args: impl Iterator<Item = OsString>) -> Option<PathBuf> {
+    let is_it = args.next()? == "mcp" && args.next()? == "--skills";
+    args.next().filter(|_| is_it).map(PathBuf::from)
+}
+
+fn serve(skills: PathBuf) -> ExitCode {
+    match mcp::serve(skills) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// What comes before trials run: signals, the order, and what is to be said.

@@ -41,7 +41,12 @@ impl InputReader {
         if let Some(text) = &case.system_prompt {
             inputs.add("system prompt", text.as_bytes());
         }
-        inputs.add("mode", format!("{} {}", mode.agent.as_str(), mode.delivery.as_str()).as_bytes());
+        let mut what = format!("{} {}", mode.agent.as_str(), mode.delivery.as_str());
+        for arg in &mode.args {
+            what.push('\0');
+            what.push_str(arg);
+        }
+        inputs.add("mode", what.as_bytes());
         inputs.add("sandbox", case.sandbox.as_str().as_bytes());
         if let Some(path) = &case.output_schema {
             inputs.add("output schema", &fs::read(root.join(path.as_path()))?);

@@ -199,12 +199,18 @@ impl Judge<'_> {
         let schema = room.path().join("schema.json");
         fs::write(&schema, self.rubric.schema()).map_err(|error| files(&error))?;
         let judge = &self.settings.judge;
-        let mode = Mode { name: "judge".to_owned(), agent: judge.agent, delivery: Delivery::None };
+        let mode = Mode::new("judge", judge.agent, Delivery::None);
         // The model under test is no judge of itself unless somebody says so.
         let settings = Settings { model: judge.model.clone(), ..self.settings.clone() };
         let case = self.case();
-        let assignment =
-            Assignment { case: &case, mode: &mode, settings: &settings, room: &room, schema: Some(schema) };
+        let assignment = Assignment {
+            case: &case,
+            mode: &mode,
+            settings: &settings,
+            room: &room,
+            server: None,
+            schema: Some(schema),
+        };
         let session = session::hold(&assignment, judge.timeout, folder, &|_| ())?;
         let mut attempt =
             Attempt { duration_ms: session.ending.duration_ms, usage: session.trace.usage, ..Attempt::default() };

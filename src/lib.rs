@@ -33,7 +33,8 @@
 //!
 //! **Edges**: input and output without policy. [`config`] reads the settings, [`discovery`] walks the repository,
 //! [`inputs`] digests what decides a run, [`lines`] reads files of any size, [`process`] is the only place that starts
-//! a program, [`workspace`] makes the folders that agents live in, [`store`] is the only place that knows the layout
+//! a program, [`workspace`] makes the folders that agents live in, [`skill_server`] asks an
+//! MCP server of skills what it offers, [`store`] is the only place that knows the layout
 //! of artifacts and recordings.
 //!
 //! **Adapters**: one file for each outside thing. [`agent`] is the only place that names a vendor, [`delivery`]
@@ -87,6 +88,7 @@ pub mod discovery;
 pub mod inputs;
 pub mod lines;
 pub mod process;
+pub mod skill_server;
 pub mod store;
 pub mod workspace;
 

@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 pub enum AgentKind {
     /// `codex exec`.
     Codex,
+    /// `claude -p`.
+    ClaudeCli,
+    /// `claude`, spoken to as the Claude Agent SDK does.
+    ClaudeSdk,
 }
 
 /// How skills reach the agent.
@@ -18,6 +22,10 @@ pub enum AgentKind {
 pub enum Delivery {
     /// In the folder where the agent looks for skills.
     Native,
+    /// By the tools of an MCP server.
+    Mcp,
+    /// Both ways at once.
+    Both,
     /// Not at all: the baseline.
     None,
 }
@@ -31,26 +39,48 @@ pub struct Mode {
     pub agent: AgentKind,
     /// The way of the skills.
     pub delivery: Delivery,
+    /// The model to ask for, where the run does not choose one.
+    pub model: Option<String>,
+    /// Arguments for the agent, behind our own and those of `[agents.*]`.
+    pub args: Vec<String>,
 }
 
 impl Mode {
-    /// The built-in modes, in the order in which tables list them.
+    /// A mode without a model or arguments of its own.
+    #[must_use]
+    pub fn new(name: &str, agent: AgentKind, delivery: Delivery) -> Self {
+        Self { name: name.to_owned(), agent, delivery, model: None, args: Vec::new() }
+    }
+
+    /// The built-in modes, in the order in which tables list them. The baselines are last: `none` is that of the Claude
+    /// modes, `codex-none` that of the codex ones, for a baseline says something only about the agent it ran under.
     #[must_use]
     pub fn built_in() -> Vec<Mode> {
-        let mode = |name: &str, agent, delivery| Mode { name: name.to_owned(), agent, delivery };
-        vec![mode("codex", AgentKind::Codex, Delivery::Native), mode("none", AgentKind::Codex, Delivery::None)]
+        use AgentKind::{ClaudeCli, ClaudeSdk, Codex};
+        vec![
+            Mode::new("mcp", ClaudeSdk, Delivery::Mcp),
+            Mode::new("native", ClaudeSdk, Delivery::Native),
+            Mode::new("cli-native", ClaudeCli, Delivery::Native),
+            Mode::new("mcp+native", ClaudeSdk, Delivery::Both),
+            Mode::new("codex", Codex, Delivery::Native),
+            Mode::new("codex-mcp", Codex, Delivery::Mcp),
+            Mode::new("none", ClaudeSdk, Delivery::None),
+            Mode::new("codex-none", Codex, Delivery::None),
+        ]
     }
 }
 
 impl AgentKind {
     /// Every agent.
-    pub const ALL: [AgentKind; 1] = [AgentKind::Codex];
+    pub const ALL: [AgentKind; 3] = [AgentKind::Codex, AgentKind::ClaudeCli, AgentKind::ClaudeSdk];
 
     /// The word for it in settings and artifacts.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             AgentKind::Codex => "codex",
+            AgentKind::ClaudeCli => "claude-cli",
+            AgentKind::ClaudeSdk => "claude-sdk",
         }
     }
 }
@@ -61,8 +91,22 @@ impl Delivery {
     pub fn as_str(self) -> &'static str {
         match self {
             Delivery::Native => "native",
+            Delivery::Mcp => "mcp",
+            Delivery::Both => "both",
             Delivery::None => "none",
         }
+    }
+
+    /// Whether the skills lie in the agent's own folder.
+    #[must_use]
+    pub fn native(self) -> bool {
+        matches!(self, Delivery::Native | Delivery::Both)
+    }
+
+    /// Whether an MCP server offers the skills.
+    #[must_use]
+    pub fn mcp(self) -> bool {
+        matches!(self, Delivery::Mcp | Delivery::Both)
     }
 }
 

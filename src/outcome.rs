@@ -144,12 +144,25 @@ pub struct Metrics {
     /// Tokens and cost; absent where the agent did not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// What the model read before it said anything, in tokens: the system prompt, the tools, the catalogues of skills
+    /// and the prompt. The difference between two modes of one case is what their catalogues and tools differ by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_input_tokens: Option<u64>,
+    /// Turns, as the agent counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u64>,
+    /// Time spent waiting for the model in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_duration_ms: Option<u64>,
     /// Skills that became active, in order.
     pub activations: Vec<Activation>,
     /// Resources that were loaded, in order.
     pub resources: Vec<Resource>,
     /// Looks at skill files that were no activation.
     pub explorations: Vec<String>,
+    /// Tool calls that the agent did not allow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denials: Vec<String>,
     /// Events that the decoder does not know.
     pub unknown_events: u64,
     /// Lines of the trace that are no event.

@@ -5,32 +5,28 @@
 //! what was started below it is found by descent, group and an environment mark, asked to go, then killed.
 
 pub mod interrupt;
+mod output;
 pub mod tree;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
 
 use crate::evidence::Ending;
 use crate::redact::Redactor;
 use crate::settings;
 use crate::trouble::{Trouble, TroubleKind};
+use output::{Errors, Output, Source, pump};
 
 /// How long a tree that was asked to go may take before it is killed.
 pub const GRACE: Duration = Duration::from_secs(3);
-
-/// How long output that is still under way is waited for once the program has ended.
-const DRAIN: Duration = Duration::from_secs(2);
-
-/// Longest line handed to a [`Listener`]; longer ones are only written to the file.
-const LONGEST_LINE: usize = 1 << 20;
 
 /// Most bytes of standard error kept.
 const MAX_STDERR: u64 = 64 << 20;
@@ -50,6 +46,9 @@ pub struct Job<'a> {
     pub timeout: Duration,
     /// Where its standard output goes, as it comes.
     pub stdout: PathBuf,
+    /// A file to give the program as its standard output, for one that loses what a pipe does not take at once; what
+    /// it writes there goes to `stdout` as it comes, masked.
+    pub by_file: Option<PathBuf>,
     /// Where its standard error goes, as it comes.
     pub stderr: PathBuf,
     /// What to mask in both.
@@ -65,6 +64,11 @@ pub trait Listener {
 
     /// Hears a line, without its line break.
     fn line(&mut self, line: &[u8]) -> Reply;
+
+    /// Hears the start of a line that is too long to be handed on.
+    fn long_line(&mut self, _start: &[u8]) -> Reply {
+        Reply::default()
+    }
 }
 
 /// What a [`Listener`] wants done.
@@ -74,6 +78,8 @@ pub struct Reply {
     pub write: Vec<u8>,
     /// Whether standard input is to be closed after that.
     pub close: bool,
+    /// Whether the program is to be ended: it has said all that it was asked for.
+    pub end: bool,
 }
 
 /// Finds a program on the PATH, or takes a path as it is.
@@ -131,6 +137,11 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
     let mark = tree::new_mark();
     let opening = listener.opening();
     let started = Instant::now();
+    let growing = job.by_file.as_ref().map(|path| Ok::<_, io::Error>((File::create(path)?, File::open(path)?)));
+    let (to, growing) = match growing.transpose()? {
+        Some((to, growing)) => (Stdio::from(to), Some(growing)),
+        None => (Stdio::piped(), None),
+    };
     let mut command = Command::new(&job.program);
     command
         .args(&job.args)
@@ -139,7 +150,7 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
         .env(settings::TREE_VARIABLE, &mark)
         .current_dir(&job.folder)
         .stdin(if opening.is_some() { Stdio::piped() } else { Stdio::null() })
-        .stdout(Stdio::piped())
+        .stdout(to)
         .stderr(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true);
@@ -152,7 +163,9 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
     };
     let leader = child.id().and_then(|id| i32::try_from(id).ok()).unwrap_or_default();
     let tree = interrupt::Registered::new(tree::Tree { leader, mark });
+    let (enough, is_enough) = watch::channel(false);
     let output = Output {
+        enough,
         file: stdout,
         masker: job.redactor.stream(),
         listener,
@@ -161,8 +174,10 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
         input: child.stdin.take(),
     };
     let errors = Errors { file: stderr, masker: job.redactor.stream(), left: MAX_STDERR };
-    let pumps = pump(child.stdout.take(), child.stderr.take(), output, errors, opening);
-    let how = supervise(&mut child, pumps, job.timeout, tree.tree()).await?;
+    let source = growing.map_or_else(|| Source::Pipe(child.stdout.take()), Source::Growing);
+    let (ended, is_ended) = watch::channel(false);
+    let pumps = pump(source, child.stderr.take(), output, errors, opening, is_ended);
+    let how = supervise(&mut child, pumps, Signals { ended, enough: is_enough }, job.timeout, tree.tree()).await?;
     let trouble = how.interrupted.then(|| Trouble::new(TroubleKind::Interrupted, "ended by Ctrl-C or SIGTERM"));
     Ok(Ending {
         exit_code: how.status.code(),
@@ -180,10 +195,19 @@ struct End {
     interrupted: bool,
 }
 
+/// What the one who waits and those who carry tell each other.
+struct Signals {
+    /// The program has ended.
+    ended: watch::Sender<bool>,
+    /// The listener has heard enough.
+    enough: watch::Receiver<bool>,
+}
+
 /// Waits for the program's end, or brings it about; then sees to it that nothing of its tree is left.
 async fn supervise(
     child: &mut Child,
     pumps: impl Future<Output = io::Result<()>>,
+    mut signals: Signals,
     timeout: Duration,
     tree: &tree::Tree,
 ) -> io::Result<End> {
@@ -201,6 +225,7 @@ async fn supervise(
                 timed_out = true;
                 break None;
             }
+            Ok(_) = signals.enough.wait_for(|enough| *enough) => break None,
             () = interrupt::wait() => {
                 interrupted = true;
                 break None;
@@ -228,121 +253,10 @@ async fn supervise(
             Err(_) => child.wait().await?,
         }
     };
-    if pumped.is_none() {
-        pumped = tokio::time::timeout(DRAIN, &mut pumps).await.ok();
+    signals.ended.send_replace(true);
+    match pumped {
+        Some(result) => result?,
+        None => pumps.await?,
     }
-    pumped.transpose()?;
     Ok(End { status, timed_out, interrupted })
-}
-
-/// Carries both outputs until they end.
-async fn pump(
-    stdout: Option<impl AsyncRead + Unpin>,
-    stderr: Option<impl AsyncRead + Unpin>,
-    mut output: Output<'_>,
-    mut errors: Errors<'_>,
-    opening: Option<Vec<u8>>,
-) -> io::Result<()> {
-    if let Some(opening) = opening {
-        output.answer(Reply { write: opening, close: false }).await;
-    }
-    let carry_output = async {
-        let Some(mut stdout) = stdout else { return Ok(()) };
-        let mut buffer = vec![0; 64 << 10];
-        loop {
-            match stdout.read(&mut buffer).await? {
-                0 => return output.finish().await,
-                n => output.take(&buffer[..n]).await?,
-            }
-        }
-    };
-    let carry_errors = async {
-        let Some(mut stderr) = stderr else { return Ok(()) };
-        let mut buffer = vec![0; 16 << 10];
-        loop {
-            match stderr.read(&mut buffer).await? {
-                0 => return errors.finish(),
-                n => errors.take(&buffer[..n])?,
-            }
-        }
-    };
-    let (first, second): (io::Result<()>, io::Result<()>) = tokio::join!(carry_output, carry_errors);
-    first.and(second)
-}
-
-struct Output<'a> {
-    file: File,
-    masker: crate::redact::Masker<'a>,
-    listener: &'a mut dyn Listener,
-    line: Vec<u8>,
-    overlong: bool,
-    input: Option<ChildStdin>,
-}
-
-impl Output<'_> {
-    async fn take(&mut self, piece: &[u8]) -> io::Result<()> {
-        self.file.write_all(&self.masker.push(piece))?;
-        for part in piece.split_inclusive(|&b| b == b'\n') {
-            let ended = part.last() == Some(&b'\n');
-            if self.line.len() + part.len() > LONGEST_LINE {
-                self.overlong = true;
-                self.line.clear();
-            }
-            if !self.overlong {
-                self.line.extend_from_slice(part);
-            }
-            if ended {
-                if !std::mem::take(&mut self.overlong) {
-                    let reply = self.listener.line(self.line.trim_ascii_end());
-                    self.answer(reply).await;
-                }
-                self.line.clear();
-            }
-        }
-        Ok(())
-    }
-
-    async fn finish(&mut self) -> io::Result<()> {
-        self.file.write_all(&self.masker.finish())?;
-        if !self.line.is_empty() && !self.overlong {
-            let reply = self.listener.line(self.line.trim_ascii_end());
-            self.answer(reply).await;
-        }
-        Ok(())
-    }
-
-    /// A program that no longer reads has its reasons; its exit tells.
-    async fn answer(&mut self, reply: Reply) {
-        if let Some(input) = &mut self.input {
-            let _ = input.write_all(&reply.write).await;
-            let _ = input.flush().await;
-        }
-        if reply.close {
-            self.input = None;
-        }
-    }
-}
-
-struct Errors<'a> {
-    file: File,
-    masker: crate::redact::Masker<'a>,
-    left: u64,
-}
-
-impl Errors<'_> {
-    fn take(&mut self, piece: &[u8]) -> io::Result<()> {
-        let masked = self.masker.push(piece);
-        self.write(&masked)
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        let masked = self.masker.finish();
-        self.write(&masked)
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let keep = bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
-        self.left -= keep as u64;
-        self.file.write_all(&bytes[..keep])
-    }
 }

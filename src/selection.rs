@@ -98,16 +98,23 @@ fn names_case(name: &str, case: &Found) -> bool {
     }
 }
 
-/// The modes that cases run in where nobody chose any.
-const DEFAULT_MODES: [&str; 1] = ["codex"];
+/// The mode that a case runs in where nobody chose any: the format that it is written in was made for it.
+fn default_mode(found: &Found) -> &'static str {
+    match found.source {
+        Source::Task(_) => "mcp",
+        _ => "codex",
+    }
+}
 
-/// The modes for a case: those chosen, else the default ones and then those of `recorded`.
+/// The modes for a case: those chosen, else the default one and then those of `recorded`, in the modes' own order.
 #[must_use]
-pub fn modes<'a>(settings: &'a Settings, recorded: &[String]) -> Vec<&'a Mode> {
+pub fn modes<'a>(settings: &'a Settings, found: &Found, recorded: &[String]) -> Vec<&'a Mode> {
     let chosen = settings.selected_modes.as_deref();
+    let default = default_mode(found);
+    let by_itself = |mode: &&Mode| mode.name == default || recorded.contains(&mode.name);
     let names: Vec<&str> = match chosen {
         Some(names) => names.iter().map(String::as_str).collect(),
-        None => DEFAULT_MODES.into_iter().chain(recorded.iter().map(String::as_str)).collect(),
+        None => settings.modes.iter().filter(by_itself).map(|mode| mode.name.as_str()).collect(),
     };
     let mut modes: Vec<&Mode> = Vec::new();
     for mode in names.into_iter().filter_map(|name| settings.mode(name)) {
@@ -126,7 +133,7 @@ pub fn plan<'a>(
     recorded: impl Fn(&Found) -> Vec<String>,
 ) -> Vec<Planned<'a>> {
     let of_case = |found: &'a Found| {
-        let modes = modes(settings, &recorded(found));
+        let modes = modes(settings, found, &recorded(found));
         modes.into_iter().map(move |mode| Planned { found, mode })
     };
     cases.into_iter().flat_map(of_case).collect()

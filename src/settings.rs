@@ -14,6 +14,7 @@ use crate::case::LONGEST_TIMEOUT;
 use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::mode::{AgentKind, Delivery, Mode};
 use crate::relative_path::RelativePath;
+use crate::trace::ToolNames;
 
 pub use choice::{Selection, Suite};
 pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
@@ -42,7 +43,7 @@ pub struct Settings {
     pub selected_modes: Option<Vec<String>>,
     /// Whether agents run, rather than recordings being replayed.
     pub live: bool,
-    /// The model to ask the agent for.
+    /// The model to ask the agents for, whatever the mode says.
     pub model: Option<String>,
     /// How often each case runs.
     pub trials: u32,
@@ -58,6 +59,10 @@ pub struct Settings {
     pub pass_env: Vec<String>,
     /// How each agent is started, where that is not the default.
     pub agents: BTreeMap<String, AgentSettings>,
+    /// The repository's own MCP server of skills, to be tested in place of ours.
+    pub skill_server: Option<OwnServer>,
+    /// Whether an agent without a sandbox of its own has to run inside `bwrap`.
+    pub require_sandbox: bool,
     /// Who judges by the rubric, and when.
     pub judge: JudgeSettings,
     /// Which cases are wanted.
@@ -81,6 +86,19 @@ pub struct AgentSettings {
     pub args: Vec<String>,
 }
 
+/// An MCP server of skills that the repository brings along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnServer {
+    /// The program: on the PATH, or from the repository's root where it has a `/`.
+    pub command: String,
+    /// Its arguments; `{skills}` stands for the folder with the skills, `{root}` for the repository's root.
+    pub args: Vec<String>,
+    /// Its environment beside the agent's, with the same placeholders.
+    pub env: BTreeMap<String, String>,
+    /// What it and its tools are called.
+    pub names: ToolNames,
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -96,6 +114,8 @@ impl Default for Settings {
             env: BTreeMap::new(),
             pass_env: Vec::new(),
             agents: BTreeMap::new(),
+            skill_server: None,
+            require_sandbox: false,
             judge: JudgeSettings::default(),
             selection: Selection::default(),
             run_id: None,
@@ -125,6 +145,21 @@ struct File {
     #[serde(default)]
     mode: BTreeMap<toml::Spanned<String>, OwnMode>,
     judge: Option<judge::JudgeTable>,
+    mcp: Option<McpTable>,
+    require_sandbox: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct McpTable {
+    command: String,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    name: Option<toml::Spanned<String>>,
+    tool: Option<toml::Spanned<String>>,
+    resource_tool: Option<toml::Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -132,6 +167,14 @@ struct File {
 struct OwnMode {
     agent: AgentKind,
     delivery: Delivery,
+    model: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+}
+
+/// Agents put a server's and a tool's name together and write other characters their own way.
+fn is_tool_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
 impl Settings {
@@ -154,7 +197,8 @@ impl Settings {
             } else if let Err(why) = crate::case::check_id(&name.replace('+', "-")) {
                 wrong(range, format!("the mode name `{name}` {why}"));
             } else {
-                self.modes.push(Mode { name, agent: mode.agent, delivery: mode.delivery });
+                let OwnMode { agent, delivery, model, args } = mode;
+                self.modes.push(Mode { name, agent, delivery, model, args });
             }
         }
         if let Some(names) = file.modes {
@@ -198,15 +242,35 @@ impl Settings {
             }
         }
         for (name, agent) in file.agents {
-            if name.get_ref() != AgentKind::Codex.as_str() {
-                wrong(name.span(), format!("there is no agent `{}`; known: codex", name.get_ref()));
+            let known = AgentKind::ALL.map(AgentKind::as_str);
+            if !known.contains(&name.get_ref().as_str()) {
+                let known = known.join(", ");
+                wrong(name.span(), format!("there is no agent `{}`; known: {known}", name.get_ref()));
             }
             self.agents.insert(name.into_inner(), agent);
         }
         if let Some(table) = file.judge {
             self.judge.apply(table, &mut wrong);
         }
-        self.model = file.model.or(self.model.take());
+        if let Some(server) = file.mcp {
+            let mut names = ToolNames::default();
+            let given = [server.name, server.tool, server.resource_tool];
+            for (given, name) in given.into_iter().zip([&mut names.server, &mut names.skill, &mut names.resource]) {
+                let Some(given) = given else { continue };
+                if !is_tool_name(given.get_ref()) {
+                    let why =
+                        format!("{:?} is no name for a server or tool: letters, digits, `-` and `_`", given.get_ref());
+                    wrong(given.span(), why);
+                }
+                *name = given.into_inner();
+            }
+            self.skill_server = Some(OwnServer { command: server.command, args: server.args, env: server.env, names });
+        }
+        self.require_sandbox = file.require_sandbox.unwrap_or(self.require_sandbox);
+        // The file's choice for every mode that has none of its own; the environment and the command line rule over both.
+        for mode in self.modes.iter_mut().filter(|mode| mode.model.is_none()) {
+            mode.model.clone_from(&file.model);
+        }
         self.env.extend(file.env);
         self.pass_env.extend(file.pass_env);
         if problems.is_empty() { Ok(()) } else { Err(problems) }
@@ -228,6 +292,12 @@ impl Settings {
         }
         let known: Vec<&str> = self.modes.iter().map(|mode| mode.name.as_str()).collect();
         Err(format!("there is no mode `{name}`; known: {}", known.join(", ")))
+    }
+
+    /// The model to ask for in `mode`.
+    #[must_use]
+    pub fn model_for<'a>(&'a self, mode: &'a Mode) -> Option<&'a str> {
+        self.model.as_deref().or(mode.model.as_deref())
     }
 
     /// The mode of this name.

@@ -37,6 +37,7 @@ const SNAPSHOT: &str = "skills_snapshot";
 const GRADE: &str = "grade.json";
 const JUDGEMENT: &str = "judge.json";
 const JUDGING: &str = "judge";
+const SESSION: &str = "session.md";
 const FINAL: &str = "final.txt";
 const WORKSPACE: &str = "workspace";
 
@@ -330,6 +331,14 @@ impl TrialFolder {
     /// When it cannot be written.
     pub fn write_final(&self, text: &str) -> Result<(), StoreError> {
         write_whole(&self.path.join(FINAL), text.as_bytes())
+    }
+
+    /// Keeps the readable log.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_session(&self, text: &str) -> Result<(), StoreError> {
+        write_whole(&self.path.join(SESSION), text.as_bytes())
     }
 
     /// Keeps another file.

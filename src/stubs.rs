@@ -39,7 +39,7 @@ pub fn names(root: &Path, catalog: &Catalog, settings: &Settings) -> BTreeSet<St
     let mut recordings = Recordings::new(root);
     for found in &catalog.cases {
         let recorded = recordings.modes(&found.skill, &found.id);
-        let modes = selection::modes(settings, &recorded).into_iter();
+        let modes = selection::modes(settings, found, &recorded).into_iter();
         names.extend(modes.map(|mode| Planned { found, mode }.test_name()));
     }
     names

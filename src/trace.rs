@@ -28,6 +28,8 @@ pub struct Trace {
     pub offered: Option<Offered>,
     /// What happened, in order.
     pub steps: Vec<Step>,
+    /// When each of `steps` happened, RFC 3339, where the agent told.
+    pub times: Vec<Option<String>>,
     /// Steps that did not fit.
     pub steps_dropped: u64,
     /// Skills that became active, in order, each mechanism once.
@@ -36,6 +38,8 @@ pub struct Trace {
     pub resources: Vec<Resource>,
     /// Looks at skill files that were no activation ("noodling").
     pub explorations: Vec<String>,
+    /// Tool calls that the agent did not allow.
+    pub denials: Vec<String>,
     /// Shell commands run.
     pub commands: u64,
     /// Shell commands that did more than open a SKILL.md or look around.
@@ -44,6 +48,14 @@ pub struct Trace {
     pub final_message: Option<String>,
     /// Tokens and cost, where the agent told.
     pub usage: Option<Usage>,
+    /// What the model read before it said anything; see [`Trace::first_request`].
+    pub first_input_tokens: Option<u64>,
+    /// Turns, as the agent counts them.
+    pub turns: Option<u64>,
+    /// Time spent waiting for the model in milliseconds, where the agent told.
+    pub api_duration_ms: Option<u64>,
+    /// When what is pushed next happened.
+    pub now: Option<String>,
     /// How far the agent got.
     pub progress: Progress,
     /// Why nothing was measured, where the stream says so.
@@ -74,6 +86,48 @@ pub enum Progress {
 pub struct Offered {
     /// Names in the agent's own catalogue of skills, its built-in ones included.
     pub native: Vec<String>,
+    /// What came by MCP; `None` where the evidence does not show it.
+    pub mcp: Option<OfferedMcp>,
+}
+
+/// What an agent offered to its model by MCP.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfferedMcp {
+    /// The servers and what the agent says of each: `connected`, `failed`.
+    pub servers: Vec<(String, String)>,
+    /// Their tools by the names that the model sees, `mcp__server__tool`.
+    pub tools: Vec<String>,
+}
+
+/// How the MCP server of skills is called, and its tools.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolNames {
+    /// The server.
+    pub server: String,
+    /// The tool that loads a skill, by `name`.
+    pub skill: String,
+    /// The tool that reads files of a skill, by `skill` and `path`.
+    pub resource: String,
+}
+
+impl Default for ToolNames {
+    fn default() -> Self {
+        Self { server: "skilljack".to_owned(), skill: "skill".to_owned(), resource: "skill-resource".to_owned() }
+    }
+}
+
+impl ToolNames {
+    /// The skill tool as the model sees it.
+    #[must_use]
+    pub fn skill_tool(&self) -> String {
+        format!("mcp__{}__{}", self.server, self.skill)
+    }
+
+    /// The resource tool as the model sees it.
+    #[must_use]
+    pub fn resource_tool(&self) -> String {
+        format!("mcp__{}__{}", self.server, self.resource)
+    }
 }
 
 /// One thing that happened.
@@ -115,6 +169,10 @@ pub enum Mechanism {
     Injected,
     /// The model opened the SKILL.md that its catalogue pointed to.
     ReadSkillFile,
+    /// The model called the agent's own skill tool.
+    SkillTool,
+    /// The model called the MCP server's skill tool.
+    McpTool,
 }
 
 impl Mechanism {
@@ -124,6 +182,8 @@ impl Mechanism {
         match self {
             Mechanism::Injected => "injected",
             Mechanism::ReadSkillFile => "read SKILL.md",
+            Mechanism::SkillTool => "skill tool",
+            Mechanism::McpTool => "MCP tool",
         }
     }
 }
@@ -157,6 +217,9 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Those of `input_tokens` that came from a cache.
     pub cached_input_tokens: u64,
+    /// Those of `input_tokens` that were put into a cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write_input_tokens: u64,
     /// Tokens written, reasoning included.
     pub output_tokens: u64,
     /// Those of `output_tokens` that were reasoning.
@@ -164,6 +227,11 @@ pub struct Usage {
     /// US dollars, where the agent told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Usage {
@@ -180,12 +248,19 @@ impl Trace {
         self.progress = self.progress.max(progress);
     }
 
+    /// Notes what a model request read: of the first one it is the system prompt, the tools, every catalogue of skills
+    /// and the prompt, so that the same case in two modes tells what one catalogue more costs.
+    pub fn first_request(&mut self, input_tokens: u64) {
+        self.first_input_tokens.get_or_insert(input_tokens);
+    }
+
     /// Adds a step, its texts cut to [`MAX_TEXT`].
     pub fn push(&mut self, step: Step) {
         if self.steps.len() >= MAX_STEPS {
             self.steps_dropped += 1;
             return;
         }
+        self.times.push(self.now.clone());
         self.steps.push(match step {
             Step::Message(text) => Step::Message(cut(text)),
             Step::Command { command, exit_code, output } => {
@@ -200,6 +275,14 @@ impl Trace {
             }
             Step::Notice(text) => Step::Notice(cut(text)),
         });
+    }
+
+    /// Marks the last call of this tool with this input as failed.
+    pub fn failed(&mut self, tool: &str, call: &str) {
+        let is_it = |step: &&mut Step| matches!(step, Step::Tool { name, input, .. } if name == tool && input == call);
+        if let Some(Step::Tool { failed, .. }) = self.steps.iter_mut().rev().find(is_it) {
+            *failed = true;
+        }
     }
 
     /// Notes an activation, each skill and mechanism once.
@@ -227,6 +310,19 @@ impl Trace {
         if self.explorations.len() < 100 {
             self.explorations.push(excerpt(evidence));
         }
+    }
+
+    /// Notes a tool call that the agent did not allow.
+    pub fn deny(&mut self, evidence: &str) {
+        if self.denials.len() < 100 {
+            self.denials.push(excerpt(evidence));
+        }
+    }
+
+    /// Whether the skill has become active so far.
+    #[must_use]
+    pub fn is_active(&self, skill: &str) -> bool {
+        self.activations.iter().any(|activation| activation.skill == skill)
     }
 
     /// Notes a shell command that has ended: counts it, and what it touched of the skills.

@@ -20,9 +20,11 @@ use crate::lint;
 use crate::mode::Mode;
 use crate::outcome::{GRADE_FORMAT, Grade, Metrics, NoOutcome, Outcome, Trouble, Verdict};
 use crate::plan::{Planned, TrialId};
+use crate::report::session as report;
 use crate::run::Run;
 use crate::session::{self, Session, files};
 use crate::skill::slug;
+use crate::skill_server::SkillServer;
 use crate::store::{self, StoreError, TrialFolder};
 use crate::trace::Trace;
 
@@ -56,7 +58,7 @@ pub fn regrade(run: &Run, case: &Case, skill: &FoundSkill, folder: &TrialFolder)
 }
 
 fn decode(meta: &Meta, folder: &TrialFolder) -> Result<Trace, StoreError> {
-    agent::decode(meta.agent.kind, folder.path())
+    agent::decode(meta.agent.kind, &meta.tool_names(), folder.path())
         .map_err(|source| StoreError::Io { path: folder.path().to_path_buf(), source })
 }
 
@@ -140,6 +142,8 @@ fn measure(
         room.lay_fixture(&fixture).map_err(|error| files(&error))?;
     }
     delivery::deliver(mode, &live.snapshot, &room).map_err(|error| files(&error))?;
+    let server =
+        mode.delivery.mcp().then(|| SkillServer::new(settings, &run.root, live.snapshot.path())).transpose()?;
     let schema = case.output_schema.as_ref().map(|path| {
         let to = room.path().join("schema.json");
         fs::copy(run.root.join(path.as_path()), &to).map(|_| to)
@@ -149,10 +153,10 @@ fn measure(
     // Run.
     let started = jiff::Timestamp::now();
     let timeout = case.timeout.unwrap_or(settings.timeout);
-    let assignment = Assignment { case, mode, settings, room: &room, schema };
+    let assignment = Assignment { case, mode, settings, room: &room, server: server.as_ref(), schema };
     let hear = |words| tell(Event::Heard(id.clone(), words));
     let session = session::hold(&assignment, timeout, folder, &hear)?;
-    let Session { ending, not_enforced, redactor, trace, final_text } = session;
+    let Session { ending, not_enforced, redactor, server, trace, final_text } = session;
     let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
     let (workspace_files, files_truncated) = room.capture(&folder.workspace(), &mask).map_err(|error| files(&error))?;
 
@@ -161,7 +165,7 @@ fn measure(
     if !opened.is_empty() {
         inputs = run.inputs.read(&run.root, &run.catalog, case, mode, &opened).map_err(|error| files(&error))?;
     }
-    let model = trace.model.clone().or_else(|| settings.model.clone());
+    let model = trace.model.clone().or_else(|| settings.model_for(mode).map(str::to_owned));
     let meta = Meta {
         format: META_FORMAT,
         run_id: live.folder.id().to_owned(),
@@ -177,6 +181,7 @@ fn measure(
         trial: id.number,
         agent: AgentMeta { kind: mode.agent, version: trace.agent_version.clone(), model },
         delivery: mode.delivery,
+        server,
         scripted: settings.scripted.clone(),
         started: started.to_string(),
         ending,
@@ -193,6 +198,7 @@ fn measure(
     folder.write_meta(&meta).map_err(|error| files(&error))?;
     let exhibit = Exhibit { case, skill: found, meta: &meta, final_text: final_text.as_deref(), folder };
     let grade = judge::judge(run, live, &exhibit, grade)?;
+    folder.write_session(&report::session(&evidence, &grade)).map_err(|error| files(&error))?;
     folder.write_grade(&grade).map_err(|error| files(&error))?;
     Ok(grade)
 }

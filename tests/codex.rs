@@ -288,7 +288,7 @@ fn a_task_passes_its_system_prompt_on() {
 
 fn the_baseline_is_offered_no_skill() {
     let live = Live::new("should_trigger,prompt", "false,Greet Ada.", says("Hello"));
-    let trial = live.trial("none");
+    let trial = live.trial("codex-none");
     trial.expect(Verdict::Pass);
     assert!(!live.model.requests()[0].system.contains("Greets people in the house style"));
     assert_eq!(trial.check("delivered").expected, "`greeting` not offered");

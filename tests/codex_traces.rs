@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use skill_evals::agent;
 use skill_evals::mode::AgentKind;
 use skill_evals::outcome::TroubleKind;
-use skill_evals::trace::{Mechanism, Progress, Step, Trace};
+use skill_evals::trace::{Mechanism, Progress, Step, ToolNames, Trace};
 
 fn folder(scenario: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/traces/codex").join(scenario)
 }
 
 fn trace(scenario: &str) -> Trace {
-    agent::decode(AgentKind::Codex, &folder(scenario)).expect("the files can be read")
+    agent::decode(AgentKind::Codex, &ToolNames::default(), &folder(scenario)).expect("the files can be read")
 }
 
 /// The trace of these event lines, without a rollout.
 fn trace_of(events: &[u8]) -> Trace {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("trace.jsonl"), events).expect("a file");
-    agent::decode(AgentKind::Codex, folder.path()).expect("the files can be read")
+    agent::decode(AgentKind::Codex, &ToolNames::default(), folder.path()).expect("the files can be read")
 }
 
 fn mechanisms(trace: &Trace) -> Vec<(&str, Mechanism)> {

@@ -38,7 +38,7 @@ impl Listener for Ears {
     fn line(&mut self, line: &[u8]) -> Reply {
         self.lines.push(String::from_utf8_lossy(line).into_owned());
         let write = self.answer.map(str::as_bytes).unwrap_or_default().to_vec();
-        Reply { write, close: true }
+        Reply { write, close: true, end: false }
     }
 }
 
@@ -52,6 +52,7 @@ fn run_with(script: &str, timeout: Duration, mut ears: Ears, redactor: &Redactor
         folder: folder.path().to_path_buf(),
         timeout,
         stdout: folder.path().join("stdout"),
+        by_file: None,
         stderr: folder.path().join("stderr"),
         redactor,
     };
@@ -106,6 +107,7 @@ fn a_program_that_is_no_program_could_not_start() {
         folder: folder.path().to_path_buf(),
         timeout: Duration::from_secs(5),
         stdout: folder.path().join("stdout"),
+        by_file: None,
         stderr: folder.path().join("stderr"),
         redactor: &redactor,
     };
@@ -204,4 +206,27 @@ fn secrets_are_masked_in_both_outputs_even_when_they_come_in_pieces() {
     let ran = run_with(script, Duration::from_secs(10), Ears::default(), &redactor);
     assert_eq!(String::from_utf8_lossy(&ran.stdout), "a [masked] b\n");
     assert_eq!(ran.stderr, "[masked]\n");
+}
+
+#[test]
+fn output_by_file_is_heard_masked_and_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let redactor = Redactor::new(["a-secret-value"]);
+    let mut ears = Ears::default();
+    let job = Job {
+        program: PathBuf::from("/bin/sh"),
+        args: vec!["-c".into(), "[ -f /dev/stdout ] && echo file; echo a-secret-value; seq 200000; printf end".into()],
+        env: [("PATH".into(), std::env::var_os("PATH").expect("a PATH"))].into(),
+        folder: folder.path().to_path_buf(),
+        timeout: Duration::from_secs(30),
+        stdout: folder.path().join("stdout"),
+        by_file: Some(folder.path().join("raw")),
+        stderr: folder.path().join("stderr"),
+        redactor: &redactor,
+    };
+    let ending = process::run(&job, &mut ears).expect("the files can be written");
+    assert_eq!(ending.exit_code, Some(0));
+    let kept = fs::read_to_string(&job.stdout).expect("stdout was kept");
+    assert!(kept.starts_with("file\n[masked]\n1\n") && kept.ends_with("200000\nend"), "{}", kept.len());
+    assert_eq!((ears.lines.len(), ears.lines.last().map(String::as_str)), (200_003, Some("end")));
 }

@@ -28,7 +28,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("decisions", &["lint", "grade", "selection", "rubric", "generate", "report"]),
-    ("edges", &["config", "discovery", "inputs", "lines", "process", "workspace", "store"]),
+    ("edges", &["config", "discovery", "inputs", "lines", "process", "workspace", "store", "skill_server"]),
     ("adapters", &["agent", "delivery", "mcp"]),
     (
         "orchestration",

@@ -13,13 +13,17 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::agent::{Assignment, Command, environment, files_trouble, program};
+use crate::agent::{
+    Assignment, Command, environment, files_trouble, gather_strings, own_args, program, read_if_there, skill_calls,
+    write_private,
+};
 use crate::case::Sandbox;
 use crate::lines;
 use crate::mode::AgentKind;
 use crate::outcome::{Trouble, TroubleKind};
 use crate::settings::Settings;
-use crate::trace::Trace;
+use crate::skill_server::SkillServer;
+use crate::trace::{ToolNames, Trace};
 use crate::workspace::Room;
 
 /// The folders in a workspace where codex looks for skills: today's, and the one of older versions.
@@ -100,19 +104,37 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
         args.extend(["--output-schema".into(), schema.into()]);
     }
     args.extend(["--output-last-message".into(), room.path().join(LAST_MESSAGE).into_os_string()]);
-    if let Some(model) = &settings.model {
+    if let Some(server) = assignment.server {
+        args.extend(server_args(server).into_iter().flat_map(|setting| ["-c".into(), setting.into()]));
+    }
+    if let Some(model) = settings.model_for(assignment.mode) {
         args.extend(["-m".into(), model.into()]);
     }
-    if let Some(own) = settings.agents.get(AgentKind::Codex.as_str()) {
-        args.extend(own.args.iter().map(Into::into));
-    }
+    args.extend(own_args(assignment).map(Into::into));
     // A prompt may start with a dash.
     args.extend(["--".into(), case.prompt.as_str().into()]);
     let not_enforced = match case.sandbox {
         Sandbox::ReadOnly => "codex's sandbox limits writing, not reading",
         Sandbox::WorkspaceWrite => "codex's sandbox limits writing, not reading; /tmp is writable beside the workspace",
     };
-    Ok(Command { program, args, env, secrets, not_enforced: vec![not_enforced.to_owned()] })
+    let not_enforced = vec![not_enforced.to_owned()];
+    Ok(Command { program, args, env, secrets, not_enforced, by_file: None, dialogue: None })
+}
+
+/// The MCP server in codex's settings. Without `required` codex says nothing of a server that does not start, anywhere.
+fn server_args(server: &SkillServer) -> Vec<String> {
+    let name = &server.names.server;
+    let setting = |key: &str, value: toml::Value| format!("mcp_servers.{name}.{key}={value}");
+    let env: toml::Table = server.env.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+    let env: Vec<String> =
+        env.iter().map(|(name, value)| format!("{}={value}", toml::Value::from(name.as_str()))).collect();
+    vec![
+        setting("command", server.program.to_string_lossy().as_ref().into()),
+        setting("args", server.args.clone().into()),
+        format!("mcp_servers.{name}.env={{{}}}", env.join(",")),
+        setting("required", true.into()),
+        setting("startup_timeout_sec", 60.into()),
+    ]
 }
 
 /// What of the user's own configuration came along.
@@ -132,7 +154,7 @@ fn lay_home(room: &Room) -> Result<Own, Trouble> {
     let login = users.join("auth.json");
     if let Some(text) = read_if_there(&login)? {
         let to = home.join("auth.json");
-        write_private(&to, text.as_bytes()).map_err(|error| files_trouble(&to, &error))?;
+        write_private(&to, text.as_bytes())?;
         if let Ok(value) = serde_json::from_str::<serde_json::Value>(&text) {
             gather_strings(&value, &mut own.secrets);
         }
@@ -147,7 +169,7 @@ fn lay_home(room: &Room) -> Result<Own, Trouble> {
             .filter(|(key, _)| key.starts_with("model") || KEPT_KEYS.contains(&key.as_str()))
             .collect();
         let to = home.join("config.toml");
-        write_private(&to, kept.to_string().as_bytes()).map_err(|error| files_trouble(&to, &error))?;
+        write_private(&to, kept.to_string().as_bytes())?;
     }
     Ok(own)
 }
@@ -155,30 +177,6 @@ fn lay_home(room: &Room) -> Result<Own, Trouble> {
 fn users_home() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("CODEX_HOME").or_else(|| set("HOME").map(|home| home.join(".codex")))
-}
-
-fn read_if_there(path: &Path) -> Result<Option<String>, Trouble> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
-        Err(error) => Err(files_trouble(path, &error)),
-    }
-}
-
-fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(content)
-}
-
-/// The long strings anywhere in a login file: tokens.
-fn gather_strings(value: &serde_json::Value, into: &mut Vec<String>) {
-    match value {
-        serde_json::Value::String(text) if text.len() >= 16 => into.push(text.clone()),
-        serde_json::Value::Array(list) => list.iter().for_each(|value| gather_strings(value, into)),
-        serde_json::Value::Object(map) => map.values().for_each(|value| gather_strings(value, into)),
-        _ => {}
-    }
 }
 
 /// The variables that `[model_providers.*]` name: `env_key`, and the values of `env_http_headers`.
@@ -238,7 +236,7 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
     events::describe(line)
 }
 
-pub(super) fn decode(folder: &Path) -> io::Result<Trace> {
+pub(super) fn decode(names: &ToolNames, folder: &Path) -> io::Result<Trace> {
     let mut trace = Trace::default();
     let mut rollout = rollout::Reader::default();
     lines::for_each(&folder.join(ROLLOUT), |line| match line {
@@ -246,7 +244,7 @@ pub(super) fn decode(folder: &Path) -> io::Result<Trace> {
         lines::Line::Overlong => trace.damaged_lines += 1,
     })?;
     let told_by_rollout = rollout.finish(&mut trace);
-    let mut events = events::Reader::new(told_by_rollout);
+    let mut events = events::Reader::new(names, told_by_rollout);
     lines::for_each(&folder.join(TRACE), |line| match line {
         lines::Line::Whole(line) => events.line(&mut trace, line),
         lines::Line::Overlong => trace.damaged_lines += 1,

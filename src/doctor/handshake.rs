@@ -34,19 +34,19 @@ impl Listener for Client {
         let Ok(message) = serde_json::from_slice::<Value>(text) else { return Reply::default() };
         if let Some(error) = message.get("error") {
             self.refused = Some(format!("the server refuses: {error}"));
-            return Reply { write: Vec::new(), close: true };
+            return Reply { write: Vec::new(), close: true, end: false };
         }
         match message.get("id").and_then(Value::as_u64) {
             Some(1) => {
                 let mut write = line(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
                 write.extend(line(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" })));
-                Reply { write, close: false }
+                Reply { write, close: false, end: false }
             }
             Some(2) => {
                 let tools = message.pointer("/result/tools").and_then(Value::as_array).into_iter().flatten();
                 let names = tools.filter_map(|tool| tool.get("name")?.as_str().map(str::to_owned));
                 self.tools = Some(names.collect());
-                Reply { write: Vec::new(), close: true }
+                Reply { write: Vec::new(), close: true, end: false }
             }
             _ => Reply::default(),
         }

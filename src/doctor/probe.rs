@@ -75,6 +75,7 @@ impl Probes<'_> {
             folder: room.workspace(),
             timeout: PATIENCE,
             stdout: stdout.clone(),
+            by_file: None,
             stderr: room.path().join("stderr"),
             redactor: &Redactor::new([]),
         };

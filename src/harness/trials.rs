@@ -35,7 +35,7 @@ pub(super) fn all(session: &Arc<Session>, front: &Front, wanted: &[usize]) -> Ve
     for &index in wanted {
         let found = &run.catalog.cases[index];
         let recorded = if run.settings.live { Vec::new() } else { recordings.modes(&found.skill, &found.id) };
-        for mode in selection::modes(&run.settings, &recorded) {
+        for mode in selection::modes(&run.settings, found, &recorded) {
             let planned = Planned { found, mode };
             let name = planned.test_name();
             // Nobody sees what the filter leaves out, and reading a whole case takes longer than finding it.

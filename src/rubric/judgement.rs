@@ -165,6 +165,7 @@ fn added(a: Usage, b: Usage) -> Usage {
     Usage {
         input_tokens: a.input_tokens + b.input_tokens,
         cached_input_tokens: a.cached_input_tokens + b.cached_input_tokens,
+        cache_write_input_tokens: a.cache_write_input_tokens + b.cache_write_input_tokens,
         output_tokens: a.output_tokens + b.output_tokens,
         reasoning_output_tokens: a.reasoning_output_tokens + b.reasoning_output_tokens,
         cost_usd: match (a.cost_usd, b.cost_usd) {

@@ -77,6 +77,23 @@ pub fn touches(command: &str) -> Vec<Touch> {
     touches
 }
 
+/// What opening the file at `path` touches of the skills.
+#[must_use]
+pub fn opens(path: &str) -> Option<Touch> {
+    let (skill, path) = below_skills(path)?;
+    Some(match path.as_str() {
+        "" => Touch::Explore,
+        crate::skill::SKILL_FILE => Touch::SkillFile { skill },
+        _ => Touch::Resource { skill, path },
+    })
+}
+
+/// Whether a path or a pattern is about skills.
+#[must_use]
+pub fn names_skills(text: &str) -> bool {
+    below_skills(text).is_some() || names_skills_folder(text) || is_skill_file(text)
+}
+
 /// Whether `command` does more than open a SKILL.md, or look around with a bare `ls` or `pwd`.
 #[must_use]
 pub fn is_effective(command: &str) -> bool {

@@ -66,7 +66,7 @@ fn a_value_that_is_not_allowed_is_an_error_with_the_allowed_ones() {
         ("TRIALS", "1001", "1 to 1000"),
         ("JOBS", "+3", "1 to 1000"),
         ("TIMEOUT_S", "", "1 to 86400"),
-        ("MODE", "codexx", "known: codex, none"),
+        ("MODE", "codexx", "known: mcp, native, cli-native, mcp+native, codex, codex-mcp, none, codex-none"),
         ("RUN_ID", "a/b", "letters, digits"),
     ];
     for (name, value, words) in allowed {

@@ -9,22 +9,46 @@ mod script;
 mod support;
 
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
+use skill_evals::case::Source;
+use skill_evals::catalog::Catalog;
 use skill_evals::discovery::{Repository, Scope};
 use support::fixture::Fixture;
 use support::live::Live;
+
+/// The run that is recorded.
+const RUN_ID: &str = "recordings";
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let catalog = Repository { root: root.to_path_buf() }.catalog(None, Scope::All);
     let script = script::Script::new(&catalog);
     let live = Live::over(Fixture::new(), move |request| script.turn(request));
-    let run_id = "recordings";
-    let _ = std::fs::remove_dir_all(root.join("artifacts/skill-evals").join(run_id));
-    let mut run = live.program();
-    let ran = run.args(["run", "--run-id", run_id]).args(std::env::args_os().skip(1)).current_dir(root).status();
-    let ran = ran.expect("the program starts");
-    let recorded = Command::new(env!("CARGO_BIN_EXE_skill-evals")).args(["record", run_id]).current_dir(root).status();
-    if ran.success() && recorded.expect("the program starts").success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    let runs = if given.is_empty() { everything(&catalog) } else { vec![given] };
+    let program = |args: &[&str]| {
+        let mut command = live.program();
+        // The stand-in plays the agents' model, not a judge.
+        command.args(args).current_dir(root).env("SKILL_EVALS_JUDGE", "0");
+        command
+    };
+    let mut all_well = true;
+    for args in runs {
+        let _ = std::fs::remove_dir_all(root.join("artifacts/skill-evals").join(RUN_ID));
+        let run = program(&["run", "--run-id", RUN_ID]).args(args).status().expect("the program starts");
+        let recorded = program(&["record", RUN_ID]).status().expect("the program starts");
+        all_well &= run.success() && recorded.success();
+    }
+    if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Every case with its skills in the agents' own folders, under both programs, and the tasks in the other modes too.
+fn everything(catalog: &Catalog) -> Vec<Vec<String>> {
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let mut tasks = words("--mode mcp --mode native --mode mcp+native");
+    for found in catalog.cases.iter().filter(|found| matches!(found.source, Source::Task(_))) {
+        tasks.extend(["--task".to_owned(), found.id.clone()]);
+    }
+    vec![words("--mode codex --mode cli-native"), tasks]
 }

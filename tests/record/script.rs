@@ -8,6 +8,9 @@ use skill_evals::catalog::Catalog;
 
 use crate::support::stand_in::{Protocol, Request, Turn};
 
+/// claude's tool for answers that follow a schema.
+const STRUCTURED: &str = "StructuredOutput";
+
 /// The answers to every prompt of a catalog.
 pub struct Script {
     /// The case behind a prompt: its skill, its id, whether it should trigger.
@@ -38,9 +41,18 @@ impl Script {
             steps.push(load_resource(request, skill, "templates/config.json"));
         }
         steps.extend(work(id).map(|command| Turn::Shell(command.to_owned())));
-        steps.push(Turn::Say(answer(skill, id).to_owned()));
+        steps.push(last(request, answer(skill, id)));
         let last = steps.len() - 1;
         steps.swap_remove(request.step.min(last))
+    }
+}
+
+/// The answer: claude takes one that has to follow a schema by a tool.
+fn last(request: &Request, answer: &str) -> Turn {
+    let by_tool = request.tools.iter().any(|tool| tool == STRUCTURED).then(|| serde_json::from_str(answer).ok());
+    match by_tool.flatten() {
+        Some(input) => Turn::Call { tool: STRUCTURED.to_owned(), input },
+        None => Turn::Say(answer.to_owned()),
     }
 }
 
@@ -67,7 +79,9 @@ fn open_skill(request: &Request, skill: &str) -> Turn {
 fn load_resource(request: &Request, skill: &str, path: &str) -> Turn {
     if by_mcp(request) {
         let input = json!({ "skill": skill, "path": path });
-        return Turn::Call { tool: "mcp__skilljack__skill-resource".to_owned(), input };
+        // codex writes the tool's name with `_`.
+        let tool = request.tools.iter().find(|tool| tool.starts_with("mcp__") && tool.ends_with("resource"));
+        return Turn::Call { tool: tool.cloned().unwrap_or_default(), input };
     }
     let folder = if request.protocol == Protocol::Messages { ".claude" } else { ".agents" };
     Turn::Shell(format!("cat {folder}/skills/{skill}/{path}"))

@@ -7,29 +7,49 @@ mod code_style {
     fn lint() {}
     mod code_style {
         #[test]
+        fn cli_native() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn mcp() {}
+        #[test]
+        fn mcp_native() {}
+        #[test]
+        fn native() {}
     }
     mod explicit {
+        #[test]
+        fn cli_native() {}
         #[test]
         fn codex() {}
     }
     mod format_file {
         #[test]
+        fn cli_native() {}
+        #[test]
         fn codex() {}
     }
     mod implicit {
+        #[test]
+        fn cli_native() {}
         #[test]
         fn codex() {}
     }
     mod implicit_json {
         #[test]
+        fn cli_native() {}
+        #[test]
         fn codex() {}
     }
     mod negative {
         #[test]
+        fn cli_native() {}
+        #[test]
         fn codex() {}
     }
     mod union_types {
+        #[test]
+        fn cli_native() {}
         #[test]
         fn codex() {}
     }
@@ -41,25 +61,43 @@ mod greeting {
     fn lint() {}
     mod explicit {
         #[test]
+        fn cli_native() {}
+        #[test]
         fn codex() {}
     }
     mod explicit_json {
+        #[test]
+        fn cli_native() {}
         #[test]
         fn codex() {}
     }
     mod greeting {
         #[test]
+        fn cli_native() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn mcp() {}
+        #[test]
+        fn mcp_native() {}
+        #[test]
+        fn native() {}
     }
     mod implicit {
+        #[test]
+        fn cli_native() {}
         #[test]
         fn codex() {}
     }
     mod implicit_french {
         #[test]
+        fn cli_native() {}
+        #[test]
         fn codex() {}
     }
     mod negative {
+        #[test]
+        fn cli_native() {}
         #[test]
         fn codex() {}
     }
@@ -77,25 +115,43 @@ mod template_generator {
     fn lint() {}
     mod explicit {
         #[test]
+        fn cli_native() {}
+        #[test]
         fn codex() {}
     }
     mod explicit_json {
+        #[test]
+        fn cli_native() {}
         #[test]
         fn codex() {}
     }
     mod implicit {
         #[test]
+        fn cli_native() {}
+        #[test]
         fn codex() {}
     }
     mod negative {
+        #[test]
+        fn cli_native() {}
         #[test]
         fn codex() {}
     }
     mod template_generator {
         #[test]
+        fn cli_native() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn mcp() {}
+        #[test]
+        fn mcp_native() {}
+        #[test]
+        fn native() {}
     }
     mod write_config {
+        #[test]
+        fn cli_native() {}
         #[test]
         fn codex() {}
     }
@@ -107,42 +163,86 @@ mod xlsx {
     fn lint() {}
     mod build_model {
         #[test]
+        fn cli_native() {}
+        #[test]
         fn codex() {}
     }
     mod explicit {
+        #[test]
+        fn cli_native() {}
         #[test]
         fn codex() {}
     }
     mod explicit_json {
         #[test]
+        fn cli_native() {}
+        #[test]
         fn codex() {}
     }
     mod implicit {
+        #[test]
+        fn cli_native() {}
         #[test]
         fn codex() {}
     }
     mod negative {
         #[test]
+        fn cli_native() {}
+        #[test]
         fn codex() {}
     }
     mod script_from_csv {
+        #[test]
+        fn cli_native() {}
         #[test]
         fn codex() {}
     }
     mod xlsx_financial {
         #[test]
+        fn cli_native() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn mcp() {}
+        #[test]
+        fn mcp_native() {}
+        #[test]
+        fn native() {}
     }
     mod xlsx_formulas {
         #[test]
+        fn cli_native() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn mcp() {}
+        #[test]
+        fn mcp_native() {}
+        #[test]
+        fn native() {}
     }
     mod xlsx_openpyxl {
         #[test]
+        fn cli_native() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn mcp() {}
+        #[test]
+        fn mcp_native() {}
+        #[test]
+        fn native() {}
     }
     mod xlsx_verify {
         #[test]
+        fn cli_native() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn mcp() {}
+        #[test]
+        fn mcp_native() {}
+        #[test]
+        fn native() {}
     }
 }

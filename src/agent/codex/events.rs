@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 
-use super::note_touches;
+use super::{note_touches, skill_calls};
 use crate::agent::classify;
 use crate::outcome::Trouble;
-use crate::trace::{Progress, Step, Trace, excerpt};
+use crate::trace::{Progress, Step, ToolNames, Trace, excerpt};
 
 #[derive(Deserialize)]
 struct Event {
@@ -28,6 +28,7 @@ struct Message {
 struct Tokens {
     input_tokens: u64,
     cached_input_tokens: u64,
+    cache_write_input_tokens: u64,
     output_tokens: u64,
     reasoning_output_tokens: u64,
 }
@@ -86,14 +87,15 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
 }
 
 /// Reads the events of one run.
-pub(super) struct Reader {
+pub(super) struct Reader<'a> {
+    names: &'a ToolNames,
     /// Whether the rollout has told messages and commands already.
     told_by_rollout: bool,
 }
 
-impl Reader {
-    pub(super) fn new(told_by_rollout: bool) -> Self {
-        Self { told_by_rollout }
+impl<'a> Reader<'a> {
+    pub(super) fn new(names: &'a ToolNames, told_by_rollout: bool) -> Self {
+        Self { names, told_by_rollout }
     }
 
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
@@ -120,6 +122,7 @@ impl Reader {
                     let usage = trace.usage.get_or_insert_default();
                     usage.input_tokens += tokens.input_tokens;
                     usage.cached_input_tokens += tokens.cached_input_tokens;
+                    usage.cache_write_input_tokens += tokens.cache_write_input_tokens;
                     usage.output_tokens += tokens.output_tokens;
                     usage.reasoning_output_tokens += tokens.reasoning_output_tokens;
                 }
@@ -153,13 +156,19 @@ impl Reader {
                 note_touches(trace, &command, item.exit_code, &output);
                 trace.command(command, item.exit_code, output);
             }
-            "mcp_tool_call" if !self.told_by_rollout => {
+            // The rollout has the call too, but not whether it failed.
+            "mcp_tool_call" => {
                 let name = format!("mcp__{}__{}", item.server.unwrap_or_default(), item.tool.unwrap_or_default());
                 let failed =
                     item.status.as_deref() == Some("failed") || item.error.as_ref().is_some_and(|e| !e.is_null());
                 let input = item.arguments.map(|value| value.to_string()).unwrap_or_default();
                 let output = item.result.or(item.error).map(|value| value.to_string()).unwrap_or_default();
-                trace.push(Step::Tool { name, input, output, failed });
+                skill_calls::note(trace, self.names, &name, &input, failed);
+                if !self.told_by_rollout {
+                    trace.push(Step::Tool { name, input, output, failed });
+                } else if failed {
+                    trace.failed(&name, &input);
+                }
             }
             "file_change" => trace.push(Step::FileChange(item.changes.into_iter().map(|change| change.path).collect())),
             "error" => trace.push(Step::Notice(item.message.unwrap_or_default())),
@@ -167,7 +176,7 @@ impl Reader {
                 let input = item.query.unwrap_or_default();
                 trace.push(Step::Tool { name: "web_search".to_owned(), input, output: String::new(), failed: false });
             }
-            "command_execution" | "mcp_tool_call" | "reasoning" | "todo_list" => {}
+            "command_execution" | "reasoning" | "todo_list" => {}
             other => trace.unknown(&format!("item {other}")),
         }
     }

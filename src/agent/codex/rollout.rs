@@ -12,6 +12,7 @@ use crate::trace::{Mechanism, Offered, Step, Trace};
 struct Line {
     #[serde(rename = "type")]
     kind: String,
+    timestamp: Option<String>,
     payload: Payload,
 }
 
@@ -29,6 +30,12 @@ struct Payload {
     arguments: Option<String>,
     call_id: Option<String>,
     output: Value,
+    usage: Option<Tokens>,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    input_tokens: u64,
 }
 
 #[derive(Default, Deserialize)]
@@ -61,8 +68,14 @@ impl Reader {
             return;
         };
         let payload = line.payload;
+        trace.now = line.timestamp;
         match (line.kind.as_str(), payload.kind.as_deref()) {
             ("session_meta", _) => trace.agent_version = payload.cli_version,
+            ("token_usage_record", _) => {
+                if let Some(tokens) = payload.usage {
+                    trace.first_request(tokens.input_tokens);
+                }
+            }
             ("turn_context", _) => trace.model = payload.model.or(trace.model.take()),
             ("response_item", Some("message")) => self.message(trace, &payload),
             ("response_item", Some("function_call" | "custom_tool_call" | "local_shell_call")) => self.call(payload),
@@ -76,7 +89,7 @@ impl Reader {
             match payload.role.as_deref() {
                 Some("developer") => {
                     if let Some(list) = between(text, "<skills_instructions>", "</skills_instructions>") {
-                        trace.offered = Some(Offered { native: offered_names(list) });
+                        trace.offered = Some(Offered { native: offered_names(list), mcp: None });
                     }
                 }
                 Some("user") => {
@@ -120,6 +133,7 @@ impl Reader {
                 note_call(trace, &name, input, None);
             }
         }
+        trace.now = None;
         self.told
     }
 }
@@ -194,6 +208,9 @@ pub(super) fn slimmed(line: &[u8]) -> Option<Vec<u8>> {
     let slim = match (value.get("type")?.as_str()?, payload.get("type").and_then(Value::as_str)) {
         ("session_meta", _) => json!({ "cli_version": payload.get("cli_version") }),
         ("turn_context", _) => json!({ "model": payload.get("model") }),
+        ("token_usage_record", _) => {
+            json!({ "usage": { "input_tokens": payload.get("usage")?.get("input_tokens")? } })
+        }
         ("response_item", Some("message")) => {
             let content: Vec<Value> = payload.get("content")?.as_array()?.iter().filter_map(slimmed_content).collect();
             // That codex spoke to the model at all shows that an absent list means no skills.

@@ -1,0 +1,279 @@
+//! The lines that `claude --output-format stream-json` prints, from the CLI and under the Agent SDK alike.
+
+use std::collections::HashMap;
+
+use super::wire::{
+    Assistant, Block, Call, ControlRequest, Head, Init, RateLimit, ResultLine, Retry, User, UserLine, as_usage,
+};
+use crate::agent::{classify, skill_calls};
+use crate::trace::shell::{self, Touch};
+use crate::trace::{Mechanism, Offered, OfferedMcp, Progress, Step, ToolNames, Trace, excerpt};
+use crate::trouble::{Trouble, TroubleKind};
+
+/// Most calls that wait for their answer at a time.
+const MAX_OPEN: usize = 1_000;
+
+/// What claude calls the model that it is itself when there is no answer.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// What a line says that the agent does.
+pub(super) fn describe(line: &[u8]) -> Option<String> {
+    let head: Head = parse(line)?;
+    let words = match (head.kind.as_str(), head.subtype.as_deref()) {
+        ("system", Some("init")) => "asks the model".to_owned(),
+        ("system", Some("api_retry")) => parse::<Retry>(line)?.to_string(),
+        ("assistant", _) => {
+            let block = parse::<Assistant>(line)?.message.content.0.into_iter().next()?;
+            match (block.kind.as_str(), &block.name) {
+                ("text", _) => format!("says: {}", block.text?),
+                ("thinking", _) => "thinks".to_owned(),
+                (_, Some(_)) => {
+                    let call = Call::from(block);
+                    let what = call.fields.command.as_ref().or(call.fields.file_path.as_ref());
+                    format!("{} {}", call.name, what.unwrap_or(&call.input))
+                }
+                _ => return None,
+            }
+        }
+        ("result", _) => "is done".to_owned(),
+        _ => return None,
+    };
+    Some(excerpt(&words))
+}
+
+/// Reads the lines of one run.
+pub(super) struct Reader<'a> {
+    names: &'a ToolNames,
+    /// When each line was written, by its id, where the session file tells.
+    times: HashMap<String, String>,
+    /// Calls without an answer yet, by their ids, and their order.
+    open: HashMap<String, Call>,
+    order: Vec<String>,
+    /// The last word, where it is claude's and not the model's.
+    synthetic: Option<String>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(names: &'a ToolNames, times: HashMap<String, String>) -> Self {
+        Self { names, times, open: HashMap::new(), order: Vec::new(), synthetic: None }
+    }
+
+    pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
+        let Ok(head) = serde_json::from_slice::<Head>(line) else {
+            trace.damaged_lines += 1;
+            return;
+        };
+        trace.now = head.timestamp.or_else(|| self.times.get(head.uuid.as_deref()?).cloned());
+        let subtype = head.subtype.as_deref().unwrap_or_default();
+        let read = match (head.kind.as_str(), subtype) {
+            ("system", "init") => parse(line).map(|init| Self::init(trace, init)),
+            ("system", "api_retry") => parse(line).map(|retry: Retry| trace.push(Step::Notice(retry.to_string()))),
+            ("assistant", _) => parse(line).map(|message| self.assistant(trace, message)),
+            ("user", _) => parse(line).map(|message| self.user(trace, message)),
+            ("result", _) => parse(line).map(|result| self.result(trace, result)),
+            ("control_request", _) => parse(line).map(|request| Self::asked(trace, &request)),
+            ("rate_limit_event", _) => parse(line).map(|limit| Self::rate_limit(trace, &limit)),
+            // Steps on the way, and the other half of the dialogue.
+            ("control_response" | "control_cancel_request" | "keep_alive" | "stream_event" | "tool_progress", _)
+            | ("system", "status" | "compact_boundary" | "hook_started" | "hook_progress" | "hook_response") => {
+                Some(())
+            }
+            ("system", other) => {
+                trace.unknown(&format!("system {other}"));
+                Some(())
+            }
+            (other, _) => {
+                trace.unknown(other);
+                Some(())
+            }
+        };
+        if read.is_none() {
+            trace.unknown(&format!("{} of another shape", head.kind));
+        }
+        trace.now = None;
+    }
+
+    fn init(trace: &mut Trace, init: Init) {
+        trace.reached(Progress::Started);
+        trace.agent_version = init.claude_code_version;
+        trace.model = init.model;
+        let tools = init.tools.0.into_iter().filter(|tool| tool.starts_with("mcp__")).collect();
+        let servers = init.mcp_servers.0.into_iter().map(|server| (server.name, server.status)).collect();
+        trace.offered = Some(Offered { native: init.skills.0, mcp: Some(OfferedMcp { servers, tools }) });
+    }
+
+    fn assistant(&mut self, trace: &mut Trace, line: Assistant) {
+        let message = line.message;
+        if message.model.as_deref() == Some(SYNTHETIC) {
+            let said: Vec<String> = message.content.0.into_iter().filter_map(|block| block.text).collect();
+            let said = said.join(" ");
+            trace.push(Step::Notice(said.clone()));
+            self.synthetic = Some(said);
+            return;
+        }
+        self.synthetic = None;
+        trace.reached(Progress::Answering);
+        // One message may come in several lines, each with the usage of its start, of which only the input is right.
+        if let (None, Some(usage)) = (&line.parent_tool_use_id, &message.usage) {
+            trace.first_request(usage.input());
+        }
+        for block in message.content.0 {
+            match block.kind.as_str() {
+                "text" => {
+                    let text = block.text.unwrap_or_default();
+                    let by = if line.parent_tool_use_id.is_some() { "(sub-agent) " } else { "" };
+                    trace.push(Step::Message(format!("{by}{text}")));
+                }
+                "tool_use" | "server_tool_use" | "mcp_tool_use" => self.call(trace, block),
+                _ => {}
+            }
+        }
+    }
+
+    fn call(&mut self, trace: &mut Trace, block: Block) {
+        let Some(id) = block.id.clone() else { return };
+        if self.open.len() >= MAX_OPEN {
+            trace.steps_dropped += 1;
+            return;
+        }
+        self.open.insert(id.clone(), Call::from(block));
+        self.order.push(id);
+        if self.order.len() > 2 * MAX_OPEN {
+            self.order.retain(|id| self.open.contains_key(id));
+        }
+    }
+
+    fn user(&mut self, trace: &mut Trace, line: UserLine) {
+        let User { content } = line.message;
+        for block in content.0.into_iter().filter(|block| block.kind == "tool_result") {
+            let Some(call) = block.tool_use_id.as_ref().and_then(|id| self.open.remove(id)) else { continue };
+            let output = block.content.map(|content| content.0).unwrap_or_default();
+            self.ended(trace, call, output, block.is_error.unwrap_or(false));
+        }
+    }
+
+    /// Notes a call that was answered.
+    fn ended(&self, trace: &mut Trace, call: Call, output: String, failed: bool) {
+        let Call { name, input, fields } = call;
+        let evidence = || format!("{name} {}", excerpt(&input));
+        match name.as_str() {
+            "Bash" => {
+                let command = fields.command.unwrap_or(input);
+                let exit_code = if failed { exit_code(&output) } else { Some(0) };
+                note_command(trace, &command, !failed);
+                return trace.command(command, exit_code, output);
+            }
+            // A skill that could not be loaded was not used.
+            "Skill" if !failed => {
+                if let Some(skill) = fields.skill.or(fields.command).or(fields.name) {
+                    trace.activate(skill.trim_start_matches('/'), Mechanism::SkillTool, &evidence());
+                }
+            }
+            "Read" | "NotebookRead" => {
+                if let Some(touch) = fields.file_path.as_deref().and_then(shell::opens) {
+                    note_touch(trace, touch, !failed, &evidence());
+                }
+            }
+            "Glob" | "Grep" | "LS" => {
+                let looks = fields.path.as_deref().into_iter().chain(fields.pattern.as_deref());
+                if looks.into_iter().any(shell::names_skills) {
+                    trace.explore(&evidence());
+                }
+            }
+            "Write" | "Edit" | "MultiEdit" | "NotebookEdit" if !failed => {
+                let path = fields.file_path.or(fields.notebook_path).unwrap_or_default();
+                return trace.push(Step::FileChange(vec![path]));
+            }
+            "ReadMcpResourceTool" if !failed => {
+                if let Some((skill, path)) = fields.uri.as_deref().and_then(below_skill_uri) {
+                    trace.load(skill, path, &evidence());
+                }
+            }
+            _ => skill_calls::note(trace, self.names, &name, &fields.raw, failed),
+        }
+        trace.push(Step::Tool { name, input, output, failed });
+    }
+
+    fn result(&mut self, trace: &mut Trace, result: ResultLine) {
+        trace.turns = result.num_turns;
+        trace.api_duration_ms = result.duration_api_ms;
+        trace.usage = as_usage(&result).or(trace.usage);
+        for denial in result.permission_denials.0 {
+            trace.deny(&format!("{} {}", denial.tool_name, denial.tool_input.as_deref().map_or("", |raw| raw.get())));
+        }
+        let text = result.result.unwrap_or_default();
+        let status = result.api_error_status.map(|status| format!("{status} ")).unwrap_or_default();
+        if result.is_error.unwrap_or(false) {
+            let words = [&status, result.subtype.as_str(), " ", &text, " ", &result.errors.0.join("; ")].concat();
+            let kind = classify(&words);
+            trace.trouble = Some(Trouble::new(kind, format!("the result is an error: {}", excerpt(&words))));
+        } else if let Some(said) = self.synthetic.take().filter(|said| !said.is_empty()) {
+            // A limit of the account is told as an answer like any other, with a good exit status.
+            let kind = match classify(&said) {
+                TroubleKind::Login => TroubleKind::Login,
+                TroubleKind::RateLimit => TroubleKind::RateLimit,
+                _ => TroubleKind::Provider,
+            };
+            trace.trouble =
+                Some(Trouble::new(kind, format!("claude answered in the model's place: {}", excerpt(&said))));
+        } else {
+            trace.reached(Progress::Done);
+            trace.final_message = Some(text);
+        }
+    }
+
+    fn asked(trace: &mut Trace, line: &ControlRequest) {
+        let tool = line.request.tool_name.as_deref().unwrap_or_default();
+        trace.push(Step::Notice(format!("claude asked: {} {tool}", line.request.subtype)));
+    }
+
+    fn rate_limit(trace: &mut Trace, line: &RateLimit) {
+        let status = line.rate_limit_info.status.as_deref().unwrap_or("unknown");
+        if status != "allowed" {
+            trace.push(Step::Notice(format!("rate limit: {status}")));
+        }
+    }
+
+    /// Notes the calls that nobody answered any more.
+    pub(super) fn finish(mut self, trace: &mut Trace) {
+        for id in std::mem::take(&mut self.order) {
+            let Some(Call { name, input, fields }) = self.open.remove(&id) else { continue };
+            match fields.command {
+                Some(command) if name == "Bash" => trace.command(command, None, String::new()),
+                _ => trace.push(Step::Tool { name, input, output: String::new(), failed: true }),
+            }
+        }
+    }
+}
+
+fn parse<'a, T: serde::Deserialize<'a>>(line: &'a [u8]) -> Option<T> {
+    serde_json::from_slice(line).ok()
+}
+
+/// Notes what a command touched of the skills. With a skill tool at hand, reading a SKILL.md is looking around.
+fn note_command(trace: &mut Trace, command: &str, done: bool) {
+    for touch in shell::touches(command) {
+        note_touch(trace, touch, done, command);
+    }
+}
+
+fn note_touch(trace: &mut Trace, touch: Touch, done: bool, evidence: &str) {
+    match touch {
+        Touch::Resource { skill, path } if done => trace.load(&skill, &path, evidence),
+        // Who has the skill already only reads it again.
+        Touch::SkillFile { skill } if trace.is_active(&skill) => {}
+        Touch::SkillFile { .. } | Touch::Resource { .. } | Touch::Explore => trace.explore(evidence),
+    }
+}
+
+/// The skill and the file of `skill://greeting/references/formal.md`.
+fn below_skill_uri(uri: &str) -> Option<(&str, &str)> {
+    let (skill, path) = uri.strip_prefix("skill://")?.split_once('/')?;
+    (!path.is_empty() && path != crate::skill::SKILL_FILE).then_some((skill, path))
+}
+
+/// From "Exit code 3" at the start of what a command printed.
+fn exit_code(output: &str) -> Option<i64> {
+    let rest = output.trim_start_matches("Error: ").strip_prefix("Exit code ")?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}

@@ -1,0 +1,116 @@
+//! claude's home in a trial: the user's login and choice of provider, nothing else.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::Variables;
+use crate::agent::{files_trouble, gather_strings, read_if_there, write_private};
+use crate::trouble::Trouble;
+use crate::workspace::Room;
+
+/// Variables beside `ANTHROPIC_*` that hold a login, choose the provider, or bound the retries.
+const VARIABLES: [&str; 20] = [
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_MAX_RETRIES",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_SKIP_BEDROCK_AUTH",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_PROFILE",
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+    "CLAUDE_CODE_SKIP_VERTEX_AUTH",
+    "CLOUD_ML_REGION",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "GOOGLE_CLOUD_PROJECT",
+    "GCLOUD_PROJECT",
+    "CLOUDSDK_CORE_PROJECT",
+];
+
+/// Families of variables, by how they start.
+const FAMILIES: [&str; 2] = ["ANTHROPIC_", "VERTEX_REGION_"];
+
+/// Files of a provider's own login, below the user's home, and the variables that name them where the home is another.
+const PROVIDER_FILES: [(&str, &str, &str); 3] = [
+    ("CLAUDE_CODE_USE_BEDROCK", "AWS_CONFIG_FILE", ".aws/config"),
+    ("CLAUDE_CODE_USE_BEDROCK", "AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials"),
+    ("CLAUDE_CODE_USE_VERTEX", "GOOGLE_APPLICATION_CREDENTIALS", ".config/gcloud/application_default_credentials.json"),
+];
+
+/// Words in the names of variables whose values are secrets.
+const SECRET: [&str; 5] = ["KEY", "TOKEN", "SECRET", "HEADERS", "PASSWORD"];
+
+/// What of the user's own comes along.
+pub(super) struct Users {
+    /// Names of variables to pass on.
+    pub variables: Vec<String>,
+    /// Variables beside those.
+    pub env: Variables,
+    /// Values that must not be kept.
+    pub secrets: Vec<String>,
+}
+
+/// Variables each of which is a login, or leads to a provider that has one of its own.
+const LOGINS: [&str; 5] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+];
+
+fn set(name: &str) -> Option<std::ffi::OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The folder of the user's own configuration.
+fn users_folder() -> Option<PathBuf> {
+    set("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| Some(PathBuf::from(set("HOME")?).join(".claude")))
+}
+
+/// Where claude would find its login.
+///
+/// # Errors
+/// What to do where there is none.
+pub(super) fn login() -> Result<String, String> {
+    if let Some(name) = LOGINS.into_iter().find(|name| set(name).is_some()) {
+        return Ok(name.to_owned());
+    }
+    let file = users_folder().map(|folder| folder.join(".credentials.json")).filter(|file| file.is_file());
+    file.map(|file| file.display().to_string())
+        .ok_or_else(|| format!("log in with `claude`, or set one of {}", LOGINS.join(", ")))
+}
+
+/// Lays the home.
+pub(super) fn lay(room: &Room) -> Result<Users, Trouble> {
+    let folder = room.home().join(".claude");
+    fs::create_dir_all(&folder).map_err(|error| files_trouble(&folder, &error))?;
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let wanted =
+        |name: &String| VARIABLES.contains(&name.as_str()) || FAMILIES.iter().any(|family| name.starts_with(family));
+    let variables: Vec<String> = names.filter(wanted).collect();
+    let is_secret = |name: &&String| SECRET.iter().any(|word| name.contains(word));
+    let mut secrets: Vec<String> =
+        variables.iter().filter(is_secret).filter_map(|name| std::env::var(name).ok()).collect();
+    let home = set("HOME").map(PathBuf::from);
+    if let Some(text) = users_folder().and_then(|config| read_if_there(&config.join(".credentials.json")).transpose()) {
+        let text = text?;
+        write_private(&folder.join(".credentials.json"), text.as_bytes())?;
+        if let Ok(value) = serde_json::from_str(&text) {
+            gather_strings(&value, &mut secrets);
+        }
+    }
+    let mut env = Variables::new();
+    for (provider, variable, file) in PROVIDER_FILES {
+        let path = home.as_ref().map(|home| home.join(file)).filter(|path| path.is_file());
+        if let (Some(_), None, Some(path)) = (set(provider), set(variable), path) {
+            env.insert(variable.into(), path.into());
+        }
+    }
+    Ok(Users { variables, env, secrets })
+}

@@ -1,0 +1,117 @@
+//! The Claude Agent SDK's side of its dialogue with `claude`, as 0.3.330 speaks it: the same arguments, environment and
+//! lines. The SDK itself needs Node; what it says does not.
+
+use std::ffi::OsString;
+
+use serde_json::{Value, json};
+
+use super::Call;
+use crate::case::Case;
+use crate::mode::Mode;
+use crate::process::{Listener, Reply};
+use crate::trouble::{Trouble, TroubleKind};
+
+/// What the SDK adds to the environment.
+pub(super) const ENVIRONMENT: [(&str, &str); 3] = [
+    ("CLAUDE_CODE_ENTRYPOINT", "sdk-ts"),
+    ("CLAUDE_AGENT_SDK_VERSION", "0.3.330"),
+    ("CLAUDE_CODE_SDK_READS_SESSION_STATE", "1"),
+];
+
+/// Why claude is not allowed what it asks for.
+const NOBODY: &str = "nobody is here to ask: this is an eval";
+
+/// The arguments, in the SDK's order.
+pub(super) fn args(call: &Call<'_>) -> Vec<OsString> {
+    let fixed = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
+    let mut args: Vec<OsString> = fixed.map(OsString::from).to_vec();
+    let mut option = |name: &str, value: &str| args.push(format!("{name}={value}").into());
+    if let Some(model) = call.model {
+        option("--model", model);
+    }
+    if let Some(schema) = &call.schema {
+        // The SDK is given an object and writes it on one line.
+        let compact = serde_json::from_str::<Value>(schema).map_or_else(|_| schema.clone(), |value| value.to_string());
+        option("--json-schema", &compact);
+    }
+    option("--allowedTools", &call.permissions.allowed.join(","));
+    if !call.permissions.disallowed.is_empty() {
+        option("--disallowedTools", &call.permissions.disallowed.join(","));
+    }
+    if let Some(config) = &call.mcp_config {
+        // Where the SDK passes the servers themselves, for every user of the machine to read.
+        args.extend(["--mcp-config".into(), config.into()]);
+    }
+    args.push(format!("--setting-sources={}", call.setting_sources).into());
+    args.push("--strict-mcp-config".into());
+    args.push(format!("--permission-mode={}", call.permissions.mode).into());
+    args
+}
+
+/// Says what the SDK says, and answers what claude asks.
+#[derive(Debug)]
+pub(super) struct Dialogue {
+    opening: Vec<u8>,
+}
+
+impl Dialogue {
+    pub(super) fn new(case: &Case, mode: &Mode, call: &Call<'_>) -> Result<Self, Trouble> {
+        let mut request = json!({ "subtype": "initialize" });
+        // With skills of its own kind claude has its own system prompt; by MCP alone it is a bare agent.
+        let preset = !mode.delivery.mcp() || mode.delivery.native();
+        match (preset, &case.system_prompt) {
+            (true, None) => {}
+            (true, Some(text)) => request["appendSystemPrompt"] = json!(text),
+            (false, text) => request["systemPrompt"] = json!([text.as_deref().unwrap_or_default()]),
+        }
+        if let Some(schema) = &call.schema {
+            let schema: Value = serde_json::from_str(schema)
+                .map_err(|error| Trouble::new(TroubleKind::Files, format!("the output schema: {error}")))?;
+            request["jsonSchema"] = schema;
+        }
+        let hello = json!({ "request_id": "skill-evals", "type": "control_request", "request": request });
+        let content = json!([{ "type": "text", "text": case.prompt }]);
+        let prompt = json!({
+            "type": "user",
+            "session_id": "",
+            "message": { "role": "user", "content": content },
+            "parent_tool_use_id": null,
+        });
+        Ok(Self { opening: format!("{hello}\n{prompt}\n").into_bytes() })
+    }
+}
+
+impl Listener for Dialogue {
+    fn opening(&mut self) -> Option<Vec<u8>> {
+        Some(std::mem::take(&mut self.opening))
+    }
+
+    fn line(&mut self, line: &[u8]) -> Reply {
+        // Most lines are neither, and long ones are not worth taking apart.
+        let says = |word: &[u8]| line.windows(word.len()).take(200).any(|window| window == word);
+        if says(b"\"type\":\"result\"") {
+            return Reply { close: true, ..Reply::default() };
+        }
+        if !says(b"\"type\":\"control_request\"") {
+            return Reply::default();
+        }
+        let Ok(message) = serde_json::from_slice::<Value>(line) else { return Reply::default() };
+        Reply { write: answer(&message), ..Reply::default() }
+    }
+
+    fn long_line(&mut self, start: &[u8]) -> Reply {
+        self.line(start)
+    }
+}
+
+fn answer(message: &Value) -> Vec<u8> {
+    let id = message.get("request_id").unwrap_or(&Value::Null);
+    let subtype = message.pointer("/request/subtype").and_then(Value::as_str).unwrap_or_default();
+    let response = if subtype == "can_use_tool" {
+        let deny = json!({ "behavior": "deny", "message": NOBODY });
+        json!({ "subtype": "success", "request_id": id, "response": deny })
+    } else {
+        json!({ "subtype": "error", "request_id": id, "error": format!("{NOBODY}: {subtype}") })
+    };
+    format!("{}\n", json!({ "type": "control_response", "response": response })).into_bytes()
+}

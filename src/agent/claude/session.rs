@@ -1,0 +1,100 @@
+//! claude's session file: every message, with its time and those that standard output hides.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::trace::{Mechanism, Trace};
+
+/// Most times kept.
+const MAX_TIMES: usize = 20_000;
+
+/// How the body of a skill begins that claude puts into the conversation.
+const BODY: &str = "Base directory for this skill:";
+
+#[derive(Deserialize)]
+struct Line {
+    uuid: Option<String>,
+    #[serde(rename = "parentUuid")]
+    parent: Option<String>,
+    timestamp: Option<String>,
+    #[serde(default, rename = "isMeta")]
+    meta: bool,
+    message: Option<Message>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    #[serde(default)]
+    role: String,
+    #[serde(default)]
+    content: Value,
+}
+
+/// Reads the session file of one run.
+#[derive(Default)]
+pub(super) struct Reader {
+    times: HashMap<String, String>,
+    /// The commands that the prompt gave, by the ids of their lines.
+    commands: HashMap<String, String>,
+}
+
+impl Reader {
+    pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
+        // Of what is not understood here standard output tells all the same.
+        let Ok(line) = serde_json::from_slice::<Line>(line) else { return };
+        if let (Some(id), Some(time)) = (&line.uuid, line.timestamp)
+            && self.times.len() < MAX_TIMES
+        {
+            self.times.insert(id.clone(), time);
+        }
+        let Some(message) = line.message.filter(|message| message.role == "user") else { return };
+        let text = first_text(&message.content);
+        if let (Some(id), Some(name)) = (line.uuid, command(text)) {
+            self.commands.insert(id, name.to_owned());
+        }
+        // What the user types is never meta, so nobody feigns it.
+        let called = line.parent.and_then(|parent| self.commands.remove(&parent));
+        if let Some(name) = called.filter(|_| line.meta && text.starts_with(BODY)) {
+            trace.activate(&name, Mechanism::Injected, &format!("the prompt called /{name}"));
+        }
+    }
+
+    /// When each line was written, by its id.
+    pub(super) fn times(self) -> HashMap<String, String> {
+        self.times
+    }
+}
+
+fn first_text(content: &Value) -> &str {
+    let block = || content.get(0)?.get("text")?.as_str();
+    content.as_str().or_else(block).unwrap_or_default()
+}
+
+/// The name in `<command-name>/greeting</command-name>`, as claude rewrites a prompt that starts with `/greeting`.
+fn command(text: &str) -> Option<&str> {
+    let (_, rest) = text.strip_prefix("<command-")?.split_once("<command-name>/")?;
+    Some(rest.split_once("</command-name>")?.0)
+}
+
+/// A line as a recording keeps it: skills called by the prompt. `None` for the rest.
+pub(super) fn slimmed(line: &[u8]) -> Option<Vec<u8>> {
+    let value: Line = serde_json::from_slice(line).ok()?;
+    let message = value.message.filter(|message| message.role == "user")?;
+    let text = first_text(&message.content);
+    let text = if value.meta && text.starts_with(BODY) {
+        text.lines().next().unwrap_or_default()
+    } else {
+        command(text)?;
+        text
+    };
+    let line = json!({
+        "type": "user",
+        "uuid": value.uuid,
+        "parentUuid": value.parent,
+        "isMeta": value.meta,
+        "message": { "role": "user", "content": text },
+    });
+    Some(format!("{line}\n").into_bytes())
+}

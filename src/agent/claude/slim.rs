@@ -1,0 +1,98 @@
+//! A line of claude's output as a recording keeps it: what grading reads and a reader wants, without ids and the long
+//! lists that are the same in every run.
+
+use serde_json::{Map, Value};
+
+/// Keys that are kept of each kind of line; of other kinds everything is.
+const KEPT: [(&str, &[&str]); 4] = [
+    (
+        "system",
+        &[
+            "type",
+            "subtype",
+            "tools",
+            "skills",
+            "mcp_servers",
+            "model",
+            "permissionMode",
+            "claude_code_version",
+            "attempt",
+            "max_retries",
+            "error_status",
+            "error",
+        ],
+    ),
+    ("assistant", &["type", "message", "parent_tool_use_id", "error"]),
+    ("user", &["type", "message", "parent_tool_use_id", "isSynthetic"]),
+    (
+        "result",
+        &[
+            "type",
+            "subtype",
+            "is_error",
+            "api_error_status",
+            "num_turns",
+            "duration_ms",
+            "duration_api_ms",
+            "result",
+            "errors",
+            "total_cost_usd",
+            "usage",
+            "modelUsage",
+            "permission_denials",
+        ],
+    ),
+];
+
+/// The line, or `None` where it is of no use later.
+pub(super) fn line(line: &[u8]) -> Option<Vec<u8>> {
+    let Ok(Value::Object(mut value)) = serde_json::from_slice(line) else {
+        // A damaged line is evidence too.
+        return Some([line, b"\n"].concat());
+    };
+    let kind = value.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    // The answer to `initialize` lists every command and model that there is.
+    if kind == "control_response" {
+        return None;
+    }
+    if let Some((_, kept)) = KEPT.iter().find(|(known, _)| *known == kind) {
+        value.retain(|key, value| kept.contains(&key.as_str()) && !value.is_null());
+    }
+    let is_built_in = |tool: &Value| tool.as_str().is_none_or(|tool| tool != "Skill" && !tool.starts_with("mcp__"));
+    if let Some(Value::Array(tools)) = value.get_mut("tools") {
+        tools.retain(|tool| !is_built_in(tool));
+    }
+    let synthetic = value.get("isSynthetic") == Some(&Value::Bool(true));
+    if let Some(Value::Object(message)) = value.get_mut("message") {
+        slim_message(message, synthetic);
+    }
+    for usage in ["usage", "modelUsage"] {
+        if let Some(Value::Object(usage)) = value.get_mut(usage) {
+            usage.values_mut().for_each(keep_counts);
+            usage.retain(|_, value| value.is_number() || value.is_object());
+            usage.retain(|_, value| value.as_object().is_none_or(|map| map.contains_key("inputTokens")));
+        }
+    }
+    Some(format!("{}\n", Value::Object(value)).into_bytes())
+}
+
+fn slim_message(message: &mut Map<String, Value>, synthetic: bool) {
+    message.retain(|key, _| ["id", "role", "model", "content", "usage"].contains(&key.as_str()));
+    if let Some(Value::Object(usage)) = message.get_mut("usage") {
+        usage.retain(|_, value| value.is_number());
+    }
+    let blocks = message.get_mut("content").and_then(Value::as_array_mut);
+    for block in blocks.into_iter().flatten().filter(|_| synthetic) {
+        // The body of a skill, which the repository has anyway.
+        if let Some(Value::String(text)) = block.get_mut("text") {
+            let end = text.find('\n').unwrap_or(text.len());
+            text.truncate(end);
+        }
+    }
+}
+
+fn keep_counts(value: &mut Value) {
+    if let Value::Object(map) = value {
+        map.retain(|key, _| key.ends_with("Tokens") || key == "costUSD");
+    }
+}

@@ -1,0 +1,329 @@
+//! The shapes of claude's lines, as far as they are read. Lists and texts are read up to a limit and the rest passed
+//! over, so that no line, whatever is in it, takes more memory than its own length.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::trace::{MAX_TEXT, Usage, cut};
+
+/// Most items of a list that are read.
+const MAX_ITEMS: usize = 1_000;
+
+/// Most bytes of a call's input or of a tool's answer that are kept for a moment.
+const MAX_KEPT: usize = 64 << 10;
+
+/// Longest input of a call that is looked into: no command line, path or name of a skill is longer.
+const MAX_INPUT: usize = 1 << 20;
+
+/// What every line has.
+#[derive(Deserialize)]
+pub(super) struct Head {
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub subtype: Option<String>,
+    pub timestamp: Option<String>,
+    pub uuid: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Init {
+    pub tools: List<String>,
+    pub skills: List<String>,
+    pub mcp_servers: List<Server>,
+    pub model: Option<String>,
+    pub claude_code_version: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Server {
+    pub name: String,
+    pub status: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Assistant {
+    pub message: Message,
+    pub parent_tool_use_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Message {
+    pub model: Option<String>,
+    #[serde(default)]
+    pub content: Content,
+    pub usage: Option<Tokens>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct UserLine {
+    pub message: User,
+}
+
+#[derive(Deserialize)]
+pub(super) struct User {
+    #[serde(default)]
+    pub content: Content,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Block {
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub text: Option<String>,
+    pub id: Option<String>,
+    pub name: Option<String>,
+    pub input: Option<Box<RawValue>>,
+    pub tool_use_id: Option<String>,
+    pub content: Option<Texts>,
+    pub is_error: Option<bool>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+#[expect(clippy::struct_field_names, reason = "the names on the wire")]
+pub(super) struct Tokens {
+    input_tokens: u64,
+    cache_creation_input_tokens: u64,
+    cache_read_input_tokens: u64,
+    output_tokens: u64,
+}
+
+impl Tokens {
+    /// All that was read: this vendor counts cached tokens apart.
+    pub(super) fn input(&self) -> u64 {
+        self.input_tokens.saturating_add(self.cache_creation_input_tokens).saturating_add(self.cache_read_input_tokens)
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the names on the wire")]
+struct ModelTokens {
+    input_tokens: u64,
+    output_tokens: u64,
+    cache_read_input_tokens: u64,
+    cache_creation_input_tokens: u64,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ResultLine {
+    #[serde(default)]
+    pub subtype: String,
+    pub is_error: Option<bool>,
+    pub api_error_status: Option<u64>,
+    pub num_turns: Option<u64>,
+    pub duration_api_ms: Option<u64>,
+    pub result: Option<String>,
+    #[serde(default)]
+    pub errors: List<String>,
+    total_cost_usd: Option<f64>,
+    usage: Option<Tokens>,
+    #[serde(default, rename = "modelUsage")]
+    models: BTreeMap<String, ModelTokens>,
+    #[serde(default)]
+    pub permission_denials: List<Denial>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Denial {
+    #[serde(default)]
+    pub tool_name: String,
+    pub tool_input: Option<Box<RawValue>>,
+}
+
+/// The totals of a run, over every model that took part where they are told by model: sub-agents cost too.
+pub(super) fn as_usage(result: &ResultLine) -> Option<Usage> {
+    let of_models = result.models.values().fold(Tokens::default(), |sum, model| Tokens {
+        input_tokens: sum.input_tokens.saturating_add(model.input_tokens),
+        cache_creation_input_tokens: sum.cache_creation_input_tokens.saturating_add(model.cache_creation_input_tokens),
+        cache_read_input_tokens: sum.cache_read_input_tokens.saturating_add(model.cache_read_input_tokens),
+        output_tokens: sum.output_tokens.saturating_add(model.output_tokens),
+    });
+    let tokens = if result.models.is_empty() { result.usage? } else { of_models };
+    Some(Usage {
+        input_tokens: tokens.input(),
+        cached_input_tokens: tokens.cache_read_input_tokens,
+        cache_write_input_tokens: tokens.cache_creation_input_tokens,
+        output_tokens: tokens.output_tokens,
+        reasoning_output_tokens: 0,
+        cost_usd: result.total_cost_usd,
+    })
+}
+
+/// claude waits and tries again.
+#[derive(Deserialize)]
+pub(super) struct Retry {
+    attempt: Option<u64>,
+    max_retries: Option<u64>,
+    error_status: Option<u64>,
+    error: Option<String>,
+}
+
+impl fmt::Display for Retry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = |number: Option<u64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
+        write!(f, "retry {} of {}: ", number(self.attempt), number(self.max_retries))?;
+        write!(f, "{} {}", number(self.error_status), self.error.as_deref().unwrap_or_default())
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct ControlRequest {
+    pub request: Asked,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Asked {
+    #[serde(default)]
+    pub subtype: String,
+    pub tool_name: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RateLimit {
+    #[serde(default)]
+    pub rate_limit_info: LimitInfo,
+}
+
+#[derive(Default, Deserialize)]
+pub(super) struct LimitInfo {
+    pub status: Option<String>,
+}
+
+/// A tool call that waits for its answer.
+pub(super) struct Call {
+    pub name: String,
+    /// Its input as JSON, cut for people.
+    pub input: String,
+    pub fields: Fields,
+}
+
+/// What is looked at of a call's input.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Fields {
+    pub command: Option<String>,
+    pub skill: Option<String>,
+    pub name: Option<String>,
+    pub path: Option<String>,
+    pub pattern: Option<String>,
+    pub file_path: Option<String>,
+    pub notebook_path: Option<String>,
+    pub uri: Option<String>,
+    /// The input as it is, where it is short enough to be read again.
+    #[serde(skip)]
+    pub raw: String,
+}
+
+impl From<Block> for Call {
+    fn from(block: Block) -> Self {
+        let input = block.input.as_deref().map_or("", RawValue::get);
+        let short = Some(input).filter(|input| input.len() <= MAX_INPUT);
+        let mut fields: Fields = short.and_then(|input| serde_json::from_str(input).ok()).unwrap_or_default();
+        if input.len() <= MAX_KEPT {
+            input.clone_into(&mut fields.raw);
+        } else {
+            fields = Fields { command: fields.command.map(shortened), ..fields };
+        }
+        let input = if input.len() > MAX_TEXT { cut(shortened(input.to_owned())) } else { input.to_owned() };
+        Self { name: block.name.unwrap_or_default(), input, fields }
+    }
+}
+
+fn shortened(mut text: String) -> String {
+    if text.len() > MAX_KEPT {
+        let end = (0..=MAX_KEPT).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+        text.truncate(end);
+        text.shrink_to_fit();
+    }
+    text
+}
+
+/// The first items of a list; the rest is passed over.
+pub(super) struct List<T>(pub Vec<T>);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Items<T>(PhantomData<T>);
+        impl<'de, T: DeserializeOwned> Visitor<'de> for Items<T> {
+            type Value = List<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_unit<E>(self) -> Result<List<T>, E> {
+                Ok(List::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
+                let mut list = Vec::new();
+                while list.len() < MAX_ITEMS {
+                    match items.next_element()? {
+                        Some(item) => list.push(item),
+                        None => return Ok(List(list)),
+                    }
+                }
+                while items.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(List(list))
+            }
+        }
+        deserializer.deserialize_any(Items(PhantomData))
+    }
+}
+
+/// A message's content: blocks, or a text alone.
+#[derive(Default)]
+pub(super) struct Content(pub Vec<Block>);
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Blocks;
+        impl<'de> Visitor<'de> for Blocks {
+            type Value = Content;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of blocks")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Content, E> {
+                let text = Block { kind: "text".to_owned(), text: Some(text.to_owned()), ..Block::default() };
+                Ok(Content(vec![text]))
+            }
+
+            fn visit_unit<E>(self) -> Result<Content, E> {
+                Ok(Content::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Content, A::Error> {
+                let list = List::<Block>::deserialize(serde::de::value::SeqAccessDeserializer::new(items))?;
+                Ok(Content(list.0))
+            }
+        }
+        deserializer.deserialize_any(Blocks)
+    }
+}
+
+/// What a tool answered: a text, or the texts in a list of blocks, up to a limit.
+pub(super) struct Texts(pub String);
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let content = Content::deserialize(deserializer)?;
+        let texts: Vec<String> = content.0.into_iter().filter_map(|block| block.text).collect();
+        Ok(Self(shortened(texts.join("\n"))))
+    }
+}

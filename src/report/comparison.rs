@@ -1,0 +1,97 @@
+//! The same cases in several modes, side by side: what each came to, how the skill was reached, and what it cost.
+
+use std::fmt::Write;
+
+use crate::mode::Mode;
+use crate::outcome::{Metrics, Outcome};
+use crate::report::trial::scripted;
+use crate::trace::Mechanism;
+
+/// What stands where nothing is known.
+const NOTHING: &str = "-";
+
+/// The comparison as a Markdown table: a row for each case in each mode, the modes in the order of `modes`, repeats of a
+/// trial one below the other. Empty where no case ran in two modes.
+///
+/// `first request` is what the model read before it said anything: system prompt, tools, catalogues and prompt. Between
+/// two modes of one case its difference is the price of their catalogues and tools, every turn anew; what `mcp+native`
+/// has more than `native` is the second catalogue.
+#[must_use]
+pub fn comparison(outcomes: &[&Outcome], modes: &[Mode]) -> String {
+    let mut rows: Vec<&Outcome> = outcomes.to_vec();
+    let place = |outcome: &Outcome| modes.iter().position(|mode| mode.name == outcome.id.mode).unwrap_or(usize::MAX);
+    let key =
+        |outcome: &Outcome| (outcome.id.skill.clone(), outcome.id.case.clone(), place(outcome), outcome.id.number);
+    rows.sort_by_key(|outcome| key(outcome));
+    let same_case = |a: &Outcome, b: &Outcome| (&a.id.skill, &a.id.case) == (&b.id.skill, &b.id.case);
+    if !rows.windows(2).any(|pair| same_case(pair[0], pair[1]) && pair[0].id.mode != pair[1].id.mode) {
+        return String::new();
+    }
+    let mut table = vec![TITLES.map(str::to_owned)];
+    let mut above: Option<&Outcome> = None;
+    for outcome in rows {
+        let again = above.is_some_and(|above| same_case(above, outcome));
+        table.push(row(outcome, again));
+        above = Some(outcome);
+    }
+    let mut text = render(&table);
+    if let Some(by) = outcomes.iter().find_map(|outcome| outcome.scripted.as_deref()) {
+        let _ = writeln!(text, "\n{}", scripted(by));
+    }
+    text
+}
+
+const TITLES: [&str; 9] =
+    ["case", "mode", "verdict", "skill by", "first request", "tokens in", "tokens out", "cost", "seconds"];
+
+/// How many of the columns, from the left, are words; the others are numbers.
+const WORDS: usize = 4;
+
+fn row(outcome: &Outcome, again: bool) -> [String; 9] {
+    let id = &outcome.id;
+    let metrics = &outcome.grade.metrics;
+    let case = format!("{}/{}", id.skill, id.case);
+    let number = |number: Option<u64>| number.map_or_else(|| NOTHING.to_owned(), |number| number.to_string());
+    let mode = if id.number > 1 { format!("{} /{}", id.mode, id.number) } else { id.mode.clone() };
+    let cost = metrics.usage.and_then(|usage| usage.cost_usd);
+    [
+        if again { String::new() } else { case },
+        mode,
+        outcome.grade.verdict.to_string(),
+        mechanism(metrics, &id.skill),
+        number(metrics.first_input_tokens),
+        number(metrics.usage.map(|usage| usage.input_tokens)),
+        number(metrics.usage.map(|usage| usage.output_tokens)),
+        cost.map_or_else(|| NOTHING.to_owned(), |cost| format!("${cost:.4}")),
+        format!("{:.1}", std::time::Duration::from_millis(metrics.duration_ms).as_secs_f64()),
+    ]
+}
+
+/// How the skill under test became active, the first way first.
+fn mechanism(metrics: &Metrics, skill: &str) -> String {
+    let of_skill = metrics.activations.iter().filter(|found| crate::skill::slug(&found.skill) == skill);
+    let ways: Vec<&str> = of_skill.map(|found| found.how).map(Mechanism::as_str).collect();
+    if ways.is_empty() { NOTHING.to_owned() } else { ways.join(", ") }
+}
+
+/// A Markdown table whose columns line up as plain text too.
+fn render(table: &[[String; 9]]) -> String {
+    let widths: Vec<usize> =
+        (0..TITLES.len()).map(|at| table.iter().map(|row| row[at].chars().count()).max().unwrap_or(0)).collect();
+    let mut text = String::new();
+    for (index, row) in table.iter().enumerate() {
+        for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            // Writing to a string cannot fail.
+            let _ = if at < WORDS { write!(text, "| {cell:<width$} ") } else { write!(text, "| {cell:>width$} ") };
+        }
+        text.push_str("|\n");
+        if index == 0 {
+            for (at, width) in widths.iter().enumerate() {
+                let line = "-".repeat(width.saturating_sub(usize::from(at >= WORDS)).max(1));
+                let _ = write!(text, "| {line}{} ", if at < WORDS { "" } else { ":" });
+            }
+            text.push_str("|\n");
+        }
+    }
+    text
+}

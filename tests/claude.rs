@@ -1,0 +1,701 @@
+//! The real `claude`, by itself and under the Agent SDK's protocol, against a stand-in model: what the adapter says must
+//! be what happened.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use skill_evals::outcome::{Status, Verdict};
+use skill_evals::trace::Mechanism;
+use skill_evals::trouble::TroubleKind;
+use support::fixture::Fixture;
+use support::live::{GREETING, Live, Trial, processes_with, request_text, wait_until};
+use support::stand_in::{Protocol, Request, Turn};
+
+const TRIGGER: &str = "should_trigger,prompt";
+const CLI: &str = "cli-native";
+const CLAUDE_MODES: [&str; 4] = ["mcp", "native", "cli-native", "mcp+native"];
+
+fn main() -> ExitCode {
+    support::real::main(
+        "claude",
+        tests![
+            a_model_that_opens_the_skill_triggers_it_in_every_mode,
+            a_model_that_answers_by_itself_does_not_trigger_in_any_mode,
+            a_negative_case_fails_when_the_skill_is_loaded,
+            a_sibling_that_is_opened_first_is_an_activation_of_both,
+            a_skill_that_does_not_exist_was_not_used,
+            of_two_mechanisms_the_chosen_one_is_told,
+            a_resource_is_seen_to_be_loaded_in_every_mode,
+            listing_files_loads_none,
+            reading_skill_md_without_the_tool_is_looking_around,
+            a_skill_that_the_prompt_calls_by_name_is_seen_as_injected,
+            the_baseline_is_offered_no_skill,
+            a_refused_login_is_an_error,
+            a_rate_limit_is_an_error,
+            an_overloaded_provider_is_an_error,
+            a_model_that_never_answers_is_an_error,
+            a_hanging_agent_and_its_grandchildren_are_gone_after_the_timeout,
+            a_huge_answer_is_kept_whole,
+            reading_tools_only_in_the_read_only_sandbox,
+            the_workspace_can_be_written_and_outside_of_it_cannot,
+            inside_bwrap_commands_cannot_write_elsewhere,
+            a_required_sandbox_that_is_missing_is_an_error,
+            an_output_schema_is_passed_on_and_checked,
+            a_task_passes_its_system_prompt_on_as_the_mode_demands,
+            a_prompt_may_start_with_a_dash,
+            nothing_of_the_users_own_comes_along_but_the_login,
+            what_claude_asks_is_denied_and_told,
+            codex_loads_skills_by_mcp_too,
+            an_own_server_is_tested_in_place_of_ours,
+            an_own_server_that_does_not_work_is_an_error_that_says_how,
+            an_own_mode_has_its_model_and_arguments,
+            a_run_becomes_a_recording_that_replays,
+            an_interrupted_run_leaves_no_agent,
+            a_missing_program_is_an_error_that_says_how_to_get_it,
+            an_argument_that_the_program_does_not_know_is_an_error_that_names_it,
+            two_skills_of_one_name_are_told_with_both_places,
+            nothing_is_written_into_the_repository,
+        ],
+    )
+}
+
+/// Loads the skill by whatever way there is; by MCP where there are both.
+fn load(request: &Request, skill: &str) -> Turn {
+    let call = |tool: &str, input| Turn::Call { tool: tool.to_owned(), input };
+    if request.tools.iter().any(|tool| tool == "mcp__skilljack__skill") {
+        call("mcp__skilljack__skill", json!({ "name": skill }))
+    } else if request.protocol == Protocol::Messages {
+        call("Skill", json!({ "skill": skill }))
+    } else {
+        Turn::Shell(format!("cat .agents/skills/{skill}/SKILL.md"))
+    }
+}
+
+fn loads_and_says(answer: &'static str) -> impl Fn(&Request) -> Turn + Send + Sync + 'static {
+    move |request| if request.step == 0 { load(request, "greeting") } else { Turn::Say(answer.to_owned()) }
+}
+
+fn says(answer: &'static str) -> impl Fn(&Request) -> Turn + Send + Sync + 'static {
+    move |_| Turn::Say(answer.to_owned())
+}
+
+/// Does one turn after the other, then says "Done.".
+fn does(turns: Vec<Turn>) -> impl Fn(&Request) -> Turn + Send + Sync + 'static {
+    move |request| turns.get(request.step).cloned().unwrap_or_else(|| Turn::Say("Done.".to_owned()))
+}
+
+fn call(tool: &str, input: Value) -> Turn {
+    Turn::Call { tool: tool.to_owned(), input }
+}
+
+fn mechanisms(trial: &Trial) -> Vec<(&str, Mechanism)> {
+    trial.grade.metrics.activations.iter().map(|found| (found.skill.as_str(), found.how)).collect()
+}
+
+fn a_model_that_opens_the_skill_triggers_it_in_every_mode() {
+    let live = Live::new("should_trigger,prompt,must_include", "true,Greet Ada.,AHOY", loads_and_says("Ahoy! AHOY"));
+    for mode in CLAUDE_MODES {
+        let trial = live.trial(mode);
+        trial.expect(Verdict::Pass);
+        let how = if mode.starts_with("mcp") { Mechanism::McpTool } else { Mechanism::SkillTool };
+        assert_eq!(mechanisms(&trial), [("greeting", how)], "{mode}");
+        assert_eq!(trial.status("delivered"), Status::Pass, "{mode}");
+        assert_eq!(trial.text("final.txt"), "Ahoy! AHOY");
+        let metrics = &trial.grade.metrics;
+        let usage = metrics.usage.expect("usage");
+        assert!(usage.input_tokens > 1000 && usage.output_tokens > 0 && usage.cost_usd.is_some(), "{usage:?}");
+        assert!(metrics.first_input_tokens.is_some_and(|first| first > 1000 && first < usage.input_tokens));
+        assert!(metrics.turns.is_some() && metrics.api_duration_ms.is_some());
+        assert_eq!((metrics.unknown_events, metrics.damaged_lines), (0, 0), "{}", trial.text("trace.jsonl"));
+        assert_eq!(trial.meta.agent.version.as_deref().map(|version| version.split('.').count()), Some(3));
+        assert!(trial.text("trace.jsonl").contains("\"type\":\"result\""));
+        let log = trial.text("session.md");
+        assert!(log.contains("> **Scripted**") && log.contains("## Evaluation"), "{log}");
+        let times = log.lines().filter(|line| line.contains(". ") && line.matches(':').count() == 2);
+        assert!(times.count() >= 2, "steps have times: {log}");
+    }
+}
+
+fn a_model_that_answers_by_itself_does_not_trigger_in_any_mode() {
+    let live = Live::new(TRIGGER, "true,Greet Ada.", says("Hello."));
+    for mode in CLAUDE_MODES {
+        let trial = live.trial(mode);
+        assert_eq!(trial.expect(Verdict::Fail).status("triggered"), Status::Fail, "{mode}");
+        assert_eq!(trial.check("triggered").evidence, "not activated");
+    }
+}
+
+fn a_negative_case_fails_when_the_skill_is_loaded() {
+    let loud = Live::new(TRIGGER, "false,What is 2+2?", loads_and_says("4"));
+    let quiet = Live::new(TRIGGER, "false,What is 2+2?", says("4"));
+    for mode in ["mcp", CLI] {
+        assert_eq!(loud.trial(mode).expect(Verdict::Fail).status("not-triggered"), Status::Fail);
+        quiet.trial(mode).expect(Verdict::Pass);
+    }
+}
+
+fn with_sibling() -> Fixture {
+    Fixture::new()
+        .skill_text("greeting", GREETING)
+        .skill("farewell")
+        .prompts("greeting", "id,should_trigger,prompt\nit,true,Greet Ada.\n")
+}
+
+fn a_sibling_that_is_opened_first_is_an_activation_of_both() {
+    let live = Live::over(with_sibling(), |request| match request.step {
+        0 => load(request, "farewell"),
+        1 => load(request, "greeting"),
+        _ => Turn::Say("Ahoy".to_owned()),
+    });
+    for mode in CLAUDE_MODES {
+        let trial = live.trial(mode);
+        let skills: Vec<_> = mechanisms(&trial).into_iter().map(|(skill, _)| skill).collect();
+        assert_eq!(skills, ["farewell", "greeting"], "{mode}");
+        assert!(trial.check("triggered").evidence.contains("other skills activated: `farewell`"));
+    }
+    let only = Live::over(with_sibling(), |request| match request.step {
+        0 => load(request, "farewell"),
+        _ => Turn::Say("Bye".to_owned()),
+    });
+    assert_eq!(only.trial("native").expect(Verdict::Fail).status("triggered"), Status::Fail);
+}
+
+fn a_skill_that_does_not_exist_was_not_used() {
+    let live = Live::new(TRIGGER, "true,Greet Ada.", |request| match request.step {
+        0 => load(request, "greetings"),
+        _ => Turn::Say("Ahoy".to_owned()),
+    });
+    for mode in CLAUDE_MODES {
+        assert_eq!(mechanisms(live.trial(mode).expect(Verdict::Fail)), []);
+    }
+}
+
+fn of_two_mechanisms_the_chosen_one_is_told() {
+    let native = Live::new(TRIGGER, "true,Greet Ada.", does(vec![call("Skill", json!({ "skill": "greeting" }))]));
+    let trial = native.trial("mcp+native");
+    assert_eq!(mechanisms(trial.expect(Verdict::Pass)), [("greeting", Mechanism::SkillTool)]);
+    assert!(trial.check("triggered").evidence.starts_with("skill tool ("), "{:?}", trial.check("triggered"));
+    let mcp = Live::new(TRIGGER, "true,Greet Ada.", loads_and_says("Ahoy"));
+    let trial = mcp.trial("mcp+native");
+    assert!(trial.check("triggered").evidence.starts_with("MCP tool ("), "{:?}", trial.check("triggered"));
+}
+
+const LOADS: &str =
+    r#"{"prompt":"Greet Dr. Ada.","evalConfig":{"expectedSkillName":"greeting","expectResourceLoad":true}}"#;
+
+fn with_resource() -> Fixture {
+    Fixture::new()
+        .skill_text("greeting", GREETING)
+        .file("skills/greeting/references/formal.md", "Say \"Good day\".\n")
+        .task("it", LOADS)
+}
+
+fn a_resource_is_seen_to_be_loaded_in_every_mode() {
+    let path = "references/formal.md";
+    let by_mcp = || call("mcp__skilljack__skill-resource", json!({ "skill": "greeting", "path": path }));
+    let by_command = || Turn::Shell(format!("cat .claude/skills/greeting/{path}"));
+    for (mode, second) in [("mcp", by_mcp()), ("mcp+native", by_mcp()), ("native", by_command()), (CLI, by_command())] {
+        let live = Live::over(with_resource(), move |request| match request.step {
+            0 => load(request, "greeting"),
+            1 => second.clone(),
+            _ => Turn::Say("Good day.".to_owned()),
+        });
+        let trial = live.trial(mode);
+        trial.expect(Verdict::Pass);
+        assert_eq!(trial.grade.metrics.resources[0].path, path, "{mode}");
+        let told = live.model.requests().last().expect("a request").tool_results.join("\n");
+        assert!(told.contains("Good day"), "the model was given the file: {told}");
+    }
+    // claude's own reading tool takes an absolute path.
+    let live = Live::over(with_resource(), |request| match request.step {
+        0 => load(request, "greeting"),
+        1 => {
+            let folder = request.system.split("Base directory for this skill: ").nth(1).expect("the skill's folder");
+            let folder = folder.lines().next().expect("a line");
+            call("Read", json!({ "file_path": format!("{folder}/references/formal.md") }))
+        }
+        _ => Turn::Say("Good day.".to_owned()),
+    });
+    let trial = live.trial("native");
+    trial.expect(Verdict::Pass);
+    assert!(trial.grade.metrics.resources[0].evidence.starts_with("Read "), "{:?}", trial.grade.metrics);
+}
+
+fn listing_files_loads_none() {
+    let list = call("mcp__skilljack__skill-resource", json!({ "skill": "greeting" }));
+    let live = Live::over(with_resource(), move |request| match request.step {
+        0 => load(request, "greeting"),
+        1 => list.clone(),
+        _ => Turn::Say("Good day.".to_owned()),
+    });
+    assert_eq!(live.trial("mcp").expect(Verdict::Fail).status("resource-loaded"), Status::Fail);
+}
+
+fn reading_skill_md_without_the_tool_is_looking_around() {
+    let live =
+        Live::new(TRIGGER, "true,Greet Ada.", does(vec![Turn::Shell("cat .claude/skills/greeting/SKILL.md".into())]));
+    for mode in ["native", CLI] {
+        let trial = live.trial(mode);
+        trial.expect(Verdict::Fail);
+        assert!(trial.check("triggered").evidence.contains("without activating"), "{:#?}", trial.grade);
+        assert_eq!((trial.grade.metrics.explorations.len(), trial.grade.metrics.commands), (1, 1));
+    }
+}
+
+fn a_skill_that_the_prompt_calls_by_name_is_seen_as_injected() {
+    for mode in ["native", CLI] {
+        let live = Live::new(TRIGGER, "true,/greeting Ada", says("Ahoy, Ada!"));
+        let trial = live.trial(mode);
+        assert_eq!(mechanisms(trial.expect(Verdict::Pass)), [("greeting", Mechanism::Injected)], "{mode}");
+        assert!(trial.text("session.jsonl").contains("<command-name>/greeting"));
+    }
+}
+
+fn the_baseline_is_offered_no_skill() {
+    let live = Live::new(TRIGGER, "false,Greet Ada.", says("Hello"));
+    let trial = live.trial("none");
+    trial.expect(Verdict::Pass);
+    let asked: String = live.model.requests().iter().map(request_text).collect();
+    assert!(!asked.contains("Greets people in the house style"));
+    assert_eq!(trial.check("delivered").expected, "`greeting` not offered");
+}
+
+/// The trouble of a trial, for a negative case too: an error is never a pass.
+fn trouble_with(mode: &str, status: u16) -> TroubleKind {
+    let live = Live::new(TRIGGER, "false,Greet Ada.", move |_| Turn::Status(status));
+    let ran = live.run(&["--mode", mode]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    let trial = live.kept("greeting", "it", mode).expect("a kept trial");
+    trial.expect(Verdict::Error).grade.trouble.as_ref().expect("trouble").kind
+}
+
+fn a_refused_login_is_an_error() {
+    assert_eq!(trouble_with(CLI, 401), TroubleKind::Login);
+    assert_eq!(trouble_with("mcp", 401), TroubleKind::Login);
+}
+
+fn a_rate_limit_is_an_error() {
+    assert_eq!(trouble_with(CLI, 429), TroubleKind::RateLimit);
+    assert_eq!(trouble_with("native", 429), TroubleKind::RateLimit);
+}
+
+fn an_overloaded_provider_is_an_error() {
+    assert_eq!(trouble_with(CLI, 529), TroubleKind::RateLimit);
+    assert_eq!(trouble_with("mcp+native", 529), TroubleKind::RateLimit);
+    assert_eq!(trouble_with("native", 400), TroubleKind::Provider);
+}
+
+fn a_model_that_never_answers_is_an_error() {
+    for mode in ["mcp", CLI] {
+        let live = Live::new("should_trigger,prompt,timeout_s", "false,Greet Ada.,10", |_| Turn::Hang);
+        let trial = live.trial(mode);
+        let trouble = trial.expect(Verdict::Error).grade.trouble.as_ref().map(|trouble| trouble.kind);
+        assert_eq!(trouble, Some(TroubleKind::NoAnswer));
+        assert!(trial.text("trace.jsonl").contains("\"init\""), "partial output is kept");
+    }
+}
+
+fn a_hanging_agent_and_its_grandchildren_are_gone_after_the_timeout() {
+    for (mode, salt) in [("native", 32), (CLI, 33)] {
+        let sleep = format!("{salt}{}", std::process::id());
+        let command = format!("setsid sleep {sleep} & sleep {sleep} & sleep {sleep}");
+        let columns = "should_trigger,prompt,sandbox,timeout_s";
+        let live = Live::new(columns, "true,Greet Ada.,workspace-write,6", move |request| match request.step {
+            0 => Turn::Several(vec![Turn::Say("On it.".to_owned()), Turn::Shell(command.clone())]),
+            _ => Turn::Say("Done".to_owned()),
+        });
+        let trial = live.trial(mode);
+        assert_eq!(trial.expect(Verdict::Fail).status("in-time"), Status::Fail);
+        assert!(trial.text("trace.jsonl").contains(&sleep), "the command was under way");
+        assert_eq!(processes_with(&format!("sleep {sleep}")), Vec::<String>::new());
+        assert_eq!(processes_with(&live.scratch().display().to_string()), Vec::<String>::new());
+    }
+}
+
+fn a_huge_answer_is_kept_whole() {
+    const BYTES: usize = 5 << 20;
+    for mode in [CLI, "native"] {
+        let live = Live::new(TRIGGER, "false,Talk.", |_| Turn::Flood { bytes: BYTES });
+        let trial = live.trial(mode);
+        trial.expect(Verdict::Pass);
+        assert!(trial.text("final.txt").len() >= BYTES, "{mode}");
+        assert!(trial.text("trace.jsonl").ends_with("}\n"), "{mode}");
+    }
+}
+
+fn reading_tools_only_in_the_read_only_sandbox() {
+    let columns = "should_trigger,prompt,sandbox,require_files";
+    for mode in ["native", CLI, "mcp"] {
+        let live = Live::new(
+            columns,
+            "false,Write.,read-only,a.txt",
+            does(vec![
+                Turn::Shell("echo x > a.txt".to_owned()),
+                call("Write", json!({ "file_path": "a.txt", "content": "x" })),
+                Turn::Shell("touch a.txt".to_owned()),
+            ]),
+        );
+        let trial = live.trial(mode);
+        assert_eq!(trial.expect(Verdict::Fail).status("require-file"), Status::Fail, "{mode}");
+        assert!(!trial.grade.metrics.denials.is_empty(), "{mode}: {:#?}", trial.grade);
+        assert!(!live.model.requests()[0].tools.iter().any(|tool| tool == "Write" || tool == "Edit"), "{mode}");
+        assert!(trial.meta.not_enforced.iter().any(|open| open.contains("only read")), "{:?}", trial.meta.not_enforced);
+    }
+}
+
+/// A file outside every workspace that a command may try to write.
+fn outside(live: &Live) -> std::path::PathBuf {
+    live.scratch().join("outside.txt")
+}
+
+fn writes_in_and_out(request: &Request) -> Turn {
+    let scratch = request.system.split_whitespace().find(|word| word.contains("/trial-")).expect("the workspace");
+    let scratch = scratch.split("/run-").next().expect("the scratch folder").trim_start_matches(['`', '"']);
+    match request.step {
+        0 => call("Write", json!({ "file_path": "in.txt", "content": "in" })),
+        1 => call("Write", json!({ "file_path": format!("{scratch}/outside.txt"), "content": "tool" })),
+        2 => Turn::Shell(format!("echo command > in-too.txt; echo command > {scratch}/outside.txt")),
+        _ => Turn::Say("Done.".to_owned()),
+    }
+}
+
+const WRITES: (&str, &str) =
+    ("should_trigger,prompt,sandbox,require_files", "false,Write.,workspace-write,in.txt;in-too.txt");
+
+fn the_workspace_can_be_written_and_outside_of_it_cannot() {
+    for mode in ["native", CLI] {
+        let live = Live::new(WRITES.0, WRITES.1, writes_in_and_out);
+        let trial = live.trial(mode);
+        trial.expect(Verdict::Pass);
+        assert!(trial.grade.metrics.denials.iter().any(|denial| denial.starts_with("Write ")), "{:#?}", trial.grade);
+        // The tool is held back; a command is not, and that is said.
+        assert_eq!(fs::read_to_string(outside(&live)).ok().as_deref(), Some("command\n"), "{mode}");
+        assert!(trial.meta.not_enforced.iter().any(|open| open.contains("require_sandbox")));
+    }
+}
+
+fn inside_bwrap_commands_cannot_write_elsewhere() {
+    for mode in ["native", CLI] {
+        let live = Live::new(WRITES.0, WRITES.1, writes_in_and_out);
+        fs::write(live.fixture.root().join("evals/evals.toml"), "require_sandbox = true\n").expect("settings");
+        let trial = live.trial(mode);
+        trial.expect(Verdict::Pass);
+        assert!(!outside(&live).exists(), "{mode}");
+        assert!(!trial.meta.not_enforced.iter().any(|open| open.contains("require_sandbox")));
+        assert_eq!(processes_with(&live.scratch().display().to_string()), Vec::<String>::new());
+    }
+}
+
+fn a_required_sandbox_that_is_missing_is_an_error() {
+    let live = Live::new(WRITES.0, WRITES.1, says("Hi"));
+    fs::write(live.fixture.root().join("evals/evals.toml"), "require_sandbox = true\n").expect("settings");
+    let node = std::process::Command::new("sh").args(["-c", "command -v node"]).output().expect("a shell").stdout;
+    let node = String::from_utf8(node).expect("a path");
+    let bin = live.user_home().join("bin");
+    fs::create_dir(&bin).expect("a folder");
+    for (name, target) in [("node", node.trim().into()), ("claude", support::real::programs().join("claude"))] {
+        std::os::unix::fs::symlink(target, bin.join(name)).expect("a link");
+    }
+    let output = live.command(&["--mode", CLI]).env("PATH", &bin).output().expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("bubblewrap"), "{said}");
+}
+
+fn an_output_schema_is_passed_on_and_checked() {
+    const SCHEMA: &str = r#"{"type":"object","properties":{"invoked_skills":{"type":"array","items":{"type":"string"}}},
+                            "required":["invoked_skills"],"additionalProperties":false}"#;
+    for (mode, skill, verdict) in
+        [(CLI, "greeting", Verdict::Pass), ("native", "greeting", Verdict::Pass), ("mcp", "other", Verdict::Fail)]
+    {
+        let live =
+            Live::new(
+                "should_trigger,prompt,output_schema",
+                "true,Greet Ada.,schema.json",
+                move |request| match request.step {
+                    0 => load(request, "greeting"),
+                    1 => call("StructuredOutput", json!({ "invoked_skills": [skill] })),
+                    _ => Turn::Say("Done.".to_owned()),
+                },
+            );
+        fs::write(live.fixture.root().join("schema.json"), SCHEMA).expect("a schema");
+        let trial = live.trial(mode);
+        trial.expect(verdict);
+        assert_eq!(trial.status("output-schema"), Status::Pass);
+        assert_eq!(trial.text("final.txt"), format!("{{\"invoked_skills\":[\"{skill}\"]}}"));
+    }
+}
+
+fn a_task_passes_its_system_prompt_on_as_the_mode_demands() {
+    let task = r#"{"prompt":"Greet Ada.","systemPrompt":"You \"speak\" as a\npirate.","evalConfig":{"expectedSkillName":"greeting"}}"#;
+    let fixture = Fixture::new().skill_text("greeting", GREETING).task("it", task);
+    let live = Live::over(fixture, loads_and_says("Ahoy"));
+    for mode in CLAUDE_MODES {
+        live.trial(mode).expect(Verdict::Pass);
+        let asked = live.model.requests().last().expect("a request").system.clone();
+        assert!(asked.contains("You \"speak\" as a\npirate."), "{mode}: {asked}");
+        // By MCP alone the agent is a bare one; elsewhere it is Claude Code.
+        assert_eq!(
+            asked.contains("interactive") || asked.contains("software engineering"),
+            mode != "mcp",
+            "{mode}: {asked}"
+        );
+    }
+}
+
+fn a_prompt_may_start_with_a_dash() {
+    for mode in [CLI, "native"] {
+        let live = Live::new(TRIGGER, "false,--help me", says("Gladly."));
+        live.trial(mode).expect(Verdict::Pass);
+        assert_eq!(live.model.requests()[0].prompt, "--help me");
+    }
+}
+
+fn nothing_of_the_users_own_comes_along_but_the_login() {
+    for mode in [CLI, "mcp", "native"] {
+        let live =
+            Live::new("should_trigger,prompt,sandbox", "false,Tell me.,workspace-write", |request| {
+                match request.step {
+                    0 => Turn::Shell("env; ls -a $HOME/.claude; cat $HOME/.claude/.credentials.json".to_owned()),
+                    _ => Turn::Say("sk-abcdefghijklmnopqrstuvwxyz012345 is a key".to_owned()),
+                }
+            });
+        let claude = live.user_home().join(".claude");
+        let skill = claude.join("skills/users-own-skill");
+        fs::create_dir_all(&skill).expect("a folder");
+        fs::write(skill.join("SKILL.md"), "---\nname: users-own-skill\ndescription: Mine.\n---\n").expect("a skill");
+        fs::write(claude.join("CLAUDE.md"), "USERS_OWN_MEMORY").expect("a memory");
+        fs::write(
+            claude.join("settings.json"),
+            r#"{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"echo USERS_OWN_HOOK"}]}]}}"#,
+        )
+        .expect("settings");
+        fs::write(live.user_home().join(".claude.json"), r#"{"mcpServers":{"users-own":{"command":"/bin/false"}}}"#)
+            .expect("servers");
+        fs::write(claude.join(".credentials.json"), r#"{"claudeAiOauth":{"accessToken":"user-token-0123456789"}}"#)
+            .expect("a login");
+        fs::write(live.fixture.root().join("CLAUDE.md"), "REPOSITORYS_OWN_MEMORY").expect("a memory");
+        let mut command = live.command(&["--mode", mode]);
+        command.env("SKILL_EVALS_UNKNOWN_TO_AGENTS", "x").env_remove("SKILL_EVALS_UNKNOWN_TO_AGENTS");
+        command.env("USERS_OWN_VARIABLE", "users-own-variable").output().expect("the program starts");
+        let trial = live.kept("greeting", "it", mode).expect("a kept trial");
+        trial.expect(Verdict::Pass);
+        let asked: String = live.model.requests().iter().map(request_text).collect();
+        for word in ["users-own", "USERS_OWN", "REPOSITORYS_OWN_MEMORY"] {
+            assert!(!asked.contains(word), "{word} reached the model in {mode}");
+        }
+        assert!(asked.contains(".credentials.json"), "the login came along: {asked}");
+        let kept = trial.everything();
+        for word in ["user-token-0123456789", "stand-in-key-for-claude", "sk-abcdefghijklmnopqrstuvwxyz012345"] {
+            assert!(!kept.contains(word), "{word} was kept in {mode}");
+        }
+        assert!(kept.contains("[masked]"));
+    }
+}
+
+fn what_claude_asks_is_denied_and_told() {
+    let write = || vec![call("Write", json!({ "file_path": "/var/tmp/never.txt", "content": "x" }))];
+    let live = Live::new("should_trigger,prompt,sandbox", "false,Write.,workspace-write", does(write()));
+    let settings = "[agents.claude-sdk]\nargs = [\"--permission-prompt-tool=stdio\"]\n";
+    fs::write(live.fixture.root().join("evals/evals.toml"), settings).expect("settings");
+    let trial = live.trial("native");
+    trial.expect(Verdict::Pass);
+    assert!(trial.text("trace.jsonl").contains("can_use_tool"), "claude asked");
+    let told = live.model.requests().last().expect("a request").tool_results.join("\n");
+    assert!(told.contains("nobody is here to ask"), "{told}");
+    assert_eq!(trial.grade.metrics.denials.len(), 1);
+}
+
+fn codex_loads_skills_by_mcp_too() {
+    if !support::real::programs().join("codex").exists() {
+        return;
+    }
+    let live = Live::over(with_resource(), |request| match request.step {
+        0 => load(request, "greeting"),
+        1 => {
+            // codex writes the tool's name its own way.
+            let tool = request.tools.iter().find(|tool| tool.ends_with("resource") && tool.starts_with("mcp__"));
+            call(
+                tool.unwrap_or_else(|| panic!("{:?}", request.tools)),
+                json!({ "skill": "greeting", "path": "references/formal.md" }),
+            )
+        }
+        _ => Turn::Say("Good day.".to_owned()),
+    });
+    let trial = live.trial("codex-mcp");
+    assert_eq!(mechanisms(trial.expect(Verdict::Pass)), [("greeting", Mechanism::McpTool)]);
+    assert_eq!(trial.grade.metrics.resources[0].path, "references/formal.md");
+    let failing = Live::over(with_resource(), |request| match request.step {
+        0 => load(request, "greetings"),
+        _ => Turn::Say("Good day.".to_owned()),
+    });
+    assert_eq!(mechanisms(failing.trial("codex-mcp").expect(Verdict::Fail)), []);
+}
+
+/// A server of skills in a few lines, with the tool `load`.
+const SERVER: &str = r#"
+const say = (m) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...m }) + "\n");
+const text = (t) => ({ content: [{ type: "text", text: t }] });
+const tools = [{ name: "load", description: "Loads a skill: greeting", inputSchema: { type: "object", properties: { skill_name: { type: "string" } } } }];
+require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (method === "initialize") say({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "own", version: "1" } } });
+  else if (method === "tools/list") say({ id, result: { tools } });
+  else if (method === "tools/call") say({ id, result: text("Say Ahoy from " + process.argv[2]) });
+  else if (id !== undefined) say({ id, result: {} });
+});
+setInterval(() => {}, 1000);
+"#;
+
+fn with_server(script: &str, settings: &str) -> Fixture {
+    let settings = format!(
+        "[mcp]\ncommand = \"node\"\nargs = [\"{{root}}/server.js\", \"{{skills}}\"]\nname = \"own\"\n{settings}"
+    );
+    with_sibling().file("server.js", script).file("evals/evals.toml", settings)
+}
+
+fn an_own_server_is_tested_in_place_of_ours() {
+    // A slow one: claude would begin without it.
+    let slow = SERVER.replace("require(", "const begin = Date.now(); while (Date.now() - begin < 6000);\nrequire(");
+    let live = Live::over(with_server(&slow, "tool = \"load\"\n"), |request| match request.step {
+        0 => call("mcp__own__load", json!({ "skill_name": "greeting" })),
+        _ => Turn::Say("Ahoy".to_owned()),
+    });
+    let trial = live.trial("mcp");
+    assert_eq!(mechanisms(trial.expect(Verdict::Pass)), [("greeting", Mechanism::McpTool)]);
+    let told = live.model.requests().last().expect("a request").tool_results.join("\n");
+    assert!(told.contains("Ahoy from /"), "{told}");
+    assert_eq!(processes_with(&live.scratch().display().to_string()), Vec::<String>::new());
+}
+
+fn an_own_server_that_does_not_work_is_an_error_that_says_how() {
+    let nameless = SERVER.replace("Loads a skill: greeting", "Loads a skill");
+    let wrong = [
+        ("console.error('no such module: teapot'); process.exit(7)", "tool = \"load\"", ["exit status 7", "teapot"]),
+        (
+            "console.log('Listening on port 3000')",
+            "tool = \"load\"",
+            ["no message of the protocol", "Listening on port"],
+        ),
+        (SERVER, "", ["it offers load, and no tool `skill`", "`tool` under [mcp]"]),
+        ("process.exit(0)", "tool = \"load\"", ["it ended with exit status", "before it had listed its tools"]),
+        (nameless.as_str(), "tool = \"load\"", ["names the skill nowhere", "mcp__own__load"]),
+    ];
+    for (script, settings, expected) in wrong {
+        for mode in ["mcp", "codex-mcp"] {
+            let live = Live::over(with_server(script, settings), says("Hello"));
+            let trial = live.trial(mode);
+            let trouble = trial.expect(Verdict::Error).grade.trouble.clone().expect("trouble");
+            assert_eq!(trouble.kind, TroubleKind::NotDelivered, "{trouble}");
+            for part in expected {
+                // codex's evidence has no list of tools; ours of the server has.
+                let part = if mode == "codex-mcp" { part.trim_start_matches("mcp__own__") } else { part };
+                assert!(trouble.detail.contains(part), "{mode}: {part:?} in {trouble}");
+            }
+        }
+    }
+}
+
+fn an_own_mode_has_its_model_and_arguments() {
+    let settings = "model = \"for-everybody\"\n[mode.mine]\nagent = \"claude-cli\"\ndelivery = \"mcp\"\nmodel = \
+                    \"claude-mine\"\nargs = [\"--effort=low\"]\n";
+    let live = Live::over(with_sibling().file("evals/evals.toml", settings), loads_and_says("Ahoy"));
+    let trial = live.trial("mine");
+    assert_eq!(mechanisms(trial.expect(Verdict::Pass)), [("greeting", Mechanism::McpTool)]);
+    assert_eq!(live.model.requests()[0].model, "claude-mine");
+    live.trial("native");
+    assert_eq!(live.model.requests().last().expect("a request").model, "for-everybody");
+    live.run(&["--mode", "mine", "--model", "claude-now"]);
+    assert_eq!(live.model.requests().last().expect("a request").model, "claude-now");
+}
+
+fn a_run_becomes_a_recording_that_replays() {
+    let live = Live::over(with_resource(), |request| match request.step {
+        0 => load(request, "greeting"),
+        1 if request.tools.iter().any(|tool| tool.starts_with("mcp__")) => {
+            call("mcp__skilljack__skill-resource", json!({ "skill": "greeting", "path": "references/formal.md" }))
+        }
+        1 => Turn::Shell("cat .claude/skills/greeting/references/formal.md".to_owned()),
+        _ => Turn::Say("Good day.".to_owned()),
+    });
+    let modes: Vec<&str> = CLAUDE_MODES.iter().flat_map(|mode| ["--mode", mode]).collect();
+    let ran = live.run(&modes);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(live.fixture.run(&["record", "t"]).code, 0);
+    let replayed = live.run(&["--replay"]);
+    assert_eq!(replayed.code, 0, "{}{}", replayed.stdout, replayed.stderr);
+    for mode in CLAUDE_MODES {
+        assert!(replayed.stdout.contains(&format!("greeting/it/{mode}")), "{}", replayed.stdout);
+        let folder = live.fixture.root().join("evals/recordings/greeting/it").join(mode).join("1");
+        let trace = fs::read_to_string(folder.join("trace.jsonl")).expect("a recorded trace");
+        assert!(!trace.contains("/var/tmp") && trace.len() < 6_000, "{}: {trace}", trace.len());
+    }
+}
+
+fn an_interrupted_run_leaves_no_agent() {
+    for mode in [CLI, "mcp"] {
+        let live = Live::new(TRIGGER, "true,Greet Ada.", |_| Turn::Hang);
+        let child = live.start(&["--mode", mode]);
+        wait_until("the model to be asked", || !live.model.requests().is_empty());
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a process id"));
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("a signal");
+        let output = child.wait_with_output().expect("an end");
+        assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stdout));
+        let trial = live.kept("greeting", "it", mode).expect("a kept trial");
+        let trouble = trial.expect(Verdict::Error).grade.trouble.as_ref().map(|trouble| trouble.kind);
+        assert_eq!(trouble, Some(TroubleKind::Interrupted));
+        assert_eq!(processes_with(&live.scratch().display().to_string()), Vec::<String>::new());
+    }
+}
+
+fn a_missing_program_is_an_error_that_says_how_to_get_it() {
+    let live = Live::new(TRIGGER, "false,Hi.", says("Hi"));
+    for mode in ["mcp", CLI] {
+        let output = live.command(&["--mode", mode]).env("PATH", "/usr/bin:/bin").output().expect("the program starts");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(said.contains("npm install -g @anthropic-ai/claude-code"), "{said}");
+    }
+}
+
+fn an_argument_that_the_program_does_not_know_is_an_error_that_names_it() {
+    let live = Live::new(TRIGGER, "false,Hi.", says("Hi"));
+    let settings = "[agents.claude-cli]\nargs = [\"--from-the-future\"]\n";
+    fs::write(live.fixture.root().join("evals/evals.toml"), settings).expect("settings");
+    let trial = live.trial(CLI);
+    let trouble = trial.expect(Verdict::Error).grade.trouble.clone().expect("trouble");
+    assert_eq!(trouble.kind, TroubleKind::CouldNotStart);
+    assert!(trouble.detail.contains("--from-the-future") && trouble.detail.contains("version"), "{trouble}");
+}
+
+fn two_skills_of_one_name_are_told_with_both_places() {
+    let text = "---\nname: greeting\ndescription: Greets.\n---\n";
+    let settings = "skill_roots = [\"skills\", \"more\"]\n";
+    let fixture = with_sibling().file("more/greeting/SKILL.md", text).file("evals/evals.toml", settings);
+    let ran = fixture.run(&["lint"]);
+    assert_eq!(ran.code, 1);
+    for place in ["skills/greeting/SKILL.md", "more/greeting"] {
+        assert!(ran.stdout.contains(place), "{}", ran.stdout);
+    }
+}
+
+fn nothing_is_written_into_the_repository() {
+    let live = Live::new(TRIGGER, "true,Greet Ada.", loads_and_says("Ahoy"));
+    let root = live.fixture.root();
+    let list = || -> Vec<_> {
+        let files = walkdir::WalkDir::new(root).sort_by_file_name().into_iter().flatten();
+        let paths = files.map(|entry| entry.path().strip_prefix(root).expect("below").to_path_buf());
+        paths.filter(|path| !path.starts_with("artifacts")).collect()
+    };
+    let before = list();
+    // Read-only as well: an attempt would be an error, but for root.
+    fs::set_permissions(root.join("skills"), fs::Permissions::from_mode(0o555)).expect("permissions");
+    for mode in CLAUDE_MODES {
+        live.trial(mode).expect(Verdict::Pass);
+    }
+    assert_eq!(list(), before);
+}

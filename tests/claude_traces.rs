@@ -1,0 +1,259 @@
+//! Event streams that the real claude wrote, read again: what each scenario comes to; and streams that nobody should
+//! write.
+
+mod support;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+use skill_evals::agent;
+use skill_evals::mode::AgentKind;
+use skill_evals::trace::{Mechanism, Progress, Step, ToolNames, Trace};
+use skill_evals::trouble::TroubleKind;
+use support::fixture::Fixture;
+
+fn folder(scenario: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/traces/claude").join(scenario)
+}
+
+fn trace(scenario: &str) -> Trace {
+    agent::decode(AgentKind::ClaudeCli, &ToolNames::default(), &folder(scenario)).expect("the files can be read")
+}
+
+fn trace_of(events: impl AsRef<[u8]>) -> Trace {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("trace.jsonl"), events).expect("a file");
+    agent::decode(AgentKind::ClaudeSdk, &ToolNames::default(), folder.path()).expect("the files can be read")
+}
+
+fn mechanisms(trace: &Trace) -> Vec<(&str, Mechanism)> {
+    trace.activations.iter().map(|activation| (activation.skill.as_str(), activation.how)).collect()
+}
+
+#[test]
+fn the_skill_tool_is_an_activation_with_totals_and_times() {
+    let trace = trace("triggers");
+    assert_eq!(mechanisms(&trace), [("greeting", Mechanism::SkillTool)]);
+    assert_eq!((trace.commands, trace.progress), (0, Progress::Done));
+    assert_eq!(trace.final_message.as_deref(), Some("Ahoy, Ada!"));
+    assert_eq!(trace.agent_version.as_deref(), Some("2.1.197"));
+    let usage = trace.usage.expect("usage");
+    assert_eq!((usage.input_tokens, usage.cached_input_tokens, usage.output_tokens), (2016, 1000, 10));
+    assert_eq!((trace.first_input_tokens, trace.turns, trace.api_duration_ms), (Some(1005), Some(3), Some(69)));
+    assert_eq!(trace.times.len(), trace.steps.len());
+    assert_eq!(trace.times[0].as_deref(), Some("2026-11-21T21:04:46.559Z"));
+    assert!(trace.unknown_events.is_empty() && trace.damaged_lines == 0, "{:?}", trace.unknown_events);
+    let offered = trace.offered.expect("the init event says what was offered");
+    assert!(offered.native.contains(&"greeting".to_owned()));
+    assert_eq!(offered.mcp.expect("of servers too").tools, Vec::<String>::new());
+}
+
+#[test]
+fn the_mcp_tool_is_an_activation_by_mcp() {
+    let trace = trace("mcp");
+    assert_eq!(mechanisms(&trace), [("greeting", Mechanism::McpTool)]);
+    let mcp = trace.offered.and_then(|offered| offered.mcp).expect("what MCP offered");
+    assert_eq!(mcp.tools, ["mcp__skilljack__skill"]);
+    assert_eq!(mcp.servers, [("skilljack".to_owned(), "connected".to_owned())]);
+}
+
+#[test]
+fn a_server_that_failed_is_told() {
+    let mcp = trace("mcp-broken").offered.and_then(|offered| offered.mcp).expect("what MCP offered");
+    assert_eq!(mcp.servers, [("skilljack".to_owned(), "failed".to_owned())]);
+}
+
+#[test]
+fn calls_that_failed_activate_nothing() {
+    for scenario in ["unknown-skill", "mcp-error", "does-not-trigger"] {
+        let trace = trace(scenario);
+        assert_eq!(mechanisms(&trace), [], "{scenario}");
+        let failed = trace.steps.iter().filter(|step| matches!(step, Step::Tool { failed: true, .. })).count();
+        assert_eq!(failed, usize::from(scenario != "does-not-trigger"), "{:#?}", trace.steps);
+    }
+}
+
+#[test]
+fn reading_skill_md_is_looking_around() {
+    let trace = trace("noodling");
+    assert_eq!((mechanisms(&trace).len(), trace.explorations.len(), trace.commands), (0, 1, 1));
+}
+
+#[test]
+fn a_resource_that_was_read_is_told_with_its_path() {
+    let trace = trace("reads-resource");
+    let loaded: Vec<_> = trace.resources.iter().map(|found| (found.skill.as_str(), found.path.as_str())).collect();
+    assert_eq!(loaded, [("greeting", "references/formal.md")]);
+    assert_eq!(trace.explorations, Vec::<String>::new());
+}
+
+#[test]
+fn a_skill_that_the_prompt_called_is_in_the_session_file_only() {
+    assert_eq!(mechanisms(&trace("explicit-slash")), [("greeting", Mechanism::Injected)]);
+    let without = fs::read(folder("explicit-slash").join("trace.jsonl")).expect("a trace");
+    assert_eq!(mechanisms(&trace_of(without)), []);
+}
+
+#[test]
+fn a_user_who_types_the_marks_calls_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let typed = "<command-name>/greeting</command-name>";
+    let lines = [
+        json!({ "uuid": "a", "message": { "role": "user", "content": format!("<command-message>x</command-message>{typed}") } }),
+        json!({ "uuid": "b", "parentUuid": "a", "message": { "role": "user", "content": "Base directory for this skill: /x" } }),
+    ];
+    fs::write(folder.path().join("session.jsonl"), lines.map(|line| line.to_string()).join("\n")).expect("a file");
+    let trace = agent::decode(AgentKind::ClaudeCli, &ToolNames::default(), folder.path()).expect("a trace");
+    assert_eq!(mechanisms(&trace), []);
+}
+
+#[test]
+fn one_message_in_several_lines_is_one_message() {
+    let trace = trace("several-calls");
+    assert_eq!(trace.usage.map(|usage| usage.input_tokens), Some(2026));
+    assert_eq!((trace.commands, trace.effective_commands), (1, 0));
+    assert_eq!(mechanisms(&trace), [("greeting", Mechanism::SkillTool)]);
+}
+
+#[test]
+fn refusals_of_the_provider_are_told_apart_though_they_call_themselves_a_success() {
+    let kind = |scenario| trace(scenario).trouble.map(|trouble| trouble.kind);
+    assert_eq!(kind("error-401"), Some(TroubleKind::Login));
+    assert_eq!(kind("error-429"), Some(TroubleKind::RateLimit));
+    assert_eq!(kind("error-529"), Some(TroubleKind::RateLimit));
+    let refused = trace("error-429");
+    assert_eq!((refused.progress, refused.final_message.as_deref()), (Progress::Started, None));
+    let retries = refused.steps.iter().filter(|step| matches!(step, Step::Notice(text) if text.starts_with("retry 1")));
+    assert_eq!(retries.count(), 1);
+}
+
+#[test]
+fn an_answer_in_the_models_place_is_an_error_whatever_the_result_says() {
+    let said = "You've hit your session limit · resets 3pm";
+    let lines = [
+        json!({ "type": "assistant", "message": { "model": "<synthetic>", "content": [{ "type": "text", "text": said }] } }),
+        json!({ "type": "result", "subtype": "success", "is_error": false, "result": said }),
+    ];
+    let trace = trace_of(lines.map(|line| line.to_string()).join("\n"));
+    assert_eq!(trace.trouble.map(|trouble| trouble.kind), Some(TroubleKind::RateLimit));
+    assert!(trace.progress < Progress::Answering && trace.final_message.is_none());
+}
+
+#[test]
+fn denials_are_told() {
+    for scenario in ["permission-denied", "sdk-denied"] {
+        let trace = trace(scenario);
+        assert!(trace.denials.len() == 1 && trace.denials[0].starts_with("Write {"), "{:?}", trace.denials);
+    }
+}
+
+#[test]
+fn what_a_sub_agent_does_counts_and_its_requests_are_not_the_first() {
+    let usage = json!({ "input_tokens": 7 });
+    let call = json!([{ "type": "tool_use", "id": "t", "name": "Skill", "input": { "skill": "greeting" } }]);
+    let result =
+        json!([{ "type": "tool_result", "tool_use_id": "t", "content": [{ "type": "text", "text": "Launching" }] }]);
+    let lines = [
+        json!({ "type": "assistant", "parent_tool_use_id": "p", "message": { "content": call, "usage": usage } }),
+        json!({ "type": "user", "parent_tool_use_id": "p", "message": { "role": "user", "content": result } }),
+        json!({ "type": "assistant", "message": { "content": [{ "type": "text", "text": "Hi" }], "usage": { "input_tokens": 9, "cache_read_input_tokens": 1 } } }),
+        json!({ "type": "result", "subtype": "success", "result": "Hi", "usage": { "input_tokens": 1 },
+            "modelUsage": { "a": { "inputTokens": 10, "outputTokens": 2 }, "b": { "inputTokens": 5, "cacheReadInputTokens": 3 } } }),
+    ];
+    let trace = trace_of(lines.map(|line| line.to_string()).join("\n"));
+    assert_eq!(mechanisms(&trace), [("greeting", Mechanism::SkillTool)]);
+    assert_eq!(trace.first_input_tokens, Some(10));
+    assert_eq!(trace.usage.map(|usage| (usage.input_tokens, usage.output_tokens)), Some((18, 2)));
+}
+
+#[test]
+fn damaged_lines_and_unknown_events_are_counted_and_passed_over() {
+    let mut events = fs::read(folder("triggers").join("trace.jsonl")).expect("a trace");
+    events.splice(0..0, b"not json\n\xff\xfe{\"type\":\"user\"}\n{\"type\":\"teapot\"}\n{\"type\":\"system\",\"subtype\":\"kettle\"}\n{\"type\":\"assistant\",\"message\":7}\n[]\n".iter().copied());
+    events.extend(b"{\"type\":\"assistant\",\"mess");
+    let trace = trace_of(events);
+    assert_eq!(mechanisms(&trace), [("greeting", Mechanism::SkillTool)]);
+    assert_eq!(trace.damaged_lines, 4);
+    let unknown: Vec<_> = trace.unknown_events.iter().map(|(kind, count)| (kind.as_str(), *count)).collect();
+    assert_eq!(unknown, [("assistant of another shape", 1), ("system kettle", 1), ("teapot", 1)]);
+}
+
+#[test]
+fn a_call_that_nobody_answered_is_kept() {
+    let trace = trace("hang");
+    assert_eq!((trace.progress, trace.final_message), (Progress::Started, None));
+    let call = json!({ "type": "assistant", "message": { "content": [{ "type": "tool_use", "id": "t", "name": "Bash", "input": { "command": "sleep 9" } }] } });
+    let trace = trace_of(call.to_string());
+    assert_eq!((trace.commands, trace.progress), (1, Progress::Answering));
+}
+
+/// Megabytes of the trace that is graded; `TRACE_MB=1000` for the whole proof.
+fn megabytes() -> usize {
+    std::env::var("TRACE_MB").ok().and_then(|number| number.parse().ok()).unwrap_or(100)
+}
+
+/// Lines of all sizes that make a reader's memory grow: long texts, long lists, calls without an answer.
+fn write_monster(path: &Path) {
+    let mut file = BufWriter::new(fs::File::create(path).expect("a file"));
+    let wanted = megabytes() << 20;
+    let long = "x\\n".repeat(5 << 20);
+    let blocks = r#"{"type":"text","text":"a"},"#.repeat(400_000);
+    let ones = "1,".repeat(4 << 20);
+    let mut written = 0;
+    let mut number = 0;
+    while written < wanted {
+        number += 1;
+        let line = match number % 5 {
+            0 => format!(
+                r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t{}","content":"{long}"}}]}}}}"#,
+                number - 1
+            ),
+            1 => format!(r#"{{"type":"assistant","message":{{"content":[{blocks}{{"type":"text","text":"b"}}]}}}}"#),
+            2 => format!(
+                r#"{{"type":"assistant","message":{{"content":[{{"type":"tool_use","id":"u{number}","name":"Write","input":{{"content":[{ones}1]}}}}]}}}}"#
+            ),
+            3 => format!(r#"{{"type":"user","message":{{"content":"{}"}}}}"#, "y".repeat(40 << 20)),
+            _ => format!(
+                r#"{{"type":"assistant","message":{{"content":[{{"type":"tool_use","id":"t{number}","name":"Bash","input":{{"command":"{long}"}}}}]}}}}"#
+            ),
+        };
+        written += line.len() + 1;
+        file.write_all(line.as_bytes()).and_then(|()| file.write_all(b"\n")).expect("room on the disk");
+    }
+    file.flush().expect("room on the disk");
+}
+
+#[test]
+fn a_monstrous_trace_is_graded_in_bounded_memory() {
+    let fixture = Fixture::copy_of_sample();
+    let recording = fixture.root().join("evals/recordings/greeting/greeting/cli-native/1");
+    let trial = fixture.root().join("artifacts/skill-evals/big/work/greeting/greeting/cli-native/1");
+    fs::create_dir_all(&trial).expect("a folder");
+    for name in ["meta.json", "final.txt"] {
+        fs::copy(recording.join(name), trial.join(name)).expect("a file");
+    }
+    write_monster(&trial.join("trace.jsonl"));
+    let mut program = Command::new(env!("CARGO_BIN_EXE_skill-evals"))
+        .args(["grade", "big"])
+        .current_dir(fixture.root())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let mut peak = 0;
+    while program.try_wait().expect("a program").is_none() {
+        let status = fs::read_to_string(format!("/proc/{}/status", program.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.trim().split(' ').next()?.parse().ok());
+        peak = peak.max(kilobytes.unwrap_or(0_u64));
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    let mut report = String::new();
+    let _ = write!(report, "{} MB of trace took {} MB", megabytes(), peak >> 10);
+    assert!(peak > 1 << 10, "it was looked at: {report}");
+    assert!(peak < 100 << 10, "{report}");
+    println!("{report}");
+}
