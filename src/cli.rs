@@ -4,6 +4,7 @@ mod doctor;
 mod generate;
 mod grade;
 mod harness;
+mod init;
 mod lint;
 mod list;
 mod mcp;
@@ -61,6 +62,8 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Run the test harness of a repository without a crate: the arguments are libtest's.
     Harness(harness::HarnessArgs),
+    /// Bring evals into a repository: the crate's entries, the harness, a first case. Overwrites nothing.
+    Init(init::InitArgs),
     /// Write the stub tests by which IDEs show trials.
     Stubs(stubs::StubsArgs),
     /// Write baseline cases for skills that have none.
@@ -93,6 +96,7 @@ pub fn main() -> ExitCode {
         Command::Record(args) => record::record(&args),
         Command::Mcp(args) => mcp::mcp(&args),
         Command::Harness(args) => return harness::harness(args),
+        Command::Init(args) => init::init(&args),
         Command::Stubs(args) => stubs::stubs(&args),
     };
     let exit = result.unwrap_or_else(|error| {

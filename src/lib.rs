@@ -40,10 +40,11 @@
 //! **Adapters**: one file for each outside thing. [`agent`] is the only place that names a vendor, [`delivery`]
 //! brings skills to agents, [`mcp`] serves them over the Model Context Protocol.
 //!
-//! **Orchestration**: [`run`] is what trials share, [`session`] one agent at work in its room, [`trial`] the steps of
-//! a trial, [`judge`] those of judging one, [`engine`] runs many side by side at the [`pace`] that providers allow,
-//! [`progress_files`] keeps where a run stands, [`history`] reads what earlier runs left, [`recording`] turns finished
-//! trials into recordings, [`harness`] makes all of it tests, [`doctor`] says what is missing for any of it to run.
+//! **Orchestration**: [`own_check`] is a repository's own checks, [`run`] what trials share, [`session`] one agent at
+//! work in its room, [`trial`] the steps of a trial, [`judge`] those of judging one, [`engine`] runs many side by side
+//! at the [`pace`] that providers allow, [`progress_files`] keeps where a run stands, [`history`] reads what earlier
+//! runs left, [`recording`] turns finished trials into recordings, [`harness`] makes all of it tests, [`stubs`] shows
+//! them to IDEs, [`doctor`] says what is missing for any of it to run, [`init`] brings it into a repository.
 //!
 //! The program `skill-evals` (`src/main.rs`, `src/cli/`) parses arguments, calls the above and is the only thing that
 //! prints.
@@ -101,6 +102,7 @@ pub mod doctor;
 pub mod engine;
 pub mod harness;
 pub mod history;
+pub mod init;
 pub mod judge;
 pub mod own_check;
 pub mod pace;

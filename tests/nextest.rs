@@ -48,7 +48,7 @@ impl<'a> Nextest<'a> {
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let config = format!("[store]\ndir = {:?}\n{}", self.store.path().join("store"), self.config);
+        let config = format!("[store]\ndir = \"{}/store\"\n{}", self.store.path().display(), self.config);
         let path = self.store.path().join("nextest.toml");
         fs::write(&path, config).expect("a configuration");
         let mut command = clean(Command::new("cargo"));
@@ -72,7 +72,7 @@ impl<'a> Nextest<'a> {
         cases.into_iter().filter(|(_, case)| wanted(case)).map(|(name, _)| name).collect()
     }
 
-    /// Runs with the profile `ci`; the exit status, and the verdicts and JUnit of what ran.
+    /// Runs with the profile `ci`; the exit status, the verdicts and the `JUnit` of what ran.
     fn run(&self, args: &[&str], variables: &[(&str, &str)]) -> (i32, BTreeMap<String, &'static str>, String) {
         let mut command = self.command(&[&["run", "--profile", "ci"], args].concat());
         let output = command.envs(variables.iter().copied()).output().expect("cargo starts");
@@ -231,7 +231,7 @@ fn a_failed_trial_is_not_retried() {
     let count = fixture.root().join("count.txt");
     let settings = fixture.root().join("evals/evals.toml");
     let mut text = fs::read_to_string(&settings).expect("the settings");
-    text = format!("[env]\nCOUNT_FILE = {count:?}\n{text}");
+    text = format!("[env]\nCOUNT_FILE = \"{}\"\n{text}", count.display());
     fs::write(settings, text).expect("a file");
     let (code, _, _) = Nextest::over(&fixture).run(&["-E", "test(::one::)"], &[("SKILL_EVALS_LIVE", "1")]);
     assert_eq!((code, fs::read_to_string(count).expect("it started").as_str()), (100, "started\n"));

@@ -38,6 +38,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "pace",
             "run",
             "stubs",
+            "init",
             "session",
             "judge",
             "trial",

@@ -90,7 +90,11 @@ impl Checker<'_> {
     /// enough to tell the two apart, unless what the prompt gives away has the looks of a marker.
     fn marker_in_prompt(&self) -> Option<Diagnostic> {
         let wanted: Vec<Wanted> = self.case.expectations.iter().filter_map(Wanted::of).collect();
-        let given: Vec<&Wanted> = wanted.iter().filter(|wanted| wanted.stands_in(&self.case.prompt)).collect();
+        let prompt = &self.case.prompt;
+        // Compiling patterns is what takes long in a large repository, and plain text often settles it.
+        let not_all = wanted.iter().any(|wanted| wanted.pattern.is_none() && !wanted.stands_in(prompt));
+        let matters = |wanted: &&Wanted| wanted.pattern.is_none() || !not_all || wanted.looks_like_marker();
+        let given: Vec<&Wanted> = wanted.iter().filter(matters).filter(|wanted| wanted.stands_in(prompt)).collect();
         let first = given.iter().find(|wanted| wanted.looks_like_marker()).or_else(|| {
             let all = given.len() == wanted.len();
             given.first().filter(|_| all)
@@ -121,31 +125,34 @@ impl Checker<'_> {
 struct Wanted<'a> {
     key: &'static str,
     text: &'a str,
-    pattern: Option<regex::Regex>,
+    /// The pattern and how it is meant; `None` for plain text.
+    pattern: Option<(&'a Pattern, Compile)>,
 }
+
+type Compile = fn(&Pattern) -> Result<regex::Regex, regex::Error>;
 
 impl<'a> Wanted<'a> {
     fn of(expectation: &'a Expectation) -> Option<Self> {
         match expectation {
             Expectation::OutputContains(text) => Some(Self { key: "expectedOutput", text, pattern: None }),
             Expectation::OutputMatches(pattern) => {
-                let pattern_read = compiled(pattern, Pattern::compile_exact);
-                Some(Self { key: "expectedOutputPattern", text: &pattern.0, pattern: pattern_read })
+                Some(Self::pattern("expectedOutputPattern", pattern, Pattern::compile_exact))
             }
-            Expectation::MustInclude(pattern) => {
-                let pattern_read = compiled(pattern, Pattern::compile_loose);
-                Some(Self { key: "must_include", text: &pattern.0, pattern: pattern_read })
-            }
+            Expectation::MustInclude(pattern) => Some(Self::pattern("must_include", pattern, Pattern::compile_loose)),
             _ => None,
         }
+    }
+
+    fn pattern(key: &'static str, pattern: &'a Pattern, compile: Compile) -> Self {
+        Self { key, text: &pattern.0, pattern: (!pattern.is_literal()).then_some((pattern, compile)) }
     }
 
     /// Plain text is looked for in any case, even where the final message must have it exactly: an agent that repeats
     /// its prompt may well get the case right.
     fn stands_in(&self, prompt: &str) -> bool {
-        match &self.pattern {
-            Some(pattern) => pattern.is_match(prompt),
-            None => prompt.to_lowercase().contains(&self.text.to_lowercase()),
+        match self.pattern.map(|(pattern, compile)| compile(pattern)) {
+            Some(Ok(pattern)) => pattern.is_match(prompt),
+            _ => prompt.to_lowercase().contains(&self.text.to_lowercase()),
         }
     }
 
@@ -155,10 +162,6 @@ impl<'a> Wanted<'a> {
             .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
             .any(|word| word.len() >= 6 && word.contains('_') && !word.contains(|c: char| c.is_ascii_lowercase()))
     }
-}
-
-fn compiled(pattern: &Pattern, how: fn(&Pattern) -> Result<regex::Regex, regex::Error>) -> Option<regex::Regex> {
-    if pattern.is_literal() { None } else { how(pattern).ok() }
 }
 
 /// Where `word` stands in `text`, in any case, not as a part of a longer word.

@@ -1,10 +1,12 @@
 //! What the test programs share. Each uses its own part.
 #![allow(dead_code, reason = "every test program uses its own part of this")]
 
+pub mod downstream;
 pub mod fake_codex;
 pub mod fixture;
 pub mod harness;
 pub mod live;
+pub mod lsp;
 pub mod real;
 pub mod stand_in;
 pub mod stub;

@@ -152,8 +152,8 @@ impl Reader<'_> {
 
     fn patterns(&mut self, column: &str) -> Vec<Pattern> {
         let patterns = Pattern::list(&self.row.text(column));
-        for pattern in patterns.iter().filter(|pattern| !pattern.is_literal()) {
-            if let Err(error) = pattern.compile_loose() {
+        for pattern in &patterns {
+            if let Err(error) = pattern.check_loose() {
                 let (message, help) = pattern.problem(column, &error);
                 let place = self.row.place_of(column, &pattern.0);
                 self.problems.push(Diagnostic::error(Code::BadRegex, place, message).help(help));

@@ -1,0 +1,37 @@
+//! Other crates that depend on this one, made by `skill-evals init` and built by cargo for real.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use super::fixture::Fixture;
+use super::harness::clean;
+
+/// Where they are built: one folder for all, so that this crate is built once for them.
+fn target() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("target/downstream")
+}
+
+/// A new Rust crate with the sample's `greeting`.
+pub fn crate_with_a_skill() -> Fixture {
+    let manifest = "# A crate of somebody's.\n[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+    // Versions as here: whatever is newer has not been fetched.
+    let lock = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.lock")).expect("our Cargo.lock");
+    Fixture::copy_of_sample()
+        .file("Cargo.toml", manifest)
+        .file("Cargo.lock", lock)
+        .file("src/lib.rs", "/// Adds.\npub fn add(a: u32, b: u32) -> u32 {\n    a + b\n}\n")
+}
+
+/// A cargo command in `folder` that takes this crate from its sources.
+pub fn cargo(folder: &Path, args: &[&str]) -> Command {
+    let mut command = clean(Command::new("cargo"));
+    let patch = format!("patch.crates-io.skill-evals.path={:?}", env!("CARGO_MANIFEST_DIR"));
+    command.args(["--offline", "--config", &patch]).args(args).current_dir(folder);
+    command.env("CARGO_TARGET_DIR", target()).env("CARGO_INCREMENTAL", "0").env_remove("RUSTFLAGS");
+    command
+}
+
+/// What `cargo test --test skill_evals` with these arguments comes to.
+pub fn cargo_test(folder: &Path, args: &[&str]) -> Output {
+    cargo(folder, &[&["test", "--test", "skill_evals", "--"], args].concat()).output().expect("cargo starts")
+}
