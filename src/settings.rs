@@ -268,22 +268,10 @@ impl Settings {
         let trials = number(file.trials, "trials", 1000);
         let jobs = number(file.jobs, "jobs", 1000);
         let timeout = number(file.timeout_s, "timeout_s", LONGEST_TIMEOUT.as_secs());
-        let retries = number(file.retries, "retries", 100);
         self.trials = trials.and_then(|trials| u32::try_from(trials).ok()).unwrap_or(self.trials);
         self.jobs = jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(self.jobs);
         self.timeout = timeout.map_or(self.timeout, Duration::from_secs);
-        self.retries = retries.and_then(|retries| u32::try_from(retries).ok()).unwrap_or(self.retries);
-        let mut amount = |value: Option<toml::Spanned<f64>>, name: &str, most: f64| {
-            let value = value?;
-            let read = Some(*value.get_ref()).filter(|amount| *amount > 0.0 && *amount <= most);
-            if read.is_none() {
-                wrong(value.span(), format!("`{name}` is {}; expected above 0 and up to {most}", value.get_ref()));
-            }
-            read
-        };
-        let retry_wait = amount(file.retry_wait_s, "retry_wait_s", LONGEST_RETRY_WAIT.as_secs_f64());
-        self.retry_wait = retry_wait.map_or(self.retry_wait, Duration::from_secs_f64);
-        self.max_cost_usd = amount(file.max_cost_usd, "max_cost_usd", MOST_COST).or(self.max_cost_usd);
+        self.apply_limits(file.retries.as_ref(), file.retry_wait_s.as_ref(), file.max_cost_usd.as_ref(), &mut wrong);
         if let Some(threshold) = file.threshold {
             let share = *threshold.get_ref();
             if share > 0.0 && share <= 1.0 {
@@ -326,6 +314,33 @@ impl Settings {
         self.pass_env.extend(file.pass_env);
         self.secret_env.extend(file.secret_env);
         if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    /// Applies what keeps a run from asking too often or costing too much.
+    fn apply_limits(
+        &mut self,
+        retries: Option<&toml::Spanned<i64>>,
+        retry_wait_s: Option<&toml::Spanned<f64>>,
+        max_cost_usd: Option<&toml::Spanned<f64>>,
+        wrong: &mut impl FnMut(std::ops::Range<usize>, String),
+    ) {
+        if let Some(value) = retries {
+            match u32::try_from(*value.get_ref()).ok().filter(|retries| (1..=100).contains(retries)) {
+                Some(retries) => self.retries = retries,
+                None => wrong(value.span(), format!("`retries` is {}; expected 1 to 100", value.get_ref())),
+            }
+        }
+        let mut amount = |value: Option<&toml::Spanned<f64>>, name: &str, most: f64| {
+            let value = value?;
+            let read = Some(*value.get_ref()).filter(|amount| *amount > 0.0 && *amount <= most);
+            if read.is_none() {
+                wrong(value.span(), format!("`{name}` is {}; expected above 0 and up to {most}", value.get_ref()));
+            }
+            read
+        };
+        let wait = amount(retry_wait_s, "retry_wait_s", LONGEST_RETRY_WAIT.as_secs_f64());
+        self.retry_wait = wait.map_or(self.retry_wait, Duration::from_secs_f64);
+        self.max_cost_usd = amount(max_cost_usd, "max_cost_usd", MOST_COST).or(self.max_cost_usd);
     }
 
     /// Chooses modes by name.

@@ -73,7 +73,7 @@ fn bad_input_is_told_with_what_is_known() {
     refused(&["run", "--skill", "tidi"], "did you mean `tidy`?");
     refused(&["run", "--case", "d0"], "there is no case `d0`");
     refused(&["run", "--task", "nothing"], "there is no task `nothing`");
-    refused(&["run", "--mode", "codec"], "known: codex, none");
+    refused(&["run", "--mode", "codec"], "there is no mode `codec`; known: ");
     refused(&["run", "--suite", "smok"], "explicit");
     refused(&["run", "--run-id", "a/b"], "the run id \"a/b\" holds characters");
     refused(&["run", "--run-id", ".."], "the run id \"..\" starts with `.`");
@@ -203,4 +203,20 @@ fn a_replay_keeps_a_run_only_when_asked() {
     assert!(!fixture.root().join("artifacts").exists());
     assert_eq!(fixture.run(&["run", "--replay", "--write-progress", "--run-id", "r", "--quiet"]).code, 0);
     assert!(fixture.root().join("artifacts/skill-evals/r/summary.json").exists());
+}
+
+#[test]
+fn wrong_limits_in_the_settings_are_marked() {
+    let stub = Stub::new(1, "");
+    for (line, words) in [
+        ("retries = 0", "`retries` is 0; expected 1 to 100"),
+        ("max_cost_usd = -1.0", "`max_cost_usd` is -1; expected above 0"),
+        ("retry_wait_s = 301.0", "`retry_wait_s` is 301; expected above 0 and up to 300"),
+    ] {
+        let text = format!("{line}\n[agents.codex]\ncommand = 'true'\n");
+        fs::write(stub.root().join("evals/evals.toml"), text).expect("settings");
+        let ran = stub.run(&["run"]);
+        assert_eq!(ran.code, 2, "{}", ran.stdout);
+        assert!(ran.stderr.contains(words) && ran.stderr.contains("evals.toml:1:"), "{}", ran.stderr);
+    }
 }
