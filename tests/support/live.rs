@@ -178,15 +178,15 @@ pub fn processes_with(word: &str) -> Vec<String> {
         .collect()
 }
 
-/// Waits, at most ten seconds, until `done`.
+/// Waits, at most forty seconds, until `done`.
 pub fn wait_until(what: &str, done: impl Fn() -> bool) {
-    for _ in 0..400 {
+    for _ in 0..1600 {
         if done() {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(25));
     }
-    panic!("waited ten seconds for {what}");
+    panic!("waited forty seconds for {what}");
 }
 
 /// The text of every message that a model request carried.
