@@ -116,6 +116,7 @@ pub fn login(kind: AgentKind) -> Result<String, String> {
 pub fn in_sandbox(kind: AgentKind, script: &str) -> Option<Vec<OsString>> {
     match kind {
         AgentKind::Codex => Some(codex::in_sandbox(script)),
+        // It has none; where it is to be kept from writing, `bwrap` does it.
         AgentKind::ClaudeCli | AgentKind::ClaudeSdk => None,
     }
 }

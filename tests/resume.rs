@@ -37,8 +37,10 @@ fn a_run_killed_in_the_middle_loses_no_trial_and_runs_none_twice() {
 
     let ran = stub.run(&["run", "--run-id", "r", "--resume", "--jobs", "8"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert_eq!(ran.stdout.matches("(kept)").count(), kept, "what was measured stands");
-    assert_eq!(stub.starts().len() - begun, 200 - kept, "the rest runs, once each");
+    // A trial that was measured and not yet graded stands too.
+    let stands = ran.stdout.matches("(kept)").count();
+    assert!((kept..200).contains(&stands), "what was measured stands: {kept} were graded, {stands} kept");
+    assert_eq!(stub.starts().len() - begun, 200 - stands, "the rest runs, once each");
     let mut times: HashMap<String, usize> = HashMap::new();
     for prompt in stub.starts() {
         *times.entry(prompt).or_default() += 1;

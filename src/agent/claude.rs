@@ -19,7 +19,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::agent::{Assignment, Command, environment, files_trouble, own_args, program, write_private};
 use crate::case::{Case, Sandbox};
@@ -69,7 +69,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
         mcp_config: mcp_config(assignment)?,
         // An empty list of sources, not none: without one claude reads every settings file that there is.
         setting_sources: if mode.delivery.native() { "project" } else { "" },
-        schema: assignment.schema.as_deref().map(read).transpose()?,
+        schema: assignment.schema.as_deref().map(schema).transpose()?,
     };
     let (mut args, dialogue) = if mode.agent == AgentKind::ClaudeSdk {
         env.extend(sdk::ENVIRONMENT.map(|(name, value)| (name.into(), value.into())));
@@ -158,8 +158,17 @@ fn mcp_config(assignment: &Assignment<'_>) -> Result<Option<PathBuf>, Trouble> {
     Ok(Some(path))
 }
 
-fn read(path: &Path) -> Result<String, Trouble> {
-    fs::read_to_string(path).map_err(|error| files_trouble(path, &error))
+/// The text of an output schema. Without the dialect's name: where a schema names another than draft 7, claude drops it
+/// without a word, offers no tool to answer with, and fails at the end.
+fn schema(path: &Path) -> Result<String, Trouble> {
+    let text = fs::read_to_string(path).map_err(|error| files_trouble(path, &error))?;
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(mut schema)) => {
+            schema.remove("$schema");
+            Ok(Value::Object(schema).to_string())
+        }
+        _ => Ok(text),
+    }
 }
 
 pub(super) fn keep_evidence(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {

@@ -66,6 +66,10 @@ impl Live {
 
     /// `skill-evals run --run-id t` with these arguments behind it.
     pub fn command(&self, args: &[&str]) -> Command {
+        // A fixture's run is made anew each time; going on with one is asked for.
+        if !args.contains(&"--resume") {
+            let _ = fs::remove_dir_all(self.fixture.root().join("artifacts/skill-evals/t"));
+        }
         let mut command = self.program();
         command.args(["run", "--run-id", "t"]).args(args).current_dir(self.fixture.root());
         command
