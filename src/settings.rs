@@ -2,6 +2,7 @@
 
 mod choice;
 mod judge;
+mod server;
 mod variables;
 
 use std::collections::BTreeMap;
@@ -14,10 +15,10 @@ use crate::case::LONGEST_TIMEOUT;
 use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::mode::{AgentKind, Delivery, Mode};
 use crate::relative_path::RelativePath;
-use crate::trace::ToolNames;
 
 pub use choice::{Selection, Suite};
 pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
+pub use server::OwnServer;
 pub use variables::{PREFIX, VARIABLES};
 
 /// The settings file, from the repository's root.
@@ -114,19 +115,6 @@ pub struct AgentSettings {
     pub args: Vec<String>,
 }
 
-/// An MCP server of skills that the repository brings along.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnServer {
-    /// The program: on the PATH, or from the repository's root where it has a `/`.
-    pub command: String,
-    /// Its arguments; `{skills}` stands for the folder with the skills, `{root}` for the repository's root.
-    pub args: Vec<String>,
-    /// Its environment beside the agent's, with the same placeholders.
-    pub env: BTreeMap<String, String>,
-    /// What it and its tools are called.
-    pub names: ToolNames,
-}
-
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -183,21 +171,8 @@ struct File {
     #[serde(default)]
     mode: BTreeMap<toml::Spanned<String>, OwnMode>,
     judge: Option<judge::JudgeTable>,
-    mcp: Option<McpTable>,
+    mcp: Option<server::McpTable>,
     require_sandbox: Option<bool>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct McpTable {
-    command: String,
-    #[serde(default)]
-    args: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    name: Option<toml::Spanned<String>>,
-    tool: Option<toml::Spanned<String>>,
-    resource_tool: Option<toml::Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -208,11 +183,6 @@ struct OwnMode {
     model: Option<String>,
     #[serde(default)]
     args: Vec<String>,
-}
-
-/// Agents put a server's and a tool's name together and write other characters their own way.
-fn is_tool_name(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
 impl Settings {
@@ -291,19 +261,8 @@ impl Settings {
         if let Some(table) = file.judge {
             self.judge.apply(table, &mut wrong);
         }
-        if let Some(server) = file.mcp {
-            let mut names = ToolNames::default();
-            let given = [server.name, server.tool, server.resource_tool];
-            for (given, name) in given.into_iter().zip([&mut names.server, &mut names.skill, &mut names.resource]) {
-                let Some(given) = given else { continue };
-                if !is_tool_name(given.get_ref()) {
-                    let why =
-                        format!("{:?} is no name for a server or tool: letters, digits, `-` and `_`", given.get_ref());
-                    wrong(given.span(), why);
-                }
-                *name = given.into_inner();
-            }
-            self.skill_server = Some(OwnServer { command: server.command, args: server.args, env: server.env, names });
+        if let Some(table) = file.mcp {
+            self.skill_server = Some(table.read(&mut wrong));
         }
         self.require_sandbox = file.require_sandbox.unwrap_or(self.require_sandbox);
         // The file's choice for every mode that has none of its own; the environment and the command line rule over both.
