@@ -10,7 +10,10 @@ mod list;
 mod mcp;
 mod record;
 mod run;
+mod status;
+mod stop;
 mod stubs;
+mod summary;
 
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
@@ -23,6 +26,7 @@ use crate::exit_code::Exit;
 use skill_evals::catalog::Catalog;
 use skill_evals::config::{self, ConfigError};
 use skill_evals::discovery::{Repository, Scope};
+use skill_evals::process::watchdog;
 use skill_evals::report::diagnostics;
 use skill_evals::settings::Settings;
 
@@ -42,6 +46,16 @@ enum Command {
     Lint(lint::LintArgs),
     /// Run cases with their agents, or replay their recordings.
     Run(Box<run::RunArgs>),
+    /// Show where a run stands, also one in the background or one that was killed.
+    Status(status::StatusArgs),
+    /// End a run and its agents.
+    Stop(stop::StopArgs),
+    /// Show all runs.
+    Runs(status::RunsArgs),
+    /// Remove old runs.
+    Clean(stop::CleanArgs),
+    /// Sum up runs from their trials' folders.
+    Summary(summary::SummaryArgs),
     /// Grade a run or a folder of stored trials again, without any agent.
     Grade(grade::GradeArgs),
     /// Look whether evals can run here, and say what to do about what is missing. Asks no model anything.
@@ -64,10 +78,18 @@ enum Command {
 type CliResult = Result<Exit, Box<dyn Error>>;
 
 pub fn main() -> ExitCode {
+    if watchdog::take_over() {
+        return ExitCode::SUCCESS;
+    }
     let result = match Cli::parse().command {
         Command::List(args) => list::list(&args),
         Command::Lint(args) => lint::lint(&args),
         Command::Run(args) => run::run(&args),
+        Command::Status(args) => status::status(&args),
+        Command::Stop(args) => stop::stop(&args),
+        Command::Runs(args) => status::runs(&args),
+        Command::Clean(args) => stop::clean(&args),
+        Command::Summary(args) => summary::summary(&args),
         Command::Grade(args) => grade::grade(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Generate(args) => generate::generate(&args),

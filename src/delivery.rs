@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::agent::{claude, codex};
@@ -73,7 +72,7 @@ pub fn deliver(mode: &Mode, snapshot: &Snapshot, room: &Room) -> io::Result<()> 
         if let Some(parent) = link.parent() {
             fs::create_dir_all(parent)?;
         }
-        symlink(&snapshot.folder, &link)?;
+        room.link(&link, &snapshot.folder)?;
     }
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! What happens in a run, as one stream: the terminal, the progress files and the reports are its readers.
 
-use crate::outcome::{NoOutcome, Outcome};
+use std::time::Duration;
+
+use crate::outcome::{NoOutcome, NotRun, Outcome};
 use crate::plan::TrialId;
 
 /// What happens in a run, in order. Everything that reports on a run reads these.
@@ -8,10 +10,30 @@ use crate::plan::TrialId;
 pub enum Event {
     /// A trial has begun.
     Started(TrialId),
+    /// The provider refused a trial for now; it is tried again.
+    Refused {
+        /// Which trial.
+        id: TrialId,
+        /// Which of its attempts was refused, from 1.
+        attempt: u32,
+        /// How long no trial of this provider starts.
+        pause: Duration,
+    },
     /// The agent of a trial did something, in a few words.
     Heard(TrialId, String),
     /// A trial has ended.
-    Finished(TrialId, Box<Result<Outcome, NoOutcome>>),
-    /// A trial was not begun, since the run was interrupted.
-    Skipped(TrialId),
+    Finished {
+        /// Which trial.
+        id: TrialId,
+        /// What became of it.
+        result: Box<Result<Outcome, NoOutcome>>,
+        /// How often its agent was started.
+        attempts: u32,
+    },
+    /// A trial had ended in an earlier part of this run; its result stands.
+    Kept(Box<Outcome>),
+    /// A trial was not begun.
+    Skipped(TrialId, NotRun),
+    /// Nothing has happened for a while.
+    Tick,
 }

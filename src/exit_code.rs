@@ -4,6 +4,14 @@ use std::process::ExitCode;
 
 use skill_evals::outcome::Verdict;
 
+/// The exit codes as `--help` tells them.
+pub const HELP: &str = "Exit codes:
+  0    every trial passed
+  1    a trial failed
+  2    could not run: wrong arguments, settings, cases or recordings, an unknown run, a run that is running
+  3    nothing failed, but something was not measured: infrastructure, a cost limit, a judge without an answer
+  130  interrupted";
+
 /// How a command ended. Scripts match on the numbers, which never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -14,7 +22,8 @@ pub enum Exit {
     Problems = 1,
     /// It could not run: no repository, an unreadable file, wrong arguments or settings.
     CouldNotRun = 2,
-    /// No trial failed, but at least one measured nothing: infrastructure, or a judge without a usable answer.
+    /// No trial failed, but at least one measured nothing: infrastructure, a cost limit, or a judge without a usable
+    /// answer.
     Infrastructure = 3,
     /// It was interrupted before its end.
     Interrupted = 130,

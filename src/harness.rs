@@ -27,7 +27,7 @@ use crate::config::{self, ConfigError};
 use crate::discovery::{Repository, Scope};
 use crate::mcp;
 use crate::own_check::OwnChecks;
-use crate::process::interrupt;
+use crate::process::{interrupt, watchdog};
 use crate::relative_path::RelativePath;
 use crate::report::diagnostics;
 use crate::run::Run;
@@ -118,6 +118,9 @@ impl Harness {
     /// Runs with the arguments of this process.
     #[must_use]
     pub fn main(self) -> ExitCode {
+        if watchdog::take_over() {
+            return ExitCode::SUCCESS;
+        }
         if let Some(skills) = asked_to_serve(std::env::args_os().skip(1)) {
             return serve(skills);
         }
@@ -239,7 +242,7 @@ fn serve(skills: PathBuf) -> ExitCode {
 /// What comes before trials run: signals, the order, and what is to be said.
 fn prepare(front: &Front, trials: &mut [libtest_mimic::Trial]) {
     // Without it Ctrl-C would leave agents behind; with it they go first.
-    if let Err(error) = interrupt::listen() {
+    if let Err(error) = interrupt::listen(false) {
         say(&format!("skill-evals: Ctrl-C will not end running agents: {error}"));
     }
     for note in &front.notes {

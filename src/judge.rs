@@ -194,7 +194,7 @@ impl Judge<'_> {
 
     fn session(&self, folder: &TrialFolder) -> Result<Asked, Trouble> {
         folder.clear().map_err(|error| files(&error))?;
-        let room = self.live.scratch.room().map_err(|error| files(&error))?;
+        let room = self.live.scratch.room("judge").map_err(|error| files(&error))?;
         lay(self.exhibit, &room).map_err(|error| files(&error))?;
         let schema = room.path().join("schema.json");
         fs::write(&schema, self.rubric.schema()).map_err(|error| files(&error))?;
@@ -211,7 +211,7 @@ impl Judge<'_> {
             server: None,
             schema: Some(schema),
         };
-        let session = session::hold(&assignment, judge.timeout, folder, &|_| ())?;
+        let session = session::hold(&assignment, judge.timeout, folder, &self.live.redactors, &|_| ())?;
         let mut attempt =
             Attempt { duration_ms: session.ending.duration_ms, usage: session.trace.usage, ..Attempt::default() };
         let seconds = judge.timeout.as_secs();

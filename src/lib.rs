@@ -25,7 +25,7 @@
 //!
 //! **Vocabulary**: types, and parsing them from text. No disk, no clock, no environment.
 //! [`diagnostic`] [`trouble`] [`relative_path`] [`tree`] [`skill`] [`case`] [`mode`] [`plan`] [`trace`] [`outcome`]
-//! [`event`] [`evidence`] [`catalog`] [`settings`] [`redact`]
+//! [`event`] [`evidence`] [`record`] [`catalog`] [`settings`] [`redact`]
 //!
 //! **Decisions**: pure functions. [`lint`] finds what is wrong with skills and cases, [`selection`] says what is to
 //! run, [`grade`] what a trial came to by its checks and [`rubric`] what a judge is asked and his answer is worth,
@@ -41,9 +41,10 @@
 //! brings skills to agents, [`mcp`] serves them over the Model Context Protocol.
 //!
 //! **Orchestration**: [`own_check`] is a repository's own checks, [`run`] what trials share, [`session`] one agent at
-//! work in its room, [`trial`] the steps of a trial, [`judge`] those of judging one, [`engine`] runs many side by side,
-//! [`recording`] turns finished trials into recordings, [`harness`] makes all of it tests, [`stubs`] shows them to IDEs,
-//! [`doctor`] says what is missing for any of it to run, [`init`] brings it into a repository.
+//! work in its room, [`trial`] the steps of a trial, [`judge`] those of judging one, [`engine`] runs many side by side
+//! at the [`pace`] that providers allow, [`progress_files`] keeps where a run stands, [`history`] reads what earlier
+//! runs left, [`recording`] turns finished trials into recordings, [`harness`] makes all of it tests, [`stubs`] shows
+//! them to IDEs, [`doctor`] says what is missing for any of it to run, [`init`] brings it into a repository.
 //!
 //! The program `skill-evals` (`src/main.rs`, `src/cli/`) parses arguments, calls the above and is the only thing that
 //! prints.
@@ -71,6 +72,7 @@ pub mod outcome;
 
 pub mod event;
 pub mod evidence;
+pub mod record;
 
 pub mod catalog;
 pub mod redact;
@@ -99,9 +101,12 @@ pub mod mcp;
 pub mod doctor;
 pub mod engine;
 pub mod harness;
+pub mod history;
 pub mod init;
 pub mod judge;
 pub mod own_check;
+pub mod pace;
+pub mod progress_files;
 pub mod recording;
 pub mod run;
 pub mod session;

@@ -178,7 +178,7 @@ impl Grade {
 }
 
 /// What became of a trial.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Outcome {
     /// Which trial.
     pub id: TrialId,
@@ -191,7 +191,7 @@ pub struct Outcome {
 }
 
 /// Why there is no outcome.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum NoOutcome {
     /// The case, or what it needs, is wrong.
     BadCase(Vec<Diagnostic>),
@@ -206,4 +206,24 @@ pub enum NoOutcome {
     },
     /// The recording cannot be read.
     Unreadable(String),
+    /// It was not started.
+    NotRun(NotRun),
+}
+
+/// Why a trial was not started. It costs nothing and says nothing; a resumed run starts it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NotRun {
+    /// The run was interrupted.
+    Interrupted,
+    /// The run has cost what it may, in US dollars.
+    CostLimit(f64),
+}
+
+impl fmt::Display for NotRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotRun::Interrupted => f.write_str("the run was interrupted"),
+            NotRun::CostLimit(limit) => write!(f, "the run has cost its limit of ${limit}"),
+        }
+    }
 }

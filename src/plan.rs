@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::case::Found;
 use crate::mode::Mode;
 
 /// The name of one trial: a case, a mode, and which of its repeats.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TrialId {
     /// The skill's slug.
     pub skill: String,
@@ -15,6 +17,7 @@ pub struct TrialId {
     /// The mode's name.
     pub mode: String,
     /// Which repeat, from 1.
+    #[serde(rename = "trial")]
     pub number: u32,
 }
 

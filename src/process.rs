@@ -2,11 +2,14 @@
 //!
 //! A program runs in a process group of its own, with exactly the environment it is given and its output going to
 //! files as it comes. Its end, whichever way it comes (exit, timeout, Ctrl-C, SIGTERM), is the end of its whole tree:
-//! what was started below it is found by descent, group and an environment mark, asked to go, then killed.
+//! what was started below it is found by descent, group and an environment mark, asked to go, then killed. Where this
+//! process is killed itself, its [`watchdog`] does that.
 
+pub mod background;
 pub mod interrupt;
 mod output;
 pub mod tree;
+pub mod watchdog;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -134,7 +137,7 @@ fn not_run(kind: TroubleKind, why: impl Into<String>) -> Ending {
 }
 
 async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, stderr: File) -> io::Result<Ending> {
-    let mark = tree::new_mark();
+    let mut tree = interrupt::Registered::announce(tree::new_mark());
     let opening = listener.opening();
     let started = Instant::now();
     let growing = job.by_file.as_ref().map(|path| Ok::<_, io::Error>((File::create(path)?, File::open(path)?)));
@@ -147,7 +150,7 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
         .args(&job.args)
         .env_clear()
         .envs(&job.env)
-        .env(settings::TREE_VARIABLE, &mark)
+        .env(settings::TREE_VARIABLE, &tree.tree().mark)
         .current_dir(&job.folder)
         .stdin(if opening.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(to)
@@ -162,7 +165,7 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
         }
     };
     let leader = child.id().and_then(|id| i32::try_from(id).ok()).unwrap_or_default();
-    let tree = interrupt::Registered::new(tree::Tree { leader, mark });
+    tree.started(leader);
     let (enough, is_enough) = watch::channel(false);
     let output = Output {
         enough,
@@ -177,7 +180,7 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
     let source = growing.map_or_else(|| Source::Pipe(child.stdout.take()), Source::Growing);
     let (ended, is_ended) = watch::channel(false);
     let pumps = pump(source, child.stderr.take(), output, errors, opening, is_ended);
-    let how = supervise(&mut child, pumps, Signals { ended, enough: is_enough }, job.timeout, tree.tree()).await?;
+    let how = supervise(&mut child, pumps, Signals { ended, enough: is_enough }, job.timeout, &tree).await?;
     let trouble = how.interrupted.then(|| Trouble::new(TroubleKind::Interrupted, "ended by Ctrl-C or SIGTERM"));
     Ok(Ending {
         exit_code: how.status.code(),
@@ -209,8 +212,9 @@ async fn supervise(
     pumps: impl Future<Output = io::Result<()>>,
     mut signals: Signals,
     timeout: Duration,
-    tree: &tree::Tree,
+    tree: &interrupt::Registered,
 ) -> io::Result<End> {
+    let started = Instant::now();
     tokio::pin!(pumps);
     let mut pumped = None;
     let deadline = tokio::time::sleep(timeout);
@@ -234,10 +238,10 @@ async fn supervise(
     };
     let status = if let Some(status) = status {
         // Whoever is left was started by the agent and outlived it.
-        tree.kill(&[]);
+        tree.tree().kill_rest(started.elapsed(), &tree.others());
         status
     } else {
-        let asked = tree.terminate();
+        let asked = tree.tree().terminate();
         let gone = tokio::time::timeout(GRACE, async {
             loop {
                 tokio::select! {
@@ -247,7 +251,7 @@ async fn supervise(
             }
         });
         let status = gone.await;
-        tree.kill(&asked);
+        tree.tree().kill(&asked);
         match status {
             Ok(status) => status?,
             Err(_) => child.wait().await?,

@@ -24,6 +24,17 @@ const SHAPES: [&str; 7] = [
     r"\beyJ[A-Za-z0-9_-]{10,400}\.eyJ[A-Za-z0-9_-]{10,400}\.[A-Za-z0-9_-]{10,400}",
 ];
 
+/// Words at whose end a variable's name says that its value is a secret.
+const SECRET_WORDS: [&str; 7] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIALS"];
+
+/// Whether a variable of this name and value holds a secret, by the look of it.
+#[must_use]
+pub fn looks_secret(name: &str, value: &str) -> bool {
+    let last = name.rsplit('_').next().unwrap_or_default().to_ascii_uppercase();
+    // A path to a key is none.
+    SECRET_WORDS.iter().any(|word| last.ends_with(word)) && !value.starts_with('/')
+}
+
 /// Knows what to mask.
 #[derive(Clone, Debug)]
 pub struct Redactor {

@@ -2,7 +2,12 @@
 
 pub mod comparison;
 pub mod diagnostics;
+pub mod estimate;
 pub mod listing;
+pub mod markdown;
 pub mod progress;
 pub mod session;
+pub mod status;
+pub mod summary;
+pub mod table;
 pub mod trial;

@@ -1,18 +1,23 @@
 //! A run: the repository, the settings, and what all its trials share.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::catalog::Catalog;
 use crate::config;
 use crate::delivery::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::inputs::InputReader;
-use crate::outcome::{Trouble, TroubleKind};
+use crate::outcome::{NotRun, Outcome, Trouble, TroubleKind};
 use crate::own_check::OwnChecks;
+use crate::pace::Pace;
+use crate::process::{interrupt, watchdog};
+use crate::record::TrialRecord;
+use crate::redact::{Redactor, looks_secret};
 use crate::rubric::Rubric;
 use crate::settings::Settings;
-use crate::store::RunFolder;
+use crate::store::{Ledger, RunFolder};
 use crate::workspace::Scratch;
 
 /// What the trials of a run share.
@@ -30,9 +35,21 @@ pub struct Run {
     pub shared_id: Option<String>,
     /// Digests of what trials see.
     pub inputs: InputReader,
+    /// How fast agents may start.
+    pub pace: Pace,
     rubric: OnceLock<Result<Rubric, Box<Diagnostic>>>,
     live: OnceLock<Live>,
     opening: Mutex<()>,
+    account: Mutex<Account>,
+}
+
+/// What has to be known of the trials that have ended.
+#[derive(Debug, Default)]
+struct Account {
+    /// US dollars, so far as agents told.
+    spent: f64,
+    /// Why the progress file lacks lines.
+    trouble: Option<String>,
 }
 
 /// What only live trials need, made when the first one starts.
@@ -40,19 +57,61 @@ pub struct Run {
 pub struct Live {
     /// Where the run is kept.
     pub folder: RunFolder,
+    /// Its progress file.
+    pub ledger: Ledger,
     /// Where agents live.
     pub scratch: Scratch,
     /// The skills they are given.
     pub snapshot: Snapshot,
+    /// What is masked in all that is kept.
+    pub redactors: Redactors,
+}
+
+/// Makes redactors, each once: it takes longer than some trials.
+#[derive(Debug)]
+pub struct Redactors {
+    /// The values of variables that are listed as secret, or look like it.
+    known: Vec<String>,
+    made: Mutex<HashMap<Vec<String>, Arc<Redactor>>>,
+}
+
+impl Redactors {
+    fn new(settings: &Settings) -> Self {
+        // What is not Unicode is no key.
+        let users =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let secret = |(name, value): &(String, String)| settings.secret_env.contains(name) || looks_secret(name, value);
+        let known = users.chain(settings.env.clone()).filter(secret).map(|(_, value)| value).collect();
+        Self { known, made: Mutex::new(HashMap::new()) }
+    }
+
+    /// Masks these values, those of secret variables, and what looks like a key.
+    pub fn masking(&self, secrets: Vec<String>) -> Arc<Redactor> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let redactor = made.entry(secrets).or_insert_with_key(|secrets| {
+            Arc::new(Redactor::new(self.known.iter().chain(secrets).map(String::as_str)))
+        });
+        Arc::clone(redactor)
+    }
 }
 
 impl Run {
     /// A run over the repository at `root`.
     #[must_use]
     pub fn new(root: PathBuf, settings: Settings, catalog: Catalog) -> Self {
-        let (rubric, live, opening) = (OnceLock::new(), OnceLock::new(), Mutex::new(()));
-        let (own_checks, inputs) = (OwnChecks::default(), InputReader::default());
-        Self { root, settings, catalog, own_checks, shared_id: None, inputs, rubric, live, opening }
+        Self {
+            root,
+            settings,
+            catalog,
+            own_checks: OwnChecks::default(),
+            shared_id: None,
+            inputs: InputReader::default(),
+            pace: Pace::default(),
+            rubric: OnceLock::new(),
+            live: OnceLock::new(),
+            opening: Mutex::new(()),
+            account: Mutex::new(Account::default()),
+        }
     }
 
     /// What live trials share, made at the first call.
@@ -70,10 +129,13 @@ impl Run {
             (id, _) => RunFolder::create(&self.root, id.as_deref()),
         };
         let folder = folder.map_err(|error| trouble(&error))?;
+        let ledger = folder.ledger().map_err(|error| trouble(&error))?;
         let scratch = Scratch::open(self.settings.scratch.as_deref()).map_err(|error| trouble(&error))?;
+        watchdog::remove_afterwards(scratch.path());
         let snapshot = Snapshot::take(&scratch, &self.root, &self.catalog).map_err(|error| trouble(&error))?;
         snapshot.keep(&folder.snapshot()).map_err(|error| trouble(&error))?;
-        Ok(self.live.get_or_init(|| Live { folder, scratch, snapshot }))
+        let redactors = Redactors::new(&self.settings);
+        Ok(self.live.get_or_init(|| Live { folder, ledger, scratch, snapshot, redactors }))
     }
 
     /// What judges are asked, read at the first call.
@@ -88,5 +150,43 @@ impl Run {
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.live.get().map(|live| live.folder.path())
+    }
+
+    /// Why no further trial may start, if so.
+    #[must_use]
+    pub fn no_more(&self) -> Option<NotRun> {
+        if interrupt::raised() {
+            return Some(NotRun::Interrupted);
+        }
+        let limit = self.settings.max_cost_usd?;
+        (self.account().spent >= limit).then_some(NotRun::CostLimit(limit))
+    }
+
+    /// Notes a live trial that has ended in the progress file.
+    pub fn note(&self, outcome: &Outcome, attempts: u32) {
+        let mut record = TrialRecord::new(outcome, attempts);
+        record.ended = Some(jiff::Timestamp::now().to_string());
+        self.note_cost(&record);
+        if let Some(live) = self.live.get() {
+            // The trial's own folder says the same, so nothing is lost; but it has to be told.
+            if let Err(error) = live.ledger.append(&record) {
+                self.account().trouble.get_or_insert(error.to_string());
+            }
+        }
+    }
+
+    /// Counts what a trial cost.
+    pub fn note_cost(&self, record: &TrialRecord) {
+        self.account().spent += record.cost_usd.unwrap_or_default();
+    }
+
+    /// Why the progress file lacks lines, if it does.
+    #[must_use]
+    pub fn ledger_trouble(&self) -> Option<String> {
+        self.account().trouble.clone()
+    }
+
+    fn account(&self) -> MutexGuard<'_, Account> {
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,7 @@
 //! A session: one agent asked one thing in one room. Trials and the rubric judge both are one.
 
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::{self, Assignment};
@@ -9,6 +10,7 @@ use crate::mode::AgentKind;
 use crate::outcome::{Trouble, TroubleKind};
 use crate::process::{self, Job, Listener, Reply};
 use crate::redact::Redactor;
+use crate::run::Redactors;
 use crate::skill_server::SkillServer;
 use crate::store::TrialFolder;
 use crate::trace::Trace;
@@ -23,7 +25,7 @@ pub struct Session {
     /// The MCP server of skills, where the mode has one and it works.
     pub server: Option<ServerMeta>,
     /// What has to be masked in whatever else is kept.
-    pub redactor: Redactor,
+    pub redactor: Arc<Redactor>,
     /// The event stream in normal form.
     pub trace: Trace,
     /// The final message; `None` where there was none.
@@ -41,17 +43,18 @@ pub fn hold(
     assignment: &Assignment<'_>,
     timeout: Duration,
     folder: &TrialFolder,
+    redactors: &Redactors,
     hear: &dyn Fn(String),
 ) -> Result<Session, Trouble> {
     let agent = assignment.mode.agent;
     let room = assignment.room;
-    let mut redactor = Redactor::new([]);
+    let mut redactor = redactors.masking(Vec::new());
     let mut not_enforced = Vec::new();
     let mut server = None;
     let ending = match agent::command(assignment) {
         Err(trouble) => Ending { trouble: Some(trouble), ..Ending::default() },
         Ok(command) => {
-            redactor = Redactor::new(command.secrets.iter().map(String::as_str));
+            redactor = redactors.masking(command.secrets);
             not_enforced = command.not_enforced;
             let probe = |server: &SkillServer| server.probe(room, &command.env, &redactor, &assignment.case.skill);
             match assignment.server.map(probe).transpose() {
@@ -70,7 +73,8 @@ pub fn hold(
                         redactor: &redactor,
                     };
                     let mut ear = Ear { agent, hear, dialogue: command.dialogue };
-                    let mut ending = process::run(&job, &mut ear).map_err(|error| files(&error))?;
+                    let mut ending = process::run(&job, &mut ear)
+                        .map_err(|error| files(&format!("{}: {error}", folder.path().display())))?;
                     let words = ending.last_words.as_deref();
                     ending.trouble = ending.trouble.or_else(|| agent::unknown_argument(words?));
                     ending

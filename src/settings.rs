@@ -30,7 +30,25 @@ pub const DEFAULT_JOBS: usize = 8;
 pub const TREE_VARIABLE: &str = "SKILL_EVALS_TREE";
 
 /// Variables of ours that are handed to processes, not chosen by users.
-pub(crate) const INTERNAL: [&str; 1] = [TREE_VARIABLE];
+pub(crate) const INTERNAL: [&str; 3] = [TREE_VARIABLE, WATCHDOG_VARIABLE, BACKGROUND_VARIABLE];
+
+/// The variable with which this program starts itself as the watchdog of a run.
+pub const WATCHDOG_VARIABLE: &str = "SKILL_EVALS_WATCHDOG";
+
+/// The variable with which this program starts itself as a run in the background.
+pub const BACKGROUND_VARIABLE: &str = "SKILL_EVALS_BACKGROUND";
+
+/// How often a trial is started again that the provider refused, where nothing else is said.
+pub const DEFAULT_RETRIES: u32 = 6;
+
+/// The first pause after a refusal, where nothing else is said; later ones double.
+pub const DEFAULT_RETRY_WAIT: Duration = Duration::from_secs(5);
+
+/// The longest pause after a refusal.
+pub const LONGEST_RETRY_WAIT: Duration = Duration::from_secs(300);
+
+/// Most that a run may be limited to, in US dollars.
+const MOST_COST: f64 = 1e9;
 
 /// All that can be chosen.
 #[derive(Clone, Debug)]
@@ -57,6 +75,8 @@ pub struct Settings {
     pub env: BTreeMap<String, String>,
     /// Variables of the user's environment that agents may see, beside the built-in ones.
     pub pass_env: Vec<String>,
+    /// Variables whose values are masked in what is kept, beside those whose names say that they are secret.
+    pub secret_env: Vec<String>,
     /// How each agent is started, where that is not the default.
     pub agents: BTreeMap<String, AgentSettings>,
     /// The repository's own MCP server of skills, to be tested in place of ours.
@@ -69,6 +89,14 @@ pub struct Settings {
     pub selection: Selection,
     /// The run's id, where one is given.
     pub run_id: Option<String>,
+    /// Whether results that the run has already stand, rather than being measured anew.
+    pub resume: bool,
+    /// No trial starts once the run is known to have cost this much, in US dollars.
+    pub max_cost_usd: Option<f64>,
+    /// How often a trial is started again that the provider refused for now.
+    pub retries: u32,
+    /// The first pause after a refusal; later ones double.
+    pub retry_wait: Duration,
     /// The folder for workspaces and homes, where one is given.
     pub scratch: Option<PathBuf>,
     /// Why answers are not a model's own.
@@ -113,12 +141,17 @@ impl Default for Settings {
             timeout: crate::case::DEFAULT_TIMEOUT,
             env: BTreeMap::new(),
             pass_env: Vec::new(),
+            secret_env: Vec::new(),
             agents: BTreeMap::new(),
             skill_server: None,
             require_sandbox: false,
             judge: JudgeSettings::default(),
             selection: Selection::default(),
             run_id: None,
+            resume: false,
+            max_cost_usd: None,
+            retries: DEFAULT_RETRIES,
+            retry_wait: DEFAULT_RETRY_WAIT,
             scratch: None,
             scripted: None,
         }
@@ -136,10 +169,15 @@ struct File {
     threshold: Option<toml::Spanned<f64>>,
     jobs: Option<toml::Spanned<i64>>,
     timeout_s: Option<toml::Spanned<i64>>,
+    retries: Option<toml::Spanned<i64>>,
+    retry_wait_s: Option<toml::Spanned<f64>>,
+    max_cost_usd: Option<toml::Spanned<f64>>,
     #[serde(default)]
     env: BTreeMap<String, String>,
     #[serde(default)]
     pass_env: Vec<String>,
+    #[serde(default)]
+    secret_env: Vec<String>,
     #[serde(default)]
     agents: BTreeMap<toml::Spanned<String>, AgentSettings>,
     #[serde(default)]
@@ -233,6 +271,7 @@ impl Settings {
         self.trials = trials.and_then(|trials| u32::try_from(trials).ok()).unwrap_or(self.trials);
         self.jobs = jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(self.jobs);
         self.timeout = timeout.map_or(self.timeout, Duration::from_secs);
+        self.apply_limits(file.retries.as_ref(), file.retry_wait_s.as_ref(), file.max_cost_usd.as_ref(), &mut wrong);
         if let Some(threshold) = file.threshold {
             let share = *threshold.get_ref();
             if share > 0.0 && share <= 1.0 {
@@ -273,7 +312,35 @@ impl Settings {
         }
         self.env.extend(file.env);
         self.pass_env.extend(file.pass_env);
+        self.secret_env.extend(file.secret_env);
         if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    /// Applies what keeps a run from asking too often or costing too much.
+    fn apply_limits(
+        &mut self,
+        retries: Option<&toml::Spanned<i64>>,
+        retry_wait_s: Option<&toml::Spanned<f64>>,
+        max_cost_usd: Option<&toml::Spanned<f64>>,
+        wrong: &mut impl FnMut(std::ops::Range<usize>, String),
+    ) {
+        if let Some(value) = retries {
+            match u32::try_from(*value.get_ref()).ok().filter(|retries| (1..=100).contains(retries)) {
+                Some(retries) => self.retries = retries,
+                None => wrong(value.span(), format!("`retries` is {}; expected 1 to 100", value.get_ref())),
+            }
+        }
+        let mut amount = |value: Option<&toml::Spanned<f64>>, name: &str, most: f64| {
+            let value = value?;
+            let read = Some(*value.get_ref()).filter(|amount| *amount > 0.0 && *amount <= most);
+            if read.is_none() {
+                wrong(value.span(), format!("`{name}` is {}; expected above 0 and up to {most}", value.get_ref()));
+            }
+            read
+        };
+        let wait = amount(retry_wait_s, "retry_wait_s", LONGEST_RETRY_WAIT.as_secs_f64());
+        self.retry_wait = wait.map_or(self.retry_wait, Duration::from_secs_f64);
+        self.max_cost_usd = amount(max_cost_usd, "max_cost_usd", MOST_COST).or(self.max_cost_usd);
     }
 
     /// Chooses modes by name.

@@ -1,7 +1,9 @@
 //! What is kept on disk: run folders below `artifacts/skill-evals/`, recordings below `evals/recordings/`. The only
 //! place that knows the layout of either.
 
+mod ledger;
 mod recordings;
+mod run_files;
 mod shared;
 
 use std::fs;
@@ -22,6 +24,9 @@ use crate::rubric::{JUDGEMENT_FORMAT, Judgement};
 pub const ARTIFACTS: &str = "artifacts";
 
 pub use recordings::Recordings;
+
+pub use ledger::{Ledger, Ledgered};
+pub use run_files::{RunLock, runs};
 
 /// Run folders, from the repository's root.
 pub const RUNS: &str = "artifacts/skill-evals";
@@ -76,6 +81,19 @@ pub enum StoreError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// Another process runs the run.
+    #[error(
+        "the run `{id}` is being run{who}; `skill-evals status --run-id {id}` shows it, `skill-evals stop {id}` ends it"
+    )]
+    Running {
+        /// The run's id.
+        id: String,
+        /// The process, where it is known.
+        who: String,
+    },
+    /// A new run was to get the id of an old one.
+    #[error("there is a run `{0}` already; --resume goes on with it, another --run-id begins a new one")]
+    Exists(String),
 }
 
 trait At<T> {
@@ -151,6 +169,22 @@ impl RunFolder {
                 Err(error) => return Err(error).at(&path),
             }
         }
+    }
+
+    /// Makes the folder of a new run, of the given id where there is one.
+    ///
+    /// # Errors
+    /// As [`RunFolder::create`], and when there is such a run already.
+    pub fn create_new(root: &Path, id: Option<&str>) -> Result<Self, StoreError> {
+        if let Some(id) = id {
+            check_run_id(id)?;
+            // An empty folder was made by whoever began and could not go on, and holds nothing to lose.
+            let begun = fs::read_dir(root.join(RUNS).join(id)).is_ok_and(|mut entries| entries.next().is_some());
+            if begun {
+                return Err(StoreError::Exists(id.to_owned()));
+            }
+        }
+        Self::create(root, id)
     }
 
     /// The folder of an earlier run.

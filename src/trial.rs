@@ -21,7 +21,7 @@ use crate::mode::Mode;
 use crate::outcome::{GRADE_FORMAT, Grade, Metrics, NoOutcome, Outcome, Trouble, Verdict};
 use crate::plan::{Planned, TrialId};
 use crate::report::session as report;
-use crate::run::Run;
+use crate::run::{Live, Run};
 use crate::session::{self, Session, files};
 use crate::skill::slug;
 use crate::skill_server::SkillServer;
@@ -47,14 +47,26 @@ fn skill_of<'a>(run: &'a Run, case: &Case) -> Result<&'a FoundSkill, NoOutcome> 
 /// When the stored files cannot be read.
 pub fn regrade(run: &Run, case: &Case, skill: &FoundSkill, folder: &TrialFolder) -> Result<(Meta, Grade), StoreError> {
     let meta = folder.meta()?;
-    let trace = decode(&meta, folder)?;
-    let final_text = folder.final_text()?;
-    let schema = schema_value(&run.root, case);
-    let evidence = Evidence { meta: &meta, trace: &trace, final_text: final_text.as_deref() };
-    let grade = run.own_checks.applied(grade(case, skill.skill(), schema.as_ref(), &evidence), &evidence, folder);
+    let (grade, final_text) = graded(run, case, skill, &meta, folder)?;
     let exhibit = Exhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder };
     let grade = judge::rejoin(run, &exhibit, grade)?;
     Ok((meta, grade))
+}
+
+/// The grade of a stored trial by its evidence alone, and its final message.
+fn graded(
+    run: &Run,
+    case: &Case,
+    skill: &FoundSkill,
+    meta: &Meta,
+    folder: &TrialFolder,
+) -> Result<(Grade, Option<String>), StoreError> {
+    let trace = decode(meta, folder)?;
+    let final_text = folder.final_text()?;
+    let schema = schema_value(&run.root, case);
+    let evidence = Evidence { meta, trace: &trace, final_text: final_text.as_deref() };
+    let grade = run.own_checks.applied(grade(case, skill.skill(), schema.as_ref(), &evidence), &evidence, folder);
+    Ok((grade, final_text))
 }
 
 fn decode(meta: &Meta, folder: &TrialFolder) -> Result<Trace, StoreError> {
@@ -113,6 +125,29 @@ pub fn run_live(run: &Run, planned: &Planned<'_>, number: u32, tell: &dyn Fn(Eve
     Ok(Outcome { id, grade, folder: folder.path().to_path_buf(), scripted })
 }
 
+/// What an earlier part of the run measured of repeat `number` of a planned trial. `None` where it measured nothing.
+#[must_use]
+pub fn kept(run: &Run, planned: &Planned<'_>, number: u32) -> Option<Outcome> {
+    let id = planned.trial(number);
+    let live = run.live().ok()?;
+    let folder = live.folder.trial(&id);
+    let meta = folder.meta().ok()?;
+    let grade = if folder.has_grade() { folder.grade().ok()? } else { finished(run, live, planned, &folder, &meta)? };
+    let outcome = Outcome { id, grade, folder: folder.path().to_path_buf(), scripted: meta.scripted };
+    (outcome.grade.verdict != Verdict::Error).then_some(outcome)
+}
+
+/// Grades and judges a trial whose agent had ended when its runner was killed.
+fn finished(run: &Run, live: &Live, planned: &Planned<'_>, folder: &TrialFolder, meta: &Meta) -> Option<Grade> {
+    let case = planned.found.case().ok()?;
+    let skill = skill_of(run, &case).ok()?;
+    let (grade, final_text) = graded(run, &case, skill, meta, folder).ok()?;
+    let exhibit = Exhibit { case: &case, skill, meta, final_text: final_text.as_deref(), folder };
+    let grade = judge::judge(run, live, &exhibit, grade).ok()?;
+    folder.write_grade(&grade).ok()?;
+    Some(grade)
+}
+
 /// The grade of a trial that left no evidence.
 fn not_measured(trouble: Trouble) -> Grade {
     let (verdict, metrics) = (Verdict::Error, Metrics::default());
@@ -136,12 +171,13 @@ fn measure(
     let mut inputs = run.inputs.read(&run.root, &run.catalog, case, mode, &[]).map_err(|error| files(&error))?;
 
     // Prepare and deliver.
-    let mut room = live.scratch.room().map_err(|error| files(&error))?;
+    let mut room = live.scratch.room(&mode.name).map_err(|error| files(&error))?;
     if let Some(fixture) = &case.fixture {
         let fixture = run.root.join(evals_folder(&case.skill)).join(fixture.as_path());
         room.lay_fixture(&fixture).map_err(|error| files(&error))?;
     }
     delivery::deliver(mode, &live.snapshot, &room).map_err(|error| files(&error))?;
+    room.furnished();
     let server =
         mode.delivery.mcp().then(|| SkillServer::new(settings, &run.root, live.snapshot.path())).transpose()?;
     let schema = case.output_schema.as_ref().map(|path| {
@@ -155,7 +191,7 @@ fn measure(
     let timeout = case.timeout.unwrap_or(settings.timeout);
     let assignment = Assignment { case, mode, settings, room: &room, server: server.as_ref(), schema };
     let hear = |words| tell(Event::Heard(id.clone(), words));
-    let session = session::hold(&assignment, timeout, folder, &hear)?;
+    let session = session::hold(&assignment, timeout, folder, &live.redactors, &hear)?;
     let Session { ending, not_enforced, redactor, server, trace, final_text } = session;
     let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
     let (workspace_files, files_truncated) = room.capture(&folder.workspace(), &mask).map_err(|error| files(&error))?;

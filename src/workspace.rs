@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use regex::bytes::{Captures, Regex};
 use tempfile::TempDir;
@@ -66,8 +67,21 @@ impl<T> At<T> for io::Result<T> {
 #[derive(Debug)]
 pub struct Scratch {
     folder: TempDir,
+    /// Rooms that were left in order, by what they are furnished for.
+    free: Arc<Mutex<FreeRooms>>,
     /// Held locked while this process lives, so that others know which folders are left over.
     _lock: File,
+}
+
+/// Furnished rooms that nobody uses, by kind.
+type FreeRooms = HashMap<String, Vec<TempDir>>;
+
+/// A folder or a link of a furnished room.
+#[derive(Debug, PartialEq, Eq)]
+struct Piece {
+    path: PathBuf,
+    mode: u32,
+    target: Option<PathBuf>,
 }
 
 /// Signs of a folder whose instructions agents follow from any depth below it.
@@ -103,7 +117,7 @@ impl Scratch {
         lock.lock().at(&unnamed)?;
         let path = folder.path().join(LOCK);
         fs::rename(&unnamed, &path).at(&path)?;
-        Ok(Self { folder, _lock: lock })
+        Ok(Self { folder, free: Arc::default(), _lock: lock })
     }
 
     /// The folder.
@@ -112,17 +126,25 @@ impl Scratch {
         self.folder.path()
     }
 
-    /// A fresh set of folders for a trial.
+    /// A set of folders for a trial. Rooms of one `kind` are furnished alike: one that an earlier trial left in order
+    /// is used again, since file systems are slow at making what was just removed.
     ///
     /// # Errors
     /// When they cannot be made.
-    pub fn room(&self) -> Result<Room, WorkspaceError> {
-        let folder = tempfile::Builder::new().prefix("trial-").tempdir_in(self.path()).at(self.path())?;
-        for part in [Room::WORKSPACE, Room::HOME, Room::TMP] {
-            let path = folder.path().join(part);
-            DirBuilder::new().mode(0o700).create(&path).at(&path)?;
-        }
-        Ok(Room { folder, fixture: HashMap::new() })
+    pub fn room(&self, kind: &str) -> Result<Room, WorkspaceError> {
+        let used = self.free.lock().unwrap_or_else(PoisonError::into_inner).get_mut(kind).and_then(Vec::pop);
+        let folder = if let Some(used) = used {
+            used
+        } else {
+            let folder = tempfile::Builder::new().prefix("trial-").tempdir_in(self.path()).at(self.path())?;
+            for part in [Room::WORKSPACE, Room::HOME, Room::TMP] {
+                let path = folder.path().join(part);
+                DirBuilder::new().mode(0o700).create(&path).at(&path)?;
+            }
+            folder
+        };
+        let (kind, free) = (kind.to_owned(), Arc::clone(&self.free));
+        Ok(Room { folder: Some(folder), fixture: HashMap::new(), furniture: None, kind, free })
     }
 }
 
@@ -140,12 +162,60 @@ fn sweep(base: &Path) {
     }
 }
 
-/// A trial's folders. They go when this is dropped.
+/// A trial's folders. What is in them goes when this is dropped.
 #[derive(Debug)]
 pub struct Room {
-    folder: TempDir,
+    /// There until the drop.
+    folder: Option<TempDir>,
     /// The files of the fixture as they were laid, by path below the workspace.
     fixture: HashMap<PathBuf, String>,
+    /// What was in it before the agent, where another trial may find it so.
+    furniture: Option<Vec<Piece>>,
+    kind: String,
+    free: Arc<Mutex<FreeRooms>>,
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let (Some(folder), Some(furniture)) = (self.folder.take(), self.furniture.take()) else { return };
+        // A room that is not as it was goes as a whole.
+        if clear_but(folder.path(), &furniture) {
+            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            free.entry(std::mem::take(&mut self.kind)).or_default().push(folder);
+        }
+    }
+}
+
+/// Removes everything below `folder` but these pieces. Returns whether that went well and all pieces are as they were.
+fn clear_but(folder: &Path, furniture: &[Piece]) -> bool {
+    let mut found = 0;
+    for entry in WalkDir::new(folder).min_depth(1).contents_first(true) {
+        let Ok(entry) = entry else { return false };
+        let is_folder = entry.file_type().is_dir();
+        if furniture.iter().any(|piece| piece.path == entry.path()) {
+            let same = Piece::read(entry.path()).is_some_and(|piece| furniture.contains(&piece));
+            if !same {
+                return false;
+            }
+            found += 1;
+            continue;
+        }
+        let removed = if is_folder { fs::remove_dir(entry.path()) } else { fs::remove_file(entry.path()) };
+        if removed.is_err() {
+            return false;
+        }
+    }
+    found == furniture.len()
+}
+
+impl Piece {
+    /// The folder or link at `path`.
+    fn read(path: &Path) -> Option<Self> {
+        let found = fs::symlink_metadata(path).ok()?;
+        let target = if found.is_symlink() { Some(fs::read_link(path).ok()?) } else { None };
+        let (path, mode) = (path.to_path_buf(), found.permissions().mode());
+        (found.is_dir() || target.is_some()).then_some(Self { path, mode, target })
+    }
 }
 
 impl Room {
@@ -156,7 +226,28 @@ impl Room {
     /// The folder that holds the others; the agent is not told of it.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        // Only the drop takes the folder away.
+        self.folder.as_ref().map_or(Path::new(""), TempDir::path)
+    }
+
+    /// Says that the room is furnished: later trials of its kind find the folders and links as they are now, and
+    /// nothing else. A room with a fixture is never used again.
+    pub fn furnished(&mut self) {
+        if self.fixture.is_empty() {
+            let below = WalkDir::new(self.path()).min_depth(1).into_iter().flatten();
+            self.furniture = Some(below.filter_map(|entry| Piece::read(entry.path())).collect());
+        }
+    }
+
+    /// Makes a link at `path` to `target`, unless the room has it already.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn link(&self, path: &Path, target: &Path) -> io::Result<()> {
+        if fs::read_link(path).is_ok_and(|there| there == target) {
+            return Ok(());
+        }
+        std::os::unix::fs::symlink(target, path)
     }
 
     /// The agent's working folder.

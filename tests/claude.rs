@@ -304,7 +304,7 @@ fn a_hanging_agent_and_its_grandchildren_are_gone_after_the_timeout() {
         let sleep = format!("{salt}{}", std::process::id());
         let command = format!("setsid sleep {sleep} & sleep {sleep} & sleep {sleep}");
         let columns = "should_trigger,prompt,sandbox,timeout_s";
-        let live = Live::new(columns, "true,Greet Ada.,workspace-write,6", move |request| match request.step {
+        let live = Live::new(columns, "true,Greet Ada.,workspace-write,15", move |request| match request.step {
             0 => Turn::Several(vec![Turn::Say("On it.".to_owned()), Turn::Shell(command.clone())]),
             _ => Turn::Say("Done".to_owned()),
         });

@@ -22,6 +22,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "outcome",
             "event",
             "evidence",
+            "record",
             "catalog",
             "settings",
             "redact",
@@ -32,7 +33,22 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("adapters", &["agent", "delivery", "mcp"]),
     (
         "orchestration",
-        &["own_check", "run", "stubs", "init", "session", "judge", "trial", "doctor", "recording", "engine", "harness"],
+        &[
+            "own_check",
+            "pace",
+            "run",
+            "stubs",
+            "init",
+            "session",
+            "judge",
+            "trial",
+            "doctor",
+            "recording",
+            "history",
+            "engine",
+            "progress_files",
+            "harness",
+        ],
     ),
 ];
 

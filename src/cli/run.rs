@@ -1,145 +1,288 @@
 //! `skill-evals run`.
 
+mod options;
+mod terminal;
+
+use std::collections::BTreeMap;
+use std::error::Error;
 use std::io::{self, Write};
 use std::time::Duration;
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs};
+use super::{CliResult, RepositoryArgs, color, print_json};
 use crate::exit_code::Exit;
+use options::ChoiceArgs;
 use skill_evals::case::Found;
 use skill_evals::engine;
-use skill_evals::event::Event;
+use skill_evals::history;
 use skill_evals::judge;
-use skill_evals::outcome::{NoOutcome, Verdict};
-use skill_evals::process::interrupt;
-use skill_evals::report::{diagnostics, trial as report};
+use skill_evals::plan::{Planned, TrialId};
+use skill_evals::process::{background, interrupt};
+use skill_evals::progress_files::ProgressFiles;
+use skill_evals::record::{RUN_FORMAT, RunRecord};
+use skill_evals::report::{diagnostics, estimate, table};
 use skill_evals::run::Run;
-use skill_evals::selection::{self, Selection, Suite};
-use skill_evals::settings::MOST_VOTES;
-use skill_evals::store;
+use skill_evals::selection;
+use skill_evals::settings::Settings;
+use skill_evals::store::{self, RunFolder, RunLock};
+use terminal::Terminal;
+
+/// How long a run in the background may take until it has its run folder.
+const BEGINNING: Duration = Duration::from_secs(20);
+
+/// A run to go on with, and what it was to do where that can still be read.
+type Resumed = (RunFolder, Option<RunRecord>);
 
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
+#[command(after_help = crate::exit_code::HELP)]
 pub struct RunArgs {
-    /// A part of each skill's cases.
-    #[arg(long, value_parser = Suite::NAMES, default_value = "smoke")]
-    suite: String,
-    /// Only this skill, by name (repeatable).
-    #[arg(long, value_name = "NAME")]
-    skill: Vec<String>,
-    /// Only this task, by file name without `.json` (repeatable).
-    #[arg(long, value_name = "NAME")]
-    task: Vec<String>,
-    /// Only this case, as `id` or `skill/id` (repeatable).
-    #[arg(long, value_name = "ID")]
-    case: Vec<String>,
-    /// At most so many skills.
-    #[arg(long, value_name = "N")]
-    max_skills: Option<usize>,
-    /// At most so many cases of each skill.
-    #[arg(long, value_name = "N")]
-    max_cases: Option<usize>,
-    /// In this mode (repeatable).
-    #[arg(long, value_name = "MODE")]
-    mode: Vec<String>,
-    /// The model to ask the agent for.
-    #[arg(long)]
-    model: Option<String>,
-    /// How often to run each case.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    trials: Option<u32>,
+    #[command(flatten)]
+    choice: ChoiceArgs,
     /// How many trials run at once.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     jobs: Option<u32>,
-    /// Seconds for cases that name no timeout of their own.
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    timeout_s: Option<u64>,
-    /// Have every trial judged by the rubric, whatever its case says.
-    #[arg(long, conflicts_with = "no_judge")]
-    judge: bool,
-    /// Have no trial judged.
-    #[arg(long)]
-    no_judge: bool,
-    /// How many seconds one judging may take.
+    /// Seconds a judge may take.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     judge_timeout_s: Option<u64>,
-    /// How often each trial is judged; more than half of the votes have to agree.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_VOTES)))]
-    judge_votes: Option<u32>,
+    /// Start no trial once the run is known to have cost this much; what is left counts as not run.
+    #[arg(long, value_name = "DOLLARS", value_parser = options::amount)]
+    max_cost_usd: Option<f64>,
     /// The run's name below artifacts/skill-evals [default: the time, UTC].
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", overrides_with = "run_id")]
     run_id: Option<String>,
-    /// Replay recordings; start no agent.
+    /// Go on with the run of --run-id: what was measured stands, the rest runs.
     #[arg(long)]
-    replay: bool,
+    resume: bool,
+    /// With --resume: go on even though skills, cases or settings have changed.
+    #[arg(long, requires = "resume")]
+    force: bool,
+    /// Detach; `status` and `stop` tell and end it.
+    #[arg(long, conflicts_with_all = ["dry_run", "json"])]
+    background: bool,
+    /// Keep a run folder for --replay too; a live run always keeps one.
+    #[arg(long)]
+    write_progress: bool,
+    /// Say what would run and what it may cost at most, and run nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Print nothing but the last line.
+    #[arg(long, short, conflicts_with = "json")]
+    quiet: bool,
+    /// Print one JSON document, the summary, at the end.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     repository: RepositoryArgs,
 }
 
 pub fn run(args: &RunArgs) -> CliResult {
+    let in_background = background::is_background();
     let (repository, mut settings, catalog) = args.repository.read()?;
-    settings.live = !args.replay;
-    if !args.mode.is_empty() {
-        settings.select_modes(&args.mode)?;
+    args.apply(&mut settings);
+    let resumed = args.resumed(&repository.root, &settings)?;
+    let earlier = resumed.as_ref().and_then(|(_, record)| record.as_ref());
+    let chosen = args.choice.chosen();
+    let chosen = earlier.map_or_else(|| chosen.clone(), |earlier| chosen.clone().or(earlier.chosen.clone()));
+    options::apply(&chosen, &mut settings)?;
+    let mut run = Run::new(repository.root, settings, catalog);
+    let (ids, replaced);
+    {
+        let planned = plan(&run)?;
+        ids = trial_ids(&run, &planned);
+        if args.dry_run {
+            return dry_run(args, &run, &ids);
+        }
+        // A template that cannot be used is better known before the agents are paid.
+        if judge::any_wanted(&run.settings, &planned) {
+            run.rubric().map_err(|problem| diagnostics::render(std::slice::from_ref(problem), false))?;
+        }
+        replaced = check_unchanged(args, &run, &planned, earlier)?;
     }
-    settings.model = args.model.clone().or(settings.model);
-    settings.trials = args.trials.unwrap_or(settings.trials);
-    settings.jobs = args.jobs.map_or(settings.jobs, |jobs| jobs as usize);
-    settings.timeout = args.timeout_s.map_or(settings.timeout, Duration::from_secs);
-    settings.judge.wanted = args.judge.then_some(true).or(args.no_judge.then_some(false)).or(settings.judge.wanted);
-    settings.judge.timeout = args.judge_timeout_s.map_or(settings.judge.timeout, Duration::from_secs);
-    settings.judge.votes = args.judge_votes.unwrap_or(settings.judge.votes);
-    settings.run_id = args.run_id.clone().or(settings.run_id);
-    let selection = Selection {
-        suite: Suite::named(&args.suite).unwrap_or_default(),
-        skills: args.skill.clone(),
-        tasks: args.task.clone(),
-        cases: args.case.clone(),
-        max_skills: args.max_skills,
-        max_cases: args.max_cases,
+    if !run.settings.live && !args.write_progress {
+        return execute(args, &run, &plan(&run)?, None, in_background);
+    }
+    let folder = match resumed {
+        Some((folder, _)) => folder,
+        None if in_background => RunFolder::create(&run.root, run.settings.run_id.as_deref())?,
+        None => RunFolder::create_new(&run.root, run.settings.run_id.as_deref())?,
     };
-    let run = Run::new(repository.root, settings, catalog);
-    let cases = selection.cases(&run.catalog).map_err(|problems| problems.join("\n"))?;
+    run.settings.run_id = Some(folder.id().to_owned());
+    if args.background && !in_background {
+        return start_in_background(&folder);
+    }
+    let _lock: RunLock = folder.lock(background::this_process())?;
+    if run.settings.resume {
+        folder.mend_progress()?;
+    }
+    let planned = plan(&run)?;
+    if replaced {
+        folder.write_run(&RunRecord {
+            format: RUN_FORMAT,
+            id: folder.id().to_owned(),
+            created: earlier_or_now(&folder),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            planned: ids.len(),
+            chosen: options::effective(&chosen, &run.settings),
+            inputs: history::inputs(&run, &planned)?,
+        })?;
+    }
+    execute(args, &run, &planned, Some(folder), in_background)
+}
+
+impl RunArgs {
+    /// Settings that no earlier part of a run decides.
+    fn apply(&self, settings: &mut Settings) {
+        settings.jobs = self.jobs.map_or(settings.jobs, |jobs| jobs as usize);
+        settings.run_id = self.run_id.clone().or(settings.run_id.take());
+        settings.resume |= self.resume;
+        settings.judge.timeout = self.judge_timeout_s.map_or(settings.judge.timeout, Duration::from_secs);
+        settings.max_cost_usd = self.max_cost_usd.or(settings.max_cost_usd);
+    }
+
+    /// The run to go on with, if that is wanted.
+    fn resumed(&self, root: &std::path::Path, settings: &Settings) -> Result<Option<Resumed>, Box<dyn Error>> {
+        if !settings.resume {
+            return Ok(None);
+        }
+        let Some(id) = &settings.run_id else {
+            let latest = store::runs(root).first().map(|run| format!("; the latest run is {}", run.id()));
+            return Err(format!("--resume needs --run-id{}", latest.unwrap_or_default()).into());
+        };
+        let folder = RunFolder::open(root, id)?;
+        match folder.run_record() {
+            Ok(record) => Ok(Some((folder, record))),
+            Err(_) if self.force => Ok(Some((folder, None))),
+            Err(error) => Err(format!("{error}; --force goes on without it and keeps what was measured").into()),
+        }
+    }
+}
+
+fn plan(run: &Run) -> Result<Vec<Planned<'_>>, Box<dyn Error>> {
+    let cases = run.settings.selection.cases(&run.catalog).map_err(|problems| problems.join("\n"))?;
     let recorded = |found: &Found| {
         if run.settings.live { Vec::new() } else { store::recorded_modes(&run.root, &found.skill, &found.id) }
     };
     let planned = selection::plan(cases, &run.settings, recorded);
-    if planned.is_empty() {
-        return Err("no case is selected".into());
+    if planned.is_empty() { Err("no case is selected".into()) } else { Ok(planned) }
+}
+
+fn trial_ids(run: &Run, planned: &[Planned<'_>]) -> Vec<TrialId> {
+    let repeats = engine::repeats(run);
+    planned.iter().flat_map(|planned| (1..=repeats).map(|number| planned.trial(number))).collect()
+}
+
+fn dry_run(args: &RunArgs, run: &Run, ids: &[TrialId]) -> CliResult {
+    let known = if run.settings.live { history::known_costs(&run.root, ids) } else { BTreeMap::new() };
+    let estimate = estimate::estimate(ids, &known, run.settings.max_cost_usd);
+    let mut out = io::stdout().lock();
+    if args.json {
+        print_json(&mut out, &estimate)?;
+    } else if run.settings.live {
+        out.write_all(estimate::render(&estimate).as_bytes())?;
+    } else {
+        writeln!(out, "{}\nreplaying recordings costs nothing", estimate.trials.join("\n"))?;
     }
-    // A template that cannot be used is better known before the agents are paid.
-    if judge::any_wanted(&run.settings, &planned) {
-        run.rubric().map_err(|problem| diagnostics::render(std::slice::from_ref(problem), false))?;
+    Ok(Exit::Clean)
+}
+
+/// Refuses to go on with a run that would now measure something else. Returns whether `run.json` is to be written.
+fn check_unchanged(
+    args: &RunArgs,
+    run: &Run,
+    planned: &[Planned<'_>],
+    earlier: Option<&RunRecord>,
+) -> Result<bool, Box<dyn Error>> {
+    let Some(earlier) = earlier else { return Ok(true) };
+    let changed = earlier.inputs.differences(&history::inputs(run, planned)?);
+    if changed.is_empty() || args.force {
+        return Ok(!changed.is_empty());
     }
-    interrupt::listen()?;
-    let mut worst = Exit::Clean;
-    let mut counts = [0_usize; 4];
-    engine::run(&run, &planned, |event| {
-        let Event::Finished(id, outcome) = event else { return };
-        let text = match outcome.as_ref() {
-            Ok(outcome) => {
-                worst = worst.worse(Exit::of_verdict(outcome.grade.verdict));
-                counts[outcome.grade.verdict as usize] += 1;
-                match planned.iter().find(|planned| planned.trial(id.number) == id) {
-                    Some(planned) if outcome.grade.verdict != Verdict::Pass => {
-                        report::graded(&run.root, planned.found, outcome)
-                    }
-                    _ => report::passed(outcome),
-                }
-            }
-            Err(problem @ NoOutcome::NotRecorded) => report::not_graded(&id, problem),
-            Err(problem) => {
-                worst = worst.worse(Exit::CouldNotRun);
-                report::not_graded(&id, problem)
-            }
-        };
-        // A reader that went away does not end the run.
-        let _ = io::stdout().lock().write_all(text.as_bytes());
+    let list = changed.join("\n  ");
+    Err(format!(
+        "the run `{}` cannot go on: since it began there changed\n  {list}\n--force goes on all the same",
+        earlier.id
+    )
+    .into())
+}
+
+/// When the run began: a part of it that is written anew stays one run.
+fn earlier_or_now(folder: &RunFolder) -> String {
+    let earlier = folder.run_record().ok().flatten().map(|record| record.created);
+    earlier.unwrap_or_else(|| jiff::Timestamp::now().to_string())
+}
+
+/// Starts this very command again, detached, and waits until it has begun.
+fn start_in_background(folder: &RunFolder) -> CliResult {
+    let log = folder.log();
+    let mut child = background::start(&["--run-id", folder.id()], &log)?;
+    let began = std::time::Instant::now();
+    let pid = i32::try_from(child.id()).unwrap_or_default();
+    loop {
+        if folder.runner().is_some_and(|runner| runner.pid == pid) {
+            writeln!(io::stdout(), "{} runs in the background as process {pid}", folder.id())?;
+            writeln!(io::stdout(), "skill-evals status --run-id {}", folder.id())?;
+            return Ok(Exit::Clean);
+        }
+        if let Some(status) = child.try_wait()? {
+            let said = std::fs::read_to_string(&log).unwrap_or_default();
+            return Err(format!("it ended at once ({status}):\n{}", said.trim_end()).into());
+        }
+        if began.elapsed() > BEGINNING {
+            return Err(format!("it has not begun; see {}", log.display()).into());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Runs what is planned, and tells.
+fn execute(
+    args: &RunArgs,
+    run: &Run,
+    planned: &[Planned<'_>],
+    folder: Option<RunFolder>,
+    in_background: bool,
+) -> CliResult {
+    interrupt::listen(in_background)?;
+    let count = planned.len() * engine::repeats(run) as usize;
+    let mut terminal = Terminal::new(run, planned, !args.quiet && !args.json, count);
+    let path = folder.as_ref().map(|folder| folder.path().to_path_buf());
+    let mut files = ProgressFiles::new(folder, count);
+    engine::run(run, planned, |event| {
+        files.hear(&event);
+        terminal.hear(event);
     });
-    let [passed, failed, errors, unscored] = counts;
-    writeln!(io::stdout(), "{passed} passed, {failed} failed, {errors} errors, {unscored} unscored")?;
-    if let Some(folder) = run.folder() {
-        writeln!(io::stdout(), "{}", folder.display())?;
+    let mut exit = terminal.end();
+    let summary = &files.summary;
+    if !summary.not_run.is_empty() && !only_unrecorded(run, summary) {
+        exit = exit.worse(Exit::Infrastructure);
     }
-    Ok(if interrupt::raised() { Exit::Interrupted } else { worst })
+    let mut out = io::stdout().lock();
+    if args.json {
+        print_json(&mut out, summary)?;
+    } else {
+        if !args.quiet && count > 1 {
+            write!(out, "\n{}", table::table(summary, color(&out)))?;
+        }
+        writeln!(out, "{}", table::closing(summary))?;
+        if let Some(path) = path.filter(|_| !args.quiet) {
+            writeln!(out, "{}", path.display())?;
+        }
+    }
+    // Told last, where it is seen: the trials are kept, only their overview is not.
+    let kept = files.finish().map_err(|error| error.to_string());
+    for trouble in kept.err().into_iter().chain(run.ledger_trouble()) {
+        exit = exit.worse(Exit::Infrastructure);
+        writeln!(
+            io::stderr(),
+            "warning: {trouble}; the trials' own folders are complete, `skill-evals summary` reads them"
+        )?;
+    }
+    Ok(if interrupt::raised() { Exit::Interrupted } else { exit })
+}
+
+/// In replay a case without a recording is no fault.
+fn only_unrecorded(run: &Run, summary: &skill_evals::report::summary::Summary) -> bool {
+    !run.settings.live && summary.not_run.keys().all(|why| why == "no recording")
 }

@@ -59,7 +59,7 @@ impl Probes<'_> {
 
     /// Runs a program that `listener` talks with.
     pub(super) fn talk(&self, program: &Path, args: &[OsString], listener: &mut dyn Listener) -> io::Result<Ran> {
-        let room = self.scratch.room().map_err(io::Error::other)?;
+        let room = self.scratch.room("probe").map_err(io::Error::other)?;
         let stdout = room.path().join("stdout");
         // Nothing of the user's own: what is asked here needs no login.
         let mut env: BTreeMap<OsString, OsString> = BTreeMap::new();

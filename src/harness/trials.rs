@@ -9,6 +9,7 @@ use super::args::Front;
 use super::session::Session;
 use crate::diagnostic::Diagnostic;
 use crate::discovery::Repository;
+use crate::engine;
 use crate::event::Event;
 use crate::lint;
 use crate::outcome::{NoOutcome, Verdict};
@@ -18,7 +19,6 @@ use crate::run::Run;
 use crate::selection;
 use crate::store::{self, Recordings};
 use crate::stubs;
-use crate::trial;
 
 /// All tests: the `wanted` cases in their modes, and a lint for each skill and for the repository.
 pub(super) fn all(session: &Arc<Session>, front: &Front, wanted: &[usize]) -> Vec<Trial> {
@@ -134,19 +134,13 @@ fn case_test(session: &Session, planned: &Planned<'_>) -> Result<Completion, Fai
 
 fn one_run(session: &Session, planned: &Planned<'_>, number: u32) -> Result<crate::outcome::Outcome, NoOutcome> {
     let run = &session.run;
-    let id = planned.trial(number);
-    session.on_watch(|watch| watch.started(&id));
-    let tell = |event| {
-        if let Event::Heard(id, words) = event {
-            session.on_watch(|watch| watch.heard(&id, words));
-        }
+    let tell = |event| match event {
+        Event::Started(id) => session.on_watch(|watch| watch.started(&id)),
+        Event::Heard(id, words) => session.on_watch(|watch| watch.heard(&id, words)),
+        Event::Finished { id, result, .. } => session.on_watch(|watch| watch.finished(&id, &result)),
+        _ => {}
     };
-    let outcome = if run.settings.live {
-        trial::run_live(run, planned, number, &tell)
-    } else {
-        trial::replay(run, planned, number)
-    };
-    session.on_watch(|watch| watch.finished(&id, &outcome));
+    let outcome = engine::trial(run, planned, number, &tell);
     if let Ok(outcome) = &outcome {
         session.note(planned.found, outcome);
     }

@@ -7,6 +7,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tokio::sync::Notify;
 
 use super::tree::Tree;
+use super::watchdog;
 
 static RAISED: AtomicBool = AtomicBool::new(false);
 static RUNNING: Mutex<Vec<Tree>> = Mutex::new(Vec::new());
@@ -19,12 +20,17 @@ pub fn raised() -> bool {
 }
 
 /// Starts to listen for SIGINT, SIGTERM and SIGHUP. The first ends the running trees, gently at first; the second
-/// kills them at once and ends this process.
+/// kills them at once and ends this process. A hang-up does not count for a run in the `background`.
 ///
 /// # Errors
 /// When the system does not let signals be handled.
-pub fn listen() -> std::io::Result<()> {
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+pub fn listen(background: bool) -> std::io::Result<()> {
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    if background {
+        outlive_terminal()?;
+    } else {
+        signals.add_signal(SIGHUP)?;
+    }
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
             if RAISED.swap(true, Ordering::SeqCst) {
@@ -37,6 +43,13 @@ pub fn listen() -> std::io::Result<()> {
         }
     })?;
     Ok(())
+}
+
+/// Lets the hang-up of a terminal pass.
+fn outlive_terminal() -> std::io::Result<()> {
+    // A signal that is handled, if only by setting a flag, does not end the process.
+    let unread = std::sync::Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGHUP, unread).map(|_| ())
 }
 
 /// Returns once the run is to end.
@@ -54,23 +67,41 @@ fn running() -> MutexGuard<'static, Vec<Tree>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A tree that the second signal must find; forgotten, and killed if anything is left of it, when dropped.
+/// A tree that the second signal and the watchdog must find; forgotten when dropped.
 #[derive(Debug)]
 pub(super) struct Registered(Tree);
 
 impl Registered {
-    pub(super) fn new(tree: Tree) -> Self {
+    /// Makes the tree known that is about to start: from here on nothing of it can be lost.
+    pub(super) fn announce(mark: String) -> Self {
+        let tree = Tree { leader: 0, mark };
+        watchdog::note(&tree);
         running().push(tree.clone());
         Self(tree)
+    }
+
+    /// The tree has started.
+    pub(super) fn started(&mut self, leader: i32) {
+        self.0.leader = leader;
+        if let Some(tree) = running().iter_mut().find(|tree| tree.mark == self.0.mark) {
+            tree.leader = leader;
+        }
+        watchdog::note(&self.0);
     }
 
     pub(super) fn tree(&self) -> &Tree {
         &self.0
     }
+
+    /// The leaders of all other trees that run.
+    pub(super) fn others(&self) -> Vec<i32> {
+        running().iter().map(|tree| tree.leader).filter(|leader| *leader != self.0.leader).collect()
+    }
 }
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        running().retain(|tree| tree != &self.0);
+        running().retain(|tree| tree.mark != self.0.mark);
+        watchdog::forget(&self.0);
     }
 }

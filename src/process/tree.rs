@@ -1,6 +1,7 @@
 //! A program and everything that was started below it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
@@ -54,64 +55,110 @@ impl Tree {
         }
     }
 
+    /// Kills whoever outlived the leader, which has ended by itself after `lifetime`. `others` are leaders of trees
+    /// that still run.
+    pub fn kill_rest(&self, lifetime: Duration, others: &[i32]) {
+        // Numbers are given out in turn: whoever this tree started has a higher one than its leader, unless they have
+        // gone round. They cannot have gone round twice in so short a time. This spares most of the looking, which is
+        // most of what a short trial costs.
+        let young = lifetime < Duration::from_secs(1) && latest_pid().is_some_and(|latest| latest >= self.leader);
+        let newer_than = if young { self.leader } else { 0 };
+        if !family(std::slice::from_ref(self), newer_than, others).is_empty() {
+            self.kill(&[]);
+        }
+    }
+
     /// Sends a signal to every process of the tree; returns who there was beside the leader.
     fn signal(&self, signal: Signal) -> Vec<Member> {
         if self.leader <= 1 {
             return Vec::new();
         }
         // The members first: they lose their parents with the signal.
-        let members = self.members();
+        let members = family(std::slice::from_ref(self), 0, &[]);
         let _ = killpg(Pid::from_raw(self.leader), signal);
-        for member in &members {
+        for member in members.iter().filter(|member| member.pid != self.leader) {
             let _ = kill(Pid::from_raw(member.pid), signal);
         }
-        members
+        members.into_iter().filter(|member| member.pid != self.leader).collect()
     }
+}
 
-    /// The processes other than the leader that belong to the tree: by descent, or by the mark in their
-    /// environment, which a process keeps that went into the background in a session of its own.
-    #[cfg(target_os = "linux")]
-    fn members(&self) -> Vec<Member> {
-        let mut processes: Vec<Process> = Vec::with_capacity(256);
-        let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-        for entry in entries.flatten() {
-            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            processes.extend(Process::read(pid));
+/// Kills every process of these trees, leaders too, whose runner is gone. Returns whether anybody was there.
+pub(super) fn kill_orphans(trees: &[Tree]) -> bool {
+    let members = family(trees, 0, &[]);
+    for tree in trees.iter().filter(|tree| tree.leader > 1) {
+        // Where processes cannot be listed the group is all that is known.
+        if cfg!(not(target_os = "linux")) {
+            let _ = killpg(Pid::from_raw(tree.leader), Signal::SIGKILL);
         }
-        let mark = format!("{}={}\0", TREE_VARIABLE, self.mark);
-        let mut members: Vec<Member> = Vec::new();
-        for process in &processes {
+    }
+    for member in &members {
+        let _ = kill(Pid::from_raw(member.pid), Signal::SIGKILL);
+    }
+    !members.is_empty()
+}
+
+/// The processes that belong to one of the trees: by the mark in their environment, which a process keeps that went
+/// into the background in a session of its own; by group; by descent. Only processes with a number above
+/// `newer_than` are looked at, and none of `others`.
+#[cfg(target_os = "linux")]
+fn family(trees: &[Tree], newer_than: i32, others: &[i32]) -> Vec<Member> {
+    let mut processes: Vec<Process> = Vec::with_capacity(64);
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    for entry in entries.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        if pid > newer_than && !others.contains(&pid) {
             // A zombie is gone but for its parent's notice.
-            if process.pid == self.leader || process.zombie {
-                continue;
-            }
-            let marked = || {
-                std::fs::read(format!("/proc/{}/environ", process.pid))
-                    .is_ok_and(|environ| environ.windows(mark.len()).any(|window| window == mark.as_bytes()))
-            };
-            if process.group == self.leader || marked() {
-                members.push(process.member());
-            }
+            processes.extend(Process::read(pid).filter(|process| !process.zombie));
         }
-        // Children of members that dropped the mark and the group.
-        let mut grown = true;
-        while grown {
-            grown = false;
-            for process in processes.iter().filter(|process| !process.zombie && process.pid != self.leader) {
-                let below = process.parent == self.leader || members.iter().any(|member| member.pid == process.parent);
-                if below && !members.contains(&process.member()) {
-                    members.push(process.member());
-                    grown = true;
-                }
-            }
-        }
-        members
     }
+    let leads = |pid: i32| trees.iter().any(|tree| tree.leader > 1 && tree.leader == pid);
+    let marks: Vec<String> = trees.iter().map(|tree| format!("{TREE_VARIABLE}={}\0", tree.mark)).collect();
+    let mut members: Vec<Member> = Vec::new();
+    for process in &processes {
+        let marked = || {
+            std::fs::read(format!("/proc/{}/environ", process.pid)).is_ok_and(|environ| {
+                marks.iter().any(|mark| environ.windows(mark.len()).any(|window| window == mark.as_bytes()))
+            })
+        };
+        if leads(process.pid) || leads(process.group) || marked() {
+            members.push(process.member());
+        }
+    }
+    // Children of members that dropped the mark and the group.
+    let mut grown = true;
+    while grown {
+        grown = false;
+        for process in &processes {
+            let below = leads(process.parent) || members.iter().any(|member| member.pid == process.parent);
+            if below && !members.contains(&process.member()) {
+                members.push(process.member());
+                grown = true;
+            }
+        }
+    }
+    members
+}
 
-    /// Without `/proc` the process group is all that is known.
+/// Without `/proc` nobody can be listed.
+#[cfg(not(target_os = "linux"))]
+fn family(_trees: &[Tree], _newer_than: i32, _others: &[i32]) -> Vec<Member> {
+    Vec::new()
+}
+
+/// The number that was given out last: the end of `/proc/loadavg`.
+fn latest_pid() -> Option<i32> {
+    std::fs::read_to_string("/proc/loadavg").ok()?.trim_end().rsplit(' ').next()?.parse().ok()
+}
+
+/// When the process started, as its system counts; `None` where there is no such process, or no `/proc`.
+pub(super) fn start_of(pid: i32) -> Option<u64> {
+    #[cfg(target_os = "linux")]
+    return Process::read(pid).filter(|process| !process.zombie).map(|process| process.started);
     #[cfg(not(target_os = "linux"))]
-    fn members(&self) -> Vec<Member> {
-        Vec::new()
+    {
+        let _ = pid;
+        None
     }
 }
 

@@ -91,6 +91,7 @@ pub fn not_graded(id: &TrialId, problem: &NoOutcome) -> String {
         NoOutcome::BadCase(problems) => diagnostics::render(problems, false),
         NoOutcome::NotRecorded => format!("{id}: {NO_RECORDING}\n"),
         NoOutcome::Unreadable(why) => format!("{id}: {why}\n"),
+        NoOutcome::NotRun(why) => format!("{id}: not run: {why}\n"),
         NoOutcome::Stale { folder, changed } => {
             let mut text = format!("{id}: the recording is stale\n");
             line(&mut text, "changed", &changed.join(", "));

@@ -18,6 +18,17 @@ impl Suite {
     /// The suites' names, as on the command line.
     pub const NAMES: [&str; 4] = ["smoke", "explicit", "positive", "negative"];
 
+    /// The suite's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Smoke => "smoke",
+            Self::Explicit => "explicit",
+            Self::Positive => "positive",
+            Self::Negative => "negative",
+        }
+    }
+
     /// The suite of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {

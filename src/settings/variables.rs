@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{INTERNAL, MOST_VOTES, Settings, Suite};
+use super::{INTERNAL, LONGEST_RETRY_WAIT, MOST_COST, MOST_VOTES, Settings, Suite};
 use crate::case::LONGEST_TIMEOUT;
 use crate::diagnostic::nearest;
 
@@ -11,7 +11,7 @@ use crate::diagnostic::nearest;
 pub const PREFIX: &str = "SKILL_EVALS_";
 
 /// The variables that are read, and what they choose. The README's list is this one.
-pub const VARIABLES: [(&str, &str); 19] = [
+pub const VARIABLES: [(&str, &str); 23] = [
     ("SKILL_EVALS_LIVE", "`1` runs the agents; `0`, the default, replays recordings"),
     ("SKILL_EVALS_SUITE", "a part of each skill's cases: `smoke` (all), `explicit`, `positive` or `negative`"),
     ("SKILL_EVALS_SKILL", "only these skills, comma-separated"),
@@ -28,6 +28,10 @@ pub const VARIABLES: [(&str, &str); 19] = [
     ("SKILL_EVALS_JUDGE_TIMEOUT_S", "how many seconds one judging may take, 1 to 86400"),
     ("SKILL_EVALS_JUDGE_VOTES", "how often each trial is judged, 1 to 99; more than half have to agree"),
     ("SKILL_EVALS_RUN_ID", "the run's folder below `artifacts/skill-evals`"),
+    ("SKILL_EVALS_RESUME", "`1` lets results stand that the run of SKILL_EVALS_RUN_ID has already"),
+    ("SKILL_EVALS_MAX_COST_USD", "no trial starts once the run is known to have cost this much"),
+    ("SKILL_EVALS_RETRIES", "how often a trial is started again that the provider refused for now, 1 to 100"),
+    ("SKILL_EVALS_RETRY_WAIT_S", "seconds of the first pause after a refusal; later ones double"),
     ("SKILL_EVALS_ROOT", "the repository's root, where it is not the one around the crate or the working folder"),
     ("SKILL_EVALS_SCRATCH", "the folder for workspaces and homes, outside any repository"),
     ("SKILL_EVALS_SCRIPTED", "says that the model is scripted, and by what; kept with the results"),
@@ -63,6 +67,10 @@ impl Settings {
             number.filter(|number| (1..=most).contains(number)).ok_or_else(|| not_allowed(&format!("1 to {most}")))
         };
         let size = |most: u64| number(most).map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+        let amount = |most: f64| {
+            let amount = value.parse::<f64>().ok().filter(|amount| *amount > 0.0 && *amount <= most);
+            amount.ok_or_else(|| not_allowed(&format!("above 0 and up to {most}")))
+        };
         let list = || -> Vec<String> {
             value.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
         };
@@ -97,6 +105,16 @@ impl Settings {
                 crate::case::check_id(value).map_err(|why| format!("{name}: the run id {value:?} {why}"))?;
                 self.run_id = Some(value.to_owned());
             }
+            "RESUME" => {
+                self.resume = match value {
+                    "1" | "true" => true,
+                    "" | "0" | "false" => false,
+                    _ => return Err(not_allowed("0 or 1")),
+                };
+            }
+            "MAX_COST_USD" => self.max_cost_usd = Some(amount(MOST_COST)?),
+            "RETRIES" => self.retries = u32::try_from(number(100)?).unwrap_or(1),
+            "RETRY_WAIT_S" => self.retry_wait = Duration::from_secs_f64(amount(LONGEST_RETRY_WAIT.as_secs_f64())?),
             // Read by whoever opens the repository, before there are settings.
             "ROOT" => {}
             "SCRATCH" => self.scratch = Some(PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty()),

@@ -20,7 +20,8 @@ fn refused(name: &str, value: &str) -> String {
 fn every_variable_of_the_table_is_read() {
     for (name, _) in VARIABLES {
         let value = match name.trim_start_matches("SKILL_EVALS_") {
-            "LIVE" | "TRIALS" | "JOBS" | "TIMEOUT_S" | "MAX_SKILLS" | "MAX_CASES" => "1",
+            "LIVE" | "TRIALS" | "JOBS" | "TIMEOUT_S" | "MAX_SKILLS" | "MAX_CASES" | "RESUME" | "MAX_COST_USD"
+            | "RETRIES" | "RETRY_WAIT_S" => "1",
             name if name.starts_with("JUDGE") => "1",
             "SUITE" => "negative",
             "MODE" => "codex",
@@ -38,7 +39,18 @@ fn every_choice_of_the_command_line_has_a_variable() {
         Some(option.trim_end_matches(',').to_owned())
     });
     // `run` is live unless it replays: LIVE says which of the two. JUDGE says either `--judge` or `--no-judge`.
-    let said_otherwise = ["--help", "--replay", "--no-judge"];
+    // What is printed, and what only says how this one command goes about it, libtest's own arguments say or need not.
+    let said_otherwise = [
+        "--help",
+        "--replay",
+        "--no-judge",
+        "--quiet",
+        "--json",
+        "--dry-run",
+        "--background",
+        "--write-progress",
+        "--force",
+    ];
     let words: Vec<String> = options.filter(|option| !said_otherwise.contains(&option.as_str())).collect();
     assert!(words.contains(&"--suite".to_owned()) && words.len() > 10, "{words:?}");
     for option in words {

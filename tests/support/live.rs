@@ -84,6 +84,8 @@ impl Live {
             .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
             .env("CLAUDE_CODE_MAX_RETRIES", "1")
             .env("SKILL_EVALS_SCRATCH", self.scratch())
+            .env("SKILL_EVALS_RETRIES", "1")
+            .env("SKILL_EVALS_RETRY_WAIT_S", "0.05")
             .env("SKILL_EVALS_SCRIPTED", "stand-in model")
             .stdin(Stdio::null());
         command
@@ -176,15 +178,15 @@ pub fn processes_with(word: &str) -> Vec<String> {
         .collect()
 }
 
-/// Waits, at most ten seconds, until `done`.
+/// Waits, at most forty seconds, until `done`.
 pub fn wait_until(what: &str, done: impl Fn() -> bool) {
-    for _ in 0..400 {
+    for _ in 0..1600 {
         if done() {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(25));
     }
-    panic!("waited ten seconds for {what}");
+    panic!("waited forty seconds for {what}");
 }
 
 /// The text of every message that a model request carried.

@@ -9,3 +9,4 @@ pub mod live;
 pub mod lsp;
 pub mod real;
 pub mod stand_in;
+pub mod stub;

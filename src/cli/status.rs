@@ -1,0 +1,68 @@
+//! `skill-evals status`, `skill-evals runs`.
+
+use std::io::{self, Write};
+
+use clap::Args;
+
+use super::{CliResult, RepositoryArgs, print_json};
+use crate::exit_code::Exit;
+use skill_evals::history;
+use skill_evals::report::status;
+use skill_evals::store::{self, RunFolder};
+
+#[derive(Args)]
+pub struct StatusArgs {
+    /// The run [default: the latest].
+    #[arg(long, value_name = "ID")]
+    run_id: Option<String>,
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+#[derive(Args)]
+pub struct RunsArgs {
+    /// Print a JSON array.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+pub fn status(args: &StatusArgs) -> CliResult {
+    let root = args.repository.open()?.root;
+    let run = match &args.run_id {
+        Some(id) => RunFolder::open(&root, id)?,
+        None => store::runs(&root).into_iter().next().ok_or("there are no runs yet")?,
+    };
+    let standing = history::standing(&run)?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        print_json(&mut out, &standing)?;
+    } else {
+        out.write_all(status::status(&standing).as_bytes())?;
+    }
+    Ok(Exit::Clean)
+}
+
+pub fn runs(args: &RunsArgs) -> CliResult {
+    let root = args.repository.open()?.root;
+    let mut standings = Vec::new();
+    for run in store::runs(&root) {
+        match history::standing(&run) {
+            Ok(standing) => standings.push(standing),
+            Err(error) => writeln!(io::stderr(), "warning: {}: {error}", run.id())?,
+        }
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        print_json(&mut out, &standings)?;
+    } else if standings.is_empty() {
+        writeln!(out, "there are no runs yet")?;
+    } else {
+        out.write_all(status::runs(&standings).as_bytes())?;
+    }
+    Ok(Exit::Clean)
+}

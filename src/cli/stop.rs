@@ -1,0 +1,60 @@
+//! `skill-evals stop`, `skill-evals clean`.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{CliResult, RepositoryArgs};
+use crate::exit_code::Exit;
+use skill_evals::process::background;
+use skill_evals::store::{self, RunFolder};
+
+/// How long a runner may take to end its agents and keep what they left.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Args)]
+pub struct StopArgs {
+    /// The run.
+    run_id: String,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+#[derive(Args)]
+pub struct CleanArgs {
+    /// How many of the latest runs stay.
+    #[arg(long, value_name = "N")]
+    keep: usize,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+pub fn stop(args: &StopArgs) -> CliResult {
+    let root = args.repository.open()?.root;
+    let run = RunFolder::open(&root, &args.run_id)?;
+    let runner = run.runner().filter(|_| run.is_live());
+    let Some(runner) = runner else {
+        writeln!(io::stdout(), "{} is not running", run.id())?;
+        return Ok(Exit::Clean);
+    };
+    let killed = background::stop(runner, PATIENCE)?;
+    let how = if killed { "killed" } else { "stopped" };
+    writeln!(io::stdout(), "{} {how}; `skill-evals run --resume --run-id {}` goes on with it", run.id(), run.id())?;
+    Ok(Exit::Clean)
+}
+
+pub fn clean(args: &CleanArgs) -> CliResult {
+    let root = args.repository.open()?.root;
+    let mut out = io::stdout().lock();
+    for run in store::runs(&root).into_iter().skip(args.keep) {
+        // Held while it is removed, so that nobody begins to go on with it.
+        let Ok(_lock) = run.lock(background::this_process()) else {
+            writeln!(out, "{} is running and stays", run.id())?;
+            continue;
+        };
+        run.remove()?;
+        writeln!(out, "{} removed", run.id())?;
+    }
+    Ok(Exit::Clean)
+}

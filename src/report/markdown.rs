@@ -1,0 +1,55 @@
+//! A summary as Markdown: the content of `summary.md`.
+
+use std::fmt::Write;
+
+use crate::report::summary::{CaseCounts, CaseInMode, Counts, Summary};
+use crate::report::{table, trial};
+
+/// The summary as a page.
+#[must_use]
+pub fn summary(summary: &Summary) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "# {}\n\n{}\n", summary.runs.join(", "), table::closing(summary));
+    for by in &summary.scripted {
+        let _ = writeln!(text, "> Note: {}.\n", cell(&trial::scripted(by)));
+    }
+    groups(&mut text, "mode", summary.modes.iter());
+    groups(&mut text, "skill", summary.skills.iter());
+    text.push_str("## Cases\n\n| case | mode | passed | what did not |\n| --- | --- | ---: | --- |\n");
+    for (key, counts) in table::worst_first(summary) {
+        let CaseInMode { skill, case, mode } = key;
+        let passed = format!("{}/{}", counts.counts.passed, counts.counts.ended());
+        let _ = writeln!(text, "| {skill}/{case} | {mode} | {passed} | {} |", cell(&why(counts)));
+    }
+    text
+}
+
+fn groups<'a>(text: &mut String, what: &str, groups: impl Iterator<Item = (&'a String, &'a Counts)>) {
+    let _ = writeln!(
+        text,
+        "| {what} | passed | failed | errors | unscored | tokens | cost |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    );
+    for (name, counts) in groups {
+        let Counts { passed, failed, errors, unscored, tokens, .. } = counts;
+        let cost = counts.cost_usd.map_or_else(|| "unknown".to_owned(), table::dollars);
+        let _ = writeln!(text, "| {name} | {passed} | {failed} | {errors} | {unscored} | {tokens} | {cost} |");
+    }
+    text.push('\n');
+}
+
+/// What did not pass, with how often where that was not each time.
+#[must_use]
+pub fn why(counts: &CaseCounts) -> String {
+    let all = counts.counts.ended();
+    let times = |name: &str, times: usize| if times == all { name.to_owned() } else { format!("{name} ({times}×)") };
+    let checks = counts.failed_checks.iter().map(|(name, count)| times(name, *count));
+    let troubles = counts.troubles.iter().map(|(name, count)| times(name, *count));
+    checks.chain(troubles).collect::<Vec<_>>().join(", ")
+}
+
+/// Text that stays within its cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace(['\n', '\r'], " ")
+}

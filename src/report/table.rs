@@ -1,0 +1,102 @@
+//! A summary as people read it on a terminal.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use crate::report::diagnostics::counted;
+use crate::report::markdown::why;
+use crate::report::summary::{CaseCounts, CaseInMode, Summary};
+
+/// A line for each case in each mode, those that fare worst first, then the totals.
+#[must_use]
+pub fn table(summary: &Summary, color: bool) -> String {
+    let rows = worst_first(summary);
+    let cells: Vec<[String; 3]> = rows
+        .iter()
+        .map(|(key, counts)| {
+            let passed = format!("{}/{}", counts.counts.passed, counts.counts.ended());
+            [format!("{}/{}", key.skill, key.case), key.mode.clone(), passed]
+        })
+        .collect();
+    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let (first, second, third) = (width(0), width(1), width(2));
+    let mut text = String::new();
+    for ([case, mode, passed], (_, counts)) in cells.iter().zip(&rows) {
+        let word = word(counts);
+        let (start, end) = if color { (paint(word), "\u{1b}[0m") } else { ("", "") };
+        let line = format!("{case:first$}  {mode:second$}  {passed:>third$}  {start}{word:6}{end}  {}", why(counts));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// What a case came to, in a word.
+fn word(counts: &CaseCounts) -> &'static str {
+    let counts = &counts.counts;
+    match (counts.passed, counts.failed, counts.errors + counts.unscored) {
+        (_, 0, 0) => "pass",
+        (0, 1.., _) => "fail",
+        (1.., 1.., _) => "flaky",
+        (_, 0, _) if counts.errors == 0 => "unscored",
+        _ => "error",
+    }
+}
+
+fn paint(word: &str) -> &'static str {
+    match word {
+        "pass" => "\u{1b}[32m",
+        "fail" => "\u{1b}[31m",
+        _ => "\u{1b}[33m",
+    }
+}
+
+/// The cases, those with the lowest share of passed trials first.
+#[must_use]
+pub fn worst_first(summary: &Summary) -> Vec<(&CaseInMode, &CaseCounts)> {
+    let mut rows: Vec<(&CaseInMode, &CaseCounts)> = summary.cases.iter().collect();
+    // In thousandths: shares that look alike keep the order of their names.
+    rows.sort_by_key(|(_, row)| row.counts.passed * 1000 / row.counts.ended().max(1));
+    rows
+}
+
+/// The counts in a line: what ended how, what was not run, tokens, cost.
+#[must_use]
+pub fn closing(summary: &Summary) -> String {
+    let total = &summary.total;
+    let mut text = format!(
+        "{} passed, {} failed, {} errors, {} unscored",
+        total.passed, total.failed, total.errors, total.unscored
+    );
+    for (why, count) in &summary.not_run {
+        let _ = write!(text, ", {count} not run ({why})");
+    }
+    if total.retries > 0 {
+        let _ = write!(
+            text,
+            "; {} after a refusal",
+            counted(usize::try_from(total.retries).unwrap_or(usize::MAX), "retry")
+        );
+    }
+    if total.tokens > 0 {
+        let _ = write!(text, "; {} tokens", total.tokens);
+    }
+    if let Some(cost) = total.cost_usd {
+        let _ = write!(text, "; {}", dollars(cost));
+    }
+    text
+}
+
+/// An amount of US dollars, with as many places as say something.
+#[must_use]
+pub fn dollars(amount: f64) -> String {
+    if amount >= 0.1 { format!("${amount:.2}") } else { format!("${amount:.4}") }
+}
+
+/// A time in minutes and seconds, hours where there are any.
+#[must_use]
+pub fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}

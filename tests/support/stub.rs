@@ -1,0 +1,146 @@
+//! A repository whose agent is a shell script in codex's place: it answers at once, and does what a test asks of it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use super::fixture::{Fixture, Ran};
+
+/// The repository and the folder for scratch files; both outside every other repository.
+pub struct Stub {
+    pub fixture: Fixture,
+    scratch: tempfile::TempDir,
+}
+
+/// What codex writes of the skills it offers: without it nobody could say that the skill was delivered.
+const OFFER: &str = r#"mkdir -p "$CODEX_HOME/sessions"
+printf '%s\n' '{"type":"response_item","payload":{"type":"message","role":"developer","content":[{"text":"<skills_instructions>\n### Available skills\n- tidy: x (file: r0/tidy/SKILL.md)\n</skills_instructions>"}]}}' > "$CODEX_HOME/sessions/rollout-1.jsonl"
+"#;
+
+/// The end of a turn that went well.
+pub const ANSWER: &str = r#"printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"Done."}}' '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
+"#;
+
+/// A turn that the provider refused.
+pub const REFUSED: &str = r#"printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"turn.failed","error":{"message":"exceeded retry limit, last status: 429 Too Many Requests"}}'
+exit 1
+"#;
+
+impl Stub {
+    /// A skill `tidy` with so many negative cases `c0`, `c1`, …, and an agent that runs `body` and then answers.
+    pub fn new(cases: usize, body: &str) -> Self {
+        let rows = (0..cases).map(|index| format!("c{index},false,Prompt {index}"));
+        let table: Vec<String> = std::iter::once("id,should_trigger,prompt".to_owned()).chain(rows).collect();
+        let fixture = Fixture::new().skill("tidy").prompts("tidy", table.join("\n"));
+        let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch folder");
+        let stub = Self { fixture, scratch };
+        stub.settings("");
+        stub.body(body);
+        stub
+    }
+
+    /// Replaces what the agent does. `$prompt` is what it was asked; every start is a line of `starts`.
+    pub fn body(&self, body: &str) {
+        let folder = self.fixture.root().display().to_string();
+        let script = format!(
+            "#!/bin/sh\nfolder='{folder}'\nfor prompt; do :; done\necho \"$prompt\" >> \"$folder/starts\"\n{OFFER}{body}\n{ANSWER}"
+        );
+        // Renamed into place: a script that is just being run cannot be written.
+        let new = self.fixture.root().join("agent.new");
+        fs::write(&new, script).expect("a script");
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).expect("permissions");
+        fs::rename(new, self.fixture.root().join("agent.sh")).expect("a script");
+    }
+
+    /// Writes `evals.toml`, with `more` before its tables.
+    pub fn settings(&self, more: &str) {
+        let agent = self.fixture.root().join("agent.sh");
+        let text = format!("retry_wait_s = 0.02\n{more}\n[agents.codex]\ncommand = '{}'\n", agent.display());
+        fs::write(self.fixture.root().join("evals/evals.toml"), text).expect("settings");
+    }
+
+    pub fn root(&self) -> &Path {
+        self.fixture.root()
+    }
+
+    pub fn scratch(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// The folder of the run `id`.
+    pub fn run_folder(&self, id: &str) -> PathBuf {
+        self.root().join("artifacts/skill-evals").join(id)
+    }
+
+    /// What the agent was asked, start by start.
+    pub fn starts(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.root().join("starts")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_skill-evals"));
+        command
+            .args(args)
+            .current_dir(self.root())
+            .env("HOME", self.scratch())
+            .env_remove("CODEX_HOME")
+            .env("SKILL_EVALS_SCRATCH", self.scratch())
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Ran {
+        ran(&mut self.command(args))
+    }
+
+    /// Starts it in a group of its own, as a shell does, and comes back at once.
+    pub fn start(&self, args: &[&str]) -> Child {
+        let mut command = self.command(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn().expect("the program starts")
+    }
+
+    /// A JSON file of the run `id`.
+    pub fn json(&self, id: &str, name: &str) -> Value {
+        let path = self.run_folder(id).join(name);
+        let text = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        serde_json::from_slice(&text).expect("JSON")
+    }
+
+    /// The lines of the progress file of the run `id`.
+    pub fn progress(&self, id: &str) -> Vec<Value> {
+        let text = fs::read_to_string(self.run_folder(id).join("progress.jsonl")).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+    }
+
+    /// How many lines that file has.
+    pub fn progress_lines(&self, id: &str) -> usize {
+        fs::read(self.run_folder(id).join("progress.jsonl")).unwrap_or_default().split(|b| *b == b'\n').count()
+    }
+
+    /// How many trials of the run `id` are kept with a grade.
+    pub fn graded(&self, id: &str) -> usize {
+        let files = walkdir::WalkDir::new(self.run_folder(id).join("work")).into_iter().flatten();
+        files.filter(|entry| entry.file_name() == "grade.json").count()
+    }
+}
+
+/// Runs a command to its end.
+pub fn ran(command: &mut Command) -> Ran {
+    let output = command.output().expect("the program starts");
+    Ran {
+        code: output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0)),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Sends a signal to a started program.
+pub fn signal(child: &Child, signal: nix::sys::signal::Signal) {
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a process id"));
+    nix::sys::signal::kill(pid, signal).expect("a signal");
+}
