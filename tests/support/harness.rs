@@ -10,6 +10,9 @@ pub struct Harness {
     pub command: Command,
 }
 
+/// Where agents of these tests live: as any scratch folder outside every repository, and shared as the default one is.
+pub const SCRATCH: &str = "/var/tmp/skill-evals-tests";
+
 /// Variables that the tools around a test may have set, and that would reach the harness under test.
 const FOREIGN: [&str; 6] = [
     "NEXTEST",
