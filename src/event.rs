@@ -37,3 +37,15 @@ pub enum Event {
     /// Nothing has happened for a while.
     Tick,
 }
+
+impl Event {
+    /// The outcome that it brings, when it brings one.
+    #[must_use]
+    pub fn outcome(&self) -> Option<&Outcome> {
+        match self {
+            Self::Finished { result, .. } => result.as_ref().as_ref().ok(),
+            Self::Kept(outcome) => Some(outcome),
+            _ => None,
+        }
+    }
+}

@@ -17,11 +17,13 @@ use skill_evals::case::Found;
 use skill_evals::engine;
 use skill_evals::history;
 use skill_evals::judge;
+use skill_evals::mode::Mode;
+use skill_evals::outcome::Outcome;
 use skill_evals::plan::{Planned, TrialId};
 use skill_evals::process::{background, interrupt};
 use skill_evals::progress_files::ProgressFiles;
 use skill_evals::record::{RUN_FORMAT, RunRecord};
-use skill_evals::report::{diagnostics, estimate, table};
+use skill_evals::report::{comparison, diagnostics, estimate, table};
 use skill_evals::run::Run;
 use skill_evals::selection;
 use skill_evals::settings::Settings;
@@ -249,8 +251,13 @@ fn execute(
     let mut terminal = Terminal::new(run, planned, !args.quiet && !args.json, count);
     let path = folder.as_ref().map(|folder| folder.path().to_path_buf());
     let mut files = ProgressFiles::new(folder, count);
+    let modes = modes_side_by_side(planned);
+    let mut compared: Vec<Outcome> = Vec::new();
     engine::run(run, planned, |event| {
         files.hear(&event);
+        if !modes.is_empty() {
+            compared.extend(event.outcome().cloned());
+        }
         terminal.hear(event);
     });
     let mut exit = terminal.end();
@@ -264,6 +271,11 @@ fn execute(
     } else {
         if !args.quiet && count > 1 {
             write!(out, "\n{}", table::table(summary, color(&out)))?;
+        }
+        if !modes.is_empty() && !args.quiet {
+            compared.sort_by(|a, b| a.id.cmp(&b.id));
+            let outcomes: Vec<&Outcome> = compared.iter().collect();
+            write!(out, "\n{}\n", comparison::comparison(&outcomes, &modes))?;
         }
         writeln!(out, "{}", table::closing(summary))?;
         if let Some(path) = path.filter(|_| !args.quiet) {
@@ -280,6 +292,17 @@ fn execute(
         )?;
     }
     Ok(if interrupt::raised() { Exit::Interrupted } else { exit })
+}
+
+/// The modes of what is planned, where there are several to compare; only then are outcomes kept in memory.
+fn modes_side_by_side(planned: &[Planned<'_>]) -> Vec<Mode> {
+    let mut modes: Vec<Mode> = Vec::new();
+    for planned in planned {
+        if !modes.contains(planned.mode) {
+            modes.push(planned.mode.clone());
+        }
+    }
+    if modes.len() > 1 { modes } else { Vec::new() }
 }
 
 /// In replay a case without a recording is no fault.
