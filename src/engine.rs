@@ -66,8 +66,13 @@ fn work(run: &Run, planned: &[Planned<'_>], next: &AtomicUsize, sender: &Sender<
 pub fn trial(run: &Run, planned: &Planned<'_>, number: u32, tell: &dyn Fn(Event)) -> Result<Outcome, NoOutcome> {
     let id = planned.trial(number);
     let (result, attempts) = if run.settings.live {
-        if let Some(outcome) = run.settings.resume.then(|| trial::kept(run, planned, number)).flatten() {
-            run.note_cost(&TrialRecord::new(&outcome, 1));
+        if let Some((outcome, was_graded)) = run.settings.resume.then(|| trial::kept(run, planned, number)).flatten() {
+            if was_graded {
+                run.note_cost(&TrialRecord::new(&outcome, 1));
+            } else {
+                // The runner was killed before it could note it.
+                run.note(&outcome, 1);
+            }
             tell(Event::Kept(Box::new(outcome.clone())));
             return Ok(outcome);
         }

@@ -125,16 +125,18 @@ pub fn run_live(run: &Run, planned: &Planned<'_>, number: u32, tell: &dyn Fn(Eve
     Ok(Outcome { id, grade, folder: folder.path().to_path_buf(), scripted })
 }
 
-/// What an earlier part of the run measured of repeat `number` of a planned trial. `None` where it measured nothing.
+/// What an earlier part of the run measured of repeat `number` of a planned trial, and whether that part had graded it.
+/// `None` where it measured nothing.
 #[must_use]
-pub fn kept(run: &Run, planned: &Planned<'_>, number: u32) -> Option<Outcome> {
+pub fn kept(run: &Run, planned: &Planned<'_>, number: u32) -> Option<(Outcome, bool)> {
     let id = planned.trial(number);
     let live = run.live().ok()?;
     let folder = live.folder.trial(&id);
     let meta = folder.meta().ok()?;
-    let grade = if folder.has_grade() { folder.grade().ok()? } else { finished(run, live, planned, &folder, &meta)? };
+    let was_graded = folder.has_grade();
+    let grade = if was_graded { folder.grade().ok()? } else { finished(run, live, planned, &folder, &meta)? };
     let outcome = Outcome { id, grade, folder: folder.path().to_path_buf(), scripted: meta.scripted };
-    (outcome.grade.verdict != Verdict::Error).then_some(outcome)
+    (outcome.grade.verdict != Verdict::Error).then_some((outcome, was_graded))
 }
 
 /// Grades and judges a trial whose agent had ended when its runner was killed.

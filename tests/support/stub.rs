@@ -119,7 +119,9 @@ impl Stub {
 
     /// How many lines that file has.
     pub fn progress_lines(&self, id: &str) -> usize {
-        fs::read(self.run_folder(id).join("progress.jsonl")).unwrap_or_default().split(|b| *b == b'\n').count()
+        let bytes = fs::read(self.run_folder(id).join("progress.jsonl")).unwrap_or_default();
+        // Behind the last line break a line may still be growing.
+        bytes.split(|b| *b == b'\n').count().saturating_sub(1)
     }
 
     /// How many trials of the run `id` are kept with a grade.
