@@ -20,95 +20,45 @@
 //!
 //! # Code map
 //!
-//! In the order in which imports point: a room imports itself and the rooms above it. A test holds this, and that no
-//! two modules import each other in a circle.
+//! A folder of `src/` is a room with one subject, and a room imports only itself and those above it. A test holds that,
+//! and that no two neighbours in a folder import each other in a circle.
 //!
-//! **Vocabulary**: types, and parsing them from text. No disk, no clock, no environment.
-//! [`diagnostic`] [`trouble`] [`relative_path`] [`tree`] [`skill`] [`case`] [`mode`] [`plan`] [`trace`] [`outcome`]
-//! [`event`] [`evidence`] [`record`] [`catalog`] [`settings`] [`redact`]
+//! | room | what is in it |
+//! | --- | --- |
+//! | [`text`] | messages that point into a file, relative paths, lines of files of any size, the masking of secrets |
+//! | [`cases`] | what users write: skills, cases in every format, the repository that holds them |
+//! | [`settings`] | what can be chosen, by `evals/evals.toml`, the environment and the command line; modes |
+//! | [`trial`] | what a trial is and leaves: its id, trace, evidence, outcome, and the records that a run keeps |
+//! | [`lint`] | what is wrong with skills and cases |
+//! | [`mcp`] | the server that offers skills over the Model Context Protocol |
+//! | [`grade`] | what a trial came to, by its checks and by the rubric of a judge |
+//! | [`process`] | the only place that starts programs, and ends them with all that they started |
+//! | [`store`] | the only place that knows the layout of artifacts and recordings |
+//! | [`report`] | how it all reads: for a terminal, as Markdown, as a test's failure text |
+//! | [`agent`] | the programs under test, the folders they live in, and how skills reach them; the only place that names a vendor |
+//! | [`run`] | the one road of a run: plan, attempts, grading, judging, what is kept |
+//! | [`harness`] | trials as tests, for cargo test, nextest and IDEs |
+//! | [`setup`] | brings evals into a repository, and says what is missing |
 //!
-//! **Decisions**: pure functions. [`lint`] finds what is wrong with skills and cases, [`selection`] says what is to
-//! run, [`grade`] what a trial came to by its checks and [`rubric`] what a judge is asked and his answer is worth,
-//! [`report`] says how it reads. None of them touches the disk.
-//!
-//! **Edges**: input and output without policy. [`config`] reads the settings, [`discovery`] walks the repository,
-//! [`inputs`] digests what decides a run, [`lines`] reads files of any size, [`process`] is the only place that starts
-//! a program, [`workspace`] makes the folders that agents live in, [`skill_server`] asks an
-//! MCP server of skills what it offers, [`store`] is the only place that knows the layout
-//! of artifacts and recordings.
-//!
-//! **Adapters**: one file for each outside thing. [`agent`] is the only place that names a vendor, [`delivery`]
-//! brings skills to agents, [`mcp`] serves them over the Model Context Protocol.
-//!
-//! **Orchestration**: [`own_check`] is a repository's own checks, [`run`] what trials share, [`session`] one agent at
-//! work in its room, [`trial`] the steps of a trial, [`judge`] those of judging one, [`engine`] runs many side by side
-//! at the [`pace`] that providers allow, [`progress_files`] keeps where a run stands, [`history`] reads what earlier
-//! runs left, [`recording`] turns finished trials into recordings, [`harness`] makes all of it tests, [`stubs`] shows
-//! them to IDEs, [`doctor`] says what is missing for any of it to run, [`init`] brings it into a repository.
-//!
-//! The program `skill-evals` (`src/main.rs`, `src/cli/`) parses arguments, calls the above and is the only thing that
-//! prints.
+//! `trial`, `lint`, `grade` and `report` are pure: no disk, no clock, no environment. The program `skill-evals`
+//! (`src/main.rs`, `src/cli/`) parses arguments, calls the above and is the only thing that prints.
 //!
 //! # Known limits
 //!
 //! Unix only: process groups, and `/proc` on Linux to find every process that an agent left behind. Agents' own
 //! sandboxes limit writing, not reading; what was asked for and is not enforced stands in each trial's `meta.json`.
 
-pub mod diagnostic;
-pub mod relative_path;
-pub mod tree;
-pub mod trouble;
-
-pub mod skill;
-
-pub mod case;
-pub mod mode;
-
-pub mod plan;
-
-pub mod trace;
-
-pub mod outcome;
-
-pub mod event;
-pub mod evidence;
-pub mod record;
-
-pub mod catalog;
-pub mod redact;
-pub mod settings;
-
-pub mod generate;
-pub mod grade;
-pub mod lint;
-pub mod report;
-pub mod rubric;
-pub mod selection;
-
-pub mod config;
-pub mod discovery;
-pub mod inputs;
-pub mod lines;
-pub mod process;
-pub mod skill_server;
-pub mod store;
-pub mod workspace;
-
 pub mod agent;
-pub mod delivery;
-pub mod mcp;
-
-pub mod doctor;
-pub mod engine;
+pub mod cases;
+pub mod grade;
 pub mod harness;
-pub mod history;
-pub mod init;
-pub mod judge;
-pub mod own_check;
-pub mod pace;
-pub mod progress_files;
-pub mod recording;
+pub mod lint;
+pub mod mcp;
+pub mod process;
+pub mod report;
 pub mod run;
-pub mod session;
-pub mod stubs;
+pub mod settings;
+pub mod setup;
+pub mod store;
+pub mod text;
 pub mod trial;

@@ -3,7 +3,6 @@
 //! The program `skill-evals`: reads its arguments, calls the library, prints.
 
 mod cli;
-mod exit_code;
 
 use std::process::ExitCode;
 

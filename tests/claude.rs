@@ -8,9 +8,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use skill_evals::outcome::{Status, Verdict};
-use skill_evals::trace::Mechanism;
-use skill_evals::trouble::TroubleKind;
+use skill_evals::trial::outcome::{Status, Verdict};
+use skill_evals::trial::trace::Mechanism;
+use skill_evals::trial::trouble::TroubleKind;
 use support::fixture::Fixture;
 use support::live::{GREETING, Live, Trial, processes_with, request_text, wait_until};
 use support::stand_in::{Protocol, Request, Turn};

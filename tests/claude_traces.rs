@@ -11,9 +11,10 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 use skill_evals::agent;
-use skill_evals::mode::AgentKind;
-use skill_evals::trace::{Mechanism, Progress, Step, ToolNames, Trace};
-use skill_evals::trouble::TroubleKind;
+use skill_evals::settings::ToolNames;
+use skill_evals::settings::mode::AgentKind;
+use skill_evals::trial::trace::{Mechanism, Progress, Step, Trace};
+use skill_evals::trial::trouble::TroubleKind;
 use support::fixture::Fixture;
 
 fn folder(scenario: &str) -> PathBuf {

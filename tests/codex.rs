@@ -5,8 +5,8 @@ mod support;
 use std::fs;
 use std::process::ExitCode;
 
-use skill_evals::outcome::{Status, TroubleKind, Verdict};
-use skill_evals::trace::Mechanism;
+use skill_evals::trial::outcome::{Status, TroubleKind, Verdict};
+use skill_evals::trial::trace::Mechanism;
 use support::live::{Live, OPEN_GREETING, processes_with, request_text, wait_until};
 use support::stand_in::{CODEX_KEY, Turn};
 

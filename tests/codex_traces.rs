@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use skill_evals::agent;
-use skill_evals::mode::AgentKind;
-use skill_evals::outcome::TroubleKind;
-use skill_evals::trace::{Mechanism, Progress, Step, ToolNames, Trace};
+use skill_evals::settings::ToolNames;
+use skill_evals::settings::mode::AgentKind;
+use skill_evals::trial::outcome::TroubleKind;
+use skill_evals::trial::trace::{Mechanism, Progress, Step, Trace};
 
 fn folder(scenario: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/traces/codex").join(scenario)

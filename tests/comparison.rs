@@ -5,14 +5,15 @@ mod support;
 use std::fs;
 use std::path::PathBuf;
 
-use skill_evals::evidence::{Evidence, Meta};
-use skill_evals::mode::Mode;
-use skill_evals::outcome::{Grade, Outcome};
+use skill_evals::agent;
 use skill_evals::report::{comparison, session};
-use skill_evals::run::Run;
+use skill_evals::run::shared::Run;
+use skill_evals::run::trial;
 use skill_evals::settings::Settings;
+use skill_evals::settings::mode::Mode;
 use skill_evals::store::{self, TrialFolder};
-use skill_evals::{agent, trial};
+use skill_evals::trial::evidence::{Evidence, Meta};
+use skill_evals::trial::outcome::{Grade, Outcome};
 use support::fixture::Fixture;
 
 fn regraded(fixture: &Fixture, folder: &TrialFolder) -> (Meta, Grade) {

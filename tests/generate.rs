@@ -5,10 +5,10 @@ mod support;
 use std::fs;
 
 use proptest::prelude::*;
-use skill_evals::case::Expectation;
-use skill_evals::diagnostic::Diagnostic;
-use skill_evals::generate::prompts_csv;
-use skill_evals::skill::{Skill, slug};
+use skill_evals::cases::case::Expectation;
+use skill_evals::cases::skill::{Skill, slug};
+use skill_evals::setup::generate::prompts_csv;
+use skill_evals::text::diagnostic::Diagnostic;
 use support::fixture::Fixture;
 
 const SCHEMA: &str = "evals/schemas/skill_response.schema.json";

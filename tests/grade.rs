@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use skill_evals::case::{Case, Expectation, Pattern, Sandbox};
-use skill_evals::diagnostic::Place;
-use skill_evals::evidence::{
+use skill_evals::cases::case::{Case, Expectation, Pattern, Sandbox};
+use skill_evals::cases::skill::Skill;
+use skill_evals::grade::checks::grade;
+use skill_evals::settings::mode::{AgentKind, Delivery};
+use skill_evals::text::diagnostic::Place;
+use skill_evals::text::relative_path::RelativePath;
+use skill_evals::trial::evidence::{
     AgentMeta, CaseMeta, Ending, Evidence, Inputs, META_FORMAT, Meta, SkillMeta, WorkspaceFile,
 };
-use skill_evals::grade::grade;
-use skill_evals::mode::{AgentKind, Delivery};
-use skill_evals::outcome::{Grade, Status, TroubleKind, Verdict};
-use skill_evals::relative_path::RelativePath;
-use skill_evals::skill::Skill;
-use skill_evals::trace::{Mechanism, Offered, Progress, Trace, Usage};
-use skill_evals::trouble::Trouble;
+use skill_evals::trial::outcome::{Grade, Status, TroubleKind, Verdict};
+use skill_evals::trial::trace::{Mechanism, Offered, Progress, Trace, Usage};
+use skill_evals::trial::trouble::Trouble;
 
 /// A trial in which all went well, to be spoilt.
 struct Trial {

@@ -5,9 +5,9 @@ mod support;
 use std::fs;
 
 use serde_json::Value;
-use skill_evals::outcome::{Grade, Judged, Status, Verdict};
-use skill_evals::rubric::Judgement;
-use skill_evals::trouble::TroubleKind;
+use skill_evals::grade::rubric::Judgement;
+use skill_evals::trial::outcome::{Grade, Judged, Status, Verdict};
+use skill_evals::trial::trouble::TroubleKind;
 use support::fake_codex::{BAD, Fake, GOOD, Says, files_below};
 
 const COLUMNS: &str = "should_trigger,prompt,judge,must_include";
@@ -315,5 +315,5 @@ fn wrong_judge_settings_name_their_line() {
 fn the_built_in_schema_is_the_sample_repositorys() {
     let read = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
     let sample = include_str!("../evals/schemas/style_rubric.schema.json");
-    assert_eq!(read(skill_evals::rubric::BUILT_IN_SCHEMA), read(sample));
+    assert_eq!(read(skill_evals::grade::rubric::BUILT_IN_SCHEMA), read(sample));
 }

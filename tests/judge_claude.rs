@@ -6,9 +6,9 @@ use std::fs;
 use std::process::ExitCode;
 
 use serde_json::Value;
-use skill_evals::outcome::{Status, Verdict};
-use skill_evals::rubric::Judgement;
-use skill_evals::trouble::TroubleKind;
+use skill_evals::grade::rubric::Judgement;
+use skill_evals::trial::outcome::{Status, Verdict};
+use skill_evals::trial::trouble::TroubleKind;
 use support::fake_codex::{BAD, GOOD};
 use support::live::{Live, Trial};
 use support::stand_in::{Request, Turn};

@@ -5,9 +5,9 @@ mod support;
 use std::fs;
 use std::process::ExitCode;
 
-use skill_evals::outcome::{Status, Verdict};
-use skill_evals::rubric::Judgement;
-use skill_evals::trouble::TroubleKind;
+use skill_evals::grade::rubric::Judgement;
+use skill_evals::trial::outcome::{Status, Verdict};
+use skill_evals::trial::trouble::TroubleKind;
 use support::fake_codex::{BAD, GOOD};
 use support::live::{Live, OPEN_GREETING, Trial, request_text};
 use support::stand_in::{Request, Turn};

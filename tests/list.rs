@@ -31,7 +31,7 @@ fn json_has_an_object_for_every_trial() {
 fn columns_line_up_for_people() {
     let fixture = fixture();
     let (catalog, settings) = (fixture.catalog(), skill_evals::settings::Settings::default());
-    let planned = skill_evals::selection::plan(catalog.cases.iter().collect(), &settings, |_| Vec::new());
+    let planned = skill_evals::run::plan::plan(catalog.cases.iter().collect(), &settings, |_| Vec::new());
     let listed = skill_evals::report::listing::listed(&planned, &fixture.repository());
     insta::assert_snapshot!(skill_evals::report::listing::render(&listed, true));
 }

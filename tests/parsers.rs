@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use skill_evals::case::{prompts_csv, task_json};
-use skill_evals::diagnostic::{Diagnostic, Place};
-use skill_evals::plan::segment;
-use skill_evals::relative_path::RelativePath;
-use skill_evals::skill::{SkillFile, slug};
+use skill_evals::cases::case::{prompts_csv, task_json};
+use skill_evals::cases::name::segment;
+use skill_evals::cases::skill::{SkillFile, slug};
+use skill_evals::text::diagnostic::{Diagnostic, Place};
+use skill_evals::text::relative_path::RelativePath;
 
 /// Bytes that are likely to get deep into a parser: pieces of the format itself between arbitrary ones.
 fn bytes(pieces: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
@@ -155,9 +155,9 @@ proptest! {
         for entry in &file.entries {
             assert!(text.get(entry.key_range.clone()).is_some() && text.get(entry.value_range.clone()).is_some(), "{entry:?}");
         }
-        let found = skill_evals::catalog::FoundSkill { file, bytes: bytes.clone(), curated: true };
+        let found = skill_evals::cases::catalog::FoundSkill { file, bytes: bytes.clone(), curated: true };
         let tree = Nothing;
-        assert_inside(&bytes, &skill_evals::lint::skill(&found, &skill_evals::catalog::Catalog::default(), &tree));
+        assert_inside(&bytes, &skill_evals::lint::skill(&found, &skill_evals::cases::catalog::Catalog::default(), &tree));
     }
 
     #[test]
@@ -165,8 +165,8 @@ proptest! {
         let bytes = [b"---\n".as_slice(), &pieces, b"\n---\nbody\n"].concat();
         let file = SkillFile::parse("skills/a", &bytes);
         assert_inside(&bytes, &file.problems);
-        let found = skill_evals::catalog::FoundSkill { file, bytes: bytes.clone(), curated: true };
-        assert_inside(&bytes, &skill_evals::lint::skill(&found, &skill_evals::catalog::Catalog::default(), &Nothing));
+        let found = skill_evals::cases::catalog::FoundSkill { file, bytes: bytes.clone(), curated: true };
+        assert_inside(&bytes, &skill_evals::lint::skill(&found, &skill_evals::cases::catalog::Catalog::default(), &Nothing));
     }
 
     #[test]
@@ -240,9 +240,9 @@ proptest! {
 /// A repository without files.
 struct Nothing;
 
-impl skill_evals::tree::Tree for Nothing {
-    fn kind(&self, _: &Path) -> skill_evals::tree::Kind {
-        skill_evals::tree::Kind::Missing
+impl skill_evals::cases::repo_files::Tree for Nothing {
+    fn kind(&self, _: &Path) -> skill_evals::cases::repo_files::Kind {
+        skill_evals::cases::repo_files::Kind::Missing
     }
 
     fn read(&self, _: &Path) -> std::io::Result<Vec<u8>> {

@@ -9,10 +9,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use skill_evals::evidence::Ending;
-use skill_evals::outcome::TroubleKind;
 use skill_evals::process::{self, Job, Listener, Reply};
-use skill_evals::redact::Redactor;
+use skill_evals::text::redact::Redactor;
+use skill_evals::trial::evidence::Ending;
+use skill_evals::trial::outcome::TroubleKind;
 use support::live::processes_with;
 
 /// A program's run: how it ended and what it said.

@@ -5,102 +5,127 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The rooms of `src/`, in the order in which imports point: only to a room further up. `lib.rs` tells what each is.
-const ROOMS: &[(&str, &[&str])] = &[
-    (
-        "vocabulary",
-        &[
-            "diagnostic",
-            "trouble",
-            "relative_path",
-            "tree",
-            "skill",
-            "case",
-            "mode",
-            "plan",
-            "trace",
-            "outcome",
-            "event",
-            "evidence",
-            "record",
-            "catalog",
-            "settings",
-            "redact",
-        ],
-    ),
-    ("decisions", &["lint", "grade", "selection", "rubric", "generate", "report"]),
-    ("edges", &["config", "discovery", "inputs", "lines", "process", "workspace", "store", "skill_server"]),
-    ("adapters", &["agent", "delivery", "mcp"]),
-    (
-        "orchestration",
-        &[
-            "own_check",
-            "pace",
-            "run",
-            "stubs",
-            "init",
-            "session",
-            "judge",
-            "trial",
-            "doctor",
-            "recording",
-            "history",
-            "engine",
-            "progress_files",
-            "harness",
-        ],
-    ),
+/// The rooms of `src/`, in the order in which imports point: only to a room further up. Each room's first lines say
+/// what is in it.
+const ROOMS: [&str; 15] = [
+    "text", "cases", "settings", "trial", "lint", "mcp", "grade", "process", "store", "report", "agent", "run",
+    "harness", "setup", "cli",
 ];
+
+/// Rooms whose functions are pure: they read no disk, no clock and no environment, and start nothing.
+const PURE: [&str; 4] = ["trial", "lint", "grade", "report"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every source file with its top module.
-fn sources() -> Vec<(PathBuf, String, String)> {
+/// A source file of the library or the program.
+struct Source {
+    /// Below `src/`.
+    path: PathBuf,
+    /// Where it stands in the tree of modules: `["run", "judge"]`; a folder's `mod.rs` stands at the folder.
+    module: Vec<String>,
+    text: String,
+}
+
+impl Source {
+    fn room(&self) -> &str {
+        &self.module[0]
+    }
+}
+
+fn sources() -> Vec<Source> {
     let files = walkdir::WalkDir::new(root().join("src")).sort_by_file_name().into_iter();
     let files = files
         .map(|entry| entry.expect("src can be read"))
         .filter(|entry| entry.path().extension().is_some_and(|end| end == "rs"));
     let read = |path: PathBuf| {
         let below = path.strip_prefix(root().join("src")).expect("below src").to_path_buf();
-        let first = below.components().next().expect("a name").as_os_str().to_string_lossy().into_owned();
-        let text = fs::read_to_string(&path).expect("a source");
-        (below, first.trim_end_matches(".rs").to_owned(), text)
+        let mut module: Vec<String> =
+            below.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
+        module.pop_if(|last| last == "mod");
+        Source { text: fs::read_to_string(&path).expect("a source"), path: below, module }
     };
-    files.map(|entry| read(entry.into_path())).collect()
+    files.map(|entry| read(entry.into_path())).filter(|source| !["lib", "main"].contains(&source.room())).collect()
 }
 
-fn library_sources() -> impl Iterator<Item = (PathBuf, String, String)> {
-    sources().into_iter().filter(|(_, module, _)| !["lib", "main", "cli", "exit_code"].contains(&module.as_str()))
+/// A source without its comments and its unit tests.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
-/// The top modules of this crate that a source names.
-fn imports(text: &str) -> Vec<String> {
-    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+/// Every path below `crate::`, `skill_evals::` or `super::` that a source names, from the crate's root; groups in braces
+/// count as one path for each of their items.
+fn imports(source: &Source) -> Vec<Vec<String>> {
+    let code = code(&source.text);
     let mut found = Vec::new();
-    for line in code {
-        for (at, _) in line.match_indices("crate::") {
-            let name: String = line[at + 7..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-            found.push(name);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    for start in ["crate::", "skill_evals::", "super::"] {
+        for (at, _) in code.match_indices(start) {
+            if code[..at].ends_with(|c: char| is_name(c) || c == ':') {
+                continue;
+            }
+            let mut base = Vec::new();
+            let mut rest = &code[at..];
+            if start == "super::" {
+                base.clone_from(&source.module);
+                while let Some(more) = rest.strip_prefix("super::") {
+                    base.pop();
+                    rest = more;
+                }
+            } else {
+                rest = &rest[start.len()..];
+            }
+            use_tree(rest, &base, &mut found);
         }
     }
-    found.retain(|name| !name.is_empty());
     found
 }
 
+/// Takes a use tree apart: `a::{b, c::D}` is `a::b` and `a::c::D`. Returns what comes behind it.
+fn use_tree<'a>(tree: &'a str, base: &[String], found: &mut Vec<Vec<String>>) -> &'a str {
+    let mut path = base.to_vec();
+    let mut rest = tree;
+    loop {
+        if let Some(mut items) = rest.strip_prefix('{') {
+            loop {
+                items = use_tree(items.trim_start(), &path, found).trim_start();
+                match items.strip_prefix(',') {
+                    Some(next) if !next.trim_start().starts_with('}') => items = next,
+                    Some(next) => return next.trim_start().trim_start_matches('}'),
+                    None => return items.strip_prefix('}').unwrap_or(items),
+                }
+            }
+        }
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        if end == 0 {
+            break;
+        }
+        path.push(rest[..end].to_owned());
+        rest = &rest[end..];
+        match rest.strip_prefix("::") {
+            Some(more) => rest = more,
+            None => break,
+        }
+    }
+    found.push(path);
+    rest
+}
+
 #[test]
-fn imports_point_to_earlier_rooms_only() {
-    let room = |module: &str| ROOMS.iter().position(|(_, modules)| modules.contains(&module));
+fn imports_point_to_rooms_further_up_only() {
+    let floor = |room: &str| ROOMS.iter().position(|known| *known == room);
     let mut wrong = Vec::new();
-    for (path, module, text) in library_sources() {
-        let Some(own) = room(&module) else {
-            wrong.push(format!("{} is in no room; say in tests/project.rs where it belongs", path.display()));
+    for source in sources() {
+        let Some(own) = floor(source.room()) else {
+            wrong.push(format!("{} is in no room; say in tests/project.rs where it belongs", source.path.display()));
             continue;
         };
-        for import in imports(&text) {
-            if room(&import).is_none_or(|other| other > own) {
-                wrong.push(format!("{} imports crate::{import}", path.display()));
+        for import in imports(&source) {
+            // What is not a room is an item of the crate's root, which re-exports what users need.
+            if floor(&import[0]).is_some_and(|other| other > own) {
+                wrong.push(format!("{} imports {}", source.path.display(), import.join("::")));
             }
         }
     }
@@ -108,66 +133,84 @@ fn imports_point_to_earlier_rooms_only() {
 }
 
 #[test]
-fn modules_do_not_import_each_other_in_a_circle() {
-    let mut edges: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (_, module, text) in library_sources() {
-        let others = imports(&text).into_iter().filter(|import| *import != module);
-        edges.entry(module.clone()).or_default().extend(others);
-    }
-    // A module whose imports are all done is done; who is left imports in a circle.
-    let mut left: Vec<String> = edges.keys().cloned().collect();
-    loop {
-        let before = left.len();
-        let pending = left.clone();
-        left.retain(|module| edges[module].iter().any(|import| pending.contains(import)));
-        if left.len() == before {
-            break;
+fn no_two_neighbours_in_a_folder_import_each_other_in_a_circle() {
+    let sources = sources();
+    let is_module = |path: &[String]| sources.iter().any(|source| source.module.starts_with(path));
+    // Edges between the children of one folder, by the folder.
+    let mut edges: BTreeMap<Vec<String>, BTreeMap<String, Vec<String>>> = BTreeMap::new();
+    for source in &sources {
+        for import in imports(source) {
+            for depth in 1..source.module.len().min(import.len()) {
+                let (folder, own, other) = (&source.module[..depth], &source.module[depth], &import[depth]);
+                if import[..depth] == *folder && own != other && is_module(&import[..=depth]) {
+                    let others = edges.entry(folder.to_vec()).or_default().entry(own.clone()).or_default();
+                    others.push(other.clone());
+                }
+            }
         }
     }
-    let circle: Vec<String> = left.iter().map(|module| format!("{module} -> {:?}", edges[module])).collect();
-    assert_eq!(circle, Vec::<String>::new());
+    let mut circles = Vec::new();
+    for (folder, edges) in edges {
+        // What imports nothing that is left is in no circle; who is left in the end is in one, or leads to one.
+        let mut left: Vec<&String> = edges.keys().collect();
+        loop {
+            let before = left.len();
+            let pending = left.clone();
+            left.retain(|own| edges[*own].iter().any(|other| pending.contains(&other)));
+            if left.len() == before {
+                break;
+            }
+        }
+        circles.extend(left.into_iter().map(|own| format!("{}::{own} -> {:?}", folder.join("::"), edges[own])));
+    }
+    assert_eq!(circles, Vec::<String>::new());
+}
+
+#[test]
+fn every_folder_says_what_is_in_it() {
+    let silent = sources().into_iter().filter(|source| source.path.ends_with("mod.rs"));
+    let silent: Vec<_> = silent.filter(|source| !source.text.starts_with("//! ")).map(|source| source.path).collect();
+    assert_eq!(silent, Vec::<PathBuf>::new());
 }
 
 /// The sources that say `word`, other than `allowed` ones.
 fn only_in(word: &str, allowed: &[&str]) -> Vec<String> {
-    let says = |text: &str| text.lines().any(|line| !line.trim_start().starts_with("//") && line.contains(word));
-    let allowed = |path: &Path| allowed.iter().any(|allowed| path.starts_with(allowed) || path == Path::new(allowed));
-    let found = sources().into_iter().filter(|(path, _, text)| says(text) && !allowed(path));
-    found.map(|(path, _, _)| format!("{}: {word}", path.display())).collect()
+    let allowed = |path: &Path| allowed.iter().any(|allowed| path.starts_with(allowed));
+    let found = sources().into_iter().filter(|source| code(&source.text).contains(word) && !allowed(&source.path));
+    found.map(|source| format!("{}: {word}", source.path.display())).collect()
 }
 
 #[test]
 fn programs_are_started_in_the_process_room_only() {
-    let mut wrong = only_in("Command::new", &["process.rs", "process"]);
-    wrong.extend(only_in("std::process::Command", &["process.rs", "process"]));
+    let mut wrong = only_in("Command::new", &["process"]);
+    wrong.extend(only_in("std::process::Command", &["process"]));
     assert_eq!(wrong, Vec::<String>::new());
 }
 
 #[test]
 fn only_the_store_knows_where_artifacts_lie() {
     let mut wrong = Vec::new();
-    for name in ["\"artifacts", "\"meta.json\"", "\"grade.json\"", "\"judge.json\"", "\"evals/recordings"] {
-        wrong.extend(only_in(name, &["store.rs", "store"]));
+    for name in ["\"artifacts/", "\"meta.json\"", "\"grade.json\"", "\"judge.json\"", "\"evals/recordings"] {
+        wrong.extend(only_in(name, &["store"]));
     }
     assert_eq!(wrong, Vec::<String>::new());
 }
 
 #[test]
 fn decisions_read_no_disk() {
-    let pure = ROOMS[0].1.iter().chain(ROOMS[1].1);
     let mut wrong = Vec::new();
-    for (path, module, text) in library_sources() {
-        if pure.clone().any(|name| *name == module) {
-            let io = ["std::fs", "std::net", "std::env", "walkdir", "std::process", "tokio"];
-            wrong.extend(io.into_iter().filter(|io| text.contains(io)).map(|io| format!("{}: {io}", path.display())));
-        }
+    for source in sources().into_iter().filter(|source| PURE.contains(&source.room())) {
+        let io = ["std::fs", "std::net", "std::env", "walkdir", "std::process", "tokio"];
+        let code = code(&source.text);
+        wrong
+            .extend(io.into_iter().filter(|io| code.contains(io)).map(|io| format!("{}: {io}", source.path.display())));
     }
     assert_eq!(wrong, Vec::<String>::new());
 }
 
 #[test]
 fn files_hold_one_subject() {
-    let long = sources().into_iter().map(|(path, _, text)| (path, text.lines().count()));
+    let long = sources().into_iter().map(|source| (source.path, source.text.lines().count()));
     let long: Vec<_> = long.filter(|(_, lines)| *lines > 500).collect();
     assert_eq!(long, Vec::new(), "split these by subject");
 }

@@ -1,6 +1,6 @@
 //! What a shell command says about skills.
 
-use skill_evals::trace::shell::{Touch, is_effective, touches};
+use skill_evals::trial::trace::shell::{Touch, is_effective, touches};
 
 fn opens(skill: &str) -> Touch {
     Touch::SkillFile { skill: skill.to_owned() }

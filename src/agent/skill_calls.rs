@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::trace::{Mechanism, ToolNames, Trace, excerpt};
+use crate::settings::ToolNames;
+use crate::trial::trace::{Mechanism, Trace, excerpt};
 
 /// Notes what a call of the tool `tool`, by the name that the model sees, did to the skills; nothing where it is another
 /// tool or failed: a skill that could not be loaded was not used.
@@ -23,7 +24,7 @@ pub(super) fn note(trace: &mut Trace, names: &ToolNames, tool: &str, input: &str
     } else if let Some(skill) = text("skill").or_else(|| text("name")) {
         // Without a path it lists the files, and loads none.
         match text("path").map(|path| path.trim_matches('/')).filter(|path| !path.is_empty() && *path != ".") {
-            Some(crate::skill::SKILL_FILE) => trace.explore(&evidence),
+            Some(crate::cases::skill::SKILL_FILE) => trace.explore(&evidence),
             Some(path) => trace.load(skill, path, &evidence),
             None => {}
         }

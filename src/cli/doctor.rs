@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs, print_json};
-use crate::exit_code::Exit;
-use skill_evals::doctor::{self, State};
+use crate::cli::exit_code::Exit;
+use skill_evals::setup::doctor::{self, State};
 
 #[derive(Args)]
 pub struct DoctorArgs {

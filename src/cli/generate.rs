@@ -6,14 +6,14 @@ use std::path::Path;
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs};
-use crate::exit_code::Exit;
-use skill_evals::catalog::{FoundSkill, PROMPTS, RESPONSE_SCHEMA};
-use skill_evals::diagnostic::suggest;
-use skill_evals::discovery::Repository;
-use skill_evals::generate;
-use skill_evals::skill::slug;
+use crate::cli::exit_code::Exit;
+use skill_evals::cases::catalog::{FoundSkill, PROMPTS, RESPONSE_SCHEMA};
+use skill_evals::cases::repo_files::{Kind, Tree};
+use skill_evals::cases::repository::Repository;
+use skill_evals::cases::skill::slug;
+use skill_evals::setup::generate;
 use skill_evals::store;
-use skill_evals::tree::{Kind, Tree};
+use skill_evals::text::diagnostic::suggest;
 
 #[derive(Args)]
 pub struct GenerateArgs {

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs};
-use crate::exit_code::Exit;
-use skill_evals::case::Found;
-use skill_evals::outcome::{NoOutcome, Outcome, Verdict};
+use crate::cli::exit_code::Exit;
+use skill_evals::cases::case::Found;
 use skill_evals::report::trial as report;
-use skill_evals::run::Run;
+use skill_evals::run::shared::Run;
+use skill_evals::run::trial;
 use skill_evals::store::{self, RunFolder, TrialFolder};
-use skill_evals::trial;
+use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
 
 #[derive(Args)]
 pub struct GradeArgs {

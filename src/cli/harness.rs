@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::RepositoryArgs;
-use crate::exit_code::Exit;
+use crate::cli::exit_code::Exit;
 use skill_evals::harness::Harness;
 
 #[derive(Args)]

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::CliResult;
-use crate::exit_code::Exit;
-use skill_evals::init::{self, Done};
+use crate::cli::exit_code::Exit;
+use skill_evals::setup::init::{self, Done};
 
 #[derive(Args)]
 pub struct InitArgs {

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs, color, print_json};
-use crate::exit_code::Exit;
+use crate::cli::exit_code::Exit;
+use skill_evals::harness::stubs;
+use skill_evals::lint;
 use skill_evals::report::diagnostics;
-use skill_evals::{lint, stubs};
 
 #[derive(Args)]
 pub struct LintArgs {

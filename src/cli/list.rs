@@ -5,9 +5,10 @@ use std::io::{self, IsTerminal, Write};
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs, print_json};
-use crate::exit_code::Exit;
+use crate::cli::exit_code::Exit;
 use skill_evals::report::listing;
-use skill_evals::{selection, store};
+use skill_evals::run::plan;
+use skill_evals::store;
 
 #[derive(Args)]
 pub struct ListArgs {
@@ -20,7 +21,7 @@ pub struct ListArgs {
 
 pub fn list(args: &ListArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read()?;
-    let planned = selection::plan(catalog.cases.iter().collect(), &settings, |found| {
+    let planned = plan::plan(catalog.cases.iter().collect(), &settings, |found| {
         store::recorded_modes(&repository.root, &found.skill, &found.id)
     });
     let listed = listing::listed(&planned, &repository);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::CliResult;
-use crate::exit_code::Exit;
+use crate::cli::exit_code::Exit;
 use skill_evals::mcp;
 
 #[derive(Args)]

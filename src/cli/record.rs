@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs};
-use crate::exit_code::Exit;
-use skill_evals::diagnostic::shown_path;
-use skill_evals::recording::{self, Recorded};
+use crate::cli::exit_code::Exit;
+use skill_evals::run::promote::{self, Recorded};
 use skill_evals::store::RunFolder;
+use skill_evals::text::diagnostic::shown_path;
 
 #[derive(Args)]
 pub struct RecordArgs {
@@ -23,7 +23,7 @@ pub fn record(args: &RecordArgs) -> CliResult {
     let run = RunFolder::open(&repository.root, &args.run_id)?;
     let mut out = io::stdout().lock();
     let mut all_kept = true;
-    let recorded = recording::record(&repository.root, &run)?;
+    let recorded = promote::record(&repository.root, &run)?;
     if recorded.is_empty() {
         writeln!(out, "the run {} has no finished trials", run.id())?;
         return Ok(Exit::CouldNotRun);

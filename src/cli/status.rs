@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs, print_json};
-use crate::exit_code::Exit;
-use skill_evals::history;
+use crate::cli::exit_code::Exit;
 use skill_evals::report::status;
+use skill_evals::run::history;
 use skill_evals::store::{self, RunFolder};
 
 #[derive(Args)]

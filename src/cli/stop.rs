@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs};
-use crate::exit_code::Exit;
+use crate::cli::exit_code::Exit;
 use skill_evals::process::background;
 use skill_evals::store::{self, RunFolder};
 

@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs};
-use crate::exit_code::Exit;
-use skill_evals::discovery::Scope;
-use skill_evals::{config, store, stubs};
+use crate::cli::exit_code::Exit;
+use skill_evals::cases::repository::Scope;
+use skill_evals::harness::stubs;
+use skill_evals::settings::load;
+use skill_evals::store;
 
 #[derive(Args)]
 pub struct StubsArgs {
@@ -23,7 +25,7 @@ pub struct StubsArgs {
 pub fn stubs(args: &StubsArgs) -> CliResult {
     let repository = args.repository.open()?;
     let root = &repository.root;
-    let settings = config::read_file(root)?;
+    let settings = load::read_file(root)?;
     let catalog = repository.catalog(settings.skill_roots.as_deref(), Scope::All);
     let text = stubs::current(root, &catalog)?;
     let mut files = args.file.clone().map_or_else(|| stubs::files(root), |file| vec![file]);

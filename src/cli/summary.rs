@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs, color, print_json};
-use crate::exit_code::Exit;
-use skill_evals::history;
+use crate::cli::exit_code::Exit;
 use skill_evals::report::{markdown, table};
+use skill_evals::run::history;
 use skill_evals::store::{self, RunFolder};
 
 #[derive(Args)]

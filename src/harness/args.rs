@@ -8,8 +8,8 @@ use std::fmt::Write;
 
 use libtest_mimic::{Arguments, ColorSetting, FormatSetting};
 
-use crate::diagnostic::nearest;
-use crate::plan;
+use crate::cases::name;
+use crate::text::diagnostic::nearest;
 
 /// Where libtest exits on wrong arguments, so do we.
 pub const EXIT_BAD_ARGUMENTS: u8 = 101;
@@ -294,7 +294,7 @@ fn seed(what: &str, value: &str) -> Result<Shuffle, String> {
 fn as_name(filter: &str, whole: bool) -> String {
     let path = filter.replace('/', "::");
     if whole {
-        return path.split("::").map(plan::segment).collect::<Vec<_>>().join("::");
+        return path.split("::").map(name::segment).collect::<Vec<_>>().join("::");
     }
     path.chars().map(|c| if c.is_ascii_alphanumeric() || c == ':' { c } else { '_' }).collect()
 }

@@ -9,11 +9,11 @@ use libtest_mimic::{Completion, Failed};
 
 use super::args::Front;
 use super::watch::{Watch, say};
-use crate::case::Found;
-use crate::catalog::Catalog;
-use crate::outcome::Outcome;
+use crate::cases::case::Found;
+use crate::cases::catalog::Catalog;
 use crate::report::{progress, trial as report};
-use crate::run::Run;
+use crate::run::shared::Run;
+use crate::trial::outcome::Outcome;
 
 /// What the trials of one process share.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl Session {
         if outcome.scripted.is_some() && !self.run.settings.live {
             self.scripted.fetch_add(1, Ordering::Relaxed);
         }
-        if self.show_output && outcome.grade.verdict == crate::outcome::Verdict::Pass {
+        if self.show_output && outcome.grade.verdict == crate::trial::outcome::Verdict::Pass {
             self.say(&report::graded(&self.run.root, found, outcome));
         }
     }

@@ -7,18 +7,18 @@ use libtest_mimic::{Completion, Failed, Trial};
 
 use super::args::Front;
 use super::session::Session;
-use crate::diagnostic::Diagnostic;
-use crate::discovery::Repository;
-use crate::engine;
-use crate::event::Event;
+use crate::cases::repository::Repository;
+use crate::harness::stubs;
 use crate::lint;
-use crate::outcome::{NoOutcome, Verdict};
-use crate::plan::Planned;
 use crate::report::{diagnostics, trial as report};
-use crate::run::Run;
-use crate::selection;
+use crate::run::scheduler;
+use crate::run::shared::Run;
+use crate::settings::selection;
 use crate::store::{self, Recordings};
-use crate::stubs;
+use crate::text::diagnostic::Diagnostic;
+use crate::trial::event::Event;
+use crate::trial::id::Planned;
+use crate::trial::outcome::{NoOutcome, Verdict};
 
 /// All tests: the `wanted` cases in their modes, and a lint for each skill and for the repository.
 pub(super) fn all(session: &Arc<Session>, front: &Front, wanted: &[usize]) -> Vec<Trial> {
@@ -132,7 +132,7 @@ fn case_test(session: &Session, planned: &Planned<'_>) -> Result<Completion, Fai
     Err(texts.join("\n").into())
 }
 
-fn one_run(session: &Session, planned: &Planned<'_>, number: u32) -> Result<crate::outcome::Outcome, NoOutcome> {
+fn one_run(session: &Session, planned: &Planned<'_>, number: u32) -> Result<crate::trial::outcome::Outcome, NoOutcome> {
     let run = &session.run;
     let tell = |event| match event {
         Event::Started(id) => session.on_watch(|watch| watch.started(&id)),
@@ -140,7 +140,7 @@ fn one_run(session: &Session, planned: &Planned<'_>, number: u32) -> Result<crat
         Event::Finished { id, result, .. } => session.on_watch(|watch| watch.finished(&id, &result)),
         _ => {}
     };
-    let outcome = engine::trial(run, planned, number, &tell);
+    let outcome = scheduler::trial(run, planned, number, &tell);
     if let Ok(outcome) = &outcome {
         session.note(planned.found, outcome);
     }

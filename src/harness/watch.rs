@@ -5,9 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::outcome::{NoOutcome, Outcome};
-use crate::plan::TrialId;
 use crate::report::progress::Board;
+use crate::trial::id::TrialId;
+use crate::trial::outcome::{NoOutcome, Outcome};
 
 /// How often a terminal is drawn anew.
 const TURN: Duration = Duration::from_millis(250);

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::case::{Case, Expectation, Found, Pattern, Source, task_json};
-use crate::catalog::evals_folder;
-use crate::diagnostic::{Code, Diagnostic, Place};
+use crate::cases::case::{Case, Expectation, Found, Pattern, Source, task_json};
+use crate::cases::catalog::evals_folder;
+use crate::cases::repo_files::{Kind, Tree};
 use crate::lint::is_curated;
 use crate::lint::schema::Schemas;
-use crate::tree::{Kind, Tree};
+use crate::text::diagnostic::{Code, Diagnostic, Place};
 
 pub(super) fn check(found: &Found, case: &Case, tree: &dyn Tree, schemas: &mut Schemas) -> Vec<Diagnostic> {
     let checker = Checker { found, case, tree };

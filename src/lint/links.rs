@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
-use crate::catalog::FoundSkill;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::cases::catalog::FoundSkill;
+use crate::cases::repo_files::{Kind, Tree};
+use crate::cases::skill::SKILL_FILE;
 use crate::lint::similar::place;
-use crate::skill::SKILL_FILE;
-use crate::tree::{Kind, Tree};
+use crate::text::diagnostic::{Code, Diagnostic};
 
 pub(super) fn check(found: &FoundSkill, tree: &dyn Tree) -> Vec<Diagnostic> {
     let text = String::from_utf8_lossy(&found.bytes);

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use crate::diagnostic::Code;
-use crate::tree::{Kind, Tree};
+use crate::cases::repo_files::{Kind, Tree};
+use crate::text::diagnostic::Code;
 
 /// What was found out about schema files: many cases share one.
 #[derive(Default)]

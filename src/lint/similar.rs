@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::catalog::{Catalog, FoundSkill};
-use crate::diagnostic::{Code, Diagnostic, Place};
-use crate::skill::SKILL_FILE;
+use crate::cases::catalog::{Catalog, FoundSkill};
+use crate::cases::skill::SKILL_FILE;
+use crate::text::diagnostic::{Code, Diagnostic, Place};
 
 /// From this share of common content words, in percent of the shorter description's, two descriptions count as
 /// alike. Skills of one family that are told apart well share about a third.

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::catalog::FoundSkill;
-use crate::diagnostic::{Code, Diagnostic, Place, nearest};
+use crate::cases::catalog::FoundSkill;
+use crate::cases::skill::{Entry, SKILL_FILE, slug};
 use crate::lint::similar::place;
-use crate::skill::{Entry, SKILL_FILE, slug};
+use crate::text::diagnostic::{Code, Diagnostic, Place, nearest};
 
 /// The most characters of a name.
 pub const LONGEST_NAME: usize = 64;

@@ -1,10 +1,10 @@
 //! The cases of one skill, taken together.
 
-use crate::case::Source;
-use crate::catalog::{Catalog, PROMPTS};
-use crate::diagnostic::{Code, Diagnostic, Place};
-use crate::skill::SKILL_FILE;
-use crate::tree::{Kind, Tree};
+use crate::cases::case::Source;
+use crate::cases::catalog::{Catalog, PROMPTS};
+use crate::cases::repo_files::{Kind, Tree};
+use crate::cases::skill::SKILL_FILE;
+use crate::text::diagnostic::{Code, Diagnostic, Place};
 
 pub(super) fn check(catalog: &Catalog, slug: &str, tree: &dyn Tree, strict: bool) -> Vec<Diagnostic> {
     let Some(found) = catalog.skill(slug) else { return Vec::new() };

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use super::folder::{Found, MAX_FILE, ResourceError};
 use super::library::{Library, Shelved};
-use crate::diagnostic::nearest;
-use crate::relative_path::RelativePath;
-use crate::skill::{SKILL_FILE, SkillFile};
+use crate::cases::skill::{SKILL_FILE, SkillFile};
+use crate::text::diagnostic::nearest;
+use crate::text::relative_path::RelativePath;
 
 /// The most that the files of one folder may add up to in one answer, in bytes.
 const MAX_FOLDER: usize = 1024 * 1024;

@@ -14,9 +14,9 @@ use nix::sys::stat::{Mode, SFlag, fstatat};
 use thiserror::Error;
 use walkdir::WalkDir;
 
-use super::library::Stamp;
-use crate::relative_path::RelativePath;
-use crate::tree::Kind;
+use crate::cases::repo_files::Kind;
+use crate::cases::stamp::Stamp;
+use crate::text::relative_path::RelativePath;
 
 /// The largest file that is handed out, in bytes.
 pub(super) const MAX_FILE: u64 = 256 * 1024;

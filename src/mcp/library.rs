@@ -1,16 +1,16 @@
 //! The skills that are served, as they stood at the last look, and what has changed since the look before.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::folder::{self, Found, Listed, ResourceError};
 use super::uri;
-use crate::diagnostic::Diagnostic;
-use crate::discovery::{DEFAULT_SKILL_ROOTS, Repository};
-use crate::relative_path::RelativePath;
-use crate::skill::{SKILL_FILE, Skill, SkillFile, slug};
+use crate::cases::repository::{DEFAULT_SKILL_ROOTS, Repository};
+use crate::cases::skill::{SKILL_FILE, Skill, SkillFile, slug};
+use crate::cases::stamp::Stamp;
+use crate::text::diagnostic::Diagnostic;
+use crate::text::relative_path::RelativePath;
 
 /// Where skills are looked for.
 #[derive(Clone, Debug)]
@@ -20,16 +20,6 @@ pub(super) enum Place {
     /// A folder in whose default skill roots they are: the first of them that holds any. The whole of it is not
     /// searched, which a client's root may be too large for.
     Repository(PathBuf),
-}
-
-/// What tells a file from the same file at another time, without reading it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    // Tools that keep the time of modification cannot keep this one.
-    changed: (i64, i64),
 }
 
 /// A skill in the library.
@@ -89,17 +79,6 @@ fn folders_below(folder: &Path, problems: &mut Vec<Diagnostic>) -> Vec<(PathBuf,
     };
     let folders = Repository { root: root.to_path_buf() }.skill_folders(below, problems);
     folders.into_iter().map(|found| (root.to_path_buf(), found)).collect()
-}
-
-impl Stamp {
-    pub(super) fn of(metadata: &Metadata) -> Self {
-        Self {
-            inode: metadata.ino(),
-            size: metadata.size(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        }
-    }
 }
 
 impl Shelved {

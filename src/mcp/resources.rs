@@ -6,8 +6,8 @@ use rmcp::model::{Resource, ResourceContents};
 use super::folder::Found;
 use super::library::{Library, Shelved};
 use super::{answer, uri};
-use crate::relative_path::RelativePath;
-use crate::skill::SKILL_FILE;
+use crate::cases::skill::SKILL_FILE;
+use crate::text::relative_path::RelativePath;
 
 const MARKDOWN: &str = "text/markdown";
 

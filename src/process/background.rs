@@ -10,8 +10,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::tree::start_of;
-use crate::record::Runner;
 use crate::settings::BACKGROUND_VARIABLE;
+use crate::trial::run_record::Runner;
 
 /// How often a process that was asked to end is looked at.
 const LOOK: Duration = Duration::from_millis(25);

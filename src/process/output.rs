@@ -9,7 +9,7 @@ use tokio::process::ChildStdin;
 use tokio::sync::watch;
 
 use super::{Listener, Reply};
-use crate::redact::Masker;
+use crate::text::redact::Masker;
 
 /// How long output that is still under way is waited for once the program has ended.
 const DRAIN: Duration = Duration::from_secs(2);

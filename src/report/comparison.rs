@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::mode::Mode;
-use crate::outcome::{Metrics, Outcome};
 use crate::report::trial::scripted;
-use crate::trace::Mechanism;
+use crate::settings::mode::Mode;
+use crate::trial::outcome::{Metrics, Outcome};
+use crate::trial::trace::Mechanism;
 
 /// What stands where nothing is known.
 const NOTHING: &str = "-";
@@ -69,7 +69,7 @@ fn row(outcome: &Outcome, again: bool) -> [String; 9] {
 
 /// How the skill under test became active, the first way first.
 fn mechanism(metrics: &Metrics, skill: &str) -> String {
-    let of_skill = metrics.activations.iter().filter(|found| crate::skill::slug(&found.skill) == skill);
+    let of_skill = metrics.activations.iter().filter(|found| crate::cases::skill::slug(&found.skill) == skill);
     let ways: Vec<&str> = of_skill.map(|found| found.how).map(Mechanism::as_str).collect();
     if ways.is_empty() { NOTHING.to_owned() } else { ways.join(", ") }
 }

@@ -2,8 +2,8 @@
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
-use crate::diagnostic::{Diagnostic, Severity};
 use crate::lint;
+use crate::text::diagnostic::{Diagnostic, Severity};
 
 /// `diagnostics`, errors first, else in the order given, each with its line and mark; then a line that counts them.
 /// Empty for none. `color` adds ANSI escapes.

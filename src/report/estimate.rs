@@ -5,9 +5,9 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::plan::TrialId;
 use crate::report::summary::CaseInMode;
 use crate::report::table::dollars;
+use crate::trial::id::TrialId;
 
 /// The most that a trial of a case was known to take.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::case::Found;
-use crate::diagnostic::Diagnostic;
+use crate::cases::case::Found;
+use crate::cases::repo_files::Tree;
 use crate::lint;
-use crate::plan::Planned;
-use crate::tree::Tree;
+use crate::text::diagnostic::Diagnostic;
+use crate::trial::id::Planned;
 
 /// One trial.
 #[derive(Clone, Debug, Serialize)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::report::summary::{CaseCounts, CaseInMode, Counts, Summary};
+use crate::report::summary::{CaseInMode, Counts, Summary};
 use crate::report::{table, trial};
 
 /// The summary as a page.
@@ -20,7 +20,7 @@ pub fn summary(summary: &Summary) -> String {
     for (key, counts) in table::worst_first(summary) {
         let CaseInMode { skill, case, mode } = key;
         let passed = format!("{}/{}", counts.counts.passed, counts.counts.ended());
-        let _ = writeln!(text, "| {skill}/{case} | {mode} | {passed} | {} |", cell(&why(counts)));
+        let _ = writeln!(text, "| {skill}/{case} | {mode} | {passed} | {} |", cell(&table::why(counts)));
     }
     text
 }
@@ -37,16 +37,6 @@ fn groups<'a>(text: &mut String, what: &str, groups: impl Iterator<Item = (&'a S
         let _ = writeln!(text, "| {name} | {passed} | {failed} | {errors} | {unscored} | {tokens} | {cost} |");
     }
     text.push('\n');
-}
-
-/// What did not pass, with how often where that was not each time.
-#[must_use]
-pub fn why(counts: &CaseCounts) -> String {
-    let all = counts.counts.ended();
-    let times = |name: &str, times: usize| if times == all { name.to_owned() } else { format!("{name} ({times}×)") };
-    let checks = counts.failed_checks.iter().map(|(name, count)| times(name, *count));
-    let troubles = counts.troubles.iter().map(|(name, count)| times(name, *count));
-    checks.chain(troubles).collect::<Vec<_>>().join(", ")
 }
 
 /// Text that stays within its cell.

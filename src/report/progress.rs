@@ -4,8 +4,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use crate::outcome::{NoOutcome, Outcome, Verdict};
-use crate::plan::TrialId;
+use crate::trial::id::TrialId;
+use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
 
 /// Most running trials shown at once.
 const MOST_LINES: usize = 16;

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::evidence::Evidence;
-use crate::outcome::{Grade, Metrics, Status};
 use crate::report::trial::{goal, scripted};
-use crate::trace::{Activation, Step};
+use crate::trial::evidence::Evidence;
+use crate::trial::outcome::{Grade, Metrics, Status};
+use crate::trial::trace::{Activation, Step};
 
 /// Most bytes of one text.
 const MAX_TEXT: usize = 1_500;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::outcome::Verdict;
-use crate::plan::TrialId;
-use crate::record::TrialRecord;
+use crate::trial::id::TrialId;
+use crate::trial::outcome::Verdict;
+use crate::trial::run_record::TrialRecord;
 
 /// The number of the `summary.json` format.
 pub const SUMMARY_FORMAT: u32 = 1;

@@ -4,7 +4,6 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::report::diagnostics::counted;
-use crate::report::markdown::why;
 use crate::report::summary::{CaseCounts, CaseInMode, Summary};
 
 /// A line for each case in each mode, those that fare worst first, then the totals.
@@ -99,4 +98,14 @@ pub fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
+/// What did not pass, with how often where that was not each time.
+#[must_use]
+pub fn why(counts: &CaseCounts) -> String {
+    let all = counts.counts.ended();
+    let times = |name: &str, times: usize| if times == all { name.to_owned() } else { format!("{name} ({times}×)") };
+    let checks = counts.failed_checks.iter().map(|(name, count)| times(name, *count));
+    let troubles = counts.troubles.iter().map(|(name, count)| times(name, *count));
+    checks.chain(troubles).collect::<Vec<_>>().join(", ")
 }

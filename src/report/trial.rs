@@ -3,11 +3,11 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::case::Found;
-use crate::diagnostic::shown_path;
-use crate::outcome::{Goal, Judged, NoOutcome, Outcome, Status, Verdict};
-use crate::plan::TrialId;
+use crate::cases::case::Found;
 use crate::report::diagnostics;
+use crate::text::diagnostic::shown_path;
+use crate::trial::id::TrialId;
+use crate::trial::outcome::{Goal, Judged, NoOutcome, Outcome, Status, Verdict};
 
 /// Why a trial without a recording is ignored in replay.
 pub const NO_RECORDING: &str = "no recording; SKILL_EVALS_LIVE=1 runs the agent";

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::case::LONGEST_TIMEOUT;
-use crate::mode::AgentKind;
-use crate::relative_path::RelativePath;
+use crate::cases::case::LONGEST_TIMEOUT;
+use crate::settings::mode::AgentKind;
+use crate::text::relative_path::RelativePath;
 
 /// How long a judge may take where nothing else is said.
 pub const DEFAULT_JUDGE_TIMEOUT: Duration = Duration::from_secs(180);

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use serde::Deserialize;
-
-use crate::trace::ToolNames;
+use serde::{Deserialize, Serialize};
 
 /// An MCP server of skills that the repository brings along.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +16,37 @@ pub struct OwnServer {
     pub env: BTreeMap<String, String>,
     /// What it and its tools are called.
     pub names: ToolNames,
+}
+
+/// How the MCP server of skills is called, and its tools.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolNames {
+    /// The server.
+    pub server: String,
+    /// The tool that loads a skill, by `name`.
+    pub skill: String,
+    /// The tool that reads files of a skill, by `skill` and `path`.
+    pub resource: String,
+}
+
+impl Default for ToolNames {
+    fn default() -> Self {
+        Self { server: "skilljack".to_owned(), skill: "skill".to_owned(), resource: "skill-resource".to_owned() }
+    }
+}
+
+impl ToolNames {
+    /// The skill tool as the model sees it.
+    #[must_use]
+    pub fn skill_tool(&self) -> String {
+        format!("mcp__{}__{}", self.server, self.skill)
+    }
+
+    /// The resource tool as the model sees it.
+    #[must_use]
+    pub fn resource_tool(&self) -> String {
+        format!("mcp__{}__{}", self.server, self.resource)
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{INTERNAL, LONGEST_RETRY_WAIT, MOST_COST, MOST_VOTES, Settings, Suite};
-use crate::case::LONGEST_TIMEOUT;
-use crate::diagnostic::nearest;
+use crate::cases::case::LONGEST_TIMEOUT;
+use crate::text::diagnostic::nearest;
 
 /// What every variable of ours starts with.
 pub const PREFIX: &str = "SKILL_EVALS_";
@@ -102,7 +102,7 @@ impl Settings {
             "JUDGE_TIMEOUT_S" => self.judge.timeout = Duration::from_secs(number(LONGEST_TIMEOUT.as_secs())?),
             "JUDGE_VOTES" => self.judge.votes = u32::try_from(number(u64::from(MOST_VOTES))?).unwrap_or(1),
             "RUN_ID" => {
-                crate::case::check_id(value).map_err(|why| format!("{name}: the run id {value:?} {why}"))?;
+                crate::cases::name::check_id(value).map_err(|why| format!("{name}: the run id {value:?} {why}"))?;
                 self.run_id = Some(value.to_owned());
             }
             "RESUME" => {

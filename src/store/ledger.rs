@@ -8,9 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{At, StoreError};
-use crate::lines::{self, Line};
-use crate::plan::TrialId;
-use crate::record::TrialRecord;
+use crate::text::lines::{self, Line};
+use crate::trial::id::TrialId;
+use crate::trial::run_record::TrialRecord;
 
 /// How long a line may be only in the system's memory: it outlives this process at once, a power cut after this.
 const SYNC: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::ledger::{self, Ledger, Ledgered};
 use super::{At, RUNS, RunFolder, StoreError, TrialFolder, check_format, read_json, sub_folders, write_json};
-use crate::record::{Current, RUN_FORMAT, RunRecord, Runner, TrialRecord};
+use crate::trial::run_record::{Current, RUN_FORMAT, RunRecord, Runner, TrialRecord};
 
 const RUN: &str = "run.json";
 const PROGRESS: &str = "progress.jsonl";
@@ -228,7 +228,7 @@ impl TrialFolder {
     pub fn record(&self) -> Result<TrialRecord, StoreError> {
         let (meta, grade) = (self.meta()?, self.grade()?);
         let (id, scripted) = (meta.id(), meta.scripted);
-        let outcome = crate::outcome::Outcome { id, grade, folder: self.path.clone(), scripted };
+        let outcome = crate::trial::outcome::Outcome { id, grade, folder: self.path.clone(), scripted };
         Ok(TrialRecord::new(&outcome, 1))
     }
 }

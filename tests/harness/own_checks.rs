@@ -1,26 +1,26 @@
 //! Checks of a repository's own.
 
-use skill_evals::evidence::Evidence;
 use skill_evals::harness::Finding;
-use skill_evals::outcome::{Status, Verdict};
-use skill_evals::own_check::{OwnChecks, Workspace};
-use skill_evals::run::Run;
-use skill_evals::selection;
+use skill_evals::run::own_check::{OwnChecks, Workspace};
+use skill_evals::run::plan;
+use skill_evals::run::shared::Run;
+use skill_evals::run::trial;
 use skill_evals::settings::Settings;
-use skill_evals::trace::Trace;
-use skill_evals::trial;
+use skill_evals::trial::evidence::Evidence;
+use skill_evals::trial::outcome::{Status, Verdict};
+use skill_evals::trial::trace::Trace;
 
 use crate::support::fixture::Fixture;
 
 type Found = fn(&Trace, &Workspace<'_>) -> Finding;
 
 /// The outcome of the sample's `greeting/explicit`, replayed with this check.
-fn replayed(check: Found) -> skill_evals::outcome::Outcome {
+fn replayed(check: Found) -> skill_evals::trial::outcome::Outcome {
     let fixture = Fixture::copy_of_sample();
     let mut run = Run::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
     run.own_checks.add("own", check);
     let found = run.catalog.cases.iter().find(|found| found.skill == "greeting" && found.id == "explicit");
-    let planned = selection::plan(vec![found.expect("the case")], &run.settings, |_| Vec::new());
+    let planned = plan::plan(vec![found.expect("the case")], &run.settings, |_| Vec::new());
     trial::replay(&run, &planned[0], 1).expect("an outcome")
 }
 
@@ -60,7 +60,7 @@ fn a_failure_speaks_louder_than_what_cannot_be_seen() {
     let sample = Fixture::copy_of_sample();
     let folder = skill_evals::store::recording(
         sample.root(),
-        &skill_evals::plan::TrialId {
+        &skill_evals::trial::id::TrialId {
             skill: "greeting".to_owned(),
             case: "explicit".to_owned(),
             mode: "codex".to_owned(),

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use skill_evals::mode::AgentKind;
-use skill_evals::outcome::{GRADE_FORMAT, Grade, Metrics, NoOutcome, Outcome, Verdict};
-use skill_evals::plan::TrialId;
 use skill_evals::report::progress::{Board, duration};
+use skill_evals::settings::mode::AgentKind;
+use skill_evals::trial::id::TrialId;
+use skill_evals::trial::outcome::{GRADE_FORMAT, Grade, Metrics, NoOutcome, Outcome, Verdict};
 
 use crate::support::fixture::Fixture;
 use crate::support::harness::{SCRATCH, clean, harness, with_stub_agent};

@@ -11,9 +11,9 @@ mod support;
 use std::path::Path;
 use std::process::ExitCode;
 
-use skill_evals::case::Source;
-use skill_evals::catalog::Catalog;
-use skill_evals::discovery::{Repository, Scope};
+use skill_evals::cases::case::Source;
+use skill_evals::cases::catalog::Catalog;
+use skill_evals::cases::repository::{Repository, Scope};
 use support::fixture::Fixture;
 use support::live::Live;
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use serde_json::json;
-use skill_evals::catalog::Catalog;
+use skill_evals::cases::catalog::Catalog;
 
 use crate::support::stand_in::{Protocol, Request, Turn};
 

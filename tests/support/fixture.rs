@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use skill_evals::catalog::Catalog;
-use skill_evals::diagnostic::Diagnostic;
-use skill_evals::discovery::{Repository, Scope};
+use skill_evals::cases::catalog::Catalog;
+use skill_evals::cases::repository::{Repository, Scope};
 use skill_evals::lint;
+use skill_evals::text::diagnostic::Diagnostic;
 
 /// A repository that is deleted with its value.
 pub struct Fixture {

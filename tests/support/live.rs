@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use skill_evals::evidence::Meta;
-use skill_evals::outcome::{Check, Grade, Status, Verdict};
+use skill_evals::trial::evidence::Meta;
+use skill_evals::trial::outcome::{Check, Grade, Status, Verdict};
 
 use super::fixture::{Fixture, Ran};
 use super::real::path_with_programs;

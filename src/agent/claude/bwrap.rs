@@ -1,9 +1,9 @@
 //! claude inside bubblewrap: the workspace, the home and the folder for temporary files can be written, nothing else.
 
 use crate::agent::Command;
+use crate::agent::room::Room;
 use crate::process::find_program;
-use crate::trouble::{Trouble, TroubleKind};
-use crate::workspace::Room;
+use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// Puts the command inside `bwrap`, where the settings ask for it; otherwise says what stays open.
 pub(super) fn wrap(command: &mut Command, required: bool, room: &Room) -> Result<(), Trouble> {

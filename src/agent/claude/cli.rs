@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use super::Call;
-use crate::case::Case;
+use crate::cases::case::Case;
 
 /// The arguments but for the prompt.
 pub(super) fn args(call: &Call<'_>, case: &Case) -> Vec<OsString> {

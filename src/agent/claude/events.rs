@@ -6,9 +6,10 @@ use super::wire::{
     Assistant, Block, Call, ControlRequest, Head, Init, RateLimit, ResultLine, Retry, User, UserLine, as_usage,
 };
 use crate::agent::{classify, skill_calls};
-use crate::trace::shell::{self, Touch};
-use crate::trace::{Mechanism, Offered, OfferedMcp, Progress, Step, ToolNames, Trace, excerpt};
-use crate::trouble::{Trouble, TroubleKind};
+use crate::settings::ToolNames;
+use crate::trial::trace::shell::{self, Touch};
+use crate::trial::trace::{Mechanism, Offered, OfferedMcp, Progress, Step, Trace, excerpt};
+use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// Most calls that wait for their answer at a time.
 const MAX_OPEN: usize = 1_000;
@@ -269,7 +270,7 @@ fn note_touch(trace: &mut Trace, touch: Touch, done: bool, evidence: &str) {
 /// The skill and the file of `skill://greeting/references/formal.md`.
 fn below_skill_uri(uri: &str) -> Option<(&str, &str)> {
     let (skill, path) = uri.strip_prefix("skill://")?.split_once('/')?;
-    (!path.is_empty() && path != crate::skill::SKILL_FILE).then_some((skill, path))
+    (!path.is_empty() && path != crate::cases::skill::SKILL_FILE).then_some((skill, path))
 }
 
 /// From "Exit code 3" at the start of what a command printed.

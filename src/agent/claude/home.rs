@@ -4,9 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::Variables;
+use crate::agent::room::Room;
 use crate::agent::{files_trouble, gather_strings, read_if_there, write_private};
-use crate::trouble::Trouble;
-use crate::workspace::Room;
+use crate::trial::trouble::Trouble;
 
 /// Variables beside `ANTHROPIC_*` that hold a login, choose the provider, or bound the retries.
 const VARIABLES: [&str; 20] = [

@@ -6,10 +6,10 @@ use std::ffi::OsString;
 use serde_json::{Value, json};
 
 use super::Call;
-use crate::case::Case;
-use crate::mode::Mode;
+use crate::cases::case::Case;
 use crate::process::{Listener, Reply};
-use crate::trouble::{Trouble, TroubleKind};
+use crate::settings::mode::Mode;
+use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// What the SDK adds to the environment.
 pub(super) const ENVIRONMENT: [(&str, &str); 3] = [

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::trace::{Mechanism, Trace};
+use crate::trial::trace::{Mechanism, Trace};
 
 /// Most times kept.
 const MAX_TIMES: usize = 20_000;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::trace::{MAX_TEXT, Usage, cut};
+use crate::trial::trace::{MAX_TEXT, Usage, cut};
 
 /// Most items of a list that are read.
 const MAX_ITEMS: usize = 1_000;

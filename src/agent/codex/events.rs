@@ -4,8 +4,9 @@ use serde::Deserialize;
 
 use super::{note_touches, skill_calls};
 use crate::agent::classify;
-use crate::outcome::Trouble;
-use crate::trace::{Progress, Step, ToolNames, Trace, excerpt};
+use crate::settings::ToolNames;
+use crate::trial::outcome::Trouble;
+use crate::trial::trace::{Progress, Step, Trace, excerpt};
 
 #[derive(Deserialize)]
 struct Event {

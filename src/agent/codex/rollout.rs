@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::note_touches;
-use crate::trace::{Mechanism, Offered, Step, Trace};
+use crate::trial::trace::{Mechanism, Offered, Step, Trace};
 
 #[derive(Deserialize)]
 struct Line {

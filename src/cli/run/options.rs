@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use skill_evals::record::Chosen;
 use skill_evals::settings::{MOST_VOTES, Selection, Settings, Suite};
+use skill_evals::trial::run_record::Chosen;
 
 /// Options that decide what is measured: a resumed run takes those of its first part.
 #[derive(Args)]

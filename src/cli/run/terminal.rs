@@ -3,13 +3,13 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use crate::exit_code::Exit;
-use skill_evals::event::Event;
-use skill_evals::outcome::{NoOutcome, Outcome, Verdict};
-use skill_evals::plan::{Planned, TrialId};
+use crate::cli::exit_code::Exit;
 use skill_evals::report::progress::{Board, duration};
 use skill_evals::report::trial as report;
-use skill_evals::run::Run;
+use skill_evals::run::shared::Run;
+use skill_evals::trial::event::Event;
+use skill_evals::trial::id::{Planned, TrialId};
+use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
 
 /// How long drawn lines stand before they are drawn anew.
 const TURN: Duration = Duration::from_millis(200);

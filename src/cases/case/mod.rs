@@ -1,0 +1,160 @@
+//! A case: one prompt and what is expected of it.
+//!
+//! Cases come from `prompts.csv` rows ([`prompts_csv`]), task files ([`task_json`]) and, for skills without either,
+//! three built-in ones ([`smoke`]). All become the one type [`Case`].
+
+mod pattern;
+pub mod prompts_csv;
+pub mod smoke;
+pub mod task_json;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use pattern::Pattern;
+use serde::{Deserialize, Serialize};
+
+use crate::text::diagnostic::{Diagnostic, Place};
+use crate::text::relative_path::RelativePath;
+
+/// How long an agent may take where the case does not say: 180 s, as other runners of prompts.csv have it.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(180);
+
+/// The longest timeout a case may ask for: a day.
+pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(86_400);
+
+/// One prompt and what is expected of the agent that gets it.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The name of the case within its skill.
+    pub id: String,
+    /// The slug of the skill under test.
+    pub skill: String,
+    /// Where it was written down.
+    pub origin: Place,
+    /// Whether the skill under test should be activated.
+    pub should_trigger: bool,
+    /// What the agent is asked.
+    pub prompt: String,
+    /// What the agent's system prompt is to say besides.
+    pub system_prompt: Option<String>,
+    /// What the agent may touch.
+    pub sandbox: Sandbox,
+    /// How long the agent may take, where the case says so.
+    pub timeout: Option<Duration>,
+    /// A folder copied into the workspace, below the skill's eval folder.
+    pub fixture: Option<RelativePath>,
+    /// A JSON Schema that the final message must follow, from the repository's root.
+    pub output_schema: Option<RelativePath>,
+    /// Whether a rubric judge is asked.
+    pub judge: bool,
+    /// What must hold of the trial, beside what must hold of every trial.
+    pub expectations: Vec<Expectation>,
+}
+
+/// What the agent may touch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sandbox {
+    /// Read files only.
+    ReadOnly,
+    /// Write below the workspace too.
+    #[default]
+    WorkspaceWrite,
+}
+
+impl Sandbox {
+    /// The word for it in prompts.csv, which is also codex's.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Sandbox::ReadOnly => "read-only",
+            Sandbox::WorkspaceWrite => "workspace-write",
+        }
+    }
+}
+
+/// One thing that a case asks of its trial.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expectation {
+    /// The skill under test is activated, or is not.
+    Trigger(bool),
+    /// A file of the skill other than SKILL.md is loaded.
+    ResourceLoaded,
+    /// The final message holds this text, in any case.
+    OutputContains(String),
+    /// The final message matches, case and lines as the pattern says.
+    OutputMatches(Pattern),
+    /// The final message matches, in any case, `^` and `$` at every line.
+    MustInclude(Pattern),
+    /// The final message does not match, in any case, `^` and `$` at every line.
+    MustNotInclude(Pattern),
+    /// The workspace holds this file at the end.
+    RequireFile(RelativePath),
+    /// At most this many effective commands.
+    MaxCommands(u64),
+    /// At most this many input tokens, cached ones included.
+    MaxInputTokens(u64),
+    /// At most this many output tokens.
+    MaxOutputTokens(u64),
+    /// At most this many tokens, input and output together.
+    MaxTotalTokens(u64),
+    /// The final message is JSON that follows the case's output schema.
+    OutputSchema,
+    /// The final message's `invoked_skills` names the skill under test, or does not.
+    InvokedSkills(bool),
+}
+
+/// A case as found, before its cells are read: enough to list it, cheap enough to list a hundred thousand.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The id as written, cleaned where it cannot be a name.
+    pub id: String,
+    /// The slug of the skill it belongs to.
+    pub skill: String,
+    /// The file, relative to the repository's root, and the line.
+    pub file: PathBuf,
+    /// The line on which it starts, from 1.
+    pub line: usize,
+    /// What to read when the case is wanted.
+    pub source: Source,
+}
+
+/// Where a case's text is kept until it is wanted.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A row of a prompts.csv.
+    Row(prompts_csv::Row),
+    /// A task file, read already since it says which skill it is for.
+    Task(Box<Result<Case, Vec<Diagnostic>>>),
+    /// A built-in case.
+    Smoke(Box<Case>),
+    /// What was found cannot be a case.
+    Broken(Vec<Diagnostic>),
+}
+
+impl Found {
+    /// The case itself.
+    ///
+    /// # Errors
+    /// Every problem that keeps it from being run, each at its place.
+    pub fn case(&self) -> Result<Case, Vec<Diagnostic>> {
+        match &self.source {
+            Source::Row(row) => row.case(&self.skill),
+            Source::Task(task) => task.as_ref().clone(),
+            Source::Smoke(case) => Ok(case.as_ref().clone()),
+            Source::Broken(problems) => Err(problems.clone()),
+        }
+    }
+
+    /// Whether the skill should trigger, as far as that can be told without reading the whole case.
+    #[must_use]
+    pub fn should_trigger(&self) -> Option<bool> {
+        match &self.source {
+            Source::Row(row) => row.should_trigger(),
+            Source::Task(task) => task.as_ref().as_ref().ok().map(|case| case.should_trigger),
+            Source::Smoke(case) => Some(case.should_trigger),
+            Source::Broken(_) => None,
+        }
+    }
+}

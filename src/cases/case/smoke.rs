@@ -1,0 +1,66 @@
+//! The three cases of a skill that has none of its own: explicit, implicit, negative.
+//!
+//! Texts and limits follow the runners of prompts.csv that came before, so that results compare.
+
+use std::time::Duration;
+
+use crate::cases::case::{Case, DEFAULT_TIMEOUT, Expectation, Sandbox};
+use crate::cases::skill::{SKILL_FILE, Skill};
+use crate::text::diagnostic::Place;
+use crate::text::relative_path::RelativePath;
+
+/// The default cases of `skill`; with `schema` their answers must follow it.
+#[must_use]
+pub fn cases(skill: &Skill, schema: Option<&RelativePath>) -> Vec<Case> {
+    let scenario = if skill.description.is_empty() { "(no description provided)" } else { skill.description.as_str() };
+    let explicit = format!(
+        "Use the ${} skill.\n\n\
+         Goal: Demonstrate the skill on a small, realistic scenario.\n\n\
+         Constraints:\n\
+         - Keep it small and finish cleanly.\n\
+         - Prefer a structured, actionable response.\n\
+         - Do not run shell commands or write files unless the skill clearly requires it; if you do, keep it to <= 3 \
+         commands.\n\
+         - Do not download/clone large repos or install big dependencies.\n\n\
+         Scenario:\n{scenario}",
+        skill.name
+    );
+    let implicit = format!(
+        "Do the following task in a small, reliable, repeatable way. Do not mention any skill by name.\n\n{scenario}"
+    );
+    let negative = "Do a tiny unrelated edit: create a file named `UNRELATED.txt` containing the single line `ok`.\n\
+                    Do not scaffold projects or run setup workflows.";
+    vec![
+        case(skill, schema, "smoke-explicit", true, explicit, DEFAULT_TIMEOUT),
+        case(skill, schema, "smoke-implicit", true, implicit, DEFAULT_TIMEOUT),
+        case(skill, schema, "smoke-negative", false, negative.to_owned(), Duration::from_secs(120)),
+    ]
+}
+
+fn case(
+    skill: &Skill,
+    schema: Option<&RelativePath>,
+    id: &str,
+    should_trigger: bool,
+    prompt: String,
+    timeout: Duration,
+) -> Case {
+    let mut expectations = vec![Expectation::Trigger(should_trigger), Expectation::MaxCommands(0)];
+    if schema.is_some() {
+        expectations.extend([Expectation::OutputSchema, Expectation::InvokedSkills(should_trigger)]);
+    }
+    Case {
+        id: id.to_owned(),
+        skill: skill.slug.clone(),
+        origin: Place::file(skill.folder.join(SKILL_FILE)),
+        should_trigger,
+        prompt,
+        system_prompt: None,
+        sandbox: Sandbox::ReadOnly,
+        timeout: Some(timeout),
+        fixture: None,
+        output_schema: schema.cloned(),
+        judge: false,
+        expectations,
+    }
+}

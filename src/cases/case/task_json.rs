@@ -1,0 +1,224 @@
+//! `evals/tasks/<name>.json`: one case a file.
+//!
+//! ```json
+//! { "prompt": "…", "systemPrompt": "…",
+//!   "evalConfig": { "expectedSkillName": "greeting", "expectedOutput": "…",
+//!                   "expectedOutputPattern": "…", "expectResourceLoad": true } }
+//! ```
+//!
+//! `expectedOutput` is a substring of the final message in any case, `expectedOutputPattern` a regular expression
+//! taken as written. The file's name is the case's id.
+
+use std::path::Path;
+
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{ParseOptions, parse_to_ast};
+
+use crate::cases::case::{Case, Expectation, Pattern, Sandbox};
+use crate::cases::name;
+use crate::cases::skill::slug;
+use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
+
+const KEYS: [&str; 3] = ["prompt", "systemPrompt", "evalConfig"];
+const EVAL_KEYS: [&str; 4] = ["expectedSkillName", "expectedOutput", "expectedOutputPattern", "expectResourceLoad"];
+
+/// Standard JSON and nothing else.
+const STRICT: ParseOptions = ParseOptions {
+    allow_comments: false,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// Reads `bytes`, the content of `path`.
+///
+/// # Errors
+/// Every problem of the file, each at its key or value.
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {
+    let mut reader = Reader { path, bytes, problems: Vec::new() };
+    match reader.read() {
+        Some(case) if reader.problems.is_empty() => Ok(case),
+        _ => Err(reader.problems),
+    }
+}
+
+/// Where a key's value stands in a task file that parses; `evalConfig`'s own keys by their bare names.
+#[must_use]
+pub fn place_of(path: &Path, bytes: &[u8], key: &str) -> Option<Place> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let shift = bytes.len() - text.len();
+    let parsed = parse_to_ast(text, &jsonc_parser::CollectOptions::default(), &STRICT).ok()?;
+    let Some(Value::Object(root)) = parsed.value else { return None };
+    let property = root.get(key).or_else(|| match root.get("evalConfig").map(|property| &property.value) {
+        Some(Value::Object(config)) => config.get(key),
+        _ => None,
+    })?;
+    Some(Place::in_text(path, bytes, property.value.start() + shift..property.value.end() + shift))
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    bytes: &'a [u8],
+    problems: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn problem(&mut self, code: Code, range: std::ops::Range<usize>, message: impl Into<String>) -> &mut Diagnostic {
+        self.problems.push(Diagnostic::error(code, Place::in_text(self.path, self.bytes, range), message));
+        let last = self.problems.len() - 1;
+        &mut self.problems[last]
+    }
+
+    fn read(&mut self) -> Option<Case> {
+        let text = match std::str::from_utf8(self.bytes) {
+            Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
+            Err(error) => {
+                let at = error.valid_up_to();
+                self.problem(Code::NotUtf8, at..at + 1, "this is not UTF-8 text").help =
+                    Some("save the file as UTF-8".to_owned());
+                return None;
+            }
+        };
+        // Ranges count from the text's start; a byte order mark shifts them.
+        let shift = self.bytes.len() - text.len();
+        let range = |node: &dyn Ranged| node.start() + shift..node.end() + shift;
+        let value = match parse_to_ast(text, &jsonc_parser::CollectOptions::default(), &STRICT) {
+            Ok(parsed) => parsed.value,
+            Err(error) => {
+                let at = error.range().start + shift..error.range().end + shift;
+                self.problem(Code::JsonSyntax, at, format!("this is not JSON: {}", error.kind()));
+                return None;
+            }
+        };
+        let root = match &value {
+            Some(Value::Object(root)) => root,
+            Some(other) => {
+                self.wrong_type(range(other), "the file", "an object", other);
+                return None;
+            }
+            None => {
+                self.problem(Code::JsonSyntax, 0..0, "the file is empty; expected a JSON object");
+                return None;
+            }
+        };
+        self.unknown_keys(root, &KEYS, shift);
+        let prompt = self.required_string(root, "prompt", "", shift);
+        let system_prompt = self.string(root, "systemPrompt", "", shift);
+        let config = match root.get("evalConfig").map(|property| &property.value) {
+            Some(Value::Object(config)) => Some(config),
+            Some(other) => {
+                self.wrong_type(range(other), "`evalConfig`", "an object", other);
+                None
+            }
+            None => {
+                self.missing(range(root), "evalConfig");
+                None
+            }
+        }?;
+        self.unknown_keys(config, &EVAL_KEYS, shift);
+        let skill = self.required_string(config, "expectedSkillName", "evalConfig.", shift);
+        let mut expectations = vec![Expectation::Trigger(true)];
+        if let Some(text) = self.string(config, "expectedOutput", "evalConfig.", shift) {
+            expectations.push(Expectation::OutputContains(text));
+        }
+        if let Some(text) = self.string(config, "expectedOutputPattern", "evalConfig.", shift) {
+            let pattern = Pattern(text);
+            if let Err(error) = pattern.compile_exact() {
+                let at = config.get("expectedOutputPattern").map_or(0..0, |property| range(&property.value));
+                let (message, help) = pattern.problem("expectedOutputPattern", &error);
+                self.problem(Code::BadRegex, at, message).help = Some(help);
+            }
+            expectations.push(Expectation::OutputMatches(pattern));
+        }
+        match config.get("expectResourceLoad").map(|property| &property.value) {
+            Some(Value::BooleanLit(flag)) if flag.value => expectations.push(Expectation::ResourceLoaded),
+            Some(Value::BooleanLit(_)) | None => {}
+            Some(other) => self.wrong_type(range(other), "`evalConfig.expectResourceLoad`", "true or false", other),
+        }
+        let id = self.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        if let Err(why) = name::check_id(&id) {
+            self.problems.push(name::id_problem(&id, why, Place::file(self.path)));
+        }
+        let origin = root.get("prompt").map_or(0..0, |property| range(&property.name));
+        Some(Case {
+            id,
+            skill: slug(&skill?),
+            origin: Place::in_text(self.path, self.bytes, origin),
+            should_trigger: true,
+            prompt: prompt?,
+            system_prompt,
+            sandbox: Sandbox::default(),
+            timeout: None,
+            fixture: None,
+            output_schema: None,
+            judge: false,
+            expectations,
+        })
+    }
+
+    fn unknown_keys(&mut self, object: &Object<'_>, known: &[&str], shift: usize) {
+        let mut seen: Vec<&str> = Vec::new();
+        for property in &object.properties {
+            let name = property.name.as_str();
+            let range = property.name.start() + shift..property.name.end() + shift;
+            if !known.contains(&name) {
+                self.problem(Code::JsonUnknownKey, range, format!("nobody reads the key `{name}`")).help =
+                    Some(suggest(name, known));
+            } else if seen.contains(&name) {
+                self.problem(Code::JsonUnknownKey, range, format!("the key `{name}` stands here a second time"));
+            }
+            seen.push(name);
+        }
+    }
+
+    fn required_string(&mut self, object: &Object<'_>, key: &str, prefix: &str, shift: usize) -> Option<String> {
+        let Some(property) = object.get(key) else {
+            self.missing(object.start() + shift..object.end() + shift, &format!("{prefix}{key}"));
+            return None;
+        };
+        let text = self.string(object, key, prefix, shift)?;
+        if text.trim().is_empty() {
+            let range = property.value.start() + shift..property.value.end() + shift;
+            self.problem(Code::EmptyValue, range, format!("`{prefix}{key}` is empty"));
+            return None;
+        }
+        Some(text)
+    }
+
+    fn string(&mut self, object: &Object<'_>, key: &str, prefix: &str, shift: usize) -> Option<String> {
+        match &object.get(key)?.value {
+            Value::StringLit(text) => Some(text.value.clone().into_owned()),
+            other => {
+                let range = other.start() + shift..other.end() + shift;
+                self.wrong_type(range, &format!("`{prefix}{key}`"), "a string", other);
+                None
+            }
+        }
+    }
+
+    fn missing(&mut self, range: std::ops::Range<usize>, key: &str) {
+        // Mark the brace that opens the object: that is where the key would go.
+        let range = range.start..range.start + 1;
+        self.problem(Code::JsonMissingKey, range, format!("the key `{key}` is missing"));
+    }
+
+    fn wrong_type(&mut self, range: std::ops::Range<usize>, what: &str, expected: &str, found: &Value<'_>) {
+        let found = match found {
+            Value::StringLit(_) => "a string",
+            Value::NumberLit(_) => "a number",
+            Value::BooleanLit(_) => "a boolean",
+            Value::Object(_) => "an object",
+            Value::Array(_) => "an array",
+            Value::NullKeyword(_) => "null",
+        };
+        self.problem(Code::JsonType, range, format!("{what} is {found}; expected {expected}"));
+    }
+}

@@ -1,0 +1,57 @@
+//! What things may be called: ids that name a folder, and names as segments of a Rust path.
+
+use crate::text::diagnostic::{Code, Diagnostic, Place};
+
+/// A name as a segment of a Rust path: everything but letters, digits and `_` becomes `_`, and what Rust would not
+/// take as an identifier gets a `_` in front.
+#[must_use]
+pub fn segment(name: &str) -> String {
+    const KEYWORDS: [&str; 51] = [
+        "as", "async", "await", "break", "const", "continue", "crate", "dyn", "else", "enum", "extern", "false", "fn",
+        "for", "gen", "if", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref", "return", "self",
+        "Self", "static", "struct", "super", "trait", "true", "type", "unsafe", "use", "where", "while", "abstract",
+        "become", "box", "do", "final", "macro", "override", "priv", "try", "typeof", "unsized", "virtual",
+    ];
+    let mut segment: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let starts_badly = !segment.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if segment.is_empty() {
+        segment.push('_');
+    }
+    if starts_badly || segment == "_" || segment == "yield" || KEYWORDS.contains(&segment.as_str()) {
+        segment.insert(0, '_');
+    }
+    segment
+}
+
+/// Checks that `id` can name a folder and a test.
+///
+/// # Errors
+/// Says, as the end of a sentence that starts with the id, what is wrong with it.
+pub fn check_id(id: &str) -> Result<(), &'static str> {
+    if id.is_empty() {
+        return Err("is empty");
+    }
+    if id.starts_with('-') {
+        return Err("starts with `-`, which command lines take for an option");
+    }
+    if id.starts_with('.') {
+        return Err("starts with `.`, which hides its folder");
+    }
+    if id.len() > 100 {
+        return Err("is longer than 100 bytes");
+    }
+    if id.bytes().any(|b| b.is_ascii_control()) {
+        return Err("holds a line break or another control character");
+    }
+    if !id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.')) {
+        return Err("holds characters other than letters, digits, `-`, `_` and `.`");
+    }
+    Ok(())
+}
+
+/// The problem for an `id` that [`check_id`] refuses.
+pub(crate) fn id_problem(id: &str, why: &str, place: Place) -> Diagnostic {
+    let shown: String = id.chars().take(60).collect();
+    Diagnostic::error(Code::CaseId, place, format!("the case id {shown:?} {why}"))
+        .help("use letters, digits, `-`, `_` and `.`: the id names a test and a folder")
+}

@@ -1,0 +1,166 @@
+//! The command line: one file for each subcommand. The only files that print.
+
+mod doctor;
+mod exit_code;
+mod generate;
+mod grade;
+mod harness;
+mod init;
+mod lint;
+mod list;
+mod mcp;
+mod record;
+mod run;
+mod status;
+mod stop;
+mod stubs;
+mod summary;
+
+use std::error::Error;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::cli::exit_code::Exit;
+use skill_evals::cases::catalog::Catalog;
+use skill_evals::cases::repository::{Repository, Scope};
+use skill_evals::process::watchdog;
+use skill_evals::report::diagnostics;
+use skill_evals::settings::Settings;
+use skill_evals::settings::load::{self, ConfigError};
+
+/// Evals of agent skills as Rust tests.
+#[derive(Parser)]
+#[command(name = "skill-evals", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print every trial: its test's name, what is expected, and where it is written down.
+    List(list::ListArgs),
+    /// Check skills, and with --check-evals their cases.
+    Lint(lint::LintArgs),
+    /// Run cases with their agents, or replay their recordings.
+    Run(Box<run::RunArgs>),
+    /// Show where a run stands, also one in the background or one that was killed.
+    Status(status::StatusArgs),
+    /// End a run and its agents.
+    Stop(stop::StopArgs),
+    /// Show all runs.
+    Runs(status::RunsArgs),
+    /// Remove old runs.
+    Clean(stop::CleanArgs),
+    /// Sum up runs from their trials' folders.
+    Summary(summary::SummaryArgs),
+    /// Grade a run or a folder of stored trials again, without any agent.
+    Grade(grade::GradeArgs),
+    /// Look whether evals can run here, and say what to do about what is missing. Asks no model anything.
+    Doctor(doctor::DoctorArgs),
+    /// Run the test harness of a repository without a crate: the arguments are libtest's.
+    Harness(harness::HarnessArgs),
+    /// Bring evals into a repository: the crate's entries, the harness, a first case. Overwrites nothing.
+    Init(init::InitArgs),
+    /// Write the stub tests by which IDEs show trials.
+    Stubs(stubs::StubsArgs),
+    /// Write baseline cases for skills that have none.
+    Generate(generate::GenerateArgs),
+    /// Make the trials of a run the recordings that are replayed.
+    Record(record::RecordArgs),
+    /// Serve skills to an agent: an MCP server on standard input and output.
+    Mcp(mcp::McpArgs),
+}
+
+/// What went wrong before a command had an answer.
+type CliResult = Result<Exit, Box<dyn Error>>;
+
+pub fn main() -> ExitCode {
+    if watchdog::take_over() {
+        return ExitCode::SUCCESS;
+    }
+    let result = match Cli::parse().command {
+        Command::List(args) => list::list(&args),
+        Command::Lint(args) => lint::lint(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Status(args) => status::status(&args),
+        Command::Stop(args) => stop::stop(&args),
+        Command::Runs(args) => status::runs(&args),
+        Command::Clean(args) => stop::clean(&args),
+        Command::Summary(args) => summary::summary(&args),
+        Command::Grade(args) => grade::grade(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
+        Command::Generate(args) => generate::generate(&args),
+        Command::Record(args) => record::record(&args),
+        Command::Mcp(args) => mcp::mcp(&args),
+        Command::Harness(args) => return harness::harness(args),
+        Command::Init(args) => init::init(&args),
+        Command::Stubs(args) => stubs::stubs(&args),
+    };
+    let exit = result.unwrap_or_else(|error| {
+        // `skill-evals list | head` is no failure.
+        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            return Exit::Clean;
+        }
+        // Where standard error is closed too, only the exit code is left.
+        let _ = match error.downcast_ref::<ConfigError>() {
+            Some(ConfigError::File(problems)) => {
+                write!(io::stderr(), "{}", diagnostics::render(problems, color(&io::stderr())))
+            }
+            _ => writeln!(io::stderr(), "error: {error}"),
+        };
+        Exit::CouldNotRun
+    });
+    exit.into()
+}
+
+#[derive(Args)]
+struct RepositoryArgs {
+    /// The repository's root [default: `SKILL_EVALS_ROOT`, else the nearest folder upwards with `evals` or `skills`].
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+}
+
+impl RepositoryArgs {
+    fn open(&self) -> io::Result<Repository> {
+        let variable = || std::env::var_os("SKILL_EVALS_ROOT").filter(|root| !root.is_empty()).map(PathBuf::from);
+        let Some(root) = &self.root.clone().or_else(variable) else {
+            let start = std::env::current_dir()?;
+            let none = || not_found(format!("no folder `evals` or `skills` in {} or above it", start.display()));
+            return Repository::around(&start).ok_or_else(none);
+        };
+        let root = std::path::absolute(root)?;
+        // A typing error must not read as a repository without problems.
+        let holds = |name: &str| root.join(name).is_dir();
+        if ["evals", "skills", ".claude/skills", ".agents/skills"].into_iter().any(holds) {
+            Ok(Repository { root })
+        } else {
+            Err(not_found(format!("{} has no folder `evals` or `skills`", root.display())))
+        }
+    }
+
+    /// The repository, its settings and its whole catalog.
+    fn read(&self) -> Result<(Repository, Settings, Catalog), Box<dyn Error>> {
+        let repository = self.open()?;
+        let settings = load::read(&repository.root)?;
+        let catalog = repository.catalog(settings.skill_roots.as_deref(), Scope::All);
+        Ok((repository, settings, catalog))
+    }
+}
+
+fn not_found(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, message)
+}
+
+fn print_json(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    writeln!(out)
+}
+
+/// Whether to colour what goes to `stream`: <https://no-color.org>.
+fn color(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}

@@ -1,0 +1,443 @@
+//! Decides what a trial came to, from its evidence alone. Reads no disk, starts nothing: grading a stored trial again
+//! is this same function.
+
+use serde_json::Value;
+
+use crate::cases::case::{Case, Expectation};
+use crate::cases::skill::{Skill, slug};
+use crate::settings::mode::Delivery;
+use crate::trial::evidence::{Ending, Evidence};
+use crate::trial::outcome::{Check, GRADE_FORMAT, Goal, Grade, Metrics, Status, Trouble, TroubleKind, Verdict};
+use crate::trial::trace::{Offered, Progress, Trace, excerpt};
+
+/// Grades a trial of `case` by its evidence. `schema` is the content of the case's output schema, when it has one.
+#[must_use]
+pub fn grade(case: &Case, skill: &Skill, schema: Option<&Value>, evidence: &Evidence<'_>) -> Grade {
+    let mut grader = Grader { case, skill, schema, evidence, checks: Vec::new() };
+    grader.general();
+    for expectation in &case.expectations {
+        grader.expectation(expectation);
+    }
+    let (verdict, trouble) = (Verdict::Pass, infrastructure(skill, evidence));
+    settle(Grade {
+        format: GRADE_FORMAT,
+        verdict,
+        trouble,
+        checks: grader.checks,
+        metrics: metrics(evidence),
+        judged: None,
+    })
+}
+
+/// `grade` with the verdict that its trouble and its checks come to.
+#[must_use]
+pub fn settle(mut grade: Grade) -> Grade {
+    let has = |status| grade.checks.iter().find(|check| check.status == status);
+    let failed = has(Status::Fail).is_some();
+    if grade.trouble.is_none() && !failed {
+        // A pass with a hole in it would be a guess.
+        grade.trouble = has(Status::Unknown)
+            .map(|check| Trouble::new(TroubleKind::Unobservable, format!("{}: {}", check.id, check.evidence)));
+    }
+    if failed && grade.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Unobservable) {
+        // What could not be seen no longer matters.
+        grade.trouble = None;
+    }
+    grade.verdict = match &grade.trouble {
+        Some(_) => Verdict::Error,
+        None if failed => Verdict::Fail,
+        None => Verdict::Pass,
+    };
+    grade
+}
+
+/// Why the trial measured nothing, if so.
+fn infrastructure(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
+    let meta = evidence.meta;
+    let not_delivered = || match delivered(skill, evidence) {
+        (Status::Fail, what) => Some(Trouble::new(TroubleKind::NotDelivered, what)),
+        _ => None,
+    };
+    session_trouble(&meta.ending, evidence.trace, meta.case.timeout_s).or_else(not_delivered)
+}
+
+/// Why an agent that was let run for `timeout_s` seconds did not come to work, or not to its end, if so. One that
+/// worked until its time was up is not in trouble.
+#[must_use]
+pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option<Trouble> {
+    if let Some(trouble) = ending.trouble.as_ref().or(trace.trouble.as_ref()) {
+        return Some(trouble.clone());
+    }
+    if ending.timed_out && trace.progress < Progress::Answering {
+        return Some(Trouble::new(TroubleKind::NoAnswer, format!("no word from the model within {timeout_s} s")));
+    }
+    if !ending.timed_out && ending.exit_code != Some(0) {
+        let how = match (ending.exit_code, ending.signal) {
+            (Some(code), _) => format!("exit status {code}"),
+            (None, Some(signal)) => format!("signal {signal}"),
+            (None, None) => "no exit status".to_owned(),
+        };
+        let words = ending.last_words.as_ref().map_or_else(String::new, |words| format!(": {words}"));
+        return Some(Trouble::new(TroubleKind::Crashed, format!("{how}{words}")));
+    }
+    if !ending.timed_out && trace.progress < Progress::Done {
+        // An agent that exits well before its last event was cut short, or its output was.
+        let detail = "exit status 0, but the event stream stops before its end";
+        return Some(Trouble::new(TroubleKind::Crashed, detail));
+    }
+    None
+}
+
+/// Whether the skill under test was offered in the way that the mode says and in no other, and what was offered.
+fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, String) {
+    let Some(offered) = &evidence.trace.offered else {
+        return (Status::Unknown, "the evidence does not show which skills were offered".to_owned());
+    };
+    let delivery = evidence.meta.delivery;
+    let natively = offered.native.iter().any(|name| slug(name) == skill.slug);
+    let list = if offered.native.is_empty() { "no skills".to_owned() } else { offered.native.join(", ") };
+    let mut found = format!("offered: {list}");
+    let by_mcp = by_mcp(offered, evidence, &mut found);
+    let as_mode_says = natively == delivery.native() && by_mcp == delivery.mcp();
+    (if as_mode_says { Status::Pass } else { Status::Fail }, found)
+}
+
+/// Whether the MCP server of skills was there with its skill tool and told of the skill. Adds to `found` what there was.
+fn by_mcp(offered: &Offered, evidence: &Evidence<'_>, found: &mut String) -> bool {
+    let names = evidence.meta.tool_names();
+    let probed = evidence.meta.server.as_ref();
+    let mut note = |what: String| found.extend(["; ", what.as_str()]);
+    let there = match &offered.mcp {
+        Some(mcp) => {
+            mcp.servers.iter().for_each(|(name, status)| note(format!("MCP server {name}: {status}")));
+            if !mcp.tools.is_empty() {
+                note(format!("MCP tools: {}", mcp.tools.join(", ")));
+            }
+            let connected = mcp.servers.iter().any(|(name, status)| *name == names.server && status == "connected");
+            connected && mcp.tools.contains(&names.skill_tool())
+        }
+        // codex says nothing of its servers, but does not start without one that it was told to require.
+        None => probed.is_some_and(|server| {
+            note(format!("MCP server {}, required: {}", names.server, server.tools.join(", ")));
+            server.tools.contains(&names.skill)
+        }),
+    };
+    let tells = probed.is_none_or(|server| server.tells_of_skill);
+    if there && !tells {
+        note("the MCP server names the skill nowhere in its instructions and tools".to_owned());
+    }
+    there && tells
+}
+
+fn metrics(evidence: &Evidence<'_>) -> Metrics {
+    let trace = evidence.trace;
+    Metrics {
+        duration_ms: evidence.meta.ending.duration_ms,
+        commands: trace.commands,
+        effective_commands: trace.effective_commands,
+        usage: trace.usage,
+        first_input_tokens: trace.first_input_tokens,
+        turns: trace.turns,
+        api_duration_ms: trace.api_duration_ms,
+        activations: trace.activations.clone(),
+        resources: trace.resources.clone(),
+        explorations: trace.explorations.clone(),
+        denials: trace.denials.clone(),
+        unknown_events: trace.unknown_events.values().sum(),
+        damaged_lines: trace.damaged_lines,
+    }
+}
+
+struct Grader<'a> {
+    case: &'a Case,
+    skill: &'a Skill,
+    schema: Option<&'a Value>,
+    evidence: &'a Evidence<'a>,
+    checks: Vec<Check>,
+}
+
+impl Grader<'_> {
+    fn check(
+        &mut self,
+        id: &str,
+        goal: Goal,
+        status: Status,
+        expected: impl Into<String>,
+        evidence: impl Into<String>,
+    ) {
+        let (expected, evidence) = (expected.into(), evidence.into());
+        self.checks.push(Check { id: id.to_owned(), goal, status, expected, evidence });
+    }
+
+    fn holds(&mut self, id: &str, goal: Goal, holds: bool, expected: impl Into<String>, evidence: impl Into<String>) {
+        self.check(id, goal, if holds { Status::Pass } else { Status::Fail }, expected, evidence);
+    }
+
+    /// What must hold of every trial.
+    fn general(&mut self) {
+        let ending = &self.evidence.meta.ending;
+        let timeout = self.evidence.meta.case.timeout_s;
+        let took = format!("{:.1} s", std::time::Duration::from_millis(ending.duration_ms).as_secs_f64());
+        let in_time = if ending.timed_out { format!("ended by the timeout after {took}") } else { took };
+        self.holds("in-time", Goal::Efficiency, !ending.timed_out, format!("done within {timeout} s"), in_time);
+        match ending.exit_code {
+            Some(code) => {
+                self.holds("exit-code", Goal::Outcome, code == 0, "exit status 0", format!("exit status {code}"));
+            }
+            None if ending.timed_out => {}
+            None => self.check("exit-code", Goal::Outcome, Status::Unknown, "exit status 0", "no exit status"),
+        }
+        let (status, what) = delivered(self.skill, self.evidence);
+        let name = &self.skill.name;
+        let expected = match self.evidence.meta.delivery {
+            Delivery::Native => format!("`{name}` offered natively, and not by MCP"),
+            Delivery::Mcp => format!("`{name}` offered by MCP, and not natively"),
+            Delivery::Both => format!("`{name}` offered natively and by MCP"),
+            Delivery::None => format!("`{name}` not offered"),
+        };
+        self.check("delivered", Goal::Process, status, expected, what);
+        let text = self.final_text();
+        let found = text.map_or_else(|| "none".to_owned(), excerpt);
+        self.holds("final-message", Goal::Outcome, text.is_some(), "a final message", found);
+    }
+
+    fn final_text(&self) -> Option<&str> {
+        self.evidence.final_text.filter(|text| !text.trim().is_empty())
+    }
+
+    fn expectation(&mut self, expectation: &Expectation) {
+        match expectation {
+            Expectation::Trigger(should) => self.trigger(*should),
+            Expectation::ResourceLoaded => self.resource_loaded(),
+            Expectation::OutputContains(text) => {
+                let found = self.final_text().map(|found| found.to_lowercase().contains(&text.to_lowercase()));
+                self.output("output-contains", Goal::Outcome, found, format!("the final message holds {text:?}"));
+            }
+            Expectation::OutputMatches(pattern) => match pattern.compile_exact() {
+                Ok(regex) => {
+                    let found = self.final_text().map(|text| regex.is_match(text));
+                    self.output(
+                        "output-matches",
+                        Goal::Outcome,
+                        found,
+                        format!("the final message matches {:?}", pattern.0),
+                    );
+                }
+                Err(error) => self.bad_pattern("output-matches", &error),
+            },
+            Expectation::MustInclude(pattern) => match pattern.compile_loose() {
+                Ok(regex) => {
+                    let found = self.final_text().map(|text| regex.is_match(text));
+                    self.output(
+                        "must-include",
+                        Goal::Outcome,
+                        found,
+                        format!("the final message matches {:?}", pattern.0),
+                    );
+                }
+                Err(error) => self.bad_pattern("must-include", &error),
+            },
+            Expectation::MustNotInclude(pattern) => match pattern.compile_loose() {
+                Ok(regex) => {
+                    let text = self.final_text();
+                    let hit = text.and_then(|text| regex.find(text)).map(|hit| excerpt(hit.as_str()));
+                    let evidence = match (&hit, text) {
+                        (Some(hit), _) => format!("found {hit:?}"),
+                        (None, Some(_)) => "not found".to_owned(),
+                        (None, None) => "there is no final message".to_owned(),
+                    };
+                    let expected = format!("the final message does not match {:?}", pattern.0);
+                    let status = match (hit, text) {
+                        (Some(_), _) => Status::Fail,
+                        (None, Some(_)) => Status::Pass,
+                        (None, None) => Status::Unknown,
+                    };
+                    self.check("must-not-include", Goal::Outcome, status, expected, evidence);
+                }
+                Err(error) => self.bad_pattern("must-not-include", &error),
+            },
+            Expectation::RequireFile(path) => self.require_file(path),
+            Expectation::MaxCommands(most) => {
+                let trace = self.evidence.trace;
+                let found = format!("{} effective of {} commands", trace.effective_commands, trace.commands);
+                let holds = trace.effective_commands <= *most;
+                self.holds(
+                    "max-commands",
+                    Goal::Efficiency,
+                    holds,
+                    format!("at most {most} effective commands"),
+                    found,
+                );
+            }
+            Expectation::MaxInputTokens(most) => {
+                self.tokens("max-input-tokens", "input", *most, |usage| usage.input_tokens);
+            }
+            Expectation::MaxOutputTokens(most) => {
+                self.tokens("max-output-tokens", "output", *most, |usage| usage.output_tokens);
+            }
+            Expectation::MaxTotalTokens(most) => {
+                self.tokens("max-total-tokens", "total", *most, crate::trial::trace::Usage::total_tokens);
+            }
+            Expectation::OutputSchema => self.output_schema(),
+            Expectation::InvokedSkills(should) => self.invoked_skills(*should),
+        }
+    }
+
+    fn trigger(&mut self, should: bool) {
+        let trace = self.evidence.trace;
+        let of_skill = |name: &str| slug(name) == self.skill.slug;
+        let hits: Vec<String> = trace
+            .activations
+            .iter()
+            .filter(|activation| of_skill(&activation.skill))
+            .map(|activation| format!("{} ({})", activation.how.as_str(), activation.evidence))
+            .collect();
+        let mut evidence = if hits.is_empty() { "not activated".to_owned() } else { hits.join("; ") };
+        let others: Vec<String> = trace
+            .activations
+            .iter()
+            .filter(|activation| !of_skill(&activation.skill))
+            .map(|activation| format!("`{}` ({})", activation.skill, activation.how.as_str()))
+            .collect();
+        if !others.is_empty() {
+            evidence = format!("{evidence}; other skills activated: {}", others.join(", "));
+        }
+        if hits.is_empty() && !trace.explorations.is_empty() {
+            let looks = trace.explorations.join("; ");
+            evidence = format!("{evidence}; looked at skill files without activating: {looks}");
+        }
+        let status = match (should, !hits.is_empty()) {
+            (true, true) | (false, false) if !hits.is_empty() || trace.progress == Progress::Done => Status::Pass,
+            // An agent that was stopped early might still have activated it.
+            (_, false) if trace.progress < Progress::Done => Status::Unknown,
+            _ => Status::Fail,
+        };
+        if status == Status::Unknown {
+            evidence.push_str("; the agent did not come to its end");
+        }
+        let name = &self.skill.name;
+        let (id, expected) = if should {
+            ("triggered", format!("`{name}` activated"))
+        } else {
+            ("not-triggered", format!("`{name}` not activated"))
+        };
+        self.check(id, Goal::Process, status, expected, evidence);
+    }
+
+    fn resource_loaded(&mut self) {
+        let found: Vec<String> = self
+            .evidence
+            .trace
+            .resources
+            .iter()
+            .filter(|resource| slug(&resource.skill) == self.skill.slug)
+            .map(|resource| format!("{} ({})", resource.path, resource.evidence))
+            .collect();
+        let expected = format!("a resource of `{}` loaded", self.skill.name);
+        let evidence = if found.is_empty() { "none loaded".to_owned() } else { found.join("; ") };
+        self.holds("resource-loaded", Goal::Process, !found.is_empty(), expected, evidence);
+    }
+
+    fn output(&mut self, id: &str, goal: Goal, found: Option<bool>, expected: String) {
+        let evidence = match found {
+            Some(true) => "it does".to_owned(),
+            Some(false) => format!("it does not: {}", excerpt(self.final_text().unwrap_or_default())),
+            None => "there is no final message".to_owned(),
+        };
+        self.holds(id, goal, found == Some(true), expected, evidence);
+    }
+
+    fn bad_pattern(&mut self, id: &str, error: &regex::Error) {
+        self.check(id, Goal::Outcome, Status::Unknown, "a pattern that compiles", error.to_string());
+    }
+
+    fn require_file(&mut self, path: &crate::text::relative_path::RelativePath) {
+        let meta = self.evidence.meta;
+        // A folder counts when a file lies below it.
+        let found = meta.files.iter().find(|file| file.path.starts_with(path.as_path()));
+        let status = match found {
+            Some(_) => Status::Pass,
+            None if meta.files_truncated => Status::Unknown,
+            None => Status::Fail,
+        };
+        let evidence = match found {
+            Some(file) if file.path == path.as_path() => format!("{} bytes", file.size),
+            Some(file) => format!("a folder with {}", file.path.display()),
+            None if meta.files_truncated => "the workspace holds more files than are listed".to_owned(),
+            None => {
+                let changed: Vec<String> = meta
+                    .files
+                    .iter()
+                    .filter(|file| file.changed)
+                    .take(20)
+                    .map(|file| file.path.display().to_string())
+                    .collect();
+                if changed.is_empty() {
+                    "missing; the agent wrote no files".to_owned()
+                } else {
+                    format!("missing; the agent wrote {}", changed.join(", "))
+                }
+            }
+        };
+        self.check("require-file", Goal::Outcome, status, format!("the workspace holds {path}"), evidence);
+    }
+
+    fn tokens(&mut self, id: &str, what: &str, most: u64, of: impl Fn(&crate::trial::trace::Usage) -> u64) {
+        let expected = format!("at most {most} {what} tokens");
+        match &self.evidence.trace.usage {
+            Some(usage) => {
+                let used = of(usage);
+                self.holds(id, Goal::Efficiency, used <= most, expected, format!("{used} {what} tokens"));
+            }
+            None => self.check(id, Goal::Efficiency, Status::Unknown, expected, "the agent reported no usage"),
+        }
+    }
+
+    fn answer(&self) -> Result<Value, String> {
+        let text = self.final_text().ok_or("there is no final message")?;
+        serde_json::from_str(text.trim()).map_err(|error| format!("the final message is not JSON: {error}"))
+    }
+
+    fn output_schema(&mut self) {
+        let expected = match &self.case.output_schema {
+            Some(path) => format!("the final message follows {path}"),
+            None => "the final message follows the output schema".to_owned(),
+        };
+        let Some(schema) = self.schema else {
+            return self.check("output-schema", Goal::Style, Status::Unknown, expected, "the schema could not be read");
+        };
+        let validator = match jsonschema::validator_for(schema) {
+            Ok(validator) => validator,
+            Err(error) => {
+                let why = format!("the schema does not compile: {error}");
+                return self.check("output-schema", Goal::Style, Status::Unknown, expected, why);
+            }
+        };
+        let result = self.answer().and_then(|answer| {
+            let problems: Vec<String> = validator
+                .iter_errors(&answer)
+                .take(5)
+                .map(|error| format!("{} at `{}`", excerpt(&error.to_string()), error.instance_path()))
+                .collect();
+            if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
+        });
+        let holds = result.is_ok();
+        self.holds("output-schema", Goal::Style, holds, expected, result.err().unwrap_or_else(|| "it does".to_owned()));
+    }
+
+    fn invoked_skills(&mut self, should: bool) {
+        let name = &self.skill.name;
+        let expected = format!("`invoked_skills` {} `{name}`", if should { "names" } else { "does not name" });
+        let (holds, evidence) = match self.answer() {
+            Err(why) => (false, why),
+            Ok(answer) => match answer.get("invoked_skills").and_then(Value::as_array) {
+                None => (false, "the final message has no list `invoked_skills`".to_owned()),
+                Some(list) => {
+                    let named = list.iter().filter_map(Value::as_str).any(|found| slug(found) == self.skill.slug);
+                    (named == should, format!("invoked_skills: {}", Value::Array(list.clone())))
+                }
+            },
+        };
+        self.holds("invoked-skills", Goal::Style, holds, expected, evidence);
+    }
+}

@@ -1,0 +1,4 @@
+//! Decides what a trial came to, from its evidence alone. Reads no disk and starts nothing.
+
+pub mod checks;
+pub mod rubric;

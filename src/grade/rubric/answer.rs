@@ -1,0 +1,123 @@
+//! A judge's answer: what it has to hold to be one.
+
+use jsonschema::Validator;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::trial::trace::excerpt;
+
+/// A judge's usable answer, as the schema of style rubrics has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Whether the trial is good enough as a whole: when every check passes.
+    pub overall_pass: bool,
+    /// 0 to 100, where the schema asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// One for each point of the rubric.
+    pub checks: Vec<Point>,
+}
+
+/// A judge's word on one point of the rubric.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Point {
+    /// The point's name, kebab-case.
+    pub id: String,
+    /// Whether it holds.
+    pub pass: bool,
+    /// The evidence.
+    pub notes: String,
+}
+
+impl Answer {
+    /// Reads a judge's final message. `demanded` are the ids of the checks that it must hold.
+    ///
+    /// # Errors
+    /// Says, as the end of a sentence that starts with the answer, why it cannot be used.
+    pub(super) fn read(text: Option<&str>, validator: &Validator, demanded: &[String]) -> Result<Self, String> {
+        let text = text.map(str::trim).filter(|text| !text.is_empty()).ok_or("is missing")?;
+        let value: Value = serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))?;
+        let problems: Vec<String> = validator
+            .iter_errors(&value)
+            .take(3)
+            .map(|error| format!("{} at `{}`", excerpt(&error.to_string()), error.instance_path()))
+            .collect();
+        if !problems.is_empty() {
+            return Err(format!("does not follow the schema: {}", problems.join("; ")));
+        }
+        // A repository's own schema may ask for less than is needed here.
+        let answer: Self = serde_json::from_value(value).map_err(|error| format!("is no rubric: {error}"))?;
+        answer.check(demanded)?;
+        Ok(answer)
+    }
+
+    fn check(&self, demanded: &[String]) -> Result<(), String> {
+        if self.checks.is_empty() {
+            return Err("has no checks".to_owned());
+        }
+        if let Some(id) = demanded.iter().find(|id| !self.checks.iter().any(|point| point.id == **id)) {
+            return Err(format!("has no check `{id}`"));
+        }
+        for (at, point) in self.checks.iter().enumerate() {
+            let shown = excerpt(&point.id);
+            if !point.id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+                || point.id.is_empty()
+            {
+                return Err(format!("has a check {shown:?}, which is no name in kebab-case"));
+            }
+            if self.checks[..at].iter().any(|other| other.id == point.id) {
+                return Err(format!("has the check `{shown}` twice"));
+            }
+            if point.notes.trim().is_empty() {
+                return Err(format!("gives no evidence for `{shown}`"));
+            }
+        }
+        let all = self.checks.iter().all(|point| point.pass);
+        match (self.overall_pass, all) {
+            (true, false) => Err("contradicts itself: it passes as a whole, and a check does not".to_owned()),
+            (false, true) => Err("contradicts itself: every check passes, and it does not as a whole".to_owned()),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Answer, String> {
+        let schema = serde_json::from_str(crate::grade::rubric::BUILT_IN_SCHEMA).expect("a schema");
+        let validator = jsonschema::validator_for(&schema).expect("a schema");
+        Answer::read(Some(text), &validator, &["a".to_owned(), "b".to_owned()])
+    }
+
+    /// An answer with these checks, each an id, whether it passes, and notes.
+    fn answer(overall: bool, checks: &[(&str, bool, &str)]) -> String {
+        let checks: Vec<Value> = checks
+            .iter()
+            .map(|(id, pass, notes)| serde_json::json!({"id": id, "pass": pass, "notes": notes}))
+            .collect();
+        serde_json::json!({"overall_pass": overall, "score": 5, "checks": checks}).to_string()
+    }
+
+    #[test]
+    fn an_answer_with_every_check_and_its_evidence_counts() {
+        let read = read(&answer(false, &[("a", true, "line 3"), ("b", false, "no file"), ("c", true, "more")]));
+        assert_eq!(read.map(|answer| answer.checks.len()), Ok(3));
+    }
+
+    #[test]
+    fn an_answer_that_lacks_something_or_contradicts_itself_does_not() {
+        let why = |text: &str| read(text).expect_err("a reason");
+        assert!(why("").contains("missing"));
+        assert!(why("```json\n{}\n```").contains("not JSON"));
+        assert!(why(r#"{"overall_pass":true,"score":101,"checks":[]}"#).contains("schema"));
+        assert!(why(&answer(true, &[])).contains("no checks"));
+        assert!(why(&answer(true, &[("a", true, "x")])).contains("no check `b`"));
+        assert!(why(&answer(true, &[("a", true, "x"), ("b", true, " ")])).contains("no evidence for `b`"));
+        assert!(why(&answer(true, &[("a", true, "x"), ("b", true, "x"), ("a", true, "x")])).contains("`a` twice"));
+        assert!(why(&answer(true, &[("a", true, "x"), ("b", true, "x"), ("C d", true, "x")])).contains("kebab-case"));
+        assert!(why(&answer(true, &[("a", true, "x"), ("b", false, "x")])).contains("contradicts itself"));
+        assert!(why(&answer(false, &[("a", true, "x"), ("b", true, "x")])).contains("contradicts itself"));
+    }
+}

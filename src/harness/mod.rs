@@ -1,0 +1,273 @@
+//! The test harness: every case in every mode as a test that cargo test, nextest and IDEs understand.
+//!
+//! A `tests/skill_evals.rs` with `harness = false` needs one line:
+//!
+//! ```no_run
+//! fn main() -> std::process::ExitCode {
+//!     skill_evals::harness::main()
+//! }
+//! ```
+//!
+//! Without more, tests replay recordings; `SKILL_EVALS_LIVE=1` runs the agents. [`Harness`] chooses another root, other
+//! skill folders, and adds checks of one's own.
+
+pub mod args;
+mod session;
+pub mod stubs;
+mod trials;
+mod watch;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use crate::cases::catalog::Catalog;
+use crate::cases::repository::{Repository, Scope};
+use crate::mcp;
+use crate::process::{interrupt, watchdog};
+use crate::report::diagnostics;
+use crate::run::own_check::OwnChecks;
+use crate::run::shared::Run;
+use crate::settings::load::{self, ConfigError};
+use crate::settings::{PREFIX, Settings};
+use crate::text::relative_path::RelativePath;
+use crate::trial::trace::Trace;
+
+pub use crate::run::own_check::{Finding, Workspace};
+
+use args::{Asked, Front};
+use session::Session;
+use watch::{Audience, Watch, say};
+
+/// Runs the evals of the repository that holds the crate under test, as its arguments say.
+#[must_use]
+pub fn main() -> ExitCode {
+    Harness::new().main()
+}
+
+/// The harness, where [`main`] is not enough.
+///
+/// ```no_run
+/// use skill_evals::harness::{Finding, Harness};
+///
+/// fn main() -> std::process::ExitCode {
+///     Harness::new()
+///         .root(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+///         .skill_root("plugins/office/skills")
+///         .check("few-commands", |trace, _workspace| {
+///             Finding::of(trace.commands < 20, format!("{} commands", trace.commands))
+///         })
+///         .check("report-written", |_trace, workspace| match workspace.skill() {
+///             "report" => Finding::of(workspace.has("report.md"), "looked for report.md"),
+///             _ => Finding::NotAsked,
+///         })
+///         .main()
+/// }
+/// ```
+#[derive(Debug, Default)]
+pub struct Harness {
+    root: Option<PathBuf>,
+    root_is_final: bool,
+    skill_roots: Vec<String>,
+    own_checks: OwnChecks,
+}
+
+impl Harness {
+    /// A harness as [`main`] runs it.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The repository's root, where it is not the nearest folder with `evals` or `skills` around the crate.
+    /// `SKILL_EVALS_ROOT` overrides it.
+    #[must_use]
+    pub fn root(mut self, root: impl Into<PathBuf>) -> Self {
+        self.root = Some(root.into());
+        self
+    }
+
+    /// The repository's root as the user chose it: `SKILL_EVALS_ROOT` does not override it.
+    #[must_use]
+    pub fn chosen_root(mut self, root: impl Into<PathBuf>) -> Self {
+        self.root_is_final = true;
+        self.root(root)
+    }
+
+    /// A folder with skills, from the repository's root; several may be given. They take the place of those in
+    /// `evals/evals.toml`.
+    #[must_use]
+    pub fn skill_root(mut self, folder: impl Into<String>) -> Self {
+        self.skill_roots.push(folder.into());
+        self
+    }
+
+    /// A check of one's own: it sees every trial that ran or is replayed, and takes part in its verdict. A check that
+    /// panics has failed.
+    #[must_use]
+    pub fn check(
+        mut self,
+        name: impl Into<String>,
+        check: impl Fn(&Trace, &Workspace<'_>) -> Finding + Send + Sync + 'static,
+    ) -> Self {
+        self.own_checks.add(name, check);
+        self
+    }
+
+    /// Runs with the arguments of this process.
+    #[must_use]
+    pub fn main(self) -> ExitCode {
+        if watchdog::take_over() {
+            return ExitCode::SUCCESS;
+        }
+        if let Some(skills) = asked_to_serve(std::env::args_os().skip(1)) {
+            return serve(skills);
+        }
+        self.run(std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()))
+    }
+
+    /// Runs with these arguments, as libtest takes them.
+    #[must_use]
+    pub fn run(self, arguments: impl IntoIterator<Item = String>) -> ExitCode {
+        let front = match args::parse(arguments, |name| std::env::var(name).ok()) {
+            Ok(Asked::Trials(front)) => *front,
+            Ok(Asked::Help) => {
+                let _ = std::io::stdout().lock().write_all(args::help().as_bytes());
+                return ExitCode::SUCCESS;
+            }
+            Err(why) => {
+                say(&format!("error: {why}"));
+                return ExitCode::from(args::EXIT_BAD_ARGUMENTS);
+            }
+        };
+        run(self, front)
+    }
+
+    /// The root, absolute where that can be told.
+    fn find_root(&self) -> PathBuf {
+        let variable = || std::env::var_os(format!("{PREFIX}ROOT")).filter(|root| !root.is_empty());
+        let given = if self.root_is_final { None } else { variable().map(PathBuf::from) };
+        if let Some(root) = given.or_else(|| self.root.clone()) {
+            return root.canonicalize().unwrap_or(root);
+        }
+        let start = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from("."), PathBuf::from);
+        let around = std::path::absolute(&start).ok().and_then(|start| Repository::around(&start));
+        around.map_or(start, |repository| repository.root)
+    }
+
+    fn skill_roots(&self) -> Result<Option<Vec<RelativePath>>, String> {
+        let parse = |folder: &String| {
+            RelativePath::parse(folder).map_err(|why| format!("the harness's skill root {folder:?} {why}"))
+        };
+        let roots = self.skill_roots.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(roots).filter(|roots| !roots.is_empty()))
+    }
+}
+
+fn run(harness: Harness, mut front: Front) -> ExitCode {
+    let nextest = std::env::var_os("NEXTEST").is_some();
+    let root = harness.find_root();
+    // What is wrong with the setup fails every trial: a list that breaks would hide them.
+    let mut setup_problem = None;
+    let mut settings = load::read(&root).unwrap_or_else(|error| {
+        setup_problem = Some(match &error {
+            ConfigError::File(problems) => diagnostics::render(problems, false),
+            other => other.to_string(),
+        });
+        Settings::default()
+    });
+    match harness.skill_roots() {
+        Ok(roots) => settings.skill_roots = roots.or(settings.skill_roots),
+        Err(why) => setup_problem = Some(why),
+    }
+    let catalog = read_catalog(&root, &settings, &front);
+    let wanted = settings.selection.cases(&catalog).map(|cases| session::positions(&catalog, &cases));
+    let wanted = wanted.unwrap_or_else(|problems| {
+        setup_problem.get_or_insert_with(|| problems.join("\n"));
+        (0..catalog.cases.len()).collect()
+    });
+    let jobs = front.threads.unwrap_or(settings.jobs).max(1);
+    front.args.test_threads = Some(jobs);
+    // The list is for programs, nextest shows progress of its own, and lines among JSON would break it.
+    let silent = front.args.list || front.json() || nextest;
+    let mut run = Run::new(root, settings, catalog);
+    run.own_checks = harness.own_checks;
+    run.shared_id = std::env::var("NEXTEST_RUN_ID").ok().filter(|_| nextest);
+    let session = Arc::new(Session::new(run, setup_problem, nextest, &front));
+    let mut trials = trials::all(&session, &front, &wanted);
+    if front.filters.len() > 1 {
+        // libtest-mimic takes one filter and counts what that leaves out; it never sees these.
+        let before = trials.len();
+        trials.retain(|trial| front.wants(trial.name()));
+        if !silent {
+            say(&format!("skill-evals: {} filters leave {} of {before} trials", front.filters.len(), trials.len()));
+        }
+    }
+    if !front.args.list {
+        prepare(&front, &mut trials);
+        let audience = match Audience::of_stderr() {
+            _ if silent => Audience::Nobody,
+            // With one thread a line begins before its trial runs, and there is no room to draw in.
+            Audience::Terminal if jobs == 1 => Audience::Reader,
+            audience => audience,
+        };
+        session.watch(Watch::new(audience, trials::runs(&session, &front, &trials), jobs));
+    }
+    let conclusion = libtest_mimic::run(&front.args, trials);
+    session.close(silent);
+    if interrupt::raised() {
+        return ExitCode::from(130);
+    }
+    conclusion.exit_code()
+}
+
+/// An agent under test starts this very program as its MCP server of skills, as `mcp --skills DIR`: nothing has to be
+/// built or installed first. No filter of tests reads so.
+fn asked_to_serve(mut args: impl Iterator<Item = OsString>) -> Option<PathBuf> {
+    let is_it = args.next()? == "mcp" && args.next()? == "--skills";
+    args.next().filter(|_| is_it).map(PathBuf::from)
+}
+
+fn serve(skills: PathBuf) -> ExitCode {
+    match mcp::serve(skills) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What comes before trials run: signals, the order, and what is to be said.
+fn prepare(front: &Front, trials: &mut [libtest_mimic::Trial]) {
+    // Without it Ctrl-C would leave agents behind; with it they go first.
+    if let Err(error) = interrupt::listen(false) {
+        say(&format!("skill-evals: Ctrl-C will not end running agents: {error}"));
+    }
+    for note in &front.notes {
+        say(&format!("skill-evals: {note}"));
+    }
+    if let Some(shuffle) = front.shuffle {
+        let seed = match shuffle {
+            args::Shuffle::Seed(seed) => seed,
+            args::Shuffle::Any => fastrand::u64(..),
+        };
+        fastrand::Rng::with_seed(seed).shuffle(trials);
+        say(&format!("skill-evals: shuffle seed: {seed}"));
+    }
+}
+
+/// The catalog, or that part of it which the one trial asked for needs.
+fn read_catalog(root: &std::path::Path, settings: &Settings, front: &Front) -> Catalog {
+    let repository = Repository { root: root.to_path_buf() };
+    let scope = match front.only() {
+        // Which cases a selection takes depends on all of them; so does the repository's lint.
+        Some((skill, case, rest)) if settings.selection.is_all() && (rest.is_some() || skill != "repository") => {
+            Scope::Test { skill, case }
+        }
+        _ => Scope::All,
+    };
+    repository.catalog(settings.skill_roots.as_deref(), scope)
+}

@@ -1,0 +1,127 @@
+//! Stub tests for IDEs: rust-analyzer and its kin find `#[test]` functions, not the trials of a harness. The stubs are
+//! modules of empty tests whose paths are the trials' names; compiled for the harness, without `--test`, they vanish.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::cases::catalog::Catalog;
+use crate::cases::name::segment;
+use crate::settings::Settings;
+use crate::settings::load;
+use crate::settings::selection;
+use crate::store::Recordings;
+use crate::text::diagnostic::{Code, Diagnostic, Place};
+use crate::trial::id::Planned;
+
+/// The stubs' file, from the folder of the crate that has the harness.
+pub const FILE: &str = "tests/skill_evals/stubs.rs";
+
+/// Where the crate may be, from the repository's root: a Rust repository is one, others keep one with their evals.
+const CRATES: [&str; 2] = ["", "evals"];
+
+/// The name of the lint of the repository as a whole.
+pub const REPOSITORY_LINT: &str = "repository::lint";
+
+/// The name of a skill's lint.
+#[must_use]
+pub fn skill_lint(slug: &str) -> String {
+    // A skill may be called `repository`; the name is taken.
+    let name = format!("{}::lint", segment(slug));
+    if name == REPOSITORY_LINT { format!("{}::skill_lint", segment(slug)) } else { name }
+}
+
+/// The names of all trials of the repository at `root` in replay, whatever the environment asks for.
+#[must_use]
+pub fn names(root: &Path, catalog: &Catalog, settings: &Settings) -> BTreeSet<String> {
+    let mut names: BTreeSet<String> = catalog.skills.iter().map(|found| skill_lint(&found.skill().slug)).collect();
+    names.insert(REPOSITORY_LINT.to_owned());
+    let mut recordings = Recordings::new(root);
+    for found in &catalog.cases {
+        let recorded = recordings.modes(&found.skill, &found.id);
+        let modes = selection::modes(settings, found, &recorded).into_iter();
+        names.extend(modes.map(|mode| Planned { found, mode }.test_name()));
+    }
+    names
+}
+
+/// The stubs for trials of these names.
+#[must_use]
+pub fn render(names: &BTreeSet<String>) -> String {
+    let mut text = String::from(
+        "// Stubs of the trials, for IDEs: made by `skill-evals stubs`, checked by `skill-evals lint --check-evals`.\n\
+         // They are empty, and gone when this is compiled for the harness, which runs the trials of the same names.\n",
+    );
+    let mut skills: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+    for name in names {
+        let parts: Vec<&str> = name.split("::").collect();
+        match parts.as_slice() {
+            // A test of its own, beside the modules of cases.
+            [skill, lint] => skills.entry(skill).or_default().entry("").or_default().push(lint),
+            [skill, case, mode] => skills.entry(skill).or_default().entry(case).or_default().push(mode),
+            _ => {}
+        }
+    }
+    for (skill, cases) in skills {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "\n#[allow(non_snake_case, clippy::module_inception, reason = \"the names are the trials'\")]\nmod {skill} {{\n"
+        );
+        for (case, functions) in cases {
+            let depth = if case.is_empty() { 1 } else { 2 };
+            let margin = "    ".repeat(depth);
+            if !case.is_empty() {
+                let _ = writeln!(text, "    mod {case} {{");
+            }
+            for name in functions {
+                let _ = write!(text, "{margin}#[test]\n{margin}fn {name}() {{}}\n");
+            }
+            if !case.is_empty() {
+                text.push_str("    }\n");
+            }
+        }
+        text.push_str("}\n");
+    }
+    text
+}
+
+/// The stubs as they should be today.
+///
+/// # Errors
+/// When the settings file cannot be read.
+pub fn current(root: &Path, catalog: &Catalog) -> Result<String, load::ConfigError> {
+    Ok(render(&names(root, catalog, &load::read_file(root)?)))
+}
+
+/// The stub files that the repository has, from its root.
+#[must_use]
+pub fn files(root: &Path) -> Vec<PathBuf> {
+    CRATES.iter().map(|folder| Path::new(folder).join(FILE)).filter(|file| root.join(file).is_file()).collect()
+}
+
+/// Where stubs go that are not there yet, from the root: the crate with a harness.
+#[must_use]
+pub fn place(root: &Path) -> Option<PathBuf> {
+    let has_crate = |folder: &&&str| root.join(folder).join("Cargo.toml").is_file();
+    // The smaller crate first: who keeps one for the evals wants them there.
+    CRATES.iter().rev().find(has_crate).map(|folder| Path::new(folder).join(FILE))
+}
+
+/// Stub files that are not as they should be.
+#[must_use]
+pub fn problems(root: &Path, catalog: &Catalog) -> Vec<Diagnostic> {
+    let files = files(root);
+    if files.is_empty() {
+        return Vec::new();
+    }
+    // Wrong settings are told elsewhere.
+    let Ok(current) = current(root, catalog) else { return Vec::new() };
+    let stale = files.into_iter().filter(|file| fs::read(root.join(file)).is_ok_and(|old| old != current.as_bytes()));
+    let problem = |file: PathBuf| {
+        let message = "the stubs are out of date: IDEs show trials that are gone, or lack some";
+        Diagnostic::error(Code::StaleStubs, Place::file(file), message).help("run `skill-evals stubs`")
+    };
+    stale.map(problem).collect()
+}

@@ -1,0 +1,120 @@
+//! What must hold beyond a file's form: of a skill, of a case, of a skill's cases together.
+//!
+//! Pure: sees the repository through a [`Catalog`] and a [`Tree`], and answers with diagnostics. The parsers have
+//! said what is wrong with the form of a file; nothing is said twice here.
+
+mod case;
+mod links;
+mod schema;
+mod similar;
+mod skill;
+mod suite;
+
+use std::path::Path;
+
+use crate::cases::case::{Case, Found, Source};
+use crate::cases::catalog::{Catalog, FoundSkill, SKILL_EVALS, TASKS};
+use crate::cases::repo_files::Tree;
+use crate::text::diagnostic::{Diagnostic, Severity};
+
+pub use similar::SIMILAR;
+pub use skill::{LONGEST_BODY, LONGEST_COMPATIBILITY, LONGEST_DESCRIPTION, LONGEST_NAME};
+
+/// What [`all`] looks at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The cases too, not only the skills.
+    pub check_evals: bool,
+    /// A skill without curated cases is an error rather than a warning. Only counts with `check_evals`.
+    pub strict: bool,
+}
+
+/// What must hold for `case`, read from `found`, to run, and what would spoil its measurement.
+#[must_use]
+pub fn case(found: &Found, case: &Case, tree: &dyn Tree) -> Vec<Diagnostic> {
+    case::check(found, case, tree, &mut schema::Schemas::default())
+}
+
+/// The rules of agentskills.io for a skill, and what makes it hard to tell from its `siblings`.
+#[must_use]
+pub fn skill(found: &FoundSkill, siblings: &Catalog, tree: &dyn Tree) -> Vec<Diagnostic> {
+    skill_among(found, &similar::Descriptions::of(siblings), tree)
+}
+
+fn skill_among(found: &FoundSkill, descriptions: &similar::Descriptions<'_>, tree: &dyn Tree) -> Vec<Diagnostic> {
+    let mut problems = found.file.problems.clone();
+    problems.extend(skill::check(found));
+    problems.extend(links::check(found, tree));
+    problems.extend(descriptions.check(found));
+    problems
+}
+
+/// What must hold of the cases of the skill with this slug, taken together.
+#[must_use]
+pub fn suite(catalog: &Catalog, slug: &str, tree: &dyn Tree, strict: bool) -> Vec<Diagnostic> {
+    suite::check(catalog, slug, tree, strict)
+}
+
+/// Every problem of the repository, by path, line, column and code.
+#[must_use]
+pub fn all(catalog: &Catalog, tree: &dyn Tree, options: Options) -> Vec<Diagnostic> {
+    let descriptions = similar::Descriptions::of(catalog);
+    let mut problems: Vec<Diagnostic> = catalog
+        .problems
+        .iter()
+        .filter(|problem| options.check_evals || !is_eval_material(&problem.place.path))
+        .cloned()
+        .collect();
+    problems.extend(catalog.skills.iter().flat_map(|found| skill_among(found, &descriptions, tree)));
+    if options.check_evals {
+        let mut schemas = schema::Schemas::default();
+        for found in &catalog.skills {
+            problems.extend(suite(catalog, &found.skill().slug, tree, options.strict));
+        }
+        for found in &catalog.cases {
+            problems.extend(
+                found.case().map_or_else(|errors| errors, |case| case::check(found, &case, tree, &mut schemas)),
+            );
+        }
+    }
+    in_order(problems)
+}
+
+/// What the lint trial of a skill reports: its own problems and those of its files as a whole. The problem of a
+/// single row or task is that case's own trial to report.
+#[must_use]
+pub fn skill_trial(catalog: &Catalog, slug: &str, tree: &dyn Tree) -> Vec<Diagnostic> {
+    let Some(found) = catalog.skill(slug) else { return Vec::new() };
+    let mut problems = skill(found, catalog, tree);
+    let evals = found.evals();
+    let own = |path: &Path| path.starts_with(&evals) || path.starts_with(&found.skill().folder);
+    problems.extend(catalog.problems.iter().filter(|problem| own(&problem.place.path)).cloned());
+    problems.extend(suite(catalog, slug, tree, false));
+    in_order(problems)
+}
+
+fn is_eval_material(path: &Path) -> bool {
+    path.starts_with(SKILL_EVALS) || path.starts_with(TASKS)
+}
+
+/// Sorted by place, each problem once.
+fn in_order(mut problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    problems.sort_by(|a, b| {
+        let key = |problem: &Diagnostic| (problem.place.line, problem.place.column, problem.code);
+        a.place.path.cmp(&b.place.path).then_with(|| key(a).cmp(&key(b))).then_with(|| a.message.cmp(&b.message))
+    });
+    problems.dedup();
+    problems
+}
+
+/// How many of `problems` are errors, and how many warnings.
+#[must_use]
+pub fn count(problems: &[Diagnostic]) -> (usize, usize) {
+    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
+    (errors, problems.len() - errors)
+}
+
+/// Whether a case was written for the skill rather than built in.
+fn is_curated(found: &Found) -> bool {
+    !matches!(found.source, Source::Smoke(_))
+}

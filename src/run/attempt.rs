@@ -1,0 +1,124 @@
+//! A session: one agent asked one thing in one room. Trials and the rubric judge both are one.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::agent::mcp_probe::SkillServer;
+use crate::agent::{self, Assignment};
+use crate::process::{self, Job, Listener, Reply};
+use crate::run::shared::Redactors;
+use crate::settings::mode::AgentKind;
+use crate::store::TrialFolder;
+use crate::text::redact::Redactor;
+use crate::trial::evidence::{Ending, ServerMeta};
+use crate::trial::outcome::{Trouble, TroubleKind};
+use crate::trial::trace::Trace;
+
+/// What a session left, beside the files in its folder.
+#[derive(Debug)]
+pub struct Session {
+    /// How the agent's process ended.
+    pub ending: Ending,
+    /// What was asked for and not enforced, in words.
+    pub not_enforced: Vec<String>,
+    /// The MCP server of skills, where the mode has one and it works.
+    pub server: Option<ServerMeta>,
+    /// What has to be masked in whatever else is kept.
+    pub redactor: Arc<Redactor>,
+    /// The event stream in normal form.
+    pub trace: Trace,
+    /// The final message; `None` where there was none.
+    pub final_text: Option<String>,
+}
+
+/// Runs the agent to its end, or to `timeout`, and keeps its evidence in `folder`. An agent that does not start, or
+/// fails, is told by the ending.
+///
+/// What the agent does meanwhile is told to `hear`, a few words at a time.
+///
+/// # Errors
+/// When the evidence cannot be kept or read.
+pub fn hold(
+    assignment: &Assignment<'_>,
+    timeout: Duration,
+    folder: &TrialFolder,
+    redactors: &Redactors,
+    hear: &dyn Fn(String),
+) -> Result<Session, Trouble> {
+    let agent = assignment.mode.agent;
+    let room = assignment.room;
+    let mut redactor = redactors.masking(Vec::new());
+    let mut not_enforced = Vec::new();
+    let mut server = None;
+    let ending = match agent::command(assignment) {
+        Err(trouble) => Ending { trouble: Some(trouble), ..Ending::default() },
+        Ok(command) => {
+            redactor = redactors.masking(command.secrets);
+            not_enforced = command.not_enforced;
+            let probe = |server: &SkillServer| server.probe(room, &command.env, &redactor, &assignment.case.skill);
+            match assignment.server.map(probe).transpose() {
+                Err(trouble) => Ending { trouble: Some(trouble), ..Ending::default() },
+                Ok(found) => {
+                    server = found;
+                    let job = Job {
+                        program: command.program,
+                        args: command.args,
+                        env: command.env,
+                        folder: room.workspace(),
+                        timeout,
+                        stdout: folder.trace(),
+                        by_file: command.by_file,
+                        stderr: folder.stderr(),
+                        redactor: &redactor,
+                    };
+                    let mut ear = Ear { agent, hear, dialogue: command.dialogue };
+                    let mut ending = process::run(&job, &mut ear)
+                        .map_err(|error| files(&format!("{}: {error}", folder.path().display())))?;
+                    let words = ending.last_words.as_deref();
+                    ending.trouble = ending.trouble.or_else(|| agent::unknown_argument(words?));
+                    ending
+                }
+            }
+        }
+    };
+    let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
+    agent::keep_evidence(agent, room, folder.path(), &mask).map_err(|error| files(&error))?;
+    let names = assignment.server.map(|server| server.names.clone()).unwrap_or_default();
+    let trace = agent::decode(agent, &names, folder.path()).map_err(|error| files(&error))?;
+    let mut final_text = folder.final_text().map_err(|error| files(&error))?;
+    if let (None, Some(text)) = (&final_text, &trace.final_message) {
+        folder.write_final(text).map_err(|error| files(&error))?;
+        final_text = Some(text.clone());
+    }
+    Ok(Session { ending, not_enforced, server, redactor, trace, final_text })
+}
+
+/// Trouble with our own files.
+pub fn files(error: &dyn Display) -> Trouble {
+    Trouble::new(TroubleKind::Files, error.to_string())
+}
+
+/// Tells what the agent does, and lets answer who talks with it; the evidence is read from the file afterwards.
+struct Ear<'a> {
+    agent: AgentKind,
+    hear: &'a dyn Fn(String),
+    dialogue: Option<Box<dyn Listener>>,
+}
+
+impl Listener for Ear<'_> {
+    fn opening(&mut self) -> Option<Vec<u8>> {
+        self.dialogue.as_mut()?.opening()
+    }
+
+    fn line(&mut self, line: &[u8]) -> Reply {
+        if let Some(words) = agent::describe(self.agent, line) {
+            (self.hear)(words);
+        }
+        self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.line(line))
+    }
+
+    fn long_line(&mut self, start: &[u8]) -> Reply {
+        self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.long_line(start))
+    }
+}

@@ -1,0 +1,103 @@
+//! What decides a run, read from the repository as it is now: compared with what a recording saw, it tells whether
+//! the recording still speaks for today's case and skill.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use walkdir::WalkDir;
+
+use crate::cases::case::Case;
+use crate::cases::catalog::{Catalog, evals_folder};
+use crate::settings::mode::{Delivery, Mode};
+use crate::trial::evidence::{Inputs, digest};
+
+/// Starts the name of a part that is a skill's whole folder.
+const SKILL_PART: &str = "skill ";
+
+/// Digests parts of the repository, each folder once.
+#[derive(Debug, Default)]
+pub struct InputReader {
+    folders: Mutex<HashMap<std::path::PathBuf, String>>,
+}
+
+impl InputReader {
+    /// What decides a run of `case` in `mode`, with the whole of the skill under test and of the skills `opened`.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn read(
+        &self,
+        root: &Path,
+        catalog: &Catalog,
+        case: &Case,
+        mode: &Mode,
+        opened: &[String],
+    ) -> io::Result<Inputs> {
+        let mut inputs = Inputs::default();
+        inputs.add("prompt", case.prompt.as_bytes());
+        if let Some(text) = &case.system_prompt {
+            inputs.add("system prompt", text.as_bytes());
+        }
+        let mut what = format!("{} {}", mode.agent.as_str(), mode.delivery.as_str());
+        for arg in &mode.args {
+            what.push('\0');
+            what.push_str(arg);
+        }
+        inputs.add("mode", what.as_bytes());
+        inputs.add("sandbox", case.sandbox.as_str().as_bytes());
+        if let Some(path) = &case.output_schema {
+            inputs.add("output schema", &fs::read(root.join(path.as_path()))?);
+        }
+        if let Some(path) = &case.fixture {
+            let folder = root.join(evals_folder(&case.skill)).join(path.as_path());
+            inputs.0.insert("fixture".to_owned(), self.folder(&folder)?);
+        }
+        if mode.delivery != Delivery::None {
+            let list: Vec<(&str, &str)> = catalog
+                .skills
+                .iter()
+                .map(|found| (found.skill().name.as_str(), found.skill().description.as_str()))
+                .collect();
+            inputs.add("catalogue of skills", serde_json::to_string(&list)?.as_bytes());
+            for slug in std::iter::once(&case.skill).chain(opened) {
+                if let Some(found) = catalog.skill(slug) {
+                    let whole = self.folder(&root.join(&found.skill().folder))?;
+                    inputs.0.insert(format!("{SKILL_PART}{slug}"), whole);
+                }
+            }
+        }
+        Ok(inputs)
+    }
+
+    /// The digest of all files below a folder, with their paths.
+    fn folder(&self, folder: &Path) -> io::Result<String> {
+        let known = |map: &HashMap<_, String>| map.get(folder).cloned();
+        if let Some(digest) = known(&self.folders.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(digest);
+        }
+        let mut hasher = blake3::Hasher::new();
+        for entry in WalkDir::new(folder).sort_by_file_name() {
+            let entry = entry?;
+            if entry.file_type().is_dir() {
+                continue;
+            }
+            let content = fs::read(entry.path())?;
+            let path = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+            // Lengths keep a path from being taken for content.
+            let header = format!("{}\0{}\0", path.display(), content.len());
+            hasher.update(header.as_bytes()).update(&content);
+        }
+        let whole = digest(hasher.finalize().as_bytes());
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_path_buf(), whole.clone());
+        Ok(whole)
+    }
+}
+
+/// The skills whose whole folders a recording depends on.
+#[must_use]
+pub fn opened_skills(inputs: &Inputs) -> Vec<String> {
+    inputs.0.keys().filter_map(|name| name.strip_prefix(SKILL_PART)).map(str::to_owned).collect()
+}

@@ -1,0 +1,286 @@
+//! Asks the rubric judge: an agent of its own, in a room of its own, that reads a copy of a trial's evidence.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use walkdir::WalkDir;
+
+use crate::agent::room::{Room, without_rooms};
+use crate::agent::{self, Assignment};
+use crate::cases::case::{Case, Sandbox};
+use crate::cases::catalog::FoundSkill;
+use crate::grade::checks::session_trouble;
+use crate::grade::rubric::{self, Answer, Attempt, Judgement, Rubric, Subject, Vote};
+use crate::run::attempt::{self, files};
+use crate::run::shared::{Live, Run};
+use crate::settings::Settings;
+use crate::settings::mode::{Delivery, Mode};
+use crate::store::{self, StoreError, TrialFolder};
+use crate::trial::evidence::{AgentMeta, Inputs, Meta, digest};
+use crate::trial::id::Planned;
+use crate::trial::outcome::{Grade, Verdict};
+use crate::trial::trace::{Trace, excerpt};
+use crate::trial::trouble::{Trouble, TroubleKind};
+
+/// How often a judge is asked for one vote: an answer that cannot be used is asked for once more.
+const ATTEMPTS: usize = 2;
+
+/// Files and folders that agents take for instructions wherever they find them. A judge gets them under other names.
+const INSTRUCTIONS: [&str; 8] =
+    ["agents.md", "agents.override.md", "claude.md", "claude.local.md", ".agents", ".claude", ".codex", ".mcp.json"];
+
+/// What a judge is shown.
+#[derive(Debug)]
+pub struct Exhibit<'a> {
+    /// The case; of what it expects the judge hears nothing.
+    pub case: &'a Case,
+    /// The skill under test.
+    pub skill: &'a FoundSkill,
+    /// The facts of the trial.
+    pub meta: &'a Meta,
+    /// The agent's final message.
+    pub final_text: Option<&'a str>,
+    /// Where the rest of the evidence is.
+    pub folder: &'a TrialFolder,
+}
+
+/// Whether a trial of `case` is to be judged.
+#[must_use]
+pub fn wanted(case: &Case, settings: &Settings) -> bool {
+    settings.judge.wanted.unwrap_or(case.judge)
+}
+
+/// Whether any of the planned trials is to be judged.
+#[must_use]
+pub fn any_wanted(settings: &Settings, planned: &[Planned<'_>]) -> bool {
+    planned.iter().any(|planned| planned.found.case().is_ok_and(|case| wanted(&case, settings)))
+}
+
+/// Has a graded trial judged, where that is wanted, and adds the judge's word to its grade. An error is not judged:
+/// there is nothing to look at.
+///
+/// # Errors
+/// When the judgement cannot be kept.
+pub fn judge(run: &Run, live: &Live, exhibit: &Exhibit<'_>, grade: Grade) -> Result<Grade, Trouble> {
+    if grade.verdict == Verdict::Error || !wanted(exhibit.case, &run.settings) {
+        return Ok(grade);
+    }
+    let rubric = match run.rubric() {
+        Ok(rubric) => rubric,
+        Err(problem) => {
+            return Ok(rubric::not_judged(grade, Trouble::new(TroubleKind::NotJudged, problem.to_string())));
+        }
+    };
+    let judgement = Judge { settings: &run.settings, live, rubric, exhibit }.judgement();
+    exhibit.folder.write_judgement(&judgement).map_err(|error| files(&error))?;
+    Ok(rubric::join(grade, &judgement))
+}
+
+/// Adds the stored word of a judge to the grade of a stored trial, if it is still about what is there. It counts
+/// wherever there is one, unless no judge is wanted at all: somebody asked for it when the trial ran.
+///
+/// # Errors
+/// When the stored files cannot be read.
+pub fn rejoin(run: &Run, exhibit: &Exhibit<'_>, grade: Grade) -> Result<Grade, StoreError> {
+    if grade.verdict == Verdict::Error || run.settings.judge.wanted == Some(false) {
+        return Ok(grade);
+    }
+    let Some(judgement) = exhibit.folder.judgement()? else {
+        let missing = wanted(exhibit.case, &run.settings);
+        return Ok(if missing { rubric::not_recorded(grade) } else { grade });
+    };
+    let rubric = match run.rubric() {
+        Ok(rubric) => rubric,
+        Err(problem) => return Ok(rubric::stale(grade, &[problem.to_string()])),
+    };
+    let io = |source| StoreError::Io { path: exhibit.folder.path().to_path_buf(), source };
+    let changed = judgement.inputs.differences(&inputs(rubric, exhibit).map_err(io)?);
+    if changed.is_empty() { Ok(rubric::join(grade, &judgement)) } else { Ok(rubric::stale(grade, &changed)) }
+}
+
+/// The judge's prompt for an exhibit: the same for a run and for a recording of it.
+fn prompt(rubric: &Rubric, exhibit: &Exhibit<'_>) -> String {
+    let plain = |text: &str| String::from_utf8_lossy(&without_rooms(text.as_bytes())).into_owned();
+    let final_message = exhibit.final_text.map(plain);
+    let skill = exhibit.skill.skill();
+    rubric.prompt(&Subject {
+        skill_name: &skill.name,
+        skill_description: &skill.description,
+        case_id: &exhibit.case.id,
+        should_trigger: exhibit.case.should_trigger,
+        prompt: &exhibit.case.prompt,
+        system_prompt: exhibit.case.system_prompt.as_deref(),
+        final_message: final_message.as_deref(),
+    })
+}
+
+/// What is judged and by what, digested.
+fn inputs(rubric: &Rubric, exhibit: &Exhibit<'_>) -> io::Result<Inputs> {
+    let ending = &exhibit.meta.ending;
+    let streams: Vec<(&str, String)> =
+        evidence(exhibit)?.into_iter().map(|(name, content)| (name, digest(&content))).collect();
+    // The files themselves are not in a recording; their list is.
+    let seen = json!({
+        "streams": streams,
+        "exit_code": ending.exit_code,
+        "timed_out": ending.timed_out,
+        "files": exhibit.meta.files,
+    });
+    let prompt = prompt(rubric, exhibit);
+    Ok(rubric.inputs(&prompt, &exhibit.skill.bytes, seen.to_string().as_bytes()))
+}
+
+/// The agent's streams as a recording keeps them.
+fn evidence(exhibit: &Exhibit<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+    let files = agent::recorded_evidence(exhibit.meta.agent.kind, exhibit.folder.path())?;
+    Ok(files.into_iter().map(|(name, content)| (name, without_rooms(&content))).collect())
+}
+
+struct Judge<'a> {
+    settings: &'a Settings,
+    live: &'a Live,
+    rubric: &'a Rubric,
+    exhibit: &'a Exhibit<'a>,
+}
+
+/// What one asking came to.
+struct Asked {
+    attempt: Attempt,
+    answer: Option<Answer>,
+    /// The judge's own stream, where there is one.
+    trace: Option<Trace>,
+}
+
+impl Judge<'_> {
+    fn judgement(&self) -> Judgement {
+        let settings = &self.settings.judge;
+        let started = jiff::Timestamp::now().to_string();
+        let mut agent = AgentMeta { kind: settings.agent, version: None, model: settings.model.clone() };
+        let mut votes = Vec::new();
+        for number in 1..=settings.votes {
+            let mut vote = Vote::default();
+            while vote.attempts.len() < ATTEMPTS && vote.answer.is_none() {
+                let asked = self.ask(number, vote.attempts.len() + 1);
+                if let Some(trace) = asked.trace {
+                    agent.version = trace.agent_version.or(agent.version);
+                    agent.model = trace.model.or(agent.model);
+                }
+                vote.answer = asked.answer;
+                let troubled = asked.attempt.trouble.is_some();
+                vote.attempts.push(asked.attempt);
+                if troubled {
+                    break;
+                }
+            }
+            votes.push(vote);
+        }
+        // Evidence that cannot be read has its word among the attempts.
+        let inputs = inputs(self.rubric, self.exhibit).unwrap_or_default();
+        Judgement::new(agent, self.settings.scripted.clone(), started, inputs, votes)
+    }
+
+    /// Asks once, and keeps what came of it.
+    fn ask(&self, vote: u32, attempt: usize) -> Asked {
+        let folder = self.exhibit.folder.judging(vote, attempt);
+        self.session(&folder).unwrap_or_else(|trouble| Asked {
+            attempt: Attempt { trouble: Some(trouble), ..Attempt::default() },
+            answer: None,
+            trace: None,
+        })
+    }
+
+    fn session(&self, folder: &TrialFolder) -> Result<Asked, Trouble> {
+        folder.clear().map_err(|error| files(&error))?;
+        let room = self.live.scratch.room("judge").map_err(|error| files(&error))?;
+        lay(self.exhibit, &room).map_err(|error| files(&error))?;
+        let schema = room.path().join("schema.json");
+        fs::write(&schema, self.rubric.schema()).map_err(|error| files(&error))?;
+        let judge = &self.settings.judge;
+        let mode = Mode::new("judge", judge.agent, Delivery::None);
+        // The model under test is no judge of itself unless somebody says so.
+        let settings = Settings { model: judge.model.clone(), ..self.settings.clone() };
+        let case = self.case();
+        let assignment = Assignment {
+            case: &case,
+            mode: &mode,
+            settings: &settings,
+            room: &room,
+            server: None,
+            schema: Some(schema),
+        };
+        let session = attempt::hold(&assignment, judge.timeout, folder, &self.live.redactors, &|_| ())?;
+        let mut attempt =
+            Attempt { duration_ms: session.ending.duration_ms, usage: session.trace.usage, ..Attempt::default() };
+        let seconds = judge.timeout.as_secs();
+        let timed_out = || Trouble::new(TroubleKind::NoAnswer, format!("no answer within {seconds} s"));
+        attempt.trouble = session_trouble(&session.ending, &session.trace, seconds)
+            .or_else(|| session.ending.timed_out.then(timed_out));
+        let mut answer = None;
+        if attempt.trouble.is_none() {
+            let text = session.final_text.as_deref();
+            match self.rubric.answer(text) {
+                Ok(usable) => answer = Some(usable),
+                Err(why) => {
+                    attempt.unusable = Some(why);
+                    attempt.said = text.map(excerpt);
+                }
+            }
+        }
+        Ok(Asked { attempt, answer, trace: Some(session.trace) })
+    }
+
+    /// The judging as a case of its own: read-only, with nothing expected of it but its form.
+    fn case(&self) -> Case {
+        Case {
+            id: self.exhibit.case.id.clone(),
+            skill: self.exhibit.case.skill.clone(),
+            origin: self.exhibit.case.origin.clone(),
+            should_trigger: false,
+            prompt: prompt(self.rubric, self.exhibit),
+            system_prompt: None,
+            sandbox: Sandbox::ReadOnly,
+            timeout: Some(self.settings.judge.timeout),
+            fixture: None,
+            output_schema: None,
+            judge: false,
+            expectations: Vec::new(),
+        }
+    }
+}
+
+/// Lays a copy of the evidence into the judge's working folder.
+fn lay(exhibit: &Exhibit<'_>, room: &Room) -> io::Result<()> {
+    let to = room.workspace();
+    for (name, content) in evidence(exhibit)? {
+        fs::write(to.join(name), content)?;
+    }
+    if let Some(text) = exhibit.final_text {
+        fs::write(to.join("final.txt"), text)?;
+    }
+    fs::write(to.join(store::META), serde_json::to_vec_pretty(exhibit.meta)?)?;
+    fs::write(to.join("skill.md"), &exhibit.skill.bytes)?;
+    let workspace = exhibit.folder.workspace();
+    for entry in WalkDir::new(&workspace).into_iter().flatten().filter(|entry| entry.file_type().is_file()) {
+        let path = entry.path().strip_prefix(&workspace).unwrap_or(entry.path());
+        let path = to.join("workspace").join(harmless(path));
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::copy(entry.path(), path)?;
+    }
+    Ok(())
+}
+
+/// A path without the names that agents take for instructions.
+fn harmless(path: &Path) -> PathBuf {
+    let part = |name: &OsStr| {
+        let instruction = INSTRUCTIONS.contains(&name.to_string_lossy().to_lowercase().as_str());
+        let mut safe = OsString::from(if instruction { "evidence-" } else { "" });
+        safe.push(name);
+        safe
+    };
+    path.iter().map(part).collect()
+}

@@ -1,0 +1,55 @@
+//! Reads the settings: `evals/evals.toml` and the environment.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use thiserror::Error;
+
+use crate::settings::{FILE, Settings};
+use crate::text::diagnostic::Diagnostic;
+
+/// Why there are no settings.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// The settings file exists and cannot be read.
+    #[error("cannot read {FILE}: {0}")]
+    Unreadable(#[source] io::Error),
+    /// The settings file is wrong.
+    #[error("{} in {FILE}", count(.0.len()))]
+    File(Vec<Diagnostic>),
+    /// Variables are wrong.
+    #[error("{}", .0.join("\n"))]
+    Environment(Vec<String>),
+}
+
+fn count(problems: usize) -> String {
+    if problems == 1 { "a problem".to_owned() } else { format!("{problems} problems") }
+}
+
+/// The settings for the repository at `root`: built in, file, environment.
+///
+/// # Errors
+/// When the file or a variable is wrong.
+pub fn read(root: &Path) -> Result<Settings, ConfigError> {
+    let mut settings = read_file(root)?;
+    // A variable that is not Unicode is none of ours: all of ours are plain words.
+    let variables =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    settings.apply_environment(variables).map_err(ConfigError::Environment)?;
+    Ok(settings)
+}
+
+/// The settings for the repository at `root` without the environment's: built in, file.
+///
+/// # Errors
+/// When the file is wrong.
+pub fn read_file(root: &Path) -> Result<Settings, ConfigError> {
+    let mut settings = Settings::default();
+    match fs::read_to_string(root.join(FILE)) {
+        Ok(text) => settings.apply_file(&text).map_err(ConfigError::File)?,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
+        Err(error) => return Err(ConfigError::Unreadable(error)),
+    }
+    Ok(settings)
+}

@@ -1,0 +1,337 @@
+//! What can be chosen: built in, then `evals/evals.toml`, then the environment, then the command line.
+
+mod choice;
+mod judge;
+pub mod load;
+pub mod mode;
+pub mod selection;
+mod server;
+mod variables;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::cases::case::LONGEST_TIMEOUT;
+use crate::settings::mode::{AgentKind, Delivery, Mode};
+use crate::text::diagnostic::{Code, Diagnostic, Place};
+use crate::text::relative_path::RelativePath;
+
+pub use choice::{Selection, Suite};
+pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
+pub use server::{OwnServer, ToolNames};
+pub use variables::{PREFIX, VARIABLES};
+
+/// The settings file, from the repository's root.
+pub const FILE: &str = "evals/evals.toml";
+
+/// Trials under way at once where nothing else is said: agents wait more than they work.
+pub const DEFAULT_JOBS: usize = 8;
+
+/// The variable that marks every process of an agent's tree, so that none is lost.
+pub const TREE_VARIABLE: &str = "SKILL_EVALS_TREE";
+
+/// Variables of ours that are handed to processes, not chosen by users.
+pub(crate) const INTERNAL: [&str; 3] = [TREE_VARIABLE, WATCHDOG_VARIABLE, BACKGROUND_VARIABLE];
+
+/// The variable with which this program starts itself as the watchdog of a run.
+pub const WATCHDOG_VARIABLE: &str = "SKILL_EVALS_WATCHDOG";
+
+/// The variable with which this program starts itself as a run in the background.
+pub const BACKGROUND_VARIABLE: &str = "SKILL_EVALS_BACKGROUND";
+
+/// How often a trial is started again that the provider refused, where nothing else is said.
+pub const DEFAULT_RETRIES: u32 = 6;
+
+/// The first pause after a refusal, where nothing else is said; later ones double.
+pub const DEFAULT_RETRY_WAIT: Duration = Duration::from_secs(5);
+
+/// The longest pause after a refusal.
+pub const LONGEST_RETRY_WAIT: Duration = Duration::from_secs(300);
+
+/// Most that a run may be limited to, in US dollars.
+const MOST_COST: f64 = 1e9;
+
+/// All that can be chosen.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where skills are, from the repository's root; `None` for the default places.
+    pub skill_roots: Option<Vec<RelativePath>>,
+    /// The modes that exist: built-in ones and the file's own.
+    pub modes: Vec<Mode>,
+    /// The names of the modes asked for; `None` for the default ones.
+    pub selected_modes: Option<Vec<String>>,
+    /// Whether agents run, rather than recordings being replayed.
+    pub live: bool,
+    /// The model to ask the agents for, whatever the mode says.
+    pub model: Option<String>,
+    /// How often each case runs.
+    pub trials: u32,
+    /// The share of a case's trials that must pass, above 0 and up to 1.
+    pub threshold: f64,
+    /// Trials under way at once.
+    pub jobs: usize,
+    /// For cases that name no timeout of their own.
+    pub timeout: Duration,
+    /// Added to the agents' environment; `{workspace}` stands for the trial's workspace.
+    pub env: BTreeMap<String, String>,
+    /// Variables of the user's environment that agents may see, beside the built-in ones.
+    pub pass_env: Vec<String>,
+    /// Variables whose values are masked in what is kept, beside those whose names say that they are secret.
+    pub secret_env: Vec<String>,
+    /// How each agent is started, where that is not the default.
+    pub agents: BTreeMap<String, AgentSettings>,
+    /// The repository's own MCP server of skills, to be tested in place of ours.
+    pub skill_server: Option<OwnServer>,
+    /// Whether an agent without a sandbox of its own has to run inside `bwrap`.
+    pub require_sandbox: bool,
+    /// Who judges by the rubric, and when.
+    pub judge: JudgeSettings,
+    /// Which cases are wanted.
+    pub selection: Selection,
+    /// The run's id, where one is given.
+    pub run_id: Option<String>,
+    /// Whether results that the run has already stand, rather than being measured anew.
+    pub resume: bool,
+    /// No trial starts once the run is known to have cost this much, in US dollars.
+    pub max_cost_usd: Option<f64>,
+    /// How often a trial is started again that the provider refused for now.
+    pub retries: u32,
+    /// The first pause after a refusal; later ones double.
+    pub retry_wait: Duration,
+    /// The folder for workspaces and homes, where one is given.
+    pub scratch: Option<PathBuf>,
+    /// Why answers are not a model's own.
+    pub scripted: Option<String>,
+}
+
+/// How an agent is started.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentSettings {
+    /// The program, looked up on the PATH.
+    pub command: Option<String>,
+    /// Arguments before the prompt, after our own.
+    #[serde(default)]
+    pub args: Vec<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            skill_roots: None,
+            modes: Mode::built_in(),
+            selected_modes: None,
+            live: false,
+            model: None,
+            trials: 1,
+            threshold: 1.0,
+            jobs: DEFAULT_JOBS,
+            timeout: crate::cases::case::DEFAULT_TIMEOUT,
+            env: BTreeMap::new(),
+            pass_env: Vec::new(),
+            secret_env: Vec::new(),
+            agents: BTreeMap::new(),
+            skill_server: None,
+            require_sandbox: false,
+            judge: JudgeSettings::default(),
+            selection: Selection::default(),
+            run_id: None,
+            resume: false,
+            max_cost_usd: None,
+            retries: DEFAULT_RETRIES,
+            retry_wait: DEFAULT_RETRY_WAIT,
+            scratch: None,
+            scripted: None,
+        }
+    }
+}
+
+/// `evals.toml` as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    skill_roots: Option<Vec<toml::Spanned<String>>>,
+    modes: Option<Vec<toml::Spanned<String>>>,
+    model: Option<String>,
+    trials: Option<toml::Spanned<i64>>,
+    threshold: Option<toml::Spanned<f64>>,
+    jobs: Option<toml::Spanned<i64>>,
+    timeout_s: Option<toml::Spanned<i64>>,
+    retries: Option<toml::Spanned<i64>>,
+    retry_wait_s: Option<toml::Spanned<f64>>,
+    max_cost_usd: Option<toml::Spanned<f64>>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    #[serde(default)]
+    pass_env: Vec<String>,
+    #[serde(default)]
+    secret_env: Vec<String>,
+    #[serde(default)]
+    agents: BTreeMap<toml::Spanned<String>, AgentSettings>,
+    #[serde(default)]
+    mode: BTreeMap<toml::Spanned<String>, OwnMode>,
+    judge: Option<judge::JudgeTable>,
+    mcp: Option<server::McpTable>,
+    require_sandbox: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OwnMode {
+    agent: AgentKind,
+    delivery: Delivery,
+    model: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+}
+
+impl Settings {
+    /// Applies the text of `evals.toml`.
+    ///
+    /// # Errors
+    /// Every wrong value, each at its place; of syntax errors and wrong keys the first.
+    pub fn apply_file(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
+        let place = |range: std::ops::Range<usize>| Place::in_text(FILE, text.as_bytes(), range);
+        let file: File = toml::from_str(text).map_err(|error| {
+            let range = error.span().unwrap_or(0..0);
+            vec![Diagnostic::error(Code::Config, place(range), error.message().trim().replace('\n', "; "))]
+        })?;
+        let mut problems = Vec::new();
+        let mut wrong = |range, message: String| problems.push(Diagnostic::error(Code::Config, place(range), message));
+        for (name, mode) in file.mode {
+            let (range, name) = (name.span(), name.into_inner());
+            if self.modes.iter().any(|known| known.name == name) {
+                wrong(range, format!("the mode `{name}` exists already; give this one another name"));
+            } else if let Err(why) = crate::cases::name::check_id(&name.replace('+', "-")) {
+                wrong(range, format!("the mode name `{name}` {why}"));
+            } else {
+                let OwnMode { agent, delivery, model, args } = mode;
+                self.modes.push(Mode { name, agent, delivery, model, args });
+            }
+        }
+        if let Some(names) = file.modes {
+            for name in &names {
+                if let Err(message) = self.known_mode(name.get_ref()) {
+                    wrong(name.span(), message);
+                }
+            }
+            self.selected_modes = Some(names.into_iter().map(toml::Spanned::into_inner).collect());
+        }
+        if let Some(roots) = file.skill_roots {
+            let mut read = Vec::new();
+            for root in roots {
+                match RelativePath::parse(root.get_ref()) {
+                    Ok(path) => read.push(path),
+                    Err(why) => wrong(root.span(), format!("the skill root {:?} {why}", root.get_ref())),
+                }
+            }
+            self.skill_roots = Some(read);
+        }
+        let mut number = |value: Option<toml::Spanned<i64>>, name: &str, most: u64| {
+            let value = value?;
+            let read = u64::try_from(*value.get_ref()).ok().filter(|number| (1..=most).contains(number));
+            if read.is_none() {
+                wrong(value.span(), format!("`{name}` is {}; expected 1 to {most}", value.get_ref()));
+            }
+            read
+        };
+        let trials = number(file.trials, "trials", 1000);
+        let jobs = number(file.jobs, "jobs", 1000);
+        let timeout = number(file.timeout_s, "timeout_s", LONGEST_TIMEOUT.as_secs());
+        self.trials = trials.and_then(|trials| u32::try_from(trials).ok()).unwrap_or(self.trials);
+        self.jobs = jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(self.jobs);
+        self.timeout = timeout.map_or(self.timeout, Duration::from_secs);
+        self.apply_limits(file.retries.as_ref(), file.retry_wait_s.as_ref(), file.max_cost_usd.as_ref(), &mut wrong);
+        if let Some(threshold) = file.threshold {
+            let share = *threshold.get_ref();
+            if share > 0.0 && share <= 1.0 {
+                self.threshold = share;
+            } else {
+                wrong(threshold.span(), format!("`threshold` is {share}; expected a share above 0 and up to 1"));
+            }
+        }
+        for (name, agent) in file.agents {
+            let known = AgentKind::ALL.map(AgentKind::as_str);
+            if !known.contains(&name.get_ref().as_str()) {
+                let known = known.join(", ");
+                wrong(name.span(), format!("there is no agent `{}`; known: {known}", name.get_ref()));
+            }
+            self.agents.insert(name.into_inner(), agent);
+        }
+        if let Some(table) = file.judge {
+            self.judge.apply(table, &mut wrong);
+        }
+        if let Some(table) = file.mcp {
+            self.skill_server = Some(table.read(&mut wrong));
+        }
+        self.require_sandbox = file.require_sandbox.unwrap_or(self.require_sandbox);
+        // The file's choice for every mode that has none of its own; the environment and the command line rule over both.
+        for mode in self.modes.iter_mut().filter(|mode| mode.model.is_none()) {
+            mode.model.clone_from(&file.model);
+        }
+        self.env.extend(file.env);
+        self.pass_env.extend(file.pass_env);
+        self.secret_env.extend(file.secret_env);
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    /// Applies what keeps a run from asking too often or costing too much.
+    fn apply_limits(
+        &mut self,
+        retries: Option<&toml::Spanned<i64>>,
+        retry_wait_s: Option<&toml::Spanned<f64>>,
+        max_cost_usd: Option<&toml::Spanned<f64>>,
+        wrong: &mut impl FnMut(std::ops::Range<usize>, String),
+    ) {
+        if let Some(value) = retries {
+            match u32::try_from(*value.get_ref()).ok().filter(|retries| (1..=100).contains(retries)) {
+                Some(retries) => self.retries = retries,
+                None => wrong(value.span(), format!("`retries` is {}; expected 1 to 100", value.get_ref())),
+            }
+        }
+        let mut amount = |value: Option<&toml::Spanned<f64>>, name: &str, most: f64| {
+            let value = value?;
+            let read = Some(*value.get_ref()).filter(|amount| *amount > 0.0 && *amount <= most);
+            if read.is_none() {
+                wrong(value.span(), format!("`{name}` is {}; expected above 0 and up to {most}", value.get_ref()));
+            }
+            read
+        };
+        let wait = amount(retry_wait_s, "retry_wait_s", LONGEST_RETRY_WAIT.as_secs_f64());
+        self.retry_wait = wait.map_or(self.retry_wait, Duration::from_secs_f64);
+        self.max_cost_usd = amount(max_cost_usd, "max_cost_usd", MOST_COST).or(self.max_cost_usd);
+    }
+
+    /// Chooses modes by name.
+    ///
+    /// # Errors
+    /// When there is no such mode; the message names those that there are.
+    pub fn select_modes(&mut self, names: &[String]) -> Result<(), String> {
+        names.iter().try_for_each(|name| self.known_mode(name))?;
+        self.selected_modes = Some(names.to_vec());
+        Ok(())
+    }
+
+    fn known_mode(&self, name: &str) -> Result<(), String> {
+        if self.modes.iter().any(|mode| mode.name == name) {
+            return Ok(());
+        }
+        let known: Vec<&str> = self.modes.iter().map(|mode| mode.name.as_str()).collect();
+        Err(format!("there is no mode `{name}`; known: {}", known.join(", ")))
+    }
+
+    /// The model to ask for in `mode`.
+    #[must_use]
+    pub fn model_for<'a>(&'a self, mode: &'a Mode) -> Option<&'a str> {
+        self.model.as_deref().or(mode.model.as_deref())
+    }
+
+    /// The mode of this name.
+    #[must_use]
+    pub fn mode(&self, name: &str) -> Option<&Mode> {
+        self.modes.iter().find(|mode| mode.name == name)
+    }
+}

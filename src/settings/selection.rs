@@ -1,0 +1,125 @@
+//! Which of a catalog's cases are wanted, and in which modes.
+
+use crate::cases::case::{Found, Source};
+use crate::cases::catalog::Catalog;
+use crate::cases::skill::slug;
+use crate::settings::Settings;
+use crate::settings::mode::Mode;
+use crate::text::diagnostic::suggest;
+
+pub use crate::settings::{Selection, Suite};
+
+impl Selection {
+    /// The wanted cases, in the catalog's order.
+    ///
+    /// # Errors
+    /// A message for every name that is not in the catalog, with the known ones.
+    pub fn cases<'a>(&self, catalog: &'a Catalog) -> Result<Vec<&'a Found>, Vec<String>> {
+        self.check_names(catalog)?;
+        let mut chosen: Vec<&Found> = Vec::new();
+        let mut skills_seen: Vec<&str> = Vec::new();
+        let mut of_skill: Vec<&Found> = Vec::new();
+        let mut found = catalog.cases.iter().peekable();
+        while let Some(case) = found.next() {
+            of_skill.push(case);
+            if found.peek().is_some_and(|next| next.skill == case.skill) {
+                continue;
+            }
+            let cases = std::mem::take(&mut of_skill);
+            if !self.skills.is_empty() && !self.skills.iter().any(|name| slug(name) == case.skill) {
+                continue;
+            }
+            let mut cases = self.of_suite(cases);
+            cases.retain(|case| self.wants(case));
+            cases.truncate(self.max_cases.unwrap_or(usize::MAX));
+            if cases.is_empty() {
+                continue;
+            }
+            if self.max_skills.is_some_and(|most| skills_seen.len() >= most) {
+                break;
+            }
+            skills_seen.push(&case.skill);
+            chosen.extend(cases);
+        }
+        Ok(chosen)
+    }
+
+    fn of_suite<'a>(&self, cases: Vec<&'a Found>) -> Vec<&'a Found> {
+        let explicit = |case: &&Found| case.id.starts_with("explicit") || case.id.ends_with("explicit");
+        match self.suite {
+            Suite::Smoke => cases,
+            Suite::Explicit => {
+                let named: Vec<&Found> = cases.iter().copied().filter(explicit).collect();
+                if named.is_empty() { cases.into_iter().take(1).collect() } else { named }
+            }
+            // A case that cannot be read is kept: it has to be told of.
+            Suite::Positive => cases.into_iter().filter(|case| case.should_trigger() != Some(false)).collect(),
+            Suite::Negative => cases.into_iter().filter(|case| case.should_trigger() != Some(true)).collect(),
+        }
+    }
+
+    fn wants(&self, case: &Found) -> bool {
+        let is_task = matches!(case.source, Source::Task(_));
+        let by_task = is_task && self.tasks.contains(&case.id);
+        let by_case = self.cases.iter().any(|name| names_case(name, case));
+        (self.tasks.is_empty() && self.cases.is_empty()) || by_task || by_case
+    }
+
+    fn check_names(&self, catalog: &Catalog) -> Result<(), Vec<String>> {
+        let mut problems = Vec::new();
+        let skills: Vec<&str> = catalog.skills.iter().map(|found| found.skill().slug.as_str()).collect();
+        for name in self.skills.iter().filter(|name| !catalog.cases.iter().any(|case| case.skill == slug(name))) {
+            problems.push(format!("there is no skill `{name}`; {}", suggest(&slug(name), &skills)));
+        }
+        let tasks: Vec<&str> = catalog
+            .cases
+            .iter()
+            .filter(|case| matches!(case.source, Source::Task(_)))
+            .map(|case| case.id.as_str())
+            .collect();
+        for name in self.tasks.iter().filter(|name| !tasks.contains(&name.as_str())) {
+            problems.push(format!("there is no task `{name}`; {}", suggest(name, &tasks)));
+        }
+        for name in self.cases.iter().filter(|name| !catalog.cases.iter().any(|case| names_case(name, case))) {
+            let mut ids: Vec<&str> = catalog.cases.iter().map(|case| case.id.as_str()).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            problems.push(format!("there is no case `{name}`; {}", suggest(name, &ids)));
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+}
+
+fn names_case(name: &str, case: &Found) -> bool {
+    match name.split_once('/') {
+        Some((skill, id)) => slug(skill) == case.skill && id == case.id,
+        None => name == case.id,
+    }
+}
+
+/// The mode that a case runs in where nobody chose any: the format that it is written in was made for it.
+fn default_mode(found: &Found) -> &'static str {
+    match found.source {
+        Source::Task(_) => "mcp",
+        _ => "codex",
+    }
+}
+
+/// The modes for a case: those chosen, else the default one and then those of `recorded`, in the modes' own order.
+#[must_use]
+pub fn modes<'a>(settings: &'a Settings, found: &Found, recorded: &[String]) -> Vec<&'a Mode> {
+    let chosen = settings.selected_modes.as_deref();
+    let default = default_mode(found);
+    let by_itself = |mode: &&Mode| mode.name == default || recorded.contains(&mode.name);
+    let names: Vec<&str> = match chosen {
+        Some(names) => names.iter().map(String::as_str).collect(),
+        None => settings.modes.iter().filter(by_itself).map(|mode| mode.name.as_str()).collect(),
+    };
+    let mut modes: Vec<&Mode> = Vec::new();
+    for mode in names.into_iter().filter_map(|name| settings.mode(name)) {
+        if !modes.contains(&mode) {
+            modes.push(mode);
+        }
+    }
+    modes
+}

@@ -1,0 +1,255 @@
+//! Looks whether evals can run here: programs, logins, sandboxes, folders, settings. Asks no model anything.
+
+mod handshake;
+mod probe;
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::agent;
+use crate::agent::room::Scratch;
+use crate::cases::catalog::Catalog;
+use crate::cases::repository::{Repository, Scope};
+use crate::report::diagnostics;
+use crate::run::rubric;
+use crate::settings::Settings;
+use crate::settings::load::{self, ConfigError};
+use crate::settings::mode::AgentKind;
+use probe::Probes;
+
+/// How one thing stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// As it should be.
+    Ok,
+    /// Missing or not working.
+    Missing,
+    /// It could not be looked at.
+    Unknown,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What: a stable name, kebab-case.
+    pub id: String,
+    /// How it stands.
+    pub state: State,
+    /// What was found.
+    pub found: String,
+    /// What to do about it, where it is not as it should be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+}
+
+/// All that was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Examination {
+    /// Whether live trials can run with at least one agent.
+    pub can_run: bool,
+    /// Whether that is only for what could not be looked at.
+    pub undecided: bool,
+    /// The agents with which they can.
+    pub agents: Vec<&'static str>,
+    /// Everything that was looked at, in a fixed order.
+    pub findings: Vec<Finding>,
+}
+
+/// Looks at everything, for the repository found or for none. `own_program` is `skill-evals` itself.
+#[must_use]
+pub fn examine(repository: Option<&Repository>, own_program: &Path) -> Examination {
+    let mut doctor = Doctor { findings: Vec::new() };
+    let settings = doctor.settings(repository);
+    let catalog = doctor.repository(repository, settings.as_ref());
+    let fallback = Settings::default();
+    let used = settings.as_ref().unwrap_or(&fallback);
+    doctor.rubric(repository, used);
+    let scratch = doctor.scratch(used);
+    let probes = scratch.as_ref().map(|scratch| Probes { scratch });
+    let mut agents = Vec::new();
+    for kind in AgentKind::ALL {
+        if doctor.agent(kind, used, probes.as_ref()) {
+            agents.push(kind.as_str());
+        }
+    }
+    doctor.bwrap(probes.as_ref());
+    doctor.skill_server(repository, &catalog, own_program, probes.as_ref());
+    let ready = settings.is_some() && scratch.is_some() && !catalog.cases.is_empty();
+    let can_run = ready && !agents.is_empty();
+    let unknown = doctor.findings.iter().any(|finding| finding.state == State::Unknown);
+    Examination { can_run, undecided: ready && !can_run && unknown, agents, findings: doctor.findings }
+}
+
+struct Doctor {
+    findings: Vec<Finding>,
+}
+
+impl Doctor {
+    fn note(&mut self, id: impl Into<String>, state: State, found: impl Into<String>, advice: Option<String>) -> bool {
+        let (id, found) = (id.into(), found.into());
+        self.findings.push(Finding { id, state, found, advice });
+        state == State::Ok
+    }
+
+    fn ok(&mut self, id: impl Into<String>, found: impl Into<String>) -> bool {
+        self.note(id, State::Ok, found, None)
+    }
+
+    fn missing(&mut self, id: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> bool {
+        self.note(id, State::Missing, found, Some(advice.into()))
+    }
+
+    /// The settings, unless they are wrong.
+    fn settings(&mut self, repository: Option<&Repository>) -> Option<Settings> {
+        let Some(repository) = repository else {
+            self.ok("settings", "the built-in ones");
+            return Some(Settings::default());
+        };
+        match load::read(&repository.root) {
+            Ok(settings) => {
+                let file = repository.root.join(crate::settings::FILE).is_file();
+                self.ok("settings", if file { crate::settings::FILE } else { "the built-in ones" });
+                Some(settings)
+            }
+            Err(ConfigError::File(problems)) => {
+                self.missing("settings", diagnostics::render(&problems, false).trim_end(), "mend the lines shown");
+                None
+            }
+            Err(error) => {
+                self.missing("settings", error.to_string(), "mend the value, or unset the variable");
+                None
+            }
+        }
+    }
+
+    fn repository(&mut self, repository: Option<&Repository>, settings: Option<&Settings>) -> Catalog {
+        let advice = "write skills/<name>/SKILL.md, then run `skill-evals generate` for its first cases";
+        let Some(repository) = repository else {
+            self.missing("repository", "no folder `evals` or `skills` here or above", advice);
+            return Catalog::default();
+        };
+        let roots = settings.and_then(|settings| settings.skill_roots.as_deref());
+        let catalog = repository.catalog(roots, Scope::All);
+        let skills = diagnostics::counted(catalog.skills.len(), "skill");
+        let found = format!("{skills}, {}", diagnostics::counted(catalog.cases.len(), "case"));
+        if catalog.cases.is_empty() {
+            self.missing("repository", found, advice);
+        } else {
+            self.ok("repository", found);
+        }
+        catalog
+    }
+
+    fn rubric(&mut self, repository: Option<&Repository>, settings: &Settings) {
+        let Some(repository) = repository else { return };
+        match rubric::read(&repository.root, settings) {
+            Ok(_) => self.ok("rubric", format!("judged by {}", settings.judge.agent.as_str())),
+            Err(problem) => self.missing("rubric", problem.to_string(), "mend the judge's template or schema"),
+        };
+    }
+
+    fn scratch(&mut self, settings: &Settings) -> Option<Scratch> {
+        match Scratch::open(settings.scratch.as_deref()) {
+            Ok(scratch) => {
+                let base = scratch.path().parent().unwrap_or(scratch.path()).display().to_string();
+                // Sandboxes leave /tmp writable to every agent, and codex puts no helpers of its sandbox there.
+                if scratch.path().starts_with("/tmp") {
+                    let advice = "set SKILL_EVALS_SCRATCH to a folder outside /tmp, such as one in /var/tmp";
+                    self.missing("scratch", format!("{base} lies in /tmp, where every agent may write"), advice);
+                } else {
+                    self.ok("scratch", base);
+                }
+                Some(scratch)
+            }
+            Err(error) => {
+                let advice = "set SKILL_EVALS_SCRATCH to a folder that can be written, outside every repository";
+                self.missing("scratch", error.to_string(), advice);
+                None
+            }
+        }
+    }
+
+    /// Whether trials can run with this agent.
+    fn agent(&mut self, kind: AgentKind, settings: &Settings, probes: Option<&Probes<'_>>) -> bool {
+        let name = kind.as_str();
+        let program = match agent::find(settings, kind) {
+            Ok(program) => program,
+            Err(trouble) => {
+                let (found, advice) = trouble.detail.split_once("; ").unwrap_or((&trouble.detail, ""));
+                return self.missing(name, found, advice);
+            }
+        };
+        let there = program.display().to_string();
+        let starts = match probes.map(|probes| probes.run(&program, &["--version".into()])) {
+            None => self.note(name, State::Unknown, format!("{there}, not started for lack of a scratch folder"), None),
+            Some(Ok(ran)) if ran.well() => self.ok(name, format!("{} ({there})", ran.first_line())),
+            Some(Ok(ran)) => {
+                self.missing(name, format!("{there} --version: {}", ran.last_words()), "install the program anew")
+            }
+            Some(Err(error)) => self.note(name, State::Unknown, format!("{there}: {error}"), None),
+        };
+        let logged_in = match agent::login(kind) {
+            Ok(found) => self.ok(format!("{name}-login"), found),
+            Err(advice) => self.missing(format!("{name}-login"), "none", advice),
+        };
+        let sandbox = agent::in_sandbox(kind, probe::SCRIPT).filter(|_| starts);
+        if let (Some(args), Some(probes)) = (sandbox, probes) {
+            self.sandbox(&format!("{name}-sandbox"), &probes.run(&program, &args));
+        }
+        starts && logged_in
+    }
+
+    fn bwrap(&mut self, probes: Option<&Probes<'_>>) {
+        let Some(program) = crate::process::find_program("bwrap") else {
+            self.missing(
+                "bwrap",
+                "`bwrap` is not on the PATH",
+                "install bubblewrap: agents' sandboxes are made with it",
+            );
+            return;
+        };
+        let args = ["--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--die-with-parent", "--"];
+        let args = args.into_iter().chain(["/bin/sh", "-c", probe::SCRIPT]).map(Into::into).collect::<Vec<_>>();
+        if let Some(probes) = probes {
+            self.sandbox("bwrap", &probes.run(&program, &args));
+        }
+    }
+
+    /// A sandbox works when the command in it starts and cannot write.
+    fn sandbox(&mut self, id: &str, ran: &std::io::Result<probe::Ran>) {
+        let advice = "allow unprivileged user namespaces here (kernel.unprivileged_userns_clone, AppArmor), or run \
+                      evals in a container that does; without a sandbox agents write where they like";
+        match ran {
+            Ok(ran) if ran.wrote => self.missing(id, "it starts, and does not keep commands from writing", advice),
+            Ok(ran) if ran.first_line() == "started" => self.ok(id, "it starts, and commands in it cannot write"),
+            Ok(ran) => self.missing(id, format!("it does not start: {}", ran.last_words()), advice),
+            Err(error) => self.note(id, State::Unknown, error.to_string(), None),
+        };
+    }
+
+    /// The MCP server of skills, which agents start by themselves and are silent about when it fails.
+    fn skill_server(
+        &mut self,
+        repository: Option<&Repository>,
+        catalog: &Catalog,
+        own_program: &Path,
+        probes: Option<&Probes<'_>>,
+    ) {
+        let (Some(repository), Some(probes)) = (repository, probes) else { return };
+        let Some(folder) = catalog.skills.first().and_then(|found| found.skill().folder.parent()) else { return };
+        let args = ["mcp".into(), "--skills".into(), repository.root.join(folder).into_os_string()];
+        match handshake::shake(probes, own_program, &args) {
+            Ok(Ok(tools)) if tools.is_empty() => {
+                self.missing("mcp", "the server offers no tools", "this is a fault of skill-evals; please report it")
+            }
+            Ok(Ok(tools)) => self.ok("mcp", format!("initialize and tools/list answered: {}", tools.join(", "))),
+            Ok(Err(why)) => {
+                let advice = "run `skill-evals mcp --skills <folder>` by hand and see what it says";
+                self.missing("mcp", why, advice)
+            }
+            Err(error) => self.note("mcp", State::Unknown, error.to_string(), None),
+        };
+    }
+}

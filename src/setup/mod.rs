@@ -1,0 +1,5 @@
+//! Brings evals into a repository, and says what is missing for them to run.
+
+pub mod doctor;
+pub mod generate;
+pub mod init;

@@ -1,0 +1,51 @@
+//! What happens in a run, as one stream: the terminal, the progress files and the reports are its readers.
+
+use std::time::Duration;
+
+use crate::trial::id::TrialId;
+use crate::trial::outcome::{NoOutcome, NotRun, Outcome};
+
+/// What happens in a run, in order. Everything that reports on a run reads these.
+#[derive(Debug)]
+pub enum Event {
+    /// A trial has begun.
+    Started(TrialId),
+    /// The provider refused a trial for now; it is tried again.
+    Refused {
+        /// Which trial.
+        id: TrialId,
+        /// Which of its attempts was refused, from 1.
+        attempt: u32,
+        /// How long no trial of this provider starts.
+        pause: Duration,
+    },
+    /// The agent of a trial did something, in a few words.
+    Heard(TrialId, String),
+    /// A trial has ended.
+    Finished {
+        /// Which trial.
+        id: TrialId,
+        /// What became of it.
+        result: Box<Result<Outcome, NoOutcome>>,
+        /// How often its agent was started.
+        attempts: u32,
+    },
+    /// A trial had ended in an earlier part of this run; its result stands.
+    Kept(Box<Outcome>),
+    /// A trial was not begun.
+    Skipped(TrialId, NotRun),
+    /// Nothing has happened for a while.
+    Tick,
+}
+
+impl Event {
+    /// The outcome that it brings, when it brings one.
+    #[must_use]
+    pub fn outcome(&self) -> Option<&Outcome> {
+        match self {
+            Self::Finished { result, .. } => result.as_ref().as_ref().ok(),
+            Self::Kept(outcome) => Some(outcome),
+            _ => None,
+        }
+    }
+}

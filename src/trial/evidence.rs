@@ -1,0 +1,198 @@
+//! What a trial leaves behind, and what grading looks at.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cases::case::Sandbox;
+use crate::settings::ToolNames;
+use crate::settings::mode::{AgentKind, Delivery};
+use crate::trial::id::TrialId;
+use crate::trial::trace::Trace;
+use crate::trial::trouble::Trouble;
+
+/// The number of the `meta.json` format.
+pub const META_FORMAT: u32 = 1;
+
+/// Most files listed of a workspace.
+pub const MAX_FILES: usize = 10_000;
+
+/// What grading looks at.
+#[derive(Debug)]
+pub struct Evidence<'a> {
+    /// Facts about the run.
+    pub meta: &'a Meta,
+    /// The agent's event stream in normal form.
+    pub trace: &'a Trace,
+    /// The agent's final message; `None` where there was none.
+    pub final_text: Option<&'a str>,
+}
+
+/// Facts about a run: the content of `meta.json`. Holds no expectations, so that a judge may read it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Meta {
+    /// [`META_FORMAT`].
+    pub format: u32,
+    /// The run it belongs to.
+    pub run_id: String,
+    /// The skill under test.
+    pub skill: SkillMeta,
+    /// The case, without what it expects.
+    pub case: CaseMeta,
+    /// The mode's name.
+    pub mode: String,
+    /// Which repeat, from 1.
+    pub trial: u32,
+    /// The program.
+    pub agent: AgentMeta,
+    /// The way of the skills.
+    pub delivery: Delivery,
+    /// The MCP server that offered the skills, where the mode has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerMeta>,
+    /// Why the answers are not a model's own: set when the model was scripted. Shown wherever results are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scripted: Option<String>,
+    /// When the agent was started, RFC 3339, UTC.
+    pub started: String,
+    /// How the agent's process ended.
+    pub ending: Ending,
+    /// What decides the run, each part with its digest.
+    pub inputs: Inputs,
+    /// The workspace at the end, by path.
+    pub files: Vec<WorkspaceFile>,
+    /// Whether `files` lacks some.
+    #[serde(default)]
+    pub files_truncated: bool,
+    /// What was asked for and not enforced, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_enforced: Vec<String>,
+}
+
+impl Meta {
+    /// What the MCP server of skills and its tools are called, or would be.
+    #[must_use]
+    pub fn tool_names(&self) -> ToolNames {
+        self.server.as_ref().map(|server| server.names.clone()).unwrap_or_default()
+    }
+
+    /// Which trial it was.
+    #[must_use]
+    pub fn id(&self) -> TrialId {
+        TrialId {
+            skill: self.skill.slug.clone(),
+            case: self.case.id.clone(),
+            mode: self.mode.clone(),
+            number: self.trial,
+        }
+    }
+}
+
+/// The skill under test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkillMeta {
+    /// Its name.
+    pub name: String,
+    /// Its slug.
+    pub slug: String,
+}
+
+/// A case without what it expects.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CaseMeta {
+    /// Its id.
+    pub id: String,
+    /// What the agent was asked.
+    pub prompt: String,
+    /// What its system prompt said besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// What the agent might touch.
+    pub sandbox: Sandbox,
+    /// How long it might take, in seconds.
+    pub timeout_s: u64,
+}
+
+/// The program that ran the case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentMeta {
+    /// Which one.
+    pub kind: AgentKind,
+    /// Its version, as it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The model, as asked for or as the agent says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// The MCP server that offered the skills, as it answered us before the agent was started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerMeta {
+    /// What it and its tools are called.
+    #[serde(flatten)]
+    pub names: ToolNames,
+    /// Its tools, by their own names.
+    pub tools: Vec<String>,
+    /// Whether what it tells a model at the start, its instructions and its tools, names the skill under test.
+    pub tells_of_skill: bool,
+}
+
+/// How the agent's process ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
+    /// Its exit status, when it exited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The signal that ended it, when one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// Whether it ran into its timeout.
+    #[serde(default)]
+    pub timed_out: bool,
+    /// Why it did not run, or was not let run to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<Trouble>,
+    /// The end of what it wrote to standard error, when it did not end well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_words: Option<String>,
+    /// Wall time from start to end in milliseconds.
+    pub duration_ms: u64,
+}
+
+/// What decides a run, each part with the BLAKE3 digest of its content: two runs with equal parts saw the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Inputs(pub BTreeMap<String, String>);
+
+impl Inputs {
+    /// Adds the part `name` with this content.
+    pub fn add(&mut self, name: impl Into<String>, content: &[u8]) {
+        self.0.insert(name.into(), digest(content));
+    }
+
+    /// The names of the parts in which `self` and `other` differ.
+    #[must_use]
+    pub fn differences(&self, other: &Inputs) -> Vec<String> {
+        let names: std::collections::BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
+        names.into_iter().filter(|name| self.0.get(*name) != other.0.get(*name)).cloned().collect()
+    }
+}
+
+/// The digest of `content`: the first 16 bytes of its BLAKE3 hash, in hexadecimal.
+#[must_use]
+pub fn digest(content: &[u8]) -> String {
+    blake3::hash(content).to_hex()[..32].to_owned()
+}
+
+/// A file in the workspace at the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceFile {
+    /// Below the workspace.
+    pub path: PathBuf,
+    /// In bytes.
+    pub size: u64,
+    /// Whether the agent made or changed it; false for an untouched file of the fixture.
+    pub changed: bool,
+}

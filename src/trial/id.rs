@@ -1,0 +1,71 @@
+//! Which trials there are, and what they are called.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cases::case::Found;
+use crate::cases::name::segment;
+use crate::settings::mode::Mode;
+
+/// The name of one trial: a case, a mode, and which of its repeats.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TrialId {
+    /// The skill's slug.
+    pub skill: String,
+    /// The case's id.
+    pub case: String,
+    /// The mode's name.
+    pub mode: String,
+    /// Which repeat, from 1.
+    #[serde(rename = "trial")]
+    pub number: u32,
+}
+
+impl TrialId {
+    /// The test's name: `<skill>::<case>::<mode>` as a Rust path.
+    #[must_use]
+    pub fn test_name(&self) -> String {
+        test_name(&self.skill, &self.case, &self.mode)
+    }
+}
+
+/// As in artifact paths and messages: `xlsx/verify/codex`, `/2` behind it for a repeat.
+impl fmt::Display for TrialId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.skill, self.case, self.mode)?;
+        if self.number > 1 {
+            write!(f, "/{}", self.number)?;
+        }
+        Ok(())
+    }
+}
+
+/// A case in a mode: one test.
+#[derive(Clone, Debug)]
+pub struct Planned<'a> {
+    /// The case.
+    pub found: &'a Found,
+    /// The mode.
+    pub mode: &'a Mode,
+}
+
+impl Planned<'_> {
+    /// The test's name.
+    #[must_use]
+    pub fn test_name(&self) -> String {
+        test_name(&self.found.skill, &self.found.id, &self.mode.name)
+    }
+
+    /// The id of repeat `number`, from 1.
+    #[must_use]
+    pub fn trial(&self, number: u32) -> TrialId {
+        TrialId { skill: self.found.skill.clone(), case: self.found.id.clone(), mode: self.mode.name.clone(), number }
+    }
+}
+
+/// `<skill>::<case>::<mode>` as a Rust path, so that IDEs can find it.
+#[must_use]
+pub fn test_name(skill: &str, case: &str, mode: &str) -> String {
+    format!("{}::{}::{}", segment(skill), segment(case), segment(mode))
+}

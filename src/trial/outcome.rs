@@ -1,0 +1,229 @@
+//! What a trial came to: checks, a verdict, and the figures that compare over time.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::text::diagnostic::Diagnostic;
+use crate::trial::id::TrialId;
+use crate::trial::trace::{Activation, Resource, Usage};
+pub use crate::trial::trouble::{Trouble, TroubleKind};
+
+/// The number of the `grade.json` format.
+pub const GRADE_FORMAT: u32 = 1;
+
+/// What a check is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Goal {
+    /// Was the task done?
+    Outcome,
+    /// Was the skill used as it should be?
+    Process,
+    /// Does the answer have the form asked for?
+    Style,
+    /// Did it get there without thrashing?
+    Efficiency,
+}
+
+/// What a check found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// As expected.
+    Pass,
+    /// Not as expected.
+    Fail,
+    /// The evidence does not show it.
+    Unknown,
+}
+
+/// One named question about a trial, answered from the evidence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// The check's stable name, kebab-case.
+    pub id: String,
+    /// What it is about.
+    pub goal: Goal,
+    /// What it found.
+    pub status: Status,
+    /// What was expected.
+    pub expected: String,
+    /// What was found, from the evidence.
+    pub evidence: String,
+}
+
+/// Of a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Every check passed.
+    Pass,
+    /// At least one check failed.
+    Fail,
+    /// Nothing was measured: infrastructure.
+    Error,
+    /// The judge gave no usable answer.
+    Unscored,
+}
+
+impl Verdict {
+    /// The verdict as printed and stored.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Fail => "fail",
+            Verdict::Error => "error",
+            Verdict::Unscored => "unscored",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A graded trial: the content of `grade.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Grade {
+    /// [`GRADE_FORMAT`].
+    pub format: u32,
+    /// What it came to.
+    pub verdict: Verdict,
+    /// Why nothing was measured, when the verdict is `error`, or nothing was judged, when it is `unscored`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<Trouble>,
+    /// Every check made, in a fixed order.
+    pub checks: Vec<Check>,
+    /// What compares over time.
+    pub metrics: Metrics,
+    /// What the rubric judge had to say, where one was wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Judged>,
+}
+
+/// What the rubric judge had to say of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum Judged {
+    /// Nothing: the recording holds no answer of a judge, and the trial was graded by its evidence alone.
+    NotRecorded,
+    /// Nothing that counts: its stored answer is about other evidence, or was asked for with another template.
+    Stale,
+    /// It was asked, and its checks are among the others.
+    Asked {
+        /// Pass, fail or unscored.
+        verdict: Verdict,
+        /// 0 to 100: the mean of the usable answers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        score: Option<f64>,
+        /// How many votes were asked for.
+        votes: u32,
+        /// The share of the votes that say what the majority says; nothing where there is no majority.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agreement: Option<f64>,
+        /// What the judging took, where the judge told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+    },
+}
+
+/// The figures of a trial.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Wall time of the agent in milliseconds.
+    pub duration_ms: u64,
+    /// Shell commands run.
+    pub commands: u64,
+    /// Shell commands that did more than open a SKILL.md or look around.
+    pub effective_commands: u64,
+    /// Tokens and cost; absent where the agent did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// What the model read before it said anything, in tokens: the system prompt, the tools, the catalogues of skills
+    /// and the prompt. The difference between two modes of one case is what their catalogues and tools differ by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_input_tokens: Option<u64>,
+    /// Turns, as the agent counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u64>,
+    /// Time spent waiting for the model in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_duration_ms: Option<u64>,
+    /// Skills that became active, in order.
+    pub activations: Vec<Activation>,
+    /// Resources that were loaded, in order.
+    pub resources: Vec<Resource>,
+    /// Looks at skill files that were no activation.
+    pub explorations: Vec<String>,
+    /// Tool calls that the agent did not allow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denials: Vec<String>,
+    /// Events that the decoder does not know.
+    pub unknown_events: u64,
+    /// Lines of the trace that are no event.
+    pub damaged_lines: u64,
+}
+
+impl Grade {
+    /// Checks that did not pass, failed ones first.
+    pub fn not_passed(&self) -> impl Iterator<Item = &Check> {
+        let of = |status| self.checks.iter().filter(move |check| check.status == status);
+        of(Status::Fail).chain(of(Status::Unknown))
+    }
+}
+
+/// What became of a trial.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Which trial.
+    pub id: TrialId,
+    /// What it came to.
+    pub grade: Grade,
+    /// Where the evidence is.
+    pub folder: PathBuf,
+    /// Why the answers are not a model's own.
+    pub scripted: Option<String>,
+}
+
+/// Why there is no outcome.
+#[derive(Clone, Debug)]
+pub enum NoOutcome {
+    /// The case, or what it needs, is wrong.
+    BadCase(Vec<Diagnostic>),
+    /// There is no recording.
+    NotRecorded,
+    /// The recording was made of something else than the case and skills of today.
+    Stale {
+        /// The recording's folder.
+        folder: PathBuf,
+        /// What differs.
+        changed: Vec<String>,
+    },
+    /// The recording cannot be read.
+    Unreadable(String),
+    /// It was not started.
+    NotRun(NotRun),
+}
+
+/// Why a trial was not started. It costs nothing and says nothing; a resumed run starts it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NotRun {
+    /// The run was interrupted.
+    Interrupted,
+    /// The run has cost what it may, in US dollars.
+    CostLimit(f64),
+}
+
+impl fmt::Display for NotRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotRun::Interrupted => f.write_str("the run was interrupted"),
+            NotRun::CostLimit(limit) => write!(f, "the run has cost its limit of ${limit}"),
+        }
+    }
+}

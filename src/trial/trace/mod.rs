@@ -1,0 +1,337 @@
+//! The normal form of a trace: what an agent's own event stream tells, whichever agent wrote it.
+//!
+//! Decoders in [`agent`](crate::agent) turn vendor events into this. It is bounded: a stream of any length gives a
+//! trace of at most some megabytes, and what did not fit is counted.
+
+pub mod shell;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::trial::trouble::Trouble;
+
+/// Most steps kept; the rest is counted in [`Trace::steps_dropped`].
+const MAX_STEPS: usize = 5_000;
+
+/// Most bytes kept of any one text in a step.
+pub const MAX_TEXT: usize = 4_096;
+
+/// What an agent's event stream tells.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// The agent's version, as it says.
+    pub agent_version: Option<String>,
+    /// The model, as the agent says.
+    pub model: Option<String>,
+    /// The skills that the agent offered to the model; `None` where the evidence does not show it.
+    pub offered: Option<Offered>,
+    /// What happened, in order.
+    pub steps: Vec<Step>,
+    /// When each of `steps` happened, RFC 3339, where the agent told.
+    pub times: Vec<Option<String>>,
+    /// Steps that did not fit.
+    pub steps_dropped: u64,
+    /// Skills that became active, in order, each mechanism once.
+    pub activations: Vec<Activation>,
+    /// Resources of skills that were loaded, in order, each once.
+    pub resources: Vec<Resource>,
+    /// Looks at skill files that were no activation ("noodling").
+    pub explorations: Vec<String>,
+    /// Tool calls that the agent did not allow.
+    pub denials: Vec<String>,
+    /// Shell commands run.
+    pub commands: u64,
+    /// Shell commands that did more than open a SKILL.md or look around.
+    pub effective_commands: u64,
+    /// The agent's last message.
+    pub final_message: Option<String>,
+    /// Tokens and cost, where the agent told.
+    pub usage: Option<Usage>,
+    /// What the model read before it said anything; see [`Trace::first_request`].
+    pub first_input_tokens: Option<u64>,
+    /// Turns, as the agent counts them.
+    pub turns: Option<u64>,
+    /// Time spent waiting for the model in milliseconds, where the agent told.
+    pub api_duration_ms: Option<u64>,
+    /// When what is pushed next happened.
+    pub now: Option<String>,
+    /// How far the agent got.
+    pub progress: Progress,
+    /// Why nothing was measured, where the stream says so.
+    pub trouble: Option<Trouble>,
+    /// Event types that the decoder does not know, with their counts.
+    pub unknown_events: BTreeMap<String, u64>,
+    /// Lines that are no event: broken JSON, or longer than is read.
+    pub damaged_lines: u64,
+}
+
+/// How far the agent got, by its own events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Progress {
+    /// No event at all.
+    #[default]
+    Silent,
+    /// It started; the model has not answered.
+    Started,
+    /// The model has answered.
+    Answering,
+    /// It said that it is done.
+    Done,
+}
+
+/// The skills that an agent offered to its model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offered {
+    /// Names in the agent's own catalogue of skills, its built-in ones included.
+    pub native: Vec<String>,
+    /// What came by MCP; `None` where the evidence does not show it.
+    pub mcp: Option<OfferedMcp>,
+}
+
+/// What an agent offered to its model by MCP.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfferedMcp {
+    /// The servers and what the agent says of each: `connected`, `failed`.
+    pub servers: Vec<(String, String)>,
+    /// Their tools by the names that the model sees, `mcp__server__tool`.
+    pub tools: Vec<String>,
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The agent said something.
+    Message(String),
+    /// A shell command ended.
+    Command {
+        /// The command line.
+        command: String,
+        /// Its exit status, where there was one.
+        exit_code: Option<i64>,
+        /// What it printed.
+        output: String,
+    },
+    /// A tool was called.
+    Tool {
+        /// The tool's name.
+        name: String,
+        /// Its input as JSON.
+        input: String,
+        /// What it answered.
+        output: String,
+        /// Whether it reported an error.
+        failed: bool,
+    },
+    /// Files were changed by the agent's own editing tool.
+    FileChange(Vec<String>),
+    /// The agent reported something that did not end the run.
+    Notice(String),
+}
+
+/// How a skill became active.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mechanism {
+    /// The agent put the skill into the conversation since the prompt named it.
+    Injected,
+    /// The model opened the SKILL.md that its catalogue pointed to.
+    ReadSkillFile,
+    /// The model called the agent's own skill tool.
+    SkillTool,
+    /// The model called the MCP server's skill tool.
+    McpTool,
+}
+
+impl Mechanism {
+    /// The mechanism in words.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Mechanism::Injected => "injected",
+            Mechanism::ReadSkillFile => "read SKILL.md",
+            Mechanism::SkillTool => "skill tool",
+            Mechanism::McpTool => "MCP tool",
+        }
+    }
+}
+
+/// A skill that became active.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activation {
+    /// The skill's name or folder, as the agent had it.
+    pub skill: String,
+    /// How.
+    pub how: Mechanism,
+    /// The command or call, cut short.
+    pub evidence: String,
+}
+
+/// A skill's file, other than its SKILL.md, that was loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resource {
+    /// The skill's name or folder, as the agent had it.
+    pub skill: String,
+    /// The file below the skill's folder.
+    pub path: String,
+    /// The command or call, cut short.
+    pub evidence: String,
+}
+
+/// Tokens and cost of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens read, cached ones included.
+    pub input_tokens: u64,
+    /// Those of `input_tokens` that came from a cache.
+    pub cached_input_tokens: u64,
+    /// Those of `input_tokens` that were put into a cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write_input_tokens: u64,
+    /// Tokens written, reasoning included.
+    pub output_tokens: u64,
+    /// Those of `output_tokens` that were reasoning.
+    pub reasoning_output_tokens: u64,
+    /// US dollars, where the agent told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Usage {
+    /// Input and output together.
+    #[must_use]
+    pub fn total_tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+}
+
+impl Trace {
+    /// Notes that the agent got at least this far.
+    pub fn reached(&mut self, progress: Progress) {
+        self.progress = self.progress.max(progress);
+    }
+
+    /// Notes what a model request read: of the first one it is the system prompt, the tools, every catalogue of skills
+    /// and the prompt, so that the same case in two modes tells what one catalogue more costs.
+    pub fn first_request(&mut self, input_tokens: u64) {
+        self.first_input_tokens.get_or_insert(input_tokens);
+    }
+
+    /// Adds a step, its texts cut to [`MAX_TEXT`].
+    pub fn push(&mut self, step: Step) {
+        if self.steps.len() >= MAX_STEPS {
+            self.steps_dropped += 1;
+            return;
+        }
+        self.times.push(self.now.clone());
+        self.steps.push(match step {
+            Step::Message(text) => Step::Message(cut(text)),
+            Step::Command { command, exit_code, output } => {
+                Step::Command { command: cut(command), exit_code, output: cut(output) }
+            }
+            Step::Tool { name, input, output, failed } => {
+                Step::Tool { name: cut(name), input: cut(input), output: cut(output), failed }
+            }
+            Step::FileChange(mut paths) => {
+                paths.truncate(100);
+                Step::FileChange(paths.into_iter().map(cut).collect())
+            }
+            Step::Notice(text) => Step::Notice(cut(text)),
+        });
+    }
+
+    /// Marks the last call of this tool with this input as failed.
+    pub fn failed(&mut self, tool: &str, call: &str) {
+        let is_it = |step: &&mut Step| matches!(step, Step::Tool { name, input, .. } if name == tool && input == call);
+        if let Some(Step::Tool { failed, .. }) = self.steps.iter_mut().rev().find(is_it) {
+            *failed = true;
+        }
+    }
+
+    /// Notes an activation, each skill and mechanism once.
+    pub fn activate(&mut self, skill: &str, how: Mechanism, evidence: &str) {
+        if self.activations.len() < MAX_STEPS
+            && !self.activations.iter().any(|known| known.skill == skill && known.how == how)
+        {
+            let evidence = excerpt(evidence);
+            self.activations.push(Activation { skill: skill.to_owned(), how, evidence });
+        }
+    }
+
+    /// Notes a loaded resource, each file once.
+    pub fn load(&mut self, skill: &str, path: &str, evidence: &str) {
+        if self.resources.len() < MAX_STEPS
+            && !self.resources.iter().any(|known| known.skill == skill && known.path == path)
+        {
+            let evidence = excerpt(evidence);
+            self.resources.push(Resource { skill: skill.to_owned(), path: path.to_owned(), evidence });
+        }
+    }
+
+    /// Notes a look at skill files that was no activation.
+    pub fn explore(&mut self, evidence: &str) {
+        if self.explorations.len() < 100 {
+            self.explorations.push(excerpt(evidence));
+        }
+    }
+
+    /// Notes a tool call that the agent did not allow.
+    pub fn deny(&mut self, evidence: &str) {
+        if self.denials.len() < 100 {
+            self.denials.push(excerpt(evidence));
+        }
+    }
+
+    /// Whether the skill has become active so far.
+    #[must_use]
+    pub fn is_active(&self, skill: &str) -> bool {
+        self.activations.iter().any(|activation| activation.skill == skill)
+    }
+
+    /// Notes a shell command that has ended: counts it, and what it touched of the skills.
+    pub fn command(&mut self, command: String, exit_code: Option<i64>, output: String) {
+        self.commands += 1;
+        if shell::is_effective(&command) {
+            self.effective_commands += 1;
+        }
+        self.push(Step::Command { command, exit_code, output });
+    }
+
+    /// Counts an event of a type that the decoder does not know.
+    pub fn unknown(&mut self, kind: &str) {
+        let kind: String = kind.chars().take(80).collect();
+        if self.unknown_events.len() < 200 || self.unknown_events.contains_key(&kind) {
+            *self.unknown_events.entry(kind).or_default() += 1;
+        }
+    }
+}
+
+/// `text` cut to [`MAX_TEXT`], saying how much is missing.
+#[must_use]
+pub fn cut(mut text: String) -> String {
+    if text.len() > MAX_TEXT {
+        let end = (0..=MAX_TEXT).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+        let missing = text.len() - end;
+        text.truncate(end);
+        let end = format!("… ({missing} bytes more)");
+        text.push_str(&end);
+        text.shrink_to_fit();
+    }
+    text
+}
+
+/// The start of `text` on one line, for evidence.
+#[must_use]
+pub fn excerpt(text: &str) -> String {
+    let mut short: String = text.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if short.len() < text.len() && text.chars().nth(200).is_some() {
+        short.push('…');
+    }
+    short
+}
