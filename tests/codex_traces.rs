@@ -14,14 +14,14 @@ fn folder(scenario: &str) -> PathBuf {
 }
 
 fn trace(scenario: &str) -> Trace {
-    agent::decode(AgentKind::Codex, &ToolNames::default(), &folder(scenario)).expect("the files can be read")
+    agent::of(AgentKind::Codex).decode(&ToolNames::default(), &folder(scenario)).expect("the files can be read")
 }
 
 /// The trace of these event lines, without a rollout.
 fn trace_of(events: &[u8]) -> Trace {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("trace.jsonl"), events).expect("a file");
-    agent::decode(AgentKind::Codex, &ToolNames::default(), folder.path()).expect("the files can be read")
+    agent::of(AgentKind::Codex).decode(&ToolNames::default(), folder.path()).expect("the files can be read")
 }
 
 fn mechanisms(trace: &Trace) -> Vec<(&str, Mechanism)> {

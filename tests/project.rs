@@ -167,6 +167,30 @@ fn no_two_neighbours_in_a_folder_import_each_other_in_a_circle() {
 }
 
 #[test]
+fn an_agent_imports_neither_another_agent_nor_the_registry() {
+    let sources = sources();
+    let below_agent = |source: &&Source| source.room() == "agent" && source.module.len() > 1;
+    let modules: Vec<&String> = sources.iter().filter(below_agent).map(|source| &source.module[1]).collect();
+    let vendors: Vec<&String> =
+        sources.iter().filter(below_agent).filter(|source| source.module.len() > 2).map(|s| &s.module[1]).collect();
+    assert!(vendors.len() > 1, "agents are folders of src/agent");
+    let mut wrong = Vec::new();
+    for source in sources.iter().filter(below_agent) {
+        let own = &source.module[1];
+        for import in imports(source).into_iter().filter(|import| import[0] == "agent") {
+            // What agents share knows none of them; only delivery asks the registry.
+            let name = import.get(1);
+            let other_agent = name.is_some_and(|name| vendors.contains(&name) && name != own);
+            let registry = vendors.contains(&own) && name.is_none_or(|name| !modules.contains(&name));
+            if other_agent || registry {
+                wrong.push(format!("{} imports {}", source.path.display(), import.join("::")));
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
 fn every_folder_says_what_is_in_it() {
     let silent = sources().into_iter().filter(|source| source.path.ends_with("mod.rs"));
     let silent: Vec<_> = silent.filter(|source| !source.text.starts_with("//! ")).map(|source| source.path).collect();

@@ -5,9 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::agent::room::{Room, Scratch, WorkspaceError, copy_tree};
-use crate::agent::{claude, codex};
 use crate::cases::catalog::Catalog;
-use crate::settings::mode::{AgentKind, Mode};
+use crate::settings::mode::Mode;
 
 /// The skills as they were when the run began: `<slug>/…`, outside the repository, so that no agent finds its way
 /// from a skill to the grading files.
@@ -67,7 +66,7 @@ pub fn deliver(mode: &Mode, snapshot: &Snapshot, room: &Room) -> io::Result<()> 
         // By MCP the skills stay where they are, and the agent must not find them by itself.
         return Ok(());
     }
-    for folder in native_folders(mode.agent) {
+    for folder in crate::agent::of(mode.agent).skill_folders() {
         let link = room.workspace().join(folder);
         if let Some(parent) = link.parent() {
             fs::create_dir_all(parent)?;
@@ -75,12 +74,4 @@ pub fn deliver(mode: &Mode, snapshot: &Snapshot, room: &Room) -> io::Result<()> 
         room.link(&link, &snapshot.folder)?;
     }
     Ok(())
-}
-
-/// Where the agent looks for skills in its working folder.
-fn native_folders(agent: AgentKind) -> &'static [&'static str] {
-    match agent {
-        AgentKind::Codex => &codex::SKILL_FOLDERS,
-        AgentKind::ClaudeCli | AgentKind::ClaudeSdk => &[claude::SKILL_FOLDER],
-    }
 }

@@ -51,7 +51,7 @@ pub fn hold(
     let mut redactor = redactors.masking(Vec::new());
     let mut not_enforced = Vec::new();
     let mut server = None;
-    let ending = match agent::command(assignment) {
+    let ending = match agent::of(agent).command(assignment) {
         Err(trouble) => Ending { trouble: Some(trouble), ..Ending::default() },
         Ok(command) => {
             redactor = redactors.masking(command.secrets);
@@ -76,16 +76,16 @@ pub fn hold(
                     let mut ending = process::run(&job, &mut ear)
                         .map_err(|error| files(&format!("{}: {error}", folder.path().display())))?;
                     let words = ending.last_words.as_deref();
-                    ending.trouble = ending.trouble.or_else(|| agent::unknown_argument(words?));
+                    ending.trouble = ending.trouble.or_else(|| agent::failure::unknown_argument(words?));
                     ending
                 }
             }
         }
     };
     let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
-    agent::keep_evidence(agent, room, folder.path(), &mask).map_err(|error| files(&error))?;
+    agent::of(agent).keep_evidence(room, folder.path(), &mask).map_err(|error| files(&error))?;
     let names = assignment.server.map(|server| server.names.clone()).unwrap_or_default();
-    let trace = agent::decode(agent, &names, folder.path()).map_err(|error| files(&error))?;
+    let trace = agent::of(agent).decode(&names, folder.path()).map_err(|error| files(&error))?;
     let mut final_text = folder.final_text().map_err(|error| files(&error))?;
     if let (None, Some(text)) = (&final_text, &trace.final_message) {
         folder.write_final(text).map_err(|error| files(&error))?;
@@ -112,7 +112,7 @@ impl Listener for Ear<'_> {
     }
 
     fn line(&mut self, line: &[u8]) -> Reply {
-        if let Some(words) = agent::describe(self.agent, line) {
+        if let Some(words) = agent::of(self.agent).describe(line) {
             (self.hear)(words);
         }
         self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.line(line))

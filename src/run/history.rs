@@ -33,7 +33,7 @@ pub fn known_costs(root: &Path, ids: &[TrialId]) -> BTreeMap<CaseInMode, Known> 
         let folder = store::recording(root, id);
         let Ok(meta) = folder.meta() else { continue };
         let usage =
-            agent::decode(meta.agent.kind, &meta.tool_names(), folder.path()).ok().and_then(|trace| trace.usage);
+            agent::of(meta.agent.kind).decode(&meta.tool_names(), folder.path()).ok().and_then(|trace| trace.usage);
         if let (Some(known), Some(usage)) = (known.get_mut(&key(id)), usage) {
             known.at_least(usage.cost_usd, Some(usage.total_tokens()));
         }

@@ -135,7 +135,7 @@ fn inputs(rubric: &Rubric, exhibit: &Exhibit<'_>) -> io::Result<Inputs> {
 
 /// The agent's streams as a recording keeps them.
 fn evidence(exhibit: &Exhibit<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
-    let files = agent::recorded_evidence(exhibit.meta.agent.kind, exhibit.folder.path())?;
+    let files = agent::of(exhibit.meta.agent.kind).recorded_evidence(exhibit.folder.path())?;
     Ok(files.into_iter().map(|(name, content)| (name, without_rooms(&content))).collect())
 }
 

@@ -45,7 +45,7 @@ fn record_trial(root: &Path, trial: &TrialFolder) -> Result<Recorded, StoreError
         return Ok(Recorded::NotMeasured { id, verdict });
     }
     let io = |source| StoreError::Io { path: trial.path().to_path_buf(), source };
-    let files = agent::recorded_evidence(meta.agent.kind, trial.path()).map_err(io)?;
+    let files = agent::of(meta.agent.kind).recorded_evidence(trial.path()).map_err(io)?;
     let recording = store::recording(root, &id);
     recording.clear()?;
     for (name, content) in files {

@@ -70,7 +70,8 @@ fn graded(
 }
 
 fn decode(meta: &Meta, folder: &TrialFolder) -> Result<Trace, StoreError> {
-    agent::decode(meta.agent.kind, &meta.tool_names(), folder.path())
+    agent::of(meta.agent.kind)
+        .decode(&meta.tool_names(), folder.path())
         .map_err(|source| StoreError::Io { path: folder.path().to_path_buf(), source })
 }
 

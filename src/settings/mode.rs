@@ -4,16 +4,37 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The program under which a case runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AgentKind {
+/// Defines [`AgentKind`] from one list: an agent's name in code, and its word in settings and artifacts.
+macro_rules! agents {
+    ($($(#[$doc:meta])* $kind:ident = $word:literal,)*) => {
+        /// The program under which a case runs.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum AgentKind {
+            $($(#[$doc])* #[serde(rename = $word)] $kind,)*
+        }
+
+        impl AgentKind {
+            /// Every agent.
+            pub const ALL: [AgentKind; [$($word),*].len()] = [$(AgentKind::$kind),*];
+
+            /// The word for it in settings and artifacts.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(AgentKind::$kind => $word,)*
+                }
+            }
+        }
+    };
+}
+
+agents! {
     /// `codex exec`.
-    Codex,
+    Codex = "codex",
     /// `claude -p`.
-    ClaudeCli,
+    ClaudeCli = "claude-cli",
     /// `claude`, spoken to as the Claude Agent SDK does.
-    ClaudeSdk,
+    ClaudeSdk = "claude-sdk",
 }
 
 /// How skills reach the agent.
@@ -67,21 +88,6 @@ impl Mode {
             Mode::new("none", ClaudeSdk, Delivery::None),
             Mode::new("codex-none", Codex, Delivery::None),
         ]
-    }
-}
-
-impl AgentKind {
-    /// Every agent.
-    pub const ALL: [AgentKind; 3] = [AgentKind::Codex, AgentKind::ClaudeCli, AgentKind::ClaudeSdk];
-
-    /// The word for it in settings and artifacts.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            AgentKind::Codex => "codex",
-            AgentKind::ClaudeCli => "claude-cli",
-            AgentKind::ClaudeSdk => "claude-sdk",
-        }
     }
 }
 

@@ -103,7 +103,7 @@ fn codex_events_are_told_in_a_few_words() {
     let traces = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/traces/codex");
     let told = |scenario: &str| -> Vec<String> {
         let text = std::fs::read_to_string(traces.join(scenario).join("trace.jsonl")).expect("a trace");
-        text.lines().filter_map(|line| skill_evals::agent::describe(AgentKind::Codex, line.as_bytes())).collect()
+        text.lines().filter_map(|line| skill_evals::agent::of(AgentKind::Codex).describe(line.as_bytes())).collect()
     };
     assert_eq!(
         told("triggers"),
@@ -116,7 +116,7 @@ fn codex_events_are_told_in_a_few_words() {
         ]
     );
     assert!(told("file-change").iter().any(|words| words.starts_with("writes ")), "{:?}", told("file-change"));
-    assert_eq!(skill_evals::agent::describe(AgentKind::Codex, b"not json"), None);
+    assert_eq!(skill_evals::agent::of(AgentKind::Codex).describe(b"not json"), None);
 }
 
 #[test]

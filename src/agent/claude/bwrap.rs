@@ -1,6 +1,6 @@
 //! claude inside bubblewrap: the workspace, the home and the folder for temporary files can be written, nothing else.
 
-use crate::agent::Command;
+use crate::agent::command::Command;
 use crate::agent::room::Room;
 use crate::process::find_program;
 use crate::trial::trouble::{Trouble, TroubleKind};

@@ -1,12 +1,30 @@
 //! `claude -p`: everything by its arguments, the prompt last.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
-use super::Call;
+use super::call::{self, Call};
+use crate::agent::assignment::Assignment;
+use crate::agent::command::{Command, own_args};
 use crate::cases::case::Case;
+use crate::trial::trouble::Trouble;
+
+/// How to start `program` for a trial.
+pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<Command, Trouble> {
+    let choices = Call::new(assignment)?;
+    let mut args = args(&choices, assignment.case);
+    args.extend(own_args(assignment).map(Into::into));
+    // A prompt may start with a dash.
+    args.extend(["--".into(), assignment.case.prompt.as_str().into()]);
+    let mut command = choices.command(assignment, program)?;
+    command.args = args;
+    // It exits before a pipe has taken all that it wrote.
+    command.by_file = Some(assignment.room.path().join("stdout"));
+    call::sandboxed(command, assignment)
+}
 
 /// The arguments but for the prompt.
-pub(super) fn args(call: &Call<'_>, case: &Case) -> Vec<OsString> {
+fn args(call: &Call<'_>, case: &Case) -> Vec<OsString> {
     let mut args: Vec<OsString> = ["-p", "--output-format", "stream-json", "--verbose"].map(OsString::from).to_vec();
     let mut option = |name: &str, value: &str| args.push(format!("{name}={value}").into());
     if let Some(model) = call.model {

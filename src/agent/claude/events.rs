@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::wire::{
     Assistant, Block, Call, ControlRequest, Head, Init, RateLimit, ResultLine, Retry, User, UserLine, as_usage,
 };
-use crate::agent::{classify, skill_calls};
+use crate::agent::failure::classify;
+use crate::agent::skill_calls;
 use crate::settings::ToolNames;
 use crate::trial::trace::shell::{self, Touch};
 use crate::trial::trace::{Mechanism, Offered, OfferedMcp, Progress, Step, Trace, excerpt};

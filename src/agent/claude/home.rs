@@ -1,11 +1,12 @@
 //! claude's home in a trial: the user's login and choice of provider, nothing else.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
-use super::Variables;
+use crate::agent::files::{files_trouble, gather_strings, read_if_there, write_private};
 use crate::agent::room::Room;
-use crate::agent::{files_trouble, gather_strings, read_if_there, write_private};
 use crate::trial::trouble::Trouble;
 
 /// Variables beside `ANTHROPIC_*` that hold a login, choose the provider, or bound the retries.
@@ -50,7 +51,7 @@ pub(super) struct Users {
     /// Names of variables to pass on.
     pub variables: Vec<String>,
     /// Variables beside those.
-    pub env: Variables,
+    pub env: BTreeMap<OsString, OsString>,
     /// Values that must not be kept.
     pub secrets: Vec<String>,
 }
@@ -64,7 +65,7 @@ const LOGINS: [&str; 5] = [
     "CLAUDE_CODE_USE_VERTEX",
 ];
 
-fn set(name: &str) -> Option<std::ffi::OsString> {
+fn set(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
@@ -86,8 +87,8 @@ pub(super) fn login() -> Result<String, String> {
         .ok_or_else(|| format!("log in with `claude`, or set one of {}", LOGINS.join(", ")))
 }
 
-/// Lays the home.
-pub(super) fn lay(room: &Room) -> Result<Users, Trouble> {
+/// Prepares the home.
+pub(super) fn prepare(room: &Room) -> Result<Users, Trouble> {
     let folder = room.home().join(".claude");
     fs::create_dir_all(&folder).map_err(|error| files_trouble(&folder, &error))?;
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
@@ -105,7 +106,7 @@ pub(super) fn lay(room: &Room) -> Result<Users, Trouble> {
             gather_strings(&value, &mut secrets);
         }
     }
-    let mut env = Variables::new();
+    let mut env = BTreeMap::new();
     for (provider, variable, file) in PROVIDER_FILES {
         let path = home.as_ref().map(|home| home.join(file)).filter(|path| path.is_file());
         if let (Some(_), None, Some(path)) = (set(provider), set(variable), path) {

@@ -2,17 +2,20 @@
 //! lines. The SDK itself needs Node; what it says does not.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::Call;
+use super::call::{self, Call};
+use crate::agent::assignment::Assignment;
+use crate::agent::command::{Command, own_args};
 use crate::cases::case::Case;
 use crate::process::{Listener, Reply};
 use crate::settings::mode::Mode;
 use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// What the SDK adds to the environment.
-pub(super) const ENVIRONMENT: [(&str, &str); 3] = [
+const ENVIRONMENT: [(&str, &str); 3] = [
     ("CLAUDE_CODE_ENTRYPOINT", "sdk-ts"),
     ("CLAUDE_AGENT_SDK_VERSION", "0.3.330"),
     ("CLAUDE_CODE_SDK_READS_SESSION_STATE", "1"),
@@ -21,8 +24,21 @@ pub(super) const ENVIRONMENT: [(&str, &str); 3] = [
 /// Why claude is not allowed what it asks for.
 const NOBODY: &str = "nobody is here to ask: this is an eval";
 
+/// How to start `program` for a trial.
+pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<Command, Trouble> {
+    let choices = Call::new(assignment)?;
+    let mut args = args(&choices);
+    args.extend(own_args(assignment).map(Into::into));
+    let dialogue = Dialogue::new(assignment.case, assignment.mode, &choices)?;
+    let mut command = choices.command(assignment, program)?;
+    command.args = args;
+    command.env.extend(ENVIRONMENT.map(|(name, value)| (name.into(), value.into())));
+    command.dialogue = Some(Box::new(dialogue));
+    call::sandboxed(command, assignment)
+}
+
 /// The arguments, in the SDK's order.
-pub(super) fn args(call: &Call<'_>) -> Vec<OsString> {
+fn args(call: &Call<'_>) -> Vec<OsString> {
     let fixed = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
     let mut args: Vec<OsString> = fixed.map(OsString::from).to_vec();
     let mut option = |name: &str, value: &str| args.push(format!("{name}={value}").into());
@@ -50,12 +66,12 @@ pub(super) fn args(call: &Call<'_>) -> Vec<OsString> {
 
 /// Says what the SDK says, and answers what claude asks.
 #[derive(Debug)]
-pub(super) struct Dialogue {
+struct Dialogue {
     opening: Vec<u8>,
 }
 
 impl Dialogue {
-    pub(super) fn new(case: &Case, mode: &Mode, call: &Call<'_>) -> Result<Self, Trouble> {
+    fn new(case: &Case, mode: &Mode, call: &Call<'_>) -> Result<Self, Trouble> {
         let mut request = json!({ "subtype": "initialize" });
         // With skills of its own kind claude has its own system prompt; by MCP alone it is a bare agent.
         let preset = !mode.delivery.mcp() || mode.delivery.native();

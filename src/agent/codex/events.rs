@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{note_touches, skill_calls};
-use crate::agent::classify;
+use crate::agent::failure::classify;
 use crate::settings::ToolNames;
 use crate::trial::outcome::Trouble;
 use crate::trial::trace::{Progress, Step, Trace, excerpt};

@@ -1,6 +1,8 @@
-//! Where codex would find its login, without asking anybody whether it is still good.
+//! Where codex would find its login, without asking any server whether it is still good.
 
-use super::{LOGIN_VARIABLES, read_if_there, users_home};
+use super::LOGIN_VARIABLES;
+use super::home::users_home;
+use crate::agent::files::read_if_there;
 
 /// How to log in.
 const HOW_TO: &str = "run `codex login`, or set CODEX_API_KEY or OPENAI_API_KEY";
@@ -18,9 +20,7 @@ pub(super) fn find() -> Result<String, String> {
         None => Ok(None),
     };
     let config: toml::Table = match read("config.toml")? {
-        Some(text) => {
-            toml::from_str(&text).map_err(|error| format!("mend codex's config.toml: {}", error.message()))?
-        }
+        Some(text) => toml::from_str(&text).map_err(|error| format!("fix codex's config.toml: {}", error.message()))?,
         None => toml::Table::new(),
     };
     if let Some(provider) = config.get("model_provider").and_then(toml::Value::as_str).filter(|name| *name != "openai")

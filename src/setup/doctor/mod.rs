@@ -1,6 +1,5 @@
 //! Looks whether evals can run here: programs, logins, sandboxes, folders, settings. Asks no model anything.
 
-mod handshake;
 mod probe;
 
 use std::path::Path;
@@ -8,6 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::agent;
+use crate::agent::handshake::Handshake;
 use crate::agent::room::Scratch;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Repository, Scope};
@@ -114,11 +114,11 @@ impl Doctor {
                 Some(settings)
             }
             Err(ConfigError::File(problems)) => {
-                self.missing("settings", diagnostics::render(&problems, false).trim_end(), "mend the lines shown");
+                self.missing("settings", diagnostics::render(&problems, false).trim_end(), "fix the lines shown");
                 None
             }
             Err(error) => {
-                self.missing("settings", error.to_string(), "mend the value, or unset the variable");
+                self.missing("settings", error.to_string(), "fix the value, or unset the variable");
                 None
             }
         }
@@ -146,7 +146,7 @@ impl Doctor {
         let Some(repository) = repository else { return };
         match rubric::read(&repository.root, settings) {
             Ok(_) => self.ok("rubric", format!("judged by {}", settings.judge.agent.as_str())),
-            Err(problem) => self.missing("rubric", problem.to_string(), "mend the judge's template or schema"),
+            Err(problem) => self.missing("rubric", problem.to_string(), "fix the judge's template or schema"),
         };
     }
 
@@ -174,7 +174,7 @@ impl Doctor {
     /// Whether trials can run with this agent.
     fn agent(&mut self, kind: AgentKind, settings: &Settings, probes: Option<&Probes<'_>>) -> bool {
         let name = kind.as_str();
-        let program = match agent::find(settings, kind) {
+        let program = match agent::of(kind).find(settings) {
             Ok(program) => program,
             Err(trouble) => {
                 let (found, advice) = trouble.detail.split_once("; ").unwrap_or((&trouble.detail, ""));
@@ -190,11 +190,11 @@ impl Doctor {
             }
             Some(Err(error)) => self.note(name, State::Unknown, format!("{there}: {error}"), None),
         };
-        let logged_in = match agent::login(kind) {
+        let logged_in = match agent::of(kind).login() {
             Ok(found) => self.ok(format!("{name}-login"), found),
             Err(advice) => self.missing(format!("{name}-login"), "none", advice),
         };
-        let sandbox = agent::in_sandbox(kind, probe::SCRIPT).filter(|_| starts);
+        let sandbox = agent::of(kind).in_sandbox(probe::SCRIPT).filter(|_| starts);
         if let (Some(args), Some(probes)) = (sandbox, probes) {
             self.sandbox(&format!("{name}-sandbox"), &probes.run(&program, &args));
         }
@@ -240,11 +240,12 @@ impl Doctor {
         let (Some(repository), Some(probes)) = (repository, probes) else { return };
         let Some(folder) = catalog.skills.first().and_then(|found| found.skill().folder.parent()) else { return };
         let args = ["mcp".into(), "--skills".into(), repository.root.join(folder).into_os_string()];
-        match handshake::shake(probes, own_program, &args) {
-            Ok(Ok(tools)) if tools.is_empty() => {
+        let mut handshake = Handshake::default();
+        match probes.talk(own_program, &args, &mut handshake).map(|ran| handshake.result(&ran.ending)) {
+            Ok(Ok(offer)) if offer.tools.is_empty() => {
                 self.missing("mcp", "the server offers no tools", "this is a fault of skill-evals; please report it")
             }
-            Ok(Ok(tools)) => self.ok("mcp", format!("initialize and tools/list answered: {}", tools.join(", "))),
+            Ok(Ok(offer)) => self.ok("mcp", format!("initialize and tools/list answered: {}", offer.tools.join(", "))),
             Ok(Err(why)) => {
                 let advice = "run `skill-evals mcp --skills <folder>` by hand and see what it says";
                 self.missing("mcp", why, advice)

@@ -25,7 +25,7 @@ pub(super) struct Probes<'a> {
 
 /// What a program did.
 pub(super) struct Ran {
-    ending: Ending,
+    pub(super) ending: Ending,
     stdout: String,
     /// Whether [`SCRIPT`] could write.
     pub(super) wrote: bool,
@@ -54,7 +54,7 @@ impl Ran {
 
 impl Probes<'_> {
     pub(super) fn run(&self, program: &Path, args: &[OsString]) -> io::Result<Ran> {
-        self.talk(program, args, &mut Deaf)
+        self.talk(program, args, &mut Silent)
     }
 
     /// Runs a program that `listener` talks with.
@@ -85,9 +85,9 @@ impl Probes<'_> {
     }
 }
 
-struct Deaf;
+struct Silent;
 
-impl Listener for Deaf {
+impl Listener for Silent {
     fn line(&mut self, _line: &[u8]) -> Reply {
         Reply::default()
     }

@@ -1,0 +1,26 @@
+//! What an agent is asked to do.
+
+use std::path::PathBuf;
+
+use crate::agent::mcp_probe::SkillServer;
+use crate::agent::room::Room;
+use crate::cases::case::Case;
+use crate::settings::Settings;
+use crate::settings::mode::Mode;
+
+/// A trial as an agent needs to know it.
+#[derive(Debug)]
+pub struct Assignment<'a> {
+    /// What to ask.
+    pub case: &'a Case,
+    /// How the skills arrive.
+    pub mode: &'a Mode,
+    /// What was chosen.
+    pub settings: &'a Settings,
+    /// Where the agent lives.
+    pub room: &'a Room,
+    /// The MCP server of skills, where the mode has one.
+    pub server: Option<&'a SkillServer>,
+    /// The output schema's file, where the case has one.
+    pub schema: Option<PathBuf>,
+}

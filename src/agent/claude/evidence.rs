@@ -1,0 +1,61 @@
+//! What claude leaves of a run, as a trial and a recording keep it, and how it reads.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::{SESSION, TRACE, events, session, slim};
+use crate::agent::room::Room;
+use crate::settings::ToolNames;
+use crate::text::lines::{self, Line};
+use crate::trial::trace::Trace;
+
+pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
+    // One run, one session: `projects/<the working folder>/<id>.jsonl`; what lies deeper is of sub-agents.
+    let projects = walkdir::WalkDir::new(room.home().join(".claude/projects")).min_depth(2).max_depth(2);
+    let files = projects.sort_by_file_name().into_iter().flatten().filter(|entry| entry.file_type().is_file());
+    let session = files.map(walkdir::DirEntry::into_path).find(|path| path.extension() == Some("jsonl".as_ref()));
+    let Some(session) = session else { return Ok(()) };
+    let mut kept = io::BufWriter::new(fs::File::create(folder.join(SESSION))?);
+    let mut result = Ok(());
+    lines::for_each(&session, |line| {
+        if let (Ok(()), Line::Whole(line)) = (&result, line) {
+            let mut line = mask(line);
+            line.push(b'\n');
+            result = kept.write_all(&line);
+        }
+    })?;
+    result.and_then(|()| kept.flush())
+}
+
+pub(super) fn recorded(folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+    let slimmed = |name: &'static str, slim: fn(&[u8]) -> Option<Vec<u8>>| {
+        let mut kept = Vec::new();
+        lines::for_each(&folder.join(name), |line| {
+            if let Line::Whole(line) = line {
+                kept.extend(slim(line).into_iter().flatten());
+            }
+        })?;
+        Ok::<_, io::Error>((name, kept))
+    };
+    let mut files = vec![slimmed(TRACE, slim::line)?, slimmed(SESSION, session::slimmed)?];
+    files.retain(|(name, kept)| *name == TRACE || !kept.is_empty());
+    Ok(files)
+}
+
+pub(super) fn decode(names: &ToolNames, folder: &Path) -> io::Result<Trace> {
+    let mut trace = Trace::default();
+    let mut session = session::Reader::default();
+    lines::for_each(&folder.join(SESSION), |line| {
+        if let Line::Whole(line) = line {
+            session.line(&mut trace, line);
+        }
+    })?;
+    let mut events = events::Reader::new(names, session.times());
+    lines::for_each(&folder.join(TRACE), |line| match line {
+        Line::Whole(line) => events.line(&mut trace, line),
+        Line::Overlong => trace.damaged_lines += 1,
+    })?;
+    events.finish(&mut trace);
+    Ok(trace)
+}

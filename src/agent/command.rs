@@ -1,0 +1,89 @@
+//! How an agent is started: its program, arguments and environment.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::agent::assignment::Assignment;
+use crate::process::Listener;
+use crate::settings::Settings;
+use crate::settings::mode::AgentKind;
+use crate::trial::trouble::{Trouble, TroubleKind};
+
+/// How to start an agent.
+pub struct Command {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Its whole environment.
+    pub env: BTreeMap<OsString, OsString>,
+    /// Values that must not be kept.
+    pub secrets: Vec<String>,
+    /// What was asked for and is not enforced, in words.
+    pub not_enforced: Vec<String>,
+    /// A file for its standard output, where it loses what a pipe does not take at once.
+    pub by_file: Option<PathBuf>,
+    /// The other side of its dialogue; `None` for an agent that is told everything by its arguments.
+    pub dialogue: Option<Box<dyn Listener>>,
+}
+
+/// Variables of the user's environment that every agent may see: where programs are, language, certificates, proxies.
+const COMMON_VARIABLES: [&str; 18] = [
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TERM",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+];
+
+/// The program for an agent: the settings' command, or `default`, on the PATH.
+///
+/// # Errors
+/// When it is not there; says how to get it.
+pub(super) fn program(
+    settings: &Settings,
+    kind: AgentKind,
+    default: &str,
+    how_to_get: &str,
+) -> Result<PathBuf, Trouble> {
+    let command = settings.agents.get(kind.as_str()).and_then(|agent| agent.command.as_deref()).unwrap_or(default);
+    crate::process::find_program(command).ok_or_else(|| {
+        Trouble::new(TroubleKind::CouldNotStart, format!("`{command}` is not on the PATH; {how_to_get}"))
+    })
+}
+
+/// Arguments that the settings have for the agent and for the mode.
+pub(super) fn own_args<'a>(assignment: &Assignment<'a>) -> impl Iterator<Item = &'a String> {
+    let agent = assignment.settings.agents.get(assignment.mode.agent.as_str());
+    agent.into_iter().flat_map(|agent| &agent.args).chain(&assignment.mode.args)
+}
+
+/// The environment that every agent gets: the common variables, the settings' own, and the room's folders.
+pub(super) fn environment(assignment: &Assignment<'_>, more: &[&str]) -> BTreeMap<OsString, OsString> {
+    let settings = assignment.settings;
+    let room = assignment.room;
+    let names = COMMON_VARIABLES.iter().chain(more).copied().chain(settings.pass_env.iter().map(String::as_str));
+    let mut env: BTreeMap<OsString, OsString> =
+        names.filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect();
+    let workspace = room.workspace();
+    for (name, value) in &settings.env {
+        env.insert(name.into(), value.replace("{workspace}", &workspace.to_string_lossy()).into());
+    }
+    env.insert("HOME".into(), room.home().into());
+    env.insert("TMPDIR".into(), room.tmp().into());
+    env
+}

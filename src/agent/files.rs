@@ -1,0 +1,37 @@
+//! Files of an agent's home: logins that are copied there, and the trouble with them.
+
+use std::io;
+use std::path::Path;
+
+use crate::trial::trouble::{Trouble, TroubleKind};
+
+/// The content of a file, if there is one.
+pub(super) fn read_if_there(path: &Path) -> Result<Option<String>, Trouble> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(files_trouble(path, &error)),
+    }
+}
+
+/// Writes a file that only its owner can read.
+pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), Trouble> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(content)).map_err(|error| files_trouble(path, &error))
+}
+
+/// The long strings anywhere in a login file: tokens.
+pub(super) fn gather_strings(value: &serde_json::Value, into: &mut Vec<String>) {
+    match value {
+        serde_json::Value::String(text) if text.len() >= 16 => into.push(text.clone()),
+        serde_json::Value::Array(list) => list.iter().for_each(|value| gather_strings(value, into)),
+        serde_json::Value::Object(map) => map.values().for_each(|value| gather_strings(value, into)),
+        _ => {}
+    }
+}
+
+pub(super) fn files_trouble(path: &Path, error: &io::Error) -> Trouble {
+    Trouble::new(TroubleKind::Files, format!("{}: {error}", path.display()))
+}

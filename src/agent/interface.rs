@@ -1,0 +1,74 @@
+//! What every agent can do: all that the rest of the program knows of one.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::agent::assignment::Assignment;
+use crate::agent::command::{Command, program};
+use crate::agent::room::Room;
+use crate::settings::mode::AgentKind;
+use crate::settings::{Settings, ToolNames};
+use crate::trial::trace::Trace;
+use crate::trial::trouble::Trouble;
+
+/// A program under test: how it is found and started, what it leaves, and how that reads.
+pub trait Agent: Sync {
+    /// Which one it is, in settings and artifacts.
+    fn kind(&self) -> AgentKind;
+
+    /// What its program is called on the PATH, where the settings name no other.
+    fn program_name(&self) -> &'static str;
+
+    /// How to get the program, for a message behind a semicolon.
+    fn how_to_get(&self) -> &'static str;
+
+    /// Where it looks for skills in its working folder.
+    fn skill_folders(&self) -> &'static [&'static str];
+
+    /// Where it would find its login. No server is asked whether the login is still good.
+    ///
+    /// # Errors
+    /// What to do where there is none.
+    fn login(&self) -> Result<String, String>;
+
+    /// How to start it for a trial; writes what it needs into its home.
+    ///
+    /// # Errors
+    /// When the program is missing, or its home cannot be prepared.
+    fn command(&self, assignment: &Assignment<'_>) -> Result<Command, Trouble>;
+
+    /// Copies what it left in its home and is evidence into the trial's folder, each piece passed through `mask`.
+    ///
+    /// # Errors
+    /// When it cannot be copied.
+    fn keep_evidence(&self, room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()>;
+
+    /// The evidence files in a trial's folder as a recording keeps them: less bulk, no machine's paths.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    fn recorded_evidence(&self, folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>>;
+
+    /// Reads the event stream in a trial's folder. `names` tells the calls of the MCP server of skills from others.
+    ///
+    /// # Errors
+    /// When the files cannot be read; what they hold is never an error.
+    fn decode(&self, names: &ToolNames, folder: &Path) -> io::Result<Trace>;
+
+    /// What a line of the event stream says that the agent does, in a few words; `None` for lines of no interest.
+    fn describe(&self, line: &[u8]) -> Option<String>;
+
+    /// The arguments with which its program runs a shell command in its own sandbox; `None` where it has no sandbox.
+    fn in_sandbox(&self, _script: &str) -> Option<Vec<OsString>> {
+        None
+    }
+
+    /// Its program.
+    ///
+    /// # Errors
+    /// When it is missing; says how to get it.
+    fn find(&self, settings: &Settings) -> Result<PathBuf, Trouble> {
+        program(settings, self.kind(), self.program_name(), self.how_to_get())
+    }
+}
