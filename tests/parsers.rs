@@ -241,6 +241,10 @@ proptest! {
 struct Nothing;
 
 impl skill_evals::cases::repo_files::Tree for Nothing {
+    fn material_problems(&self, _: &Path) -> Vec<skill_evals::files::material::Problem> {
+        Vec::new()
+    }
+
     fn kind(&self, _: &Path) -> skill_evals::cases::repo_files::Kind {
         skill_evals::cases::repo_files::Kind::Missing
     }

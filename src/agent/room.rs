@@ -14,7 +14,10 @@ use tempfile::TempDir;
 use thiserror::Error;
 use walkdir::WalkDir;
 
-use crate::trial::evidence::{MAX_FILES, WorkspaceFile, digest};
+use crate::files::bounded;
+use crate::files::material::{Material, Problem};
+use crate::files::stamp::Stamp;
+use crate::trial::evidence::{MAX_FILES, WorkspaceFile};
 
 /// Most bytes of one workspace file that are kept.
 const MAX_KEPT_FILE: u64 = 1 << 20;
@@ -48,8 +51,16 @@ pub enum WorkspaceError {
         /// What marks it.
         sign: &'static str,
     },
-    /// A fixture holds something other than files and folders.
-    #[error("the fixture holds {0}, which is a symbolic link or no plain file")]
+    /// A fixture cannot be given to an agent.
+    #[error("the fixture {folder}: {problem}", folder = folder.display())]
+    Fixture {
+        /// The fixture's folder.
+        folder: PathBuf,
+        /// What keeps it from being copied.
+        problem: Problem,
+    },
+    /// A folder holds something other than files and folders.
+    #[error("{0} is a symbolic link or no plain file")]
     NotPlain(PathBuf),
 }
 
@@ -167,8 +178,8 @@ fn sweep(base: &Path) {
 pub struct Room {
     /// There until the drop.
     folder: Option<TempDir>,
-    /// The files of the fixture as they were laid, by path below the workspace.
-    fixture: HashMap<PathBuf, String>,
+    /// The files of the fixture as they were copied, by path below the workspace.
+    fixture: HashMap<PathBuf, (Stamp, blake3::Hash)>,
     /// What was in it before the agent, where another trial may find it so.
     furniture: Option<Vec<Piece>>,
     kind: String,
@@ -268,18 +279,22 @@ impl Room {
         self.path().join(Self::TMP)
     }
 
-    /// Copies a fixture into the workspace.
+    /// Copies a fixture into the workspace. Returns its digest: that of what the agent is given.
     ///
     /// # Errors
-    /// When it cannot be copied, or holds a symbolic link.
-    pub fn lay_fixture(&mut self, fixture: &Path) -> Result<(), WorkspaceError> {
+    /// When it cannot be copied.
+    pub fn copy_fixture(&mut self, fixture: &Path) -> Result<String, WorkspaceError> {
         let workspace = self.workspace();
-        for file in copy_tree(fixture, &workspace, &|_| true)? {
-            let path = workspace.join(&file);
-            let content = fs::read(&path).at(&path)?;
-            self.fixture.insert(file, digest(&content));
+        let failed = |problem| WorkspaceError::Fixture { folder: fixture.to_path_buf(), problem };
+        let material = Material::list(fixture).whole().map_err(failed)?;
+        let mode = |executable| if executable { 0o755 } else { 0o644 };
+        let copied = material.copy(&workspace, mode).map_err(failed)?;
+        for (file, content) in material.files.iter().zip(copied.files) {
+            let path = workspace.join(&file.path);
+            let stamp = Stamp::of(&fs::symlink_metadata(&path).at(&path)?);
+            self.fixture.insert(file.path.clone(), (stamp, content));
         }
-        Ok(())
+        Ok(copied.digest)
     }
 
     /// Lists the workspace's files, and keeps those that the agent made or changed below `keep_in`, each passed
@@ -308,14 +323,15 @@ impl Room {
                 return Ok((files, true));
             }
             let path = entry.path().strip_prefix(&workspace).unwrap_or(entry.path()).to_path_buf();
-            let size = entry.metadata().map(|found| found.len()).unwrap_or_default();
-            let small = size <= MAX_KEPT_FILE;
-            let content = if small || self.fixture.contains_key(&path) { fs::read(entry.path()).ok() } else { None };
-            let changed = match (self.fixture.get(&path), &content) {
-                (Some(before), Some(content)) => *before != digest(content),
-                _ => true,
-            };
-            if let Some(content) = content.filter(|_| changed && small && size <= left) {
+            let Ok(metadata) = entry.metadata() else { continue };
+            let size = metadata.len();
+            let changed = self.fixture.get(&path).is_none_or(|(stamp, content)| {
+                // A file that was written again as it was is no change.
+                *stamp != Stamp::of(&metadata) && !bounded::digest(entry.path()).is_ok_and(|now| now == *content)
+            });
+            let wanted = changed && size <= MAX_KEPT_FILE.min(left);
+            let content = if wanted { bounded::read_at_most(entry.path(), MAX_KEPT_FILE).ok() } else { None };
+            if let Some(content) = content {
                 let to = keep_in.join(&path);
                 if let Some(parent) = to.parent() {
                     fs::create_dir_all(parent).at(parent)?;

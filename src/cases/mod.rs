@@ -6,4 +6,3 @@ pub mod name;
 pub mod repo_files;
 pub mod repository;
 pub mod skill;
-pub mod stamp;

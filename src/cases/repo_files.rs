@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
+use crate::files::material::Problem;
+
 /// What stands at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -35,4 +37,7 @@ pub trait Tree {
     /// # Errors
     /// As listing a folder does.
     fn names(&self, path: &Path) -> io::Result<Vec<OsString>>;
+
+    /// What keeps the folder at `path`, a skill or a fixture, from being given to an agent.
+    fn material_problems(&self, path: &Path) -> Vec<Problem>;
 }

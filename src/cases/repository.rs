@@ -13,6 +13,8 @@ use crate::cases::catalog::{ARTIFACTS, Catalog, FoundSkill, PROMPTS, RESPONSE_SC
 use crate::cases::name;
 use crate::cases::repo_files::{Kind, Tree};
 use crate::cases::skill::{SKILL_FILE, Skill, SkillFile};
+use crate::files::bounded;
+use crate::files::material::{Material, Problem};
 use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
 use crate::text::relative_path::RelativePath;
 
@@ -81,7 +83,7 @@ impl Tree for Repository {
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        fs::read(self.root.join(path))
+        bounded::read(&self.root.join(path))
     }
 
     fn names(&self, path: &Path) -> io::Result<Vec<OsString>> {
@@ -89,6 +91,10 @@ impl Tree for Repository {
             fs::read_dir(self.root.join(path))?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
         names.sort();
         Ok(names)
+    }
+
+    fn material_problems(&self, path: &Path) -> Vec<Problem> {
+        Material::list(&self.root.join(path)).problems
     }
 }
 
@@ -154,7 +160,7 @@ impl Repository {
     fn read_skill_root(&self, root: &Path, catalog: &mut Catalog) {
         for folder in self.skill_folders(root, &mut catalog.problems) {
             let path = self.root.join(&folder).join(SKILL_FILE);
-            match fs::read(&path) {
+            match bounded::read(&path) {
                 Ok(bytes) => {
                     let file = SkillFile::parse(folder, &bytes);
                     catalog.skills.push(FoundSkill { file, bytes, curated: false });
@@ -211,7 +217,7 @@ impl Repository {
                 continue;
             }
             let path: PathBuf = [SKILL_EVALS, &slug, PROMPTS].iter().collect();
-            match fs::read(self.root.join(&path)) {
+            match bounded::read(&self.root.join(&path)) {
                 Ok(bytes) => Self::read_sheet(&slug, &path, bytes, catalog, &mut cases),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 // `evals/skills/README.md` is no skill's folder.
@@ -269,7 +275,7 @@ impl Repository {
     }
 
     fn read_task(&self, stem: &str, path: &Path, catalog: &mut Catalog) -> Found {
-        let task = match fs::read(self.root.join(path)) {
+        let task = match bounded::read(&self.root.join(path)) {
             Ok(bytes) => task_json::parse(path, &bytes),
             Err(error) => Err(vec![self.unreadable(&self.root.join(path), &error.to_string())]),
         };

@@ -1,12 +1,10 @@
 //! One case against the repository it stands in.
 
-use std::path::{Path, PathBuf};
-
 use crate::cases::case::{Case, Expectation, Found, Pattern, Source, task_json};
 use crate::cases::catalog::evals_folder;
 use crate::cases::repo_files::{Kind, Tree};
-use crate::lint::is_curated;
 use crate::lint::schema::Schemas;
+use crate::lint::{is_curated, material};
 use crate::text::diagnostic::{Code, Diagnostic, Place};
 
 pub(super) fn check(found: &Found, case: &Case, tree: &dyn Tree, schemas: &mut Schemas) -> Vec<Diagnostic> {
@@ -31,12 +29,10 @@ impl Checker<'_> {
     fn fixture(&self) -> Option<Diagnostic> {
         let fixture = self.case.fixture.as_ref()?;
         let path = evals_folder(&self.case.skill).join(fixture.as_path());
+        let place = self.place("fixture", fixture.as_path().to_str());
         let shown = path.display();
         let (code, message) = match self.tree.kind(&path) {
-            Kind::Folder => {
-                let link = self.link_below(&path)?;
-                (Code::Symlink, format!("the fixture holds the symbolic link {}", link.display()))
-            }
+            Kind::Folder => return material::fixture(&path, place, self.tree),
             Kind::Missing => (Code::MissingFixture, format!("the fixture folder {shown} is not there")),
             Kind::Symlink => (Code::Symlink, format!("the fixture folder {shown} is reached through a symbolic link")),
             Kind::File | Kind::Other => (Code::MissingFixture, format!("the fixture {shown} is not a folder")),
@@ -45,23 +41,7 @@ impl Checker<'_> {
             Code::Symlink => "copy the files: what a link points to is not part of the recording, and may lie anywhere",
             _ => "`fixture` names a folder below the skill's own folder in evals/skills",
         };
-        Some(Diagnostic::error(code, self.place("fixture", fixture.as_path().to_str()), message).help(help))
-    }
-
-    /// The first symbolic link below a folder.
-    fn link_below(&self, folder: &Path) -> Option<PathBuf> {
-        let mut folders = vec![folder.to_path_buf()];
-        while let Some(folder) = folders.pop() {
-            for name in self.tree.names(&folder).unwrap_or_default() {
-                let path = folder.join(name);
-                match self.tree.kind(&path) {
-                    Kind::Symlink => return Some(path),
-                    Kind::Folder => folders.push(path),
-                    Kind::File | Kind::Missing | Kind::Other => {}
-                }
-            }
-        }
-        None
+        Some(Diagnostic::error(code, place, message).help(help))
     }
 
     fn output_schema(&self, schemas: &mut Schemas) -> Option<Diagnostic> {

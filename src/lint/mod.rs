@@ -5,6 +5,7 @@
 
 mod case;
 mod links;
+mod material;
 mod schema;
 mod similar;
 mod skill;
@@ -45,6 +46,7 @@ fn skill_among(found: &FoundSkill, descriptions: &similar::Descriptions<'_>, tre
     let mut problems = found.file.problems.clone();
     problems.extend(skill::check(found));
     problems.extend(links::check(found, tree));
+    problems.extend(material::skill(found, tree));
     problems.extend(descriptions.check(found));
     problems
 }

@@ -15,7 +15,7 @@ use thiserror::Error;
 use walkdir::WalkDir;
 
 use crate::cases::repo_files::Kind;
-use crate::cases::stamp::Stamp;
+use crate::files::stamp::Stamp;
 use crate::text::relative_path::RelativePath;
 
 /// The largest file that is handed out, in bytes.

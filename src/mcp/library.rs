@@ -8,7 +8,7 @@ use super::folder::{self, Found, Listed, ResourceError};
 use super::uri;
 use crate::cases::repository::{DEFAULT_SKILL_ROOTS, Repository};
 use crate::cases::skill::{SKILL_FILE, Skill, SkillFile, slug};
-use crate::cases::stamp::Stamp;
+use crate::files::stamp::Stamp;
 use crate::text::diagnostic::Diagnostic;
 use crate::text::relative_path::RelativePath;
 

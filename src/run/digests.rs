@@ -2,17 +2,19 @@
 //! the recording still speaks for today's case and skill.
 
 use std::collections::HashMap;
-use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-
-use walkdir::WalkDir;
 
 use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, evals_folder};
+use crate::files::bounded;
+use crate::files::material::Material;
 use crate::settings::mode::{Delivery, Mode};
 use crate::trial::evidence::{Inputs, digest};
+
+/// The name of the part that is a case's fixture.
+pub const FIXTURE_PART: &str = "fixture";
 
 /// Starts the name of a part that is a skill's whole folder.
 const SKILL_PART: &str = "skill ";
@@ -20,7 +22,7 @@ const SKILL_PART: &str = "skill ";
 /// Digests parts of the repository, each folder once.
 #[derive(Debug, Default)]
 pub struct InputReader {
-    folders: Mutex<HashMap<std::path::PathBuf, String>>,
+    folders: Mutex<HashMap<PathBuf, String>>,
 }
 
 impl InputReader {
@@ -49,11 +51,11 @@ impl InputReader {
         inputs.add("mode", what.as_bytes());
         inputs.add("sandbox", case.sandbox.as_str().as_bytes());
         if let Some(path) = &case.output_schema {
-            inputs.add("output schema", &fs::read(root.join(path.as_path()))?);
+            inputs.add("output schema", &bounded::read(&root.join(path.as_path()))?);
         }
         if let Some(path) = &case.fixture {
             let folder = root.join(evals_folder(&case.skill)).join(path.as_path());
-            inputs.0.insert("fixture".to_owned(), self.folder(&folder)?);
+            inputs.0.insert(FIXTURE_PART.to_owned(), self.folder(&folder));
         }
         if mode.delivery != Delivery::None {
             let list: Vec<(&str, &str)> = catalog
@@ -64,7 +66,7 @@ impl InputReader {
             inputs.add("catalogue of skills", serde_json::to_string(&list)?.as_bytes());
             for slug in std::iter::once(&case.skill).chain(opened) {
                 if let Some(found) = catalog.skill(slug) {
-                    let whole = self.folder(&root.join(&found.skill().folder))?;
+                    let whole = self.folder(&root.join(&found.skill().folder));
                     inputs.0.insert(format!("{SKILL_PART}{slug}"), whole);
                 }
             }
@@ -72,27 +74,23 @@ impl InputReader {
         Ok(inputs)
     }
 
+    /// Takes `digest` as that of a folder: it was computed when the folder was copied for agents, and what stands there
+    /// now may be something else.
+    pub fn know(&self, folder: PathBuf, digest: String) {
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner).insert(folder, digest);
+    }
+
     /// The digest of all files below a folder, with their paths.
-    fn folder(&self, folder: &Path) -> io::Result<String> {
+    fn folder(&self, folder: &Path) -> String {
         let known = |map: &HashMap<_, String>| map.get(folder).cloned();
         if let Some(digest) = known(&self.folders.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return Ok(digest);
+            return digest;
         }
-        let mut hasher = blake3::Hasher::new();
-        for entry in WalkDir::new(folder).sort_by_file_name() {
-            let entry = entry?;
-            if entry.file_type().is_dir() {
-                continue;
-            }
-            let content = fs::read(entry.path())?;
-            let path = entry.path().strip_prefix(folder).unwrap_or(entry.path());
-            // Lengths keep a path from being taken for content.
-            let header = format!("{}\0{}\0", path.display(), content.len());
-            hasher.update(header.as_bytes()).update(&content);
-        }
-        let whole = digest(hasher.finalize().as_bytes());
+        let whole = Material::list(folder).whole().and_then(|material| material.digest());
+        // A folder that cannot be given to an agent is told by its own trials and the lint; others go on.
+        let whole = whole.unwrap_or_else(|problem| digest(format!("not copied: {problem}").as_bytes()));
         self.folders.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_path_buf(), whole.clone());
-        Ok(whole)
+        whole
     }
 }
 

@@ -133,6 +133,11 @@ impl Run {
         let scratch = Scratch::open(self.settings.scratch.as_deref()).map_err(|error| trouble(&error))?;
         watchdog::remove_afterwards(scratch.path());
         let snapshot = Snapshot::take(&scratch, &self.root, &self.catalog).map_err(|error| trouble(&error))?;
+        for found in &self.catalog.skills {
+            if let Ok(digest) = snapshot.digest(&found.skill().slug) {
+                self.inputs.know(self.root.join(&found.skill().folder), digest.to_owned());
+            }
+        }
         snapshot.keep(&folder.snapshot()).map_err(|error| trouble(&error))?;
         let redactors = Redactors::new(&self.settings);
         Ok(self.live.get_or_init(|| Live { folder, ledger, scratch, snapshot, redactors }))

@@ -16,10 +16,10 @@ use crate::grade::checks::grade;
 use crate::lint;
 use crate::report::session as report;
 use crate::run::attempt::{self, Session, files};
-use crate::run::digests::opened_skills;
+use crate::run::digests::{FIXTURE_PART, opened_skills};
 use crate::run::judge::{self, Exhibit};
 use crate::run::shared::{Live, Run};
-use crate::settings::mode::Mode;
+use crate::settings::mode::{Delivery, Mode};
 use crate::store::{self, StoreError, TrialFolder};
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::event::Event;
@@ -171,13 +171,18 @@ fn measure(
     let skill = found.skill();
     let settings = &run.settings;
     folder.clear().map_err(|error| files(&error))?;
+    if mode.delivery != Delivery::None {
+        live.snapshot.digest(&skill.slug).map_err(|why| files(&why))?;
+    }
     let mut inputs = run.inputs.read(&run.root, &run.catalog, case, mode, &[]).map_err(|error| files(&error))?;
 
     // Prepare and deliver.
     let mut room = live.scratch.room(&mode.name).map_err(|error| files(&error))?;
     if let Some(fixture) = &case.fixture {
         let fixture = run.root.join(evals_folder(&case.skill)).join(fixture.as_path());
-        room.lay_fixture(&fixture).map_err(|error| files(&error))?;
+        let digest = room.copy_fixture(&fixture).map_err(|error| files(&error))?;
+        inputs.0.insert(FIXTURE_PART.to_owned(), digest.clone());
+        run.inputs.know(fixture, digest);
     }
     delivery::deliver(mode, &live.snapshot, &room).map_err(|error| files(&error))?;
     room.furnished();

@@ -121,6 +121,8 @@ codes! {
     BadTemplate = "bad-template",
     /// A path is reached through a symbolic link.
     Symlink = "symlink",
+    /// A file of a skill or a fixture that cannot be given to an agent.
+    NotCopied = "not-copied",
     /// A skill has no case in which it should trigger.
     NoPositive = "no-positive",
     /// A skill has no case in which it should stay quiet.

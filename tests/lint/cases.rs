@@ -24,8 +24,12 @@ fn a_fixture_through_a_symbolic_link_or_with_one_inside() {
     let inside = with_row(",fixture", "mid,true,Do it,fixtures/a")
         .file("evals/skills/tidy/fixtures/a/deep/x.txt", "")
         .link("evals/skills/tidy/fixtures/a/deep/passwd", "/etc/passwd");
-    assert_only(&inside, &format!("{AT}:3:16: [symlink] the fixture holds"), &[]);
+    assert_only(&inside, &format!("{AT}:3:16: [symlink] the fixture cannot be used"), &[]);
     insta::assert_snapshot!(inside.drawn());
+    let harmless = with_row(",fixture", "mid,true,Do it,fixtures/a")
+        .file("evals/skills/tidy/fixtures/a/deep/x.txt", "")
+        .link("evals/skills/tidy/fixtures/a/y.txt", "deep/x.txt");
+    assert_eq!(harmless.lines(), "", "a link that stays inside is copied as what it points to");
 }
 
 #[test]

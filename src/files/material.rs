@@ -1,0 +1,329 @@
+//! A folder whose content is given to agents: a skill, a fixture. It is listed once, links resolved, and then copied
+//! and digested file by file, so that what is digested is what is given.
+//!
+//! A symbolic link that stays inside the folder counts as what it points to. One that leaves it, that is absolute or
+//! broken, is a problem: on another machine, or installed elsewhere, it would be something else.
+
+use std::ffi::OsString;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::files::bounded;
+
+/// Most files and folders in one.
+pub const MAX_ENTRIES: usize = 20_000;
+
+/// Most bytes of all its files together.
+pub const MAX_BYTES: u64 = 1 << 30;
+
+/// How deep its folders may be nested.
+pub const MAX_DEPTH: usize = 64;
+
+/// The files and folders that an agent is given, by their paths below the folder.
+#[derive(Debug, Default)]
+pub struct Material {
+    /// The files, in the order of a walk that sorts names.
+    pub files: Vec<MaterialFile>,
+    /// The folders, each before what is in it; the folder itself is not among them.
+    pub folders: Vec<PathBuf>,
+    /// What keeps it from being given to an agent.
+    pub problems: Vec<Problem>,
+    bytes: u64,
+}
+
+/// A file of a [`Material`].
+#[derive(Debug)]
+pub struct MaterialFile {
+    /// Below the folder, as an agent finds it.
+    pub path: PathBuf,
+    /// Where its content is, with no link on the way.
+    source: PathBuf,
+    executable: bool,
+}
+
+/// What was copied of a [`Material`].
+#[derive(Debug)]
+pub struct Copied {
+    /// The digest of all files with their paths: what [`Material::digest`] gives.
+    pub digest: String,
+    /// The digest of each file's content, in the order of [`Material::files`].
+    pub files: Vec<blake3::Hash>,
+}
+
+/// What keeps a folder from being given to an agent.
+#[derive(Debug, Error)]
+#[error("`{}` {why}", path.display())]
+pub struct Problem {
+    /// The file, below the folder.
+    pub path: PathBuf,
+    /// What is wrong with it; reads as the end of a sentence that starts with the path.
+    pub why: Why,
+}
+
+/// Why a file cannot be given to an agent.
+#[derive(Debug, Error)]
+pub enum Why {
+    /// A link with an absolute path.
+    #[error("is a symbolic link to the absolute path `{}`", .0.display())]
+    Absolute(PathBuf),
+    /// A link to something outside the folder.
+    #[error("is a symbolic link to `{}`, which is outside the folder", .0.display())]
+    Leaving(PathBuf),
+    /// A link to nothing.
+    #[error("is a symbolic link to `{}`, which does not exist", .0.display())]
+    Broken(PathBuf),
+    /// A link to a folder that it lies in, or to itself.
+    #[error("is a symbolic link to `{}`, which leads back to itself", .0.display())]
+    Loop(PathBuf),
+    /// A pipe, a socket, a device.
+    #[error("cannot be copied: {0}")]
+    Special(io::Error),
+    /// It cannot be read.
+    #[error("cannot be read: {0}")]
+    Unreadable(io::Error),
+    /// Too many files and folders.
+    #[error("is one too many: at most {MAX_ENTRIES} files and folders are copied")]
+    TooMany,
+    /// Too many bytes.
+    #[error("is too large: {bytes} bytes with what comes before it; at most {limit} are copied", bytes = .0, limit = bounded::bytes(MAX_BYTES))]
+    TooLarge(u64),
+    /// Folders too deep.
+    #[error("lies too deep: at most {MAX_DEPTH} levels are copied")]
+    TooDeep,
+}
+
+impl Material {
+    /// Lists the folder at `folder`, which may itself be reached through links.
+    #[must_use]
+    pub fn list(folder: &Path) -> Self {
+        let mut material = Self::default();
+        match folder.canonicalize() {
+            Ok(root) => Walk { root: &root, open: vec![root.clone()], material: &mut material }.folder(Path::new("")),
+            Err(error) => material.problem(Path::new(""), Why::Unreadable(error)),
+        }
+        material
+    }
+
+    /// The first problem, if there is one.
+    ///
+    /// # Errors
+    /// That problem.
+    pub fn whole(mut self) -> Result<Self, Problem> {
+        if self.problems.is_empty() { Ok(self) } else { Err(self.problems.swap_remove(0)) }
+    }
+
+    /// The digest of the files with their paths.
+    ///
+    /// # Errors
+    /// The file that cannot be read.
+    pub fn digest(&self) -> Result<String, Problem> {
+        let mut digester = Digester::default();
+        for file in &self.files {
+            file.pass(&mut digester, &mut io::sink()).map_err(|error| file.unreadable(error))?;
+        }
+        Ok(digester.finish())
+    }
+
+    /// Copies everything to below `to`, a folder that exists, and digests it on the way. `mode` gives a file's
+    /// permissions, by whether it is executable.
+    ///
+    /// # Errors
+    /// The file that cannot be copied.
+    pub fn copy(&self, to: &Path, mode: fn(bool) -> u32) -> Result<Copied, Problem> {
+        let failed = |path: &Path, error| Problem { path: path.to_path_buf(), why: Why::Unreadable(error) };
+        for folder in &self.folders {
+            fs::create_dir(to.join(folder)).map_err(|error| failed(folder, error))?;
+        }
+        let mut digester = Digester::default();
+        let mut files = Vec::with_capacity(self.files.len());
+        for file in &self.files {
+            let copied = file.copy(&to.join(&file.path), mode, &mut digester);
+            files.push(copied.map_err(|error| file.unreadable(error))?);
+        }
+        Ok(Copied { digest: digester.finish(), files })
+    }
+
+    fn problem(&mut self, path: &Path, why: Why) {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        self.problems.push(Problem { path: path.to_path_buf(), why });
+    }
+}
+
+impl MaterialFile {
+    fn unreadable(&self, error: io::Error) -> Problem {
+        Problem { path: self.path.clone(), why: Why::Unreadable(error) }
+    }
+
+    fn copy(&self, to: &Path, mode: fn(bool) -> u32, digester: &mut Digester) -> io::Result<blake3::Hash> {
+        let mut copy = File::create_new(to)?;
+        let content = self.pass(digester, &mut copy)?;
+        copy.set_permissions(Permissions::from_mode(mode(self.executable)))?;
+        Ok(content)
+    }
+
+    /// Hands the content to the digest of the whole and to `copy`. Returns the content's own digest.
+    fn pass(&self, digester: &mut Digester, copy: &mut dyn Write) -> io::Result<blake3::Hash> {
+        let (file, size) = bounded::open(&self.source)?;
+        digester.header(&self.path, size);
+        let mut file = file.take(size);
+        let mut left = size;
+        let mut content = blake3::Hasher::new();
+        let mut buffer = vec![0; usize::try_from(size.clamp(1, 1 << 18)).unwrap_or(1)];
+        while left > 0 {
+            let read = file.read(&mut buffer)?;
+            if read == 0 {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it became shorter while it was read"));
+            }
+            digester.0.update(&buffer[..read]);
+            content.update(&buffer[..read]);
+            copy.write_all(&buffer[..read])?;
+            left -= read as u64;
+        }
+        Ok(content.finalize())
+    }
+}
+
+/// Digests files with their paths.
+#[derive(Default)]
+struct Digester(blake3::Hasher);
+
+impl Digester {
+    /// Lengths keep a path from being taken for content.
+    fn header(&mut self, path: &Path, size: u64) {
+        self.0.update(path.as_os_str().as_bytes()).update(format!("\0{size}\0").as_bytes());
+    }
+
+    fn finish(self) -> String {
+        // The digest of the digest: recordings hold it in this form.
+        blake3::hash(self.0.finalize().as_bytes()).to_hex()[..32].to_owned()
+    }
+}
+
+struct Walk<'a> {
+    /// Without links.
+    root: &'a Path,
+    /// The folders that are being listed, from the root down, without links: none is entered again below itself.
+    open: Vec<PathBuf>,
+    material: &'a mut Material,
+}
+
+impl Walk<'_> {
+    /// Lists the innermost open folder, which an agent finds at `path`.
+    fn folder(&mut self, path: &Path) {
+        let Some(real) = self.open.last().cloned() else { return };
+        let names = fs::read_dir(&real).and_then(|entries| {
+            // Not more than can be wanted, in case somebody put a million there.
+            entries.take(MAX_ENTRIES + 1).map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<OsString>>>()
+        });
+        let mut names = match names {
+            Ok(names) => names,
+            Err(error) => return self.material.problem(path, Why::Unreadable(error)),
+        };
+        names.sort();
+        for name in names {
+            if !self.entry(&path.join(&name), real.join(&name)) {
+                return;
+            }
+        }
+    }
+
+    /// Takes what stands at `real`, which an agent finds at `path`. Returns whether there is room for more.
+    fn entry(&mut self, path: &Path, real: PathBuf) -> bool {
+        // Said once, however many are left.
+        if self.material.problems.iter().any(|problem| matches!(problem.why, Why::TooMany | Why::TooLarge(_))) {
+            return false;
+        }
+        if self.material.files.len() + self.material.folders.len() == MAX_ENTRIES {
+            self.material.problem(path, Why::TooMany);
+            return false;
+        }
+        let found = match fs::symlink_metadata(&real) {
+            Ok(found) if found.is_symlink() => match self.target(&real) {
+                Ok(target) => fs::symlink_metadata(&target).map(|found| (target, found)).map_err(Why::Unreadable),
+                Err(why) => Err(why),
+            },
+            Ok(found) => Ok((real, found)),
+            Err(error) => Err(Why::Unreadable(error)),
+        };
+        match found {
+            Err(why) => self.material.problem(path, why),
+            Ok((real, found)) if found.is_dir() => {
+                if self.open.len() > MAX_DEPTH {
+                    self.material.problem(path, Why::TooDeep);
+                    return true;
+                }
+                self.material.folders.push(path.to_path_buf());
+                self.open.push(real);
+                self.folder(path);
+                self.open.pop();
+            }
+            Ok((source, found)) => {
+                if let Err(error) = bounded::check_kind(found.file_type()) {
+                    self.material.problem(path, Why::Special(error));
+                    return true;
+                }
+                self.material.bytes = self.material.bytes.saturating_add(found.len());
+                if self.material.bytes > MAX_BYTES {
+                    let bytes = self.material.bytes;
+                    self.material.problem(path, Why::TooLarge(bytes));
+                    return false;
+                }
+                let executable = found.permissions().mode() & 0o111 != 0;
+                self.material.files.push(MaterialFile { path: path.to_path_buf(), source, executable });
+            }
+        }
+        true
+    }
+
+    /// Where the link at `real` leads, without links.
+    fn target(&self, real: &Path) -> Result<PathBuf, Why> {
+        let written = fs::read_link(real).map_err(Why::Unreadable)?;
+        if written.is_absolute() {
+            return Err(Why::Absolute(written));
+        }
+        let target = match real.canonicalize() {
+            Ok(target) => target,
+            // `ELOOP`: std has no stable name for it.
+            Err(error) if error.raw_os_error() == Some(nix::errno::Errno::ELOOP as i32) => {
+                return Err(Why::Loop(written));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let leaving = self.leaves(real, &written);
+                return Err(if leaving { Why::Leaving(written) } else { Why::Broken(written) });
+            }
+            Err(error) => return Err(Why::Unreadable(error)),
+        };
+        // A link on the way that is absolute, or leaves, is as bad as one that is so itself: it ends outside.
+        if !target.starts_with(self.root) || self.leaves(real, &written) {
+            return Err(Why::Leaving(written));
+        }
+        if self.open.contains(&target) {
+            return Err(Why::Loop(written));
+        }
+        Ok(target)
+    }
+
+    /// Whether `written`, as the link at `real` says it, climbs out of the root on its way: installed elsewhere, such a
+    /// link leads elsewhere, even where it comes back here.
+    fn leaves(&self, real: &Path, written: &Path) -> bool {
+        let mut at = real.parent().unwrap_or(self.root).to_path_buf();
+        for part in written.components() {
+            match part {
+                Component::ParentDir => {
+                    at.pop();
+                }
+                Component::Normal(name) => at.push(name),
+                _ => {}
+            }
+            if !at.starts_with(self.root) {
+                return true;
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,43 @@
+//! The files that agents are given: those of a skill, those of a fixture.
+
+use std::path::Path;
+
+use crate::cases::catalog::FoundSkill;
+use crate::cases::repo_files::Tree;
+use crate::files::material::{Problem, Why};
+use crate::text::diagnostic::{Code, Diagnostic, Place};
+
+/// The most that are reported of one folder: one cause often has many.
+const MOST: usize = 10;
+
+/// What keeps a skill's folder from being given to an agent.
+pub(super) fn skill(found: &FoundSkill, tree: &dyn Tree) -> Vec<Diagnostic> {
+    let folder = &found.skill().folder;
+    let problem = |problem: Problem| {
+        let message = format!("this file of the skill {}", problem.why);
+        diagnostic(&problem, Place::file(folder.join(&problem.path)), message)
+    };
+    tree.material_problems(folder).into_iter().take(MOST).map(problem).collect()
+}
+
+/// The first thing that keeps the fixture at `path` from being given to an agent; `place` is where a case names it.
+pub(super) fn fixture(path: &Path, place: Place, tree: &dyn Tree) -> Option<Diagnostic> {
+    let problem = tree.material_problems(path).into_iter().next()?;
+    let message = format!("the fixture cannot be used: {} {}", path.join(&problem.path).display(), problem.why);
+    Some(diagnostic(&problem, place, message))
+}
+
+fn diagnostic(problem: &Problem, place: Place, message: String) -> Diagnostic {
+    let (code, help) = match &problem.why {
+        Why::Absolute(_) | Why::Leaving(_) => {
+            (Code::Symlink, "copy what it points to into the folder: agents are given this folder and nothing else")
+        }
+        Why::Broken(_) | Why::Loop(_) => (Code::Symlink, "remove the link, or point it to a file of this folder"),
+        Why::Special(_) => (Code::NotCopied, "remove it: only files, folders and links between them can be copied"),
+        Why::Unreadable(_) => (Code::NotCopied, "make it readable, or remove it"),
+        Why::TooMany | Why::TooLarge(_) | Why::TooDeep => {
+            (Code::NotCopied, "make the folder smaller: it is copied for every trial that runs at the same time")
+        }
+    };
+    Diagnostic::error(code, place, message).help(help)
+}

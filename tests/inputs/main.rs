@@ -1,0 +1,6 @@
+//! What agents are given, and what anybody may have put where it comes from: links, pipes, devices, files without end.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod skills;

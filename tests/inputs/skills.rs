@@ -1,0 +1,115 @@
+//! The skills that a trial is given: those of the start of the run, whatever another trial or an editor does to them.
+
+use std::fs;
+
+use skill_evals::files::material::Material;
+
+use crate::support::fixture::Fixture;
+use crate::support::stub::Stub;
+
+/// A skill `tidy` with a case for each id, and a second skill `other` with one.
+fn two_skills(body: &str) -> Stub {
+    let stub = Stub::new(1, body);
+    let write = |path: &str, text: &str| {
+        let path = stub.root().join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    };
+    write("skills/other/SKILL.md", "---\nname: other\ndescription: Does something else.\n---\n\nDo it.\n");
+    write("evals/skills/other/prompts.csv", "id,should_trigger,prompt\nx,false,Prompt x\n");
+    stub
+}
+
+fn link(stub: &Stub, path: &str, target: &str) {
+    std::os::unix::fs::symlink(target, stub.root().join(path)).expect("a link");
+}
+
+#[test]
+fn a_link_that_stays_inside_the_skill_is_given_as_what_it_points_to() {
+    let stub = Stub::new(
+        1,
+        "cat .agents/skills/tidy/again.md > seen; test -L .agents/skills/tidy/again.md && echo link >> seen; cat .agents/skills/tidy/more/a.md >> seen",
+    );
+    fs::create_dir(stub.root().join("skills/tidy/references")).expect("a folder");
+    fs::write(stub.root().join("skills/tidy/references/a.md"), "the text\n").expect("a file");
+    link(&stub, "skills/tidy/again.md", "references/../references/a.md");
+    link(&stub, "skills/tidy/more", "references");
+    let ran = stub.run(&["run", "--run-id", "r"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let seen = stub.run_folder("r").join("work/tidy/c0/codex/1/workspace/seen");
+    assert_eq!(fs::read_to_string(seen).expect("a file"), "the text\nthe text\n");
+    assert_eq!(stub.run(&["lint"]).code, 0);
+}
+
+#[test]
+fn a_skill_that_cannot_be_copied_is_an_error_of_its_own_trials_only() {
+    for (target, why) in [
+        ("gone.md", "which does not exist"),
+        ("/etc/passwd", "absolute path"),
+        ("../other/SKILL.md", "outside the folder"),
+        ("loop.md", "leads back to itself"),
+        (".", "leads back to itself"),
+        // Installed elsewhere it would lead elsewhere.
+        ("../tidy/SKILL.md", "outside the folder"),
+    ] {
+        let stub = two_skills("ls .agents/skills > seen");
+        link(&stub, "skills/tidy/loop.md", target);
+        let ran = stub.run(&["run", "--run-id", "r"]);
+        assert_eq!(ran.code, 3, "{target}: {}{}", ran.stdout, ran.stderr);
+        let line = |skill: &str| stub.progress("r").into_iter().find(|line| line["skill"] == skill).expect("a line");
+        assert_eq!(line("tidy")["verdict"], "error", "{target}");
+        let trouble = line("tidy")["trouble"].to_string();
+        assert!(trouble.contains("loop.md") && trouble.contains(why), "{target}: {trouble}");
+        let seen = stub.run_folder("r").join("work/other/x/codex/1/workspace/seen");
+        assert_eq!(fs::read_to_string(seen).expect("the other skill's trial ran"), "other\n", "{target}");
+        let said = stub.run(&["lint"]);
+        assert_eq!(said.code, 1, "{target}: {}", said.stdout);
+        assert!(said.stdout.contains("skills/tidy/loop.md") && said.stdout.contains(why), "{target}: {}", said.stdout);
+    }
+}
+
+#[test]
+fn pipes_and_files_without_bounds_are_said_and_never_read() {
+    let stub = two_skills("");
+    let pipe = stub.root().join("skills/tidy/pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let big = fs::File::create(stub.root().join("skills/other/big.bin")).expect("a file");
+    big.set_len(3 << 30).expect("a sparse file");
+    let ran = stub.run(&["run", "--run-id", "r"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    let troubles: Vec<String> = stub.progress("r").iter().map(|line| line["trouble"].to_string()).collect();
+    assert!(troubles.iter().any(|text| text.contains("named pipe")), "{troubles:?}");
+    assert!(troubles.iter().any(|text| text.contains("at most 1 GiB")), "{troubles:?}");
+    let lint = stub.run(&["lint"]).stdout;
+    assert!(lint.contains("named pipe") && lint.contains("at most 1 GiB"), "{lint}");
+}
+
+#[test]
+fn a_skill_that_is_edited_while_the_run_goes_on_is_digested_as_it_was_given() {
+    let edit = r#"echo more >> "$folder/skills/tidy/SKILL.md""#;
+    let stub = Stub::new(1, edit);
+    let before = Material::list(&stub.root().join("skills/tidy")).digest().expect("a digest");
+    let ran = stub.run(&["run", "--run-id", "r", "--trials", "2", "--jobs", "1"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    for trial in 1..=2 {
+        let meta = stub.json("r", &format!("work/tidy/c0/codex/{trial}/meta.json"));
+        assert_eq!(meta["inputs"]["skill tidy"], before.as_str(), "trial {trial}");
+    }
+    let now = Material::list(&stub.root().join("skills/tidy")).digest().expect("a digest");
+    assert_ne!(now, before);
+}
+
+#[test]
+fn the_digest_of_a_copy_is_that_of_its_source() {
+    let fixture = Fixture::new()
+        .skill("tidy")
+        .file("skills/tidy/references/a.md", "a")
+        .file("skills/tidy/references-b.md", "b")
+        .link("skills/tidy/z", "references");
+    let from = fixture.root().join("skills/tidy");
+    let to = tempfile::tempdir().expect("a folder");
+    let material = Material::list(&from).whole().expect("no problems");
+    let copied = material.copy(to.path(), |_| 0o644).expect("a copy");
+    assert_eq!(copied.digest, material.digest().expect("a digest"));
+    assert_eq!(copied.digest, Material::list(to.path()).digest().expect("a digest"));
+}
