@@ -44,6 +44,12 @@
 //! `trial`, `lint`, `grade` and `report` are pure: no disk, no clock, no environment. The program `skill-evals`
 //! (`src/main.rs`, `src/cli/`) parses arguments, calls the above and is the only thing that prints.
 //!
+//! # Effective commands
+//!
+//! `max_commands` counts the shell commands that do more than look: not `ls`, `pwd`, or plain readers of an offered
+//! skill's SKILL.md. [The whole rule](trial::trace::shell#effective-commands) is decided on the syntax tree of a bash
+//! grammar, and what is not known to be harmless is effective.
+//!
 //! # Known limits
 //!
 //! Unix only: process groups, and `/proc` on Linux to find every process that an agent left behind. Agents' own

@@ -297,7 +297,8 @@ impl Trace {
     /// Notes a shell command that has ended: counts it, and what it touched of the skills.
     pub fn command(&mut self, command: String, exit_code: Option<i64>, output: String) {
         self.commands += 1;
-        if shell::is_effective(&command) {
+        let offered = self.offered.as_ref().map(|offered| offered.native.as_slice());
+        if shell::is_effective(&command, offered) {
             self.effective_commands += 1;
         }
         self.push(Step::Command { command, exit_code, output });

@@ -1,7 +1,28 @@
-//! What a shell command says about skills: which skill files it opens, and whether it does anything else.
+//! What a shell command says about skills: which skill files it names, and whether it does anything but look.
 //!
-//! Agents run commands as one string, often wrapped in `bash -lc '…'`. This reads such a string as a careful person
-//! would, not as a shell does: it splits it into simple commands and looks at their words.
+//! # Effective commands
+//!
+//! `max_commands` counts commands that do something. A command is *not* effective if all that it runs is
+//!
+//! - `ls` and `pwd`, or
+//! - plain readers (`cat`, `tac`, `head`, `tail`, `nl`, `wc`, `cut`, `less`, `more`, `bat`; `grep` and `rg` in named
+//!   files; `sed` and `awk` where they only select lines) whose every operand is the SKILL.md of an offered skill, or
+//!   which filter what such a command printed,
+//!
+//! with redirections to `/dev/null` or another descriptor at most, and no expansion that can run something. `cd`,
+//! `true`, `set -e`, an assignment of a plain value and an `echo` of nothing but punctuation may stand between them.
+//! `bash -c '…'`, `env`, `timeout`, `nice` and their like are seen through, and so are loops over words.
+//!
+//! What is not in that list is effective: other programs, other options of these programs (`sed -i`, `less -o`),
+//! programs that do not lie in a folder of the system, substitutions, functions, here-documents, a command that cannot
+//! be parsed, and an empty one, of which nothing is known. A SKILL.md belongs to an offered skill when it lies in a
+//! folder of that skill's name below one called `skills`.
+
+mod effective;
+mod readers;
+mod script;
+mod words;
+mod wrappers;
 
 /// How a command touches a skill's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,17 +47,13 @@ pub enum Touch {
 const LOOKERS: [&str; 12] =
     ["ls", "find", "fd", "tree", "stat", "file", "test", "[", "wc", "du", "realpath", "readlink"];
 
-/// Programs that only print.
-const READERS: [&str; 14] =
-    ["cat", "sed", "head", "tail", "less", "more", "bat", "nl", "awk", "grep", "rg", "printf", "echo", "cut"];
-
 /// What `command` touches of the skills below any folder named `skills`, in order.
 #[must_use]
 pub fn touches(command: &str) -> Vec<Touch> {
     let mut touches = Vec::new();
     // `cd .agents/skills/greeting && cat SKILL.md`
     let mut folder: Option<(String, String)> = None;
-    for words in simple_commands(unwrap(command)) {
+    for words in simple_commands(command, 0) {
         let Some(program) = words.first().map(|word| word.rsplit('/').next().unwrap_or(word)) else { continue };
         if program == "cd" {
             folder = words.get(1).and_then(|word| below_skills(word)).filter(|(skill, _)| !is_glob(skill));
@@ -94,29 +111,11 @@ pub fn names_skills(text: &str) -> bool {
     below_skills(text).is_some() || names_skills_folder(text) || is_skill_file(text)
 }
 
-/// Whether `command` does more than open a SKILL.md, or look around with a bare `ls` or `pwd`.
+/// Whether `command` does more than look: see [the rule](self#effective-commands). `offered` are the names of the
+/// skills that the agent offered; without them the SKILL.md in any folder of skills counts as an offered one's.
 #[must_use]
-pub fn is_effective(command: &str) -> bool {
-    let inner = unwrap(command);
-    if inner.contains(['>', '`']) || inner.contains("$(") {
-        return true;
-    }
-    !simple_commands(inner).iter().all(|words| {
-        let program = words.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word));
-        match program {
-            "" | "pwd" | "true" | "ls" | "cd" => true,
-            "sed" if words.iter().any(|word| word.starts_with("-i") || word == "--in-place") => false,
-            _ if READERS.contains(&program) => {
-                let mut files = words.iter().skip(1).filter(|word| word.contains('/') || word.contains('.'));
-                let opens_skill = files.clone().any(|word| is_skill_file(word));
-                // A separator printed between two files, or the end of a pipe that began with one.
-                let no_file = files.clone().next().is_none();
-                (opens_skill && files.all(|word| is_skill_file(word)))
-                    || (no_file && inner.contains(crate::cases::skill::SKILL_FILE))
-            }
-            _ => false,
-        }
-    })
+pub fn is_effective(command: &str, offered: Option<&[String]>) -> bool {
+    effective::is_effective(command, offered)
 }
 
 fn is_skill_file(word: &str) -> bool {
@@ -148,56 +147,14 @@ fn names_skills_folder(word: &str) -> bool {
     matches!(word, ".agents" | ".codex" | ".claude") || word.ends_with("/skills")
 }
 
-/// The script inside `bash -lc '…'`, or the command itself.
-fn unwrap(command: &str) -> &str {
-    let command = command.trim();
-    let Some((shell, rest)) = command.split_once(char::is_whitespace) else { return command };
-    if !matches!(shell.rsplit('/').next(), Some("bash" | "sh" | "zsh" | "dash")) {
-        return command;
-    }
-    let rest = rest.trim_start();
-    let Some((flags, script)) = rest.split_once(char::is_whitespace) else { return command };
-    if !flags.starts_with('-') || !flags.contains('c') {
-        return command;
-    }
-    let script = script.trim();
-    for quote in ['\'', '"'] {
-        if script.len() >= 2 && script.starts_with(quote) && script.ends_with(quote) {
-            return &script[1..script.len() - 1];
+/// The simple commands of a script in words, those inside `bash -lc '…'` in its place.
+fn simple_commands(text: &str, depth: usize) -> Vec<Vec<String>> {
+    let mut commands = Vec::new();
+    for simple in script::parse(text).unwrap_or_default().commands {
+        match wrappers::inner(&simple.words) {
+            Some(script) if depth < 5 => commands.extend(simple_commands(script, depth + 1)),
+            _ => commands.push(simple.words.into_iter().chain(simple.inputs).map(|word| word.text).collect()),
         }
     }
-    script
-}
-
-/// Splits at `&&`, `||`, `;`, `|`, `&` and line breaks outside quotes, and each part into words without their quotes.
-fn simple_commands(script: &str) -> Vec<Vec<String>> {
-    let mut commands = vec![Vec::new()];
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let mut chars = script.chars();
-    let end_word = |commands: &mut Vec<Vec<String>>, word: &mut Option<String>| {
-        if let (Some(last), Some(word)) = (commands.last_mut(), word.take()) {
-            last.push(word);
-        }
-    };
-    while let Some(c) = chars.next() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (Some('"') | None, '\\') => word.get_or_insert_default().extend(chars.next()),
-            (None, '\'' | '"') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (None, ';' | '&' | '|' | '\n') => {
-                end_word(&mut commands, &mut word);
-                commands.push(Vec::new());
-            }
-            (None, '<' | '>') => end_word(&mut commands, &mut word),
-            (None, c) if c.is_whitespace() => end_word(&mut commands, &mut word),
-            (_, c) => word.get_or_insert_default().push(c),
-        }
-    }
-    end_word(&mut commands, &mut word);
-    commands.retain(|words| !words.is_empty());
     commands
 }
