@@ -55,6 +55,7 @@ fn run_with(script: &str, timeout: Duration, mut ears: Ears, redactor: &Redactor
         by_file: None,
         stderr: folder.path().join("stderr"),
         redactor,
+        namespace: false,
     };
     let ending = process::run(&job, &mut ears).expect("the files can be written");
     Ran {
@@ -110,6 +111,7 @@ fn a_program_that_is_no_program_could_not_start() {
         by_file: None,
         stderr: folder.path().join("stderr"),
         redactor: &redactor,
+        namespace: false,
     };
     let ending = process::run(&job, &mut Ears::default()).expect("the files can be written");
     assert_eq!(ending.trouble.map(|trouble| trouble.kind), Some(TroubleKind::CouldNotStart));
@@ -223,6 +225,7 @@ fn output_by_file_is_heard_masked_and_whole() {
         by_file: Some(folder.path().join("raw")),
         stderr: folder.path().join("stderr"),
         redactor: &redactor,
+        namespace: false,
     };
     let ending = process::run(&job, &mut ears).expect("the files can be written");
     assert_eq!(ending.exit_code, Some(0));

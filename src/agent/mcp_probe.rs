@@ -91,6 +91,7 @@ impl SkillServer {
             by_file: None,
             stderr: room.path().join("server-stderr"),
             redactor,
+            namespace: false,
         };
         let mut handshake = Handshake::default();
         let ending = process::run(&job, &mut handshake)

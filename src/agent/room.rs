@@ -98,6 +98,13 @@ struct Piece {
 /// Signs of a folder whose instructions agents follow from any depth below it.
 const SIGNS: [&str; 4] = [".git", "AGENTS.md", "CLAUDE.md", ".claude"];
 
+/// Whether there is something at `path` that agents follow. codex makes an empty `.git` in its folder for temporary files
+/// while it runs a command, and leaves it there when it is killed; that is no repository.
+fn is_sign(path: &Path) -> bool {
+    let is_empty_folder = || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+    path.exists() && !(path.ends_with(".git") && is_empty_folder())
+}
+
 impl Scratch {
     /// Makes this process's folder below `base`, or below the default place, and removes what dead processes left.
     ///
@@ -112,7 +119,7 @@ impl Scratch {
         DirBuilder::new().recursive(true).mode(0o700).create(&base).at(&base)?;
         let base = base.canonicalize().at(&base)?;
         for above in base.ancestors() {
-            if let Some(sign) = SIGNS.into_iter().find(|sign| above.join(sign).exists()) {
+            if let Some(sign) = SIGNS.into_iter().find(|sign| is_sign(&above.join(sign))) {
                 return Err(WorkspaceError::InsideRepository {
                     folder: base.clone(),
                     repository: above.to_path_buf(),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::tree::start_of;
+use super::table::start_of;
 use crate::settings::BACKGROUND_VARIABLE;
 use crate::trial::run_record::Runner;
 

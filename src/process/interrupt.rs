@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tokio::sync::Notify;
 
-use super::tree::Tree;
+use super::tree::{Holder, Tree};
 use super::watchdog;
 
 static RAISED: AtomicBool = AtomicBool::new(false);
@@ -35,7 +35,7 @@ pub fn listen(background: bool) -> std::io::Result<()> {
         for signal in signals.forever() {
             if RAISED.swap(true, Ordering::SeqCst) {
                 for tree in running().iter() {
-                    tree.kill(&[]);
+                    tree.kill_soon();
                 }
                 std::process::exit(128 + signal);
             }
@@ -73,8 +73,8 @@ pub(super) struct Registered(Tree);
 
 impl Registered {
     /// Makes the tree known that is about to start: from here on nothing of it can be lost.
-    pub(super) fn announce(mark: String) -> Self {
-        let tree = Tree { leader: 0, mark };
+    pub(super) fn announce(mark: String, holder: Holder) -> Self {
+        let tree = Tree { leader: 0, holder, mark };
         watchdog::note(&tree);
         running().push(tree.clone());
         Self(tree)

@@ -2,12 +2,16 @@
 //!
 //! A program runs in a process group of its own, with exactly the environment it is given and its output going to
 //! files as it comes. Its end, whichever way it comes (exit, timeout, Ctrl-C, SIGTERM), is the end of its whole tree:
-//! what was started below it is found by descent, group and an environment mark, asked to go, then killed. Where this
-//! process is killed itself, its [`watchdog`] does that.
+//! what was started below it is asked to go, then killed. On Linux nothing escapes that: a [keeper] stands between this
+//! process and the program, or bubblewrap does with a PID namespace, and both end all that is below them, even where
+//! this process is killed. Elsewhere, what was started is found by its group; where this process is killed, its
+//! [`watchdog`] does that.
 
 pub mod background;
 pub mod interrupt;
+mod keeper;
 mod output;
+mod table;
 pub mod tree;
 pub mod watchdog;
 
@@ -27,6 +31,7 @@ use crate::text::redact::Redactor;
 use crate::trial::evidence::Ending;
 use crate::trial::trouble::{Trouble, TroubleKind};
 use output::{Errors, Output, Source, pump};
+use tree::Holder;
 
 /// How long a tree that was asked to go may take before it is killed.
 pub const GRACE: Duration = Duration::from_secs(3);
@@ -56,6 +61,8 @@ pub struct Job<'a> {
     pub stderr: PathBuf,
     /// What to mask in both.
     pub redactor: &'a Redactor,
+    /// Whether the program is bubblewrap with a PID namespace, which ends all that is in it.
+    pub namespace: bool,
 }
 
 /// Hears a program's output line by line, and may answer on its standard input.
@@ -117,6 +124,11 @@ pub fn run(job: &Job<'_>, listener: &mut dyn Listener) -> io::Result<Ending> {
     if ending.exit_code != Some(0) {
         ending.last_words = last_words(&job.stderr);
     }
+    let words = ending.last_words.as_deref().unwrap_or_default();
+    let why = words.strip_prefix(keeper::COULD_NOT_START).filter(|_| ending.exit_code == Some(keeper::NOT_STARTED));
+    if let (Some(why), None) = (why, &ending.trouble) {
+        ending.trouble = Some(Trouble::new(TroubleKind::CouldNotStart, why));
+    }
     Ok(ending)
 }
 
@@ -137,7 +149,8 @@ fn not_run(kind: TroubleKind, why: impl Into<String>) -> Ending {
 }
 
 async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, stderr: File) -> io::Result<Ending> {
-    let mut tree = interrupt::Registered::announce(tree::new_mark());
+    let holder = holder(job);
+    let mut tree = interrupt::Registered::announce(tree::new_mark(), holder);
     let opening = listener.opening();
     let started = Instant::now();
     let growing = job.by_file.as_ref().map(|path| Ok::<_, io::Error>((File::create(path)?, File::open(path)?)));
@@ -145,9 +158,8 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
         Some((to, growing)) => (Stdio::from(to), Some(growing)),
         None => (Stdio::piped(), None),
     };
-    let mut command = Command::new(&job.program);
+    let mut command = command(job, holder);
     command
-        .args(&job.args)
         .env_clear()
         .envs(&job.env)
         .env(settings::TREE_VARIABLE, &tree.tree().mark)
@@ -157,6 +169,9 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
         .stderr(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true);
+    if holder == Holder::Keeper {
+        command.env(settings::KEEPER_VARIABLE, std::process::id().to_string());
+    }
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
@@ -192,13 +207,37 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
     })
 }
 
+/// What is to make sure that all of the program ends with it.
+fn holder(job: &Job<'_>) -> Holder {
+    if job.namespace {
+        Holder::Namespace
+    } else if cfg!(target_os = "linux") && watchdog::is_offered() {
+        Holder::Keeper
+    } else {
+        Holder::Nothing
+    }
+}
+
+fn command(job: &Job<'_>, holder: Holder) -> Command {
+    let mut command = if holder == Holder::Keeper {
+        // The program as it runs, not what lies at its path by now.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0(std::env::current_exe().unwrap_or_default()).arg(&job.program);
+        command
+    } else {
+        Command::new(&job.program)
+    };
+    command.args(&job.args);
+    command
+}
+
 struct End {
     status: std::process::ExitStatus,
     timed_out: bool,
     interrupted: bool,
 }
 
-/// What the one who waits and those who carry tell each other.
+/// What the one that waits and the pumps tell each other.
 struct Signals {
     /// The program has ended.
     ended: watch::Sender<bool>,
@@ -237,8 +276,11 @@ async fn supervise(
         }
     };
     let status = if let Some(status) = status {
-        // Whoever is left was started by the agent and outlived it.
-        tree.tree().kill_rest(started.elapsed(), &tree.others());
+        // A keeper that ended by itself has seen to all of it; one that was killed has not.
+        let clean = tree.tree().holder == Holder::Keeper && status.code().is_some();
+        if !clean {
+            tree.tree().kill_rest(started.elapsed(), &tree.others());
+        }
         status
     } else {
         let asked = tree.tree().terminate();

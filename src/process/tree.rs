@@ -1,18 +1,43 @@
 //! A program and everything that was started below it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
+#[cfg(target_os = "linux")]
+use super::table::Process;
+use super::table::{latest_pid, start_of};
 use crate::settings::TREE_VARIABLE;
 
-/// A process tree: its first process, which leads a group, and the mark in everybody's environment.
+/// What tells a [keeper](super::keeper) to kill all that it keeps, at once.
+pub(super) const NOW: Signal = Signal::SIGUSR1;
+
+/// How long a keeper or the kernel may take to end a tree that it was told to kill.
+const PATIENCE: Duration = Duration::from_secs(6);
+
+/// The time between two looks at a tree that is being killed.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// What makes sure that a tree ends with its first process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// Nothing: its processes are found by descent, group and mark, and one that drops all three is lost.
+    Nothing,
+    /// The first process is a [keeper](super::keeper): it ends all that descend from it before it ends itself.
+    Keeper,
+    /// The first process is bubblewrap with a PID namespace: the kernel kills all that is in it.
+    Namespace,
+}
+
+/// A process tree: its first process, which leads a group, and the mark in the environment of every process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
     /// The first process.
     pub leader: i32,
+    /// What makes sure that the rest ends with it.
+    pub holder: Holder,
     /// The value of [`TREE_VARIABLE`] in the environment of every process of the tree.
     pub mark: String,
 }
@@ -36,15 +61,41 @@ impl Tree {
     /// mark is not found by descent any more.
     #[must_use]
     pub fn terminate(&self) -> Vec<Member> {
+        if self.holder == Holder::Keeper {
+            // It hands the signal on, and kills what has not gone in time.
+            self.signal_leader(Signal::SIGTERM);
+            return Vec::new();
+        }
         let members = self.signal(Signal::SIGTERM);
         // One that is stopped cannot go before it runs again.
         self.signal(Signal::SIGCONT);
         members
     }
 
-    /// Kills every process of the tree, and those `known` from before. Looks again until nobody is left: a tree may
-    /// grow while it is felled.
+    fn signal_leader(&self, signal: Signal) {
+        if self.leader > 1 {
+            let _ = kill(Pid::from_raw(self.leader), signal);
+        }
+    }
+
+    /// Asks what holds the tree to kill it at once. Returns before that is done.
+    pub(super) fn kill_soon(&self) {
+        match self.holder {
+            Holder::Nothing => self.kill(&[]),
+            Holder::Keeper => self.signal_leader(NOW),
+            Holder::Namespace => self.signal_leader(Signal::SIGKILL),
+        }
+    }
+
+    /// Kills every process of the tree, and those `known` from before. Looks again until none is left: a tree may
+    /// grow while it is being killed.
     pub fn kill(&self, known: &[Member]) {
+        if self.holder != Holder::Nothing {
+            self.kill_soon();
+            if self.is_gone_within(PATIENCE) {
+                return;
+            }
+        }
         for member in known.iter().filter(|member| member.is_alive()) {
             let _ = kill(Pid::from_raw(member.pid), Signal::SIGKILL);
         }
@@ -55,17 +106,37 @@ impl Tree {
         }
     }
 
-    /// Kills whoever outlived the leader, which has ended by itself after `lifetime`. `others` are leaders of trees
-    /// that still run.
+    /// Waits until the leader is gone, and with it what it holds.
+    fn is_gone_within(&self, patience: Duration) -> bool {
+        let asked = Instant::now();
+        loop {
+            let gone = match self.holder {
+                Holder::Keeper => start_of(self.leader).is_none(),
+                // The first process of the namespace has our mark, and is gone only after all others.
+                Holder::Nothing | Holder::Namespace => family(std::slice::from_ref(self), 0, &[]).is_empty(),
+            };
+            if gone || asked.elapsed() > patience {
+                return gone;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Kills what outlived the leader, which has ended by itself after `lifetime`. `others` are leaders of trees that
+    /// still run.
     pub fn kill_rest(&self, lifetime: Duration, others: &[i32]) {
         // Numbers are given out in turn: whoever this tree started has a higher one than its leader, unless they have
         // gone round. They cannot have gone round twice in so short a time. This spares most of the looking, which is
         // most of what a short trial costs.
         let young = lifetime < Duration::from_secs(1) && latest_pid().is_some_and(|latest| latest >= self.leader);
         let newer_than = if young { self.leader } else { 0 };
-        if !family(std::slice::from_ref(self), newer_than, others).is_empty() {
-            self.kill(&[]);
+        if family(std::slice::from_ref(self), newer_than, others).is_empty() {
+            return;
         }
+        if self.holder == Holder::Namespace && self.is_gone_within(PATIENCE) {
+            return;
+        }
+        Self { holder: Holder::Nothing, ..self.clone() }.kill(&[]);
     }
 
     /// Sends a signal to every process of the tree; returns who there was beside the leader.
@@ -75,7 +146,10 @@ impl Tree {
         }
         // The members first: they lose their parents with the signal.
         let members = family(std::slice::from_ref(self), 0, &[]);
-        let _ = killpg(Pid::from_raw(self.leader), signal);
+        // bubblewrap hands no signal on: its end would be everything's.
+        if self.holder != Holder::Namespace || signal == Signal::SIGKILL {
+            let _ = killpg(Pid::from_raw(self.leader), signal);
+        }
         for member in members.iter().filter(|member| member.pid != self.leader) {
             let _ = kill(Pid::from_raw(member.pid), signal);
         }
@@ -83,7 +157,15 @@ impl Tree {
     }
 }
 
-/// Kills every process of these trees, leaders too, whose runner is gone. Returns whether anybody was there.
+/// Gives keepers whose runner is gone the time to end what they keep.
+pub(super) fn wait_for_keepers(trees: &[Tree]) {
+    for tree in trees.iter().filter(|tree| tree.holder == Holder::Keeper) {
+        tree.kill_soon();
+        tree.is_gone_within(PATIENCE);
+    }
+}
+
+/// Kills every process of these trees, leaders too, whose runner is gone. Returns whether there was any.
 pub(super) fn kill_orphans(trees: &[Tree]) -> bool {
     let members = family(trees, 0, &[]);
     for tree in trees.iter().filter(|tree| tree.leader > 1) {
@@ -103,15 +185,8 @@ pub(super) fn kill_orphans(trees: &[Tree]) -> bool {
 /// `newer_than` are looked at, and none of `others`.
 #[cfg(target_os = "linux")]
 fn family(trees: &[Tree], newer_than: i32, others: &[i32]) -> Vec<Member> {
-    let mut processes: Vec<Process> = Vec::with_capacity(64);
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    for entry in entries.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        if pid > newer_than && !others.contains(&pid) {
-            // A zombie is gone but for its parent's notice.
-            processes.extend(Process::read(pid).filter(|process| !process.zombie));
-        }
-    }
+    let mut processes = Process::all(newer_than);
+    processes.retain(|process| !others.contains(&process.pid));
     let leads = |pid: i32| trees.iter().any(|tree| tree.leader > 1 && tree.leader == pid);
     let marks: Vec<String> = trees.iter().map(|tree| format!("{TREE_VARIABLE}={}\0", tree.mark)).collect();
     let mut members: Vec<Member> = Vec::new();
@@ -122,7 +197,7 @@ fn family(trees: &[Tree], newer_than: i32, others: &[i32]) -> Vec<Member> {
             })
         };
         if leads(process.pid) || leads(process.group) || marked() {
-            members.push(process.member());
+            members.push(Member::of(process));
         }
     }
     // Children of members that dropped the mark and the group.
@@ -131,8 +206,8 @@ fn family(trees: &[Tree], newer_than: i32, others: &[i32]) -> Vec<Member> {
         grown = false;
         for process in &processes {
             let below = leads(process.parent) || members.iter().any(|member| member.pid == process.parent);
-            if below && !members.contains(&process.member()) {
-                members.push(process.member());
+            if below && !members.contains(&Member::of(process)) {
+                members.push(Member::of(process));
                 grown = true;
             }
         }
@@ -146,23 +221,12 @@ fn family(_trees: &[Tree], _newer_than: i32, _others: &[i32]) -> Vec<Member> {
     Vec::new()
 }
 
-/// The number that was given out last: the end of `/proc/loadavg`.
-fn latest_pid() -> Option<i32> {
-    std::fs::read_to_string("/proc/loadavg").ok()?.trim_end().rsplit(' ').next()?.parse().ok()
-}
-
-/// When the process started, as its system counts; `None` where there is no such process, or no `/proc`.
-pub(super) fn start_of(pid: i32) -> Option<u64> {
-    #[cfg(target_os = "linux")]
-    return Process::read(pid).filter(|process| !process.zombie).map(|process| process.started);
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = pid;
-        None
-    }
-}
-
 impl Member {
+    #[cfg(target_os = "linux")]
+    fn of(process: &Process) -> Self {
+        Self { pid: process.pid, started: process.started }
+    }
+
     /// Whether this very process still runs.
     #[cfg(target_os = "linux")]
     fn is_alive(self) -> bool {
@@ -173,33 +237,5 @@ impl Member {
     #[cfg(not(target_os = "linux"))]
     fn is_alive(self) -> bool {
         false
-    }
-}
-
-#[cfg(target_os = "linux")]
-struct Process {
-    pid: i32,
-    parent: i32,
-    group: i32,
-    started: u64,
-    zombie: bool,
-}
-
-#[cfg(target_os = "linux")]
-impl Process {
-    fn read(pid: i32) -> Option<Self> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // `pid (name) state ppid pgrp …`; the name may hold anything, a `)` too.
-        let mut fields = stat.rsplit_once(") ")?.1.split(' ');
-        let state = fields.next()?;
-        let parent = fields.next()?.parse().ok()?;
-        let group = fields.next()?.parse().ok()?;
-        // Of the 52 fields the start is the 22nd; five have been taken.
-        let started = fields.nth(16)?.parse().ok()?;
-        Some(Self { pid, parent, group, started, zombie: matches!(state, "Z" | "X") })
-    }
-
-    fn member(&self) -> Member {
-        Member { pid: self.pid, started: self.started }
     }
 }

@@ -4,7 +4,7 @@
 //! first of them. It reads from a pipe which trees run. The pipe ends with the runner, however that ends; whatever is
 //! still listed then is killed, and the runner's scratch folder removed.
 //!
-//! A program that is just being started holds the pipe open until it is under way, since it inherits the pipe until
+//! A program that is just being started keeps the pipe open until it is under way, since it inherits the pipe until
 //! then: so the pipe's end also says that every program announced either runs with its mark or never will.
 
 use std::collections::HashMap;
@@ -16,10 +16,11 @@ use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::tree::{Tree, kill_orphans};
-use crate::settings::WATCHDOG_VARIABLE;
+use super::keeper;
+use super::tree::{Holder, Tree, kill_orphans, wait_for_keepers};
+use crate::settings::{KEEPER_VARIABLE, WATCHDOG_VARIABLE};
 
-/// How often a dead runner's trees are looked for: a tree may grow while it is felled.
+/// How often a dead runner's trees are looked for: a tree may grow while it is being killed.
 const ROUNDS: usize = 40;
 
 /// The time between two looks.
@@ -43,6 +44,9 @@ enum Watchdog {
 /// and returns true; the program has nothing more to do then. Otherwise lets this process have a watchdog.
 #[must_use]
 pub fn take_over() -> bool {
+    if let Some(runner) = std::env::var_os(KEEPER_VARIABLE) {
+        keeper::keep(&runner);
+    }
     if std::env::var_os(WATCHDOG_VARIABLE).is_some() {
         watch(std::io::stdin().lock());
         return true;
@@ -52,6 +56,11 @@ pub fn take_over() -> bool {
         *line = Watchdog::Waiting { scratch: None };
     }
     false
+}
+
+/// Whether this program's `main` knows how to be started as a watchdog or a keeper.
+pub(super) fn is_offered() -> bool {
+    !matches!(*LINE.lock().unwrap_or_else(PoisonError::into_inner), Watchdog::NotOffered)
 }
 
 /// Has `folder` removed should this process be killed.
@@ -74,7 +83,18 @@ pub(super) fn note(tree: &Tree) {
             tell(&mut line, b"folder ", scratch.as_os_str().as_bytes());
         }
     }
-    tell(&mut line, b"runs ", format!("{} {}", tree.leader, tree.mark).as_bytes());
+    tell(&mut line, b"runs ", format!("{} {} {}", tree.leader, word(tree.holder), tree.mark).as_bytes());
+}
+
+const HOLDERS: [Holder; 3] = [Holder::Nothing, Holder::Keeper, Holder::Namespace];
+
+/// How the watchdog is told what holds a tree.
+fn word(holder: Holder) -> &'static str {
+    match holder {
+        Holder::Nothing => "nothing",
+        Holder::Keeper => "keeper",
+        Holder::Namespace => "namespace",
+    }
 }
 
 /// Says that nothing of a tree is left.
@@ -115,8 +135,9 @@ fn watch(mut pipe: impl BufRead) {
         let line = line.trim_ascii_end();
         if let Some(rest) = line.strip_prefix(b"runs ") {
             let text = String::from_utf8_lossy(rest);
-            if let Some((leader, mark)) = text.split_once(' ') {
-                let tree = Tree { leader: leader.parse().unwrap_or_default(), mark: mark.to_owned() };
+            if let [leader, holder, mark] = text.splitn(3, ' ').collect::<Vec<_>>()[..] {
+                let holder = HOLDERS.into_iter().find(|known| word(*known) == holder).unwrap_or(Holder::Nothing);
+                let tree = Tree { leader: leader.parse().unwrap_or_default(), holder, mark: mark.to_owned() };
                 trees.insert(mark.as_bytes().to_vec(), tree);
             }
         } else if let Some(mark) = line.strip_prefix(b"gone ") {
@@ -126,6 +147,7 @@ fn watch(mut pipe: impl BufRead) {
         }
     }
     let trees: Vec<Tree> = trees.into_values().collect();
+    wait_for_keepers(&trees);
     let mut quiet = trees.is_empty();
     for _ in 0..ROUNDS {
         if quiet {

@@ -71,6 +71,7 @@ pub fn hold(
                         by_file: command.by_file,
                         stderr: folder.stderr(),
                         redactor: &redactor,
+                        namespace: false,
                     };
                     let mut ear = Ear { agent, hear, dialogue: command.dialogue };
                     let mut ending = process::run(&job, &mut ear)

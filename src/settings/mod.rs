@@ -34,10 +34,14 @@ pub const DEFAULT_JOBS: usize = 8;
 pub const TREE_VARIABLE: &str = "SKILL_EVALS_TREE";
 
 /// Variables of ours that are handed to processes, not chosen by users.
-pub(crate) const INTERNAL: [&str; 3] = [TREE_VARIABLE, WATCHDOG_VARIABLE, BACKGROUND_VARIABLE];
+pub(crate) const INTERNAL: [&str; 4] = [TREE_VARIABLE, WATCHDOG_VARIABLE, KEEPER_VARIABLE, BACKGROUND_VARIABLE];
 
 /// The variable with which this program starts itself as the watchdog of a run.
 pub const WATCHDOG_VARIABLE: &str = "SKILL_EVALS_WATCHDOG";
+
+/// The variable with which this program starts itself as the keeper of an agent's processes. Its value is the number of
+/// the process that starts it.
+pub const KEEPER_VARIABLE: &str = "SKILL_EVALS_KEEPER";
 
 /// The variable with which this program starts itself as a run in the background.
 pub const BACKGROUND_VARIABLE: &str = "SKILL_EVALS_BACKGROUND";

@@ -100,8 +100,7 @@ impl Stub {
 
     /// Starts it in a group of its own, as a shell does, and comes back at once.
     pub fn start(&self, args: &[&str]) -> Child {
-        let mut command = self.command(args);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn().expect("the program starts")
+        in_own_group(&mut self.command(args))
     }
 
     /// A JSON file of the run `id`.
@@ -129,6 +128,11 @@ impl Stub {
         let files = walkdir::WalkDir::new(self.run_folder(id).join("work")).into_iter().flatten();
         files.filter(|entry| entry.file_name() == "grade.json").count()
     }
+}
+
+/// Starts a command in a group of its own, as a shell does, and comes back at once.
+pub fn in_own_group(command: &mut Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn().expect("the program starts")
 }
 
 /// Runs a command to its end.

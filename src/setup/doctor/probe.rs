@@ -78,6 +78,7 @@ impl Probes<'_> {
             by_file: None,
             stderr: room.path().join("stderr"),
             redactor: &Redactor::new([]),
+            namespace: false,
         };
         let ending = process::run(&job, listener)?;
         let stdout = String::from_utf8_lossy(&fs::read(stdout)?).into_owned();
