@@ -13,7 +13,7 @@ use serde_json::json;
 use skill_evals::agent;
 use skill_evals::settings::ToolNames;
 use skill_evals::settings::mode::AgentKind;
-use skill_evals::trial::trace::{Mechanism, Progress, Step, Trace};
+use skill_evals::trial::trace::{Mechanism, Progress, Step, Stop, Trace, Waiting};
 use skill_evals::trial::trouble::TroubleKind;
 use support::fixture::Fixture;
 
@@ -190,6 +190,94 @@ fn a_call_that_nobody_answered_is_kept() {
     let call = json!({ "type": "assistant", "message": { "content": [{ "type": "tool_use", "id": "t", "name": "Bash", "input": { "command": "sleep 9" } }] } });
     let trace = trace_of(call.to_string());
     assert_eq!((trace.commands, trace.progress), (1, Progress::Answering));
+}
+
+/// Lines of JSON as a trace.
+fn lines<const N: usize>(lines: [serde_json::Value; N]) -> Trace {
+    trace_of(lines.map(|line| line.to_string()).join("\n"))
+}
+
+fn call(tool: &str, input: &serde_json::Value) -> serde_json::Value {
+    json!({ "type": "assistant", "message": { "content": [{ "type": "tool_use", "id": "t", "name": tool, "input": input }] } })
+}
+
+fn answer(text: &str) -> serde_json::Value {
+    json!({ "type": "user", "message": { "content": [{ "type": "tool_result", "tool_use_id": "t", "content": text }] } })
+}
+
+#[test]
+fn a_trace_tells_what_was_waited_for_at_its_end() {
+    let init = || json!({ "type": "system", "subtype": "init" });
+    let bash = || call("Bash", &json!({ "command": "sleep 9" }));
+    let result = || json!({ "type": "result", "subtype": "success", "result": "Hi", "is_error": false });
+    assert_eq!(lines([init()]).waiting, Waiting::Model);
+    assert_eq!(lines([init(), bash()]).waiting, Waiting::Tool("Bash".to_owned()));
+    assert_eq!(lines([init(), bash(), answer("done")]).waiting, Waiting::Model);
+    assert_eq!(lines([init(), bash(), answer("done"), result()]).waiting, Waiting::Nothing);
+    // A sub-agent's model is a model.
+    let agent = || call("Agent", &json!({ "prompt": "go" }));
+    assert_eq!(lines([init(), agent()]).waiting, Waiting::Model);
+    let mut inner = bash();
+    inner["parent_tool_use_id"] = json!("t");
+    assert_eq!(lines([init(), agent(), inner]).waiting, Waiting::Tool("Bash".to_owned()));
+}
+
+#[test]
+fn what_the_model_ended_itself_is_no_trouble_of_the_provider() {
+    let synthetic = |error: &str, reason: &str| {
+        json!({ "type": "assistant", "error": error, "message": { "model": "<synthetic>", "stop_reason": reason,
+            "content": [{ "type": "text", "text": "API Error: 429 quota" }] } })
+    };
+    let result = |subtype: &str, reason: &str| {
+        json!({ "type": "result", "subtype": subtype, "is_error": true, "stop_reason": reason,
+            "result": "API Error: 429 quota" })
+    };
+    let stopped = |synthetic, result| {
+        let trace = lines([synthetic, result]);
+        assert_eq!(trace.trouble, None);
+        trace.stopped
+    };
+    assert_eq!(stopped(synthetic("invalid_request", "refusal"), result("success", "refusal")), Some(Stop::Refusal));
+    assert_eq!(stopped(synthetic("max_output_tokens", "stop_sequence"), result("success", "")), Some(Stop::MaxTokens));
+    assert_eq!(stopped(json!({ "type": "system" }), result("error_max_turns", "tool_use")), Some(Stop::MaxTurns));
+}
+
+#[test]
+fn a_field_of_another_type_is_unknown_and_its_event_counts_all_the_same() {
+    for odd in [json!(10.0), json!(null), json!(-1), json!("7"), json!({})] {
+        let said = json!({ "type": "assistant", "uuid": odd, "message": { "usage": { "input_tokens": odd },
+            "content": [{ "type": "tool_use", "id": "t", "name": "Skill", "input": { "skill": "greeting", "args": odd } }] } });
+        let result = json!({ "type": "result", "subtype": "success", "result": "Hi", "num_turns": odd,
+            "usage": { "input_tokens": odd, "output_tokens": 1 }, "total_cost_usd": 1, "permission_denials": odd });
+        let trace = lines([said, answer("Launching skill: greeting"), result]);
+        assert_eq!((trace.progress, trace.final_message.as_deref()), (Progress::Done, Some("Hi")), "{odd}");
+        assert_eq!((trace.usage, trace.first_input_tokens, trace.gap()), (None, None, None), "{odd}");
+        assert_eq!(mechanisms(&trace), [("greeting", Mechanism::SkillTool)]);
+        let by_model = json!({ "type": "result", "subtype": "success", "result": "Hi", "usage": { "input_tokens": 5 },
+            "modelUsage": { "a": { "inputTokens": odd } } });
+        assert_eq!(lines([by_model]).usage, None, "{odd}");
+    }
+}
+
+#[test]
+fn calls_that_failed_are_told_with_the_skill_that_was_wanted() {
+    for scenario in ["unknown-skill", "mcp-error"] {
+        assert_eq!(trace(scenario).failed_loads.len(), 1, "{scenario}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_leaves_a_gap() {
+    let gap = |line: &str| trace_of(line).gap().is_some();
+    assert!(gap("{\"type\":\"assistant\",\"mess"), "half a line");
+    assert!(gap("{\"type\":\"assistant\",\"message\":7}"));
+    assert!(gap("{\"type\":\"user\",\"message\":{\"content\":[7]}}"));
+    assert!(gap("{\"type\":\"tool_call_v2\",\"name\":\"Skill\"}"));
+    assert!(!gap("{\"type\":\"weather\"}") && !gap("{\"type\":\"system\",\"subtype\":\"skills_changed\"}"));
+    let many: String = (0..1200)
+        .map(|id| call("Bash", &json!({})).to_string().replace("\"t\"", &format!("\"{id}\"")) + "\n")
+        .collect();
+    assert!(gap(&many), "calls that are not followed");
 }
 
 /// Megabytes of the trace that is graded; `TRACE_MB=1000` for the whole proof.

@@ -7,7 +7,7 @@ use skill_evals::agent;
 use skill_evals::settings::ToolNames;
 use skill_evals::settings::mode::AgentKind;
 use skill_evals::trial::outcome::TroubleKind;
-use skill_evals::trial::trace::{Mechanism, Progress, Step, Trace};
+use skill_evals::trial::trace::{Mechanism, Progress, Step, Stop, Trace, Waiting};
 
 fn folder(scenario: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/traces/codex").join(scenario)
@@ -138,4 +138,73 @@ fn a_warning_item_is_no_failure() {
     let trace = trace_of(br#"{"type":"item.completed","item":{"type":"error","message":"Model metadata not found"}}"#);
     assert_eq!((trace.trouble, trace.progress), (None, Progress::Silent));
     assert_eq!(trace.steps, [Step::Notice("Model metadata not found".to_owned())]);
+}
+
+#[test]
+fn a_trace_tells_what_was_waited_for_at_its_end() {
+    let turn = r#"{"type":"turn.started"}"#;
+    let started = r#"{"type":"item.started","item":{"id":"1","type":"command_execution","command":"sleep 9"}}"#;
+    let completed =
+        r#"{"type":"item.completed","item":{"id":"1","type":"command_execution","command":"sleep 9","exit_code":0}}"#;
+    let message = r#"{"type":"item.completed","item":{"id":"2","type":"agent_message","text":"Hi"}}"#;
+    let done = r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}"#;
+    let waiting = |lines: &[&str]| trace_of(lines.join("\n").as_bytes()).waiting;
+    assert_eq!(waiting(&[turn]), Waiting::Model);
+    assert_eq!(waiting(&[turn, started]), Waiting::Tool("shell".to_owned()));
+    assert_eq!(waiting(&[turn, started, message]), Waiting::Tool("shell".to_owned()), "of two calls one is under way");
+    assert_eq!(waiting(&[turn, started, completed]), Waiting::Model);
+    assert_eq!(waiting(&[turn, message]), Waiting::Model);
+    assert_eq!(waiting(&[turn, message, done]), Waiting::Nothing);
+}
+
+#[test]
+fn what_the_model_ended_itself_is_no_trouble_of_the_provider() {
+    let failed = |message: &str| {
+        let trace = trace_of(format!(r#"{{"type":"turn.failed","error":{{"message":"{message}"}}}}"#).as_bytes());
+        (trace.stopped, trace.trouble.map(|trouble| trouble.kind))
+    };
+    let cut = "stream disconnected before completion: Incomplete response returned, reason: content_filter";
+    assert_eq!(failed(cut), (Some(Stop::Refusal), None));
+    assert_eq!(failed("Incomplete response returned, reason: max_output_tokens"), (Some(Stop::MaxTokens), None));
+    assert_eq!(failed("stream disconnected before completion"), (None, Some(TroubleKind::Provider)));
+}
+
+#[test]
+fn the_code_that_codex_gives_an_error_decides_what_kind_it_is() {
+    let kind = |info: &str, message: &str| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let rollout = format!(
+            r#"{{"timestamp":7,"type":"event_msg","payload":{{"type":"task_complete","error":{{"codex_error_info":{info}}}}}}}"#
+        );
+        fs::write(folder.path().join("rollout.jsonl"), rollout).expect("a file");
+        let failed = format!(r#"{{"type":"turn.failed","error":{{"message":"{message}"}}}}"#);
+        fs::write(folder.path().join("trace.jsonl"), failed).expect("a file");
+        let trace = agent::of(AgentKind::Codex).decode(&ToolNames::default(), folder.path()).expect("a trace");
+        trace.trouble.map(|trouble| trouble.kind)
+    };
+    assert_eq!(kind(r#""server_overloaded""#, "who knows"), Some(TroubleKind::RateLimit));
+    assert_eq!(kind(r#"{"response_stream_disconnected":{"http_status_code":503}}"#, "x"), Some(TroubleKind::RateLimit));
+    assert_eq!(kind(r#""unauthorized""#, "x"), Some(TroubleKind::Login));
+    assert_eq!(kind(r#""other""#, "reading quota.md of request 429"), Some(TroubleKind::Provider));
+}
+
+#[test]
+fn usage_of_another_type_is_unknown_and_the_turn_counts_all_the_same() {
+    for odd in ["10.0", "null", "-1", "\"7\""] {
+        let turn = format!(r#"{{"type":"turn.completed","usage":{{"input_tokens":{odd},"output_tokens":3}}}}"#);
+        let whole = r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":3}}"#;
+        for events in [turn.clone(), format!("{whole}\n{turn}"), format!("{turn}\n{whole}")] {
+            let trace = trace_of(events.as_bytes());
+            assert_eq!((trace.usage, trace.progress, trace.gap()), (None, Progress::Done, None), "{events}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_read_leaves_a_gap() {
+    let gap = |line: &str| trace_of(line.as_bytes()).gap().is_some();
+    assert!(gap(r#"{"type":"item.completed","item":{"type":"comma"#));
+    assert!(gap(r#"{"type":"item.completed","item":{"type":"command_execution","command":7}}"#));
+    assert!(gap(r#"{"type":"item.completed","item":{"type":"shell_call","command":"ls"}}"#));
+    assert!(!gap(r#"{"type":"moon.phase"}"#));
 }

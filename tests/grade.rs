@@ -13,7 +13,7 @@ use skill_evals::trial::evidence::{
     AgentMeta, CaseMeta, Ending, Evidence, Inputs, META_FORMAT, Meta, SkillMeta, WorkspaceFile,
 };
 use skill_evals::trial::outcome::{Grade, Status, TroubleKind, Verdict};
-use skill_evals::trial::trace::{Mechanism, Offered, Progress, Trace, Usage};
+use skill_evals::trial::trace::{Mechanism, Offered, Progress, Stop, Trace, Usage, Waiting};
 use skill_evals::trial::trouble::Trouble;
 
 /// A trial in which all went well, to be spoilt.
@@ -198,19 +198,126 @@ fn what_the_evidence_does_not_show_is_neither_pass_nor_fail() {
     assert_eq!((unseen.verdict(), unseen.trouble()), (Verdict::Error, Some(TroubleKind::Unobservable)));
 }
 
+/// A trial that ran into its timeout, with no skill active, after the model had answered so often.
+fn late(progress: Progress, waiting: Waiting, answers: u64) -> Trial {
+    trial(vec![Expectation::Trigger(false)]).with(|trial| {
+        trial.meta.ending = Ending { timed_out: true, signal: Some(15), ..Ending::default() };
+        trial.trace.progress = progress;
+        trial.trace.waiting = waiting;
+        trial.trace.answers = answers;
+        trial.trace.activations.clear();
+    })
+}
+
 #[test]
-fn a_timeout_fails_when_the_agent_was_at_work_and_is_an_error_when_it_never_answered() {
-    let late = |progress| {
-        trial(vec![Expectation::Trigger(false)]).with(|trial| {
-            trial.meta.ending = Ending { timed_out: true, signal: Some(15), ..Ending::default() };
-            trial.trace.progress = progress;
+fn a_timeout_is_judged_by_what_was_waited_for() {
+    let tool = late(Progress::Answering, Waiting::Tool("Bash".to_owned()), 1);
+    assert_eq!((tool.verdict(), tool.status("in-time")), (Verdict::Fail, Status::Fail));
+    assert_eq!(tool.status("not-triggered"), Status::Unknown, "it might still have come");
+    for (progress, answers) in [(Progress::Started, 0), (Progress::Answering, 1), (Progress::Answering, 9)] {
+        let model = late(progress, Waiting::Model, answers);
+        assert_eq!((model.verdict(), model.trouble()), (Verdict::Error, Some(TroubleKind::NoAnswer)));
+    }
+    let done = late(Progress::Done, Waiting::Nothing, 1);
+    assert_eq!((done.verdict(), done.status("in-time")), (Verdict::Pass, Status::Pass));
+    let late = late(Progress::Done, Waiting::Nothing, 1).with(|trial| trial.meta.ending.silent_ms = Some(0));
+    assert_eq!((late.verdict(), late.status("in-time")), (Verdict::Fail, Status::Fail), "its end came too late");
+    let evidence = done.grade().checks.into_iter().find(|check| check.id == "in-time").expect("the check").evidence;
+    assert!(evidence.contains("did not exit"), "{evidence}");
+}
+
+#[test]
+fn a_model_that_answers_again_and_again_was_at_work_when_its_time_was_up() {
+    let silent = |silent, longest, answers| {
+        let ending =
+            Ending { timed_out: true, silent_ms: Some(silent), longest_silence_ms: Some(longest), ..Ending::default() };
+        late(Progress::Answering, Waiting::Model, answers).with(|trial| trial.meta.ending = ending).verdict()
+    };
+    assert_eq!(silent(900, 4_000, 20), Verdict::Fail);
+    assert_eq!(silent(60_000, 4_000, 20), Verdict::Error, "the last wait is of another kind");
+    assert_eq!(silent(900, 4_000, 1), Verdict::Error, "of one answer nothing can be said");
+}
+
+#[test]
+fn what_the_model_ended_itself_is_a_failure_of_a_check_of_its_own() {
+    for stop in [Stop::Refusal, Stop::MaxTokens, Stop::ContextWindow, Stop::MaxTurns, Stop::MaxBudget] {
+        for should in [true, false] {
+            let stopped = trial(vec![Expectation::Trigger(should)]).with(|trial| {
+                trial.trace.stopped = Some(stop);
+                trial.trace.progress = Progress::Answering;
+                trial.trace.activations.clear();
+                trial.meta.ending.exit_code = Some(1);
+            });
+            assert_eq!((stopped.verdict(), stopped.status("completed")), (Verdict::Fail, Status::Fail), "{stop}");
+        }
+    }
+    assert_eq!(trial(Vec::new()).status("completed"), Status::Pass);
+}
+
+#[test]
+fn what_may_be_missing_from_a_trace_is_no_proof_that_it_did_not_happen() {
+    let absences = || {
+        vec![
+            Expectation::Trigger(false),
+            Expectation::MaxCommands(0),
+            Expectation::MaxTotalTokens(1000),
+            Expectation::ResourceLoaded,
+        ]
+    };
+    let spoilt = |spoil: fn(&mut Trace)| {
+        trial(absences()).with(|trial| {
             trial.trace.activations.clear();
+            spoil(&mut trial.trace);
         })
     };
-    assert_eq!(late(Progress::Answering).verdict(), Verdict::Fail);
-    assert_eq!(late(Progress::Answering).status("in-time"), Status::Fail);
-    assert_eq!(late(Progress::Answering).status("not-triggered"), Status::Unknown, "it might still have come");
-    assert_eq!(late(Progress::Started).trouble(), Some(TroubleKind::NoAnswer));
+    for spoil in [
+        (|trace: &mut Trace| trace.damaged_lines = 1) as fn(&mut Trace),
+        |trace| trace.lose("an event `teapot`"),
+        |trace| trace.unknown_event("teapot", b"{\"type\":\"teapot\",\"Skill\":1}"),
+    ] {
+        let trial = spoilt(spoil);
+        assert_eq!((trial.verdict(), trial.trouble()), (Verdict::Error, Some(TroubleKind::Unobservable)));
+        for check in ["not-triggered", "max-commands", "max-total-tokens", "resource-loaded"] {
+            assert_eq!(trial.status(check), Status::Unknown, "{check}");
+        }
+    }
+    let harmless = spoilt(|trace| trace.unknown_event("moon.phase", b"{\"type\":\"moon.phase\"}"));
+    assert_eq!(harmless.status("not-triggered"), Status::Pass);
+    // What is there is certain, whatever else may be missing.
+    let seen = |should| {
+        trial(vec![Expectation::Trigger(should), Expectation::MaxCommands(0)]).with(|trial| {
+            trial.trace.damaged_lines = 1;
+            trial.trace.effective_commands = 1;
+        })
+    };
+    assert_eq!((seen(true).status("triggered"), seen(true).status("max-commands")), (Status::Pass, Status::Fail));
+    assert_eq!(seen(false).verdict(), Verdict::Fail);
+}
+
+#[test]
+fn a_skill_that_was_wanted_and_could_not_be_loaded_is_neither_a_trigger_nor_none() {
+    for should in [true, false] {
+        let wanted = |skill: &str| {
+            trial(vec![Expectation::Trigger(should)]).with(|trial| {
+                trial.trace.activations.clear();
+                trial.trace.failed_load(skill, Mechanism::McpTool, "mcp__skilljack__skill {}");
+            })
+        };
+        assert_eq!(wanted("greeting").trouble(), Some(TroubleKind::Unobservable));
+        assert_eq!(wanted("other").verdict(), if should { Verdict::Fail } else { Verdict::Pass });
+    }
+}
+
+#[test]
+fn without_the_list_of_offered_skills_nothing_was_measured_whatever_else_failed() {
+    for should in [true, false] {
+        let unseen =
+            trial(vec![Expectation::Trigger(should), Expectation::MustInclude(pattern("nowhere"))]).with(|trial| {
+                trial.trace.activations.clear();
+                trial.trace.offered = None;
+            });
+        assert_eq!((unseen.verdict(), unseen.trouble()), (Verdict::Error, Some(TroubleKind::Unobservable)));
+    }
 }
 
 #[test]

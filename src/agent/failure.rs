@@ -2,39 +2,6 @@
 
 use crate::trial::trouble::{Trouble, TroubleKind};
 
-/// What kind of trouble a provider's error message tells of.
-pub(crate) fn classify(message: &str) -> TroubleKind {
-    let text = message.to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    if has(&[
-        "429",
-        "529",
-        "rate limit",
-        "rate_limit",
-        "usage limit",
-        "session limit",
-        "quota",
-        "overloaded",
-        "high demand",
-    ]) {
-        TroubleKind::RateLimit
-    } else if has(&[
-        "401",
-        "403",
-        "unauthorized",
-        "api key",
-        "missing environment variable",
-        "not logged in",
-        "log in",
-        "login",
-        "authentication",
-    ]) {
-        TroubleKind::Login
-    } else {
-        TroubleKind::Provider
-    }
-}
-
 /// The trouble behind an agent that ended at once, where its last words tell of arguments that it does not know: it is too
 /// old for them, or too new.
 #[must_use]

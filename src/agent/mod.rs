@@ -13,7 +13,9 @@ pub mod failure;
 mod files;
 pub mod handshake;
 mod interface;
+mod lenient;
 pub mod mcp_probe;
+mod refusal;
 pub mod room;
 mod skill_calls;
 

@@ -5,10 +5,18 @@ use serde_json::Value;
 
 use crate::cases::case::{Case, Expectation};
 use crate::cases::skill::{Skill, slug};
+use crate::grade::delivered::delivered;
+use crate::grade::session::session_trouble;
 use crate::settings::mode::Delivery;
-use crate::trial::evidence::{Ending, Evidence};
+use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{Check, GRADE_FORMAT, Goal, Grade, Metrics, Status, Trouble, TroubleKind, Verdict};
-use crate::trial::trace::{Offered, Progress, Trace, excerpt};
+use crate::trial::trace::{Progress, excerpt};
+
+/// The check of whether the skill was offered as the mode says.
+const DELIVERED: &str = "delivered";
+
+/// The check of whether the model came to its own end.
+const COMPLETED: &str = "completed";
 
 /// Grades a trial of `case` by its evidence. `schema` is the content of the case's output schema, when it has one.
 #[must_use]
@@ -39,8 +47,10 @@ pub fn settle(mut grade: Grade) -> Grade {
         grade.trouble = has(Status::Unknown)
             .map(|check| Trouble::new(TroubleKind::Unobservable, format!("{}: {}", check.id, check.evidence)));
     }
-    if failed && grade.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Unobservable) {
-        // What could not be seen no longer matters.
+    let unseen = grade.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Unobservable);
+    // What could not be seen no longer matters, unless the skill may not have been there at all.
+    let delivered = !grade.checks.iter().any(|check| check.id == DELIVERED && check.status == Status::Unknown);
+    if failed && unseen && delivered {
         grade.trouble = None;
     }
     grade.verdict = match &grade.trouble {
@@ -56,77 +66,10 @@ fn infrastructure(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
     let meta = evidence.meta;
     let not_delivered = || match delivered(skill, evidence) {
         (Status::Fail, what) => Some(Trouble::new(TroubleKind::NotDelivered, what)),
-        _ => None,
+        (Status::Unknown, what) => Some(Trouble::new(TroubleKind::Unobservable, what)),
+        (Status::Pass, _) => None,
     };
     session_trouble(&meta.ending, evidence.trace, meta.case.timeout_s).or_else(not_delivered)
-}
-
-/// Why an agent that was let run for `timeout_s` seconds did not come to work, or not to its end, if so. One that
-/// worked until its time was up is not in trouble.
-#[must_use]
-pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option<Trouble> {
-    if let Some(trouble) = ending.trouble.as_ref().or(trace.trouble.as_ref()) {
-        return Some(trouble.clone());
-    }
-    if ending.timed_out && trace.progress < Progress::Answering {
-        return Some(Trouble::new(TroubleKind::NoAnswer, format!("no word from the model within {timeout_s} s")));
-    }
-    if !ending.timed_out && ending.exit_code != Some(0) {
-        let how = match (ending.exit_code, ending.signal) {
-            (Some(code), _) => format!("exit status {code}"),
-            (None, Some(signal)) => format!("signal {signal}"),
-            (None, None) => "no exit status".to_owned(),
-        };
-        let words = ending.last_words.as_ref().map_or_else(String::new, |words| format!(": {words}"));
-        return Some(Trouble::new(TroubleKind::Crashed, format!("{how}{words}")));
-    }
-    if !ending.timed_out && trace.progress < Progress::Done {
-        // An agent that exits well before its last event was cut short, or its output was.
-        let detail = "exit status 0, but the event stream stops before its end";
-        return Some(Trouble::new(TroubleKind::Crashed, detail));
-    }
-    None
-}
-
-/// Whether the skill under test was offered in the way that the mode says and in no other, and what was offered.
-fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, String) {
-    let Some(offered) = &evidence.trace.offered else {
-        return (Status::Unknown, "the evidence does not show which skills were offered".to_owned());
-    };
-    let delivery = evidence.meta.delivery;
-    let natively = offered.native.iter().any(|name| slug(name) == skill.slug);
-    let list = if offered.native.is_empty() { "no skills".to_owned() } else { offered.native.join(", ") };
-    let mut found = format!("offered: {list}");
-    let by_mcp = by_mcp(offered, evidence, &mut found);
-    let as_mode_says = natively == delivery.native() && by_mcp == delivery.mcp();
-    (if as_mode_says { Status::Pass } else { Status::Fail }, found)
-}
-
-/// Whether the MCP server of skills was there with its skill tool and told of the skill. Adds to `found` what there was.
-fn by_mcp(offered: &Offered, evidence: &Evidence<'_>, found: &mut String) -> bool {
-    let names = evidence.meta.tool_names();
-    let probed = evidence.meta.server.as_ref();
-    let mut note = |what: String| found.extend(["; ", what.as_str()]);
-    let there = match &offered.mcp {
-        Some(mcp) => {
-            mcp.servers.iter().for_each(|(name, status)| note(format!("MCP server {name}: {status}")));
-            if !mcp.tools.is_empty() {
-                note(format!("MCP tools: {}", mcp.tools.join(", ")));
-            }
-            let connected = mcp.servers.iter().any(|(name, status)| *name == names.server && status == "connected");
-            connected && mcp.tools.contains(&names.skill_tool())
-        }
-        // codex says nothing of its servers, but does not start without one that it was told to require.
-        None => probed.is_some_and(|server| {
-            note(format!("MCP server {}, required: {}", names.server, server.tools.join(", ")));
-            server.tools.contains(&names.skill)
-        }),
-    };
-    let tells = probed.is_none_or(|server| server.tells_of_skill);
-    if there && !tells {
-        note("the MCP server names the skill nowhere in its instructions and tools".to_owned());
-    }
-    there && tells
 }
 
 fn metrics(evidence: &Evidence<'_>) -> Metrics {
@@ -178,13 +121,26 @@ impl Grader<'_> {
         let ending = &self.evidence.meta.ending;
         let timeout = self.evidence.meta.case.timeout_s;
         let took = format!("{:.1} s", std::time::Duration::from_millis(ending.duration_ms).as_secs_f64());
-        let in_time = if ending.timed_out { format!("ended by the timeout after {took}") } else { took };
-        self.holds("in-time", Goal::Efficiency, !ending.timed_out, format!("done within {timeout} s"), in_time);
+        let trace = self.evidence.trace;
+        // Of an agent that had said that it is done, all that counts was measured in time.
+        let in_time = !ending.timed_out || (trace.progress == Progress::Done && !ending.went_on());
+        let how = match (ending.timed_out, in_time) {
+            (false, _) => took,
+            (true, true) => format!("done, but the program did not exit and was ended after {took}"),
+            (true, false) => format!("ended by the timeout after {took}"),
+        };
+        self.holds("in-time", Goal::Efficiency, in_time, format!("done within {timeout} s"), how);
+        if let Some(stop) = trace.stopped {
+            self.holds(COMPLETED, Goal::Outcome, false, "the model comes to its end", stop.as_str());
+        } else if trace.progress == Progress::Done {
+            self.holds(COMPLETED, Goal::Outcome, true, "the model comes to its end", "it did");
+        }
+        // An agent that we ended, or whose model stopped, has an exit status that says no more than that.
         match ending.exit_code {
+            _ if ending.timed_out || trace.stopped.is_some() => {}
             Some(code) => {
                 self.holds("exit-code", Goal::Outcome, code == 0, "exit status 0", format!("exit status {code}"));
             }
-            None if ending.timed_out => {}
             None => self.check("exit-code", Goal::Outcome, Status::Unknown, "exit status 0", "no exit status"),
         }
         let (status, what) = delivered(self.skill, self.evidence);
@@ -195,7 +151,7 @@ impl Grader<'_> {
             Delivery::Both => format!("`{name}` offered natively and by MCP"),
             Delivery::None => format!("`{name}` not offered"),
         };
-        self.check("delivered", Goal::Process, status, expected, what);
+        self.check(DELIVERED, Goal::Process, status, expected, what);
         let text = self.final_text();
         let found = text.map_or_else(|| "none".to_owned(), excerpt);
         self.holds("final-message", Goal::Outcome, text.is_some(), "a final message", found);
@@ -260,14 +216,8 @@ impl Grader<'_> {
             Expectation::MaxCommands(most) => {
                 let trace = self.evidence.trace;
                 let found = format!("{} effective of {} commands", trace.effective_commands, trace.commands);
-                let holds = trace.effective_commands <= *most;
-                self.holds(
-                    "max-commands",
-                    Goal::Efficiency,
-                    holds,
-                    format!("at most {most} effective commands"),
-                    found,
-                );
+                let expected = format!("at most {most} effective commands");
+                self.absent("max-commands", Goal::Efficiency, trace.effective_commands > *most, false, expected, found);
             }
             Expectation::MaxInputTokens(most) => {
                 self.tokens("max-input-tokens", "input", *most, |usage| usage.input_tokens);
@@ -306,22 +256,19 @@ impl Grader<'_> {
             let looks = trace.explorations.join("; ");
             evidence = format!("{evidence}; looked at skill files without activating: {looks}");
         }
-        let status = match (should, !hits.is_empty()) {
-            (true, true) | (false, false) if !hits.is_empty() || trace.progress == Progress::Done => Status::Pass,
-            // An agent that was stopped early might still have activated it.
-            (_, false) if trace.progress < Progress::Done => Status::Unknown,
-            _ => Status::Fail,
-        };
-        if status == Status::Unknown {
-            evidence.push_str("; the agent did not come to its end");
-        }
         let name = &self.skill.name;
         let (id, expected) = if should {
             ("triggered", format!("`{name}` activated"))
         } else {
             ("not-triggered", format!("`{name}` not activated"))
         };
-        self.check(id, Goal::Process, status, expected, evidence);
+        let failed = trace.failed_loads.iter().find(|call| of_skill(&call.skill));
+        if let (true, Some(call)) = (hits.is_empty(), failed) {
+            // It was wanted, and what would have become of it nobody knows.
+            let evidence = format!("{evidence}; a call that was to load it failed: {}", call.evidence);
+            return self.check(id, Goal::Process, Status::Unknown, expected, evidence);
+        }
+        self.absent(id, Goal::Process, !hits.is_empty(), should, expected, evidence);
     }
 
     fn resource_loaded(&mut self) {
@@ -335,7 +282,30 @@ impl Grader<'_> {
             .collect();
         let expected = format!("a resource of `{}` loaded", self.skill.name);
         let evidence = if found.is_empty() { "none loaded".to_owned() } else { found.join("; ") };
-        self.holds("resource-loaded", Goal::Process, !found.is_empty(), expected, evidence);
+        self.absent("resource-loaded", Goal::Process, !found.is_empty(), true, expected, evidence);
+    }
+
+    /// A check of something that may have happened, and `should` or should not have. That it did is certain; that it
+    /// did not is, only where the evidence is whole and goes to the agent's end.
+    fn absent(&mut self, id: &str, goal: Goal, happened: bool, should: bool, expected: String, mut evidence: String) {
+        let trace = self.evidence.trace;
+        let offered = trace.offered.is_some();
+        let doubt = match trace.gap() {
+            _ if happened => None,
+            Some(gap) => Some(gap),
+            None if !trace.ended() => Some("the agent did not come to its end".to_owned()),
+            None if should && !offered => Some("whether the skill was offered is not known".to_owned()),
+            None => None,
+        };
+        let status = match doubt {
+            Some(doubt) => {
+                evidence = format!("{evidence}; {doubt}");
+                Status::Unknown
+            }
+            None if happened == should => Status::Pass,
+            None => Status::Fail,
+        };
+        self.check(id, goal, status, expected, evidence);
     }
 
     fn output(&mut self, id: &str, goal: Goal, found: Option<bool>, expected: String) {
@@ -387,7 +357,7 @@ impl Grader<'_> {
         match &self.evidence.trace.usage {
             Some(usage) => {
                 let used = of(usage);
-                self.holds(id, Goal::Efficiency, used <= most, expected, format!("{used} {what} tokens"));
+                self.absent(id, Goal::Efficiency, used > most, false, expected, format!("{used} {what} tokens"));
             }
             None => self.check(id, Goal::Efficiency, Status::Unknown, expected, "the agent reported no usage"),
         }

@@ -1,4 +1,6 @@
 //! Decides what a trial came to, from its evidence alone. Reads no disk and starts nothing.
 
 pub mod checks;
+mod delivered;
 pub mod rubric;
+pub mod session;

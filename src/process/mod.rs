@@ -204,6 +204,7 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
         trouble,
         last_words: None,
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        ..Ending::default()
     })
 }
 

@@ -8,6 +8,7 @@ use crate::agent::mcp_probe::SkillServer;
 use crate::agent::{self, Assignment};
 use crate::process::{self, Job, Listener, Reply};
 use crate::run::shared::Redactors;
+use crate::run::silence::Silence;
 use crate::settings::mode::AgentKind;
 use crate::store::TrialFolder;
 use crate::text::redact::Redactor;
@@ -73,9 +74,10 @@ pub fn hold(
                         redactor: &redactor,
                         namespace: false,
                     };
-                    let mut ear = Ear { agent, hear, dialogue: command.dialogue };
+                    let mut ear = Ear { agent, hear, dialogue: command.dialogue, silence: Silence::new() };
                     let mut ending = process::run(&job, &mut ear)
                         .map_err(|error| files(&format!("{}: {error}", folder.path().display())))?;
+                    ear.silence.tell(&mut ending, timeout);
                     let words = ending.last_words.as_deref();
                     ending.trouble = ending.trouble.or_else(|| agent::failure::unknown_argument(words?));
                     ending
@@ -105,6 +107,7 @@ struct Ear<'a> {
     agent: AgentKind,
     hear: &'a dyn Fn(String),
     dialogue: Option<Box<dyn Listener>>,
+    silence: Silence,
 }
 
 impl Listener for Ear<'_> {
@@ -113,6 +116,7 @@ impl Listener for Ear<'_> {
     }
 
     fn line(&mut self, line: &[u8]) -> Reply {
+        self.silence.broken();
         if let Some(words) = agent::of(self.agent).describe(line) {
             (self.hear)(words);
         }
@@ -120,6 +124,7 @@ impl Listener for Ear<'_> {
     }
 
     fn long_line(&mut self, start: &[u8]) -> Reply {
+        self.silence.broken();
         self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.long_line(start))
     }
 }

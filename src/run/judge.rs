@@ -12,8 +12,8 @@ use crate::agent::room::{Room, without_rooms};
 use crate::agent::{self, Assignment};
 use crate::cases::case::{Case, Sandbox};
 use crate::cases::catalog::FoundSkill;
-use crate::grade::checks::session_trouble;
 use crate::grade::rubric::{self, Answer, Attempt, Judgement, Rubric, Subject, Vote};
+use crate::grade::session::session_trouble;
 use crate::run::attempt::{self, files};
 use crate::run::shared::{Live, Run};
 use crate::settings::Settings;
@@ -217,7 +217,7 @@ impl Judge<'_> {
         let seconds = judge.timeout.as_secs();
         let timed_out = || Trouble::new(TroubleKind::NoAnswer, format!("no answer within {seconds} s"));
         attempt.trouble = session_trouble(&session.ending, &session.trace, seconds)
-            .or_else(|| session.ending.timed_out.then(timed_out));
+            .or_else(|| (session.ending.timed_out && !session.trace.ended()).then(timed_out));
         let mut answer = None;
         if attempt.trouble.is_none() {
             let text = session.final_text.as_deref();

@@ -12,4 +12,5 @@ pub mod promote;
 pub mod rubric;
 pub mod scheduler;
 pub mod shared;
+mod silence;
 pub mod trial;

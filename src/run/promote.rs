@@ -58,5 +58,6 @@ fn record_trial(root: &Path, trial: &TrialFolder) -> Result<Recorded, StoreError
         recording.write_judgement(&judgement)?;
     }
     recording.write_meta(&meta)?;
+    recording.seal()?;
     Ok(Recorded::Kept { id, verdict, folder: recording.path().to_path_buf() })
 }

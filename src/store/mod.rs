@@ -4,6 +4,7 @@
 mod ledger;
 mod recordings;
 mod run_files;
+mod seal;
 mod shared;
 
 use std::fs;
@@ -380,15 +381,27 @@ impl TrialFolder {
         write_whole(&self.path.join(name), content)
     }
 
+    /// Keeps the digests of all its files, as a recording: from then on it is refused once one of them has changed.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or the digests cannot be written.
+    pub fn seal(&self) -> Result<(), StoreError> {
+        seal::seal(&self.path)
+    }
+
     /// The facts of the run.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// When they cannot be read, deny each other, or a recording's files have changed since it was sealed.
     pub fn meta(&self) -> Result<Meta, StoreError> {
+        seal::verify(&self.path)?;
         let path = self.path.join(META);
         let meta: Meta = read_json(&path)?;
         check_format(&path, meta.format, META_FORMAT)?;
-        Ok(meta)
+        match meta.contradiction() {
+            None => Ok(meta),
+            Some(why) => Err(StoreError::Damaged { path, why }),
+        }
     }
 
     /// The grade.

@@ -77,6 +77,23 @@ impl Meta {
         self.server.as_ref().map(|server| server.names.clone()).unwrap_or_default()
     }
 
+    /// What these facts say that their own digests deny, in words; `None` where they agree.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<String> {
+        let case = &self.case;
+        let system = case.system_prompt.as_deref();
+        let parts = [
+            ("prompt", Some(case.prompt.as_str())),
+            ("system prompt", system),
+            ("sandbox", Some(case.sandbox.as_str())),
+        ];
+        let denied = parts.into_iter().find(|(part, content)| {
+            let known = self.inputs.0.get(*part);
+            known.is_some_and(|known| content.is_none_or(|content| digest(content.as_bytes()) != *known))
+        });
+        denied.map(|(part, _)| format!("its {part} is not the one that its digest is of"))
+    }
+
     /// Which trial it was.
     #[must_use]
     pub fn id(&self) -> TrialId {
@@ -159,6 +176,21 @@ pub struct Ending {
     pub last_words: Option<String>,
     /// Wall time from start to end in milliseconds.
     pub duration_ms: u64,
+    /// How long nothing had come of it when its time was up, in milliseconds; 0 where something came even later, while
+    /// it was being ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent_ms: Option<u64>,
+    /// The longest such silence before that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_silence_ms: Option<u64>,
+}
+
+impl Ending {
+    /// Whether it was still at work when its time was up, and went on while it was being ended.
+    #[must_use]
+    pub fn went_on(&self) -> bool {
+        self.timed_out && self.silent_ms == Some(0)
+    }
 }
 
 /// What decides a run, each part with the BLAKE3 digest of its content: two runs with equal parts saw the same.

@@ -18,7 +18,7 @@ pub enum TroubleKind {
     Provider,
     /// The agent died: a signal, or an exit status without a word of its own.
     Crashed,
-    /// The model gave no sign of life before the timeout.
+    /// The model was asked and did not answer before the timeout.
     NoAnswer,
     /// The run was ended by the user.
     Interrupted,
@@ -42,7 +42,7 @@ impl TroubleKind {
             TroubleKind::RateLimit => "the provider's rate limit",
             TroubleKind::Provider => "the provider failed",
             TroubleKind::Crashed => "the agent crashed",
-            TroubleKind::NoAnswer => "the model never answered",
+            TroubleKind::NoAnswer => "the model did not answer",
             TroubleKind::Interrupted => "interrupted",
             TroubleKind::NotDelivered => "the skill was not delivered as the mode says",
             TroubleKind::Unobservable => "the evidence does not show what was asked",

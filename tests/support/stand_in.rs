@@ -14,14 +14,17 @@
 mod messages;
 mod responses;
 mod server;
+mod unfinished;
 
 use std::fmt::Write as _;
 
+use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::Value;
 
 pub use server::{CODEX_KEY, StandIn};
+use unfinished::{End, Unfinished};
 
 /// The model id in every answer.
 pub const MODEL: &str = "stand-in";
@@ -74,6 +77,23 @@ pub enum Turn {
     Hang,
     /// A final text of this many bytes.
     Flood { bytes: usize },
+    /// Another turn, whose answer does not end as it should.
+    Faulty(Box<Turn>, Fault),
+    /// An HTTP error with a body of one's own.
+    Error { status: u16, body: Value },
+}
+
+/// How an answer ends that does not end well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The model refuses: a reason of its own in the answer's end.
+    Refusal,
+    /// The model reached the most tokens that it may write.
+    MaxTokens,
+    /// The stream stops in the middle, and the connection stays open.
+    Stall,
+    /// The stream stops in the middle, and the connection is closed.
+    Cut,
 }
 
 /// A piece of an answer, with the shell tool already chosen.
@@ -83,8 +103,9 @@ enum Part {
 }
 
 enum Answer {
-    Parts(Vec<Part>),
+    Parts(Vec<Part>, Option<Fault>),
     Status(u16),
+    Error(u16, Value),
     Hang,
 }
 
@@ -97,7 +118,7 @@ struct Usage {
 
 impl Turn {
     fn add_to(self, answer: &mut Answer, protocol: Protocol, body: &Value) {
-        let Answer::Parts(parts) = answer else { return };
+        let Answer::Parts(parts, fault) = answer else { return };
         match self {
             Self::Say(text) => parts.push(Part::Text(text)),
             Self::Shell(command) => {
@@ -112,6 +133,11 @@ impl Turn {
             Self::Status(status) => *answer = Answer::Status(status),
             Self::Hang => *answer = Answer::Hang,
             Self::Flood { bytes } => parts.push(Part::Text(flood(bytes))),
+            Self::Faulty(turn, how) => {
+                *fault = Some(how);
+                turn.add_to(answer, protocol, body);
+            }
+            Self::Error { status, body } => *answer = Answer::Error(status, body),
         }
     }
 }
@@ -168,13 +194,23 @@ fn string(value: &Value) -> String {
 }
 
 /// Server-sent events: both vendors name each event after its `type`.
-fn events(events: &[Value]) -> Response {
+fn events(events: &[Value], fault: Option<Fault>) -> Response {
     let mut text = String::new();
-    for event in events {
+    // Half an answer: what was begun is not ended.
+    let (sent, end) = match fault {
+        Some(Fault::Stall) => (events.len().div_ceil(2), Some(End::Never)),
+        Some(Fault::Cut) => (events.len().div_ceil(2), Some(End::Broken)),
+        _ => (events.len(), None),
+    };
+    for event in &events[..sent] {
         let name = event["type"].as_str().unwrap_or_default();
         let _ = write!(text, "event: {name}\ndata: {event}\n\n");
     }
-    ([(header::CONTENT_TYPE, "text/event-stream")], text).into_response()
+    let kind = [(header::CONTENT_TYPE, "text/event-stream")];
+    match end {
+        None => (kind, text).into_response(),
+        Some(end) => (kind, Body::new(Unfinished { text: Some(text.into()), end })).into_response(),
+    }
 }
 
 fn json_body(status: u16, body: &Value) -> Response {

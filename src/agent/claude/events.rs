@@ -5,18 +5,21 @@ use std::collections::HashMap;
 use super::wire::{
     Assistant, Block, Call, ControlRequest, Head, Init, RateLimit, ResultLine, Retry, User, UserLine, as_usage,
 };
-use crate::agent::failure::classify;
+use crate::agent::refusal::Refusal;
 use crate::agent::skill_calls;
 use crate::settings::ToolNames;
 use crate::trial::trace::shell::{self, Touch};
-use crate::trial::trace::{Mechanism, Offered, OfferedMcp, Progress, Step, Trace, excerpt};
-use crate::trial::trouble::{Trouble, TroubleKind};
+use crate::trial::trace::{Mechanism, Offered, OfferedMcp, Progress, Step, Stop, Trace, Waiting, excerpt};
+use crate::trial::trouble::Trouble;
 
 /// Most calls that wait for their answer at a time.
 const MAX_OPEN: usize = 1_000;
 
 /// What claude calls the model that it is itself when there is no answer.
 const SYNTHETIC: &str = "<synthetic>";
+
+/// The tools that start a sub-agent, in the versions of claude so far.
+const SUB_AGENT_TOOLS: [&str; 2] = ["Agent", "Task"];
 
 /// What a line says that the agent does.
 pub(super) fn describe(line: &[u8]) -> Option<String> {
@@ -52,7 +55,15 @@ pub(super) struct Reader<'a> {
     open: HashMap<String, Call>,
     order: Vec<String>,
     /// The last word, where it is claude's and not the model's.
-    synthetic: Option<String>,
+    synthetic: Option<Synthetic>,
+}
+
+/// What claude said in the model's place.
+struct Synthetic {
+    said: String,
+    /// The kind of error, as claude names it.
+    error: Option<String>,
+    stop_reason: Option<String>,
 }
 
 impl<'a> Reader<'a> {
@@ -77,26 +88,43 @@ impl<'a> Reader<'a> {
             ("rate_limit_event", _) => parse(line).map(|limit| Self::rate_limit(trace, &limit)),
             // Steps on the way, and the other half of the dialogue.
             ("control_response" | "control_cancel_request" | "keep_alive" | "stream_event" | "tool_progress", _)
-            | ("system", "status" | "compact_boundary" | "hook_started" | "hook_progress" | "hook_response") => {
-                Some(())
-            }
+            | (
+                "system",
+                "status"
+                | "compact_boundary"
+                | "hook_started"
+                | "hook_progress"
+                | "hook_response"
+                | "task_started"
+                | "task_updated"
+                | "task_progress"
+                | "task_notification"
+                | "session_state_changed"
+                | "model_refusal_no_fallback",
+            ) => Some(()),
             ("system", other) => {
                 trace.unknown(&format!("system {other}"));
                 Some(())
             }
             (other, _) => {
-                trace.unknown(other);
+                trace.unknown_event(other, line);
                 Some(())
             }
         };
         if read.is_none() {
-            trace.unknown(&format!("{} of another shape", head.kind));
+            let kind = format!("{} of another shape", head.kind);
+            trace.unknown(&kind);
+            // Calls and their answers are in these, and the end.
+            if ["assistant", "user", "result"].contains(&head.kind.as_str()) {
+                trace.lose(&kind);
+            }
         }
         trace.now = None;
     }
 
     fn init(trace: &mut Trace, init: Init) {
         trace.reached(Progress::Started);
+        trace.waiting = Waiting::Model;
         trace.agent_version = init.claude_code_version;
         trace.model = init.model;
         let tools = init.tools.0.into_iter().filter(|tool| tool.starts_with("mcp__")).collect();
@@ -110,11 +138,15 @@ impl<'a> Reader<'a> {
             let said: Vec<String> = message.content.0.into_iter().filter_map(|block| block.text).collect();
             let said = said.join(" ");
             trace.push(Step::Notice(said.clone()));
-            self.synthetic = Some(said);
+            self.synthetic = Some(Synthetic { said, error: line.error, stop_reason: message.stop_reason });
             return;
         }
         self.synthetic = None;
         trace.reached(Progress::Answering);
+        trace.answers += 1;
+        if message.content.is_full() {
+            trace.lose("a message of more parts than are read");
+        }
         // One message may come in several lines, each with the usage of its start, of which only the input is right.
         if let (None, Some(usage)) = (&line.parent_tool_use_id, &message.usage) {
             trace.first_request(usage.input());
@@ -126,16 +158,32 @@ impl<'a> Reader<'a> {
                     let by = if line.parent_tool_use_id.is_some() { "(sub-agent) " } else { "" };
                     trace.push(Step::Message(format!("{by}{text}")));
                 }
-                "tool_use" | "server_tool_use" | "mcp_tool_use" => self.call(trace, block),
+                "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+                    self.call(trace, line.parent_tool_use_id.as_deref(), block);
+                }
                 _ => {}
             }
         }
+        self.wait(trace, line.parent_tool_use_id.as_deref());
     }
 
-    fn call(&mut self, trace: &mut Trace, block: Block) {
-        let Some(id) = block.id.clone() else { return };
+    /// Notes what the agent, or its sub-agent `parent`, waits for now: an answer to its last call that has none, else
+    /// the model. A call that starts a sub-agent is a wait for that one's model.
+    fn wait(&self, trace: &mut Trace, parent: Option<&str>) {
+        let own = |id: &&String| match parent {
+            Some(parent) => id.strip_prefix(parent).is_some_and(|rest| rest.starts_with('/')),
+            None => !id.contains('/'),
+        };
+        let call = self.order.iter().rev().filter(own).find_map(|id| self.open.get(id));
+        let call = call.filter(|call| !SUB_AGENT_TOOLS.contains(&call.name.as_str()));
+        trace.waiting = call.map_or(Waiting::Model, |call| Waiting::Tool(call.name.clone()));
+    }
+
+    fn call(&mut self, trace: &mut Trace, parent: Option<&str>, block: Block) {
+        let Some(id) = block.id.as_deref().map(|id| open_id(parent, id)) else { return };
         if self.open.len() >= MAX_OPEN {
             trace.steps_dropped += 1;
+            trace.lose("more calls at once than are followed");
             return;
         }
         self.open.insert(id.clone(), Call::from(block));
@@ -147,11 +195,17 @@ impl<'a> Reader<'a> {
 
     fn user(&mut self, trace: &mut Trace, line: UserLine) {
         let User { content } = line.message;
+        if content.is_full() {
+            trace.lose("a message of more parts than are read");
+        }
+        let parent = line.parent_tool_use_id.as_deref();
         for block in content.0.into_iter().filter(|block| block.kind == "tool_result") {
-            let Some(call) = block.tool_use_id.as_ref().and_then(|id| self.open.remove(id)) else { continue };
+            let call = block.tool_use_id.as_ref().and_then(|id| self.open.remove(&open_id(parent, id)));
+            let Some(call) = call else { continue };
             let output = block.content.map(|content| content.0).unwrap_or_default();
             self.ended(trace, call, output, block.is_error.unwrap_or(false));
         }
+        self.wait(trace, parent);
     }
 
     /// Notes a call that was answered.
@@ -165,12 +219,14 @@ impl<'a> Reader<'a> {
                 note_command(trace, &command, !failed);
                 return trace.command(command, exit_code, output);
             }
-            // A skill that could not be loaded was not used.
-            "Skill" if !failed => {
-                if let Some(skill) = fields.skill.or(fields.command).or(fields.name) {
-                    trace.activate(skill.trim_start_matches('/'), Mechanism::SkillTool, &evidence());
+            "Skill" => match fields.skill.or(fields.command).or(fields.name) {
+                // A skill that could not be loaded was not used; that it was wanted is told.
+                Some(skill) if failed => {
+                    trace.failed_load(skill.trim_start_matches('/'), Mechanism::SkillTool, &evidence());
                 }
-            }
+                Some(skill) => trace.activate(skill.trim_start_matches('/'), Mechanism::SkillTool, &evidence()),
+                None => trace.lose("a call of the skill tool that names no skill"),
+            },
             "Read" | "NotebookRead" => {
                 if let Some(touch) = fields.file_path.as_deref().and_then(shell::opens) {
                     note_touch(trace, touch, !failed, &evidence());
@@ -204,18 +260,19 @@ impl<'a> Reader<'a> {
             trace.deny(&format!("{} {}", denial.tool_name, denial.tool_input.as_deref().map_or("", |raw| raw.get())));
         }
         let text = result.result.unwrap_or_default();
-        let status = result.api_error_status.map(|status| format!("{status} ")).unwrap_or_default();
-        if result.is_error.unwrap_or(false) {
+        let synthetic = self.synthetic.take().filter(|synthetic| !synthetic.said.is_empty());
+        trace.waiting = Waiting::Nothing;
+        if let Some(stop) = stop(&result.subtype, result.stop_reason.as_deref(), synthetic.as_ref()) {
+            trace.stopped = Some(stop);
+        } else if result.is_error.unwrap_or(false) {
+            let status = result.api_error_status.map(|status| format!("{status} ")).unwrap_or_default();
             let words = [&status, result.subtype.as_str(), " ", &text, " ", &result.errors.0.join("; ")].concat();
-            let kind = classify(&words);
+            let code = synthetic.as_ref().and_then(|synthetic| synthetic.error.as_deref());
+            let kind = Refusal { status: result.api_error_status, code, message: &text }.kind();
             trace.trouble = Some(Trouble::new(kind, format!("the result is an error: {}", excerpt(&words))));
-        } else if let Some(said) = self.synthetic.take().filter(|said| !said.is_empty()) {
+        } else if let Some(Synthetic { said, error, .. }) = synthetic {
             // A limit of the account is told as an answer like any other, with a good exit status.
-            let kind = match classify(&said) {
-                TroubleKind::Login => TroubleKind::Login,
-                TroubleKind::RateLimit => TroubleKind::RateLimit,
-                _ => TroubleKind::Provider,
-            };
+            let kind = Refusal { status: None, code: error.as_deref(), message: &said }.kind();
             trace.trouble =
                 Some(Trouble::new(kind, format!("claude answered in the model's place: {}", excerpt(&said))));
         } else {
@@ -246,6 +303,26 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// Whether the model ended its turn short, by the fields that say so.
+fn stop(subtype: &str, stop_reason: Option<&str>, synthetic: Option<&Synthetic>) -> Option<Stop> {
+    let reason = synthetic.and_then(|synthetic| synthetic.stop_reason.as_deref()).or(stop_reason);
+    let error = synthetic.and_then(|synthetic| synthetic.error.as_deref());
+    match (subtype, reason, error) {
+        ("error_max_turns", ..) => Some(Stop::MaxTurns),
+        ("error_max_budget_usd", ..) => Some(Stop::MaxBudget),
+        ("error_max_structured_output_retries", ..) => Some(Stop::NoStructuredAnswer),
+        (_, Some("refusal"), _) => Some(Stop::Refusal),
+        (_, Some("max_tokens"), _) | (_, _, Some("max_output_tokens")) => Some(Stop::MaxTokens),
+        (_, Some("model_context_window_exceeded"), _) => Some(Stop::ContextWindow),
+        _ => None,
+    }
+}
+
+/// A call's id, unique among those of an agent and its sub-agents.
+fn open_id(parent: Option<&str>, id: &str) -> String {
+    parent.map_or_else(|| id.to_owned(), |parent| format!("{parent}/{id}"))
 }
 
 fn parse<'a, T: serde::Deserialize<'a>>(line: &'a [u8]) -> Option<T> {

@@ -31,6 +31,7 @@ const KEPT: [(&str, &[&str]); 4] = [
             "subtype",
             "is_error",
             "api_error_status",
+            "stop_reason",
             "num_turns",
             "duration_ms",
             "duration_api_ms",
@@ -77,7 +78,9 @@ pub(super) fn line(line: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn slim_message(message: &mut Map<String, Value>, synthetic: bool) {
-    message.retain(|key, _| ["id", "role", "model", "content", "usage"].contains(&key.as_str()));
+    message.retain(|key, value| {
+        !value.is_null() && ["id", "role", "model", "content", "usage", "stop_reason"].contains(&key.as_str())
+    });
     if let Some(Value::Object(usage)) = message.get_mut("usage") {
         usage.retain(|_, value| value.is_number());
     }

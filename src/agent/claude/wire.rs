@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::agent::lenient;
 use crate::trial::trace::{MAX_TEXT, Usage, cut};
 
 /// Most items of a list that are read.
@@ -25,8 +26,11 @@ const MAX_INPUT: usize = 1 << 20;
 pub(super) struct Head {
     #[serde(rename = "type")]
     pub kind: String,
+    #[serde(default, deserialize_with = "lenient::option")]
     pub subtype: Option<String>,
+    #[serde(default, deserialize_with = "lenient::option")]
     pub timestamp: Option<String>,
+    #[serde(default, deserialize_with = "lenient::option")]
     pub uuid: Option<String>,
 }
 
@@ -36,7 +40,9 @@ pub(super) struct Init {
     pub tools: List<String>,
     pub skills: List<String>,
     pub mcp_servers: List<Server>,
+    #[serde(deserialize_with = "lenient::option")]
     pub model: Option<String>,
+    #[serde(deserialize_with = "lenient::option")]
     pub claude_code_version: Option<String>,
 }
 
@@ -49,20 +55,30 @@ pub(super) struct Server {
 #[derive(Deserialize)]
 pub(super) struct Assistant {
     pub message: Message,
+    #[serde(default, deserialize_with = "lenient::option")]
     pub parent_tool_use_id: Option<String>,
+    /// What kind of error claude tells of in the model's place.
+    #[serde(default, deserialize_with = "lenient::option")]
+    pub error: Option<String>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Message {
+    #[serde(default, deserialize_with = "lenient::option")]
     pub model: Option<String>,
     #[serde(default)]
     pub content: Content,
+    #[serde(default, deserialize_with = "lenient::option")]
     pub usage: Option<Tokens>,
+    #[serde(default, deserialize_with = "lenient::option")]
+    pub stop_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct UserLine {
     pub message: User,
+    #[serde(default, deserialize_with = "lenient::option")]
+    pub parent_tool_use_id: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -82,87 +98,135 @@ pub(super) struct Block {
     pub input: Option<Box<RawValue>>,
     pub tool_use_id: Option<String>,
     pub content: Option<Texts>,
+    #[serde(deserialize_with = "lenient::option")]
     pub is_error: Option<bool>,
 }
 
+/// Tokens of one request, or of all of them.
 #[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default)]
 #[expect(clippy::struct_field_names, reason = "the names on the wire")]
 pub(super) struct Tokens {
+    #[serde(default)]
     input_tokens: u64,
-    cache_creation_input_tokens: u64,
-    cache_read_input_tokens: u64,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    #[serde(default)]
     output_tokens: u64,
 }
 
 impl Tokens {
     /// All that was read: this vendor counts cached tokens apart.
     pub(super) fn input(&self) -> u64 {
-        self.input_tokens.saturating_add(self.cache_creation_input_tokens).saturating_add(self.cache_read_input_tokens)
+        let cached = [self.cache_creation_input_tokens, self.cache_read_input_tokens].into_iter().flatten();
+        cached.fold(self.input_tokens, u64::saturating_add)
+    }
+
+    fn plus(self, other: Tokens) -> Tokens {
+        let sum = |a: Option<u64>, b: Option<u64>| Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0)));
+        Tokens {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            cache_creation_input_tokens: sum(self.cache_creation_input_tokens, other.cache_creation_input_tokens),
+            cache_read_input_tokens: sum(self.cache_read_input_tokens, other.cache_read_input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+        }
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+/// The same, as the totals of one model name them.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_field_names, reason = "the names on the wire")]
 struct ModelTokens {
+    #[serde(default)]
     input_tokens: u64,
+    #[serde(default)]
     output_tokens: u64,
-    cache_read_input_tokens: u64,
-    cache_creation_input_tokens: u64,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+}
+
+/// Totals by model: of what is of another shape nothing is known.
+enum Models {
+    Absent,
+    Unreadable,
+    Known(BTreeMap<String, ModelTokens>),
+}
+
+fn models<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Models, D::Error> {
+    Ok(lenient::option(deserializer)?.map_or(Models::Unreadable, Models::Known))
+}
+
+fn no_models() -> Models {
+    Models::Absent
 }
 
 #[derive(Deserialize)]
 pub(super) struct ResultLine {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     pub subtype: String,
     pub is_error: Option<bool>,
+    #[serde(default, deserialize_with = "lenient::option")]
     pub api_error_status: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::option")]
+    pub stop_reason: Option<String>,
+    #[serde(default, deserialize_with = "lenient::option")]
     pub num_turns: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::option")]
     pub duration_api_ms: Option<u64>,
     pub result: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     pub errors: List<String>,
+    #[serde(default, deserialize_with = "lenient::option")]
     total_cost_usd: Option<f64>,
+    #[serde(default, deserialize_with = "lenient::option")]
     usage: Option<Tokens>,
-    #[serde(default, rename = "modelUsage")]
-    models: BTreeMap<String, ModelTokens>,
-    #[serde(default)]
+    #[serde(default = "no_models", rename = "modelUsage", deserialize_with = "models")]
+    models: Models,
+    #[serde(default, deserialize_with = "lenient::or_default")]
     pub permission_denials: List<Denial>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Denial {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     pub tool_name: String,
     pub tool_input: Option<Box<RawValue>>,
 }
 
 /// The totals of a run, over every model that took part where they are told by model: sub-agents cost too.
 pub(super) fn as_usage(result: &ResultLine) -> Option<Usage> {
-    let of_models = result.models.values().fold(Tokens::default(), |sum, model| Tokens {
-        input_tokens: sum.input_tokens.saturating_add(model.input_tokens),
-        cache_creation_input_tokens: sum.cache_creation_input_tokens.saturating_add(model.cache_creation_input_tokens),
-        cache_read_input_tokens: sum.cache_read_input_tokens.saturating_add(model.cache_read_input_tokens),
-        output_tokens: sum.output_tokens.saturating_add(model.output_tokens),
-    });
-    let tokens = if result.models.is_empty() { result.usage? } else { of_models };
+    let tokens = match &result.models {
+        Models::Unreadable => return None,
+        Models::Known(models) if !models.is_empty() => models.values().fold(Tokens::default(), |sum, model| {
+            sum.plus(Tokens {
+                input_tokens: model.input_tokens,
+                cache_creation_input_tokens: model.cache_creation_input_tokens,
+                cache_read_input_tokens: model.cache_read_input_tokens,
+                output_tokens: model.output_tokens,
+            })
+        }),
+        Models::Known(_) | Models::Absent => result.usage?,
+    };
     Some(Usage {
         input_tokens: tokens.input(),
-        cached_input_tokens: tokens.cache_read_input_tokens,
-        cache_write_input_tokens: tokens.cache_creation_input_tokens,
+        cached_input_tokens: tokens.cache_read_input_tokens.unwrap_or(0),
+        cache_write_input_tokens: tokens.cache_creation_input_tokens.unwrap_or(0),
         output_tokens: tokens.output_tokens,
         reasoning_output_tokens: 0,
-        cost_usd: result.total_cost_usd,
+        cost_usd: result.total_cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0),
     })
 }
 
 /// claude waits and tries again.
 #[derive(Deserialize)]
 pub(super) struct Retry {
+    #[serde(default, deserialize_with = "lenient::option")]
     attempt: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::option")]
     max_retries: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::option")]
     error_status: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::option")]
     error: Option<String>,
 }
 
@@ -181,19 +245,21 @@ pub(super) struct ControlRequest {
 
 #[derive(Deserialize)]
 pub(super) struct Asked {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     pub subtype: String,
+    #[serde(default, deserialize_with = "lenient::option")]
     pub tool_name: Option<String>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct RateLimit {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     pub rate_limit_info: LimitInfo,
 }
 
 #[derive(Default, Deserialize)]
 pub(super) struct LimitInfo {
+    #[serde(default, deserialize_with = "lenient::option")]
     pub status: Option<String>,
 }
 
@@ -209,13 +275,21 @@ pub(super) struct Call {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Fields {
+    #[serde(deserialize_with = "lenient::option")]
     pub command: Option<String>,
+    #[serde(deserialize_with = "lenient::option")]
     pub skill: Option<String>,
+    #[serde(deserialize_with = "lenient::option")]
     pub name: Option<String>,
+    #[serde(deserialize_with = "lenient::option")]
     pub path: Option<String>,
+    #[serde(deserialize_with = "lenient::option")]
     pub pattern: Option<String>,
+    #[serde(deserialize_with = "lenient::option")]
     pub file_path: Option<String>,
+    #[serde(deserialize_with = "lenient::option")]
     pub notebook_path: Option<String>,
+    #[serde(deserialize_with = "lenient::option")]
     pub uri: Option<String>,
     /// The input as it is, where it is short enough to be read again.
     #[serde(skip)]
@@ -288,6 +362,13 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for List<T> {
 /// A message's content: blocks, or a text alone.
 #[derive(Default)]
 pub(super) struct Content(pub Vec<Block>);
+
+impl Content {
+    /// Whether there may be more blocks than were read.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.len() >= MAX_ITEMS
+    }
+}
 
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -1,20 +1,29 @@
 //! The events that `codex exec --json` prints, one JSON object a line.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::{note_touches, skill_calls};
-use crate::agent::failure::classify;
+use crate::agent::lenient;
+use crate::agent::refusal::Refusal;
 use crate::settings::ToolNames;
 use crate::trial::outcome::Trouble;
-use crate::trial::trace::{Progress, Step, Trace, excerpt};
+use crate::trial::trace::{Progress, Step, Stop, Trace, Usage, Waiting, excerpt};
+
+/// Most calls that are followed at a time.
+const MAX_OPEN: usize = 1_000;
 
 #[derive(Deserialize)]
 struct Event {
     #[serde(rename = "type")]
     kind: String,
     item: Option<Item>,
+    #[serde(default, deserialize_with = "lenient::option")]
     usage: Option<Tokens>,
+    #[serde(default, deserialize_with = "lenient::option")]
     message: Option<String>,
+    #[serde(default, deserialize_with = "lenient::option")]
     error: Option<Message>,
 }
 
@@ -23,40 +32,54 @@ struct Message {
     message: Option<String>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Deserialize)]
 #[expect(clippy::struct_field_names, reason = "the names on the wire")]
 struct Tokens {
+    #[serde(default)]
     input_tokens: u64,
-    cached_input_tokens: u64,
-    cache_write_input_tokens: u64,
+    cached_input_tokens: Option<u64>,
+    cache_write_input_tokens: Option<u64>,
+    #[serde(default)]
     output_tokens: u64,
-    reasoning_output_tokens: u64,
+    reasoning_output_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct Item {
     #[serde(rename = "type")]
     kind: String,
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    id: String,
     text: Option<String>,
+    #[serde(default, deserialize_with = "lenient::option")]
     message: Option<String>,
     command: Option<String>,
     aggregated_output: Option<String>,
+    #[serde(default, deserialize_with = "lenient::option")]
     exit_code: Option<i64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     changes: Vec<Change>,
     server: Option<String>,
     tool: Option<String>,
     arguments: Option<serde_json::Value>,
     result: Option<serde_json::Value>,
     error: Option<serde_json::Value>,
+    #[serde(default, deserialize_with = "lenient::option")]
     status: Option<String>,
+    #[serde(default, deserialize_with = "lenient::option")]
     query: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Change {
     path: String,
+}
+
+/// The start of an event, of which the rest may be of another shape.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(rename = "type")]
+    kind: String,
 }
 
 /// What an event says that the agent does.
@@ -90,68 +113,117 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
 /// Reads the events of one run.
 pub(super) struct Reader<'a> {
     names: &'a ToolNames,
-    /// Whether the rollout has told messages and commands already.
-    told_by_rollout: bool,
+    /// What the rollout has told already.
+    told: Told,
+    /// The sum over the turns; nothing once one of them was unreadable.
+    usage: Option<Usage>,
+    /// Calls under way, by the ids of their items: the tools.
+    open: BTreeMap<String, String>,
+}
+
+/// What the rollout has told, and the events need not tell again.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// Messages and commands.
+    pub conversation: bool,
+    /// What kind of error ended the turn, as codex names it.
+    pub error_code: Option<String>,
+    /// The HTTP status behind it.
+    pub error_status: Option<u64>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(names: &'a ToolNames, told_by_rollout: bool) -> Self {
-        Self { names, told_by_rollout }
+    pub(super) fn new(names: &'a ToolNames, told: Told) -> Self {
+        Self { names, told, usage: Some(Usage::default()), open: BTreeMap::new() }
     }
 
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
         let Ok(event) = serde_json::from_slice::<Event>(line) else {
-            trace.damaged_lines += 1;
+            match serde_json::from_slice::<Head>(line) {
+                Ok(Head { kind }) => {
+                    trace.unknown(&format!("{kind} of another shape"));
+                    trace.lose(&format!("{kind} of another shape"));
+                }
+                Err(_) => trace.damaged_lines += 1,
+            }
             return;
         };
         match event.kind.as_str() {
-            "thread.started" | "turn.started" => trace.reached(Progress::Started),
+            "thread.started" | "turn.started" => {
+                trace.reached(Progress::Started);
+                trace.waiting = Waiting::Model;
+            }
             "item.started" | "item.updated" => {
                 // An `error` item may come before the model says anything.
-                if event.item.is_some_and(|item| item.kind != "error") {
+                if let Some(item) = event.item.filter(|item| item.kind != "error") {
                     trace.reached(Progress::Answering);
+                    let tool = match item.kind.as_str() {
+                        "command_execution" => Some("shell".to_owned()),
+                        "mcp_tool_call" => item.tool,
+                        _ => None,
+                    };
+                    if let Some(tool) = tool.filter(|_| self.open.len() < MAX_OPEN) {
+                        self.open.insert(item.id, tool);
+                    }
+                    self.wait(trace);
                 }
             }
             "item.completed" => {
                 if let Some(item) = event.item {
-                    self.item(trace, item);
+                    self.item(trace, item, line);
                 }
             }
             "turn.completed" => {
                 trace.reached(Progress::Done);
-                if let Some(tokens) = event.usage {
-                    let usage = trace.usage.get_or_insert_default();
-                    usage.input_tokens += tokens.input_tokens;
-                    usage.cached_input_tokens += tokens.cached_input_tokens;
-                    usage.cache_write_input_tokens += tokens.cache_write_input_tokens;
-                    usage.output_tokens += tokens.output_tokens;
-                    usage.reasoning_output_tokens += tokens.reasoning_output_tokens;
-                }
+                trace.waiting = Waiting::Nothing;
+                self.usage = self.usage.zip(event.usage).map(|(sum, tokens)| plus(sum, &tokens));
+                trace.usage = self.usage;
             }
             "turn.failed" => {
                 let message =
                     event.error.and_then(|error| error.message).unwrap_or_else(|| "no reason given".to_owned());
-                trace.trouble = Some(Trouble::new(classify(&message), format!("turn.failed: {message}")));
+                trace.waiting = Waiting::Nothing;
+                self.failed(trace, &message);
             }
             // Retries are announced so; what becomes of them the turn's end says.
             "error" => trace.push(Step::Notice(event.message.unwrap_or_default())),
-            other => trace.unknown(other),
+            other => trace.unknown_event(other, line),
         }
     }
 
-    fn item(&mut self, trace: &mut Trace, item: Item) {
+    /// Notes what is waited for: a call under way, else the model, which goes on behind a call and behind a message that
+    /// was not the last.
+    fn wait(&self, trace: &mut Trace) {
+        trace.waiting = self.open.values().next().map_or(Waiting::Model, |tool| Waiting::Tool(tool.clone()));
+    }
+
+    /// Notes why a turn failed.
+    fn failed(&self, trace: &mut Trace, message: &str) {
+        let code = self.told.error_code.as_deref();
+        if let Some(stop) = stop(code, message) {
+            trace.stopped = Some(stop);
+            return;
+        }
+        let kind = Refusal { status: self.told.error_status, code, message }.kind();
+        trace.trouble = Some(Trouble::new(kind, format!("turn.failed: {message}")));
+    }
+
+    fn item(&mut self, trace: &mut Trace, item: Item, line: &[u8]) {
         if item.kind != "error" {
             trace.reached(Progress::Answering);
+            self.open.remove(&item.id);
+            self.wait(trace);
         }
         match item.kind.as_str() {
             "agent_message" => {
                 let text = item.text.unwrap_or_default();
-                if !self.told_by_rollout {
+                if !self.told.conversation {
+                    trace.answers += 1;
                     trace.push(Step::Message(text.clone()));
                 }
                 trace.final_message = Some(text);
             }
-            "command_execution" if !self.told_by_rollout => {
+            "command_execution" if !self.told.conversation => {
                 let command = item.command.unwrap_or_default();
                 let output = item.aggregated_output.unwrap_or_default();
                 note_touches(trace, &command, item.exit_code, &output);
@@ -165,7 +237,7 @@ impl<'a> Reader<'a> {
                 let input = item.arguments.map(|value| value.to_string()).unwrap_or_default();
                 let output = item.result.or(item.error).map(|value| value.to_string()).unwrap_or_default();
                 skill_calls::note(trace, self.names, &name, &input, failed);
-                if !self.told_by_rollout {
+                if !self.told.conversation {
                     trace.push(Step::Tool { name, input, output, failed });
                 } else if failed {
                     trace.failed(&name, &input);
@@ -178,7 +250,31 @@ impl<'a> Reader<'a> {
                 trace.push(Step::Tool { name: "web_search".to_owned(), input, output: String::new(), failed: false });
             }
             "command_execution" | "reasoning" | "todo_list" => {}
-            other => trace.unknown(&format!("item {other}")),
+            other => trace.unknown_event(&format!("item {other}"), line),
         }
+    }
+}
+
+fn plus(sum: Usage, tokens: &Tokens) -> Usage {
+    let optional = |sum: u64, more: Option<u64>| sum.saturating_add(more.unwrap_or(0));
+    Usage {
+        input_tokens: sum.input_tokens.saturating_add(tokens.input_tokens),
+        cached_input_tokens: optional(sum.cached_input_tokens, tokens.cached_input_tokens),
+        cache_write_input_tokens: optional(sum.cache_write_input_tokens, tokens.cache_write_input_tokens),
+        output_tokens: sum.output_tokens.saturating_add(tokens.output_tokens),
+        reasoning_output_tokens: optional(sum.reasoning_output_tokens, tokens.reasoning_output_tokens),
+        cost_usd: None,
+    }
+}
+
+/// Whether the model ended its turn short: the provider's reason stands at the end of codex's message.
+fn stop(code: Option<&str>, message: &str) -> Option<Stop> {
+    if code == Some("context_window_exceeded") {
+        return Some(Stop::ContextWindow);
+    }
+    match message.split_once("Incomplete response returned, reason: ")?.1.trim() {
+        "content_filter" => Some(Stop::Refusal),
+        "max_output_tokens" | "max_tokens" => Some(Stop::MaxTokens),
+        _ => None,
     }
 }

@@ -3,17 +3,22 @@
 use std::collections::HashMap;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::events::Told;
 use super::note_touches;
+use crate::agent::lenient;
 use crate::trial::trace::{Mechanism, Offered, Step, Trace};
 
 #[derive(Deserialize)]
-struct Line {
+struct Line<'a> {
     #[serde(rename = "type")]
     kind: String,
+    #[serde(default, deserialize_with = "lenient::option")]
     timestamp: Option<String>,
-    payload: Payload,
+    #[serde(borrow)]
+    payload: &'a RawValue,
 }
 
 #[derive(Default, Deserialize)]
@@ -23,14 +28,20 @@ struct Payload {
     kind: Option<String>,
     role: Option<String>,
     content: Vec<Content>,
+    #[serde(deserialize_with = "lenient::option")]
     cli_version: Option<String>,
+    #[serde(deserialize_with = "lenient::option")]
     model: Option<String>,
     name: Option<String>,
     namespace: Option<String>,
     arguments: Option<String>,
+    input: Option<String>,
     call_id: Option<String>,
     output: Value,
+    #[serde(deserialize_with = "lenient::option")]
     usage: Option<Tokens>,
+    error: Value,
+    codex_error_info: Value,
 }
 
 #[derive(Deserialize)]
@@ -54,33 +65,53 @@ pub(super) struct Reader {
     open: HashMap<String, (String, String)>,
     /// The order of `open`.
     order: Vec<String>,
-    /// Whether the file has any conversation.
-    told: bool,
+    /// What it has told.
+    told: Told,
 }
 
 impl Reader {
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
-        let Ok(line) = serde_json::from_slice::<Line>(line) else {
-            // Of the many kinds of lines some have payloads of another shape; they are not looked at.
-            if serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err() {
-                trace.damaged_lines += 1;
+        let Ok(Line { kind, timestamp, payload: raw }) = serde_json::from_slice::<Line<'_>>(line) else {
+            trace.damaged_lines += 1;
+            return;
+        };
+        let Ok(payload) = serde_json::from_str::<Payload>(raw.get()) else {
+            // Of the many kinds of lines some have payloads of another shape; only the conversation is looked at.
+            if kind == "response_item" {
+                trace.lose("a response_item of another shape");
             }
             return;
         };
-        let payload = line.payload;
-        trace.now = line.timestamp;
-        match (line.kind.as_str(), payload.kind.as_deref()) {
+        trace.now = timestamp;
+        match (kind.as_str(), payload.kind.as_deref()) {
             ("session_meta", _) => trace.agent_version = payload.cli_version,
             ("token_usage_record", _) => {
+                trace.answers += 1;
                 if let Some(tokens) = payload.usage {
                     trace.first_request(tokens.input_tokens);
                 }
             }
             ("turn_context", _) => trace.model = payload.model.or(trace.model.take()),
+            ("event_msg", Some("error" | "task_complete" | "stream_error")) => self.error(&payload),
             ("response_item", Some("message")) => self.message(trace, &payload),
             ("response_item", Some("function_call" | "custom_tool_call" | "local_shell_call")) => self.call(payload),
             ("response_item", Some("function_call_output" | "custom_tool_call_output")) => self.answer(trace, &payload),
+            ("response_item", Some("reasoning" | "web_search_call" | "compaction" | "ghost_snapshot")) => {}
+            ("response_item", Some(other)) => {
+                trace.unknown_event(&format!("response_item {other}"), raw.get().as_bytes());
+            }
             _ => {}
+        }
+    }
+
+    /// Keeps what kind of error codex calls it: a word, or an object with the word as its key and the HTTP status in it.
+    fn error(&mut self, payload: &Payload) {
+        let info = payload.error.get("codex_error_info").unwrap_or(&payload.codex_error_info);
+        let object = info.as_object().and_then(|object| object.iter().next());
+        let code = info.as_str().or_else(|| object.map(|(key, _)| key.as_str()));
+        if let Some(code) = code {
+            self.told.error_code = Some(code.to_owned());
+            self.told.error_status = object.and_then(|(_, value)| value.get("http_status_code")?.as_u64());
         }
     }
 
@@ -99,7 +130,7 @@ impl Reader {
                     }
                 }
                 Some("assistant") => {
-                    self.told = true;
+                    self.told.conversation = true;
                     trace.push(Step::Message(text.clone()));
                 }
                 _ => {}
@@ -112,11 +143,11 @@ impl Reader {
     }
 
     fn call(&mut self, payload: Payload) {
-        self.told = true;
+        self.told.conversation = true;
         let Some(id) = payload.call_id else { return };
         let name = payload.name.unwrap_or_else(|| "shell".to_owned());
         let name = payload.namespace.map_or(name.clone(), |namespace| format!("{namespace}__{name}"));
-        self.open.insert(id.clone(), (name, payload.arguments.unwrap_or_default()));
+        self.open.insert(id.clone(), (name, payload.arguments.or(payload.input).unwrap_or_default()));
         self.order.push(id);
     }
 
@@ -126,8 +157,8 @@ impl Reader {
         note_call(trace, &name, input, Some(output));
     }
 
-    /// Notes the calls that nobody answered any more. Returns whether the file told of a conversation.
-    pub(super) fn finish(mut self, trace: &mut Trace) -> bool {
+    /// Notes the calls that nobody answered any more. Returns what the file has told.
+    pub(super) fn finish(mut self, trace: &mut Trace) -> Told {
         for id in std::mem::take(&mut self.order) {
             if let Some((name, input)) = self.open.remove(&id) {
                 note_call(trace, &name, input, None);
@@ -211,6 +242,10 @@ pub(super) fn slimmed(line: &[u8]) -> Option<Vec<u8>> {
         ("token_usage_record", _) => {
             json!({ "usage": { "input_tokens": payload.get("usage")?.get("input_tokens")? } })
         }
+        ("event_msg", Some("error" | "task_complete")) => {
+            let info = payload.pointer("/error/codex_error_info").or_else(|| payload.get("codex_error_info"))?;
+            json!({ "type": "error", "codex_error_info": info })
+        }
         ("response_item", Some("message")) => {
             let content: Vec<Value> = payload.get("content")?.as_array()?.iter().filter_map(slimmed_content).collect();
             // That codex spoke to the model at all shows that an absent list means no skills.
@@ -222,7 +257,7 @@ pub(super) fn slimmed(line: &[u8]) -> Option<Vec<u8>> {
         ("response_item", Some(kind)) => {
             let mut slim = serde_json::Map::new();
             slim.insert("type".to_owned(), kind.into());
-            for key in ["name", "namespace", "arguments", "call_id", "output"] {
+            for key in ["name", "namespace", "arguments", "input", "call_id", "output"] {
                 if let Some(value) = payload.get(key) {
                     slim.insert(key.to_owned(), value.clone());
                 }

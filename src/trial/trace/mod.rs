@@ -3,6 +3,7 @@
 //! Decoders in [`agent`](crate::agent) turn vendor events into this. It is bounded: a stream of any length gives a
 //! trace of at most some megabytes, and what did not fit is counted.
 
+mod ending;
 pub mod shell;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::trial::trouble::Trouble;
+pub use ending::{Stop, Waiting};
 
 /// Most steps kept; the rest is counted in [`Trace::steps_dropped`].
 const MAX_STEPS: usize = 5_000;
@@ -58,12 +60,22 @@ pub struct Trace {
     pub now: Option<String>,
     /// How far the agent got.
     pub progress: Progress,
+    /// How often the model has answered.
+    pub answers: u64,
+    /// What the agent was waiting for when its stream ended.
+    pub waiting: Waiting,
+    /// Why the model's turn ended short, where that is its own doing.
+    pub stopped: Option<Stop>,
+    /// Calls that were to load a skill and failed, each with the skill's name or folder.
+    pub failed_loads: Vec<Activation>,
     /// Why nothing was measured, where the stream says so.
     pub trouble: Option<Trouble>,
     /// Event types that the decoder does not know, with their counts.
     pub unknown_events: BTreeMap<String, u64>,
     /// Lines that are no event: broken JSON, or longer than is read.
     pub damaged_lines: u64,
+    /// What could not be read and may have held a call, a command or a skill, in words; each once.
+    pub lost: Vec<String>,
 }
 
 /// How far the agent got, by its own events.
@@ -302,6 +314,47 @@ impl Trace {
             self.effective_commands += 1;
         }
         self.push(Step::Command { command, exit_code, output });
+    }
+
+    /// Notes a call that was to load a skill and failed.
+    pub fn failed_load(&mut self, skill: &str, how: Mechanism, evidence: &str) {
+        if self.failed_loads.len() < 100 {
+            self.failed_loads.push(Activation { skill: skill.to_owned(), how, evidence: excerpt(evidence) });
+        }
+    }
+
+    /// Notes that something may have been in the stream which could not be read.
+    pub fn lose(&mut self, what: &str) {
+        if self.lost.len() < 20 && !self.lost.iter().any(|known| known == what) {
+            self.lost.push(excerpt(what));
+        }
+    }
+
+    /// Why what this trace does not show may have happened all the same; `None` where the trace is whole.
+    #[must_use]
+    pub fn gap(&self) -> Option<String> {
+        match self.damaged_lines {
+            0 => (!self.lost.is_empty())
+                .then(|| format!("the trace holds what cannot be read: {}", self.lost.join(", "))),
+            1 => Some("a line of the trace is damaged".to_owned()),
+            lines => Some(format!("{lines} lines of the trace are damaged")),
+        }
+    }
+
+    /// Whether the agent came to its end, by its own word or since the model's turn ended short.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.progress == Progress::Done || self.stopped.is_some()
+    }
+
+    /// Counts an event of a type that the decoder does not know. `line` is the event: where it speaks of a skill, a
+    /// tool or a command, something that decides a check may be in it.
+    pub fn unknown_event(&mut self, kind: &str, line: &[u8]) {
+        self.unknown(kind);
+        let speaks_of = |word: &[u8]| line.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+        if [&b"skill"[..], b"tool", b"command", b"\"cmd"].into_iter().any(speaks_of) {
+            self.lose(&format!("an event `{kind}`"));
+        }
     }
 
     /// Counts an event of a type that the decoder does not know.

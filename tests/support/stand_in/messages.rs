@@ -4,7 +4,7 @@
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
-use super::{MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts};
+use super::{Fault, MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts};
 
 /// How claude marks the user texts that it writes itself: reminders and the body of a skill that was launched.
 const INJECTED: [&str; 2] = ["<system-reminder>", "Base directory for this skill:"];
@@ -79,7 +79,7 @@ pub fn shell(command: &str) -> (String, Value) {
 }
 
 /// A whole answer.
-pub fn write(request: &Request, parts: &[Part]) -> Response {
+pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>) -> Response {
     // Ids only have to differ within one conversation, which grows with every turn.
     let turn = array(&request.body["messages"]).len();
     let content: Vec<_> = parts
@@ -93,17 +93,22 @@ pub fn write(request: &Request, parts: &[Part]) -> Response {
         })
         .collect();
     let calls = parts.iter().any(|part| matches!(part, Part::Call { .. }));
-    let stop_reason = if calls { "tool_use" } else { "end_turn" };
+    let stop_reason = match fault {
+        Some(Fault::Refusal) => "refusal",
+        Some(Fault::MaxTokens) => "max_tokens",
+        _ if calls => "tool_use",
+        _ => "end_turn",
+    };
     let usage = request.usage(parts);
     // Cached tokens come on top of this vendor's input tokens.
     let usage = json!({ "input_tokens": usage.fresh, "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": usage.cached, "output_tokens": usage.output });
     let message = json!({ "id": format!("msg_{turn}"), "type": "message", "role": "assistant", "model": MODEL,
         "content": content, "stop_reason": stop_reason, "stop_sequence": null, "usage": usage });
-    if request.body["stream"] == true { stream(&message) } else { json_body(200, &message) }
+    if request.body["stream"] == true { stream(&message, fault) } else { json_body(200, &message) }
 }
 
-fn stream(message: &Value) -> Response {
+fn stream(message: &Value, fault: Option<Fault>) -> Response {
     let mut start = message.clone();
     start["content"] = json!([]);
     start["stop_reason"] = Value::Null;
@@ -125,7 +130,7 @@ fn stream(message: &Value) -> Response {
     let stopped = json!({ "stop_reason": message["stop_reason"], "stop_sequence": null });
     stream.push(json!({ "type": "message_delta", "delta": stopped, "usage": message["usage"] }));
     stream.push(json!({ "type": "message_stop" }));
-    events(&stream)
+    events(&stream, fault)
 }
 
 /// An HTTP error as the vendor words it.

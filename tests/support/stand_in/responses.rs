@@ -3,7 +3,7 @@
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts};
+use super::{Fault, MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts};
 
 /// How codex marks the user messages that it writes itself.
 const INJECTED: [&str; 7] = [
@@ -64,7 +64,7 @@ pub fn shell(body: &Value, command: &str) -> (String, Value) {
 }
 
 /// A whole answer.
-pub fn write(request: &Request, parts: &[Part]) -> Response {
+pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>) -> Response {
     // Ids only have to differ within one conversation, which grows with every turn.
     let turn = array(&request.body["input"]).len();
     let id = format!("resp_{turn}");
@@ -90,14 +90,22 @@ pub fn write(request: &Request, parts: &[Part]) -> Response {
     let usage = request.usage(parts);
     // Cached tokens are part of this vendor's input tokens.
     let input = usage.fresh + usage.cached;
-    stream.push(json!({ "type": "response.completed", "response": {
-        "id": id, "object": "response", "status": "completed", "model": MODEL, "output": output,
+    // A refusal by the provider's filter, or the end of what may be written, is an answer that is not complete.
+    let incomplete = match fault {
+        Some(Fault::Refusal) => Some("content_filter"),
+        Some(Fault::MaxTokens) => Some("max_output_tokens"),
+        _ => None,
+    };
+    let status = if incomplete.is_some() { "incomplete" } else { "completed" };
+    stream.push(json!({ "type": format!("response.{status}"), "response": {
+        "id": id, "object": "response", "status": status, "model": MODEL, "output": output,
+        "incomplete_details": incomplete.map(|reason| json!({ "reason": reason })),
         "usage": {
             "input_tokens": input, "input_tokens_details": { "cached_tokens": usage.cached },
             "output_tokens": usage.output, "output_tokens_details": { "reasoning_tokens": 0 },
             "total_tokens": input + usage.output,
         } } }));
-    events(&stream)
+    events(&stream, fault)
 }
 
 /// An HTTP error as the vendor words it.

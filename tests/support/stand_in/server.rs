@@ -93,7 +93,7 @@ impl Shared {
 
     fn answer(&self, request: &Request) -> Answer {
         self.seen().push(request.clone());
-        let mut answer = Answer::Parts(Vec::new());
+        let mut answer = Answer::Parts(Vec::new(), None);
         (self.script)(request).add_to(&mut answer, request.protocol, &request.body);
         answer
     }
@@ -114,8 +114,9 @@ async fn on_responses(State(shared): State<Arc<Shared>>, body: Bytes) -> Respons
     };
     let request = responses::read(body);
     match shared.answer(&request) {
-        Answer::Parts(parts) => responses::write(&request, &parts),
+        Answer::Parts(parts, fault) => responses::write(&request, &parts, fault),
         Answer::Status(status) => responses::error(status),
+        Answer::Error(status, body) => json_body(status, &body),
         Answer::Hang => std::future::pending().await,
     }
 }
@@ -126,11 +127,12 @@ async fn on_messages(State(shared): State<Arc<Shared>>, body: Bytes) -> Response
     };
     let request = messages::read(body);
     if let Some(parts) = messages::side_answer(&request) {
-        return messages::write(&request, &parts);
+        return messages::write(&request, &parts, None);
     }
     match shared.answer(&request) {
-        Answer::Parts(parts) => messages::write(&request, &parts),
+        Answer::Parts(parts, fault) => messages::write(&request, &parts, fault),
         Answer::Status(status) => messages::error(status),
+        Answer::Error(status, body) => json_body(status, &body),
         Answer::Hang => std::future::pending().await,
     }
 }

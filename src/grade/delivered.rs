@@ -1,0 +1,47 @@
+//! Whether the skill under test was offered in the way that the mode says.
+
+use crate::cases::skill::{Skill, slug};
+use crate::trial::evidence::Evidence;
+use crate::trial::outcome::Status;
+use crate::trial::trace::Offered;
+
+/// Whether the skill under test was offered in the way that the mode says and in no other, and what was offered.
+pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, String) {
+    let Some(offered) = &evidence.trace.offered else {
+        return (Status::Unknown, "the evidence does not show which skills were offered".to_owned());
+    };
+    let delivery = evidence.meta.delivery;
+    let natively = offered.native.iter().any(|name| slug(name) == skill.slug);
+    let list = if offered.native.is_empty() { "no skills".to_owned() } else { offered.native.join(", ") };
+    let mut found = format!("offered: {list}");
+    let by_mcp = by_mcp(offered, evidence, &mut found);
+    let as_mode_says = natively == delivery.native() && by_mcp == delivery.mcp();
+    (if as_mode_says { Status::Pass } else { Status::Fail }, found)
+}
+
+/// Whether the MCP server of skills was there with its skill tool and told of the skill. Adds to `found` what there was.
+fn by_mcp(offered: &Offered, evidence: &Evidence<'_>, found: &mut String) -> bool {
+    let names = evidence.meta.tool_names();
+    let probed = evidence.meta.server.as_ref();
+    let mut note = |what: String| found.extend(["; ", what.as_str()]);
+    let there = match &offered.mcp {
+        Some(mcp) => {
+            mcp.servers.iter().for_each(|(name, status)| note(format!("MCP server {name}: {status}")));
+            if !mcp.tools.is_empty() {
+                note(format!("MCP tools: {}", mcp.tools.join(", ")));
+            }
+            let connected = mcp.servers.iter().any(|(name, status)| *name == names.server && status == "connected");
+            connected && mcp.tools.contains(&names.skill_tool())
+        }
+        // codex says nothing of its servers, but does not start without one that it was told to require.
+        None => probed.is_some_and(|server| {
+            note(format!("MCP server {}, required: {}", names.server, server.tools.join(", ")));
+            server.tools.contains(&names.skill)
+        }),
+    };
+    let tells = probed.is_none_or(|server| server.tells_of_skill);
+    if there && !tells {
+        note("the MCP server names the skill nowhere in its instructions and tools".to_owned());
+    }
+    there && tells
+}

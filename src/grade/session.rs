@@ -1,0 +1,57 @@
+//! Why a session, of a trial or of a judge, measured nothing.
+
+use crate::trial::evidence::Ending;
+use crate::trial::trace::{Progress, Trace, Waiting};
+use crate::trial::trouble::{Trouble, TroubleKind};
+
+/// How often a model has answered before it may be said to be at work, and not to have been stuck.
+const AT_WORK: u64 = 3;
+
+/// Why an agent that was let run for `timeout_s` seconds did not come to work, or not to its end, if so. One that
+/// worked until its time was up, or whose model ended its turn short by its own doing, is not in trouble; nor is one
+/// that had said all that it had to say and then did not exit.
+#[must_use]
+pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option<Trouble> {
+    if let Some(trouble) = ending.trouble.as_ref().or(trace.trouble.as_ref()) {
+        return Some(trouble.clone());
+    }
+    if trace.stopped.is_some() {
+        return None;
+    }
+    if ending.timed_out {
+        return no_answer(ending, trace, timeout_s);
+    }
+    if ending.exit_code != Some(0) {
+        let how = match (ending.exit_code, ending.signal) {
+            (Some(code), _) => format!("exit status {code}"),
+            (None, Some(signal)) => format!("signal {signal}"),
+            (None, None) => "no exit status".to_owned(),
+        };
+        let words = ending.last_words.as_ref().map_or_else(String::new, |words| format!(": {words}"));
+        return Some(Trouble::new(TroubleKind::Crashed, format!("{how}{words}")));
+    }
+    if trace.progress < Progress::Done {
+        // An agent that exits well before its last event was cut short, or its output was.
+        let detail = "exit status 0, but the event stream stops before its end";
+        return Some(Trouble::new(TroubleKind::Crashed, detail));
+    }
+    None
+}
+
+/// Whether it was the model that an agent was waiting for when its time was up. A tool that takes too long is the
+/// agent's own doing; so is a model that answers again and again, though the last answer was still to come.
+fn no_answer(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option<Trouble> {
+    if trace.progress < Progress::Answering {
+        return Some(Trouble::new(TroubleKind::NoAnswer, format!("no word from the model within {timeout_s} s")));
+    }
+    if trace.progress == Progress::Done || ending.went_on() || matches!(trace.waiting, Waiting::Tool(_)) {
+        return None;
+    }
+    let longest = ending.longest_silence_ms.unwrap_or(0).max(1_000);
+    let at_work = trace.answers >= AT_WORK && ending.silent_ms.is_some_and(|silent| silent < 2 * longest);
+    let silent = ending.silent_ms.map_or_else(String::new, |silent| {
+        format!(" for the last {:.1} s", std::time::Duration::from_millis(silent).as_secs_f64())
+    });
+    let detail = format!("the model answered at first and was then waited for{silent}, until {timeout_s} s were over");
+    (!at_work).then(|| Trouble::new(TroubleKind::NoAnswer, detail))
+}
