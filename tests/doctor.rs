@@ -167,6 +167,7 @@ fn wrong_settings_folders_and_templates_are_findings() {
     let mut machine = Machine::new(&codex(GOOD_SANDBOX));
     fs::write(machine.fixture.root().join("evals/judge.md"), "{{nothing}}").expect("a template");
     fs::create_dir(machine.scratch.path().join(".git")).expect("a folder");
+    fs::write(machine.scratch.path().join(".git/HEAD"), "ref: refs/heads/main\n").expect("a file");
     let examined = machine.examined();
     assert_eq!((examined.code, examined.finding("rubric").0, examined.finding("scratch").0), (1, "missing", "missing"));
     assert!(examined.finding("scratch").2.contains("SKILL_EVALS_SCRATCH"));
