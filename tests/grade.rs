@@ -66,6 +66,7 @@ fn trial(expectations: Vec<Expectation>) -> Trial {
         inputs: Inputs::default(),
         files: Vec::new(),
         files_truncated: false,
+        skills_changed: Vec::new(),
         not_enforced: Vec::new(),
     };
     Trial { case, meta, trace, final_text: Some("Ahoy, Ada!"), schema: None }

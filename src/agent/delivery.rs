@@ -2,23 +2,30 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::agent::room::{Room, Scratch, WorkspaceError, copy_tree};
+use crate::agent::room::{Originals, Room, Scratch, WorkspaceError};
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::skill::SKILL_FILE;
 use crate::files::bounded;
 use crate::files::material::Material;
-use crate::settings::mode::Mode;
+use crate::settings::mode::{Delivery, Mode};
 
 /// The skills as they were when the run began: `<slug>/…`, outside the repository, so that no agent finds its way
-/// from a skill to the grading files.
+/// from a skill to the grading files. Each trial gets a copy of its own.
 #[derive(Debug)]
 pub struct Snapshot {
-    folder: PathBuf,
+    originals: Arc<Originals>,
     /// The digest of each skill's folder as it was copied, or why it was not, by slug.
     digests: BTreeMap<String, Result<String, String>>,
+}
+
+/// The folders and files of a snapshot, by paths below it: each file with its content's digest and its permissions.
+#[derive(Default)]
+struct Contents {
+    folders: Vec<PathBuf>,
+    files: Vec<(PathBuf, blake3::Hash, u32)>,
 }
 
 impl Snapshot {
@@ -32,18 +39,20 @@ impl Snapshot {
         let io = |path: &Path, source| WorkspaceError::Io { path: path.to_path_buf(), source };
         fs::create_dir(&folder).map_err(|source| io(&folder, source))?;
         let mut digests = BTreeMap::new();
+        let mut contents = Contents::default();
         for found in &catalog.skills {
-            let skill = found.skill();
-            let to = folder.join(&skill.slug);
+            let slug = &found.skill().slug;
+            let to = folder.join(slug);
             fs::create_dir(&to).map_err(|source| io(&to, source))?;
-            let digest = copy_skill(&root.join(&skill.folder), found, &to);
+            let digest = copy_skill(&root.join(&found.skill().folder), found, &to, &mut contents);
             if digest.is_err() {
                 // Half a skill would be offered to the trials of the others.
                 fs::remove_dir_all(&to).map_err(|source| io(&to, source))?;
             }
-            digests.insert(skill.slug.clone(), digest);
+            digests.insert(slug.clone(), digest);
         }
-        Ok(Self { folder, digests })
+        let originals = Originals::new(folder, contents.folders, contents.files)?;
+        Ok(Self { originals: Arc::new(originals), digests })
     }
 
     /// The digest of the folder of the skill with this slug, as [`InputReader`](crate::run::digests::InputReader) has
@@ -72,46 +81,56 @@ impl Snapshot {
         let parent = folder.parent().unwrap_or(Path::new("."));
         let beside = tempfile::Builder::new().prefix(".new-").tempdir_in(parent).map_err(io)?;
         let copy = beside.path().join("skills");
-        copy_tree(&self.folder, &copy, &|_| true)?;
+        self.originals.copy(&copy)?;
         match fs::rename(&copy, folder) {
             Err(_) if folder.exists() => Ok(()),
             result => result.map_err(io),
         }
     }
-
-    /// The folder that holds a folder for each skill.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.folder
-    }
 }
 
-/// Copies the skill in the folder `from` to the folder `to`. Returns its digest.
-fn copy_skill(from: &Path, found: &FoundSkill, to: &Path) -> Result<String, String> {
-    let skill = found.skill();
-    let cannot = |problem| format!("the skill `{}` cannot be given to an agent: {problem}", skill.slug);
-    let mode = |executable| if executable { 0o555 } else { 0o444 };
-    let copied = Material::list(from).whole().and_then(|material| material.copy(to, mode)).map_err(cannot)?;
+/// Copies the skill in the folder `from` to the folder `to`, and notes what it consists of. Returns its digest.
+fn copy_skill(from: &Path, found: &FoundSkill, to: &Path, contents: &mut Contents) -> Result<String, String> {
+    let slug = Path::new(&found.skill().slug);
+    let cannot = |problem| format!("the skill `{}` cannot be given to an agent: {problem}", slug.display());
+    let material = Material::list(from).whole().map_err(cannot)?;
+    let copied = material.copy(to, mode).map_err(cannot)?;
     // What cases and checks know of it has been read before.
-    let same = bounded::read(&to.join(SKILL_FILE)).is_ok_and(|copied| copied == found.bytes);
-    if same { Ok(copied.digest) } else { Err(format!("the SKILL.md of `{}` changed while the run began", skill.slug)) }
+    if !bounded::read(&to.join(SKILL_FILE)).is_ok_and(|copied| copied == found.bytes) {
+        return Err(format!("the SKILL.md of `{}` changed while the run began", slug.display()));
+    }
+    contents.folders.push(slug.to_path_buf());
+    contents.folders.extend(material.folders.iter().map(|folder| slug.join(folder)));
+    let files = material.files.iter().zip(copied.files);
+    contents.files.extend(files.map(|(file, content)| (slug.join(&file.path), content, mode(file.executable))));
+    Ok(copied.digest)
 }
 
-/// Puts the skills where the mode's agent looks for them.
+/// The permissions of a skill's files: read-only, as a first hurdle for an agent that wants to improve on them.
+fn mode(executable: bool) -> u32 {
+    if executable { 0o555 } else { 0o444 }
+}
+
+/// Gives the room its copy of the skills, and puts it where the mode's agent looks for skills.
 ///
 /// # Errors
-/// When a folder or link cannot be made.
-pub fn deliver(mode: &Mode, snapshot: &Snapshot, room: &Room) -> io::Result<()> {
+/// When a copy, a folder or a link cannot be made.
+pub fn deliver(mode: &Mode, snapshot: &Snapshot, room: &mut Room) -> Result<(), WorkspaceError> {
+    if mode.delivery == Delivery::None {
+        return Ok(());
+    }
+    room.copy_skills(&snapshot.originals)?;
     if !mode.delivery.native() {
         // By MCP the skills stay where they are, and the agent must not find them by itself.
         return Ok(());
     }
     for folder in crate::agent::of(mode.agent).skill_folders() {
         let link = room.workspace().join(folder);
+        let io = |source| WorkspaceError::Io { path: link.clone(), source };
         if let Some(parent) = link.parent() {
-            fs::create_dir_all(parent)?;
+            fs::create_dir_all(parent).map_err(io)?;
         }
-        room.link(&link, &snapshot.folder)?;
+        room.link(&link, &room.skills()).map_err(io)?;
     }
     Ok(())
 }

@@ -43,7 +43,8 @@ pub struct MaterialFile {
     pub path: PathBuf,
     /// Where its content is, with no link on the way.
     source: PathBuf,
-    executable: bool,
+    /// Whether anybody may run it.
+    pub executable: bool,
 }
 
 /// What was copied of a [`Material`].

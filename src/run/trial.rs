@@ -184,10 +184,9 @@ fn measure(
         inputs.0.insert(FIXTURE_PART.to_owned(), digest.clone());
         run.inputs.know(fixture, digest);
     }
-    delivery::deliver(mode, &live.snapshot, &room).map_err(|error| files(&error))?;
-    room.furnished();
-    let server =
-        mode.delivery.mcp().then(|| SkillServer::new(settings, &run.root, live.snapshot.path())).transpose()?;
+    delivery::deliver(mode, &live.snapshot, &mut room).map_err(|error| files(&error))?;
+    room.prepared();
+    let server = mode.delivery.mcp().then(|| SkillServer::new(settings, &run.root, &room.skills())).transpose()?;
     let schema = case.output_schema.as_ref().map(|path| {
         let to = room.path().join("schema.json");
         fs::copy(run.root.join(path.as_path()), &to).map(|_| to)
@@ -202,6 +201,7 @@ fn measure(
     let session = attempt::hold(&assignment, timeout, folder, &live.redactors, &hear)?;
     let Session { ending, not_enforced, redactor, server, trace, final_text } = session;
     let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
+    let skills_changed = room.changed_skills();
     let (workspace_files, files_truncated) = room.capture(&folder.workspace(), &mask).map_err(|error| files(&error))?;
 
     // Grade.
@@ -232,6 +232,7 @@ fn measure(
         inputs,
         files: workspace_files,
         files_truncated,
+        skills_changed,
         not_enforced,
     };
     let schema = schema_value(&run.root, case);

@@ -1,9 +1,9 @@
 //! What a trial leaves behind, and what grading looks at.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::cases::case::Sandbox;
 use crate::settings::ToolNames;
@@ -65,6 +65,10 @@ pub struct Meta {
     /// Whether `files` lacks some.
     #[serde(default)]
     pub files_truncated: bool,
+    /// The files of the skills that the trial changed, made or removed, by `<slug>/…`, at most 100. Each trial has a copy
+    /// of its own: no other one has read them so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "lossy_paths")]
+    pub skills_changed: Vec<PathBuf>,
     /// What was asked for and not enforced, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_enforced: Vec<String>,
@@ -221,10 +225,20 @@ pub fn digest(content: &[u8]) -> String {
 /// A file in the workspace at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspaceFile {
-    /// Below the workspace.
+    /// Below the workspace. What is not UTF-8 in it is kept as U+FFFD.
+    #[serde(serialize_with = "lossy_path")]
     pub path: PathBuf,
     /// In bytes.
     pub size: u64,
     /// Whether the agent made or changed it; false for an untouched file of the fixture.
     pub changed: bool,
+}
+
+/// Names need not be UTF-8, JSON has to be.
+fn lossy_path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
+fn lossy_paths<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }

@@ -113,3 +113,84 @@ fn the_digest_of_a_copy_is_that_of_its_source() {
     assert_eq!(copied.digest, material.digest().expect("a digest"));
     assert_eq!(copied.digest, Material::list(to.path()).digest().expect("a digest"));
 }
+
+/// Runs `tidy`'s three cases one after another; each notes what it reads of its skill, then changes it.
+fn changing(change: &str) -> (Stub, Vec<String>) {
+    let stub = Stub::new(3, &format!("cat .agents/skills/tidy/* > read\nls .agents/skills/tidy >> read\n{change}"));
+    fs::write(stub.root().join("skills/tidy/notes.md"), "notes\n").expect("a file");
+    let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let read = |case: usize| {
+        let file = stub.run_folder("r").join(format!("work/tidy/c{case}/codex/1/workspace/read"));
+        fs::read_to_string(file).expect("what was read")
+    };
+    let read = (0..3).map(read).collect();
+    (stub, read)
+}
+
+#[test]
+fn what_a_trial_does_to_its_skills_no_other_one_reads_and_its_meta_json_says() {
+    for (change, file) in [
+        ("chmod u+w .agents/skills/tidy/SKILL.md; echo more >> .agents/skills/tidy/SKILL.md", "tidy/SKILL.md"),
+        // Not a byte longer, and as old as before.
+        (
+            "f=.agents/skills/tidy/notes.md; touch -r $f t; chmod u+w $f; printf 'NOTES\\n' > $f; touch -r t $f",
+            "tidy/notes.md",
+        ),
+        ("rm -f .agents/skills/tidy/notes.md", "tidy/notes.md"),
+        ("echo x > .agents/skills/tidy/new.md", "tidy/new.md"),
+        ("mkdir .agents/skills/more; echo x > .agents/skills/more/SKILL.md", "more"),
+        ("rm -f .agents/skills/tidy/notes.md; ln -s SKILL.md .agents/skills/tidy/notes.md", "tidy/notes.md"),
+    ] {
+        let (stub, read) = changing(change);
+        assert!(read.iter().all(|text| *text == read[0]), "{change}: {read:?}");
+        for case in 0..3 {
+            let meta = stub.json("r", &format!("work/tidy/c{case}/codex/1/meta.json"));
+            let changed = meta["skills_changed"].as_array().expect("a list").clone();
+            assert!(changed.iter().any(|path| path == file), "{change}: {changed:?}");
+        }
+    }
+}
+
+#[test]
+fn a_trial_that_leaves_its_skills_alone_has_nothing_to_say_and_hands_them_on() {
+    let (stub, read) = changing("echo x >> .agents/../mine");
+    assert!(read[0].contains("notes\n"), "{read:?}");
+    for case in 0..3 {
+        let meta = stub.json("r", &format!("work/tidy/c{case}/codex/1/meta.json"));
+        assert_eq!(meta.get("skills_changed"), None);
+    }
+}
+
+#[test]
+fn the_mcp_server_serves_the_trials_own_copy() {
+    // The first trial finds the folder that the server is told of, and writes there.
+    let body = r#"dir=$(printf '%s\n' "$@" | sed -n 's/.*"--skills", *"\([^"]*\)".*/\1/p'); cat "$dir/tidy/SKILL.md" > read
+chmod u+w "$dir/tidy/SKILL.md"; echo more >> "$dir/tidy/SKILL.md""#;
+    let stub = Stub::new(2, body);
+    stub.run(&["run", "--run-id", "r", "--jobs", "1", "--mode", "codex-mcp"]);
+    for case in 0..2 {
+        let folder = format!("work/tidy/c{case}/codex-mcp/1");
+        let read = fs::read_to_string(stub.run_folder("r").join(&folder).join("workspace/read"));
+        let read = read.expect("what was read");
+        assert!(read.starts_with("---\nname: tidy") && !read.contains("more"), "{read}");
+        let meta = stub.json("r", &format!("{folder}/meta.json"));
+        assert_eq!(meta["skills_changed"][0], "tidy/SKILL.md");
+    }
+}
+
+#[test]
+fn an_agent_that_writes_over_the_originals_spoils_no_measurement_unseen() {
+    // A first trial reaches over its room's wall; what comes after it is not measured.
+    let body = r#"for f in "$HOME"/../../skills/tidy/SKILL.md; do chmod u+w "$f"; echo more >> "$f"; done; rm -f .agents/skills/tidy/SKILL.md"#;
+    let stub = Stub::new(2, body);
+    let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    let errors: Vec<String> = stub
+        .progress("r")
+        .iter()
+        .filter(|line| line["verdict"] == "error")
+        .map(|line| line["trouble"].to_string())
+        .collect();
+    assert!(errors.len() == 1 && errors[0].contains("was changed while the run went on"), "{errors:?}");
+}

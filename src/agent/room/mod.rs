@@ -1,0 +1,204 @@
+//! The folders that a trial's agent lives in: its workspace, its home, its temporary files. Outside every repository,
+//! one set for each trial, gone afterwards.
+
+mod capture;
+mod paths;
+mod pieces;
+mod scratch;
+mod skills;
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tempfile::TempDir;
+use thiserror::Error;
+
+use crate::files::material::{Material, Problem};
+use crate::files::stamp::Stamp;
+use pieces::Piece;
+use scratch::FreeRooms;
+use skills::SkillsCopy;
+
+pub use paths::without_rooms;
+pub use scratch::Scratch;
+pub(crate) use skills::Originals;
+
+/// Why a trial has no place to run.
+#[derive(Debug, Error)]
+pub enum WorkspaceError {
+    /// A folder or file could not be made.
+    #[error("{path}: {source}")]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The scratch folder lies where agents would pick up somebody's instructions.
+    #[error(
+        "{folder} lies below {repository}, which holds {sign}: agents would read it; set SKILL_EVALS_SCRATCH to a folder outside"
+    )]
+    InsideRepository {
+        /// The scratch folder.
+        folder: PathBuf,
+        /// The folder above it.
+        repository: PathBuf,
+        /// What marks it.
+        sign: &'static str,
+    },
+    /// A fixture cannot be given to an agent.
+    #[error("the fixture {folder}: {problem}", folder = folder.display())]
+    Fixture {
+        /// The fixture's folder.
+        folder: PathBuf,
+        /// What keeps it from being copied.
+        problem: Problem,
+    },
+    /// What the skills of every trial are copied from is not what it was.
+    #[error("{0} was changed while the run went on: an agent has written outside its folders")]
+    SkillsChanged(PathBuf),
+}
+
+trait At<T> {
+    fn at(self, path: &Path) -> Result<T, WorkspaceError>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, path: &Path) -> Result<T, WorkspaceError> {
+        self.map_err(|source| WorkspaceError::Io { path: path.to_path_buf(), source })
+    }
+}
+
+/// A trial's folders. What is in them goes when this is dropped.
+#[derive(Debug)]
+pub struct Room {
+    /// There until the drop.
+    folder: Option<TempDir>,
+    /// The files of the fixture as they were copied, by path below the workspace.
+    fixture: HashMap<PathBuf, (Stamp, blake3::Hash)>,
+    /// What was in it before the agent, where another trial may find it so.
+    pieces: Option<Vec<Piece>>,
+    /// Its copy of the skills, and where the copy came from.
+    skills: Option<(SkillsCopy, Arc<Originals>)>,
+    kind: String,
+    free: Arc<Mutex<FreeRooms>>,
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let Some(folder) = self.folder.take() else { return };
+        let untouched = self.skills.take().is_none_or(|(copy, originals)| {
+            let untouched = copy.is_untouched();
+            if untouched {
+                originals.take_back(copy);
+            }
+            untouched
+        });
+        let Some(pieces) = self.pieces.take().filter(|_| untouched) else { return };
+        // A room that is not as it was goes as a whole.
+        if pieces::clear_all_but(folder.path(), &pieces) {
+            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            free.entry(std::mem::take(&mut self.kind)).or_default().push(folder);
+        }
+    }
+}
+
+impl Room {
+    const WORKSPACE: &str = "workspace";
+    const HOME: &str = "home";
+    const TMP: &str = "tmp";
+    const SKILLS: &str = "skills";
+
+    /// The folder that holds the others; the agent is not told of it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        // Only the drop takes the folder away.
+        self.folder.as_ref().map_or(Path::new(""), TempDir::path)
+    }
+
+    /// Says that the room is ready for its agent: later trials of its kind find the folders and links as they are now,
+    /// and nothing else. A room with a fixture is never used again.
+    pub fn prepared(&mut self) {
+        if self.fixture.is_empty() {
+            self.pieces = Some(pieces::all_below(self.path(), Self::SKILLS));
+        }
+    }
+
+    /// Gives the room its own copy of the skills.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub(crate) fn copy_skills(&mut self, originals: &Arc<Originals>) -> Result<(), WorkspaceError> {
+        if self.skills.is_none() {
+            self.skills = Some((originals.copy_for(&self.skills())?, Arc::clone(originals)));
+        }
+        Ok(())
+    }
+
+    /// The files of its copy of the skills that are not as they were given, by their paths below [`Self::skills`], at
+    /// most 100.
+    #[must_use]
+    pub fn changed_skills(&self) -> Vec<PathBuf> {
+        match &self.skills {
+            Some((copy, _)) if !copy.is_untouched() => copy.changed(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Makes a link at `path` to `target`, unless the room has it already.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn link(&self, path: &Path, target: &Path) -> io::Result<()> {
+        if fs::read_link(path).is_ok_and(|there| there == target) {
+            return Ok(());
+        }
+        std::os::unix::fs::symlink(target, path)
+    }
+
+    /// The agent's working folder.
+    #[must_use]
+    pub fn workspace(&self) -> PathBuf {
+        self.path().join(Self::WORKSPACE)
+    }
+
+    /// The agent's home.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.path().join(Self::HOME)
+    }
+
+    /// The agent's folder for temporary files.
+    #[must_use]
+    pub fn tmp(&self) -> PathBuf {
+        self.path().join(Self::TMP)
+    }
+
+    /// Its copy of the skills, a folder for each slug; there where the mode delivers any. The agent has no business
+    /// writing to it: where it is isolated, this is the folder to mount read-only.
+    #[must_use]
+    pub fn skills(&self) -> PathBuf {
+        self.path().join(Self::SKILLS)
+    }
+
+    /// Copies a fixture into the workspace. Returns its digest: that of what the agent is given.
+    ///
+    /// # Errors
+    /// When it cannot be copied.
+    pub fn copy_fixture(&mut self, fixture: &Path) -> Result<String, WorkspaceError> {
+        let workspace = self.workspace();
+        let failed = |problem| WorkspaceError::Fixture { folder: fixture.to_path_buf(), problem };
+        let material = Material::list(fixture).whole().map_err(failed)?;
+        let mode = |executable| if executable { 0o755 } else { 0o644 };
+        let copied = material.copy(&workspace, mode).map_err(failed)?;
+        for (file, content) in material.files.iter().zip(copied.files) {
+            let path = workspace.join(&file.path);
+            let stamp = Stamp::of(&fs::symlink_metadata(&path).at(&path)?);
+            self.fixture.insert(file.path.clone(), (stamp, content));
+        }
+        Ok(copied.digest)
+    }
+}
