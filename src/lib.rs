@@ -64,6 +64,7 @@ pub mod lint;
 pub mod mcp;
 pub mod process;
 pub mod report;
+pub mod results;
 pub mod run;
 pub mod settings;
 pub mod setup;

@@ -7,13 +7,14 @@ use std::path::PathBuf;
 
 use skill_evals::agent;
 use skill_evals::report::{comparison, session};
+use skill_evals::run::regrade;
 use skill_evals::run::shared::Run;
-use skill_evals::run::trial;
 use skill_evals::settings::Settings;
 use skill_evals::settings::mode::Mode;
 use skill_evals::store::{self, TrialFolder};
 use skill_evals::trial::evidence::{Evidence, Meta};
 use skill_evals::trial::outcome::{Grade, Outcome};
+use skill_evals::trial::spent::Spent;
 use support::fixture::Fixture;
 
 fn regraded(fixture: &Fixture, folder: &TrialFolder) -> (Meta, Grade) {
@@ -21,7 +22,7 @@ fn regraded(fixture: &Fixture, folder: &TrialFolder) -> (Meta, Grade) {
     let run = Run::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
     let found = run.catalog.cases.iter().find(|found| found.skill == id.skill && found.id == id.case);
     let case = found.expect("the case").case().expect("a good case");
-    trial::regrade(&run, &case, run.catalog.skill(&id.skill).expect("the skill"), folder).expect("evidence")
+    regrade::regrade(&run, case, run.catalog.skill(&id.skill).expect("the skill"), folder).expect("evidence")
 }
 
 fn outcome(fixture: &Fixture, mode: &str) -> Outcome {
@@ -29,7 +30,7 @@ fn outcome(fixture: &Fixture, mode: &str) -> Outcome {
     let folder = store::trials_below(&folder).remove(0);
     let (meta, mut grade) = regraded(fixture, &folder);
     grade.metrics.duration_ms = 1234;
-    Outcome { id: meta.id(), grade, folder: PathBuf::new(), scripted: meta.scripted }
+    Outcome { id: meta.id(), grade, folder: PathBuf::new(), scripted: meta.scripted, spent: Spent::default() }
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn a_run_that_ends_by_itself_leaves_no_watchdog() {
 fn a_progress_file_that_cannot_be_written_loses_no_trial() {
     let stub = Stub::new(1, "");
     // Files can be of a few KiB only, and the line that does not fit is cut short.
-    let run = "trap '' XFSZ; ulimit -f 8; exec \"$0\" run --run-id r --trials 80 --quiet";
+    let run = "trap '' XFSZ; ulimit -f 8; exec \"$0\" run --run-id r --trials 50 --quiet";
     let mut command = stub.command(&[]);
     let program = command.get_program().to_owned();
     let variables: Vec<_> =
@@ -181,10 +181,10 @@ fn a_progress_file_that_cannot_be_written_loses_no_trial() {
     let ran = ran(&mut command);
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("progress.jsonl: File too large"), "{}", ran.stderr);
-    assert_eq!(stub.graded("r"), 80);
+    assert_eq!(stub.graded("r"), 50);
     let resumed = stub.run(&["run", "--run-id", "r", "--resume", "--quiet"]);
-    assert_eq!((resumed.code, stub.starts().len()), (0, 80), "{}", resumed.stderr);
-    assert_eq!(stub.progress("r").len(), 80, "the progress file is whole again");
+    assert_eq!((resumed.code, stub.starts().len()), (0, 50), "{}", resumed.stderr);
+    assert_eq!(stub.progress("r").len(), 50, "the progress file is whole again");
 }
 
 #[test]

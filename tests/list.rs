@@ -31,7 +31,8 @@ fn json_has_an_object_for_every_trial() {
 fn columns_line_up_for_people() {
     let fixture = fixture();
     let (catalog, settings) = (fixture.catalog(), skill_evals::settings::Settings::default());
-    let planned = skill_evals::run::plan::plan(catalog.cases.iter().collect(), &settings, |_| Vec::new());
+    let all = catalog.cases.iter();
+    let planned: Vec<_> = all.flat_map(|found| skill_evals::run::plan::planned(&settings, found, &[])).collect();
     let listed = skill_evals::report::listing::listed(&planned, &fixture.repository());
     insta::assert_snapshot!(skill_evals::report::listing::render(&listed, true));
 }

@@ -119,7 +119,8 @@ fn assert_inside(bytes: &[u8], problems: &[Diagnostic]) {
 fn sheet_problems(bytes: &[u8]) -> Vec<Diagnostic> {
     let parsed = prompts_csv::parse(Path::new("prompts.csv"), bytes.to_vec());
     let mut problems = parsed.problems;
-    problems.extend(parsed.rows.into_iter().flat_map(|row| row.found("skill").case().err().unwrap_or_default()));
+    problems
+        .extend(parsed.rows.into_iter().flat_map(|row| row.found("skill").case().err().unwrap_or_default().to_vec()));
     problems
 }
 

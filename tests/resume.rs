@@ -32,7 +32,7 @@ fn a_run_killed_in_the_middle_loses_no_trial_and_runs_none_twice() {
     let status: Value = serde_json::from_str(&status.stdout).expect("JSON");
     assert_eq!(
         (&status["state"], &status["planned"], &status["damaged_lines"]),
-        (&json!("ended"), &json!(200), &json!(1))
+        (&json!("killed"), &json!(200), &json!(1))
     );
 
     let ran = stub.run(&["run", "--run-id", "r", "--resume", "--jobs", "8"]);
@@ -92,24 +92,44 @@ fn changed_skills_cases_and_settings_are_refused_by_name() {
         assert!(ran.stderr.contains("cannot go on") && ran.stderr.contains(what), "{what}: {}", ran.stderr);
     };
     assert_eq!(resume(&[]).code, 0, "nothing was said, so what was chosen first is meant");
-    refused(&["--model", "other"], "setting model");
-    refused(&["--trials", "2"], "setting trials");
-    refused(&["--case", "c1"], "selection of cases and modes");
-    refused(&["--mode", "none"], "selection of cases and modes");
-    stub.settings("pass_env = [\"EXTRA\"]");
-    refused(&[], "setting pass_env");
+    refused(&["--model", "other"], "tidy/c0/codex: setting model");
+    for (settings, part) in [
+        ("pass_env = [\"EXTRA\"]", "setting pass_env"),
+        ("env = { HOUSE = \"red\" }", "setting env.HOUSE"),
+        ("require_sandbox = true", "setting require_sandbox"),
+    ] {
+        stub.settings(settings);
+        refused(&[], part);
+    }
+    stub.settings("");
+    let args =
+        fs::read_to_string(stub.root().join("evals/evals.toml")).expect("settings") + "args = [\"-c\", \"x=1\"]\n";
+    fs::write(stub.root().join("evals/evals.toml"), args).expect("settings");
+    refused(&[], "setting agents.codex.args");
     stub.settings("");
     let table = stub.root().join("evals/skills/tidy/prompts.csv");
     let before = fs::read_to_string(&table).expect("a table");
     fs::write(&table, before.replace("Prompt 0", "Prompt zero")).expect("a table");
-    refused(&[], "case tidy/c0: prompt");
+    refused(&[], "tidy/c0/codex: prompt");
     fs::write(&table, before).expect("a table");
     fs::write(stub.root().join("skills/tidy/more.md"), "more").expect("a file");
-    refused(&[], "skill tidy");
+    refused(&[], "tidy/c0/codex: skill tidy");
     assert_eq!(stub.starts().len(), 1);
-    assert_eq!(resume(&["--force"]).code, 0);
-    assert_eq!(resume(&[]).code, 0, "what was forced is the plan from then on");
+    let forced = resume(&["--force"]);
+    assert_eq!(forced.code, 0);
+    assert!(forced.stderr.contains("tidy/c0/codex: kept although changed since: skill tidy"), "{}", forced.stderr);
+    refused(&[], "skill tidy");
     assert_eq!(stub.starts().len(), 1, "and what was measured still stands");
+}
+
+#[test]
+fn a_run_can_be_gone_on_with_for_more_trials_than_it_had() {
+    let stub = Stub::new(2, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r", "--case", "c0"]).code, 0);
+    let ran = stub.run(&["run", "--run-id", "r", "--resume", "--case", "c1", "--trials", "2"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, 3), "{}{}", ran.stdout, ran.stderr);
+    let status: Value = serde_json::from_str(&stub.run(&["status", "--json"]).stdout).expect("JSON");
+    assert_eq!((&status["state"], &status["planned"], &status["left"]), (&json!("finished"), &json!(3), &json!(0)));
 }
 
 #[test]
@@ -183,7 +203,7 @@ fn a_recycled_process_number_is_not_taken_for_the_runner() {
     let mut other = Command::new("sleep").arg("30").stdin(Stdio::null()).spawn().expect("sleep");
     let runner = json!({ "pid": other.id(), "started": 1 });
     fs::write(stub.run_folder("r").join("runner.pid"), runner.to_string()).expect("a file");
-    assert!(stub.run(&["status"]).stdout.starts_with("r: not running"));
+    assert!(stub.run(&["status"]).stdout.starts_with("r: finished"));
     let stopped = stub.run(&["stop", "r"]);
     assert_eq!((stopped.code, stopped.stdout.as_str()), (0, "r is not running\n"));
     assert!(other.try_wait().expect("a process").is_none(), "a stranger was not harmed");

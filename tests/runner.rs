@@ -133,6 +133,7 @@ fn a_dry_run_starts_nothing_and_says_what_is_known_of_the_cost() {
     let path = stub.run_folder("r").join("progress.jsonl");
     let before = fs::read_to_string(&path).expect("progress");
     fs::write(&path, format!("{before}{line}\n")).expect("progress");
+    stub.settings("prices = { \"some model\" = { input = 1.0, output = 1.0 }, codex = { input = 0.0, output = 0.0 } }");
     let ran = stub.run(&["run", "--dry-run", "--trials", "2", "--max-cost-usd", "3", "--json"]);
     let estimate: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!(estimate["trials"].as_array().map(Vec::len), Some(4));
@@ -143,23 +144,44 @@ fn a_dry_run_starts_nothing_and_says_what_is_known_of_the_cost() {
 #[test]
 fn no_trial_starts_once_the_run_has_cost_its_limit() {
     let stub = Stub::new(4, "");
-    assert_eq!(stub.run(&["run", "--run-id", "r", "--jobs", "1"]).code, 0);
-    // As if the first had been measured at a price, and the others never.
-    let work = stub.run_folder("r").join("work/tidy");
-    for case in ["c1", "c2", "c3"] {
-        fs::remove_dir_all(work.join(case)).expect("a trial");
-    }
-    let grade = work.join("c0/codex/1/grade.json");
-    let mut value: Value = serde_json::from_slice(&fs::read(&grade).expect("a grade")).expect("JSON");
-    value["metrics"]["usage"]["cost_usd"] = json!(0.75);
-    fs::write(&grade, value.to_string()).expect("a grade");
-    fs::remove_file(stub.run_folder("r").join("progress.jsonl")).expect("progress");
-    let ran = stub.run(&["run", "--run-id", "r", "--resume", "--jobs", "1", "--max-cost-usd", "0.75"]);
-    assert_eq!((ran.code, stub.starts().len()), (3, 4), "{}", ran.stdout);
+    // Ten tokens read and five written: 75 cents a trial.
+    stub.settings("prices = { codex = { input = 50000.0, output = 50000.0 } }");
+    let limited = |limit: &str, more: &[&str]| {
+        stub.run(&[&["run", "--run-id", "r", "--jobs", "1", "--max-cost-usd", limit], more].concat())
+    };
+    let ran = limited("0.75", &[]);
+    assert_eq!((ran.code, stub.starts().len()), (3, 1), "{}", ran.stdout);
     assert!(ran.stdout.contains("tidy/c3/codex: not run: the run has cost its limit of $0.75"), "{}", ran.stdout);
     assert!(ran.stdout.contains("1 passed, 0 failed, 0 errors, 0 unscored, 3 not run"), "{}", ran.stdout);
-    let ran = stub.run(&["run", "--run-id", "r", "--resume", "--max-cost-usd", "0.76"]);
-    assert_eq!((ran.code, stub.starts().len()), (0, 7), "{}", ran.stdout);
+    let ran = limited("1.5", &["--resume"]);
+    assert_eq!((ran.code, stub.starts().len()), (3, 2), "what an earlier part of the run cost counts: {}", ran.stdout);
+    let ran = limited("100", &["--resume"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, 4), "{}", ran.stdout);
+    assert!(ran.stdout.contains("60 tokens; $3.00"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_limit_in_dollars_that_could_never_hold_is_refused() {
+    let stub = Stub::new(1, "");
+    let ran = stub.run(&["run", "--max-cost-usd", "1"]);
+    assert_eq!((ran.code, stub.starts().len()), (2, 0), "{}", ran.stdout);
+    assert!(ran.stderr.contains("`codex` does not tell what it costs"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("[prices.\"codex\"]") && ran.stderr.contains("--max-tokens"), "{}", ran.stderr);
+    let ran = stub.run(&["run", "--max-tokens", "1"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, 1), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn a_limit_of_tokens_counts_every_attempt() {
+    // Refused once, at the price of a whole turn, then answered.
+    let refused_once = r#"if [ ! -e "$folder/refused" ]; then touch "$folder/refused"
+printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"turn.completed","usage":{"input_tokens":70,"output_tokens":20}}' '{"type":"turn.failed","error":{"message":"exceeded retry limit, last status: 429 Too Many Requests"}}'
+exit 1; fi"#;
+    let stub = Stub::new(3, refused_once);
+    let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1", "--max-tokens", "100"]);
+    assert_eq!((ran.code, stub.starts().len()), (3, 2), "{}", ran.stdout);
+    assert!(ran.stdout.contains("the run has taken its limit of 100 tokens"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 retry after a refusal; 105 tokens"), "{}", ran.stdout);
 }
 
 #[test]
@@ -170,12 +192,11 @@ fn several_runs_make_one_summary() {
     let folder = stub.run_folder("b").display().to_string();
     let ran = stub.run(&["summary", "a", &folder, "--json"]);
     let summary: Value = serde_json::from_str(&ran.stdout).expect("JSON");
-    assert_eq!((ran.code, &summary["runs"]), (0, &json!(["a", "b"])), "{}", ran.stderr);
+    assert_eq!((ran.code, &summary["runs"]), (3, &json!(["a", "b"])), "{}", ran.stderr);
     assert_eq!((&summary["total"]["passed"], &summary["total"]["errors"]), (&json!(2), &json!(1)));
     // What a run kept of itself and what its folders say is the same.
     let ran = stub.run(&["summary", "b", "--json"]);
-    let mut again: Value = serde_json::from_str(&ran.stdout).expect("JSON");
-    again["planned"] = json!(2);
+    let again: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!(again, stub.json("b", "summary.json"));
 }
 

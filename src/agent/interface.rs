@@ -59,6 +59,11 @@ pub trait Agent: Sync {
     /// What a line of the event stream says that the agent does, in a few words; `None` for lines of no interest.
     fn describe(&self, line: &[u8]) -> Option<String>;
 
+    /// Whether it says itself what a run cost.
+    fn reports_cost(&self) -> bool {
+        false
+    }
+
     /// The arguments with which its program runs a shell command in its own sandbox; `None` where it has no sandbox.
     fn in_sandbox(&self, _script: &str) -> Option<Vec<OsString>> {
         None

@@ -1,6 +1,7 @@
 //! What a repository holds: its skills and their cases.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::cases::case::Found;
 use crate::cases::skill::{Skill, SkillFile};
@@ -27,7 +28,7 @@ pub struct Catalog {
     /// The skills, by slug.
     pub skills: Vec<FoundSkill>,
     /// The cases, by skill, then in the order of their files.
-    pub cases: Vec<Found>,
+    pub cases: Vec<Arc<Found>>,
     /// Problems of no single case: files that cannot be read, colliding slugs, case folders without a skill.
     pub problems: Vec<Diagnostic>,
 }
@@ -65,7 +66,7 @@ impl Catalog {
     }
 
     /// The cases of the skill with this slug.
-    pub fn cases_of<'a>(&'a self, slug: &'a str) -> impl Iterator<Item = &'a Found> {
+    pub fn cases_of<'a>(&'a self, slug: &'a str) -> impl Iterator<Item = &'a Arc<Found>> {
         self.cases.iter().filter(move |case| case.skill == slug)
     }
 }

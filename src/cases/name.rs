@@ -55,3 +55,42 @@ pub(crate) fn id_problem(id: &str, why: &str, place: Place) -> Diagnostic {
     Diagnostic::error(Code::CaseId, place, format!("the case id {shown:?} {why}"))
         .help("use letters, digits, `-`, `_` and `.`: the id names a test and a folder")
 }
+
+/// Filters as `cargo test` takes them: a test is wanted whose name holds one of them, or is one of them where names
+/// must be `exact`. `-`, `+` and `_` count as one, and `/` as `::`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filters {
+    wanted: Vec<String>,
+    exact: bool,
+}
+
+impl Filters {
+    /// These filters; none want everything.
+    #[must_use]
+    pub fn new(wanted: &[String], exact: bool) -> Self {
+        Self { wanted: wanted.iter().map(|filter| as_test_name(filter, exact)).collect(), exact }
+    }
+
+    /// Whether the test of this name is wanted.
+    #[must_use]
+    pub fn want(&self, name: &str) -> bool {
+        let matches = |filter: &String| if self.exact { name == filter } else { name.contains(filter.as_str()) };
+        self.wanted.is_empty() || self.wanted.iter().any(matches)
+    }
+
+    /// The filters as names are written.
+    #[must_use]
+    pub fn wanted(&self) -> &[String] {
+        &self.wanted
+    }
+}
+
+/// A filter as names are written: `xlsx/verify-it` finds `xlsx::verify_it::codex`.
+#[must_use]
+pub fn as_test_name(filter: &str, whole: bool) -> String {
+    let path = filter.replace('/', "::");
+    if whole {
+        return path.split("::").map(segment).collect::<Vec<_>>().join("::");
+    }
+    path.chars().map(|c| if c.is_ascii_alphanumeric() || c == ':' { c } else { '_' }).collect()
+}

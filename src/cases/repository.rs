@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-use crate::cases::case::{Found, Source, prompts_csv, smoke, task_json};
+use std::sync::Arc;
+
+use crate::cases::case::{Broken, Found, prompts_csv, smoke, task_json};
 use crate::cases::catalog::{ARTIFACTS, Catalog, FoundSkill, PROMPTS, RESPONSE_SCHEMA, SKILL_EVALS, TASKS};
 use crate::cases::name;
 use crate::cases::repo_files::{Kind, Tree};
@@ -239,8 +241,8 @@ impl Repository {
         slugs.sort();
         for slug in slugs {
             let mut found = cases.remove(&slug).unwrap_or_default();
-            mark_duplicates(&mut found);
-            catalog.cases.append(&mut found);
+            mark_duplicates(&mut found, self);
+            catalog.cases.extend(found.into_iter().map(Arc::new));
         }
     }
 
@@ -295,19 +297,17 @@ impl Repository {
         // A task that cannot be read belongs to no skill; its test is found under `tasks`.
         let skill = task.as_ref().map_or_else(|_| "tasks".to_owned(), |case| case.skill.clone());
         let id = if crate::cases::name::check_id(stem).is_ok() { stem.to_owned() } else { name::segment(stem) };
-        Found { id, skill, file: path.to_path_buf(), line: 1, source: Source::Task(Box::new(task)) }
+        let task = task_json::Task { file: path.to_path_buf(), case: task };
+        Found::new(id, skill, path.to_path_buf(), 1, task)
     }
 
     fn add_smoke_cases(&self, scope: Scope<'_>, catalog: &Catalog, cases: &mut HashMap<String, Vec<Found>>) {
         let schema = RelativePath::parse(RESPONSE_SCHEMA).ok().filter(|path| self.kind(path.as_path()) == Kind::File);
         for found in catalog.skills.iter().filter(|found| !found.curated && scope.wants_skill(&found.skill().slug)) {
             let skill = found.skill();
-            let smoke = smoke::cases(skill, schema.as_ref()).into_iter().map(|case| Found {
-                id: case.id.clone(),
-                skill: skill.slug.clone(),
-                file: skill.folder.join(SKILL_FILE),
-                line: 1,
-                source: Source::Smoke(Box::new(case)),
+            let smoke = smoke::cases(skill, schema.as_ref()).into_iter().map(|case| {
+                let file = skill.folder.join(SKILL_FILE);
+                Found::new(case.id.clone(), skill.slug.clone(), file, 1, smoke::Smoke(case))
             });
             cases.entry(skill.slug.clone()).or_default().extend(smoke);
         }
@@ -347,25 +347,19 @@ fn collision(second: &Skill, first: &Skill) -> Diagnostic {
 }
 
 fn broken(skill: &str, id: &str, path: &Path, problems: Vec<Diagnostic>) -> Found {
-    Found {
-        id: id.to_owned(),
-        skill: skill.to_owned(),
-        file: path.to_path_buf(),
-        line: problems.first().map_or(1, |problem| problem.place.line.max(1)),
-        source: Source::Broken(problems),
-    }
+    let line = problems.first().map_or(1, |problem| problem.place.line.max(1));
+    let source = Broken { format: &prompts_csv::FORMAT, problems };
+    Found::new(id.to_owned(), skill.to_owned(), path.to_path_buf(), line, source)
 }
 
 /// Turns every case whose test name is taken into a broken one with a name of its own.
-fn mark_duplicates(cases: &mut [Found]) {
+fn mark_duplicates(cases: &mut [Found], tree: &dyn Tree) {
     let mut seen: HashMap<String, (PathBuf, usize)> = HashMap::with_capacity(cases.len());
     for found in cases {
         let name = name::segment(&found.id);
         if let Some((file, line)) = seen.get(&name) {
-            let place = match &found.source {
-                Source::Row(row) => row.place("id"),
-                _ => Place { line: found.line, column: 1, ..Place::file(&found.file) },
-            };
+            let written = found.source.place("id", None, tree);
+            let place = written.unwrap_or_else(|| Place { line: found.line, column: 1, ..Place::file(&found.file) });
             let problem = Diagnostic::error(
                 Code::DuplicateCase,
                 place,
@@ -375,8 +369,10 @@ fn mark_duplicates(cases: &mut [Found]) {
                     file.display()
                 ),
             );
-            found.source = Source::Broken(vec![problem.help("give every case of a skill an id of its own")]);
-            found.id = format!("{}-line-{}", found.id, found.line);
+            let problems = vec![problem.help("give every case of a skill an id of its own")];
+            let id = format!("{}-line-{}", found.id, found.line);
+            let source = Broken { format: found.format(), problems };
+            *found = Found::new(id, found.skill.clone(), found.file.clone(), found.line, source);
             // Two files can repeat the same id on the same line.
             while seen.contains_key(&name::segment(&found.id)) {
                 found.id.push_str("-again");

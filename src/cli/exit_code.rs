@@ -2,14 +2,15 @@
 
 use std::process::ExitCode;
 
+use skill_evals::results::summary::{BAD_CASE, NOT_OPENED, NOT_RECORDED, STALE, Summary, UNREADABLE};
 use skill_evals::trial::outcome::Verdict;
 
 /// The exit codes as `--help` tells them.
 pub const HELP: &str = "Exit codes:
-  0    every trial passed
-  1    a trial failed
+  0    every case passed: by its share of passed trials, where `threshold` says less than all
+  1    a case failed
   2    could not run: wrong arguments, settings, cases or recordings, an unknown run, a run that is running
-  3    nothing failed, but something was not measured: infrastructure, a cost limit, a judge without an answer
+  3    nothing failed, but something was not measured: infrastructure, a limit, a judge without an answer, no recording
   130  interrupted";
 
 /// How a command ended. Scripts match on the numbers, which never change.
@@ -30,6 +31,22 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// What a summary means for the exit code: the verdicts of its cases, and what was not run.
+    pub fn of_summary(summary: &Summary) -> Self {
+        let exit = |verdict| if summary.cases_with(verdict) > 0 { Self::of_verdict(verdict) } else { Self::Clean };
+        // In replay a case without a recording is no fault, unless there is nothing else.
+        let unrecorded = summary.not_run.get(NOT_RECORDED).copied().unwrap_or_default();
+        let measured = summary.total.ended();
+        let could_not = [BAD_CASE, STALE, UNREADABLE, NOT_OPENED].iter().any(|why| summary.not_run.contains_key(*why));
+        let not_run = summary.not_run.values().sum::<usize>() > unrecorded || measured == 0;
+        let others = match (could_not, not_run) {
+            (true, _) => Self::CouldNotRun,
+            (_, true) => Self::Infrastructure,
+            _ => Self::Clean,
+        };
+        [Verdict::Fail, Verdict::Error, Verdict::Unscored].into_iter().map(exit).fold(others, Self::worse)
+    }
+
     /// What one trial's verdict means for the exit code.
     pub fn of_verdict(verdict: Verdict) -> Self {
         match verdict {

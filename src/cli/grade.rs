@@ -5,14 +5,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs};
+use super::{CliResult, CliResultOf, RepositoryArgs};
 use crate::cli::exit_code::Exit;
 use skill_evals::cases::case::Found;
 use skill_evals::report::trial as report;
+use skill_evals::results::summary::Summary;
 use skill_evals::run::shared::Run;
-use skill_evals::run::trial;
+use skill_evals::run::{crate_harness, regrade, trial};
+use skill_evals::settings::Settings;
 use skill_evals::store::{self, RunFolder, TrialFolder};
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
+use skill_evals::trial::run_record::TrialRecord;
 
 #[derive(Args)]
 pub struct GradeArgs {
@@ -25,50 +28,74 @@ pub struct GradeArgs {
 
 pub fn grade(args: &GradeArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read()?;
-    let run = Run::new(repository.root, settings, catalog);
+    let mut run = Run::new(repository.root, settings, catalog);
+    run.own_checks = crate_harness::own_checks(&run.root)?;
     let root = &run.root;
     let folder = PathBuf::from(&args.what);
-    let trials = if args.what.contains('/') {
-        store::trials_below(&folder)
-    } else {
-        RunFolder::open(root, &args.what)?.trials()
-    };
+    let stored = if args.what.contains('/') { None } else { Some(RunFolder::open(root, &args.what)?) };
+    let trials = stored.as_ref().map_or_else(|| store::trials_below(&folder), RunFolder::trials);
     if trials.is_empty() {
         return Err(format!("{} holds no stored trials (no meta.json below it)", args.what).into());
     }
     let mut out = io::stdout().lock();
-    let mut worst = Exit::Clean;
+    let mut summary = Summary::new(Vec::new(), run.settings.threshold);
+    let mut could_not = false;
+    let mut changed = Vec::new();
     for folder in trials {
-        let exit = match grade_one(&run, &folder) {
-            Ok((found, outcome)) => {
+        match grade_one(&run, &folder) {
+            Ok((found, outcome, news)) => {
                 let passed = outcome.grade.verdict == Verdict::Pass;
                 let text = if passed { report::passed(&outcome) } else { report::graded(root, found, &outcome) };
                 write!(out, "{text}")?;
-                Exit::of_verdict(outcome.grade.verdict)
+                let record = TrialRecord::new(&outcome, 1);
+                summary.add(&record);
+                changed.extend(news.then_some(record));
             }
             Err(why) => {
+                could_not = true;
                 writeln!(out, "{}: {why}", folder.path().display())?;
-                Exit::CouldNotRun
             }
-        };
-        worst = worst.worse(exit);
+        }
     }
-    Ok(worst)
+    if let Some(stored) = stored {
+        keep_news(&stored, changed, &run.settings)?;
+    }
+    let exit = Exit::of_summary(&summary);
+    Ok(if could_not { exit.worse(Exit::CouldNotRun) } else { exit })
 }
 
-fn grade_one<'a>(run: &'a Run, folder: &TrialFolder) -> Result<(&'a Found, Outcome), String> {
+/// Brings the run's progress file, and its summary where it has ended, up to the grades.
+fn keep_news(run: &RunFolder, changed: Vec<TrialRecord>, settings: &Settings) -> CliResultOf<()> {
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let mut progress = run.progress()?;
+    for record in changed {
+        let attempts = progress.records.get(&record.id).map_or(1, |known| known.attempts);
+        let ended = progress.records.get(&record.id).and_then(|known| known.ended.clone());
+        progress.records.insert(record.id.clone(), TrialRecord { attempts, ended, ..record });
+    }
+    run.write_progress(&progress.into_lines())?;
+    if run.has_summary() {
+        super::summary::write(run, settings)?;
+    }
+    Ok(())
+}
+
+fn grade_one<'a>(run: &'a Run, folder: &TrialFolder) -> Result<(&'a Found, Outcome, bool), String> {
     let catalog = &run.catalog;
     let meta = folder.meta().map_err(|error| error.to_string())?;
     let id = meta.id();
     let found = catalog.cases.iter().find(|found| found.skill == id.skill && found.id == id.case);
     let found = found.ok_or_else(|| format!("there is no case `{}` of the skill `{}` any more", id.case, id.skill))?;
-    let case = found.case().map_err(|problems| report::not_graded(&id, &NoOutcome::BadCase(problems)))?;
+    let bad = |problems: &[_]| report::not_graded(&id, &NoOutcome::BadCase(problems.to_vec()), &run.door);
+    let case = found.case().map_err(bad)?;
     let skill = catalog.skill(&id.skill).ok_or_else(|| format!("there is no skill `{}` any more", id.skill))?;
-    let graded = trial::regrade(run, &case, skill, folder).map_err(|error| error.to_string())?;
-    let (meta, grade) = graded;
+    let (meta, grade) = regrade::regrade(run, case, skill, folder).map_err(|error| error.to_string())?;
     // A recording has no grade of its own; a run's trial has, and keeps the newest.
-    if folder.has_grade() {
+    let news = folder.has_grade() && folder.grade().map_or(true, |stored| stored != grade);
+    if news {
         folder.write_grade(&grade).map_err(|error| error.to_string())?;
     }
-    Ok((found, Outcome { id, grade, folder: folder.path().to_path_buf(), scripted: meta.scripted }))
+    Ok((found, trial::outcome(run, id, grade, &meta, folder), news))
 }

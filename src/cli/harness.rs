@@ -8,6 +8,7 @@ use clap::Args;
 use super::RepositoryArgs;
 use crate::cli::exit_code::Exit;
 use skill_evals::harness::Harness;
+use skill_evals::run::crate_harness;
 
 #[derive(Args)]
 pub struct HarnessArgs {
@@ -20,10 +21,15 @@ pub struct HarnessArgs {
 
 pub fn harness(args: HarnessArgs) -> ExitCode {
     match args.repository.open() {
-        Ok(repository) => Harness::new().chosen_root(repository.root).run(args.arguments),
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {error}");
-            Exit::CouldNotRun.into()
-        }
+        Ok(repository) => match crate_harness::own_checks(&repository.root) {
+            Ok(checks) => Harness::new().with_checks(checks).chosen_root(repository.root).run(args.arguments),
+            Err(why) => could_not(&why),
+        },
+        Err(error) => could_not(&error),
     }
+}
+
+fn could_not(why: &dyn std::fmt::Display) -> ExitCode {
+    let _ = writeln!(io::stderr(), "error: {why}");
+    Exit::CouldNotRun.into()
 }

@@ -6,9 +6,11 @@ use clap::Args;
 
 use super::{CliResult, RepositoryArgs, print_json};
 use crate::cli::exit_code::Exit;
+use skill_evals::cases::name::Filters;
 use skill_evals::report::listing;
 use skill_evals::run::plan;
-use skill_evals::store;
+use skill_evals::settings::{Selection, Settings};
+use skill_evals::trial::id::Planned;
 
 #[derive(Args)]
 pub struct ListArgs {
@@ -21,9 +23,9 @@ pub struct ListArgs {
 
 pub fn list(args: &ListArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read()?;
-    let planned = plan::plan(catalog.cases.iter().collect(), &settings, |found| {
-        store::recorded_modes(&repository.root, &found.skill, &found.id)
-    });
+    let all = Settings { selection: Selection::default(), live: false, ..settings };
+    let plan = plan::plan(&repository.root, &all, &catalog, &Filters::default()).unwrap_or_default();
+    let planned: Vec<Planned> = plan.entries.into_iter().map(|entry| entry.planned).collect();
     let listed = listing::listed(&planned, &repository);
     let mut out = io::stdout().lock();
     if args.json {

@@ -76,7 +76,10 @@ enum Command {
 }
 
 /// What went wrong before a command had an answer.
-type CliResult = Result<Exit, Box<dyn Error>>;
+type CliResult = CliResultOf<Exit>;
+
+/// The same for a part of a command.
+type CliResultOf<T> = Result<T, Box<dyn Error>>;
 
 pub fn main() -> ExitCode {
     if watchdog::take_over() {

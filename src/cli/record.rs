@@ -4,40 +4,77 @@ use std::io::{self, Write};
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs};
+use super::{CliResult, CliResultOf, RepositoryArgs};
 use crate::cli::exit_code::Exit;
-use skill_evals::run::promote::{self, Recorded};
+use skill_evals::cases::name::Filters;
+use skill_evals::run::crate_harness;
+use skill_evals::run::plan::{Entry, Plan};
+use skill_evals::run::promote::{self, Failing, Now, Recorded};
+use skill_evals::run::shared::Run;
 use skill_evals::store::RunFolder;
-use skill_evals::text::diagnostic::shown_path;
+use skill_evals::trial::id::Planned;
 
 #[derive(Args)]
 pub struct RecordArgs {
     /// The run, as named below artifacts/skill-evals.
     run_id: String,
+    /// Only trials whose test name holds one of these, as with `cargo test`.
+    #[arg(value_name = "FILTER")]
+    filters: Vec<String>,
+    /// Record what fails too: a recording of a failing trial makes its test fail.
+    #[arg(long)]
+    accept_failing: bool,
     #[command(flatten)]
     repository: RepositoryArgs,
 }
 
 pub fn record(args: &RecordArgs) -> CliResult {
-    let repository = args.repository.open()?;
-    let run = RunFolder::open(&repository.root, &args.run_id)?;
-    let mut out = io::stdout().lock();
-    let mut all_kept = true;
-    let recorded = promote::record(&repository.root, &run)?;
-    if recorded.is_empty() {
-        writeln!(out, "the run {} has no finished trials", run.id())?;
-        return Ok(Exit::CouldNotRun);
-    }
-    for trial in recorded {
-        match trial {
-            Recorded::Kept { id, verdict, folder } => {
-                writeln!(out, "{id}  {verdict}  {}", shown_path(&repository.root, &folder).display())?;
-            }
-            Recorded::NotMeasured { id, verdict } => {
-                all_kept = false;
-                writeln!(out, "{id}  {verdict}  not recorded: it measured nothing")?;
-            }
+    let (repository, settings, catalog) = args.repository.read()?;
+    let from = RunFolder::open(&repository.root, &args.run_id)?;
+    let filters = Filters::new(&args.filters, false);
+    let mut run = Run::new(repository.root, settings, catalog);
+    let mut plan = Plan::default();
+    for folder in from.trials() {
+        let id = folder.meta()?.id();
+        let found = run.catalog.cases.iter().find(|found| found.skill == id.skill && found.id == id.case);
+        let (Some(found), Some(mode)) = (found, run.settings.mode(&id.mode)) else {
+            writeln!(io::stderr(), "warning: {id}: not recorded: there is no such case or mode any more")?;
+            continue;
+        };
+        let planned = Planned { found: found.clone(), mode: mode.clone() };
+        match plan.entries.iter_mut().find(|entry| entry.planned.trial(1) == planned.trial(1)) {
+            Some(entry) => entry.repeats = entry.repeats.max(id.number),
+            None if filters.want(&planned.test_name()) => plan.entries.push(Entry { planned, repeats: id.number }),
+            None => {}
         }
     }
-    Ok(if all_kept { Exit::Clean } else { Exit::Infrastructure })
+    if plan.is_empty() {
+        writeln!(io::stdout(), "the run {} has no finished trials to record", from.id())?;
+        return Ok(Exit::CouldNotRun);
+    }
+    run.own_checks = crate_harness::own_checks(&run.root)?;
+    let run = run.with_plan(plan);
+    let failing = if args.accept_failing { Failing::Keep } else { Failing::LeaveOut };
+    let recorded = promote::record_from(&run, &from, failing)?;
+    tell(&run, &recorded, false)
+}
+
+/// Says what became of each recording, on standard output unless that is for something else.
+pub fn tell(run: &Run, recorded: &[Recorded], quietly: bool) -> CliResultOf<Exit> {
+    let mut exit = Exit::Clean;
+    for recorded in recorded {
+        let place = recorded.place(&run.root).map(|place| format!("  {}", place.display())).unwrap_or_default();
+        let line = format!("{recorded}{place}");
+        if quietly {
+            writeln!(io::stderr(), "{line}")?;
+        } else {
+            writeln!(io::stdout(), "{line}")?;
+        }
+        exit = exit.worse(match recorded.now {
+            Now::Kept(..) => Exit::Clean,
+            Now::Failing(_) => Exit::Problems,
+            Now::NotMeasured => Exit::Infrastructure,
+        });
+    }
+    Ok(exit)
 }

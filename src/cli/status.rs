@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::{CliResult, RepositoryArgs, print_json};
 use crate::cli::exit_code::Exit;
-use skill_evals::report::status;
-use skill_evals::run::history;
+use skill_evals::report::standing as words;
+use skill_evals::results::standing;
 use skill_evals::store::{self, RunFolder};
 
 #[derive(Args)]
@@ -37,12 +37,12 @@ pub fn status(args: &StatusArgs) -> CliResult {
         Some(id) => RunFolder::open(&root, id)?,
         None => store::runs(&root).into_iter().next().ok_or("there are no runs yet")?,
     };
-    let standing = history::standing(&run)?;
+    let standing = standing::standing(&run)?;
     let mut out = io::stdout().lock();
     if args.json {
         print_json(&mut out, &standing)?;
     } else {
-        out.write_all(status::status(&standing).as_bytes())?;
+        out.write_all(words::status(&standing).as_bytes())?;
     }
     Ok(Exit::Clean)
 }
@@ -51,7 +51,7 @@ pub fn runs(args: &RunsArgs) -> CliResult {
     let root = args.repository.open()?.root;
     let mut standings = Vec::new();
     for run in store::runs(&root) {
-        match history::standing(&run) {
+        match standing::standing(&run) {
             Ok(standing) => standings.push(standing),
             Err(error) => writeln!(io::stderr(), "warning: {}: {error}", run.id())?,
         }
@@ -62,7 +62,7 @@ pub fn runs(args: &RunsArgs) -> CliResult {
     } else if standings.is_empty() {
         writeln!(out, "there are no runs yet")?;
     } else {
-        out.write_all(status::runs(&standings).as_bytes())?;
+        out.write_all(words::runs(&standings).as_bytes())?;
     }
     Ok(Exit::Clean)
 }

@@ -8,7 +8,9 @@ use clap::Args;
 use super::{CliResult, RepositoryArgs};
 use crate::cli::exit_code::Exit;
 use skill_evals::process::background;
+use skill_evals::results::standing;
 use skill_evals::store::{self, RunFolder};
+use skill_evals::trial::run_record::End;
 
 /// How long a runner may take to end its agents and keep what they left.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -33,12 +35,15 @@ pub struct CleanArgs {
 pub fn stop(args: &StopArgs) -> CliResult {
     let root = args.repository.open()?.root;
     let run = RunFolder::open(&root, &args.run_id)?;
-    let runner = run.runner().filter(|_| run.is_live());
+    let runner = run.runner().filter(|_| standing::is_live(&run));
     let Some(runner) = runner else {
         writeln!(io::stdout(), "{} is not running", run.id())?;
         return Ok(Exit::Clean);
     };
+    run.note_stopping()?;
     let killed = background::stop(runner, PATIENCE)?;
+    // A runner that could not say so itself, or several that share the run.
+    run.write_ended(End::Stopped)?;
     let how = if killed { "killed" } else { "stopped" };
     writeln!(io::stdout(), "{} {how}; `skill-evals run --resume --run-id {}` goes on with it", run.id(), run.id())?;
     Ok(Exit::Clean)
@@ -48,8 +53,9 @@ pub fn clean(args: &CleanArgs) -> CliResult {
     let root = args.repository.open()?.root;
     let mut out = io::stdout().lock();
     for run in store::runs(&root).into_iter().skip(args.keep) {
-        // Held while it is removed, so that nobody begins to go on with it.
-        let Ok(_lock) = run.lock(background::this_process()) else {
+        // Locked while it is removed, so that no process begins to go on with it.
+        let lock = if standing::is_live(&run) { None } else { run.lock(background::this_process()).ok() };
+        let Some(_lock) = lock else {
             writeln!(out, "{} is running and stays", run.id())?;
             continue;
         };

@@ -1,15 +1,19 @@
 //! `skill-evals summary`.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::Path;
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs, color, print_json};
+use super::{CliResult, CliResultOf, RepositoryArgs, color, print_json};
 use crate::cli::exit_code::Exit;
 use skill_evals::report::{markdown, table};
-use skill_evals::run::history;
-use skill_evals::store::{self, RunFolder};
+use skill_evals::results::standing;
+use skill_evals::results::summary::Summary;
+use skill_evals::results::table as results;
+use skill_evals::settings::{Prices, Settings, load};
+use skill_evals::store::{self, RunFolder, StoreError};
+use skill_evals::trial::run_record::TrialRecord;
 
 #[derive(Args)]
 pub struct SummaryArgs {
@@ -31,23 +35,18 @@ pub struct SummaryArgs {
 
 pub fn summary(args: &SummaryArgs) -> CliResult {
     let root = args.repository.open()?.root;
-    let (mut ids, mut trials, mut folders) = (Vec::new(), Vec::new(), Vec::new());
+    let settings = load::read(&root)?;
+    let mut summary = Summary::new(Vec::new(), settings.threshold);
+    let (mut unreadable, mut folders) = (Vec::new(), Vec::new());
     for what in &args.what {
-        if what.contains('/') {
-            let path = PathBuf::from(what);
-            ids.push(path.file_name().map_or_else(|| what.clone(), |name| name.to_string_lossy().into_owned()));
-            trials.extend(store::trials_below(&path));
-        } else {
-            let run = RunFolder::open(&root, what)?;
-            ids.push(run.id().to_owned());
-            trials.extend(run.trials());
-            folders.push(run);
-        }
+        let run = if what.contains('/') { RunFolder::at(Path::new(what)) } else { RunFolder::open(&root, what)? };
+        summary.runs.push(run.id().to_owned());
+        unreadable.extend(add_run(&mut summary, &run, what.contains('/'), &settings.prices)?);
+        folders.push(run);
     }
-    if trials.is_empty() {
+    if summary.total.ended() == 0 && unreadable.is_empty() {
         return Err(format!("{} holds no stored trials (no meta.json below it)", args.what.join(", ")).into());
     }
-    let (summary, unreadable) = history::summarize(ids, &trials);
     if args.write {
         let [run] = folders.as_slice() else { return Err("--write needs exactly one run, by its id".into()) };
         run.write_summary(&summary, &markdown::summary(&summary))?;
@@ -63,5 +62,48 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     for error in &unreadable {
         writeln!(io::stderr(), "warning: not counted: {error}")?;
     }
-    Ok(if unreadable.is_empty() { Exit::Clean } else { Exit::Infrastructure })
+    let exit = Exit::of_summary(&summary);
+    Ok(if unreadable.is_empty() { exit } else { exit.worse(Exit::Infrastructure) })
+}
+
+/// The summary of a stored run.
+pub fn of_run(run: &RunFolder, settings: &Settings) -> CliResultOf<Summary> {
+    let mut summary = Summary::new(vec![run.id().to_owned()], settings.threshold);
+    add_run(&mut summary, run, false, &settings.prices)?;
+    Ok(summary)
+}
+
+/// Writes the summary files of a stored run anew.
+pub fn write(run: &RunFolder, settings: &Settings) -> CliResultOf<()> {
+    let summary = of_run(run, settings)?;
+    Ok(run.write_summary(&summary, &markdown::summary(&summary))?)
+}
+
+/// Adds the trials of a run from their own folders, and what its plan has beside them. Returns what could not be read.
+fn add_run(summary: &mut Summary, run: &RunFolder, part: bool, prices: &Prices) -> CliResultOf<Vec<StoreError>> {
+    let trials = if part { store::trials_below(run.path()) } else { run.trials() };
+    let (mut unreadable, mut seen) = (Vec::new(), 0);
+    let progress = run.progress()?;
+    for folder in trials {
+        match results::row(&folder, prices) {
+            Ok(row) => {
+                // How often its agent was started only the progress file knows.
+                let attempts = progress.records.get(&row.id).map_or(row.attempts, |known| known.attempts);
+                summary.add(&TrialRecord { attempts, ..row });
+                seen += 1;
+            }
+            Err(error) => unreadable.push(error),
+        }
+    }
+    for (id, spent) in &progress.refused {
+        summary.add_refused(id, *spent);
+    }
+    if let Some(planned) = standing::planned(run)? {
+        summary.planned = Some(summary.planned.unwrap_or_default() + planned);
+        let missing = planned.saturating_sub(seen);
+        if missing > 0 {
+            *summary.not_run.entry("not run".to_owned()).or_default() += missing;
+        }
+    }
+    Ok(unreadable)
 }

@@ -109,7 +109,7 @@ impl Grader<'_> {
         evidence: impl Into<String>,
     ) {
         let (expected, evidence) = (expected.into(), evidence.into());
-        self.checks.push(Check { id: id.to_owned(), goal, status, expected, evidence });
+        self.checks.push(Check { id: id.to_owned(), goal, status, expected, evidence, own: false });
     }
 
     fn holds(&mut self, id: &str, goal: Goal, holds: bool, expected: impl Into<String>, evidence: impl Into<String>) {

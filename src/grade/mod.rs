@@ -4,3 +4,4 @@ pub mod checks;
 mod delivered;
 pub mod rubric;
 pub mod session;
+pub mod share;

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use libtest_mimic::{Arguments, ColorSetting, FormatSetting};
 
-use crate::cases::name;
+use crate::cases::name::as_test_name;
 use crate::text::diagnostic::nearest;
 
 /// Where libtest exits on wrong arguments, so do we.
@@ -246,18 +246,18 @@ impl Front {
     fn settle(&mut self) {
         let exact = self.args.exact;
         for filter in self.filters.iter_mut().chain(&mut self.args.skip) {
-            *filter = as_name(filter, exact);
+            *filter = as_test_name(filter, exact);
         }
         if let [only] = self.filters.as_slice() {
             self.args.filter = Some(only.clone());
         }
     }
 
-    /// Whether a trial of this name is asked for, `--skip` aside.
+    /// Whether a trial of this name is asked for.
     #[must_use]
     pub fn wants(&self, name: &str) -> bool {
         let matches = |filter: &String| if self.args.exact { name == filter } else { name.contains(filter.as_str()) };
-        self.filters.is_empty() || self.filters.iter().any(matches)
+        (self.filters.is_empty() || self.filters.iter().any(matches)) && !self.args.skip.iter().any(matches)
     }
 
     /// The one trial that can match, by the segments of its name.
@@ -288,13 +288,4 @@ fn threads(what: &str, value: &str) -> Result<usize, String> {
 
 fn seed(what: &str, value: &str) -> Result<Shuffle, String> {
     value.parse().map(Shuffle::Seed).map_err(|error| format!("{what} must be a number (error: {error})"))
-}
-
-/// A filter as names are written: `xlsx/verify-it` finds `xlsx::verify_it::codex`.
-fn as_name(filter: &str, whole: bool) -> String {
-    let path = filter.replace('/', "::");
-    if whole {
-        return path.split("::").map(name::segment).collect::<Vec<_>>().join("::");
-    }
-    path.chars().map(|c| if c.is_ascii_alphanumeric() || c == ':' { c } else { '_' }).collect()
 }

@@ -19,20 +19,27 @@ mod watch;
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use crate::cases::catalog::Catalog;
+use crate::cases::name::Filters;
 use crate::cases::repository::{Repository, Scope};
 use crate::mcp;
 use crate::process::{interrupt, watchdog};
 use crate::report::diagnostics;
+use crate::report::trial::Door;
+use crate::run::check_program;
+use crate::run::crate_harness;
 use crate::run::own_check::OwnChecks;
+use crate::run::plan::{self, Entry, Plan};
 use crate::run::shared::Run;
+use crate::settings::Selection;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::{PREFIX, Settings};
 use crate::text::relative_path::RelativePath;
+use crate::trial::run_record::Chosen;
 use crate::trial::trace::Trace;
 
 pub use crate::run::own_check::{Finding, Workspace};
@@ -72,6 +79,7 @@ pub struct Harness {
     root_is_final: bool,
     skill_roots: Vec<String>,
     own_checks: OwnChecks,
+    door: Door,
 }
 
 impl Harness {
@@ -112,7 +120,19 @@ impl Harness {
         name: impl Into<String>,
         check: impl Fn(&Trace, &Workspace<'_>) -> Finding + Send + Sync + 'static,
     ) -> Self {
-        self.own_checks.add(name, check);
+        self.own_checks.add(name, None, check);
+        self
+    }
+
+    /// The same for a check that says what it expects: a failure shows it beside what was found.
+    #[must_use]
+    pub fn check_that(
+        mut self,
+        name: impl Into<String>,
+        expected: impl Into<String>,
+        check: impl Fn(&Trace, &Workspace<'_>) -> Finding + Send + Sync + 'static,
+    ) -> Self {
+        self.own_checks.add(name, Some(expected.into()), check);
         self
     }
 
@@ -123,9 +143,21 @@ impl Harness {
             return ExitCode::SUCCESS;
         }
         if let Some(skills) = asked_to_serve(std::env::args_os().skip(1)) {
-            return serve(skills);
+            return done(mcp::serve(skills));
         }
-        self.run(std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()))
+        if std::env::args_os().skip(1).eq([check_program::ARGUMENT]) {
+            return done(crate_harness::serve(&self.own_checks));
+        }
+        let mut harness = self;
+        harness.door = Door::CargoTest(own_name());
+        harness.run(std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()))
+    }
+
+    /// Takes part in the verdicts with these checks too, beside those added one by one.
+    #[must_use]
+    pub fn with_checks(mut self, checks: OwnChecks) -> Self {
+        self.own_checks.extend(checks);
+        self
     }
 
     /// Runs with these arguments, as libtest takes them.
@@ -166,6 +198,17 @@ impl Harness {
     }
 }
 
+/// The name of this test as cargo knows it: that of the program, without the hash that cargo adds.
+fn own_name() -> String {
+    let program = std::env::current_exe().ok();
+    let stem = program.as_deref().and_then(Path::file_stem).map(|stem| stem.to_string_lossy().into_owned());
+    let stem = stem.unwrap_or_else(|| "skill_evals".to_owned());
+    match stem.rsplit_once('-') {
+        Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => name.to_owned(),
+        _ => stem,
+    }
+}
+
 fn run(harness: Harness, mut front: Front) -> ExitCode {
     let nextest = std::env::var_os("NEXTEST").is_some();
     let root = harness.find_root();
@@ -183,20 +226,24 @@ fn run(harness: Harness, mut front: Front) -> ExitCode {
         Err(why) => setup_problem = Some(why),
     }
     let catalog = read_catalog(&root, &settings, &front);
-    let wanted = settings.selection.cases(&catalog).map(|cases| session::positions(&catalog, &cases));
-    let wanted = wanted.unwrap_or_else(|problems| {
+    let planned = plan::plan(&root, &settings, &catalog, &Filters::default());
+    let plan = planned.unwrap_or_else(|problems| {
         setup_problem.get_or_insert_with(|| problems.join("\n"));
-        (0..catalog.cases.len()).collect()
+        settings.selection = Selection::default();
+        plan::plan(&root, &settings, &catalog, &Filters::default()).unwrap_or_default()
     });
     let jobs = front.threads.unwrap_or(settings.jobs).max(1);
-    front.args.test_threads = Some(jobs);
+    (settings.jobs, front.args.test_threads) = (jobs, Some(jobs));
     // The list is for programs, nextest shows progress of its own, and lines among JSON would break it.
     let silent = front.args.list || front.json() || nextest;
-    let mut run = Run::new(root, settings, catalog);
-    run.own_checks = harness.own_checks;
+    let wanted = plan.entries.iter().filter(|entry| front.wants(&entry.planned.test_name()));
+    let wanted = Plan { entries: wanted.cloned().collect() };
+    let chosen = Chosen { trials_by_name: trials_by_name(&plan, &wanted), ..Chosen::default() };
+    let mut run = Run::new(root, settings, catalog).with_plan(wanted);
+    (run.own_checks, run.chosen, run.door) = (harness.own_checks, chosen, harness.door);
     run.shared_id = std::env::var("NEXTEST_RUN_ID").ok().filter(|_| nextest);
     let session = Arc::new(Session::new(run, setup_problem, nextest, &front));
-    let mut trials = trials::all(&session, &front, &wanted);
+    let mut trials = trials::all(&session, &front, plan);
     if front.filters.len() > 1 {
         // libtest-mimic takes one filter and counts what that leaves out; it never sees these.
         let before = trials.len();
@@ -213,7 +260,7 @@ fn run(harness: Harness, mut front: Front) -> ExitCode {
             Audience::Terminal if jobs == 1 => Audience::Reader,
             audience => audience,
         };
-        session.watch(Watch::new(audience, trials::runs(&session, &front, &trials), jobs));
+        session.watch(Watch::new(audience, session.run.plan.len(), jobs));
     }
     let conclusion = libtest_mimic::run(&front.args, trials);
     session.close(silent);
@@ -230,14 +277,20 @@ fn asked_to_serve(mut args: impl Iterator<Item = OsString>) -> Option<PathBuf> {
     args.next().filter(|_| is_it).map(PathBuf::from)
 }
 
-fn serve(skills: PathBuf) -> ExitCode {
-    match mcp::serve(skills) {
+fn done(result: Result<(), impl std::fmt::Display>) -> ExitCode {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say(&format!("error: {error}"));
             ExitCode::FAILURE
         }
     }
+}
+
+/// The trials that were chosen by name, where not all were: going on with the run starts no others.
+fn trials_by_name(all: &Plan, wanted: &Plan) -> Vec<String> {
+    let name = |entry: &Entry| entry.planned.trial(1).to_string();
+    if wanted.entries.len() == all.entries.len() { Vec::new() } else { wanted.entries.iter().map(name).collect() }
 }
 
 /// What comes before trials run: signals, the order, and what is to be said.

@@ -10,8 +10,8 @@ use libtest_mimic::{Completion, Failed};
 use super::args::Front;
 use super::watch::{Watch, say};
 use crate::cases::case::Found;
-use crate::cases::catalog::Catalog;
 use crate::report::{progress, trial as report};
+use crate::run::promote;
 use crate::run::shared::Run;
 use crate::trial::outcome::Outcome;
 
@@ -52,6 +52,7 @@ impl Session {
 
     /// Shows from now on what runs.
     pub(super) fn watch(&self, watch: Watch) {
+        self.run.read_by(watch.reader());
         let _ = self.watch.set(watch);
     }
 
@@ -60,8 +61,8 @@ impl Session {
         self.setup_problem.is_some()
     }
 
-    /// Shows to `show` whoever looks on, if anybody does.
-    pub(super) fn on_watch(&self, show: impl FnOnce(&Watch)) {
+    /// Does something to what is shown, where anything is.
+    fn on_watch(&self, show: impl FnOnce(&Watch)) {
         if let Some(watch) = self.watch.get() {
             show(watch);
         }
@@ -107,27 +108,38 @@ impl Session {
         }
     }
 
+    /// Makes what the run measured the recordings.
+    fn record(&self) {
+        match promote::record(&self.run, &self.run.plan, promote::Failing::Keep) {
+            Ok(recorded) => recorded.iter().for_each(|recorded| say(&format!("skill-evals: {recorded}"))),
+            Err(error) => say(&format!("skill-evals: error: not recorded: {error}")),
+        }
+    }
+
     fn say(&self, text: &str) {
         self.on_watch(Watch::clear);
         say(text.trim_end());
     }
 
-    /// Ends the watch, and says what all trials together have to say.
+    /// Ends the run, and says what all trials together have to say.
     pub(super) fn close(&self, silent: bool) {
         self.on_watch(Watch::end);
+        let live = self.run.opened();
+        for (id, changed) in live.iter().flat_map(|live| &live.kept_although_changed) {
+            say(&format!("skill-evals: {id}: kept although changed since: {}", changed.join(", ")));
+        }
+        if let Err(error) = self.run.close() {
+            say(&format!("skill-evals: warning: {error}; the trials' own folders are complete"));
+        }
+        if let Some(trouble) = self.run.ledger_trouble() {
+            say(&format!("skill-evals: warning: {trouble}; the trials' own folders are complete"));
+        }
+        if self.run.settings.record && live.is_some() {
+            self.record();
+        }
         let scripted = self.scripted.load(Ordering::Relaxed);
         if scripted > 0 && !silent {
             say(&progress::scripted(scripted));
         }
     }
-}
-
-/// Where these cases of the catalog stand in it.
-pub(super) fn positions(catalog: &Catalog, cases: &[&Found]) -> Vec<usize> {
-    if cases.len() == catalog.cases.len() {
-        return (0..cases.len()).collect();
-    }
-    let mut wanted = cases.iter().map(|found| std::ptr::from_ref(*found)).peekable();
-    let of = |(index, found): (usize, &Found)| wanted.next_if(|next| std::ptr::eq(*next, found)).map(|_| index);
-    catalog.cases.iter().enumerate().filter_map(of).collect()
 }

@@ -8,12 +8,11 @@ use std::path::{Path, PathBuf};
 
 use crate::cases::catalog::Catalog;
 use crate::cases::name::segment;
+use crate::run::plan;
 use crate::settings::Settings;
 use crate::settings::load;
-use crate::settings::selection;
 use crate::store::Recordings;
 use crate::text::diagnostic::{Code, Diagnostic, Place};
-use crate::trial::id::Planned;
 
 /// The stubs' file, from the folder of the crate that has the harness.
 pub const FILE: &str = "tests/skill_evals/stubs.rs";
@@ -40,8 +39,7 @@ pub fn names(root: &Path, catalog: &Catalog, settings: &Settings) -> BTreeSet<St
     let mut recordings = Recordings::new(root);
     for found in &catalog.cases {
         let recorded = recordings.modes(&found.skill, &found.id);
-        let modes = selection::modes(settings, found, &recorded).into_iter();
-        names.extend(modes.map(|mode| Planned { found, mode }.test_name()));
+        names.extend(plan::planned(settings, found, &recorded).map(|planned| planned.test_name()));
     }
     names
 }

@@ -8,21 +8,21 @@ use libtest_mimic::{Completion, Failed, Trial};
 use super::args::Front;
 use super::session::Session;
 use crate::cases::repository::Repository;
+use crate::grade::share::{Ended, needed};
 use crate::harness::stubs;
 use crate::lint;
 use crate::report::{diagnostics, trial as report};
+use crate::run::plan::{Entry, Plan};
 use crate::run::scheduler;
 use crate::run::shared::Run;
-use crate::settings::selection;
-use crate::store::{self, Recordings};
+use crate::store;
 use crate::text::diagnostic::Diagnostic;
-use crate::trial::event::Event;
 use crate::trial::id::Planned;
 use crate::trial::outcome::{NoOutcome, Verdict};
 
-/// All tests: the `wanted` cases in their modes, and a lint for each skill and for the repository.
-pub(super) fn all(session: &Arc<Session>, front: &Front, wanted: &[usize]) -> Vec<Trial> {
-    let mut trials = Trials { session, taken: HashSet::with_capacity(wanted.len()), list: Vec::new() };
+/// All tests: these cases in their modes, and a lint for each skill and for the repository.
+pub(super) fn all(session: &Arc<Session>, front: &Front, plan: Plan) -> Vec<Trial> {
+    let mut trials = Trials { session, taken: HashSet::with_capacity(plan.entries.len()), list: Vec::new() };
     for (index, found) in session.run.catalog.skills.iter().enumerate() {
         trials.push(stubs::skill_lint(&found.skill().slug), false, move |session| skill_lint(&session.run, index));
     }
@@ -31,21 +31,11 @@ pub(super) fn all(session: &Arc<Session>, front: &Front, wanted: &[usize]) -> Ve
     let run = &session.run;
     // What is ignored has to be known before, where that is what is asked; else the trial says it, with the reason.
     let tell_ignored = (front.args.ignored || (session.nextest && !front.args.list)) && !session.is_broken();
-    let mut recordings = Recordings::new(&run.root);
-    for &index in wanted {
-        let found = &run.catalog.cases[index];
-        let recorded = if run.settings.live { Vec::new() } else { recordings.modes(&found.skill, &found.id) };
-        for mode in selection::modes(&run.settings, found, &recorded) {
-            let planned = Planned { found, mode };
-            let name = planned.test_name();
-            // Nobody sees what the filter leaves out, and reading a whole case takes longer than finding it.
-            let ignored = tell_ignored && front.wants(&name) && is_ignored(run, &planned);
-            let position = run.settings.modes.iter().position(|known| known == mode).unwrap_or_default();
-            trials.push(name, ignored, move |session| {
-                let run = &session.run;
-                case_test(session, &Planned { found: &run.catalog.cases[index], mode: &run.settings.modes[position] })
-            });
-        }
+    for entry in plan.entries {
+        let name = entry.planned.test_name();
+        // A name that the filter leaves out is not shown, and reading a whole case takes longer than finding it.
+        let ignored = tell_ignored && front.wants(&name) && is_ignored(run, &entry.planned);
+        trials.push(name, ignored, move |session| case_test(session, &entry));
     }
     trials.list
 }
@@ -86,65 +76,42 @@ impl Trials<'_> {
     }
 }
 
-/// How many runs of cases these trials come to, lints and those left out aside.
-pub(super) fn runs(session: &Session, front: &Front, trials: &[Trial]) -> usize {
-    let is_case = |trial: &&Trial| trial.name().matches("::").count() == 2;
-    let runs = |trial: &Trial| !front.args.is_filtered_out(trial) && !front.args.is_ignored(trial);
-    let repeats = if session.run.settings.live { session.run.settings.trials as usize } else { 1 };
-    trials.iter().filter(is_case).filter(|trial| runs(trial)).count() * repeats
-}
-
 /// Whether there is nothing to replay for a case that could be replayed. A broken case is not ignored: it fails.
-fn is_ignored(run: &Run, planned: &Planned<'_>) -> bool {
+fn is_ignored(run: &Run, planned: &Planned) -> bool {
     !run.settings.live && !store::recording(&run.root, &planned.trial(1)).exists() && planned.found.case().is_ok()
 }
 
-/// How many repeats of a planned trial are recorded.
-fn recordings(run: &Run, planned: &Planned<'_>) -> u32 {
-    let exists = |number: &u32| store::recording(&run.root, &planned.trial(*number)).exists();
-    (1..=1000).take_while(exists).count().try_into().unwrap_or(0)
-}
-
-fn case_test(session: &Session, planned: &Planned<'_>) -> Result<Completion, Failed> {
-    let run = &session.run;
-    let repeats = if run.settings.live { run.settings.trials } else { recordings(run, planned).max(1) };
-    let mut passed = 0;
-    let mut texts = Vec::new();
-    for number in 1..=repeats {
-        let outcome = one_run(session, planned, number);
-        match outcome {
-            Ok(outcome) if outcome.grade.verdict == Verdict::Pass => passed += 1,
-            Ok(outcome) => texts.push(report::graded(&run.root, planned.found, &outcome)),
-            // Who asked for ignored trials wants them run, and nextest would show an ignored one as passed.
+fn case_test(session: &Session, entry: &Entry) -> Result<Completion, Failed> {
+    let (run, planned) = (&session.run, &entry.planned);
+    let mut ended = Ended::default();
+    let (mut texts, mut problems) = (Vec::new(), Vec::new());
+    for (number, result) in (1..).zip(scheduler::repeats(run, entry)) {
+        match result {
+            Ok(outcome) => {
+                session.note(&planned.found, &outcome);
+                ended.add(outcome.grade.verdict);
+                if outcome.grade.verdict != Verdict::Pass {
+                    texts.push(report::graded(&run.root, &planned.found, &outcome));
+                }
+            }
+            // Where ignored trials were asked for they are to run, and nextest would show an ignored one as passed.
             Err(NoOutcome::NotRecorded) if !session.ignored_too => {
                 return Ok(Completion::ignored_with(report::NO_RECORDING));
             }
-            Err(problem) => return Err(report::not_graded(&planned.trial(number), &problem).into()),
+            Err(problem) => problems.push(report::not_graded(&planned.trial(number), &problem, &run.door)),
         }
     }
-    if f64::from(passed) >= run.settings.threshold * f64::from(repeats) {
+    if problems.is_empty() && ended.verdict(run.settings.threshold) == Verdict::Pass {
         return Ok(Completion::Completed);
     }
-    if repeats > 1 {
-        let needed = run.settings.threshold * 100.0;
-        texts.insert(0, format!("{passed} of {repeats} trials passed; {needed:.0}% must\n"));
+    if entry.repeats > 1 && problems.is_empty() {
+        let (passed, all) = (ended.passed, ended.all());
+        texts.insert(0, format!("{passed} of {all} trials passed; {} must\n", needed(all, run.settings.threshold)));
     }
-    Err(texts.join("\n").into())
-}
-
-fn one_run(session: &Session, planned: &Planned<'_>, number: u32) -> Result<crate::trial::outcome::Outcome, NoOutcome> {
-    let run = &session.run;
-    let tell = |event| match event {
-        Event::Started(id) => session.on_watch(|watch| watch.started(&id)),
-        Event::Heard(id, words) => session.on_watch(|watch| watch.heard(&id, words)),
-        Event::Finished { id, result, .. } => session.on_watch(|watch| watch.finished(&id, &result)),
-        _ => {}
-    };
-    let outcome = scheduler::trial(run, planned, number, &tell);
-    if let Ok(outcome) = &outcome {
-        session.note(planned.found, outcome);
-    }
-    outcome
+    problems.extend(texts);
+    // A broken case breaks each of its repeats in the same way.
+    problems.dedup();
+    Err(problems.join("\n").into())
 }
 
 fn skill_lint(run: &Run, index: usize) -> Result<Completion, Failed> {

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::report::progress::Board;
-use crate::trial::id::TrialId;
-use crate::trial::outcome::{NoOutcome, Outcome};
+use crate::trial::event::{Event, Reader};
+use crate::trial::outcome::NoOutcome;
 
 /// How often a terminal is drawn anew.
 const TURN: Duration = Duration::from_millis(250);
@@ -41,7 +41,7 @@ pub(super) struct Watch {
 }
 
 #[derive(Debug)]
-struct Shared {
+pub(super) struct Shared {
     state: Mutex<State>,
     over: Condvar,
     audience: Audience,
@@ -72,27 +72,9 @@ impl Watch {
         Self { shared, ticker: ticker.flatten() }
     }
 
-    /// A trial began.
-    pub(super) fn started(&self, id: &TrialId) {
-        let now = self.shared.start.elapsed();
-        self.shared.state().board.started(id, now);
-    }
-
-    /// Its agent did something.
-    pub(super) fn heard(&self, id: &TrialId, words: String) {
-        self.shared.state().board.heard(id, words);
-    }
-
-    /// It ended.
-    pub(super) fn finished(&self, id: &TrialId, result: &Result<Outcome, NoOutcome>) {
-        let mut state = self.shared.state();
-        let now = self.shared.start.elapsed();
-        let news = state.board.finished(id, result, now);
-        // The result is printed next; it must not end up among our lines.
-        state.make_room(now);
-        if let (Audience::Reader, Some(line)) = (self.shared.audience, news) {
-            say(&line);
-        }
+    /// What hears the events of the run.
+    pub(super) fn reader(&self) -> WatchReader {
+        WatchReader(Arc::clone(&self.shared))
     }
 
     /// Takes what is drawn off the screen, for whoever prints next.
@@ -107,6 +89,36 @@ impl Watch {
         state.over = true;
         state.erase();
         self.shared.over.notify_all();
+    }
+}
+
+/// Hears the events of the run that is watched.
+pub(super) struct WatchReader(Arc<Shared>);
+
+impl Reader for WatchReader {
+    fn hear(&mut self, event: &Event) {
+        let shared = &self.0;
+        let now = shared.start.elapsed();
+        let mut state = shared.state();
+        let news = match event {
+            Event::Started(id) => {
+                state.board.started(id, now);
+                return;
+            }
+            Event::Heard(id, words) => {
+                state.board.heard(id, words.clone());
+                return;
+            }
+            Event::Finished { id, result, .. } => state.board.finished(id, result, now),
+            Event::Kept { outcome, .. } => state.board.finished(&outcome.id, &Ok((**outcome).clone()), now),
+            Event::Skipped(id, why) => state.board.finished(id, &Err(NoOutcome::NotRun(*why)), now),
+            Event::Refused { .. } | Event::Tick => return,
+        };
+        // The result is printed next; it must not end up among our lines.
+        state.make_room(now);
+        if let (Audience::Reader, Some(line)) = (shared.audience, news) {
+            say(&line);
+        }
     }
 }
 

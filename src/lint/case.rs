@@ -1,6 +1,6 @@
 //! One case against the repository it stands in.
 
-use crate::cases::case::{Case, Expectation, Found, Pattern, Source, task_json};
+use crate::cases::case::{Case, Expectation, Found, Pattern};
 use crate::cases::catalog::evals_folder;
 use crate::cases::repo_files::{Kind, Tree};
 use crate::lint::schema::Schemas;
@@ -88,16 +88,7 @@ impl Checker<'_> {
 
     /// Where `text` stands in the value of `key`, or the value, or the case.
     fn place(&self, key: &str, text: Option<&str>) -> Place {
-        match &self.found.source {
-            Source::Row(row) => text.map_or_else(|| row.place(key), |text| row.place_of(key, text)),
-            Source::Task(_) => self
-                .tree
-                .read(&self.found.file)
-                .ok()
-                .and_then(|bytes| task_json::place_of(&self.found.file, &bytes, key))
-                .unwrap_or_else(|| self.case.origin.clone()),
-            Source::Smoke(_) | Source::Broken(_) => self.case.origin.clone(),
-        }
+        self.found.source.place(key, text, self.tree).unwrap_or_else(|| self.case.origin.clone())
     }
 }
 

@@ -13,7 +13,7 @@ mod suite;
 
 use std::path::Path;
 
-use crate::cases::case::{Case, Found, Source};
+use crate::cases::case::{Case, Found};
 use crate::cases::catalog::{Catalog, FoundSkill, SKILL_EVALS, TASKS};
 use crate::cases::repo_files::Tree;
 use crate::text::diagnostic::{Diagnostic, Severity};
@@ -74,9 +74,8 @@ pub fn all(catalog: &Catalog, tree: &dyn Tree, options: Options) -> Vec<Diagnost
             problems.extend(suite(catalog, &found.skill().slug, tree, options.strict));
         }
         for found in &catalog.cases {
-            problems.extend(
-                found.case().map_or_else(|errors| errors, |case| case::check(found, &case, tree, &mut schemas)),
-            );
+            problems
+                .extend(found.case().map_or_else(<[_]>::to_vec, |case| case::check(found, case, tree, &mut schemas)));
         }
     }
     in_order(problems)
@@ -118,5 +117,5 @@ pub fn count(problems: &[Diagnostic]) -> (usize, usize) {
 
 /// Whether a case was written for the skill rather than built in.
 fn is_curated(found: &Found) -> bool {
-    !matches!(found.source, Source::Smoke(_))
+    found.format().curated
 }

@@ -1,6 +1,5 @@
 //! The cases of one skill, taken together.
 
-use crate::cases::case::Source;
 use crate::cases::catalog::{Catalog, PROMPTS};
 use crate::cases::repo_files::{Kind, Tree};
 use crate::cases::skill::SKILL_FILE;
@@ -19,14 +18,8 @@ pub(super) fn check(catalog: &Catalog, slug: &str, tree: &dyn Tree, strict: bool
     if tree.kind(&path) != Kind::File {
         return Vec::new();
     }
-    let rows: Vec<Option<bool>> = catalog
-        .cases_of(slug)
-        .filter(|case| case.file == path)
-        .map(|case| match &case.source {
-            Source::Row(row) => row.should_trigger(),
-            _ => None,
-        })
-        .collect();
+    let rows: Vec<Option<bool>> =
+        catalog.cases_of(slug).filter(|case| case.file == path).map(|case| case.should_trigger()).collect();
     // A row that cannot be read may be the one that is missed; it has a problem of its own. An open quote swallows
     // every row behind it, so that it can only be in the last.
     let last = catalog.cases_of(slug).filter(|case| case.file == path).last();

@@ -47,7 +47,14 @@ pub fn is_background() -> bool {
 #[must_use]
 pub fn this_process() -> Runner {
     let pid = nix::unistd::getpid().as_raw();
-    Runner { pid, started: start_of(pid) }
+    Runner { pid, started: start_of(pid), shared: false }
+}
+
+/// The process that started this one.
+#[must_use]
+pub fn parent_process() -> Runner {
+    let pid = nix::unistd::getppid().as_raw();
+    Runner { pid, started: start_of(pid), shared: false }
 }
 
 /// Whether this very process lives, rather than a later one of its number.

@@ -11,6 +11,7 @@ pub mod background;
 pub mod interrupt;
 mod keeper;
 mod output;
+pub mod service;
 mod table;
 pub mod tree;
 pub mod watchdog;

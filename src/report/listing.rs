@@ -34,9 +34,9 @@ pub struct Listed {
 
 /// The planned trials, with what keeps each from running.
 #[must_use]
-pub fn listed(planned: &[Planned<'_>], tree: &dyn Tree) -> Vec<Listed> {
-    let listed = |planned: &Planned<'_>| {
-        let found = planned.found;
+pub fn listed(planned: &[Planned], tree: &dyn Tree) -> Vec<Listed> {
+    let listed = |planned: &Planned| {
+        let found = &planned.found;
         Listed {
             name: planned.test_name(),
             skill: found.skill.clone(),
@@ -53,8 +53,8 @@ pub fn listed(planned: &[Planned<'_>], tree: &dyn Tree) -> Vec<Listed> {
 
 fn errors(found: &Found, tree: &dyn Tree) -> Vec<Diagnostic> {
     match found.case() {
-        Ok(case) => lint::case(found, &case, tree).into_iter().filter(Diagnostic::is_error).collect(),
-        Err(problems) => problems,
+        Ok(case) => lint::case(found, case, tree).into_iter().filter(Diagnostic::is_error).collect(),
+        Err(problems) => problems.to_vec(),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::report::summary::{CaseInMode, Counts, Summary};
 use crate::report::{table, trial};
+use crate::results::summary::{CaseInMode, Counts, Summary};
 
 /// The summary as a page.
 #[must_use]
@@ -32,8 +32,9 @@ fn groups<'a>(text: &mut String, what: &str, groups: impl Iterator<Item = (&'a S
          | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     );
     for (name, counts) in groups {
-        let Counts { passed, failed, errors, unscored, tokens, .. } = counts;
-        let cost = counts.cost_usd.map_or_else(|| "unknown".to_owned(), table::dollars);
+        let Counts { passed, failed, errors, unscored, spent, .. } = counts;
+        let (tokens, cost) = (table::tokens(spent), table::cost(spent));
+        let tokens = tokens.trim_end_matches(" tokens");
         let _ = writeln!(text, "| {name} | {passed} | {failed} | {errors} | {unscored} | {tokens} | {cost} |");
     }
     text.push('\n');

@@ -7,7 +7,6 @@ pub mod listing;
 pub mod markdown;
 pub mod progress;
 pub mod session;
-pub mod status;
-pub mod summary;
+pub mod standing;
 pub mod table;
 pub mod trial;

@@ -4,7 +4,9 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::report::diagnostics::counted;
-use crate::report::summary::{CaseCounts, CaseInMode, Summary};
+use crate::results::summary::{CaseCounts, CaseInMode, Summary};
+use crate::trial::outcome::Verdict;
+use crate::trial::spent::Spent;
 
 /// A line for each case in each mode, those that fare worst first, then the totals.
 #[must_use]
@@ -21,7 +23,7 @@ pub fn table(summary: &Summary, color: bool) -> String {
     let (first, second, third) = (width(0), width(1), width(2));
     let mut text = String::new();
     for ([case, mode, passed], (_, counts)) in cells.iter().zip(&rows) {
-        let word = word(counts);
+        let word = word(counts, summary.threshold);
         let (start, end) = if color { (paint(word), "\u{1b}[0m") } else { ("", "") };
         let line = format!("{case:first$}  {mode:second$}  {passed:>third$}  {start}{word:6}{end}  {}", why(counts));
         // Writing to a string cannot fail.
@@ -30,16 +32,10 @@ pub fn table(summary: &Summary, color: bool) -> String {
     text
 }
 
-/// What a case came to, in a word.
-fn word(counts: &CaseCounts) -> &'static str {
-    let counts = &counts.counts;
-    match (counts.passed, counts.failed, counts.errors + counts.unscored) {
-        (_, 0, 0) => "pass",
-        (0, 1.., _) => "fail",
-        (1.., 1.., _) => "flaky",
-        (_, 0, _) if counts.errors == 0 => "unscored",
-        _ => "error",
-    }
+/// What a case came to, in a word: `flaky` where both were seen and the case did not pass for it.
+fn word(counts: &CaseCounts, threshold: f64) -> &'static str {
+    let verdict = counts.verdict(threshold);
+    if verdict == Verdict::Fail && counts.counts.passed > 0 { "flaky" } else { verdict.as_str() }
 }
 
 fn paint(word: &str) -> &'static str {
@@ -77,13 +73,35 @@ pub fn closing(summary: &Summary) -> String {
             counted(usize::try_from(total.retries).unwrap_or(usize::MAX), "retry")
         );
     }
-    if total.tokens > 0 {
-        let _ = write!(text, "; {} tokens", total.tokens);
+    if total.spent.tokens.is_some() {
+        let _ = write!(text, "; {}", tokens(&total.spent));
     }
-    if let Some(cost) = total.cost_usd {
-        let _ = write!(text, "; {}", dollars(cost));
+    if total.spent.cost_usd.is_some() {
+        let _ = write!(text, "; {}", cost(&total.spent));
     }
     text
+}
+
+/// What is known of a cost, in words.
+#[must_use]
+pub fn cost(spent: &Spent) -> String {
+    match (spent.cost_usd, spent.more_cost) {
+        (Some(cost), true) => format!("at least {}", dollars(cost)),
+        (Some(cost), false) => dollars(cost),
+        (None, true) => "unknown".to_owned(),
+        (None, false) => "nothing".to_owned(),
+    }
+}
+
+/// What is known of the tokens, in words.
+#[must_use]
+pub fn tokens(spent: &Spent) -> String {
+    match (spent.tokens, spent.more_tokens) {
+        (Some(tokens), true) => format!("at least {tokens} tokens"),
+        (Some(tokens), false) => format!("{tokens} tokens"),
+        (None, true) => "tokens unknown".to_owned(),
+        (None, false) => "no tokens".to_owned(),
+    }
 }
 
 /// An amount of US dollars, with as many places as say something.

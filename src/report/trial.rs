@@ -84,26 +84,45 @@ pub fn goal(goal: Goal) -> &'static str {
     }
 }
 
+/// How a reader runs something again: by the program, or by `cargo test` with the harness of this name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Door {
+    /// `skill-evals run`.
+    #[default]
+    Program,
+    /// `cargo test --test NAME`.
+    CargoTest(String),
+}
+
+impl Door {
+    /// The command that measures a trial anew and records what it measured.
+    #[must_use]
+    pub fn record_again(&self, id: &TrialId) -> String {
+        let TrialId { skill, case, mode, .. } = id;
+        match self {
+            Self::Program => format!("skill-evals run --case {skill}/{case} --mode {mode} --record"),
+            Self::CargoTest(test) => format!(
+                "SKILL_EVALS_LIVE=1 SKILL_EVALS_RECORD=1 SKILL_EVALS_MODE={mode} cargo test --test {test} -- --exact {}",
+                id.test_name()
+            ),
+        }
+    }
+}
+
 /// A trial without an outcome: what is wrong, and what to do.
 #[must_use]
-pub fn not_graded(id: &TrialId, problem: &NoOutcome) -> String {
+pub fn not_graded(id: &TrialId, problem: &NoOutcome, door: &Door) -> String {
     match problem {
         NoOutcome::BadCase(problems) => diagnostics::render(problems, false),
         NoOutcome::NotRecorded => format!("{id}: {NO_RECORDING}\n"),
-        NoOutcome::Unreadable(why) => format!("{id}: {why}\n"),
+        NoOutcome::Unreadable(why) | NoOutcome::NotOpened(why) => format!("{id}: {why}\n"),
         NoOutcome::NotRun(why) => format!("{id}: not run: {why}\n"),
         NoOutcome::Stale { folder, changed } => {
             let mut text = format!("{id}: the recording is stale\n");
             line(&mut text, "changed", &changed.join(", "));
             line(&mut text, "recording", &folder.display().to_string());
-            let name = id.test_name();
-            line(&mut text, "what to do", "run it live, then record it:");
-            line(
-                &mut text,
-                "",
-                &format!("SKILL_EVALS_LIVE=1 SKILL_EVALS_RUN_ID=new cargo test --test skill_evals {name}"),
-            );
-            line(&mut text, "", "skill-evals record new");
+            line(&mut text, "what to do", "measure it anew with the agent, and record that:");
+            line(&mut text, "", &door.record_again(id));
             text
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::agent::mcp_probe::SkillServer;
 use crate::agent::{self, Assignment};
 use crate::process::{self, Job, Listener, Reply};
-use crate::run::shared::Redactors;
+use crate::run::live::Redactors;
 use crate::run::silence::Silence;
 use crate::settings::mode::AgentKind;
 use crate::store::TrialFolder;

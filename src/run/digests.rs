@@ -6,11 +6,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use crate::agent::delivery::Snapshot;
 use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, evals_folder};
 use crate::files::bounded;
 use crate::files::material::Material;
+use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode};
+use crate::text::redact::looks_secret;
 use crate::trial::evidence::{Inputs, digest};
 
 /// The name of the part that is a case's fixture.
@@ -19,25 +22,46 @@ pub const FIXTURE_PART: &str = "fixture";
 /// Starts the name of a part that is a skill's whole folder.
 const SKILL_PART: &str = "skill ";
 
+/// The name of the part that is the model asked for.
+const MODEL_PART: &str = "setting model";
+
 /// Digests parts of the repository, each folder once.
 #[derive(Debug, Default)]
 pub struct InputReader {
     folders: Mutex<HashMap<PathBuf, String>>,
 }
 
+/// Where the skills lie that agents are given.
+#[derive(Clone, Copy, Debug)]
+pub enum SkillFolders<'a> {
+    /// In the run's snapshot, a folder for each slug.
+    Snapshot(&'a Snapshot),
+    /// Where the repository keeps them.
+    Repository,
+}
+
+/// What trials of a run see, beside their case and mode.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// The repository's root.
+    pub root: &'a Path,
+    /// What was chosen.
+    pub settings: &'a Settings,
+    /// The skills.
+    pub catalog: &'a Catalog,
+    /// Where they lie.
+    pub skills: SkillFolders<'a>,
+}
+
 impl InputReader {
-    /// What decides a run of `case` in `mode`, with the whole of the skill under test and of the skills `opened`.
+    /// What decides a run of `case` in `mode`, with the whole of the skill under test and of the skills `opened`: all
+    /// that the agent sees, and all that says how it is started. A part that nobody chose is not there, so that a
+    /// new setting makes no old recording stale.
     ///
     /// # Errors
     /// When a file cannot be read.
-    pub fn read(
-        &self,
-        root: &Path,
-        catalog: &Catalog,
-        case: &Case,
-        mode: &Mode,
-        opened: &[String],
-    ) -> io::Result<Inputs> {
+    pub fn read(&self, seen: &Seen<'_>, case: &Case, mode: &Mode, opened: &[String]) -> io::Result<Inputs> {
+        let Seen { root, settings, catalog, skills } = *seen;
         let mut inputs = Inputs::default();
         inputs.add("prompt", case.prompt.as_bytes());
         if let Some(text) = &case.system_prompt {
@@ -50,6 +74,7 @@ impl InputReader {
         }
         inputs.add("mode", what.as_bytes());
         inputs.add("sandbox", case.sandbox.as_str().as_bytes());
+        add_settings(&mut inputs, settings, mode);
         if let Some(path) = &case.output_schema {
             inputs.add("output schema", &bounded::read(&root.join(path.as_path()))?);
         }
@@ -66,7 +91,10 @@ impl InputReader {
             inputs.add("catalogue of skills", serde_json::to_string(&list)?.as_bytes());
             for slug in std::iter::once(&case.skill).chain(opened) {
                 if let Some(found) = catalog.skill(slug) {
-                    let whole = self.folder(&root.join(&found.skill().folder));
+                    let whole = match skills {
+                        SkillFolders::Snapshot(snapshot) => not_copied(snapshot.digest(slug).map(str::to_owned)),
+                        SkillFolders::Repository => self.folder(&root.join(&found.skill().folder)),
+                    };
                     inputs.0.insert(format!("{SKILL_PART}{slug}"), whole);
                 }
             }
@@ -86,11 +114,41 @@ impl InputReader {
         if let Some(digest) = known(&self.folders.lock().unwrap_or_else(PoisonError::into_inner)) {
             return digest;
         }
-        let whole = Material::list(folder).whole().and_then(|material| material.digest());
-        // A folder that cannot be given to an agent is told by its own trials and the lint; others go on.
-        let whole = whole.unwrap_or_else(|problem| digest(format!("not copied: {problem}").as_bytes()));
+        let whole = not_copied(Material::list(folder).whole().and_then(|material| material.digest()));
         self.folders.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_path_buf(), whole.clone());
         whole
+    }
+}
+
+/// The digest of a folder, or where it cannot be given to an agent, one that says why: its own trials and the lint tell
+/// of it, and others go on.
+fn not_copied(digest_of_folder: Result<String, impl std::fmt::Display>) -> String {
+    digest_of_folder.unwrap_or_else(|problem| digest(format!("not copied: {problem}").as_bytes()))
+}
+
+/// The settings that decide what an agent is told and may do.
+fn add_settings(inputs: &mut Inputs, settings: &Settings, mode: &Mode) {
+    if let Some(model) = settings.model_for(mode) {
+        inputs.add(MODEL_PART, model.as_bytes());
+    }
+    let own_args = settings.agents.get(mode.agent.as_str()).map(|agent| agent.args.as_slice()).unwrap_or_default();
+    if !own_args.is_empty() {
+        inputs.add(format!("setting agents.{}.args", mode.agent.as_str()), own_args.join("\0").as_bytes());
+    }
+    for (name, value) in &settings.env {
+        // A digest of a short secret gives it away: of those only the name counts.
+        let secret = settings.secret_env.contains(name) || looks_secret(name, value);
+        let value = if secret { "" } else { value.as_str() };
+        inputs.add(format!("setting env.{name}"), value.as_bytes());
+    }
+    if !settings.pass_env.is_empty() {
+        inputs.add("setting pass_env", settings.pass_env.join("\0").as_bytes());
+    }
+    if let Some(server) = settings.skill_server.as_ref().filter(|_| mode.delivery.mcp()) {
+        inputs.add("setting mcp", format!("{server:?}").as_bytes());
+    }
+    if settings.require_sandbox {
+        inputs.add("setting require_sandbox", b"true");
     }
 }
 
@@ -98,4 +156,13 @@ impl InputReader {
 #[must_use]
 pub fn opened_skills(inputs: &Inputs) -> Vec<String> {
     inputs.0.keys().filter_map(|name| name.strip_prefix(SKILL_PART)).map(str::to_owned).collect()
+}
+
+/// The parts in which what a recording saw differs from what a trial would see `now`. Where no model is asked for now,
+/// any that was recorded will do.
+#[must_use]
+pub fn stale_parts(recorded: &Inputs, now: &Inputs) -> Vec<String> {
+    let mut changed = recorded.differences(now);
+    changed.retain(|part| part != MODEL_PART || now.0.contains_key(MODEL_PART));
+    changed
 }

@@ -15,12 +15,13 @@ use crate::cases::catalog::FoundSkill;
 use crate::grade::rubric::{self, Answer, Attempt, Judgement, Rubric, Subject, Vote};
 use crate::grade::session::session_trouble;
 use crate::run::attempt::{self, files};
-use crate::run::shared::{Live, Run};
+use crate::run::live::Live;
+use crate::run::plan::is_judged;
+use crate::run::shared::Run;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode};
 use crate::store::{self, StoreError, TrialFolder};
 use crate::trial::evidence::{AgentMeta, Inputs, Meta, digest};
-use crate::trial::id::Planned;
 use crate::trial::outcome::{Grade, Verdict};
 use crate::trial::trace::{Trace, excerpt};
 use crate::trial::trouble::{Trouble, TroubleKind};
@@ -47,25 +48,13 @@ pub struct Exhibit<'a> {
     pub folder: &'a TrialFolder,
 }
 
-/// Whether a trial of `case` is to be judged.
-#[must_use]
-pub fn wanted(case: &Case, settings: &Settings) -> bool {
-    settings.judge.wanted.unwrap_or(case.judge)
-}
-
-/// Whether any of the planned trials is to be judged.
-#[must_use]
-pub fn any_wanted(settings: &Settings, planned: &[Planned<'_>]) -> bool {
-    planned.iter().any(|planned| planned.found.case().is_ok_and(|case| wanted(&case, settings)))
-}
-
 /// Has a graded trial judged, where that is wanted, and adds the judge's word to its grade. An error is not judged:
 /// there is nothing to look at.
 ///
 /// # Errors
 /// When the judgement cannot be kept.
 pub fn judge(run: &Run, live: &Live, exhibit: &Exhibit<'_>, grade: Grade) -> Result<Grade, Trouble> {
-    if grade.verdict == Verdict::Error || !wanted(exhibit.case, &run.settings) {
+    if grade.verdict == Verdict::Error || !is_judged(exhibit.case, &run.settings) {
         return Ok(grade);
     }
     let rubric = match run.rubric() {
@@ -89,7 +78,7 @@ pub fn rejoin(run: &Run, exhibit: &Exhibit<'_>, grade: Grade) -> Result<Grade, S
         return Ok(grade);
     }
     let Some(judgement) = exhibit.folder.judgement()? else {
-        let missing = wanted(exhibit.case, &run.settings);
+        let missing = is_judged(exhibit.case, &run.settings);
         return Ok(if missing { rubric::not_recorded(grade) } else { grade });
     };
     let rubric = match run.rubric() {

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::grade::checks;
+use crate::run::check_program::CheckProgram;
 use crate::store::TrialFolder;
 use crate::text::relative_path::RelativePath;
 use crate::trial::evidence::{Evidence, WorkspaceFile};
@@ -98,45 +99,96 @@ impl<'a> Workspace<'a> {
 
 type Body = dyn Fn(&Trace, &Workspace<'_>) -> Finding + Send + Sync;
 
-/// Named checks of a repository's own.
+/// A check of a repository's own.
+#[derive(Clone)]
+struct OwnCheck {
+    name: String,
+    /// What it expects, in words.
+    expected: String,
+    body: Arc<Body>,
+}
+
+/// Named checks of a repository's own: closures in this process, or those of its harness, another program.
 #[derive(Clone, Default)]
-pub struct OwnChecks(Vec<(String, Arc<Body>)>);
+pub struct OwnChecks {
+    checks: Vec<OwnCheck>,
+    programs: Vec<Arc<CheckProgram>>,
+}
 
 impl fmt::Debug for OwnChecks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+        f.debug_list().entries(self.names()).finish()
     }
 }
 
 impl OwnChecks {
-    /// Adds a check.
+    /// Adds a check; `expected` says what it expects, for the reader of a failure.
     pub fn add(
         &mut self,
         name: impl Into<String>,
+        expected: Option<String>,
         check: impl Fn(&Trace, &Workspace<'_>) -> Finding + Send + Sync + 'static,
     ) {
-        self.0.push((name.into(), Arc::new(check)));
+        let name = name.into();
+        let expected = expected.unwrap_or_else(|| format!("this repository's own check `{name}`"));
+        self.checks.push(OwnCheck { name, expected, body: Arc::new(check) });
+    }
+
+    /// Adds the checks that another program makes.
+    pub fn add_program(&mut self, program: CheckProgram) {
+        self.programs.push(Arc::new(program));
+    }
+
+    /// Adds all of these checks.
+    pub fn extend(&mut self, others: Self) {
+        self.checks.extend(others.checks);
+        self.programs.extend(others.programs);
+    }
+
+    /// The names of all checks.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let others = self.programs.iter().flat_map(|program| program.names());
+        self.checks.iter().map(|check| check.name.as_str()).chain(others.map(String::as_str))
+    }
+
+    /// The own checks in `grade` that are not among these: grading without them would drop them.
+    #[must_use]
+    pub fn lacking(&self, grade: &Grade) -> Vec<String> {
+        let own = grade.checks.iter().filter(|check| check.own);
+        own.filter(|check| !self.names().any(|name| name == check.id)).map(|check| check.id.clone()).collect()
     }
 
     /// `grade` with what these checks find in the evidence kept in `folder`.
-    #[must_use]
-    pub fn applied(&self, mut grade: Grade, evidence: &Evidence<'_>, folder: &TrialFolder) -> Grade {
-        let workspace = Workspace { evidence, folder };
+    ///
+    /// # Errors
+    /// When a program that makes checks does not answer.
+    pub fn applied(&self, mut grade: Grade, evidence: &Evidence<'_>, folder: &TrialFolder) -> Result<Grade, String> {
         let before = grade.checks.len();
-        for (name, check) in &self.0 {
+        grade.checks.extend(self.made_here(evidence, folder));
+        for program in &self.programs {
+            grade.checks.extend(program.ask(folder.path())?);
+        }
+        Ok(if grade.checks.len() > before { checks::settle(grade) } else { grade })
+    }
+
+    /// What the closures among these checks find.
+    #[must_use]
+    pub fn made_here(&self, evidence: &Evidence<'_>, folder: &TrialFolder) -> Vec<Check> {
+        let workspace = Workspace { evidence, folder };
+        let made = self.checks.iter().filter_map(|OwnCheck { name, expected, body }| {
             // A check written with `assert!` says what it found by a panic.
-            let found = catch_unwind(AssertUnwindSafe(|| check(evidence.trace, &workspace)))
+            let found = catch_unwind(AssertUnwindSafe(|| body(evidence.trace, &workspace)))
                 .unwrap_or_else(|panic| Finding::Fail(format!("the check panicked: {}", words(panic.as_ref()))));
-            let (status, found) = match found {
+            let (status, evidence) = match found {
                 Finding::Pass(found) => (Status::Pass, found),
                 Finding::Fail(found) => (Status::Fail, found),
                 Finding::Unknown(found) => (Status::Unknown, found),
-                Finding::NotAsked => continue,
+                Finding::NotAsked => return None,
             };
-            let expected = format!("this repository's own check `{name}`");
-            grade.checks.push(Check { id: name.clone(), goal: Goal::Outcome, status, expected, evidence: found });
-        }
-        if grade.checks.len() > before { checks::settle(grade) } else { grade }
+            let (id, expected) = (name.clone(), expected.clone());
+            Some(Check { id, goal: Goal::Outcome, status, expected, evidence, own: true })
+        });
+        made.collect()
     }
 }
 

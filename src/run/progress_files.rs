@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use crate::report::markdown;
-use crate::report::summary::Summary;
+use crate::results::summary::{self, Summary};
 use crate::store::{RunFolder, StoreError};
-use crate::trial::event::Event;
+use crate::trial::event::{Event, Reader};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, Outcome};
 use crate::trial::run_record::{Current, RUN_FORMAT, Running, TrialRecord};
@@ -22,47 +22,20 @@ pub struct ProgressFiles {
     running: Vec<Running>,
     written: Option<Instant>,
     behind: bool,
-    /// Why a file is out of date.
-    trouble: Option<StoreError>,
 }
 
 impl ProgressFiles {
-    /// Keeps the figures of a run of so many trials, in its folder where it has one.
+    /// Figures that no folder keeps yet; the share `threshold` of a case's trials must pass.
     #[must_use]
-    pub fn new(folder: Option<RunFolder>, planned: usize) -> Self {
-        let mut summary = Summary::new(folder.iter().map(|folder| folder.id().to_owned()).collect());
-        summary.planned = Some(planned);
-        Self { folder, summary, running: Vec::new(), written: None, behind: true, trouble: None }
+    pub fn new(threshold: f64) -> Self {
+        let summary = Summary::new(Vec::new(), threshold);
+        Self { folder: None, summary, running: Vec::new(), written: None, behind: true }
     }
 
-    /// Takes an event into account.
-    pub fn hear(&mut self, event: &Event) {
-        match event {
-            Event::Started(id) => {
-                self.running.push(Running { id: id.clone(), since: jiff::Timestamp::now().to_string() });
-            }
-            Event::Finished { id, result, attempts } => {
-                self.ended(id);
-                match result.as_ref() {
-                    Ok(outcome) => self.add(outcome, *attempts),
-                    Err(NoOutcome::NotRecorded) => self.summary.add_not_run("no recording"),
-                    Err(NoOutcome::BadCase(_)) => self.summary.add_not_run("the case is wrong"),
-                    Err(NoOutcome::Stale { .. }) => self.summary.add_not_run("the recording is stale"),
-                    Err(NoOutcome::Unreadable(_)) => self.summary.add_not_run("a file cannot be read"),
-                    Err(NoOutcome::NotRun(why)) => self.summary.add_not_run(&why.to_string()),
-                }
-            }
-            Event::Kept(outcome) => self.add(outcome, 1),
-            Event::Skipped(id, why) => {
-                self.ended(id);
-                self.summary.add_not_run(&why.to_string());
-            }
-            Event::Refused { .. } | Event::Heard(..) | Event::Tick => {}
-        }
-        self.behind |= !matches!(event, Event::Heard(..) | Event::Tick);
-        if self.behind && self.written.is_none_or(|written| written.elapsed() > AGE) {
-            self.write();
-        }
+    /// Keeps them in this folder from now on.
+    pub fn keep_in(&mut self, folder: &RunFolder) {
+        self.summary.runs = vec![folder.id().to_owned()];
+        self.folder = Some(folder.clone());
     }
 
     fn add(&mut self, outcome: &Outcome, attempts: u32) {
@@ -78,9 +51,8 @@ impl ProgressFiles {
         let Some(folder) = &self.folder else { return };
         let updated = jiff::Timestamp::now().to_string();
         let current = Current { format: RUN_FORMAT, updated, running: self.running.clone() };
-        let written = folder.write_current(&current).and_then(|()| folder.write_partial_summary(&self.summary));
-        // The next time may go better; the trials themselves are not touched by it.
-        self.trouble = written.err();
+        // Where this fails the next time may go better; the trials themselves are not touched by it.
+        let _ = folder.write_current(&current).and_then(|()| folder.write_partial_summary(&self.summary));
     }
 
     /// Keeps the summary of the run that has ended.
@@ -93,4 +65,45 @@ impl ProgressFiles {
             None => Ok(()),
         }
     }
+}
+
+impl Reader for ProgressFiles {
+    fn hear(&mut self, event: &Event) {
+        match event {
+            Event::Started(id) => {
+                self.running.push(Running { id: id.clone(), since: jiff::Timestamp::now().to_string() });
+            }
+            Event::Finished { id, result, attempts } => {
+                self.ended(id);
+                match result.as_ref() {
+                    Ok(outcome) => self.add(outcome, *attempts),
+                    Err(problem) => self.summary.add_not_run(id, &why(problem)),
+                }
+            }
+            Event::Kept { outcome, .. } => self.add(outcome, 1),
+            Event::Skipped(id, why) => {
+                self.ended(id);
+                self.summary.add_not_run(id, &why.to_string());
+            }
+            Event::Refused { id, spent, .. } => self.summary.add_refused(id, *spent),
+            Event::Heard(..) | Event::Tick => {}
+        }
+        self.behind |= !matches!(event, Event::Heard(..) | Event::Tick);
+        if self.behind && self.written.is_none_or(|written| written.elapsed() > AGE) {
+            self.write();
+        }
+    }
+}
+
+/// Why a trial has no result, in words that count alike trials together.
+fn why(problem: &NoOutcome) -> String {
+    let words = match problem {
+        NoOutcome::NotRecorded => summary::NOT_RECORDED,
+        NoOutcome::BadCase(_) => summary::BAD_CASE,
+        NoOutcome::Stale { .. } => summary::STALE,
+        NoOutcome::Unreadable(_) => summary::UNREADABLE,
+        NoOutcome::NotOpened(_) => summary::NOT_OPENED,
+        NoOutcome::NotRun(why) => return why.to_string(),
+    };
+    words.to_owned()
 }

@@ -1,52 +1,135 @@
 //! Turns finished trials into recordings: evidence small enough for a repository, without this machine's paths.
 
+use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
+
+use walkdir::WalkDir;
 
 use crate::agent;
 use crate::agent::room::without_rooms;
+use crate::run::plan::{Entry, Plan};
+use crate::run::shared::Run;
+use crate::run::trial;
 use crate::store::{self, RunFolder, StoreError, TrialFolder};
+use crate::text::diagnostic::shown_path;
 use crate::trial::id::TrialId;
-use crate::trial::outcome::Verdict;
+use crate::trial::outcome::{NoOutcome, Verdict};
 
-/// What became of a trial that was to be recorded.
-#[derive(Debug)]
-pub enum Recorded {
-    /// It is a recording now.
-    Kept {
-        /// Which trial.
-        id: TrialId,
-        /// What it came to when it ran.
-        verdict: Verdict,
-        /// Where the recording is.
-        folder: PathBuf,
-    },
-    /// It measured nothing, so there is nothing to replay.
-    NotMeasured {
-        /// Which trial.
-        id: TrialId,
-        /// What it came to.
-        verdict: Verdict,
-    },
+/// Most bytes of the files that the agent made that a recording keeps, all together: checks of a repository's own may
+/// read them.
+const MAX_WORKSPACE: u64 = 64 << 10;
+
+/// What is done with trials that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failing {
+    /// They are recorded: a test that fails is to fail in replay too.
+    Keep,
+    /// They are left out, and what was recorded before stays.
+    LeaveOut,
 }
 
-/// Records every finished trial of a run that measured something, in place of what was recorded before.
+/// What became of the trials of a case in a mode that were to be recorded.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The case and the mode, as the first of its trials.
+    pub id: TrialId,
+    /// What the recording came to that was there before: nothing where there was none.
+    pub before: Option<Replayed>,
+    /// What became of the new one.
+    pub now: Now,
+}
+
+/// What replaying a recording comes to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Replayed {
+    /// How its trials ended, in order.
+    Ended(Vec<Verdict>),
+    /// It does not speak for today's case and skill.
+    Stale,
+    /// It cannot be read.
+    Unreadable,
+}
+
+/// What became of a new recording.
+#[derive(Debug)]
+pub enum Now {
+    /// It is there, and replays to this.
+    Kept(Replayed, PathBuf),
+    /// It is not, since it replays to this, and failing ones were to be left out.
+    Failing(Replayed),
+    /// There is nothing to record: these trials measured nothing, or were not run.
+    NotMeasured,
+}
+
+/// Records what the run measured of these cases in modes, in place of what was recorded of them before: its trials that
+/// measured something, numbered from 1.
 ///
 /// # Errors
 /// When a trial cannot be read or a recording cannot be written.
-pub fn record(root: &Path, run: &RunFolder) -> Result<Vec<Recorded>, StoreError> {
-    run.trials().iter().map(|trial| record_trial(root, trial)).collect()
+pub fn record(run: &Run, plan: &Plan, failing: Failing) -> Result<Vec<Recorded>, StoreError> {
+    let Some(live) = run.opened() else { return Ok(Vec::new()) };
+    plan.entries.iter().map(|entry| record_case(run, &live.folder, entry, failing)).collect()
 }
 
-fn record_trial(root: &Path, trial: &TrialFolder) -> Result<Recorded, StoreError> {
-    let meta = trial.meta()?;
-    let verdict = trial.grade()?.verdict;
-    let id = meta.id();
-    if verdict == Verdict::Error {
-        return Ok(Recorded::NotMeasured { id, verdict });
+/// The same for a run that ended before.
+///
+/// # Errors
+/// As [`record`].
+pub fn record_from(run: &Run, from: &RunFolder, failing: Failing) -> Result<Vec<Recorded>, StoreError> {
+    run.plan.entries.iter().map(|entry| record_case(run, from, entry, failing)).collect()
+}
+
+fn record_case(run: &Run, from: &RunFolder, entry: &Entry, failing: Failing) -> Result<Recorded, StoreError> {
+    let planned = &entry.planned;
+    let first = planned.trial(1);
+    let recording = |number| store::recording(&run.root, &planned.trial(number));
+    let before = recording(1).exists().then(|| replayed(run, entry, &recording));
+    let mut measured = Vec::new();
+    for number in 1..=entry.repeats {
+        let folder = from.trial(&planned.trial(number));
+        if folder.exists() && folder.has_grade() && folder.grade()?.verdict != Verdict::Error {
+            measured.push(folder);
+        }
     }
+    if measured.is_empty() {
+        return Ok(Recorded { id: first, before, now: Now::NotMeasured });
+    }
+    // Beside the recordings first, and judged from there: what is put in place is what was seen to replay.
+    let beside = store::beside_recordings(&run.root)?;
+    for (number, trial) in (1..).zip(&measured) {
+        keep(trial, &store::recording_in(beside.path(), &planned.trial(number)), number)?;
+    }
+    let repeats = u32::try_from(measured.len()).unwrap_or(u32::MAX);
+    let new = Entry { planned: planned.clone(), repeats };
+    let now = replayed(run, &new, &|number| store::recording_in(beside.path(), &planned.trial(number)));
+    let passes = matches!(&now, Replayed::Ended(verdicts) if verdicts.iter().all(|verdict| *verdict == Verdict::Pass));
+    if !passes && failing == Failing::LeaveOut {
+        return Ok(Recorded { id: first, before, now: Now::Failing(now) });
+    }
+    let place = store::put_recording(&run.root, beside.path(), &first)?;
+    Ok(Recorded { id: first, before, now: Now::Kept(now, place) })
+}
+
+/// What replaying the recordings of a case in a mode comes to, all its repeats.
+fn replayed(run: &Run, entry: &Entry, folder: &dyn Fn(u32) -> TrialFolder) -> Replayed {
+    let mut verdicts = Vec::new();
+    for number in (1..=1000).take_while(|number| folder(*number).exists()) {
+        match trial::replay_from(run, &entry.planned, &folder(number), entry.planned.trial(number)) {
+            Ok(outcome) => verdicts.push(outcome.grade.verdict),
+            Err(NoOutcome::Stale { .. }) => return Replayed::Stale,
+            Err(_) => return Replayed::Unreadable,
+        }
+    }
+    Replayed::Ended(verdicts)
+}
+
+/// Keeps what a replay needs of a trial in `recording`, as repeat `number`.
+fn keep(trial: &TrialFolder, recording: &TrialFolder, number: u32) -> Result<(), StoreError> {
+    let mut meta = trial.meta()?;
+    meta.trial = number;
     let io = |source| StoreError::Io { path: trial.path().to_path_buf(), source };
     let files = agent::of(meta.agent.kind).recorded_evidence(trial.path()).map_err(io)?;
-    let recording = store::recording(root, &id);
     recording.clear()?;
     for (name, content) in files {
         recording.write(name, &without_rooms(&content))?;
@@ -57,7 +140,68 @@ fn record_trial(root: &Path, trial: &TrialFolder) -> Result<Recorded, StoreError
     if let Some(judgement) = trial.judgement()? {
         recording.write_judgement(&judgement)?;
     }
+    keep_workspace(trial, recording)?;
     recording.write_meta(&meta)?;
-    recording.seal()?;
-    Ok(Recorded::Kept { id, verdict, folder: recording.path().to_path_buf() })
+    recording.seal()
+}
+
+/// Keeps the files that the agent made where they are few and small.
+fn keep_workspace(trial: &TrialFolder, recording: &TrialFolder) -> Result<(), StoreError> {
+    let workspace = trial.workspace();
+    let files = WalkDir::new(&workspace).sort_by_file_name().into_iter().flatten();
+    let files: Vec<_> = files.filter(|entry| entry.file_type().is_file()).collect();
+    let size: u64 = files.iter().filter_map(|entry| Some(entry.metadata().ok()?.len())).sum();
+    if size > MAX_WORKSPACE {
+        return Ok(());
+    }
+    for entry in files {
+        let below = entry.path().strip_prefix(&workspace).unwrap_or(entry.path());
+        let to = recording.workspace().join(below);
+        let io = |source| StoreError::Io { path: entry.path().to_path_buf(), source };
+        let content = fs::read(entry.path()).map_err(io)?;
+        store::write_whole(&to, &without_rooms(&content))?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Replayed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stale => f.write_str("stale"),
+            Self::Unreadable => f.write_str("unreadable"),
+            Self::Ended(verdicts) => match verdicts.as_slice() {
+                [only] => f.write_str(only.as_str()),
+                all => {
+                    let passed = all.iter().filter(|verdict| **verdict == Verdict::Pass).count();
+                    write!(f, "{passed}/{} passed", all.len())
+                }
+            },
+        }
+    }
+}
+
+impl fmt::Display for Recorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}  ", self.id)?;
+        match &self.before {
+            Some(before) => write!(f, "{before} → ")?,
+            None => f.write_str("new: ")?,
+        }
+        match &self.now {
+            Now::Kept(now, _) => write!(f, "{now}"),
+            Now::Failing(now) => write!(f, "{now}, not recorded: --accept-failing records what fails"),
+            Now::NotMeasured => f.write_str("not recorded: the run measured nothing"),
+        }
+    }
+}
+
+impl Recorded {
+    /// Where the new recording is, from the repository's root.
+    #[must_use]
+    pub fn place(&self, root: &Path) -> Option<PathBuf> {
+        match &self.now {
+            Now::Kept(_, place) => Some(shown_path(root, place)),
+            _ => None,
+        }
+    }
 }

@@ -1,89 +1,88 @@
-//! Runs planned trials side by side, and tells what happens as one stream of events.
+//! Runs trials side by side: the whole plan, or one case in a mode, each trial along one way, told as events.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use crate::run::opening;
+use crate::run::plan::Entry;
 use crate::run::shared::Run;
 use crate::run::trial;
 use crate::trial::event::Event;
 use crate::trial::id::Planned;
 use crate::trial::outcome::{NoOutcome, NotRun, Outcome, TroubleKind, Verdict};
-use crate::trial::run_record::TrialRecord;
 
 /// How long nothing may happen before that is told.
 const QUIET: Duration = Duration::from_millis(250);
 
-/// How often each planned trial runs.
-#[must_use]
-pub fn repeats(run: &Run) -> u32 {
-    if run.settings.live { run.settings.trials } else { 1 }
-}
-
-/// Runs every planned trial the settings' number of times, `jobs` at once, and hands each event to `hear`.
-pub fn run(run: &Run, planned: &[Planned<'_>], mut hear: impl FnMut(Event)) {
-    let count = planned.len() * repeats(run) as usize;
+/// Runs every trial of the plan, `jobs` at once.
+pub fn run(run: &Run) {
+    let trials: Vec<(&Planned, u32)> = run.plan.entries.iter().flat_map(numbered).collect();
     let next = AtomicUsize::new(0);
-    let (sender, events) = channel();
+    let (alive, over) = channel::<()>();
     thread::scope(|scope| {
-        for _ in 0..run.settings.jobs.min(count) {
-            let sender = sender.clone();
-            let next = &next;
-            scope.spawn(move || work(run, planned, next, &sender));
+        for _ in 0..run.settings.jobs.min(trials.len()) {
+            let (alive, next, trials) = (alive.clone(), &next, &trials);
+            scope.spawn(move || {
+                while let Some((planned, number)) = trials.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    // What becomes of it the events tell.
+                    let _ = trial(run, planned, *number);
+                }
+                drop(alive);
+            });
         }
-        drop(sender);
-        loop {
-            match events.recv_timeout(QUIET) {
-                Ok(event) => hear(event),
-                Err(RecvTimeoutError::Timeout) => hear(Event::Tick),
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
+        drop(alive);
+        while over.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
+            run.tell(&Event::Tick);
         }
     });
 }
 
-fn work(run: &Run, planned: &[Planned<'_>], next: &AtomicUsize, sender: &Sender<Event>) {
-    // The receiver outlives every worker; a send that fails has nobody left to tell.
-    let tell = |event| {
-        let _ = sender.send(event);
-    };
-    let repeats = repeats(run) as usize;
-    loop {
-        let index = next.fetch_add(1, Ordering::Relaxed);
-        let Some(planned) = planned.get(index / repeats) else { return };
-        let number = u32::try_from(index % repeats + 1).unwrap_or(u32::MAX);
-        // What becomes of it the events tell.
-        let _ = trial(run, planned, number, &tell);
+fn numbered(entry: &Entry) -> impl Iterator<Item = (&Planned, u32)> {
+    (1..=entry.repeats).map(|number| (&entry.planned, number))
+}
+
+/// Runs all repeats of a case in a mode, side by side as far as the run has room.
+pub fn repeats(run: &Run, entry: &Entry) -> Vec<Result<Outcome, NoOutcome>> {
+    // Replaying takes less time than starting a thread for it.
+    if entry.repeats == 1 || !run.settings.live {
+        return numbered(entry).map(|(planned, number)| trial(run, planned, number)).collect();
     }
+    thread::scope(|scope| {
+        let threads: Vec<_> =
+            numbered(entry).map(|(planned, number)| scope.spawn(move || trial(run, planned, number))).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
 }
 
 /// Runs repeat `number` of a planned trial as the settings say: live, and again while the provider refuses it; as an
-/// earlier part of the run left it; or from its recording.
+/// earlier part of the run left it; or from its recording. Tells of it as events.
 ///
 /// # Errors
 /// When the case is wrong, was not run, or has no recording that speaks for it.
-pub fn trial(run: &Run, planned: &Planned<'_>, number: u32, tell: &dyn Fn(Event)) -> Result<Outcome, NoOutcome> {
+pub fn trial(run: &Run, planned: &Planned, number: u32) -> Result<Outcome, NoOutcome> {
+    let _slot = run.slots.take();
     let id = planned.trial(number);
     let (result, attempts) = if run.settings.live {
-        if let Some((outcome, was_graded)) = run.settings.resume.then(|| trial::kept(run, planned, number)).flatten() {
-            if was_graded {
-                run.note_cost(&TrialRecord::new(&outcome, 1));
-            } else {
-                // The runner was killed before it could note it.
-                run.note(&outcome, 1);
+        match run.settings.resume.then(|| trial::kept(run, planned, number)).transpose() {
+            Err(problem) => (Err(problem), 0),
+            Ok(Some(Some((outcome, news)))) => {
+                run.tell(&Event::Kept { outcome: Box::new(outcome.clone()), news });
+                return Ok(outcome);
             }
-            tell(Event::Kept(Box::new(outcome.clone())));
-            return Ok(outcome);
+            Ok(_) => live(run, planned, number),
         }
-        live(run, planned, number, tell)
     } else if let Some(why) = run.no_more() {
         (Err(NoOutcome::NotRun(why)), 0)
     } else {
-        tell(Event::Started(id.clone()));
+        run.tell(&Event::Started(id.clone()));
         (trial::replay(run, planned, number), 1)
     };
-    tell(match &result {
+    run.tell(&match &result {
         Err(NoOutcome::NotRun(why)) => Event::Skipped(id, *why),
         _ => Event::Finished { id, result: Box::new(result.clone()), attempts },
     });
@@ -91,7 +90,11 @@ pub fn trial(run: &Run, planned: &Planned<'_>, number: u32, tell: &dyn Fn(Event)
 }
 
 /// Runs a trial with its agent until the provider lets it through, or the retries are used up.
-fn live(run: &Run, planned: &Planned<'_>, number: u32, tell: &dyn Fn(Event)) -> (Result<Outcome, NoOutcome>, u32) {
+fn live(run: &Run, planned: &Planned, number: u32) -> (Result<Outcome, NoOutcome>, u32) {
+    // Opened before the first look at its budget, which an earlier part of the run may have used up.
+    if let Err(why) = opening::live(run) {
+        return (Err(NoOutcome::NotOpened(why.to_string())), 0);
+    }
     let mut attempt = 0;
     let mut refused: Option<Outcome> = None;
     loop {
@@ -99,16 +102,17 @@ fn live(run: &Run, planned: &Planned<'_>, number: u32, tell: &dyn Fn(Event)) -> 
         let permit = match (permit, run.no_more()) {
             (Some(permit), None) => permit,
             (_, why) => {
-                // A trial that was refused before has said all that it will.
                 let why = why.unwrap_or(NotRun::Interrupted);
-                return (refused.ok_or(NoOutcome::NotRun(why)), attempt);
+                // A trial that was refused before has said all that it will, unless it was the user who ended it.
+                let said = refused.filter(|_| why != NotRun::Interrupted);
+                return (said.ok_or(NoOutcome::NotRun(why)), attempt);
             }
         };
         attempt += 1;
         if attempt == 1 {
-            tell(Event::Started(planned.trial(number)));
+            run.tell(&Event::Started(planned.trial(number)));
         }
-        let result = trial::run_live(run, planned, number, tell);
+        let result = trial::run_live(run, planned, number, &|event| run.tell(&event));
         let grade = result.as_ref().ok().map(|outcome| &outcome.grade);
         let measured = grade.is_some_and(|grade| grade.verdict != Verdict::Error);
         let kind = grade.and_then(|grade| grade.trouble.as_ref()).map(|trouble| trouble.kind);
@@ -119,19 +123,14 @@ fn live(run: &Run, planned: &Planned<'_>, number: u32, tell: &dyn Fn(Event)) -> 
                 permit.give_up();
                 None
             };
-            if let Some(pause) = pause {
-                tell(Event::Refused { id: planned.trial(number), attempt, pause });
+            if let (Some(pause), Ok(outcome)) = (pause, &result) {
+                let id = planned.trial(number);
+                run.tell(&Event::Refused { id, attempt, pause, spent: outcome.spent });
                 refused = result.ok();
-                if let Some(outcome) = &refused {
-                    run.note_cost(&TrialRecord::new(outcome, attempt));
-                }
                 continue;
             }
         } else if measured {
             permit.through();
-        }
-        if let Ok(outcome) = &result {
-            run.note(outcome, attempt);
         }
         return (result, attempt);
     }

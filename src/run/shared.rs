@@ -1,27 +1,32 @@
-//! A run: the repository, the settings, and what all its trials share.
+//! A run: the repository, the settings, its plan, and what all its trials share.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::agent::delivery::Snapshot;
-use crate::agent::room::Scratch;
+use crate::cases::case::Case;
 use crate::cases::catalog::Catalog;
 use crate::grade::rubric::Rubric;
-use crate::process::{interrupt, watchdog};
-use crate::run::digests::InputReader;
+use crate::process::interrupt;
+use crate::report::trial::Door;
+use crate::run::budget::Budget;
+use crate::run::digests::{InputReader, Seen, SkillFolders};
+use crate::run::live::{Live, NotOpened};
 use crate::run::own_check::OwnChecks;
 use crate::run::pace::Pace;
+use crate::run::plan::Plan;
+use crate::run::progress_files::ProgressFiles;
 use crate::run::rubric;
+use crate::run::slots::Slots;
 use crate::settings::Settings;
-use crate::store::{Ledger, RunFolder};
+use crate::settings::mode::Mode;
+use crate::store::StoreError;
 use crate::text::diagnostic::Diagnostic;
-use crate::text::redact::{Redactor, looks_secret};
-use crate::trial::outcome::{NotRun, Outcome, Trouble, TroubleKind};
-use crate::trial::run_record::TrialRecord;
+use crate::trial::event::{Event, Reader};
+use crate::trial::evidence::Inputs;
+use crate::trial::outcome::NotRun;
+use crate::trial::run_record::{Chosen, End};
 
 /// What the trials of a run share.
-#[derive(Debug)]
 pub struct Run {
     /// The repository's root.
     pub root: PathBuf,
@@ -29,118 +34,117 @@ pub struct Run {
     pub settings: Settings,
     /// The skills and cases.
     pub catalog: Catalog,
+    /// Which trials it has.
+    pub plan: Plan,
+    /// What was chosen, as its record keeps it.
+    pub chosen: Chosen,
     /// Checks beside the built-in ones.
     pub own_checks: OwnChecks,
+    /// How a reader runs something again.
+    pub door: Door,
     /// What several processes that share a run have in common, where they do.
     pub shared_id: Option<String>,
     /// Digests of what trials see.
     pub inputs: InputReader,
     /// How fast agents may start.
     pub pace: Pace,
+    /// How many trials may be under way.
+    pub slots: Slots,
+    /// What the trials came to so far.
+    pub progress: Arc<Mutex<ProgressFiles>>,
+    readers: Mutex<Vec<Box<dyn Reader>>>,
     rubric: OnceLock<Result<Rubric, Box<Diagnostic>>>,
-    live: OnceLock<Live>,
-    opening: Mutex<()>,
-    account: Mutex<Account>,
+    pub(super) live: OnceLock<Result<Live, NotOpened>>,
+    budget: OnceLock<Budget>,
 }
 
-/// What has to be known of the trials that have ended.
-#[derive(Debug, Default)]
-struct Account {
-    /// US dollars, so far as agents told.
-    spent: f64,
-    /// Why the progress file lacks lines.
-    trouble: Option<String>,
-}
-
-/// What only live trials need, made when the first one starts.
-#[derive(Debug)]
-pub struct Live {
-    /// Where the run is kept.
-    pub folder: RunFolder,
-    /// Its progress file.
-    pub ledger: Ledger,
-    /// Where agents live.
-    pub scratch: Scratch,
-    /// The skills they are given.
-    pub snapshot: Snapshot,
-    /// What is masked in all that is kept.
-    pub redactors: Redactors,
-}
-
-/// Makes redactors, each once: it takes longer than some trials.
-#[derive(Debug)]
-pub struct Redactors {
-    /// The values of variables that are listed as secret, or look like it.
-    known: Vec<String>,
-    made: Mutex<HashMap<Vec<String>, Arc<Redactor>>>,
-}
-
-impl Redactors {
-    fn new(settings: &Settings) -> Self {
-        // What is not Unicode is no key.
-        let users =
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let secret = |(name, value): &(String, String)| settings.secret_env.contains(name) || looks_secret(name, value);
-        let known = users.chain(settings.env.clone()).filter(secret).map(|(_, value)| value).collect();
-        Self { known, made: Mutex::new(HashMap::new()) }
-    }
-
-    /// Masks these values, those of secret variables, and what looks like a key.
-    pub fn masking(&self, secrets: Vec<String>) -> Arc<Redactor> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let redactor = made.entry(secrets).or_insert_with_key(|secrets| {
-            Arc::new(Redactor::new(self.known.iter().chain(secrets).map(String::as_str)))
-        });
-        Arc::clone(redactor)
+impl std::fmt::Debug for Run {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run").field("root", &self.root).finish_non_exhaustive()
     }
 }
 
 impl Run {
-    /// A run over the repository at `root`.
+    /// A run over the repository at `root`, with an empty plan.
     #[must_use]
     pub fn new(root: PathBuf, settings: Settings, catalog: Catalog) -> Self {
+        let progress = Arc::new(Mutex::new(ProgressFiles::new(settings.threshold)));
         Self {
             root,
+            slots: Slots::new(settings.jobs),
+            readers: Mutex::new(vec![Box::new(Arc::clone(&progress))]),
+            progress,
             settings,
             catalog,
+            plan: Plan::default(),
+            chosen: Chosen::default(),
             own_checks: OwnChecks::default(),
+            door: Door::default(),
             shared_id: None,
             inputs: InputReader::default(),
             pace: Pace::default(),
             rubric: OnceLock::new(),
             live: OnceLock::new(),
-            opening: Mutex::new(()),
-            account: Mutex::new(Account::default()),
+            budget: OnceLock::new(),
         }
     }
 
-    /// What live trials share, made at the first call.
+    /// The same with this plan.
+    #[must_use]
+    pub fn with_plan(mut self, plan: Plan) -> Self {
+        self.figures().summary.planned = Some(plan.len());
+        self.plan = plan;
+        self
+    }
+
+    /// What the trials came to so far.
+    pub fn figures(&self) -> MutexGuard<'_, ProgressFiles> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has `reader` hear every event from now on.
+    pub fn read_by(&self, reader: impl Reader + 'static) {
+        self.readers().push(Box::new(reader));
+    }
+
+    /// Hands an event to every reader.
+    pub fn tell(&self, event: &Event) {
+        for reader in self.readers().iter_mut() {
+            reader.hear(event);
+        }
+    }
+
+    fn readers(&self) -> MutexGuard<'_, Vec<Box<dyn Reader>>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What decides a run of `case` in `mode`: see [`InputReader::read`].
     ///
     /// # Errors
-    /// When the run's folder, the scratch folder or the snapshot of the skills cannot be made.
-    pub fn live(&self) -> Result<&Live, Trouble> {
-        let _one_at_a_time = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(live) = self.live.get() {
-            return Ok(live);
-        }
-        let trouble = |error: &dyn std::fmt::Display| Trouble::new(TroubleKind::Files, error.to_string());
-        let folder = match (&self.settings.run_id, &self.shared_id) {
-            (None, Some(key)) => RunFolder::shared(&self.root, key),
-            (id, _) => RunFolder::create(&self.root, id.as_deref()),
-        };
-        let folder = folder.map_err(|error| trouble(&error))?;
-        let ledger = folder.ledger().map_err(|error| trouble(&error))?;
-        let scratch = Scratch::open(self.settings.scratch.as_deref()).map_err(|error| trouble(&error))?;
-        watchdog::remove_afterwards(scratch.path());
-        let snapshot = Snapshot::take(&scratch, &self.root, &self.catalog).map_err(|error| trouble(&error))?;
-        for found in &self.catalog.skills {
-            if let Ok(digest) = snapshot.digest(&found.skill().slug) {
-                self.inputs.know(self.root.join(&found.skill().folder), digest.to_owned());
+    /// When a file cannot be read.
+    pub fn digested(
+        &self,
+        skills: &SkillFolders<'_>,
+        case: &Case,
+        mode: &Mode,
+        opened: &[String],
+    ) -> std::io::Result<Inputs> {
+        let seen = Seen { root: &self.root, settings: &self.settings, catalog: &self.catalog, skills: *skills };
+        self.inputs.read(&seen, case, mode, opened)
+    }
+
+    /// The run is open: from now on its limits hold, and what happens is kept.
+    pub(super) fn begin(&self, live: &Live, progress_file: impl Reader + 'static) {
+        let _ = self.budget.set(Budget::new(&self.settings, live.folder.follower()));
+        // First, so that no result is told that is not kept.
+        self.readers().insert(0, Box::new(progress_file));
+        if self.shared_id.is_none() {
+            let mut figures = self.figures();
+            figures.keep_in(&live.folder);
+            for (id, spent) in &live.refused_before {
+                figures.summary.add_refused(id, *spent);
             }
         }
-        snapshot.keep(&folder.snapshot()).map_err(|error| trouble(&error))?;
-        let redactors = Redactors::new(&self.settings);
-        Ok(self.live.get_or_init(|| Live { folder, ledger, scratch, snapshot, redactors }))
     }
 
     /// What judges are asked, read at the first call.
@@ -154,7 +158,13 @@ impl Run {
     /// The folder of the run's artifacts, once a live trial has started.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
-        self.live.get().map(|live| live.folder.path())
+        self.opened().map(|live| live.folder.path())
+    }
+
+    /// What live trials share, once one has started.
+    #[must_use]
+    pub fn opened(&self) -> Option<&Live> {
+        self.live.get()?.as_ref().ok()
     }
 
     /// Why no further trial may start, if so.
@@ -163,35 +173,30 @@ impl Run {
         if interrupt::raised() {
             return Some(NotRun::Interrupted);
         }
-        let limit = self.settings.max_cost_usd?;
-        (self.account().spent >= limit).then_some(NotRun::CostLimit(limit))
+        self.budget.get()?.used_up()
     }
 
-    /// Notes a live trial that has ended in the progress file.
-    pub fn note(&self, outcome: &Outcome, attempts: u32) {
-        let mut record = TrialRecord::new(outcome, attempts);
-        record.ended = Some(jiff::Timestamp::now().to_string());
-        self.note_cost(&record);
-        if let Some(live) = self.live.get() {
-            // The trial's own folder says the same, so nothing is lost; but it has to be told.
-            if let Err(error) = live.ledger.append(&record) {
-                self.account().trouble.get_or_insert(error.to_string());
-            }
-        }
-    }
-
-    /// Counts what a trial cost.
-    pub fn note_cost(&self, record: &TrialRecord) {
-        self.account().spent += record.cost_usd.unwrap_or_default();
+    /// Ends the run: keeps its summary, and notes in its record how it ended. Of a run that several processes share no
+    /// single one knows that it is the last; its summary is made from its folder.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn close(&self) -> Result<(), StoreError> {
+        let Some(live) = self.opened().filter(|_| self.shared_id.is_none()) else { return Ok(()) };
+        self.figures().finish()?;
+        let how = if !interrupt::raised() {
+            End::Finished
+        } else if live.folder.is_stopping() {
+            End::Stopped
+        } else {
+            End::Interrupted
+        };
+        live.folder.write_ended(how)
     }
 
     /// Why the progress file lacks lines, if it does.
     #[must_use]
     pub fn ledger_trouble(&self) -> Option<String> {
-        self.account().trouble.clone()
-    }
-
-    fn account(&self) -> MutexGuard<'_, Account> {
-        self.account.lock().unwrap_or_else(PoisonError::into_inner)
+        self.opened().and_then(|live| live.ledger_trouble.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 }

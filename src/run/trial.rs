@@ -1,37 +1,32 @@
-//! One trial: prepare → deliver → run → decode → grade → store; or, from a recording, decode → grade.
+//! A trial by each of its ways: replayed from its recording, run live, or kept from an earlier part of the run.
 
-use std::fs;
-use std::path::Path;
+use std::fmt;
+use std::io;
 
-use serde_json::Value;
-
-use crate::agent::delivery;
-use crate::agent::mcp_probe::SkillServer;
-use crate::agent::{self, Assignment};
 use crate::cases::case::Case;
-use crate::cases::catalog::{FoundSkill, evals_folder};
+use crate::cases::catalog::FoundSkill;
 use crate::cases::repository::Repository;
-use crate::cases::skill::slug;
-use crate::grade::checks::grade;
 use crate::lint;
-use crate::report::session as report;
-use crate::run::attempt::{self, Session, files};
-use crate::run::digests::{FIXTURE_PART, opened_skills};
+use crate::results::table;
+use crate::run::digests::{SkillFolders, opened_skills, stale_parts};
 use crate::run::judge::{self, Exhibit};
-use crate::run::shared::{Live, Run};
-use crate::settings::mode::{Delivery, Mode};
-use crate::store::{self, StoreError, TrialFolder};
+use crate::run::measure::Attempt;
+use crate::run::opening;
+use crate::run::regrade::{NotGraded, graded, regrade};
+use crate::run::shared::Run;
+use crate::store::{self, TrialFolder};
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::event::Event;
-use crate::trial::evidence::{AgentMeta, CaseMeta, Evidence, META_FORMAT, Meta, SkillMeta};
+use crate::trial::evidence::Meta;
 use crate::trial::id::{Planned, TrialId};
-use crate::trial::outcome::{GRADE_FORMAT, Grade, Metrics, NoOutcome, Outcome, Trouble, Verdict};
-use crate::trial::trace::Trace;
+use crate::trial::outcome::{GRADE_FORMAT, Grade, Judged, Metrics, NoOutcome, NotRun, Outcome, Verdict};
+use crate::trial::spent::Spent;
+use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// The case, if it can be run.
-fn ready_case(run: &Run, planned: &Planned<'_>) -> Result<Case, NoOutcome> {
-    let case = planned.found.case().map_err(NoOutcome::BadCase)?;
-    let problems = lint::case(planned.found, &case, &Repository { root: run.root.clone() });
+fn ready_case<'a>(run: &Run, planned: &'a Planned) -> Result<&'a Case, NoOutcome> {
+    let case = planned.found.case().map_err(|problems| NoOutcome::BadCase(problems.to_vec()))?;
+    let problems = lint::case(&planned.found, case, &Repository { root: run.root.clone() });
     let errors: Vec<Diagnostic> = problems.into_iter().filter(Diagnostic::is_error).collect();
     if errors.is_empty() { Ok(case) } else { Err(NoOutcome::BadCase(errors)) }
 }
@@ -41,209 +36,117 @@ fn skill_of<'a>(run: &'a Run, case: &Case) -> Result<&'a FoundSkill, NoOutcome> 
     run.catalog.skill(&case.skill).ok_or_else(gone)
 }
 
-/// Grades a stored trial again, with the stored word of its judge. The grade is not written.
-///
-/// # Errors
-/// When the stored files cannot be read.
-pub fn regrade(run: &Run, case: &Case, skill: &FoundSkill, folder: &TrialFolder) -> Result<(Meta, Grade), StoreError> {
-    let meta = folder.meta()?;
-    let (grade, final_text) = graded(run, case, skill, &meta, folder)?;
-    let exhibit = Exhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder };
-    let grade = judge::rejoin(run, &exhibit, grade)?;
-    Ok((meta, grade))
-}
-
-/// The grade of a stored trial by its evidence alone, and its final message.
-fn graded(
-    run: &Run,
-    case: &Case,
-    skill: &FoundSkill,
-    meta: &Meta,
-    folder: &TrialFolder,
-) -> Result<(Grade, Option<String>), StoreError> {
-    let trace = decode(meta, folder)?;
-    let final_text = folder.final_text()?;
-    let schema = schema_value(&run.root, case);
-    let evidence = Evidence { meta, trace: &trace, final_text: final_text.as_deref() };
-    let grade = run.own_checks.applied(grade(case, skill.skill(), schema.as_ref(), &evidence), &evidence, folder);
-    Ok((grade, final_text))
-}
-
-fn decode(meta: &Meta, folder: &TrialFolder) -> Result<Trace, StoreError> {
-    agent::of(meta.agent.kind)
-        .decode(&meta.tool_names(), folder.path())
-        .map_err(|source| StoreError::Io { path: folder.path().to_path_buf(), source })
-}
-
-/// The output schema; that it is there and valid the lint has seen.
-fn schema_value(root: &Path, case: &Case) -> Option<Value> {
-    let bytes = fs::read(root.join(case.output_schema.as_ref()?.as_path())).ok()?;
-    serde_json::from_slice(&bytes).ok()
-}
-
 /// Replays repeat `number` of a planned trial from its recording.
 ///
 /// # Errors
 /// When the case is wrong, or there is no recording that speaks for it.
-pub fn replay(run: &Run, planned: &Planned<'_>, number: u32) -> Result<Outcome, NoOutcome> {
-    let case = ready_case(run, planned)?;
-    let skill = skill_of(run, &case)?;
+pub fn replay(run: &Run, planned: &Planned, number: u32) -> Result<Outcome, NoOutcome> {
     let id = planned.trial(number);
-    let folder = store::recording(&run.root, &id);
+    replay_from(run, planned, &store::recording(&run.root, &id), id)
+}
+
+/// Replays a planned trial from the recording in `folder`.
+///
+/// # Errors
+/// As [`replay`].
+pub fn replay_from(run: &Run, planned: &Planned, folder: &TrialFolder, id: TrialId) -> Result<Outcome, NoOutcome> {
+    let case = ready_case(run, planned)?;
+    let skill = skill_of(run, case)?;
     if !folder.exists() {
         return Err(NoOutcome::NotRecorded);
     }
-    let unreadable = |error: &dyn std::fmt::Display| NoOutcome::Unreadable(error.to_string());
-    let (meta, grade) = regrade(run, &case, skill, &folder).map_err(|error| unreadable(&error))?;
-    let now = run
-        .inputs
-        .read(&run.root, &run.catalog, &case, planned.mode, &opened_skills(&meta.inputs))
-        .map_err(|error| unreadable(&error))?;
-    let changed = meta.inputs.differences(&now);
+    let unreadable = |error: &dyn fmt::Display| NoOutcome::Unreadable(error.to_string());
+    let (meta, grade) = regrade(run, case, skill, folder).map_err(|error| unreadable(&error))?;
+    let changed = stale(run, planned, case, &meta).map_err(|error| unreadable(&error))?;
     if !changed.is_empty() {
         return Err(NoOutcome::Stale { folder: folder.path().to_path_buf(), changed });
     }
-    Ok(Outcome { id, grade, folder: folder.path().to_path_buf(), scripted: meta.scripted })
+    Ok(outcome(run, id, grade, &meta, folder))
+}
+
+/// In what today's case, skills and settings differ from what the recording with these facts saw.
+fn stale(run: &Run, planned: &Planned, case: &Case, meta: &Meta) -> io::Result<Vec<String>> {
+    let opened = opened_skills(&meta.inputs);
+    let now = run.digested(&SkillFolders::Repository, case, &planned.mode, &opened)?;
+    Ok(stale_parts(&meta.inputs, &now))
+}
+
+/// What became of a stored trial.
+#[must_use]
+pub fn outcome(run: &Run, id: TrialId, grade: Grade, meta: &Meta, folder: &TrialFolder) -> Outcome {
+    let spent = table::spent(meta, &grade, &run.settings.prices);
+    Outcome { id, grade, folder: folder.path().to_path_buf(), scripted: meta.scripted.clone(), spent }
 }
 
 /// Runs repeat `number` of a planned trial with its agent, and keeps all of it. `tell` hears what the agent does.
 ///
 /// # Errors
-/// When the case is wrong. Everything else is the outcome's verdict.
-pub fn run_live(run: &Run, planned: &Planned<'_>, number: u32, tell: &dyn Fn(Event)) -> Result<Outcome, NoOutcome> {
+/// When the case is wrong, the run cannot be opened, or the user ended it meanwhile. Everything else is the outcome's
+/// verdict.
+pub fn run_live(run: &Run, planned: &Planned, number: u32, tell: &dyn Fn(Event)) -> Result<Outcome, NoOutcome> {
     let case = ready_case(run, planned)?;
-    let skill = skill_of(run, &case)?;
+    let skill = skill_of(run, case)?;
     let id = planned.trial(number);
-    let scripted = run.settings.scripted.clone();
-    let live = match run.live() {
-        Ok(live) => live,
-        Err(trouble) => {
-            return Ok(Outcome { id, grade: not_measured(trouble), folder: run.root.join(store::RUNS), scripted });
+    let live = opening::live(run).map_err(|why| NoOutcome::NotOpened(why.to_string()))?;
+    let folder = live.folder.trial(&id);
+    let attempt = Attempt { run, live, mode: &planned.mode, case, skill, id: &id, folder: &folder };
+    let (grade, spent) = match attempt.measure(tell) {
+        Ok((meta, grade)) => {
+            let spent = table::spent(&meta, &grade, &run.settings.prices);
+            (grade, spent)
         }
+        Err(trouble) => (not_measured(trouble), Spent { more_tokens: true, more_cost: true, ..Spent::default() }),
     };
-    let folder = live.folder.trial(&id);
-    let grade = measure(run, planned.mode, &case, skill, &id, &folder, tell).unwrap_or_else(not_measured);
-    Ok(Outcome { id, grade, folder: folder.path().to_path_buf(), scripted })
+    if grade.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Interrupted) {
+        // What was cut short says nothing: it counts as not run. What only its judge did not come to stays for the next
+        // part of the run to judge.
+        if grade.verdict == Verdict::Error {
+            folder.remove().map_err(|error| NoOutcome::Unreadable(error.to_string()))?;
+        }
+        return Err(NoOutcome::NotRun(NotRun::Interrupted));
+    }
+    let scripted = run.settings.scripted.clone();
+    Ok(Outcome { id, grade, folder: folder.path().to_path_buf(), scripted, spent })
 }
 
-/// What an earlier part of the run measured of repeat `number` of a planned trial, and whether that part had graded it.
-/// `None` where it measured nothing.
-#[must_use]
-pub fn kept(run: &Run, planned: &Planned<'_>, number: u32) -> Option<(Outcome, bool)> {
+/// What an earlier part of the run measured of repeat `number` of a planned trial, graded by today's checks, and judged
+/// where it was not; and whether the run's progress file says otherwise. `None` where it measured nothing.
+///
+/// # Errors
+/// When what it measured cannot be graded as it was.
+pub fn kept(run: &Run, planned: &Planned, number: u32) -> Result<Option<(Outcome, bool)>, NoOutcome> {
     let id = planned.trial(number);
-    let live = run.live().ok()?;
+    let live = opening::live(run).map_err(|why| NoOutcome::NotOpened(why.to_string()))?;
     let folder = live.folder.trial(&id);
-    let meta = folder.meta().ok()?;
-    let was_graded = folder.has_grade();
-    let grade = if was_graded { folder.grade().ok()? } else { finished(run, live, planned, &folder, &meta)? };
-    let outcome = Outcome { id, grade, folder: folder.path().to_path_buf(), scripted: meta.scripted };
-    (outcome.grade.verdict != Verdict::Error).then_some((outcome, was_graded))
-}
-
-/// Grades and judges a trial whose agent had ended when its runner was killed.
-fn finished(run: &Run, live: &Live, planned: &Planned<'_>, folder: &TrialFolder, meta: &Meta) -> Option<Grade> {
-    let case = planned.found.case().ok()?;
-    let skill = skill_of(run, &case).ok()?;
-    let (grade, final_text) = graded(run, &case, skill, meta, folder).ok()?;
-    let exhibit = Exhibit { case: &case, skill, meta, final_text: final_text.as_deref(), folder };
-    let grade = judge::judge(run, live, &exhibit, grade).ok()?;
-    folder.write_grade(&grade).ok()?;
-    Some(grade)
+    // What cannot be read measured nothing.
+    let Ok(meta) = folder.meta() else { return Ok(None) };
+    let case = ready_case(run, planned)?;
+    let skill = skill_of(run, case)?;
+    let stored = folder.grade().ok();
+    let (grade, final_text) = match graded(run, case, skill, &meta, &folder) {
+        Ok(graded) => graded,
+        Err(NotGraded::OwnChecks(why)) => return Err(NoOutcome::Unreadable(format!("{id}: {why}"))),
+        Err(NotGraded::Store(_)) => return Ok(None),
+    };
+    let exhibit = Exhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder: &folder };
+    let unreadable = |error: &dyn fmt::Display| NoOutcome::Unreadable(format!("{id}: {error}"));
+    let mut joined = judge::rejoin(run, &exhibit, grade.clone()).map_err(|error| unreadable(&error))?;
+    let judged = matches!(joined.judged, Some(Judged::Asked { .. })) && joined.verdict != Verdict::Unscored;
+    if !judged {
+        joined = judge::judge(run, live, &exhibit, grade).map_err(|trouble| unreadable(&trouble))?;
+    }
+    if joined.verdict == Verdict::Error {
+        return Ok(None);
+    }
+    let news = stored.as_ref() != Some(&joined);
+    if news {
+        folder.write_grade(&joined).map_err(|error| unreadable(&error))?;
+    }
+    Ok(Some((outcome(run, id, joined, &meta, &folder), news)))
 }
 
 /// The grade of a trial that left no evidence.
 fn not_measured(trouble: Trouble) -> Grade {
     let (verdict, metrics) = (Verdict::Error, Metrics::default());
     Grade { format: GRADE_FORMAT, verdict, trouble: Some(trouble), checks: Vec::new(), metrics, judged: None }
-}
-
-/// Runs the agent and grades what it left.
-fn measure(
-    run: &Run,
-    mode: &Mode,
-    case: &Case,
-    found: &FoundSkill,
-    id: &TrialId,
-    folder: &TrialFolder,
-    tell: &dyn Fn(Event),
-) -> Result<Grade, Trouble> {
-    let live = run.live()?;
-    let skill = found.skill();
-    let settings = &run.settings;
-    folder.clear().map_err(|error| files(&error))?;
-    if mode.delivery != Delivery::None {
-        live.snapshot.digest(&skill.slug).map_err(|why| files(&why))?;
-    }
-    let mut inputs = run.inputs.read(&run.root, &run.catalog, case, mode, &[]).map_err(|error| files(&error))?;
-
-    // Prepare and deliver.
-    let mut room = live.scratch.room(&mode.name).map_err(|error| files(&error))?;
-    if let Some(fixture) = &case.fixture {
-        let fixture = run.root.join(evals_folder(&case.skill)).join(fixture.as_path());
-        let digest = room.copy_fixture(&fixture).map_err(|error| files(&error))?;
-        inputs.0.insert(FIXTURE_PART.to_owned(), digest.clone());
-        run.inputs.know(fixture, digest);
-    }
-    delivery::deliver(mode, &live.snapshot, &mut room).map_err(|error| files(&error))?;
-    room.prepared();
-    let server = mode.delivery.mcp().then(|| SkillServer::new(settings, &run.root, &room.skills())).transpose()?;
-    let schema = case.output_schema.as_ref().map(|path| {
-        let to = room.path().join("schema.json");
-        fs::copy(run.root.join(path.as_path()), &to).map(|_| to)
-    });
-    let schema = schema.transpose().map_err(|error| files(&error))?;
-
-    // Run.
-    let started = jiff::Timestamp::now();
-    let timeout = case.timeout.unwrap_or(settings.timeout);
-    let assignment = Assignment { case, mode, settings, room: &room, server: server.as_ref(), schema };
-    let hear = |words| tell(Event::Heard(id.clone(), words));
-    let session = attempt::hold(&assignment, timeout, folder, &live.redactors, &hear)?;
-    let Session { ending, not_enforced, redactor, server, trace, final_text } = session;
-    let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
-    let skills_changed = room.changed_skills();
-    let (workspace_files, files_truncated) = room.capture(&folder.workspace(), &mask).map_err(|error| files(&error))?;
-
-    // Grade.
-    let opened: Vec<String> = trace.activations.iter().map(|activation| slug(&activation.skill)).collect();
-    if !opened.is_empty() {
-        inputs = run.inputs.read(&run.root, &run.catalog, case, mode, &opened).map_err(|error| files(&error))?;
-    }
-    let model = trace.model.clone().or_else(|| settings.model_for(mode).map(str::to_owned));
-    let meta = Meta {
-        format: META_FORMAT,
-        run_id: live.folder.id().to_owned(),
-        skill: SkillMeta { name: skill.name.clone(), slug: skill.slug.clone() },
-        case: CaseMeta {
-            id: case.id.clone(),
-            prompt: case.prompt.clone(),
-            system_prompt: case.system_prompt.clone(),
-            sandbox: case.sandbox,
-            timeout_s: timeout.as_secs(),
-        },
-        mode: mode.name.clone(),
-        trial: id.number,
-        agent: AgentMeta { kind: mode.agent, version: trace.agent_version.clone(), model },
-        delivery: mode.delivery,
-        server,
-        scripted: settings.scripted.clone(),
-        started: started.to_string(),
-        ending,
-        inputs,
-        files: workspace_files,
-        files_truncated,
-        skills_changed,
-        not_enforced,
-    };
-    let schema = schema_value(&run.root, case);
-    let evidence = Evidence { meta: &meta, trace: &trace, final_text: final_text.as_deref() };
-    let grade = run.own_checks.applied(grade(case, skill, schema.as_ref(), &evidence), &evidence, folder);
-
-    // Judge and store. The facts come first: an agent's run that was paid for is not lost when judging is cut short.
-    folder.write_meta(&meta).map_err(|error| files(&error))?;
-    let exhibit = Exhibit { case, skill: found, meta: &meta, final_text: final_text.as_deref(), folder };
-    let grade = judge::judge(run, live, &exhibit, grade)?;
-    folder.write_session(&report::session(&evidence, &grade)).map_err(|error| files(&error))?;
-    folder.write_grade(&grade).map_err(|error| files(&error))?;
-    Ok(grade)
 }

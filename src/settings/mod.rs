@@ -4,12 +4,14 @@ mod choice;
 mod judge;
 pub mod load;
 pub mod mode;
+mod prices;
 pub mod selection;
 mod server;
 mod variables;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -21,6 +23,7 @@ use crate::text::relative_path::RelativePath;
 
 pub use choice::{Selection, Suite};
 pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
+pub use prices::{Price, Prices};
 pub use server::{OwnServer, ToolNames};
 pub use variables::{PREFIX, VARIABLES};
 
@@ -58,13 +61,17 @@ pub const LONGEST_RETRY_WAIT: Duration = Duration::from_secs(300);
 /// Most that a run may be limited to, in US dollars.
 const MOST_COST: f64 = 1e9;
 
+/// Most tokens that a run may be limited to.
+const MOST_TOKENS: u64 = 1_000_000_000_000;
+
 /// All that can be chosen.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "settings as users give them")]
 pub struct Settings {
     /// Where skills are, from the repository's root; `None` for the default places.
     pub skill_roots: Option<Vec<RelativePath>>,
     /// The modes that exist: built-in ones and the file's own.
-    pub modes: Vec<Mode>,
+    pub modes: Vec<Arc<Mode>>,
     /// The names of the modes asked for; `None` for the default ones.
     pub selected_modes: Option<Vec<String>>,
     /// Whether agents run, rather than recordings being replayed.
@@ -99,8 +106,16 @@ pub struct Settings {
     pub run_id: Option<String>,
     /// Whether results that the run has already stand, rather than being measured anew.
     pub resume: bool,
+    /// Whether they stand although what decides them has changed.
+    pub force: bool,
+    /// Whether what was measured becomes the recordings when the run ends.
+    pub record: bool,
     /// No trial starts once the run is known to have cost this much, in US dollars.
     pub max_cost_usd: Option<f64>,
+    /// No trial starts once the run is known to have taken this many tokens.
+    pub max_tokens: Option<u64>,
+    /// What tokens cost where an agent does not say.
+    pub prices: Prices,
     /// How often a trial is started again that the provider refused for now.
     pub retries: u32,
     /// The first pause after a refusal; later ones double.
@@ -126,7 +141,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             skill_roots: None,
-            modes: Mode::built_in(),
+            modes: Mode::built_in().into_iter().map(Arc::new).collect(),
             selected_modes: None,
             live: false,
             model: None,
@@ -144,7 +159,11 @@ impl Default for Settings {
             selection: Selection::default(),
             run_id: None,
             resume: false,
+            force: false,
+            record: false,
             max_cost_usd: None,
+            max_tokens: None,
+            prices: Prices::default(),
             retries: DEFAULT_RETRIES,
             retry_wait: DEFAULT_RETRY_WAIT,
             scratch: None,
@@ -167,6 +186,9 @@ struct File {
     retries: Option<toml::Spanned<i64>>,
     retry_wait_s: Option<toml::Spanned<f64>>,
     max_cost_usd: Option<toml::Spanned<f64>>,
+    max_tokens: Option<toml::Spanned<i64>>,
+    #[serde(default)]
+    prices: BTreeMap<String, prices::PriceTable>,
     #[serde(default)]
     env: BTreeMap<String, String>,
     #[serde(default)]
@@ -213,7 +235,7 @@ impl Settings {
                 wrong(range, format!("the mode name `{name}` {why}"));
             } else {
                 let OwnMode { agent, delivery, model, args } = mode;
-                self.modes.push(Mode { name, agent, delivery, model, args });
+                self.modes.push(Arc::new(Mode { name, agent, delivery, model, args }));
             }
         }
         if let Some(names) = file.modes {
@@ -245,6 +267,7 @@ impl Settings {
         let trials = number(file.trials, "trials", 1000);
         let jobs = number(file.jobs, "jobs", 1000);
         let timeout = number(file.timeout_s, "timeout_s", LONGEST_TIMEOUT.as_secs());
+        self.max_tokens = number(file.max_tokens, "max_tokens", MOST_TOKENS).or(self.max_tokens);
         self.trials = trials.and_then(|trials| u32::try_from(trials).ok()).unwrap_or(self.trials);
         self.jobs = jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(self.jobs);
         self.timeout = timeout.map_or(self.timeout, Duration::from_secs);
@@ -265,6 +288,9 @@ impl Settings {
             }
             self.agents.insert(name.into_inner(), agent);
         }
+        for (name, price) in file.prices {
+            self.prices.0.insert(name, price.read(&mut wrong));
+        }
         if let Some(table) = file.judge {
             self.judge.apply(table, &mut wrong);
         }
@@ -274,7 +300,7 @@ impl Settings {
         self.require_sandbox = file.require_sandbox.unwrap_or(self.require_sandbox);
         // The file's choice for every mode that has none of its own; the environment and the command line rule over both.
         for mode in self.modes.iter_mut().filter(|mode| mode.model.is_none()) {
-            mode.model.clone_from(&file.model);
+            Arc::make_mut(mode).model.clone_from(&file.model);
         }
         self.env.extend(file.env);
         self.pass_env.extend(file.pass_env);
@@ -335,7 +361,7 @@ impl Settings {
 
     /// The mode of this name.
     #[must_use]
-    pub fn mode(&self, name: &str) -> Option<&Mode> {
+    pub fn mode(&self, name: &str) -> Option<&Arc<Mode>> {
         self.modes.iter().find(|mode| mode.name == name)
     }
 }

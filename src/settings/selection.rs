@@ -1,6 +1,8 @@
 //! Which of a catalog's cases are wanted, and in which modes.
 
-use crate::cases::case::{Found, Source};
+use std::sync::Arc;
+
+use crate::cases::case::Found;
 use crate::cases::catalog::Catalog;
 use crate::cases::skill::slug;
 use crate::settings::Settings;
@@ -14,11 +16,11 @@ impl Selection {
     ///
     /// # Errors
     /// A message for every name that is not in the catalog, with the known ones.
-    pub fn cases<'a>(&self, catalog: &'a Catalog) -> Result<Vec<&'a Found>, Vec<String>> {
+    pub fn cases<'a>(&self, catalog: &'a Catalog) -> Result<Vec<&'a Arc<Found>>, Vec<String>> {
         self.check_names(catalog)?;
-        let mut chosen: Vec<&Found> = Vec::new();
+        let mut chosen: Vec<&Arc<Found>> = Vec::new();
         let mut skills_seen: Vec<&str> = Vec::new();
-        let mut of_skill: Vec<&Found> = Vec::new();
+        let mut of_skill: Vec<&Arc<Found>> = Vec::new();
         let mut found = catalog.cases.iter().peekable();
         while let Some(case) = found.next() {
             of_skill.push(case);
@@ -44,12 +46,12 @@ impl Selection {
         Ok(chosen)
     }
 
-    fn of_suite<'a>(&self, cases: Vec<&'a Found>) -> Vec<&'a Found> {
-        let explicit = |case: &&Found| case.id.starts_with("explicit") || case.id.ends_with("explicit");
+    fn of_suite<'a>(&self, cases: Vec<&'a Arc<Found>>) -> Vec<&'a Arc<Found>> {
+        let explicit = |case: &&Arc<Found>| case.id.starts_with("explicit") || case.id.ends_with("explicit");
         match self.suite {
             Suite::Smoke => cases,
             Suite::Explicit => {
-                let named: Vec<&Found> = cases.iter().copied().filter(explicit).collect();
+                let named: Vec<&Arc<Found>> = cases.iter().copied().filter(explicit).collect();
                 if named.is_empty() { cases.into_iter().take(1).collect() } else { named }
             }
             // A case that cannot be read is kept: it has to be told of.
@@ -59,7 +61,7 @@ impl Selection {
     }
 
     fn wants(&self, case: &Found) -> bool {
-        let is_task = matches!(case.source, Source::Task(_));
+        let is_task = case.format().is_task;
         let by_task = is_task && self.tasks.contains(&case.id);
         let by_case = self.cases.iter().any(|name| names_case(name, case));
         (self.tasks.is_empty() && self.cases.is_empty()) || by_task || by_case
@@ -71,12 +73,8 @@ impl Selection {
         for name in self.skills.iter().filter(|name| !catalog.cases.iter().any(|case| case.skill == slug(name))) {
             problems.push(format!("there is no skill `{name}`; {}", suggest(&slug(name), &skills)));
         }
-        let tasks: Vec<&str> = catalog
-            .cases
-            .iter()
-            .filter(|case| matches!(case.source, Source::Task(_)))
-            .map(|case| case.id.as_str())
-            .collect();
+        let tasks: Vec<&str> =
+            catalog.cases.iter().filter(|case| case.format().is_task).map(|case| case.id.as_str()).collect();
         for name in self.tasks.iter().filter(|name| !tasks.contains(&name.as_str())) {
             problems.push(format!("there is no task `{name}`; {}", suggest(name, &tasks)));
         }
@@ -97,25 +95,17 @@ fn names_case(name: &str, case: &Found) -> bool {
     }
 }
 
-/// The mode that a case runs in where nobody chose any: the format that it is written in was made for it.
-fn default_mode(found: &Found) -> &'static str {
-    match found.source {
-        Source::Task(_) => "mcp",
-        _ => "codex",
-    }
-}
-
 /// The modes for a case: those chosen, else the default one and then those of `recorded`, in the modes' own order.
 #[must_use]
-pub fn modes<'a>(settings: &'a Settings, found: &Found, recorded: &[String]) -> Vec<&'a Mode> {
+pub fn modes<'a>(settings: &'a Settings, found: &Found, recorded: &[String]) -> Vec<&'a Arc<Mode>> {
     let chosen = settings.selected_modes.as_deref();
-    let default = default_mode(found);
-    let by_itself = |mode: &&Mode| mode.name == default || recorded.contains(&mode.name);
+    let default = found.format().default_mode;
+    let by_itself = |mode: &&Arc<Mode>| mode.name == default || recorded.contains(&mode.name);
     let names: Vec<&str> = match chosen {
         Some(names) => names.iter().map(String::as_str).collect(),
         None => settings.modes.iter().filter(by_itself).map(|mode| mode.name.as_str()).collect(),
     };
-    let mut modes: Vec<&Mode> = Vec::new();
+    let mut modes: Vec<&Arc<Mode>> = Vec::new();
     for mode in names.into_iter().filter_map(|name| settings.mode(name)) {
         if !modes.contains(&mode) {
             modes.push(mode);

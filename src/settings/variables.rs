@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{INTERNAL, LONGEST_RETRY_WAIT, MOST_COST, MOST_VOTES, Settings, Suite};
+use super::{INTERNAL, LONGEST_RETRY_WAIT, MOST_COST, MOST_TOKENS, MOST_VOTES, Settings, Suite};
 use crate::cases::case::LONGEST_TIMEOUT;
 use crate::text::diagnostic::nearest;
 
@@ -11,7 +11,7 @@ use crate::text::diagnostic::nearest;
 pub const PREFIX: &str = "SKILL_EVALS_";
 
 /// The variables that are read, and what they choose. The README's list is this one.
-pub const VARIABLES: [(&str, &str); 23] = [
+pub const VARIABLES: [(&str, &str); 26] = [
     ("SKILL_EVALS_LIVE", "`1` runs the agents; `0`, the default, replays recordings"),
     ("SKILL_EVALS_SUITE", "a part of each skill's cases: `smoke` (all), `explicit`, `positive` or `negative`"),
     ("SKILL_EVALS_SKILL", "only these skills, comma-separated"),
@@ -28,11 +28,17 @@ pub const VARIABLES: [(&str, &str); 23] = [
     ("SKILL_EVALS_JUDGE_TIMEOUT_S", "how many seconds one judging may take, 1 to 86400"),
     ("SKILL_EVALS_JUDGE_VOTES", "how often each trial is judged, 1 to 99; more than half have to agree"),
     ("SKILL_EVALS_RUN_ID", "the run's folder below `artifacts/skill-evals`"),
-    ("SKILL_EVALS_RESUME", "`1` lets results stand that the run of SKILL_EVALS_RUN_ID has already"),
+    (
+        "SKILL_EVALS_RESUME",
+        "`1` lets results stand that the run of SKILL_EVALS_RUN_ID has already; `force` also those whose case or skill has changed since",
+    ),
+    ("SKILL_EVALS_RECORD", "`1` makes what a live run measured the recordings, when it ends"),
     ("SKILL_EVALS_MAX_COST_USD", "no trial starts once the run is known to have cost this much"),
+    ("SKILL_EVALS_MAX_TOKENS", "no trial starts once the run is known to have taken this many tokens"),
     ("SKILL_EVALS_RETRIES", "how often a trial is started again that the provider refused for now, 1 to 100"),
     ("SKILL_EVALS_RETRY_WAIT_S", "seconds of the first pause after a refusal; later ones double"),
     ("SKILL_EVALS_ROOT", "the repository's root, where it is not the one around the crate or the working folder"),
+    ("SKILL_EVALS_HARNESS", "the harness to ask for the checks that a crate adds, where cargo is not to build it"),
     ("SKILL_EVALS_SCRATCH", "the folder for workspaces and homes, outside any repository"),
     ("SKILL_EVALS_SCRIPTED", "says that the model is scripted, and by what; kept with the results"),
 ];
@@ -71,17 +77,16 @@ impl Settings {
             let amount = value.parse::<f64>().ok().filter(|amount| *amount > 0.0 && *amount <= most);
             amount.ok_or_else(|| not_allowed(&format!("above 0 and up to {most}")))
         };
+        let flag = || match value {
+            "1" | "true" => Ok(true),
+            "" | "0" | "false" => Ok(false),
+            _ => Err(not_allowed("0 or 1")),
+        };
         let list = || -> Vec<String> {
             value.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
         };
         match name.strip_prefix(PREFIX).unwrap_or_default() {
-            "LIVE" => {
-                self.live = match value {
-                    "1" | "true" => true,
-                    "" | "0" | "false" => false,
-                    _ => return Err(not_allowed("0 or 1")),
-                };
-            }
+            "LIVE" => self.live = flag()?,
             "SUITE" => {
                 let suite = Suite::named(value).ok_or_else(|| not_allowed(&Suite::NAMES.join(", ")))?;
                 self.selection.suite = suite;
@@ -106,17 +111,20 @@ impl Settings {
                 self.run_id = Some(value.to_owned());
             }
             "RESUME" => {
-                self.resume = match value {
-                    "1" | "true" => true,
-                    "" | "0" | "false" => false,
-                    _ => return Err(not_allowed("0 or 1")),
+                (self.resume, self.force) = match value {
+                    "1" | "true" => (true, false),
+                    "force" => (true, true),
+                    "" | "0" | "false" => (false, false),
+                    _ => return Err(not_allowed("0, 1 or force")),
                 };
             }
+            "RECORD" => self.record = flag()?,
             "MAX_COST_USD" => self.max_cost_usd = Some(amount(MOST_COST)?),
+            "MAX_TOKENS" => self.max_tokens = Some(number(MOST_TOKENS)?),
             "RETRIES" => self.retries = u32::try_from(number(100)?).unwrap_or(1),
             "RETRY_WAIT_S" => self.retry_wait = Duration::from_secs_f64(amount(LONGEST_RETRY_WAIT.as_secs_f64())?),
-            // Read by whoever opens the repository, before there are settings.
-            "ROOT" => {}
+            // Read where the repository is opened, and where checks are looked for.
+            "ROOT" | "HARNESS" => {}
             "SCRATCH" => self.scratch = Some(PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty()),
             "SCRIPTED" => self.scripted = Some(value.to_owned()).filter(|text| !text.is_empty()),
             _ => {

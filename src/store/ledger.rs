@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use super::{At, StoreError};
 use crate::text::lines::{self, Line};
 use crate::trial::id::TrialId;
-use crate::trial::run_record::TrialRecord;
+use crate::trial::run_record::{ProgressLine, TrialRecord};
+use crate::trial::spent::Spent;
 
 /// How long a line may be only in the system's memory: it outlives this process at once, a power cut after this.
 const SYNC: Duration = Duration::from_secs(1);
@@ -44,8 +45,8 @@ impl Ledger {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn append(&self, record: &TrialRecord) -> Result<(), StoreError> {
-        let mut line = serde_json::to_vec(record).map_err(std::io::Error::from).at(&self.path)?;
+    pub fn append(&self, line: &ProgressLine) -> Result<(), StoreError> {
+        let mut line = serde_json::to_vec(line).map_err(std::io::Error::from).at(&self.path)?;
         line.push(b'\n');
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.cut {
@@ -75,22 +76,79 @@ fn ends_within_a_line(file: &mut File) -> bool {
 pub struct Ledgered {
     /// The last line of each trial.
     pub records: BTreeMap<TrialId, TrialRecord>,
+    /// Attempts that the provider refused, in order.
+    pub refused: Vec<(TrialId, Spent)>,
     /// Lines that say nothing: cut short by a crash, or damaged.
     pub damaged: usize,
+}
+
+impl Ledgered {
+    fn add(&mut self, line: &[u8]) {
+        match serde_json::from_slice::<ProgressLine>(line) {
+            Ok(ProgressLine::Ended(record)) => {
+                self.records.insert(record.id.clone(), *record);
+            }
+            Ok(ProgressLine::Refused { refused, spent }) => self.refused.push((refused, spent)),
+            Err(_) => self.damaged += 1,
+        }
+    }
+
+    /// What every attempt took, refused ones included.
+    #[must_use]
+    pub fn spent(&self) -> Spent {
+        let refused = self.refused.iter().map(|(_, spent)| *spent);
+        self.records.values().map(|record| record.spent).chain(refused).fold(Spent::default(), Spent::and)
+    }
+
+    /// The same as lines.
+    #[must_use]
+    pub fn into_lines(self) -> Vec<ProgressLine> {
+        let refused = self.refused.into_iter().map(|(refused, spent)| ProgressLine::Refused { refused, spent });
+        refused.chain(self.records.into_values().map(|record| ProgressLine::Ended(Box::new(record)))).collect()
+    }
 }
 
 /// Reads the file at `path`. One that is not there says nothing.
 pub(super) fn read(path: &Path) -> Result<Ledgered, StoreError> {
     let mut found = Ledgered::default();
     lines::for_each(path, |line| match line {
-        Line::Whole(line) => match serde_json::from_slice::<TrialRecord>(line) {
-            Ok(record) => {
-                found.records.insert(record.id.clone(), record);
-            }
-            Err(_) => found.damaged += 1,
-        },
+        Line::Whole(line) => found.add(line),
         Line::Overlong => found.damaged += 1,
     })
     .at(path)?;
     Ok(found)
+}
+
+/// Follows a progress file that other processes append to as well.
+#[derive(Debug)]
+pub struct Follower {
+    path: PathBuf,
+    read_up_to: u64,
+    seen: Ledgered,
+}
+
+impl Follower {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, read_up_to: 0, seen: Ledgered::default() }
+    }
+
+    /// What the file says by now. Reads what is new in it; a line that is still being written counts the next time.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn look(&mut self) -> Result<&Ledgered, StoreError> {
+        let mut file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(&self.seen),
+            Err(error) => return Err(error).at(&self.path),
+        };
+        let mut new = Vec::new();
+        file.seek(SeekFrom::Start(self.read_up_to)).and_then(|_| file.read_to_end(&mut new)).at(&self.path)?;
+        let whole = new.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        for line in new[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            self.seen.add(line);
+        }
+        self.read_up_to += whole as u64;
+        Ok(&self.seen)
+    }
 }

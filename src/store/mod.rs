@@ -6,6 +6,7 @@ mod recordings;
 mod run_files;
 mod seal;
 mod shared;
+mod trial_folder;
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,16 +16,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::grade::rubric::{JUDGEMENT_FORMAT, Judgement};
 use crate::text::diagnostic::suggest;
-use crate::trial::evidence::{META_FORMAT, Meta};
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{GRADE_FORMAT, Grade};
 
-pub use recordings::Recordings;
+pub use recordings::{Recordings, beside_recordings, put_recording, recording_in};
 
-pub use ledger::{Ledger, Ledgered};
+pub use ledger::{Follower, Ledger, Ledgered};
 pub use run_files::{RunLock, runs};
+pub use trial_folder::TrialFolder;
 
 /// Run folders, from the repository's root.
 pub const RUNS: &str = "artifacts/skill-evals";
@@ -139,19 +138,23 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Makes the folder of a new run, or takes that of a run of the given id.
+    /// Makes the folder of a new run, of the given id where there is one, else of one made of the time.
     ///
     /// # Errors
-    /// When the id cannot be a folder's name, or the folder cannot be made.
+    /// When the id cannot be a folder's name, there is such a run already, or the folder cannot be made.
     pub fn create(root: &Path, id: Option<&str>) -> Result<Self, StoreError> {
         let runs = root.join(RUNS);
-        fs::create_dir_all(&runs).at(&runs)?;
         if let Some(id) = id {
             check_run_id(id)?;
-            let path = runs.join(id);
-            fs::create_dir_all(&path).at(&path)?;
-            return Ok(Self { id: id.to_owned(), path });
+            let run = Self { path: runs.join(id), id: id.to_owned() };
+            // A folder without either was made for a run that could not begin, and holds nothing to lose.
+            if run.is_run() {
+                return Err(StoreError::Exists(id.to_owned()));
+            }
+            fs::create_dir_all(&run.path).at(&run.path)?;
+            return Ok(run);
         }
+        fs::create_dir_all(&runs).at(&runs)?;
         let stamp = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
         let mut id = stamp.clone();
         let mut number = 1;
@@ -169,20 +172,14 @@ impl RunFolder {
         }
     }
 
-    /// Makes the folder of a new run, of the given id where there is one.
+    /// Checks that a new run can have this id; makes nothing.
     ///
     /// # Errors
-    /// As [`RunFolder::create`], and when there is such a run already.
-    pub fn create_new(root: &Path, id: Option<&str>) -> Result<Self, StoreError> {
-        if let Some(id) = id {
-            check_run_id(id)?;
-            // An empty folder was made by whoever began and could not go on, and holds nothing to lose.
-            let begun = fs::read_dir(root.join(RUNS).join(id)).is_ok_and(|mut entries| entries.next().is_some());
-            if begun {
-                return Err(StoreError::Exists(id.to_owned()));
-            }
-        }
-        Self::create(root, id)
+    /// When the id cannot be a folder's name, or there is such a run.
+    pub fn check_new(root: &Path, id: &str) -> Result<(), StoreError> {
+        check_run_id(id)?;
+        let run = Self { path: root.join(RUNS).join(id), id: id.to_owned() };
+        if run.is_run() { Err(StoreError::Exists(id.to_owned())) } else { Ok(()) }
     }
 
     /// The folder of an earlier run.
@@ -201,6 +198,13 @@ impl RunFolder {
         let known: Vec<&str> = ids.iter().map(String::as_str).collect();
         let hint = if known.is_empty() { "there are no runs yet".to_owned() } else { suggest(id, &known) };
         Err(StoreError::UnknownRun { id: id.to_owned(), hint })
+    }
+
+    /// The folder of a run, or of a part of one, wherever it lies.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        let id = path.file_name().map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy());
+        Self { id: id.into_owned(), path: path.to_path_buf() }
     }
 
     /// The run's id.
@@ -224,13 +228,13 @@ impl RunFolder {
     /// The folder of a trial, which may not exist yet.
     #[must_use]
     pub fn trial(&self, id: &TrialId) -> TrialFolder {
-        TrialFolder { path: trial_path(&self.path.join(WORK), id) }
+        TrialFolder::of(trial_path(&self.path.join(WORK), id), id)
     }
 
     /// The folders of all trials that have a `meta.json`, in order.
     #[must_use]
     pub fn trials(&self) -> Vec<TrialFolder> {
-        trials_below(&self.path.join(WORK))
+        trials_in(&self.path.join(WORK))
     }
 }
 
@@ -250,13 +254,41 @@ fn sub_folders(path: &Path) -> Vec<String> {
     names
 }
 
-/// All folders with a `meta.json` at or below `path`, in order.
+/// How many folders lie between the one that holds trials and a trial: skill, case, mode, and the repeat's number.
+const DEPTH: usize = 4;
+
+/// All trials in a run, in a part of one, or among recordings: `path` may be any folder from the run down to a trial.
+/// What lies below a trial's own folder is not looked at: agents write there.
 #[must_use]
 pub fn trials_below(path: &Path) -> Vec<TrialFolder> {
-    let walk = walkdir::WalkDir::new(path).max_depth(6).sort_by_file_name().into_iter().flatten();
-    walk.filter(|entry| entry.file_name() == META && entry.file_type().is_file())
-        .filter_map(|entry| Some(TrialFolder { path: entry.path().parent()?.to_path_buf() }))
-        .collect()
+    let work = path.join(WORK);
+    if work.is_dir() && !path.join(META).exists() { trials_in(&work) } else { trials_in(path) }
+}
+
+/// The trial kept in this very folder.
+#[must_use]
+pub fn trial_at(path: &Path) -> TrialFolder {
+    TrialFolder::found(path.to_path_buf(), Path::new(""))
+}
+
+/// The trials at most [`DEPTH`] folders below `path`, in order; no link is followed.
+fn trials_in(path: &Path) -> Vec<TrialFolder> {
+    let mut walk = walkdir::WalkDir::new(path).max_depth(DEPTH).sort_by_file_name().into_iter();
+    let mut found = Vec::new();
+    while let Some(entry) = walk.next() {
+        let Ok(entry) = entry else { continue };
+        if !entry.file_type().is_dir() {
+            continue;
+        }
+        let is_file = fs::symlink_metadata(entry.path().join(META)).is_ok_and(|meta| meta.is_file());
+        if is_file {
+            // Up to four names of the path say which trial it must be; a folder named otherwise says nothing.
+            let names = entry.path().strip_prefix(path).unwrap_or(Path::new(""));
+            found.push(TrialFolder::found(entry.path().to_path_buf(), names));
+            walk.skip_current_dir();
+        }
+    }
+    found
 }
 
 /// The recordings of a case in the repository at `root`: the names of the modes that have one.
@@ -268,179 +300,7 @@ pub fn recorded_modes(root: &Path, skill: &str, case: &str) -> Vec<String> {
 /// The folder of a trial's recording, which may not exist.
 #[must_use]
 pub fn recording(root: &Path, id: &TrialId) -> TrialFolder {
-    TrialFolder { path: trial_path(&root.join(RECORDINGS), id) }
-}
-
-/// The folder of one trial: in a run, or a recording.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TrialFolder {
-    path: PathBuf,
-}
-
-impl TrialFolder {
-    /// The folder itself.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Whether a trial was kept here.
-    #[must_use]
-    pub fn exists(&self) -> bool {
-        self.path.join(META).is_file()
-    }
-
-    /// Whether a grade was kept here, as it is in a run.
-    #[must_use]
-    pub fn has_grade(&self) -> bool {
-        self.path.join(GRADE).is_file()
-    }
-
-    /// Empties the folder, or makes it.
-    ///
-    /// # Errors
-    /// When that fails.
-    pub fn clear(&self) -> Result<(), StoreError> {
-        match fs::remove_dir_all(&self.path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error).at(&self.path),
-        }
-        fs::create_dir_all(&self.path).at(&self.path)
-    }
-
-    /// Where the agent's event stream goes.
-    #[must_use]
-    pub fn trace(&self) -> PathBuf {
-        self.path.join("trace.jsonl")
-    }
-
-    /// Where the agent's standard error goes.
-    #[must_use]
-    pub fn stderr(&self) -> PathBuf {
-        self.path.join("stderr.txt")
-    }
-
-    /// Where the files go that the agent made or changed.
-    #[must_use]
-    pub fn workspace(&self) -> PathBuf {
-        self.path.join(WORKSPACE)
-    }
-
-    /// Keeps the facts of the run.
-    ///
-    /// # Errors
-    /// When they cannot be written.
-    pub fn write_meta(&self, meta: &Meta) -> Result<(), StoreError> {
-        write_json(&self.path.join(META), meta)
-    }
-
-    /// Keeps the grade; written last, it says that the trial is finished.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn write_grade(&self, grade: &Grade) -> Result<(), StoreError> {
-        write_json(&self.path.join(GRADE), grade)
-    }
-
-    /// Keeps what a judge said.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn write_judgement(&self, judgement: &Judgement) -> Result<(), StoreError> {
-        write_json(&self.path.join(JUDGEMENT), judgement)
-    }
-
-    /// The folder of one attempt at one vote of the judge, both from 1, which may not exist yet.
-    #[must_use]
-    pub fn judging(&self, vote: u32, attempt: usize) -> TrialFolder {
-        TrialFolder { path: self.path.join(JUDGING).join(format!("{vote}-{attempt}")) }
-    }
-
-    /// Keeps the final message.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn write_final(&self, text: &str) -> Result<(), StoreError> {
-        write_whole(&self.path.join(FINAL), text.as_bytes())
-    }
-
-    /// Keeps the readable log.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn write_session(&self, text: &str) -> Result<(), StoreError> {
-        write_whole(&self.path.join(SESSION), text.as_bytes())
-    }
-
-    /// Keeps another file.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn write(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {
-        write_whole(&self.path.join(name), content)
-    }
-
-    /// Keeps the digests of all its files, as a recording: from then on it is refused once one of them has changed.
-    ///
-    /// # Errors
-    /// When a file cannot be read, or the digests cannot be written.
-    pub fn seal(&self) -> Result<(), StoreError> {
-        seal::seal(&self.path)
-    }
-
-    /// The facts of the run.
-    ///
-    /// # Errors
-    /// When they cannot be read, deny each other, or a recording's files have changed since it was sealed.
-    pub fn meta(&self) -> Result<Meta, StoreError> {
-        seal::verify(&self.path)?;
-        let path = self.path.join(META);
-        let meta: Meta = read_json(&path)?;
-        check_format(&path, meta.format, META_FORMAT)?;
-        match meta.contradiction() {
-            None => Ok(meta),
-            Some(why) => Err(StoreError::Damaged { path, why }),
-        }
-    }
-
-    /// The grade.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn grade(&self) -> Result<Grade, StoreError> {
-        let path = self.path.join(GRADE);
-        let grade: Grade = read_json(&path)?;
-        check_format(&path, grade.format, GRADE_FORMAT)?;
-        Ok(grade)
-    }
-
-    /// What a judge said; `None` where none was asked.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn judgement(&self) -> Result<Option<Judgement>, StoreError> {
-        let path = self.path.join(JUDGEMENT);
-        if !path.exists() {
-            return Ok(None);
-        }
-        let judgement: Judgement = read_json(&path)?;
-        check_format(&path, judgement.format, JUDGEMENT_FORMAT)?;
-        Ok(Some(judgement))
-    }
-
-    /// The final message; `None` where there was none.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn final_text(&self) -> Result<Option<String>, StoreError> {
-        let path = self.path.join(FINAL);
-        match fs::read(&path) {
-            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error).at(&path),
-        }
-    }
+    TrialFolder::of(trial_path(&root.join(RECORDINGS), id), id)
 }
 
 fn check_format(path: &Path, found: u32, known: u32) -> Result<(), StoreError> {

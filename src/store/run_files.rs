@@ -1,18 +1,22 @@
 //! The files of a run folder that are about the run as a whole, and the lock that keeps it to one runner.
 
-use std::fs::{self, File, TryLockError};
-use std::io;
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::ledger::{self, Ledger, Ledgered};
-use super::{At, RUNS, RunFolder, StoreError, TrialFolder, check_format, read_json, sub_folders, write_json};
-use crate::trial::run_record::{Current, RUN_FORMAT, RunRecord, Runner, TrialRecord};
+use super::ledger::{self, Follower, Ledger, Ledgered};
+use super::{At, RUNS, RunFolder, StoreError, check_format, read_json, sub_folders, write_json};
+use crate::text::lines::{self, Line};
+use crate::trial::id::TrialId;
+use crate::trial::run_record::{Current, End, Ended, ProgressLine, RUN_FORMAT, RunRecord, Runner};
 
 const RUN: &str = "run.json";
+const PLAN: &str = "plan.jsonl";
 const PROGRESS: &str = "progress.jsonl";
 const CURRENT: &str = "current.json";
 const PARTIAL: &str = "summary.partial.json";
@@ -20,6 +24,7 @@ const SUMMARY: &str = "summary.json";
 const SUMMARY_TEXT: &str = "summary.md";
 const LOG: &str = "runner.log";
 const RUNNER: &str = "runner.pid";
+const STOPPING: &str = "stopping";
 const LOCK: &str = "runner.lock";
 
 /// How often a lock that is held is tried again.
@@ -33,21 +38,22 @@ pub struct RunLock {
 }
 
 impl RunFolder {
-    /// Takes the run for this process, and notes who it is.
+    /// Takes the run for this process, or for this and others of a shared run, and notes who runs it.
     ///
     /// # Errors
     /// When another process has it, or the files cannot be written.
     pub fn lock(&self, runner: Runner) -> Result<RunLock, StoreError> {
         let path = self.path.join(LOCK);
         let file = File::create(&path).at(&path)?;
-        // Whoever asks whether the run is live holds the lock for a moment.
-        let mut tried = file.try_lock();
+        let take = || if runner.shared { file.try_lock_shared() } else { file.try_lock() };
+        // A process that asks whether the run is live has the lock for a moment.
+        let mut tried = take();
         for _ in 0..LOCK_TRIES {
             if tried.is_ok() {
                 break;
             }
             std::thread::sleep(Duration::from_millis(10));
-            tried = file.try_lock();
+            tried = take();
         }
         match tried {
             Ok(()) => {}
@@ -66,6 +72,73 @@ impl RunFolder {
     pub fn is_live(&self) -> bool {
         let lock = File::open(self.path.join(LOCK));
         lock.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+    }
+
+    /// Whether this is the folder of a run, rather than of something that somebody put beside the runs.
+    #[must_use]
+    pub fn is_run(&self) -> bool {
+        [RUN, PROGRESS].into_iter().any(|name| self.path.join(name).is_file())
+    }
+
+    /// Adds trials to the run's plan, those that are not in it yet. Returns how many it has then.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn add_to_plan(&self, ids: impl Iterator<Item = TrialId>) -> Result<usize, StoreError> {
+        let path = self.path.join(PLAN);
+        let mut known = self.plan()?;
+        let mut text = Vec::new();
+        for id in ids.filter(|id| known.insert(id.clone())) {
+            serde_json::to_writer(&mut text, &id).map_err(io::Error::from).at(&path)?;
+            text.push(b'\n');
+        }
+        // In one piece: the system puts it behind what other processes append.
+        let file = OpenOptions::new().append(true).create(true).open(&path);
+        file.and_then(|mut file| file.write_all(&text)).at(&path)?;
+        Ok(known.len())
+    }
+
+    /// The trials that the run has, of all its parts and all processes that share it.
+    ///
+    /// # Errors
+    /// When the file cannot be read; lines that are none are left out.
+    pub fn plan(&self) -> Result<BTreeSet<TrialId>, StoreError> {
+        let path = self.path.join(PLAN);
+        let mut ids = BTreeSet::new();
+        lines::for_each(&path, |line| {
+            if let Line::Whole(line) = line {
+                ids.extend(serde_json::from_slice::<TrialId>(line).ok());
+            }
+        })
+        .at(&path)?;
+        Ok(ids)
+    }
+
+    /// Notes that the run is being stopped, before its runner is told to end.
+    ///
+    /// # Errors
+    /// When the note cannot be written.
+    pub fn note_stopping(&self) -> Result<(), StoreError> {
+        super::write_whole(&self.path.join(STOPPING), b"")
+    }
+
+    /// Whether the run is being stopped.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.path.join(STOPPING).exists()
+    }
+
+    /// Notes how the run ended, where it is known what it was to do.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn write_ended(&self, how: End) -> Result<(), StoreError> {
+        let Some(record) = self.run_record()? else { return Ok(()) };
+        let ended = Some(Ended { at: jiff::Timestamp::now().to_string(), how });
+        self.write_run(&RunRecord { ended, ..record })?;
+        // Left over from the run's earlier part at most.
+        let _ = fs::remove_file(self.path.join(STOPPING));
+        Ok(())
     }
 
     /// The process that runs this run, or ran it last.
@@ -112,6 +185,12 @@ impl RunFolder {
         Ledger::open(self.path.join(PROGRESS))
     }
 
+    /// The progress file, to follow while it grows.
+    #[must_use]
+    pub fn follower(&self) -> Follower {
+        Follower::new(self.path.join(PROGRESS))
+    }
+
     /// What the progress file says.
     ///
     /// # Errors
@@ -120,26 +199,15 @@ impl RunFolder {
         ledger::read(&self.path.join(PROGRESS))
     }
 
-    /// Writes the progress file anew from the trials' own folders, which are never behind it; what only it knows of
-    /// them (attempts, when they ended) is kept.
+    /// Writes the progress file anew with these lines.
     ///
     /// # Errors
-    /// When files cannot be read or written.
-    pub fn mend_progress(&self) -> Result<(), StoreError> {
-        let Ledgered { mut records, .. } = self.progress()?;
-        for folder in self.trials() {
-            let Ok(record) = folder.record() else { continue };
-            match records.get(&record.id) {
-                Some(known) if known.verdict == record.verdict => {}
-                _ => {
-                    records.insert(record.id.clone(), record);
-                }
-            }
-        }
+    /// When it cannot be written.
+    pub fn write_progress(&self, lines: &[ProgressLine]) -> Result<(), StoreError> {
         let path = self.path.join(PROGRESS);
         let mut text = Vec::new();
-        for record in records.values() {
-            serde_json::to_writer(&mut text, record).map_err(io::Error::from).at(&path)?;
+        for line in lines {
+            serde_json::to_writer(&mut text, line).map_err(io::Error::from).at(&path)?;
             text.push(b'\n');
         }
         super::write_whole(&path, &text)
@@ -215,20 +283,8 @@ impl RunFolder {
 pub fn runs(root: &Path) -> Vec<RunFolder> {
     let folder = root.join(RUNS);
     let ids = sub_folders(&folder).into_iter().filter(|id| super::check_run_id(id).is_ok());
-    let mut runs: Vec<RunFolder> = ids.map(|id| RunFolder { path: folder.join(&id), id }).collect();
+    let mut runs: Vec<RunFolder> =
+        ids.map(|id| RunFolder { path: folder.join(&id), id }).filter(RunFolder::is_run).collect();
     runs.sort_by_cached_key(|run| std::cmp::Reverse((run.changed(), run.id.clone())));
     runs
-}
-
-impl TrialFolder {
-    /// What the progress file would say of the trial kept here, so far as the folder tells.
-    ///
-    /// # Errors
-    /// When its files cannot be read.
-    pub fn record(&self) -> Result<TrialRecord, StoreError> {
-        let (meta, grade) = (self.meta()?, self.grade()?);
-        let (id, scripted) = (meta.id(), meta.scripted);
-        let outcome = crate::trial::outcome::Outcome { id, grade, folder: self.path.clone(), scripted };
-        Ok(TrialRecord::new(&outcome, 1))
-    }
 }

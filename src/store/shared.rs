@@ -4,31 +4,55 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use super::{At, RUNS, RunFolder, StoreError, sub_folders};
+use crate::trial::run_record::RunRecord;
 
 /// Held locked while a process looks for the shared run, or begins it.
 const LOCK: &str = ".lock";
 
 impl RunFolder {
-    /// The run that is shared under `key`, say a UUID: taken if another process began it, else begun. Its id is the
-    /// time of its beginning and the start of the key.
+    /// The run that is shared under `key`, say a UUID: taken if another process began it, else begun. Its id is the one
+    /// given, else the time of its beginning and the start of the key. `begin` makes its record where there is none yet.
     ///
     /// # Errors
-    /// When the folder cannot be made.
-    pub fn shared(root: &Path, key: &str) -> Result<Self, StoreError> {
+    /// When the folder cannot be made, or the given id is that of another run.
+    pub fn shared(
+        root: &Path,
+        id: Option<&str>,
+        key: &str,
+        begin: impl FnOnce(&str) -> RunRecord,
+    ) -> Result<Self, StoreError> {
         let runs = root.join(RUNS);
         fs::create_dir_all(&runs).at(&runs)?;
         let lock = runs.join(LOCK);
         let file = File::create(&lock).at(&lock)?;
         // Held until the file is closed.
         file.lock().at(&lock)?;
-        let key: String = key.chars().filter(char::is_ascii_alphanumeric).take(12).collect();
-        let ending = format!("-{key}");
-        let id = sub_folders(&runs).into_iter().find(|id| id.ends_with(&ending)).unwrap_or_else(|| {
-            let stamp = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
-            format!("{stamp}{ending}")
-        });
-        let path = runs.join(&id);
-        fs::create_dir_all(&path).at(&path)?;
-        Ok(Self { id, path })
+        let run = if let Some(id) = id {
+            match Self::create(root, Some(id)) {
+                Err(StoreError::Exists(_)) => {
+                    let run = Self::open(root, id)?;
+                    let same = run.run_record()?.is_some_and(|record| record.shared_by.as_deref() == Some(key));
+                    if !same {
+                        return Err(StoreError::Exists(id.to_owned()));
+                    }
+                    run
+                }
+                made => made?,
+            }
+        } else {
+            let key: String = key.chars().filter(char::is_ascii_alphanumeric).take(12).collect();
+            let ending = format!("-{key}");
+            let id = sub_folders(&runs).into_iter().find(|id| id.ends_with(&ending)).unwrap_or_else(|| {
+                let stamp = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
+                format!("{stamp}{ending}")
+            });
+            let path = runs.join(&id);
+            fs::create_dir_all(&path).at(&path)?;
+            Self { id, path }
+        };
+        if run.run_record()?.is_none() {
+            run.write_run(&begin(run.id()))?;
+        }
+        Ok(run)
     }
 }

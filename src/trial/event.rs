@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, NotRun, Outcome};
+use crate::trial::spent::Spent;
 
 /// What happens in a run, in order. Everything that reports on a run reads these.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub enum Event {
         attempt: u32,
         /// How long no trial of this provider starts.
         pause: Duration,
+        /// What the attempt took, where the agent told.
+        spent: Spent,
     },
     /// The agent of a trial did something, in a few words.
     Heard(TrialId, String),
@@ -31,7 +34,12 @@ pub enum Event {
         attempts: u32,
     },
     /// A trial had ended in an earlier part of this run; its result stands.
-    Kept(Box<Outcome>),
+    Kept {
+        /// The result, graded anew.
+        outcome: Box<Outcome>,
+        /// Whether the progress file lacks it, or says something else.
+        news: bool,
+    },
     /// A trial was not begun.
     Skipped(TrialId, NotRun),
     /// Nothing has happened for a while.
@@ -44,8 +52,20 @@ impl Event {
     pub fn outcome(&self) -> Option<&Outcome> {
         match self {
             Self::Finished { result, .. } => result.as_ref().as_ref().ok(),
-            Self::Kept(outcome) => Some(outcome),
+            Self::Kept { outcome, .. } => Some(outcome),
             _ => None,
         }
+    }
+}
+
+/// Reads a run's events.
+pub trait Reader: Send {
+    /// Hears what happened. Called from whatever thread it happened in, one event at a time.
+    fn hear(&mut self, event: &Event);
+}
+
+impl<R: Reader> Reader for std::sync::Arc<std::sync::Mutex<R>> {
+    fn hear(&mut self, event: &Event) {
+        self.lock().unwrap_or_else(std::sync::PoisonError::into_inner).hear(event);
     }
 }

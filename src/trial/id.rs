@@ -1,6 +1,7 @@
 //! Which trials there are, and what they are called.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -43,14 +44,14 @@ impl fmt::Display for TrialId {
 
 /// A case in a mode: one test.
 #[derive(Clone, Debug)]
-pub struct Planned<'a> {
+pub struct Planned {
     /// The case.
-    pub found: &'a Found,
+    pub found: Arc<Found>,
     /// The mode.
-    pub mode: &'a Mode,
+    pub mode: Arc<Mode>,
 }
 
-impl Planned<'_> {
+impl Planned {
     /// The test's name.
     #[must_use]
     pub fn test_name(&self) -> String {

@@ -5,5 +5,6 @@ pub mod evidence;
 pub mod id;
 pub mod outcome;
 pub mod run_record;
+pub mod spent;
 pub mod trace;
 pub mod trouble;

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::settings::mode::AgentKind;
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::id::TrialId;
+use crate::trial::spent::Spent;
 use crate::trial::trace::{Activation, Resource, Usage};
 pub use crate::trial::trouble::{Trouble, TroubleKind};
 
@@ -52,6 +54,14 @@ pub struct Check {
     pub expected: String,
     /// What was found, from the evidence.
     pub evidence: String,
+    /// Whether it is a repository's own check, which only that repository's harness can make.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub own: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Of a trial.
@@ -106,6 +116,11 @@ pub struct Grade {
     pub judged: Option<Judged>,
 }
 
+/// The judge of grades that do not name theirs.
+fn codex() -> AgentKind {
+    AgentKind::Codex
+}
+
 /// What the rubric judge had to say of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
@@ -126,6 +141,12 @@ pub enum Judged {
         /// The share of the votes that say what the majority says; nothing where there is no majority.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agreement: Option<f64>,
+        /// The program that judged.
+        #[serde(default = "codex")]
+        agent: AgentKind,
+        /// The model it asked, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
         /// What the judging took, where the judge told.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
@@ -188,6 +209,8 @@ pub struct Outcome {
     pub folder: PathBuf,
     /// Why the answers are not a model's own.
     pub scripted: Option<String>,
+    /// What the agent and its judge took.
+    pub spent: Spent,
 }
 
 /// Why there is no outcome.
@@ -204,8 +227,10 @@ pub enum NoOutcome {
         /// What differs.
         changed: Vec<String>,
     },
-    /// The recording cannot be read.
+    /// The recording, or what an earlier part of the run stored, cannot be read or graded.
     Unreadable(String),
+    /// The run could not be opened, so that no trial of it can start.
+    NotOpened(String),
     /// It was not started.
     NotRun(NotRun),
 }
@@ -217,6 +242,8 @@ pub enum NotRun {
     Interrupted,
     /// The run has cost what it may, in US dollars.
     CostLimit(f64),
+    /// The run has taken as many tokens as it may.
+    TokenLimit(u64),
 }
 
 impl fmt::Display for NotRun {
@@ -224,6 +251,7 @@ impl fmt::Display for NotRun {
         match self {
             NotRun::Interrupted => f.write_str("the run was interrupted"),
             NotRun::CostLimit(limit) => write!(f, "the run has cost its limit of ${limit}"),
+            NotRun::TokenLimit(limit) => write!(f, "the run has taken its limit of {limit} tokens"),
         }
     }
 }

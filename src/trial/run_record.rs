@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::trial::evidence::Inputs;
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{Judged, Outcome, Status, Verdict};
+use crate::trial::outcome::{Outcome, Status, Verdict};
+use crate::trial::spent::Spent;
 use crate::trial::trouble::Trouble;
 
 /// The number of the format of all of them.
 pub const RUN_FORMAT: u32 = 1;
 
-/// What a run was to do: the content of `run.json`.
+/// What a run was to do, and how it ended: the content of `run.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// [`RUN_FORMAT`].
@@ -21,12 +21,38 @@ pub struct RunRecord {
     pub created: String,
     /// The version of this program.
     pub version: String,
-    /// How many trials it has.
+    /// What processes that share the run have in common, where several do: one for each trial, none of which knows the
+    /// others' trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_by: Option<String>,
+    /// How many trials it has, where one process runs them all; `plan.jsonl` says which.
     pub planned: usize,
     /// What was chosen: a resumed run takes these where nothing else is said.
     pub chosen: Chosen,
-    /// The cases, skills and settings, each with its digest: a resumed run must find them as they were.
-    pub inputs: Inputs,
+    /// How it ended; absent while it runs, and where it was killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// When, RFC 3339, UTC.
+    pub at: String,
+    /// In which way.
+    pub how: End,
+}
+
+/// In which way a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum End {
+    /// It went through its whole plan.
+    Finished,
+    /// Ctrl-C or a signal ended it.
+    Interrupted,
+    /// `stop` ended it.
+    Stopped,
 }
 
 /// What was chosen for a run.
@@ -59,6 +85,12 @@ pub struct Chosen {
     pub judge_votes: Option<u32>,
     /// Whether recordings were replayed.
     pub replay: bool,
+    /// Tests by name, as filters of `cargo test` choose them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub filters: Vec<String>,
+    /// The very trials, as `skill/case/mode`, where no rule chose them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trials_by_name: Vec<String>,
 }
 
 impl Chosen {
@@ -69,6 +101,7 @@ impl Chosen {
             || !(self.skills.is_empty() && self.tasks.is_empty() && self.cases.is_empty())
             || self.max_skills.is_some()
             || self.max_cases.is_some()
+            || !(self.filters.is_empty() && self.trials_by_name.is_empty())
     }
 
     /// These choices, and those of `earlier` where nothing was said. Which cases run is one choice: naming a case
@@ -89,28 +122,53 @@ impl Chosen {
     }
 }
 
-/// A trial that has ended: a line of `progress.jsonl`.
+/// A line of `progress.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ProgressLine {
+    /// An attempt at a trial that the provider refused; it is paid all the same.
+    Refused {
+        /// Which trial.
+        refused: TrialId,
+        /// What it took.
+        #[serde(flatten)]
+        spent: Spent,
+    },
+    /// A trial that has ended; a later line of the same trial takes its place.
+    Ended(Box<TrialRecord>),
+}
+
+/// A trial that has ended, with all that is compared: a row of the table of results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialRecord {
     /// Which trial.
     #[serde(flatten)]
     pub id: TrialId,
+    /// The run it belongs to; absent in a run's own progress file.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub run: String,
     /// What it came to.
     pub verdict: Verdict,
     /// Why it measured nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<Trouble>,
-    /// The checks that failed, by name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub failed: Vec<String>,
+    /// Every check, by name in the order of the grade, with what it found.
+    #[serde(default)]
+    pub checks: Vec<(String, Status)>,
     /// Wall time of the agent in milliseconds.
     pub duration_ms: u64,
-    /// Tokens read and written by the agent and its judge, where they told.
+    /// Shell commands that did more than open a SKILL.md or look around.
+    #[serde(default)]
+    pub effective_commands: u64,
+    /// Turns, where the agent counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
-    /// US dollars for both, where they told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<f64>,
+    pub turns: Option<u64>,
+    /// The skills that became active, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub activated: Vec<String>,
+    /// Tokens and cost of the last attempt.
+    #[serde(flatten)]
+    pub spent: Spent,
     /// How often the agent was started: more than once where the provider refused for now.
     #[serde(default = "once")]
     pub attempts: u32,
@@ -127,37 +185,32 @@ fn once() -> u32 {
 }
 
 impl TrialRecord {
-    /// What is noted of an outcome that took so many attempts.
+    /// The row of an outcome that took so many attempts.
     #[must_use]
     pub fn new(outcome: &Outcome, attempts: u32) -> Self {
         let grade = &outcome.grade;
-        let failed = grade.checks.iter().filter(|check| check.status == Status::Fail);
-        // The judge is paid too.
-        let judge = match &grade.judged {
-            Some(Judged::Asked { usage, .. }) => *usage,
-            _ => None,
-        };
-        let usages = || [grade.metrics.usage, judge].into_iter().flatten();
         Self {
             id: outcome.id.clone(),
+            run: String::new(),
             verdict: grade.verdict,
             trouble: grade.trouble.clone(),
-            failed: failed.map(|check| check.id.clone()).collect(),
+            checks: grade.checks.iter().map(|check| (check.id.clone(), check.status)).collect(),
             duration_ms: grade.metrics.duration_ms,
-            tokens: sum(usages().map(|usage| Some(usage.total_tokens()))),
-            cost_usd: sum(usages().map(|usage| usage.cost_usd)),
+            effective_commands: grade.metrics.effective_commands,
+            turns: grade.metrics.turns,
+            activated: grade.metrics.activations.iter().map(|activation| activation.skill.clone()).collect(),
+            spent: outcome.spent,
             attempts,
             scripted: outcome.scripted.clone(),
             ended: None,
         }
     }
-}
 
-/// The sum of what is known; nothing where nothing is.
-fn sum<T: std::iter::Sum>(parts: impl Iterator<Item = Option<T>>) -> Option<T> {
-    let mut known = parts.flatten().peekable();
-    known.peek().is_some().then_some(())?;
-    Some(known.sum())
+    /// The checks that failed; none of a trial that measured nothing, whatever it left.
+    pub fn failed(&self) -> impl Iterator<Item = &str> {
+        let failed = |(_, status): &&(String, Status)| self.verdict == Verdict::Fail && *status == Status::Fail;
+        self.checks.iter().filter(failed).map(|(name, _)| name.as_str())
+    }
 }
 
 /// What runs at this moment: the content of `current.json`.
@@ -190,4 +243,7 @@ pub struct Runner {
     /// system does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<u64>,
+    /// Whether it runs the trials in processes of its own, and so holds no lock itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
 }

@@ -92,5 +92,5 @@ fn a_process_that_is_asked_to_end_takes_its_agents_along() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stdout));
     assert_eq!(processes_with(&word), [""; 0]);
-    assert!(String::from_utf8_lossy(&output.stdout).contains("ended by Ctrl-C or SIGTERM"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("not run: the run was interrupted"));
 }

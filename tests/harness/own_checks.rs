@@ -18,10 +18,10 @@ type Found = fn(&Trace, &Workspace<'_>) -> Finding;
 fn replayed(check: Found) -> skill_evals::trial::outcome::Outcome {
     let fixture = Fixture::copy_of_sample();
     let mut run = Run::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
-    run.own_checks.add("own", check);
+    run.own_checks.add("own", None, check);
     let found = run.catalog.cases.iter().find(|found| found.skill == "greeting" && found.id == "explicit");
-    let planned = plan::plan(vec![found.expect("the case")], &run.settings, |_| Vec::new());
-    trial::replay(&run, &planned[0], 1).expect("an outcome")
+    let planned = plan::planned(&run.settings, found.expect("the case"), &[]).next().expect("a mode");
+    trial::replay(&run, &planned, 1).expect("an outcome")
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_failure_speaks_louder_than_what_cannot_be_seen() {
     let grade = replayed(|_, _| Finding::Unknown("dark".to_owned())).grade;
     let fixture = Fixture::new();
     let mut checks = OwnChecks::default();
-    checks.add("second", |_, _| Finding::Fail("no".to_owned()));
+    checks.add("second", None, |_, _| Finding::Fail("no".to_owned()));
     let sample = Fixture::copy_of_sample();
     let folder = skill_evals::store::recording(
         sample.root(),
@@ -69,7 +69,7 @@ fn a_failure_speaks_louder_than_what_cannot_be_seen() {
     );
     let (meta, trace) = (folder.meta().expect("facts"), Trace::default());
     let evidence = Evidence { meta: &meta, trace: &trace, final_text: None };
-    let grade = checks.applied(grade, &evidence, &folder);
+    let grade = checks.applied(grade, &evidence, &folder).expect("own checks");
     assert_eq!((grade.verdict, grade.trouble), (Verdict::Fail, None));
     drop(fixture);
 }

@@ -9,6 +9,8 @@ use skill_evals::settings::mode::AgentKind;
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{GRADE_FORMAT, Grade, Metrics, NoOutcome, Outcome, Verdict};
 
+use skill_evals::trial::spent::Spent;
+
 use crate::support::fixture::Fixture;
 use crate::support::harness::{SCRATCH, clean, harness, with_stub_agent};
 
@@ -24,7 +26,7 @@ fn seconds(seconds: u64) -> Duration {
 fn ended(case: &str, verdict: Verdict) -> Result<Outcome, NoOutcome> {
     let metrics = Metrics::default();
     let grade = Grade { format: GRADE_FORMAT, verdict, trouble: None, checks: Vec::new(), metrics, judged: None };
-    Ok(Outcome { id: id(case), grade, folder: PathBuf::new(), scripted: None })
+    Ok(Outcome { id: id(case), grade, folder: PathBuf::new(), scripted: None, spent: Spent::default() })
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn every_variable_of_the_table_is_read() {
     for (name, _) in VARIABLES {
         let value = match name.trim_start_matches("SKILL_EVALS_") {
             "LIVE" | "TRIALS" | "JOBS" | "TIMEOUT_S" | "MAX_SKILLS" | "MAX_CASES" | "RESUME" | "MAX_COST_USD"
-            | "RETRIES" | "RETRY_WAIT_S" => "1",
+            | "RETRIES" | "RETRY_WAIT_S" | "RECORD" | "MAX_TOKENS" => "1",
             name if name.starts_with("JUDGE") => "1",
             "SUITE" => "negative",
             "MODE" => "codex",
@@ -50,6 +50,9 @@ fn every_choice_of_the_command_line_has_a_variable() {
         "--background",
         "--write-progress",
         "--force",
+        "--stale",
+        "--failed",
+        "--accept-failing",
     ];
     let words: Vec<String> = options.filter(|option| !said_otherwise.contains(&option.as_str())).collect();
     assert!(words.contains(&"--suite".to_owned()) && words.len() > 10, "{words:?}");

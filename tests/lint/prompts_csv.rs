@@ -164,7 +164,8 @@ fn a_row_of_another_runner_runs_unchanged() {
         .file("evals/schemas/answer.schema.json", r#"{"type": "object"}"#)
         .file("evals/skills/tidy/fixtures/small/a.txt", "a");
     assert_eq!(fixture.lines(), "");
-    let case = fixture.catalog().cases[0].case().expect("a case");
+    let catalog = fixture.catalog();
+    let case = catalog.cases[0].case().expect("a case");
     assert_eq!(case.prompt, "Write this:\n\n- a, b\n- \"c\"");
     insta::assert_debug_snapshot!(case.expectations);
 }

@@ -11,7 +11,6 @@ mod support;
 use std::path::Path;
 use std::process::ExitCode;
 
-use skill_evals::cases::case::Source;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::{Repository, Scope};
 use support::fixture::Fixture;
@@ -47,7 +46,7 @@ fn main() -> ExitCode {
 fn everything(catalog: &Catalog) -> Vec<Vec<String>> {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let mut tasks = words("--mode mcp --mode native --mode mcp+native");
-    for found in catalog.cases.iter().filter(|found| matches!(found.source, Source::Task(_))) {
+    for found in catalog.cases.iter().filter(|found| found.format().is_task) {
         tasks.extend(["--task".to_owned(), found.id.clone()]);
     }
     vec![words("--mode codex --mode cli-native"), tasks]

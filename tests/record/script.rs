@@ -21,7 +21,7 @@ impl Script {
     pub fn new(catalog: &Catalog) -> Self {
         let cases = catalog.cases.iter().filter_map(|found| {
             let case = found.case().ok()?;
-            Some((case.prompt.trim().to_owned(), (case.skill, case.id, case.should_trigger)))
+            Some((case.prompt.trim().to_owned(), (case.skill.clone(), case.id.clone(), case.should_trigger)))
         });
         Self { cases: cases.collect() }
     }

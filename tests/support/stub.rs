@@ -110,8 +110,13 @@ impl Stub {
         serde_json::from_slice(&text).expect("JSON")
     }
 
-    /// The lines of the progress file of the run `id`.
+    /// The lines of the progress file of the run `id` that are trials which ended.
     pub fn progress(&self, id: &str) -> Vec<Value> {
+        self.progress_events(id).into_iter().filter(|line| !line["verdict"].is_null()).collect()
+    }
+
+    /// All its lines.
+    pub fn progress_events(&self, id: &str) -> Vec<Value> {
         let text = fs::read_to_string(self.run_folder(id).join("progress.jsonl")).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
     }

@@ -49,6 +49,10 @@ macro_rules! claude {
                 AgentKind::$kind
             }
 
+            fn reports_cost(&self) -> bool {
+                true
+            }
+
             fn command(&self, assignment: &Assignment<'_>) -> Result<Command, Trouble> {
                 $start(assignment, self.find(assignment.settings)?)
             }

@@ -1,20 +1,22 @@
 //! A case: one prompt and what is expected of it.
 //!
 //! Cases come from `prompts.csv` rows ([`prompts_csv`]), task files ([`task_json`]) and, for skills without either,
-//! three built-in ones ([`smoke`]). All become the one type [`Case`].
+//! three built-in ones ([`smoke`]). Each format is one file that implements [`Source`], with its defaults as data
+//! ([`Format`]); all become the one type [`Case`].
 
+mod found;
 mod pattern;
 pub mod prompts_csv;
 pub mod smoke;
 pub mod task_json;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
+pub use found::{Broken, Format, Found, Source};
 pub use pattern::Pattern;
 use serde::{Deserialize, Serialize};
 
-use crate::text::diagnostic::{Diagnostic, Place};
+use crate::text::diagnostic::Place;
 use crate::text::relative_path::RelativePath;
 
 /// How long an agent may take where the case does not say: 180 s, as other runners of prompts.csv have it.
@@ -103,58 +105,4 @@ pub enum Expectation {
     OutputSchema,
     /// The final message's `invoked_skills` names the skill under test, or does not.
     InvokedSkills(bool),
-}
-
-/// A case as found, before its cells are read: enough to list it, cheap enough to list a hundred thousand.
-#[derive(Clone, Debug)]
-pub struct Found {
-    /// The id as written, cleaned where it cannot be a name.
-    pub id: String,
-    /// The slug of the skill it belongs to.
-    pub skill: String,
-    /// The file, relative to the repository's root, and the line.
-    pub file: PathBuf,
-    /// The line on which it starts, from 1.
-    pub line: usize,
-    /// What to read when the case is wanted.
-    pub source: Source,
-}
-
-/// Where a case's text is kept until it is wanted.
-#[derive(Clone, Debug)]
-pub enum Source {
-    /// A row of a prompts.csv.
-    Row(prompts_csv::Row),
-    /// A task file, read already since it says which skill it is for.
-    Task(Box<Result<Case, Vec<Diagnostic>>>),
-    /// A built-in case.
-    Smoke(Box<Case>),
-    /// What was found cannot be a case.
-    Broken(Vec<Diagnostic>),
-}
-
-impl Found {
-    /// The case itself.
-    ///
-    /// # Errors
-    /// Every problem that keeps it from being run, each at its place.
-    pub fn case(&self) -> Result<Case, Vec<Diagnostic>> {
-        match &self.source {
-            Source::Row(row) => row.case(&self.skill),
-            Source::Task(task) => task.as_ref().clone(),
-            Source::Smoke(case) => Ok(case.as_ref().clone()),
-            Source::Broken(problems) => Err(problems.clone()),
-        }
-    }
-
-    /// Whether the skill should trigger, as far as that can be told without reading the whole case.
-    #[must_use]
-    pub fn should_trigger(&self) -> Option<bool> {
-        match &self.source {
-            Source::Row(row) => row.should_trigger(),
-            Source::Task(task) => task.as_ref().as_ref().ok().map(|case| case.should_trigger),
-            Source::Smoke(case) => Some(case.should_trigger),
-            Source::Broken(_) => None,
-        }
-    }
 }

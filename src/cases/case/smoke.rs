@@ -4,10 +4,31 @@
 
 use std::time::Duration;
 
-use crate::cases::case::{Case, DEFAULT_TIMEOUT, Expectation, Sandbox};
+use crate::cases::case::{Case, DEFAULT_TIMEOUT, Expectation, Format, Sandbox, Source};
 use crate::cases::skill::{SKILL_FILE, Skill};
-use crate::text::diagnostic::Place;
+use crate::text::diagnostic::{Diagnostic, Place};
 use crate::text::relative_path::RelativePath;
+
+/// Built-in cases run under codex unless chosen otherwise.
+pub static FORMAT: Format = Format { name: "built-in case", default_mode: "codex", is_task: false, curated: false };
+
+/// A built-in case.
+#[derive(Debug)]
+pub struct Smoke(pub Case);
+
+impl Source for Smoke {
+    fn format(&self) -> &'static Format {
+        &FORMAT
+    }
+
+    fn case(&self, _skill: &str) -> Result<Case, Vec<Diagnostic>> {
+        Ok(self.0.clone())
+    }
+
+    fn should_trigger(&self) -> Option<bool> {
+        Some(self.0.should_trigger)
+    }
+}
 
 /// The default cases of `skill`; with `schema` their answers must follow it.
 #[must_use]

@@ -9,16 +9,20 @@
 //! `expectedOutput` is a substring of the final message in any case, `expectedOutputPattern` a regular expression
 //! taken as written. The file's name is the case's id.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{ParseOptions, parse_to_ast};
 
-use crate::cases::case::{Case, Expectation, Pattern, Sandbox};
+use crate::cases::case::{Case, Expectation, Format, Pattern, Sandbox, Source};
 use crate::cases::name;
+use crate::cases::repo_files::Tree;
 use crate::cases::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
+
+/// Tasks run under the Agent SDK with our MCP server unless chosen otherwise: the format was made for it.
+pub static FORMAT: Format = Format { name: "task", default_mode: "mcp", is_task: true, curated: true };
 
 const KEYS: [&str; 3] = ["prompt", "systemPrompt", "evalConfig"];
 const EVAL_KEYS: [&str; 4] = ["expectedSkillName", "expectedOutput", "expectedOutputPattern", "expectResourceLoad"];
@@ -46,6 +50,33 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {
     match reader.read() {
         Some(case) if reader.problems.is_empty() => Ok(case),
         _ => Err(reader.problems),
+    }
+}
+
+/// A task file, read at once since it says which skill it is for.
+#[derive(Debug)]
+pub struct Task {
+    /// The file, relative to the repository's root.
+    pub file: PathBuf,
+    /// What it says.
+    pub case: Result<Case, Vec<Diagnostic>>,
+}
+
+impl Source for Task {
+    fn format(&self) -> &'static Format {
+        &FORMAT
+    }
+
+    fn case(&self, _skill: &str) -> Result<Case, Vec<Diagnostic>> {
+        self.case.clone()
+    }
+
+    fn should_trigger(&self) -> Option<bool> {
+        self.case.as_ref().ok().map(|case| case.should_trigger)
+    }
+
+    fn place(&self, key: &str, _text: Option<&str>, tree: &dyn Tree) -> Option<Place> {
+        place_of(&self.file, &tree.read(&self.file).ok()?, key)
     }
 }
 

@@ -3,9 +3,10 @@
 mod options;
 mod terminal;
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
@@ -13,28 +14,27 @@ use clap::Args;
 use super::{CliResult, RepositoryArgs, color, print_json};
 use crate::cli::exit_code::Exit;
 use options::ChoiceArgs;
-use skill_evals::cases::case::Found;
+use skill_evals::cases::catalog::Catalog;
+use skill_evals::cases::name::Filters;
 use skill_evals::process::{background, interrupt};
-use skill_evals::report::{comparison, diagnostics, estimate, table};
-use skill_evals::run::history;
-use skill_evals::run::judge;
-use skill_evals::run::plan;
-use skill_evals::run::progress_files::ProgressFiles;
-use skill_evals::run::scheduler;
+use skill_evals::report::{comparison, diagnostics, estimate as words, table};
+use skill_evals::results::estimate;
+use skill_evals::results::summary::{CaseInMode, Summary};
+use skill_evals::run::plan::{self, Entry, Plan};
+use skill_evals::run::promote::{self, Failing};
 use skill_evals::run::shared::Run;
+use skill_evals::run::{crate_harness, history, opening, scheduler, trial};
 use skill_evals::settings::Settings;
 use skill_evals::settings::mode::Mode;
-use skill_evals::store::{self, RunFolder, RunLock};
-use skill_evals::trial::id::{Planned, TrialId};
-use skill_evals::trial::outcome::Outcome;
-use skill_evals::trial::run_record::{RUN_FORMAT, RunRecord};
+use skill_evals::store::{self, RunFolder};
+use skill_evals::trial::event::{Event, Reader};
+use skill_evals::trial::id::TrialId;
+use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
+use skill_evals::trial::run_record::{Chosen, RunRecord};
 use terminal::Terminal;
 
 /// How long a run in the background may take until it has its run folder.
 const BEGINNING: Duration = Duration::from_secs(20);
-
-/// A run to go on with, and what it was to do where that can still be read.
-type Resumed = (RunFolder, Option<RunRecord>);
 
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
@@ -51,15 +51,30 @@ pub struct RunArgs {
     /// Start no trial once the run is known to have cost this much; what is left counts as not run.
     #[arg(long, value_name = "DOLLARS", value_parser = options::amount)]
     max_cost_usd: Option<f64>,
+    /// Start no trial once the run is known to have taken this many tokens; what is left counts as not run.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: Option<u64>,
     /// The run's name below artifacts/skill-evals [default: the time, UTC].
     #[arg(long, value_name = "ID", overrides_with = "run_id")]
     run_id: Option<String>,
     /// Go on with the run of --run-id: what was measured stands, the rest runs.
     #[arg(long)]
     resume: bool,
-    /// With --resume: go on even though skills, cases or settings have changed.
+    /// With --resume: keep what was measured even though its case, skill or settings have changed; it is listed.
     #[arg(long, requires = "resume")]
     force: bool,
+    /// Only what needs to be recorded anew: trials whose recording is stale.
+    #[arg(long, conflicts_with_all = ["resume", "replay", "failed"])]
+    stale: bool,
+    /// Only what did not pass in this run: cases that failed, measured nothing, or were not judged or run.
+    #[arg(long, value_name = "RUN-ID", conflicts_with_all = ["resume", "replay"])]
+    failed: Option<String>,
+    /// Make what was measured the recordings when the run ends, as `record` does.
+    #[arg(long, conflicts_with = "replay")]
+    record: bool,
+    /// With --record: record what fails too.
+    #[arg(long, requires = "record")]
+    accept_failing: bool,
     /// Detach; `status` and `stop` tell and end it.
     #[arg(long, conflicts_with_all = ["dry_run", "json"])]
     background: bool,
@@ -83,54 +98,37 @@ pub fn run(args: &RunArgs) -> CliResult {
     let in_background = background::is_background();
     let (repository, mut settings, catalog) = args.repository.read()?;
     args.apply(&mut settings);
-    let resumed = args.resumed(&repository.root, &settings)?;
-    let earlier = resumed.as_ref().and_then(|(_, record)| record.as_ref());
+    let record = earlier(&repository.root, &settings)?;
     let chosen = args.choice.chosen();
-    let chosen = earlier.map_or_else(|| chosen.clone(), |earlier| chosen.clone().or(earlier.chosen.clone()));
+    let chosen = record.map_or_else(|| chosen.clone(), |record| chosen.clone().or(record.chosen));
     options::apply(&chosen, &mut settings)?;
-    let mut run = Run::new(repository.root, settings, catalog);
-    let (ids, replaced);
-    {
-        let planned = plan(&run)?;
-        ids = trial_ids(&run, &planned);
-        if args.dry_run {
-            return dry_run(args, &run, &ids);
-        }
-        // A template that cannot be used is better known before the agents are paid.
-        if judge::any_wanted(&run.settings, &planned) {
-            run.rubric().map_err(|problem| diagnostics::render(std::slice::from_ref(problem), false))?;
-        }
-        replaced = check_unchanged(args, &run, &planned, earlier)?;
+    let (plan, chosen) = args.plan(&repository.root, &settings, &catalog, chosen)?;
+    let mut run = Run::new(repository.root, settings, catalog).with_plan(plan);
+    run.chosen = chosen;
+    if args.stale {
+        let stale = stale(&run)?;
+        run.chosen.trials_by_name = names(&stale);
+        run = run.with_plan(stale);
     }
-    if !run.settings.live && !args.write_progress {
-        return execute(args, &run, &plan(&run)?, None, in_background);
+    if args.dry_run {
+        return dry_run(args, &run);
     }
-    let folder = match resumed {
-        Some((folder, _)) => folder,
-        None if in_background => RunFolder::create(&run.root, run.settings.run_id.as_deref())?,
-        None => RunFolder::create_new(&run.root, run.settings.run_id.as_deref())?,
-    };
-    run.settings.run_id = Some(folder.id().to_owned());
+    // What keeps every trial from being graded is better known before the agents are paid.
+    if run.plan.is_judged(&run.settings) {
+        run.rubric().map_err(|problem| diagnostics::render(std::slice::from_ref(problem), false))?;
+    }
+    run.own_checks = crate_harness::own_checks(&run.root)?;
     if args.background && !in_background {
-        return start_in_background(&folder);
+        return start_in_background(&mut run);
     }
-    let _lock: RunLock = folder.lock(background::this_process())?;
-    if run.settings.resume {
-        folder.mend_progress()?;
+    interrupt::listen(in_background)?;
+    if run.settings.live || args.write_progress {
+        let live = opening::live(&run).map_err(ToString::to_string)?;
+        for (id, changed) in &live.kept_although_changed {
+            writeln!(io::stderr(), "{id}: kept although changed since: {}", changed.join(", "))?;
+        }
     }
-    let planned = plan(&run)?;
-    if replaced {
-        folder.write_run(&RunRecord {
-            format: RUN_FORMAT,
-            id: folder.id().to_owned(),
-            created: earlier_or_now(&folder),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            planned: ids.len(),
-            chosen: options::effective(&chosen, &run.settings),
-            inputs: history::inputs(&run, &planned)?,
-        })?;
-    }
-    execute(args, &run, &planned, Some(folder), in_background)
+    execute(args, &run)
 }
 
 impl RunArgs {
@@ -139,84 +137,110 @@ impl RunArgs {
         settings.jobs = self.jobs.map_or(settings.jobs, |jobs| jobs as usize);
         settings.run_id = self.run_id.clone().or(settings.run_id.take());
         settings.resume |= self.resume;
+        settings.force |= self.force;
+        settings.record |= self.record;
         settings.judge.timeout = self.judge_timeout_s.map_or(settings.judge.timeout, Duration::from_secs);
         settings.max_cost_usd = self.max_cost_usd.or(settings.max_cost_usd);
+        settings.max_tokens = self.max_tokens.or(settings.max_tokens);
     }
 
-    /// The run to go on with, if that is wanted.
-    fn resumed(&self, root: &std::path::Path, settings: &Settings) -> Result<Option<Resumed>, Box<dyn Error>> {
-        if !settings.resume {
-            return Ok(None);
+    /// The plan, and what was chosen with what this makes of it.
+    fn plan(
+        &self,
+        root: &Path,
+        settings: &Settings,
+        catalog: &Catalog,
+        mut chosen: Chosen,
+    ) -> Result<(Plan, Chosen), Box<dyn Error>> {
+        let filters = Filters::new(&chosen.filters, false);
+        let mut plan = plan::plan(root, settings, catalog, &filters).map_err(|problems| problems.join("\n"))?;
+        if let Some(failed) = &self.failed {
+            let summary = super::summary::of_run(&RunFolder::open(root, failed)?, settings)?;
+            plan.entries.retain(|entry| did_not_pass(&summary, entry));
+            chosen.trials_by_name = names(&plan);
+            if plan.is_empty() {
+                return Err(format!("every case of the run {failed} that is selected here passed").into());
+            }
+        } else if !chosen.trials_by_name.is_empty() {
+            plan.entries.retain(|entry| chosen.trials_by_name.contains(&entry.planned.trial(1).to_string()));
         }
-        let Some(id) = &settings.run_id else {
-            let latest = store::runs(root).first().map(|run| format!("; the latest run is {}", run.id()));
-            return Err(format!("--resume needs --run-id{}", latest.unwrap_or_default()).into());
-        };
-        let folder = RunFolder::open(root, id)?;
-        match folder.run_record() {
-            Ok(record) => Ok(Some((folder, record))),
-            Err(_) if self.force => Ok(Some((folder, None))),
-            Err(error) => Err(format!("{error}; --force goes on without it and keeps what was measured").into()),
-        }
+        if plan.is_empty() { Err("no case is selected".into()) } else { Ok((plan, chosen)) }
     }
 }
 
-fn plan(run: &Run) -> Result<Vec<Planned<'_>>, Box<dyn Error>> {
-    let cases = run.settings.selection.cases(&run.catalog).map_err(|problems| problems.join("\n"))?;
-    let recorded = |found: &Found| {
-        if run.settings.live { Vec::new() } else { store::recorded_modes(&run.root, &found.skill, &found.id) }
+/// What the run to go on with was to do, where there is one and that can still be read.
+fn earlier(root: &Path, settings: &Settings) -> Result<Option<RunRecord>, Box<dyn Error>> {
+    if !settings.resume {
+        return Ok(None);
+    }
+    let Some(id) = &settings.run_id else {
+        let latest = store::runs(root).first().map(|run| format!("; the latest run is {}", run.id()));
+        return Err(format!("--resume needs --run-id{}", latest.unwrap_or_default()).into());
     };
-    let planned = plan::plan(cases, &run.settings, recorded);
-    if planned.is_empty() { Err("no case is selected".into()) } else { Ok(planned) }
+    match RunFolder::open(root, id)?.run_record() {
+        Ok(record) => Ok(record),
+        Err(_) if settings.force => Ok(None),
+        Err(error) => Err(format!("{error}; --force goes on without it and keeps what was measured").into()),
+    }
 }
 
-fn trial_ids(run: &Run, planned: &[Planned<'_>]) -> Vec<TrialId> {
-    let repeats = scheduler::repeats(run);
-    planned.iter().flat_map(|planned| (1..=repeats).map(|number| planned.trial(number))).collect()
+fn names(plan: &Plan) -> Vec<String> {
+    plan.entries.iter().map(|entry| entry.planned.trial(1).to_string()).collect()
 }
 
-fn dry_run(args: &RunArgs, run: &Run, ids: &[TrialId]) -> CliResult {
-    let known = if run.settings.live { history::known_costs(&run.root, ids) } else { BTreeMap::new() };
-    let estimate = estimate::estimate(ids, &known, run.settings.max_cost_usd);
+/// Whether a case was part of a run and did not pass in it.
+fn did_not_pass(summary: &Summary, entry: &Entry) -> bool {
+    let row = summary.cases.get(&CaseInMode::of(&entry.planned.trial(1)));
+    row.is_some_and(|row| row.verdict(summary.threshold) != Verdict::Pass)
+}
+
+/// Of the plan what is recorded and stale, in every mode in which it is recorded.
+fn stale(run: &Run) -> Result<Plan, Box<dyn Error>> {
+    let mut entries = Vec::new();
+    for found in run.settings.selection.cases(&run.catalog).map_err(|problems| problems.join("\n"))? {
+        let recorded = store::recorded_modes(&run.root, &found.skill, &found.id);
+        for planned in plan::planned(&run.settings, found, &recorded) {
+            let replayed = trial::replay(run, &planned, 1);
+            if matches!(replayed, Err(NoOutcome::Stale { .. } | NoOutcome::Unreadable(_))) {
+                entries.push(Entry { planned, repeats: run.settings.trials });
+            }
+        }
+    }
+    let filters = Filters::new(&run.chosen.filters, false);
+    entries.retain(|entry: &Entry| filters.want(&entry.planned.test_name()));
+    if entries.is_empty() { Err("no recording is stale".into()) } else { Ok(Plan { entries }) }
+}
+
+fn dry_run(args: &RunArgs, run: &Run) -> CliResult {
+    let ids: Vec<TrialId> = run.plan.ids().collect();
+    let settings = &run.settings;
+    let mut known = std::collections::BTreeMap::new();
+    if settings.live {
+        if let Some(id) = settings.run_id.as_deref().filter(|_| !settings.resume) {
+            RunFolder::check_new(&run.root, id)?;
+        }
+        skill_evals::run::budget::check(settings, &run.plan)?;
+        known = history::known_costs(&run.root, &settings.prices, &ids);
+    }
+    let estimate = estimate::estimate(&ids, &known, settings.max_cost_usd);
     let mut out = io::stdout().lock();
     if args.json {
         print_json(&mut out, &estimate)?;
-    } else if run.settings.live {
-        out.write_all(estimate::render(&estimate).as_bytes())?;
+    } else if settings.live {
+        out.write_all(words::render(&estimate).as_bytes())?;
     } else {
         writeln!(out, "{}\nreplaying recordings costs nothing", estimate.trials.join("\n"))?;
     }
     Ok(Exit::Clean)
 }
 
-/// Refuses to go on with a run that would now measure something else. Returns whether `run.json` is to be written.
-fn check_unchanged(
-    args: &RunArgs,
-    run: &Run,
-    planned: &[Planned<'_>],
-    earlier: Option<&RunRecord>,
-) -> Result<bool, Box<dyn Error>> {
-    let Some(earlier) = earlier else { return Ok(true) };
-    let changed = earlier.inputs.differences(&history::inputs(run, planned)?);
-    if changed.is_empty() || args.force {
-        return Ok(!changed.is_empty());
-    }
-    let list = changed.join("\n  ");
-    Err(format!(
-        "the run `{}` cannot go on: since it began there changed\n  {list}\n--force goes on all the same",
-        earlier.id
-    )
-    .into())
-}
-
-/// When the run began: a part of it that is written anew stays one run.
-fn earlier_or_now(folder: &RunFolder) -> String {
-    let earlier = folder.run_record().ok().flatten().map(|record| record.created);
-    earlier.unwrap_or_else(|| jiff::Timestamp::now().to_string())
-}
-
 /// Starts this very command again, detached, and waits until it has begun.
-fn start_in_background(folder: &RunFolder) -> CliResult {
+fn start_in_background(run: &mut Run) -> CliResult {
+    let settings = &mut run.settings;
+    let folder = match (&settings.run_id, settings.resume) {
+        (Some(id), true) => RunFolder::open(&run.root, id)?,
+        (id, _) => RunFolder::create(&run.root, id.as_deref())?,
+    };
     let log = folder.log();
     let mut child = background::start(&["--run-id", folder.id()], &log)?;
     let began = std::time::Instant::now();
@@ -238,52 +262,49 @@ fn start_in_background(folder: &RunFolder) -> CliResult {
     }
 }
 
-/// Runs what is planned, and tells.
-fn execute(
-    args: &RunArgs,
-    run: &Run,
-    planned: &[Planned<'_>],
-    folder: Option<RunFolder>,
-    in_background: bool,
-) -> CliResult {
-    interrupt::listen(in_background)?;
-    let count = planned.len() * scheduler::repeats(run) as usize;
-    let mut terminal = Terminal::new(run, planned, !args.quiet && !args.json, count);
-    let path = folder.as_ref().map(|folder| folder.path().to_path_buf());
-    let mut files = ProgressFiles::new(folder, count);
-    let modes = modes_side_by_side(planned);
-    let mut compared: Vec<Outcome> = Vec::new();
-    scheduler::run(run, planned, |event| {
-        files.hear(&event);
-        if !modes.is_empty() {
-            compared.extend(event.outcome().cloned());
-        }
-        terminal.hear(event);
-    });
-    let mut exit = terminal.end();
-    let summary = &files.summary;
-    if !summary.not_run.is_empty() && !only_unrecorded(run, summary) {
-        exit = exit.worse(Exit::Infrastructure);
+/// Keeps the outcomes of a run in memory, to compare its modes.
+#[derive(Debug, Default)]
+struct Compared(Vec<Outcome>);
+
+impl Reader for Compared {
+    fn hear(&mut self, event: &Event) {
+        self.0.extend(event.outcome().cloned());
     }
+}
+
+/// Runs what is planned, and tells.
+fn execute(args: &RunArgs, run: &Run) -> CliResult {
+    let terminal = Arc::new(Mutex::new(Terminal::new(run, !args.quiet && !args.json)));
+    run.read_by(Arc::clone(&terminal));
+    let modes = modes_side_by_side(&run.plan);
+    let compared = Arc::<Mutex<Compared>>::default();
+    if !modes.is_empty() {
+        run.read_by(Arc::clone(&compared));
+    }
+    scheduler::run(run);
+    terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
+    // Told last, where it is seen: the trials are kept, only their overview is not.
+    let kept = run.close().map_err(|error| error.to_string());
+    let summary = &run.figures().summary;
+    let mut exit = Exit::of_summary(summary);
     let mut out = io::stdout().lock();
     if args.json {
         print_json(&mut out, summary)?;
     } else {
-        if !args.quiet && count > 1 {
+        if !args.quiet && run.plan.len() > 1 {
             write!(out, "\n{}", table::table(summary, color(&out)))?;
         }
         if !modes.is_empty() && !args.quiet {
-            compared.sort_by(|a, b| a.id.cmp(&b.id));
-            let outcomes: Vec<&Outcome> = compared.iter().collect();
+            let mut compared = compared.lock().unwrap_or_else(PoisonError::into_inner);
+            compared.0.sort_by(|a, b| a.id.cmp(&b.id));
+            let outcomes: Vec<&Outcome> = compared.0.iter().collect();
             write!(out, "\n{}\n", comparison::comparison(&outcomes, &modes))?;
         }
         writeln!(out, "{}", table::closing(summary))?;
-        if let Some(path) = path.filter(|_| !args.quiet) {
+        if let Some(path) = run.folder().filter(|_| !args.quiet) {
             writeln!(out, "{}", path.display())?;
         }
     }
-    // Told last, where it is seen: the trials are kept, only their overview is not.
-    let kept = files.finish().map_err(|error| error.to_string());
     for trouble in kept.err().into_iter().chain(run.ledger_trouble()) {
         exit = exit.worse(Exit::Infrastructure);
         writeln!(
@@ -291,21 +312,22 @@ fn execute(
             "warning: {trouble}; the trials' own folders are complete, `skill-evals summary` reads them"
         )?;
     }
+    if run.settings.record && !interrupt::raised() {
+        let failing = if args.accept_failing { Failing::Keep } else { Failing::LeaveOut };
+        let recorded = promote::record(run, &run.plan, failing)?;
+        exit = exit.worse(super::record::tell(run, &recorded, args.json || args.quiet)?);
+    }
     Ok(if interrupt::raised() { Exit::Interrupted } else { exit })
 }
 
 /// The modes of what is planned, where there are several to compare; only then are outcomes kept in memory.
-fn modes_side_by_side(planned: &[Planned<'_>]) -> Vec<Mode> {
+fn modes_side_by_side(plan: &Plan) -> Vec<Mode> {
     let mut modes: Vec<Mode> = Vec::new();
-    for planned in planned {
-        if !modes.contains(planned.mode) {
-            modes.push(planned.mode.clone());
+    for entry in &plan.entries {
+        let mode = entry.planned.mode.as_ref();
+        if !modes.contains(mode) {
+            modes.push(mode.clone());
         }
     }
     if modes.len() > 1 { modes } else { Vec::new() }
-}
-
-/// In replay a case without a recording is no fault.
-fn only_unrecorded(run: &Run, summary: &skill_evals::report::summary::Summary) -> bool {
-    !run.settings.live && summary.not_run.keys().all(|why| why == "no recording")
 }

@@ -10,6 +10,9 @@ use skill_evals::trial::run_record::Chosen;
 /// Options that decide what is measured: a resumed run takes those of its first part.
 #[derive(Args)]
 pub struct ChoiceArgs {
+    /// Only trials whose test name holds one of these, as with `cargo test`: `greeting`, `xlsx/verify`, `::codex`.
+    #[arg(value_name = "FILTER")]
+    filters: Vec<String>,
     /// A part of each skill's cases [default: smoke, which is all of them].
     #[arg(long, value_parser = Suite::NAMES)]
     suite: Option<String>,
@@ -75,6 +78,8 @@ impl ChoiceArgs {
             },
             judge_votes: self.judge_votes,
             replay: self.replay,
+            filters: self.filters.clone(),
+            trials_by_name: Vec::new(),
         }
     }
 }
@@ -101,26 +106,6 @@ pub fn apply(chosen: &Chosen, settings: &mut Settings) -> Result<(), String> {
         };
     }
     Ok(())
-}
-
-/// What is in force, whoever chose it: a resumed run takes these.
-pub fn effective(chosen: &Chosen, settings: &Settings) -> Chosen {
-    let Selection { suite, skills, tasks, cases, max_skills, max_cases } = settings.selection.clone();
-    Chosen {
-        suite: Some(suite.name().to_owned()),
-        skills,
-        tasks,
-        cases,
-        max_skills,
-        max_cases,
-        modes: settings.selected_modes.clone().unwrap_or_default(),
-        model: settings.model.clone(),
-        trials: Some(settings.trials),
-        timeout_s: Some(settings.timeout.as_secs()),
-        judge: settings.judge.wanted,
-        judge_votes: Some(settings.judge.votes),
-        replay: chosen.replay,
-    }
 }
 
 /// An amount of money above nothing.

@@ -1,23 +1,29 @@
 //! Tells people of a run while it goes: results on standard output; what runs, on a standard error that is a terminal.
 
+use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::cli::exit_code::Exit;
+use skill_evals::cases::case::Found;
 use skill_evals::report::progress::{Board, duration};
 use skill_evals::report::trial as report;
+use skill_evals::report::trial::Door;
 use skill_evals::run::shared::Run;
-use skill_evals::trial::event::Event;
-use skill_evals::trial::id::{Planned, TrialId};
+use skill_evals::trial::event::{Event, Reader};
+use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
 
 /// How long drawn lines stand before they are drawn anew.
 const TURN: Duration = Duration::from_millis(200);
 
 /// Reads a run's events and prints.
-pub struct Terminal<'a> {
-    run: &'a Run,
-    planned: &'a [Planned<'a>],
+pub struct Terminal {
+    root: PathBuf,
+    door: Door,
+    /// Where each case is written down, by its trial without the repeat.
+    found: HashMap<(String, String), Arc<Found>>,
     /// Whether each trial's result is printed.
     tells: bool,
     draws: bool,
@@ -25,73 +31,34 @@ pub struct Terminal<'a> {
     start: Instant,
     drawn: usize,
     drawn_at: Option<Duration>,
-    exit: Exit,
 }
 
-impl<'a> Terminal<'a> {
-    pub fn new(run: &'a Run, planned: &'a [Planned<'a>], tells: bool, count: usize) -> Self {
+impl Terminal {
+    pub fn new(run: &Run, tells: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let found = run.plan.entries.iter().map(|entry| &entry.planned.found);
         Self {
-            run,
-            planned,
+            root: run.root.clone(),
+            door: run.door.clone(),
+            found: found.map(|found| ((found.skill.clone(), found.id.clone()), Arc::clone(found))).collect(),
             tells,
             draws: tells && io::stderr().is_terminal() && !dumb,
-            board: Board::new(count, run.settings.jobs),
+            board: Board::new(run.plan.len(), run.settings.jobs),
             start: Instant::now(),
             drawn: 0,
             drawn_at: None,
-            exit: Exit::Clean,
         }
-    }
-
-    pub fn hear(&mut self, event: Event) {
-        let now = self.start.elapsed();
-        match event {
-            Event::Started(id) => self.board.started(&id, now),
-            Event::Heard(id, words) => self.board.heard(&id, words),
-            Event::Refused { id, attempt, pause } => {
-                let pause = duration(pause);
-                self.note(&format!("{id}: refused by the provider (attempt {attempt}); trying again in {pause}"));
-            }
-            Event::Finished { id, result, .. } => {
-                self.board.finished(&id, &result, now);
-                self.finished(&id, &result);
-            }
-            Event::Kept(outcome) => {
-                self.board.finished(&outcome.id.clone(), &Ok((*outcome).clone()), now);
-                self.exit = self.exit.worse(Exit::of_verdict(outcome.grade.verdict));
-                self.print(&format!("{}: {} (kept)\n", outcome.id, outcome.grade.verdict));
-            }
-            Event::Skipped(id, why) => {
-                let result = Err(NoOutcome::NotRun(why));
-                self.board.finished(&id, &result, now);
-                self.print(&report::not_graded(&id, &NoOutcome::NotRun(why)));
-            }
-            Event::Tick => {}
-        }
-        self.draw(now);
     }
 
     fn finished(&mut self, id: &TrialId, result: &Result<Outcome, NoOutcome>) {
-        match result {
-            Ok(outcome) => {
-                self.exit = self.exit.worse(Exit::of_verdict(outcome.grade.verdict));
-                let planned = self.planned.iter().find(|planned| planned.trial(id.number) == *id);
-                let text = match planned {
-                    Some(planned) if outcome.grade.verdict != Verdict::Pass => {
-                        report::graded(&self.run.root, planned.found, outcome)
-                    }
-                    _ => report::passed(outcome),
-                };
-                self.print(&text);
-            }
-            Err(problem) => {
-                if !matches!(problem, NoOutcome::NotRecorded) {
-                    self.exit = self.exit.worse(Exit::CouldNotRun);
-                }
-                self.print(&report::not_graded(id, problem));
-            }
-        }
+        let text = match result {
+            Ok(outcome) => match self.found.get(&(id.skill.clone(), id.case.clone())) {
+                Some(found) if outcome.grade.verdict != Verdict::Pass => report::graded(&self.root, found, outcome),
+                _ => report::passed(outcome),
+            },
+            Err(problem) => report::not_graded(id, problem, &self.door),
+        };
+        self.print(&text);
     }
 
     /// Prints a result, in place of what is drawn.
@@ -131,9 +98,37 @@ impl<'a> Terminal<'a> {
         }
     }
 
-    /// Takes what is drawn away; says what the trials so far mean for the exit code.
-    pub fn end(&mut self) -> Exit {
+    /// Takes what is drawn away.
+    pub fn end(&mut self) {
         self.erase();
-        self.exit
+    }
+}
+
+impl Reader for Terminal {
+    fn hear(&mut self, event: &Event) {
+        let now = self.start.elapsed();
+        match event {
+            Event::Started(id) => self.board.started(id, now),
+            Event::Heard(id, words) => self.board.heard(id, words.clone()),
+            Event::Refused { id, attempt, pause, .. } => {
+                let pause = duration(*pause);
+                self.note(&format!("{id}: refused by the provider (attempt {attempt}); trying again in {pause}"));
+            }
+            Event::Finished { id, result, .. } => {
+                self.board.finished(id, result, now);
+                self.finished(id, result);
+            }
+            Event::Kept { outcome, .. } => {
+                self.board.finished(&outcome.id, &Ok((**outcome).clone()), now);
+                self.print(&format!("{}: {} (kept)\n", outcome.id, outcome.grade.verdict));
+            }
+            Event::Skipped(id, why) => {
+                let result = Err(NoOutcome::NotRun(*why));
+                self.board.finished(id, &result, now);
+                self.finished(id, &result);
+            }
+            Event::Tick => {}
+        }
+        self.draw(now);
     }
 }

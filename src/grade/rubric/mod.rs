@@ -105,6 +105,8 @@ pub fn join(mut grade: Grade, judgement: &Judgement) -> Grade {
         score: judgement.score,
         votes: u32::try_from(judgement.votes.len()).unwrap_or(u32::MAX),
         agreement: judgement.agreement,
+        agent: judgement.agent.kind,
+        model: judgement.agent.model.clone(),
         usage: judgement.usage,
     });
     grade.checks.extend(checks(judgement));
@@ -144,8 +146,14 @@ pub fn not_recorded(grade: Grade) -> Grade {
 }
 
 fn checks(judgement: &Judgement) -> Vec<Check> {
-    let check =
-        |id: String, status, expected: String, evidence| Check { id, goal: Goal::Style, status, expected, evidence };
+    let check = |id: String, status, expected: String, evidence| Check {
+        id,
+        goal: Goal::Style,
+        status,
+        expected,
+        evidence,
+        own: false,
+    };
     let several = judgement.votes.len() > 1;
     let mut checks: Vec<Check> = judgement
         .points()

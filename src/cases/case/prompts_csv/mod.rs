@@ -2,7 +2,8 @@
 //!
 //! The format is shared with other runners: columns `id`, `should_trigger`, `prompt` and optional ones, RFC 4180
 //! quoting with line breaks inside fields, extra empty cells at the end of a row. A [`Sheet`] is the file cut into
-//! rows, which is all that listing needs; [`Row::case`] reads a row's cells and reports every problem in them.
+//! rows, which is all that listing needs; a [`Row`] is a [`Source`] that reads its cells and
+//! reports every problem in them.
 
 mod cells;
 
@@ -10,9 +11,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::cases::case::{Case, Found, Source};
+use crate::cases::case::{Case, Format, Found, Source};
 use crate::cases::name;
+use crate::cases::repo_files::Tree;
 use crate::text::diagnostic::{Code, Diagnostic, Place, nearest};
+
+/// Rows run under codex unless chosen otherwise: the format was made for it.
+pub static FORMAT: Format = Format { name: "prompts.csv", default_mode: "codex", is_task: false, curated: true };
 
 /// The columns every prompts.csv has.
 pub const REQUIRED: [&str; 3] = ["id", "should_trigger", "prompt"];
@@ -228,13 +233,7 @@ impl Row {
     pub fn found(self, skill: &str) -> Found {
         let id = self.text("id").trim().to_owned();
         let id = if name::check_id(&id).is_ok() { id } else { format!("row-{}", self.line) };
-        Found { id, skill: skill.to_owned(), file: self.sheet.path.clone(), line: self.line, source: Source::Row(self) }
-    }
-
-    /// The `should_trigger` cell, when it is a boolean.
-    #[must_use]
-    pub fn should_trigger(&self) -> Option<bool> {
-        cells::boolean(self.text("should_trigger").trim())
+        Found::new(id, skill.to_owned(), self.sheet.path.clone(), self.line, self)
     }
 
     /// Where a column's cell stands.
@@ -272,20 +271,6 @@ impl Row {
 
     fn text(&self, column: &str) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(self.cell(column))
-    }
-
-    /// Reads the cells.
-    ///
-    /// # Errors
-    /// Every problem of the row, each at its cell.
-    pub fn case(&self, skill: &str) -> Result<Case, Vec<Diagnostic>> {
-        let mut reader = cells::Reader { row: self, problems: self.form_problems() };
-        if !reader.problems.is_empty() {
-            // The cells are not what the author meant: one clear message, not one for every cell.
-            return Err(reader.problems);
-        }
-        let case = reader.case(skill);
-        if reader.problems.is_empty() { Ok(case) } else { Err(reader.problems) }
     }
 
     /// What is wrong with the row as CSV text.
@@ -326,6 +311,30 @@ impl Row {
             return vec![Diagnostic::error(Code::NulByte, place(at..at + 1), "the row holds a NUL byte")];
         }
         Vec::new()
+    }
+}
+
+impl Source for Row {
+    fn format(&self) -> &'static Format {
+        &FORMAT
+    }
+
+    fn case(&self, skill: &str) -> Result<Case, Vec<Diagnostic>> {
+        let mut reader = cells::Reader { row: self, problems: self.form_problems() };
+        if !reader.problems.is_empty() {
+            // The cells are not what the author meant: one clear message, not one for every cell.
+            return Err(reader.problems);
+        }
+        let case = reader.case(skill);
+        if reader.problems.is_empty() { Ok(case) } else { Err(reader.problems) }
+    }
+
+    fn should_trigger(&self) -> Option<bool> {
+        cells::boolean(self.text("should_trigger").trim())
+    }
+
+    fn place(&self, key: &str, text: Option<&str>, _tree: &dyn Tree) -> Option<Place> {
+        Some(text.map_or_else(|| Row::place(self, key), |text| self.place_of(key, text)))
     }
 }
 

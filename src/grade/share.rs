@@ -1,0 +1,91 @@
+//! What a case in a mode came to by its trials: it passes by the share of them that passed.
+
+use crate::trial::outcome::Verdict;
+
+/// How the trials of a case in a mode ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// Trials whose checks all passed.
+    pub passed: usize,
+    /// Trials with a check that failed.
+    pub failed: usize,
+    /// Trials that measured nothing.
+    pub errors: usize,
+    /// Trials whose judge gave no usable answer.
+    pub unscored: usize,
+}
+
+impl Ended {
+    /// Counts a trial.
+    pub fn add(&mut self, verdict: Verdict) {
+        let counted = match verdict {
+            Verdict::Pass => &mut self.passed,
+            Verdict::Fail => &mut self.failed,
+            Verdict::Error => &mut self.errors,
+            Verdict::Unscored => &mut self.unscored,
+        };
+        *counted += 1;
+    }
+
+    /// All trials.
+    #[must_use]
+    pub fn all(self) -> usize {
+        self.passed + self.failed + self.errors + self.unscored
+    }
+
+    /// What they come to together, where the share `threshold` of all must pass: pass once enough passed, fail once
+    /// too many failed for that. In between it hangs on trials that measured nothing, and so does the verdict.
+    #[must_use]
+    pub fn verdict(self, threshold: f64) -> Verdict {
+        let needed = needed(self.all(), threshold);
+        if self.all() > 0 && self.passed >= needed {
+            Verdict::Pass
+        } else if self.passed + self.errors + self.unscored < needed {
+            Verdict::Fail
+        } else if self.errors > 0 || self.all() == 0 {
+            Verdict::Error
+        } else {
+            Verdict::Unscored
+        }
+    }
+}
+
+/// How many of `trials` must pass where the share `threshold` of them must.
+#[must_use]
+pub fn needed(trials: usize, threshold: f64) -> usize {
+    // By counting: of 3 trials 0.66 and 2/3 both need 2, and no rounding of a product may ask for one more.
+    (0..=trials).find(|passed| share(*passed, trials) >= threshold - 1e-9).unwrap_or(trials)
+}
+
+/// Which share of `trials` passed.
+fn share(passed: usize, trials: usize) -> f64 {
+    let count = |number: usize| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
+    count(passed) / count(trials.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_passes_by_its_share_and_hangs_on_what_was_not_measured() {
+        let ended = |passed, failed, errors, unscored| Ended { passed, failed, errors, unscored };
+        for (counts, threshold, verdict) in [
+            (ended(1, 0, 0, 0), 1.0, Verdict::Pass),
+            (ended(0, 1, 0, 0), 1.0, Verdict::Fail),
+            (ended(1, 1, 0, 0), 0.5, Verdict::Pass),
+            (ended(2, 1, 0, 0), 0.66, Verdict::Pass),
+            (ended(2, 1, 0, 0), 2.0 / 3.0, Verdict::Pass),
+            (ended(2, 1, 0, 0), 0.7, Verdict::Fail),
+            (ended(1, 0, 1, 0), 0.5, Verdict::Pass),
+            (ended(1, 0, 1, 0), 1.0, Verdict::Error),
+            (ended(1, 1, 1, 0), 1.0, Verdict::Fail),
+            (ended(1, 0, 0, 1), 1.0, Verdict::Unscored),
+            (ended(0, 1, 2, 0), 0.6, Verdict::Error),
+            (ended(0, 2, 1, 0), 0.6, Verdict::Fail),
+            (ended(0, 0, 0, 0), 0.1, Verdict::Error),
+        ] {
+            assert_eq!(counts.verdict(threshold), verdict, "{counts:?} at {threshold}");
+        }
+    }
+}

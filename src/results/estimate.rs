@@ -1,0 +1,71 @@
+//! What a run may cost at most, by what the same cases cost before.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::results::summary::CaseInMode;
+use crate::trial::id::TrialId;
+
+/// The most that a trial of a case was known to take.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Known {
+    /// US dollars.
+    pub cost_usd: Option<f64>,
+    /// Tokens read and written.
+    pub tokens: Option<u64>,
+}
+
+impl Known {
+    /// Takes what another trial took into account.
+    pub fn at_least(&mut self, cost_usd: Option<f64>, tokens: Option<u64>) {
+        if let Some(cost) = cost_usd {
+            self.cost_usd = Some(self.cost_usd.map_or(cost, |known| known.max(cost)));
+        }
+        self.tokens = self.tokens.max(tokens);
+    }
+}
+
+/// What would run, and what it may cost.
+#[derive(Clone, Debug, Serialize)]
+pub struct Estimate {
+    /// The trials that would run.
+    pub trials: Vec<String>,
+    /// The most that trials with a known cost may cost together, in US dollars.
+    pub known_cost_usd: f64,
+    /// How many trials have no known cost.
+    pub unknown_cost: usize,
+    /// The most that trials with known tokens may take together.
+    pub known_tokens: u64,
+    /// How many trials have no known tokens.
+    pub unknown_tokens: usize,
+    /// The limit: when the known cost reaches it no further trial starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost_usd: Option<f64>,
+}
+
+/// Adds up what is known of these trials.
+#[must_use]
+pub fn estimate(ids: &[TrialId], known: &BTreeMap<CaseInMode, Known>, max_cost_usd: Option<f64>) -> Estimate {
+    let mut estimate = Estimate {
+        trials: ids.iter().map(ToString::to_string).collect(),
+        known_cost_usd: 0.0,
+        unknown_cost: 0,
+        known_tokens: 0,
+        unknown_tokens: 0,
+        max_cost_usd,
+    };
+    for id in ids {
+        let key = CaseInMode::of(id);
+        let known = known.get(&key).copied().unwrap_or_default();
+        match known.cost_usd {
+            Some(cost) => estimate.known_cost_usd += cost,
+            None => estimate.unknown_cost += 1,
+        }
+        match known.tokens {
+            Some(tokens) => estimate.known_tokens += tokens,
+            None => estimate.unknown_tokens += 1,
+        }
+    }
+    estimate
+}

@@ -1,0 +1,159 @@
+//! Where a run stands.
+
+use serde::Serialize;
+
+use crate::process::background;
+use crate::results::summary::{Counts, Summary};
+use crate::store::{RunFolder, StoreError};
+use crate::trial::outcome::Verdict;
+use crate::trial::run_record::End;
+
+/// Where a run stands.
+#[derive(Clone, Debug, Serialize)]
+pub struct Standing {
+    /// The run's id.
+    pub id: String,
+    /// What it is doing.
+    pub state: State,
+    /// The process that runs it, or ran it last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<i32>,
+    /// How many trials it has, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planned: Option<usize>,
+    /// The trials that have ended.
+    pub done: Counts,
+    /// Those that failed, with the checks that did, and those that measured nothing, with why.
+    pub not_passed: Vec<NotPassed>,
+    /// Those under way; of a run that was killed, those that were.
+    pub running: Vec<RunningFor>,
+    /// How many have not ended, those under way included: what is done and what is left are what was planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<usize>,
+    /// Lines of the progress file that could not be read.
+    pub damaged_lines: usize,
+}
+
+/// What a run is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// A process runs it, or several do.
+    Running,
+    /// All its trials have ended.
+    Finished,
+    /// Ctrl-C or a signal ended it before its end.
+    Interrupted,
+    /// `stop` ended it before its end.
+    Stopped,
+    /// It runs no more and did not come to its end: killed, or the machine went down.
+    Killed,
+}
+
+/// A trial that ended and did not pass.
+#[derive(Clone, Debug, Serialize)]
+pub struct NotPassed {
+    /// Which.
+    pub trial: String,
+    /// What it came to.
+    pub verdict: Verdict,
+    /// The checks that failed, or why nothing was measured.
+    pub why: String,
+}
+
+/// A trial under way.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunningFor {
+    /// Which.
+    pub trial: String,
+    /// Since when, in seconds.
+    pub seconds: u64,
+}
+
+impl State {
+    /// The state in a word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            State::Running => "running",
+            State::Finished => "finished",
+            State::Interrupted => "interrupted",
+            State::Stopped => "stopped",
+            State::Killed => "killed",
+        }
+    }
+}
+
+/// Where a run stands, by its files and by the processes that there are.
+///
+/// # Errors
+/// When its files cannot be read.
+pub fn standing(run: &RunFolder) -> Result<Standing, StoreError> {
+    let live = is_live(run);
+    let progress = run.progress()?;
+    // A damaged run.json is no reason to be silent about what was measured.
+    let record = run.run_record().ok().flatten();
+    let planned = planned(run)?;
+    let mut summary = Summary::new(Vec::new(), 1.0);
+    let mut not_passed = Vec::new();
+    for record in progress.records.values() {
+        summary.add(record);
+        let why = match (&record.trouble, record.verdict) {
+            (_, Verdict::Pass) => continue,
+            (_, Verdict::Fail) => record.failed().collect::<Vec<_>>().join(", "),
+            (Some(trouble), _) => trouble.to_string(),
+            (None, _) => String::new(),
+        };
+        not_passed.push(NotPassed { trial: record.id.to_string(), verdict: record.verdict, why });
+    }
+    for (id, spent) in &progress.refused {
+        summary.add_refused(id, *spent);
+    }
+    let done = summary.total;
+    let left = planned.map(|planned| planned.saturating_sub(done.ended()));
+    let state = match (live, left, record.and_then(|record| record.ended).map(|ended| ended.how)) {
+        (true, ..) => State::Running,
+        // Trials that could not run at all are left over by a run that went through its plan.
+        (_, Some(0), _) | (_, _, Some(End::Finished)) => State::Finished,
+        (_, _, Some(End::Interrupted)) => State::Interrupted,
+        (_, _, Some(End::Stopped)) => State::Stopped,
+        (_, _, None) => State::Killed,
+    };
+    let now = jiff::Timestamp::now();
+    let current = run.current();
+    let running = current.running.into_iter().filter(|running| !progress.records.contains_key(&running.id));
+    let seconds = |since: &str| {
+        let until = if live { now } else { current.updated.parse().unwrap_or(now) };
+        let since: jiff::Timestamp = since.parse().unwrap_or(until);
+        u64::try_from(until.duration_since(since).as_secs()).unwrap_or_default()
+    };
+    Ok(Standing {
+        id: run.id().to_owned(),
+        state,
+        pid: run.runner().map(|runner| runner.pid),
+        planned,
+        left,
+        not_passed,
+        running: running
+            .map(|running| RunningFor { trial: running.id.to_string(), seconds: seconds(&running.since) })
+            .collect(),
+        done,
+        damaged_lines: progress.damaged,
+    })
+}
+
+/// How many trials the run has; `None` where that was never written.
+///
+/// # Errors
+/// When its plan cannot be read.
+pub fn planned(run: &RunFolder) -> Result<Option<usize>, StoreError> {
+    let plan = run.plan()?.len();
+    Ok(if plan > 0 { Some(plan) } else { run.run_record().ok().flatten().map(|record| record.planned) })
+}
+
+/// Whether a process runs the run: it has the lock, or it is the one that starts a process for each trial, none of which
+/// may run at this very moment.
+#[must_use]
+pub fn is_live(run: &RunFolder) -> bool {
+    run.is_live() || run.runner().is_some_and(|runner| runner.shared && background::lives(runner))
+}

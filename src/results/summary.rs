@@ -1,0 +1,254 @@
+//! A run, or several together, in figures: the content of `summary.json`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::grade::share::Ended;
+use crate::trial::id::TrialId;
+use crate::trial::outcome::Verdict;
+use crate::trial::run_record::TrialRecord;
+use crate::trial::spent::Spent;
+
+/// The number of the `summary.json` format.
+pub const SUMMARY_FORMAT: u32 = 1;
+
+/// Why a trial was not run: the reasons that summaries count by.
+pub const NOT_RECORDED: &str = "no recording";
+/// The case, or what it needs, is wrong.
+pub const BAD_CASE: &str = "the case is wrong";
+/// The recording speaks for another case or skill.
+pub const STALE: &str = "the recording is stale";
+/// A stored file cannot be read.
+pub const UNREADABLE: &str = "a file cannot be read";
+/// The run could not be opened.
+pub const NOT_OPENED: &str = "the run could not be opened";
+
+/// What the trials of one or more runs came to. Grows with the cases, not with the trials.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// [`SUMMARY_FORMAT`].
+    pub format: u32,
+    /// The runs' ids.
+    pub runs: Vec<String>,
+    /// The share of a case's trials that must pass.
+    pub threshold: f64,
+    /// Why answers are not a model's own, for those that are not.
+    pub scripted: BTreeSet<String>,
+    /// How many trials there were to be, where that is known.
+    pub planned: Option<usize>,
+    /// Trials that were not started, by reason.
+    pub not_run: BTreeMap<String, usize>,
+    /// All trials together.
+    pub total: Counts,
+    /// By mode.
+    pub modes: BTreeMap<String, Counts>,
+    /// By skill.
+    pub skills: BTreeMap<String, Counts>,
+    /// By case and mode.
+    pub cases: BTreeMap<CaseInMode, CaseCounts>,
+}
+
+/// A case in a mode.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct CaseInMode {
+    /// The skill's slug.
+    pub skill: String,
+    /// The case's id.
+    pub case: String,
+    /// The mode's name.
+    pub mode: String,
+}
+
+/// How trials ended, and what they took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Counts {
+    /// Trials whose checks all passed.
+    pub passed: usize,
+    /// Trials with a check that failed.
+    pub failed: usize,
+    /// Trials that measured nothing.
+    pub errors: usize,
+    /// Trials whose judge gave no usable answer.
+    pub unscored: usize,
+    /// The agents' wall time in milliseconds, added up.
+    pub duration_ms: u64,
+    /// Tokens and US dollars of every attempt, so far as they are known.
+    #[serde(flatten)]
+    pub spent: Spent,
+    /// How often an agent was started again after a refusal.
+    pub retries: u64,
+}
+
+/// The trials of a case in a mode.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CaseCounts {
+    /// How they ended.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// How often each check failed.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed_checks: BTreeMap<String, usize>,
+    /// How often each kind of trouble was met.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub troubles: BTreeMap<&'static str, usize>,
+    /// How many of its trials were not run.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub not_run: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl Counts {
+    fn add(&mut self, record: &TrialRecord) {
+        let counted = match record.verdict {
+            Verdict::Pass => &mut self.passed,
+            Verdict::Fail => &mut self.failed,
+            Verdict::Error => &mut self.errors,
+            Verdict::Unscored => &mut self.unscored,
+        };
+        *counted += 1;
+        self.duration_ms += record.duration_ms;
+        self.spent = self.spent.and(record.spent);
+        self.retries += u64::from(record.attempts.saturating_sub(1));
+    }
+
+    /// All trials that ended.
+    #[must_use]
+    pub fn ended(&self) -> usize {
+        self.passed + self.failed + self.errors + self.unscored
+    }
+
+    /// The same for the verdict of a case.
+    #[must_use]
+    pub fn as_ended(&self) -> Ended {
+        let Self { passed, failed, errors, unscored, .. } = *self;
+        Ended { passed, failed, errors, unscored }
+    }
+}
+
+impl CaseCounts {
+    /// What the case came to where the share `threshold` of its trials must pass. One with trials that were not run
+    /// has the verdict of those that were, unless the rest can still change it.
+    #[must_use]
+    pub fn verdict(&self, threshold: f64) -> Verdict {
+        let ended = self.counts.as_ended();
+        Ended { errors: ended.errors + self.not_run, ..ended }.verdict(threshold)
+    }
+}
+
+impl Summary {
+    /// A summary of these runs, without trials yet.
+    #[must_use]
+    pub fn new(runs: Vec<String>, threshold: f64) -> Self {
+        Self {
+            format: SUMMARY_FORMAT,
+            runs,
+            threshold,
+            scripted: BTreeSet::new(),
+            planned: None,
+            not_run: BTreeMap::new(),
+            total: Counts::default(),
+            modes: BTreeMap::new(),
+            skills: BTreeMap::new(),
+            cases: BTreeMap::new(),
+        }
+    }
+
+    /// Counts a trial.
+    pub fn add(&mut self, record: &TrialRecord) {
+        let TrialId { skill, case, mode, .. } = &record.id;
+        self.total.add(record);
+        self.modes.entry(mode.clone()).or_default().add(record);
+        self.skills.entry(skill.clone()).or_default().add(record);
+        let key = CaseInMode { skill: skill.clone(), case: case.clone(), mode: mode.clone() };
+        let row = self.cases.entry(key).or_default();
+        row.counts.add(record);
+        for check in record.failed() {
+            *row.failed_checks.entry(check.to_owned()).or_default() += 1;
+        }
+        if let Some(trouble) = &record.trouble {
+            *row.troubles.entry(trouble.kind.as_str()).or_default() += 1;
+        }
+        if let Some(by) = &record.scripted {
+            self.scripted.insert(by.clone());
+        }
+    }
+
+    /// Counts an attempt that the provider refused.
+    pub fn add_refused(&mut self, id: &TrialId, spent: Spent) {
+        self.total.spent = self.total.spent.and(spent);
+        for counts in [self.modes.get_mut(&id.mode), self.skills.get_mut(&id.skill)].into_iter().flatten() {
+            counts.spent = counts.spent.and(spent);
+        }
+        if let Some(row) = self.cases.get_mut(&CaseInMode::of(id)) {
+            row.counts.spent = row.counts.spent.and(spent);
+        }
+    }
+
+    /// Counts a trial that was not started.
+    pub fn add_not_run(&mut self, id: &TrialId, why: &str) {
+        *self.not_run.entry(why.to_owned()).or_default() += 1;
+        self.cases.entry(CaseInMode::of(id)).or_default().not_run += 1;
+    }
+
+    /// How many cases in modes came to this verdict.
+    #[must_use]
+    pub fn cases_with(&self, verdict: Verdict) -> usize {
+        let ran = self.cases.values().filter(|row| row.counts.ended() > 0);
+        ran.filter(|row| row.verdict(self.threshold) == verdict).count()
+    }
+}
+
+impl CaseInMode {
+    /// That of a trial.
+    #[must_use]
+    pub fn of(id: &TrialId) -> Self {
+        Self { skill: id.skill.clone(), case: id.case.clone(), mode: id.mode.clone() }
+    }
+}
+
+impl Serialize for Summary {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Row<'a> {
+            #[serde(flatten)]
+            key: &'a CaseInMode,
+            verdict: Verdict,
+            #[serde(flatten)]
+            counts: &'a CaseCounts,
+        }
+        #[derive(Serialize)]
+        struct Document<'a> {
+            format: u32,
+            runs: &'a [String],
+            threshold: f64,
+            #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+            scripted: &'a BTreeSet<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            planned: Option<usize>,
+            not_run: &'a BTreeMap<String, usize>,
+            total: &'a Counts,
+            modes: &'a BTreeMap<String, Counts>,
+            skills: &'a BTreeMap<String, Counts>,
+            cases: Vec<Row<'a>>,
+        }
+        let rows = self.cases.iter().map(|(key, counts)| Row { key, verdict: counts.verdict(self.threshold), counts });
+        Document {
+            format: self.format,
+            runs: &self.runs,
+            threshold: self.threshold,
+            scripted: &self.scripted,
+            planned: self.planned,
+            not_run: &self.not_run,
+            total: &self.total,
+            modes: &self.modes,
+            skills: &self.skills,
+            cases: rows.collect(),
+        }
+        .serialize(serializer)
+    }
+}

@@ -1,0 +1,52 @@
+//! The table of results: a row for each trial that ended, with its verdict, every check, every figure and its cost.
+
+use crate::settings::Prices;
+use crate::store::{RunFolder, StoreError, TrialFolder};
+use crate::trial::evidence::Meta;
+use crate::trial::outcome::{Grade, Judged, Outcome};
+use crate::trial::run_record::TrialRecord;
+use crate::trial::spent::Spent;
+
+/// The row of the trial kept in `folder`, from its own files.
+///
+/// # Errors
+/// When they cannot be read.
+pub fn row(folder: &TrialFolder, prices: &Prices) -> Result<TrialRecord, StoreError> {
+    let (meta, grade) = (folder.meta()?, folder.grade()?);
+    let spent = spent(&meta, &grade, prices);
+    let (id, run) = (meta.id(), meta.run_id);
+    let outcome = Outcome { id, grade, folder: folder.path().to_path_buf(), scripted: meta.scripted, spent };
+    Ok(TrialRecord { run, ..TrialRecord::new(&outcome, 1) })
+}
+
+/// What a graded trial took: its agent, and its judge where it had one.
+#[must_use]
+pub fn spent(meta: &Meta, grade: &Grade, prices: &Prices) -> Spent {
+    let agent = Spent::by(meta.agent.kind, meta.agent.model.as_deref(), grade.metrics.usage.as_ref(), prices);
+    match &grade.judged {
+        Some(Judged::Asked { agent: judge, model, usage, .. }) => {
+            agent.and(Spent::by(*judge, model.as_deref(), usage.as_ref(), prices))
+        }
+        _ => agent,
+    }
+}
+
+/// Writes the progress file of a run anew from the trials' own folders, which are never behind it; what only the file
+/// knows of them (attempts, when they ended, what the provider refused) is kept.
+///
+/// # Errors
+/// When files cannot be read or written.
+pub fn repair_progress(run: &RunFolder, prices: &Prices) -> Result<(), StoreError> {
+    let mut progress = run.progress()?;
+    for folder in run.trials() {
+        let Ok(row) = row(&folder, prices) else { continue };
+        let row = TrialRecord { run: String::new(), ..row };
+        match progress.records.get(&row.id) {
+            Some(known) if known.verdict == row.verdict => {}
+            _ => {
+                progress.records.insert(row.id.clone(), row);
+            }
+        }
+    }
+    run.write_progress(&progress.into_lines())
+}

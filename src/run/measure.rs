@@ -1,0 +1,127 @@
+//! One attempt at a trial with its agent: prepare → deliver → run → decode → grade → judge → keep.
+
+use std::fs;
+
+use crate::agent::Assignment;
+use crate::agent::delivery;
+use crate::agent::mcp_probe::SkillServer;
+use crate::cases::case::Case;
+use crate::cases::catalog::{FoundSkill, evals_folder};
+use crate::cases::skill::slug;
+use crate::grade::checks::grade;
+use crate::report::session as report;
+use crate::run::attempt::{self, Session, files};
+use crate::run::digests::{FIXTURE_PART, SkillFolders};
+use crate::run::judge::{self, Exhibit};
+use crate::run::live::Live;
+use crate::run::regrade::schema_value;
+use crate::run::shared::Run;
+use crate::settings::mode::{Delivery, Mode};
+use crate::store::TrialFolder;
+use crate::trial::event::Event;
+use crate::trial::evidence::{AgentMeta, CaseMeta, Evidence, META_FORMAT, Meta, SkillMeta};
+use crate::trial::id::TrialId;
+use crate::trial::outcome::Grade;
+use crate::trial::trace::Trace;
+use crate::trial::trouble::{Trouble, TroubleKind};
+
+/// One attempt at a trial.
+pub(super) struct Attempt<'a> {
+    pub run: &'a Run,
+    pub live: &'a Live,
+    pub mode: &'a Mode,
+    pub case: &'a Case,
+    pub skill: &'a FoundSkill,
+    pub id: &'a TrialId,
+    pub folder: &'a TrialFolder,
+}
+
+impl Attempt<'_> {
+    /// Runs the agent, keeps what it left, and grades it.
+    pub(super) fn measure(&self, tell: &dyn Fn(Event)) -> Result<(Meta, Grade), Trouble> {
+        let Self { run, live, case, skill, folder, .. } = *self;
+        folder.clear().map_err(|error| files(&error))?;
+        if self.mode.delivery != Delivery::None {
+            live.snapshot.digest(&skill.skill().slug).map_err(|why| files(&why))?;
+        }
+        let (meta, trace, final_text) = self.run_agent(tell)?;
+        // The facts come first: an agent's run that was paid for is not lost when grading or judging is cut short.
+        folder.write_meta(&meta).map_err(|error| files(&error))?;
+        let schema = schema_value(&run.root, case);
+        let evidence = Evidence { meta: &meta, trace: &trace, final_text: final_text.as_deref() };
+        let grade = grade(case, skill.skill(), schema.as_ref(), &evidence);
+        let grade = run.own_checks.applied(grade, &evidence, folder).map_err(|why| files(&why))?;
+        let exhibit = Exhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder };
+        let grade = judge::judge(run, live, &exhibit, grade)?;
+        folder.write_session(&report::session(&evidence, &grade)).map_err(|error| files(&error))?;
+        if grade.trouble.as_ref().is_none_or(|trouble| trouble.kind != TroubleKind::Interrupted) {
+            folder.write_grade(&grade).map_err(|error| files(&error))?;
+        }
+        Ok((meta, grade))
+    }
+
+    /// The facts of the agent's run, its event stream, and its final message.
+    fn run_agent(&self, tell: &dyn Fn(Event)) -> Result<(Meta, Trace, Option<String>), Trouble> {
+        let Self { run, live, mode, case, skill: found, id, folder } = *self;
+        let (skill, settings) = (found.skill(), &run.settings);
+        let skills = SkillFolders::Snapshot(&live.snapshot);
+        let mut inputs = run.digested(&skills, case, mode, &[]).map_err(|error| files(&error))?;
+        let mut room = live.scratch.room(&mode.name).map_err(|error| files(&error))?;
+        if let Some(fixture) = &case.fixture {
+            let fixture = run.root.join(evals_folder(&case.skill)).join(fixture.as_path());
+            let digest = room.copy_fixture(&fixture).map_err(|error| files(&error))?;
+            inputs.0.insert(FIXTURE_PART.to_owned(), digest.clone());
+            run.inputs.know(fixture, digest);
+        }
+        delivery::deliver(mode, &live.snapshot, &mut room).map_err(|error| files(&error))?;
+        room.prepared();
+        let server = mode.delivery.mcp().then(|| SkillServer::new(settings, &run.root, &room.skills())).transpose()?;
+        let schema = case.output_schema.as_ref().map(|path| {
+            let to = room.path().join("schema.json");
+            fs::copy(run.root.join(path.as_path()), &to).map(|_| to)
+        });
+        let schema = schema.transpose().map_err(|error| files(&error))?;
+
+        let started = jiff::Timestamp::now();
+        let timeout = case.timeout.unwrap_or(settings.timeout);
+        let assignment = Assignment { case, mode, settings, room: &room, server: server.as_ref(), schema };
+        let hear = |words| tell(Event::Heard(id.clone(), words));
+        let session = attempt::hold(&assignment, timeout, folder, &live.redactors, &hear)?;
+        let Session { ending, not_enforced, redactor, server, trace, final_text } = session;
+        let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
+        let skills_changed = room.changed_skills();
+        let (workspace_files, files_truncated) =
+            room.capture(&folder.workspace(), &mask).map_err(|error| files(&error))?;
+        let opened: Vec<String> = trace.activations.iter().map(|activation| slug(&activation.skill)).collect();
+        if !opened.is_empty() {
+            inputs = run.digested(&skills, case, mode, &opened).map_err(|error| files(&error))?;
+        }
+        let model = trace.model.clone().or_else(|| settings.model_for(mode).map(str::to_owned));
+        let meta = Meta {
+            format: META_FORMAT,
+            run_id: live.folder.id().to_owned(),
+            skill: SkillMeta { name: skill.name.clone(), slug: skill.slug.clone() },
+            case: CaseMeta {
+                id: case.id.clone(),
+                prompt: case.prompt.clone(),
+                system_prompt: case.system_prompt.clone(),
+                sandbox: case.sandbox,
+                timeout_s: timeout.as_secs(),
+            },
+            mode: mode.name.clone(),
+            trial: id.number,
+            agent: AgentMeta { kind: mode.agent, version: trace.agent_version.clone(), model },
+            delivery: mode.delivery,
+            server,
+            scripted: settings.scripted.clone(),
+            started: started.to_string(),
+            ending,
+            inputs,
+            files: workspace_files,
+            files_truncated,
+            skills_changed,
+            not_enforced,
+        };
+        Ok((meta, trace, final_text))
+    }
+}

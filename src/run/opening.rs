@@ -1,0 +1,192 @@
+//! Opens a run: its folder, the lock that keeps it to its runner, its record, the snapshot of the skills, and what it
+//! keeps of an earlier part of it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::agent::delivery::Snapshot;
+use crate::agent::room::Scratch;
+use crate::process::{background, watchdog};
+use crate::results::table;
+use crate::run::budget;
+use crate::run::digests::{SkillFolders, opened_skills};
+use crate::run::live::{Live, NotOpened, Redactors};
+use crate::run::shared::Run;
+use crate::settings::{Selection, Settings};
+use crate::store::{Ledger, RunFolder};
+use crate::trial::event::{Event, Reader};
+use crate::trial::id::TrialId;
+use crate::trial::run_record::{Chosen, ProgressLine, RUN_FORMAT, RunRecord, TrialRecord};
+use crate::trial::trouble::{Trouble, TroubleKind};
+
+/// Opens the run at the first call: its folder, its lock, its record, the snapshot of the skills.
+///
+/// # Errors
+/// When it cannot be opened; every later call gets the same answer.
+pub fn live(run: &Run) -> Result<&Live, &NotOpened> {
+    let opened = run.live.get_or_init(|| {
+        let (live, progress_file) = open(run)?;
+        run.begin(&live, progress_file);
+        Ok(live)
+    });
+    opened.as_ref()
+}
+
+/// Opens the run; the second part keeps its progress file.
+fn open(run: &Run) -> Result<(Live, ProgressFile), NotOpened> {
+    let files = |error: &dyn fmt::Display| NotOpened::Trouble(Trouble::new(TroubleKind::Files, error.to_string()));
+    budget::check(&run.settings, &run.plan).map_err(NotOpened::Refused)?;
+    let (folder, begun) = folder(run)?;
+    let mut runner = background::this_process();
+    if run.shared_id.is_some() {
+        runner = background::parent_process();
+        runner.shared = true;
+    }
+    let lock = folder.lock(runner).map_err(|error| NotOpened::Refused(error.to_string()))?;
+    if begun {
+        table::repair_progress(&folder, &run.settings.prices).map_err(|error| files(&error))?;
+    }
+    let refused_before = folder.progress().map(|progress| progress.refused).map_err(|error| files(&error))?;
+    let ledger = folder.ledger().map_err(|error| files(&error))?;
+    let scratch = Scratch::open(run.settings.scratch.as_deref()).map_err(|error| files(&error))?;
+    watchdog::remove_afterwards(scratch.path());
+    let snapshot = Snapshot::take(&scratch, &run.root, &run.catalog).map_err(|error| files(&error))?;
+    snapshot.keep(&folder.snapshot()).map_err(|error| files(&error))?;
+    let kept_although_changed = if begun { changed(run, &folder, &snapshot)? } else { Vec::new() };
+    let planned = folder.add_to_plan(run.plan.ids()).map_err(|error| files(&error))?;
+    if run.shared_id.is_none() {
+        // What an earlier part of the run was to do stays what the run is to do.
+        let earlier = folder.run_record().ok().flatten();
+        let record = earlier.unwrap_or_else(|| record(run, folder.id()));
+        folder.write_run(&RunRecord { planned, ended: None, ..record }).map_err(|error| files(&error))?;
+    }
+    let redactors = Redactors::new(&run.settings);
+    let ledger_trouble = Arc::<Mutex<Option<String>>>::default();
+    let progress = ProgressFile { ledger, trouble: Arc::clone(&ledger_trouble) };
+    let live = Live {
+        folder,
+        scratch,
+        snapshot,
+        redactors,
+        kept_although_changed,
+        refused_before,
+        ledger_trouble,
+        _lock: lock,
+    };
+    Ok((live, progress))
+}
+
+/// The run's folder, and whether an earlier part of the run is in it.
+fn folder(run: &Run) -> Result<(RunFolder, bool), NotOpened> {
+    let refused = |error: crate::store::StoreError| NotOpened::Refused(error.to_string());
+    let settings = &run.settings;
+    if settings.resume {
+        let Some(id) = &settings.run_id else {
+            return Err(NotOpened::Refused("a run that goes on needs its id: SKILL_EVALS_RUN_ID".to_owned()));
+        };
+        let folder = RunFolder::open(&run.root, id).map_err(refused)?;
+        return Ok((folder, true));
+    }
+    let folder = match &run.shared_id {
+        Some(key) => RunFolder::shared(&run.root, settings.run_id.as_deref(), key, |id| record(run, id)),
+        None => RunFolder::create(&run.root, settings.run_id.as_deref()),
+    };
+    Ok((folder.map_err(refused)?, false))
+}
+
+fn record(run: &Run, id: &str) -> RunRecord {
+    RunRecord {
+        format: RUN_FORMAT,
+        id: id.to_owned(),
+        created: jiff::Timestamp::now().to_string(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        shared_by: run.shared_id.clone(),
+        planned: run.plan.len(),
+        chosen: in_force(&run.chosen, &run.settings),
+        ended: None,
+    }
+}
+
+/// What is in force, wherever it was chosen: a resumed run takes these.
+fn in_force(chosen: &Chosen, settings: &Settings) -> Chosen {
+    let Selection { suite, skills, tasks, cases, max_skills, max_cases } = settings.selection.clone();
+    Chosen {
+        suite: Some(suite.name().to_owned()),
+        skills,
+        tasks,
+        cases,
+        max_skills,
+        max_cases,
+        modes: settings.selected_modes.clone().unwrap_or_default(),
+        model: settings.model.clone(),
+        trials: Some(settings.trials),
+        timeout_s: Some(settings.timeout.as_secs()),
+        judge: settings.judge.wanted,
+        judge_votes: Some(settings.judge.votes),
+        replay: !settings.live,
+        filters: chosen.filters.clone(),
+        trials_by_name: chosen.trials_by_name.clone(),
+    }
+}
+
+/// The trials that an earlier part of the run measured and whose inputs are others by now, with what has changed.
+///
+/// # Errors
+/// Where there are some, and nobody said that they stand all the same.
+fn changed(run: &Run, folder: &RunFolder, snapshot: &Snapshot) -> Result<Vec<(TrialId, Vec<String>)>, NotOpened> {
+    let mut found = Vec::new();
+    for (entry, id) in run.plan.entries.iter().flat_map(|entry| entry.ids().map(move |id| (entry, id))) {
+        // What cannot be read is measured again.
+        let Ok(meta) = folder.trial(&id).meta() else { continue };
+        let Ok(case) = entry.planned.found.case() else { continue };
+        let skills = SkillFolders::Snapshot(snapshot);
+        let now = run.digested(&skills, case, &entry.planned.mode, &opened_skills(&meta.inputs));
+        let now = now.map_err(|error| NotOpened::Trouble(Trouble::new(TroubleKind::Files, error.to_string())))?;
+        let changed = meta.inputs.differences(&now);
+        if !changed.is_empty() {
+            found.push((id, changed));
+        }
+    }
+    if found.is_empty() || run.settings.force {
+        return Ok(found);
+    }
+    let mut list: Vec<String> = found.iter().map(|(id, changed)| format!("{id}: {}", changed.join(", "))).collect();
+    let more = list.len().saturating_sub(20);
+    list.truncate(20);
+    if more > 0 {
+        list.push(format!("and {more} more"));
+    }
+    Err(NotOpened::Refused(format!(
+        "the run `{}` cannot go on: what decides these results has changed since they were measured\n  {}\n\
+         --force (SKILL_EVALS_RESUME=force) keeps them all the same; without --resume a new run measures them again",
+        folder.id(),
+        list.join("\n  ")
+    )))
+}
+
+/// Keeps the run's progress file: a line for every trial that ends, and for every attempt that was refused.
+#[derive(Debug)]
+struct ProgressFile {
+    ledger: Ledger,
+    trouble: Arc<Mutex<Option<String>>>,
+}
+
+impl Reader for ProgressFile {
+    fn hear(&mut self, event: &Event) {
+        let line = match event {
+            Event::Finished { result, attempts, .. } => {
+                let Ok(outcome) = result.as_ref() else { return };
+                let mut record = TrialRecord::new(outcome, *attempts);
+                record.ended = Some(jiff::Timestamp::now().to_string());
+                ProgressLine::Ended(Box::new(record))
+            }
+            Event::Kept { outcome, news: true } => ProgressLine::Ended(Box::new(TrialRecord::new(outcome, 1))),
+            Event::Refused { id, spent, .. } => ProgressLine::Refused { refused: id.clone(), spent: *spent },
+            _ => return,
+        };
+        // The trial's own folder says the same, so nothing is lost; but it has to be told.
+        if let Err(error) = self.ledger.append(&line) {
+            self.trouble.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error.to_string());
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Grades a stored trial again, from its evidence: the same for a recording, for a trial of a run, and for one that an
+//! earlier part of a run left.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::agent;
+use crate::cases::case::Case;
+use crate::cases::catalog::FoundSkill;
+use crate::grade::checks::grade;
+use crate::run::check_program;
+use crate::run::judge::{self, Exhibit};
+use crate::run::shared::Run;
+use crate::store::{StoreError, TrialFolder};
+use crate::trial::evidence::{Evidence, Meta};
+use crate::trial::outcome::Grade;
+use crate::trial::trace::Trace;
+
+/// Why a stored trial cannot be graded again.
+#[derive(Debug)]
+pub enum NotGraded {
+    /// Its files cannot be read.
+    Store(StoreError),
+    /// Checks that its grade holds, or that it needs, cannot be made.
+    OwnChecks(String),
+}
+
+impl fmt::Display for NotGraded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(f),
+            Self::OwnChecks(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<StoreError> for NotGraded {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Grades a stored trial again, with the stored word of its judge. The grade is not written.
+///
+/// # Errors
+/// When the stored files cannot be read, or its grade holds a check of the repository's own that cannot be made here.
+pub fn regrade(run: &Run, case: &Case, skill: &FoundSkill, folder: &TrialFolder) -> Result<(Meta, Grade), NotGraded> {
+    let meta = folder.meta()?;
+    let (grade, final_text) = graded(run, case, skill, &meta, folder)?;
+    let exhibit = Exhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder };
+    let grade = judge::rejoin(run, &exhibit, grade)?;
+    Ok((meta, grade))
+}
+
+/// The grade of a stored trial by its evidence alone, and its final message.
+pub(super) fn graded(
+    run: &Run,
+    case: &Case,
+    skill: &FoundSkill,
+    meta: &Meta,
+    folder: &TrialFolder,
+) -> Result<(Grade, Option<String>), NotGraded> {
+    if folder.has_grade() {
+        let lacking = folder.grade().map(|stored| run.own_checks.lacking(&stored)).unwrap_or_default();
+        if !lacking.is_empty() {
+            let list = lacking.join("`, `");
+            return Err(NotGraded::OwnChecks(format!(
+                "its grade holds `{list}`, which only the harness of the crate can check; nothing was graded. Run this \
+                 in that repository, where the harness is asked, or name it in {}",
+                check_program::VARIABLE
+            )));
+        }
+    }
+    let trace = decode(meta, folder)?;
+    let final_text = folder.final_text()?;
+    let schema = schema_value(&run.root, case);
+    let evidence = Evidence { meta, trace: &trace, final_text: final_text.as_deref() };
+    let grade = grade(case, skill.skill(), schema.as_ref(), &evidence);
+    let grade = run.own_checks.applied(grade, &evidence, folder).map_err(NotGraded::OwnChecks)?;
+    Ok((grade, final_text))
+}
+
+fn decode(meta: &Meta, folder: &TrialFolder) -> Result<Trace, StoreError> {
+    agent::of(meta.agent.kind)
+        .decode(&meta.tool_names(), folder.path())
+        .map_err(|source| StoreError::Io { path: folder.path().to_path_buf(), source })
+}
+
+/// The output schema; that it is there and valid the lint has seen.
+pub(super) fn schema_value(root: &Path, case: &Case) -> Option<Value> {
+    let bytes = fs::read(root.join(case.output_schema.as_ref()?.as_path())).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}

@@ -1,0 +1,37 @@
+//! How many trials may be under way at once, whichever thread they were started from.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// The places of a run for trials under way.
+#[derive(Debug)]
+pub struct Slots {
+    free: Mutex<usize>,
+    freed: Condvar,
+}
+
+/// A place, until dropped.
+#[derive(Debug)]
+pub struct Slot<'a>(&'a Slots);
+
+impl Slots {
+    /// So many places, at least one.
+    #[must_use]
+    pub fn new(count: usize) -> Self {
+        Self { free: Mutex::new(count.max(1)), freed: Condvar::new() }
+    }
+
+    /// Waits for a place.
+    pub fn take(&self) -> Slot<'_> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.freed.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
+        *free -= 1;
+        Slot(self)
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.0.freed.notify_one();
+    }
+}

@@ -1,0 +1,220 @@
+//! The folder of one trial, in a run or as a recording.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{
+    At, FINAL, GRADE, JUDGEMENT, JUDGING, META, SESSION, StoreError, WORKSPACE, check_format, read_json, seal,
+    write_json, write_whole,
+};
+use crate::cases::name::check_id;
+use crate::grade::rubric::{JUDGEMENT_FORMAT, Judgement};
+use crate::trial::evidence::{META_FORMAT, Meta};
+use crate::trial::id::TrialId;
+use crate::trial::outcome::{GRADE_FORMAT, Grade};
+
+/// The folder of one trial: in a run, or a recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrialFolder {
+    path: PathBuf,
+    /// The names that its place gives it, the last of `skill/case/mode/number`: what its own files say must agree.
+    names: Vec<String>,
+}
+
+impl TrialFolder {
+    pub(super) fn of(path: PathBuf, id: &TrialId) -> Self {
+        let names = vec![id.skill.clone(), id.case.clone(), id.mode.clone(), id.number.to_string()];
+        Self { path, names }
+    }
+
+    pub(super) fn found(path: PathBuf, names: &Path) -> Self {
+        let names = names.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+        Self { path, names }
+    }
+
+    /// The folder itself.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether a trial was kept here.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        self.path.join(META).is_file()
+    }
+
+    /// Whether a grade was kept here, as it is in a run.
+    #[must_use]
+    pub fn has_grade(&self) -> bool {
+        self.path.join(GRADE).is_file()
+    }
+
+    /// Empties the folder, or makes it.
+    ///
+    /// # Errors
+    /// When that fails.
+    pub fn clear(&self) -> Result<(), StoreError> {
+        self.remove()?;
+        fs::create_dir_all(&self.path).at(&self.path)
+    }
+
+    /// Removes the folder with all that is in it.
+    ///
+    /// # Errors
+    /// When that fails.
+    pub fn remove(&self) -> Result<(), StoreError> {
+        match fs::remove_dir_all(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).at(&self.path),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where the agent's event stream goes.
+    #[must_use]
+    pub fn trace(&self) -> PathBuf {
+        self.path.join("trace.jsonl")
+    }
+
+    /// Where the agent's standard error goes.
+    #[must_use]
+    pub fn stderr(&self) -> PathBuf {
+        self.path.join("stderr.txt")
+    }
+
+    /// Where the files go that the agent made or changed.
+    #[must_use]
+    pub fn workspace(&self) -> PathBuf {
+        self.path.join(WORKSPACE)
+    }
+
+    /// Keeps the facts of the run.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn write_meta(&self, meta: &Meta) -> Result<(), StoreError> {
+        write_json(&self.path.join(META), meta)
+    }
+
+    /// Keeps the grade; written last, it says that the trial is finished.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_grade(&self, grade: &Grade) -> Result<(), StoreError> {
+        write_json(&self.path.join(GRADE), grade)
+    }
+
+    /// Keeps what a judge said.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_judgement(&self, judgement: &Judgement) -> Result<(), StoreError> {
+        write_json(&self.path.join(JUDGEMENT), judgement)
+    }
+
+    /// The folder of one attempt at one vote of the judge, both from 1, which may not exist yet.
+    #[must_use]
+    pub fn judging(&self, vote: u32, attempt: usize) -> TrialFolder {
+        TrialFolder { path: self.path.join(JUDGING).join(format!("{vote}-{attempt}")), names: Vec::new() }
+    }
+
+    /// Keeps the final message.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_final(&self, text: &str) -> Result<(), StoreError> {
+        write_whole(&self.path.join(FINAL), text.as_bytes())
+    }
+
+    /// Keeps the readable log.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_session(&self, text: &str) -> Result<(), StoreError> {
+        write_whole(&self.path.join(SESSION), text.as_bytes())
+    }
+
+    /// Keeps another file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {
+        write_whole(&self.path.join(name), content)
+    }
+
+    /// Keeps the digests of all its files, as a recording: from then on it is refused once one of them has changed.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or the digests cannot be written.
+    pub fn seal(&self) -> Result<(), StoreError> {
+        seal::seal(&self.path)
+    }
+
+    /// The facts of the run.
+    ///
+    /// # Errors
+    /// When they cannot be read, deny each other, or a recording's files have changed since it was sealed.
+    pub fn meta(&self) -> Result<Meta, StoreError> {
+        seal::verify(&self.path)?;
+        let path = self.path.join(META);
+        let meta: Meta = read_json(&path)?;
+        check_format(&path, meta.format, META_FORMAT)?;
+        match self.check_id(&meta.id()).err().or_else(|| meta.contradiction()) {
+            None => Ok(meta),
+            Some(why) => Err(StoreError::Damaged { path, why }),
+        }
+    }
+
+    /// Whether the trial that the facts speak of is the one that is kept here: agents can write files that look like
+    /// ours, and what a file says of itself must not lead anywhere else.
+    fn check_id(&self, id: &TrialId) -> Result<(), String> {
+        let mode = id.mode.replace('+', "-");
+        for (what, name) in [("skill", &id.skill), ("case", &id.case), ("mode", &mode)] {
+            check_id(name).map_err(|why| format!("its {what} {name:?} {why}"))?;
+        }
+        let said = [id.skill.clone(), id.case.clone(), id.mode.clone(), id.number.to_string()];
+        if said.ends_with(&self.names) {
+            return Ok(());
+        }
+        Err(format!("it speaks of the trial {id}, but lies in the folder of {}", self.names.join("/")))
+    }
+
+    /// The grade.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn grade(&self) -> Result<Grade, StoreError> {
+        let path = self.path.join(GRADE);
+        let grade: Grade = read_json(&path)?;
+        check_format(&path, grade.format, GRADE_FORMAT)?;
+        Ok(grade)
+    }
+
+    /// What a judge said; `None` where none was asked.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn judgement(&self) -> Result<Option<Judgement>, StoreError> {
+        let path = self.path.join(JUDGEMENT);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let judgement: Judgement = read_json(&path)?;
+        check_format(&path, judgement.format, JUDGEMENT_FORMAT)?;
+        Ok(Some(judgement))
+    }
+
+    /// The final message; `None` where there was none.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn final_text(&self) -> Result<Option<String>, StoreError> {
+        let path = self.path.join(FINAL);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).at(&path),
+        }
+    }
+}

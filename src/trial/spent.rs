@@ -1,0 +1,94 @@
+//! What a trial, or an attempt at one, took in tokens and money.
+
+use serde::{Deserialize, Serialize};
+
+use crate::settings::Prices;
+use crate::settings::mode::AgentKind;
+use crate::trial::trace::Usage;
+
+/// What is known of what an attempt took, of the agent and its judge together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Tokens read and written, so far as they were told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// US dollars, as the agent told or else by `[prices]`, so far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Whether it took more tokens than are known here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more_tokens: bool,
+    /// Whether it cost more than is known here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more_cost: bool,
+}
+
+impl Spent {
+    /// What one program took: its own word, and where it named no cost, `prices`.
+    #[must_use]
+    pub fn by(agent: AgentKind, model: Option<&str>, usage: Option<&Usage>, prices: &Prices) -> Self {
+        let Some(usage) = usage else { return Self { more_tokens: true, more_cost: true, ..Self::default() } };
+        let by_price = || Some(price(usage, prices.of(agent.as_str(), model)?));
+        let cost_usd = usage.cost_usd.or_else(by_price);
+        Self { tokens: Some(usage.total_tokens()), cost_usd, more_tokens: false, more_cost: cost_usd.is_none() }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            tokens: sum(self.tokens, other.tokens),
+            cost_usd: sum(self.cost_usd, other.cost_usd),
+            more_tokens: self.more_tokens || other.more_tokens,
+            more_cost: self.more_cost || other.more_cost,
+        }
+    }
+}
+
+/// The sum of what is known; nothing where nothing is.
+fn sum<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a + b),
+        (a, b) => a.or(b),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
+fn price(usage: &Usage, price: crate::settings::Price) -> f64 {
+    let fresh = usage.input_tokens.saturating_sub(usage.cached_input_tokens) as f64;
+    let (cached, output) = (usage.cached_input_tokens as f64, usage.output_tokens as f64);
+    (fresh * price.input + cached * price.cached_input + output * price.output) / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(cost_usd: Option<f64>) -> Usage {
+        Usage {
+            input_tokens: 1_000_000,
+            cached_input_tokens: 400_000,
+            output_tokens: 10_000,
+            cost_usd,
+            ..Usage::default()
+        }
+    }
+
+    #[test]
+    fn a_price_fills_in_only_what_the_agent_did_not_tell() {
+        let mut prices = Prices::default();
+        let of = |prices: &Prices, cost| Spent::by(AgentKind::Codex, Some("big"), Some(&usage(cost)), prices);
+        assert_eq!((of(&prices, None).cost_usd, of(&prices, None).more_cost), (None, true));
+        prices.0.insert("codex".into(), crate::settings::Price { input: 1.0, cached_input: 0.1, output: 10.0 });
+        assert_eq!(of(&prices, None).cost_usd, Some(0.6 + 0.04 + 0.1));
+        prices.0.insert("big".into(), crate::settings::Price { input: 2.0, cached_input: 2.0, output: 0.0 });
+        assert_eq!((of(&prices, None).cost_usd, of(&prices, Some(0.5)).cost_usd), (Some(2.0), Some(0.5)));
+    }
+
+    #[test]
+    fn a_sum_with_an_unknown_part_says_that_there_is_more() {
+        let known = Spent { tokens: Some(5), cost_usd: Some(0.5), ..Spent::default() };
+        let both = known.and(Spent::by(AgentKind::Codex, None, None, &Prices::default()));
+        assert_eq!((both.tokens, both.cost_usd, both.more_tokens, both.more_cost), (Some(5), Some(0.5), true, true));
+    }
+}
