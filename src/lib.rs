@@ -25,8 +25,8 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
-//! | [`text`] | messages that point into a file, relative paths, lines of files of any size, the masking of secrets |
 //! | [`files`] | files and folders of others: regular ones only, bounded, never by a link that leads out |
+//! | [`text`] | messages that point into a file, relative paths, lines of files of any size, the masking of secrets |
 //! | [`cases`] | what users write: skills, cases in every format, the repository that holds them |
 //! | [`settings`] | what can be chosen, by `evals/evals.toml`, the environment and the command line; modes |
 //! | [`trial`] | what a trial is and leaves: its id, trace, evidence, outcome, and the records that a run keeps |

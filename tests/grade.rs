@@ -66,6 +66,7 @@ fn trial(expectations: Vec<Expectation>) -> Trial {
         inputs: Inputs::default(),
         files: Vec::new(),
         files_truncated: false,
+        files_looked_for: Vec::new(),
         skills_changed: Vec::new(),
         not_enforced: Vec::new(),
     };

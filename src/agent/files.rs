@@ -3,11 +3,12 @@
 use std::io;
 use std::path::Path;
 
+use crate::files::bounded;
 use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// The content of a file, if there is one.
 pub(super) fn read_if_there(path: &Path) -> Result<Option<String>, Trouble> {
-    match std::fs::read_to_string(path) {
+    match bounded::read_text(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
         Err(error) => Err(files_trouble(path, &error)),

@@ -38,7 +38,15 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`open`]; of kind `FileTooLarge` where it has more.
 pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let (file, size) = open(path)?;
+    read_file(open(path)?.0, limit)
+}
+
+/// The content of an open regular file, at most `limit` bytes.
+///
+/// # Errors
+/// As reading does; of kind `FileTooLarge` where it has more.
+pub fn read_file(file: File, limit: u64) -> io::Result<Vec<u8>> {
+    let size = file.metadata()?.len();
     if size > limit {
         return Err(too_large(size, limit));
     }
@@ -61,7 +69,15 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 /// # Errors
 /// As [`open`].
 pub fn digest(path: &Path) -> io::Result<blake3::Hash> {
-    let (file, size) = open(path)?;
+    digest_file(open(path)?.0)
+}
+
+/// The digest of an open regular file.
+///
+/// # Errors
+/// As reading does.
+pub fn digest_file(file: File) -> io::Result<blake3::Hash> {
+    let size = file.metadata()?.len();
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(file.take(size))?;
     Ok(hasher.finalize())

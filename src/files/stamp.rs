@@ -3,6 +3,8 @@
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
+use nix::sys::stat::FileStat;
+
 /// What tells a file from the same file at another time, without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
@@ -22,6 +24,16 @@ impl Stamp {
             size: metadata.size(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    /// That of the file that this was said of.
+    pub(super) fn of_stat(found: &FileStat) -> Self {
+        Self {
+            inode: found.st_ino,
+            size: u64::try_from(found.st_size).unwrap_or_default(),
+            modified: (found.st_mtime, found.st_mtime_nsec),
+            changed: (found.st_ctime, found.st_ctime_nsec),
         }
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::agent;
+use crate::files::bounded;
 use crate::process::service::output_of;
 use crate::run::check_program::{Answer, CheckProgram, Greeting, Question, VARIABLE};
 use crate::run::own_check::OwnChecks;
@@ -65,7 +66,7 @@ fn built(root: &Path) -> Result<Vec<PathBuf>, String> {
 
 /// Whether a crate or workspace in `folder` may have a harness that adds checks: asking cargo takes longer than looking.
 fn has_harness(folder: &Path) -> bool {
-    let Ok(manifest) = fs::read_to_string(folder.join("Cargo.toml")) else { return false };
+    let Ok(manifest) = bounded::read_text(&folder.join("Cargo.toml")) else { return false };
     manifest.contains("skill-evals") || manifest.contains("[workspace]")
 }
 

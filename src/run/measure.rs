@@ -1,13 +1,15 @@
 //! One attempt at a trial with its agent: prepare → deliver → run → decode → grade → judge → keep.
 
 use std::fs;
+use std::path::Path;
 
 use crate::agent::Assignment;
 use crate::agent::delivery;
 use crate::agent::mcp_probe::SkillServer;
-use crate::cases::case::Case;
+use crate::cases::case::{Case, Expectation};
 use crate::cases::catalog::{FoundSkill, evals_folder};
 use crate::cases::skill::slug;
+use crate::files::bounded;
 use crate::grade::checks::grade;
 use crate::report::session as report;
 use crate::run::attempt::{self, Session, files};
@@ -78,7 +80,7 @@ impl Attempt<'_> {
         let server = mode.delivery.mcp().then(|| SkillServer::new(settings, &run.root, &room.skills())).transpose()?;
         let schema = case.output_schema.as_ref().map(|path| {
             let to = room.path().join("schema.json");
-            fs::copy(run.root.join(path.as_path()), &to).map(|_| to)
+            bounded::read(&run.root.join(path.as_path())).and_then(|schema| fs::write(&to, schema)).map(|()| to)
         });
         let schema = schema.transpose().map_err(|error| files(&error))?;
 
@@ -90,8 +92,8 @@ impl Attempt<'_> {
         let Session { ending, not_enforced, redactor, server, trace, final_text } = session;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
         let skills_changed = room.changed_skills();
-        let (workspace_files, files_truncated) =
-            room.capture(&folder.workspace(), &mask).map_err(|error| files(&error))?;
+        let required: Vec<&Path> = case.expectations.iter().filter_map(Expectation::required_file).collect();
+        let captured = room.capture(&required, &folder.workspace(), &mask).map_err(|error| files(&error))?;
         let opened: Vec<String> = trace.activations.iter().map(|activation| slug(&activation.skill)).collect();
         if !opened.is_empty() {
             inputs = run.digested(&skills, case, mode, &opened).map_err(|error| files(&error))?;
@@ -117,8 +119,9 @@ impl Attempt<'_> {
             started: started.to_string(),
             ending,
             inputs,
-            files: workspace_files,
-            files_truncated,
+            files: captured.files,
+            files_truncated: captured.truncated,
+            files_looked_for: required.into_iter().map(Path::to_path_buf).collect(),
             skills_changed,
             not_enforced,
         };

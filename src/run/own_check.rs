@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::files::bounded;
 use crate::grade::checks;
 use crate::run::check_program::CheckProgram;
 use crate::store::TrialFolder;
@@ -84,7 +85,7 @@ impl<'a> Workspace<'a> {
         let path = RelativePath::parse(path).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
         let path = self.folder.workspace().join(path.as_path());
         if std::fs::symlink_metadata(&path)?.is_file() {
-            std::fs::read(path)
+            bounded::read(&path)
         } else {
             Err(io::Error::new(io::ErrorKind::InvalidInput, "no plain file"))
         }

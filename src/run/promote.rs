@@ -1,13 +1,13 @@
 //! Turns finished trials into recordings: evidence small enough for a repository, without this machine's paths.
 
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
 use crate::agent;
 use crate::agent::room::without_rooms;
+use crate::files::bounded;
 use crate::run::plan::{Entry, Plan};
 use crate::run::shared::Run;
 use crate::run::trial;
@@ -158,7 +158,7 @@ fn keep_workspace(trial: &TrialFolder, recording: &TrialFolder) -> Result<(), St
         let below = entry.path().strip_prefix(&workspace).unwrap_or(entry.path());
         let to = recording.workspace().join(below);
         let io = |source| StoreError::Io { path: entry.path().to_path_buf(), source };
-        let content = fs::read(entry.path()).map_err(io)?;
+        let content = bounded::read_at_most(entry.path(), 1 << 30).map_err(io)?;
         store::write_whole(&to, &without_rooms(&content))?;
     }
     Ok(())

@@ -2,7 +2,6 @@
 //! earlier part of a run left.
 
 use std::fmt;
-use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
@@ -10,6 +9,7 @@ use serde_json::Value;
 use crate::agent;
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
+use crate::files::bounded;
 use crate::grade::checks::grade;
 use crate::run::check_program;
 use crate::run::judge::{self, Exhibit};
@@ -91,6 +91,6 @@ fn decode(meta: &Meta, folder: &TrialFolder) -> Result<Trace, StoreError> {
 
 /// The output schema; that it is there and valid the lint has seen.
 pub(super) fn schema_value(root: &Path, case: &Case) -> Option<Value> {
-    let bytes = fs::read(root.join(case.output_schema.as_ref()?.as_path())).ok()?;
+    let bytes = bounded::read(&root.join(case.output_schema.as_ref()?.as_path())).ok()?;
     serde_json::from_slice(&bytes).ok()
 }

@@ -1,9 +1,9 @@
 //! What judges are asked in a repository: its own template and schema, or the built-in ones.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
+use crate::files::bounded;
 use crate::grade::rubric::{self, Rubric};
 use crate::settings::Settings;
 use crate::text::diagnostic::{Code, Diagnostic, Place};
@@ -15,7 +15,7 @@ use crate::text::relative_path::RelativePath;
 /// When one of them cannot be read or used.
 pub fn read(root: &Path, settings: &Settings) -> Result<Rubric, Box<Diagnostic>> {
     let named = settings.judge.template.as_ref().map(RelativePath::as_path);
-    let own = |path: &Path, must_be_there: bool| match fs::read_to_string(root.join(path)) {
+    let own = |path: &Path, must_be_there: bool| match bounded::read_text(&root.join(path)) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound && !must_be_there => Ok(None),
         Err(error) => {

@@ -1,11 +1,11 @@
 //! Reads the settings: `evals/evals.toml` and the environment.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use thiserror::Error;
 
+use crate::files::bounded;
 use crate::settings::{FILE, Settings};
 use crate::text::diagnostic::Diagnostic;
 
@@ -46,7 +46,7 @@ pub fn read(root: &Path) -> Result<Settings, ConfigError> {
 /// When the file is wrong.
 pub fn read_file(root: &Path) -> Result<Settings, ConfigError> {
     let mut settings = Settings::default();
-    match fs::read_to_string(root.join(FILE)) {
+    match bounded::read_text(&root.join(FILE)) {
         Ok(text) => settings.apply_file(&text).map_err(ConfigError::File)?,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
         Err(error) => return Err(ConfigError::Unreadable(error)),

@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use crate::files::bounded;
 use crate::text::diagnostic::suggest;
 use crate::trial::id::TrialId;
 
@@ -125,7 +126,7 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
-    let bytes = fs::read(path).at(path)?;
+    let bytes = bounded::read(path).at(path)?;
     serde_json::from_slice(&bytes)
         .map_err(|error| StoreError::Damaged { path: path.to_path_buf(), why: error.to_string() })
 }

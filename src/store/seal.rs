@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{At, JUDGEMENT, StoreError, read_json, write_json};
+use crate::files::bounded;
 use crate::trial::evidence::digest;
 
 /// The file with the digests, in a recording's folder.
@@ -63,7 +64,7 @@ fn files(folder: &Path) -> Result<BTreeMap<String, String>, StoreError> {
         let name = entry.file_name().to_string_lossy().into_owned();
         // Files that tools leave beside ours are none of the recording's.
         if name != DIGESTS && !name.starts_with('.') && entry.file_type().at(folder)?.is_file() {
-            files.insert(name, digest(&fs::read(entry.path()).at(&entry.path())?));
+            files.insert(name, digest(&bounded::read_at_most(&entry.path(), 1 << 30).at(&entry.path())?));
         }
     }
     Ok(files)

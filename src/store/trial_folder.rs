@@ -9,6 +9,7 @@ use super::{
     write_json, write_whole,
 };
 use crate::cases::name::check_id;
+use crate::files::bounded;
 use crate::grade::rubric::{JUDGEMENT_FORMAT, Judgement};
 use crate::trial::evidence::{META_FORMAT, Meta};
 use crate::trial::id::TrialId;
@@ -211,7 +212,7 @@ impl TrialFolder {
     /// When it cannot be read.
     pub fn final_text(&self) -> Result<Option<String>, StoreError> {
         let path = self.path.join(FINAL);
-        match fs::read(&path) {
+        match bounded::read(&path) {
             Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error).at(&path),

@@ -1,8 +1,9 @@
 //! Reads a file line by line in bounded memory, whatever is in it.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
+
+use crate::files::bounded;
 
 /// Longest line handed on, in bytes; a longer one is counted as overlong.
 pub const LONGEST: usize = 16 << 20;
@@ -21,11 +22,19 @@ pub enum Line<'a> {
 /// # Errors
 /// As reading a file does.
 pub fn for_each(path: &Path, mut take: impl FnMut(Line<'_>)) -> io::Result<()> {
-    let file = match File::open(path) {
-        Ok(file) => file,
+    let file = match bounded::open(path) {
+        Ok((file, _)) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
+    for_each_of(file, &mut take)
+}
+
+/// Hands every line of an open file to `take`, empty ones aside.
+///
+/// # Errors
+/// As reading a file does.
+pub fn for_each_of(file: impl Read, take: &mut impl FnMut(Line<'_>)) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(256 << 10, file);
     let mut line: Vec<u8> = Vec::new();
     let mut overlong = false;
@@ -40,7 +49,7 @@ pub fn for_each(path: &Path, mut take: impl FnMut(Line<'_>)) -> io::Result<()> {
         };
         if line.is_empty() && ended && !overlong && part.len() <= LONGEST {
             // The usual case: the line lies in the buffer as a whole.
-            hand_on(part, &mut take);
+            hand_on(part, take);
             reader.consume(used);
             continue;
         }
@@ -53,10 +62,10 @@ pub fn for_each(path: &Path, mut take: impl FnMut(Line<'_>)) -> io::Result<()> {
         }
         reader.consume(used);
         if ended {
-            finish(&mut line, &mut overlong, &mut take);
+            finish(&mut line, &mut overlong, take);
         }
     }
-    finish(&mut line, &mut overlong, &mut take);
+    finish(&mut line, &mut overlong, take);
     Ok(())
 }
 

@@ -65,6 +65,9 @@ pub struct Meta {
     /// Whether `files` lacks some.
     #[serde(default)]
     pub files_truncated: bool,
+    /// Files that were looked for by their paths, whatever `files` lacks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "lossy_paths")]
+    pub files_looked_for: Vec<PathBuf>,
     /// The files of the skills that the trial changed, made or removed, by `<slug>/…`, at most 100. Each trial has a copy
     /// of its own: no other one has read them so.
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "lossy_paths")]

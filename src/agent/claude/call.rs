@@ -1,6 +1,5 @@
 //! What both ways of starting claude have in common: what it may do, and what it is told in files.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -10,6 +9,7 @@ use crate::agent::assignment::Assignment;
 use crate::agent::command::{Command, environment};
 use crate::agent::files::{files_trouble, write_private};
 use crate::cases::case::{Case, Sandbox};
+use crate::files::bounded;
 use crate::settings::ToolNames;
 use crate::settings::mode::Mode;
 use crate::trial::trouble::Trouble;
@@ -115,7 +115,7 @@ fn mcp_config(assignment: &Assignment<'_>) -> Result<Option<PathBuf>, Trouble> {
 /// The text of an output schema. Without the dialect's name: where a schema names another than draft 7, claude drops it
 /// without a word, offers no tool to answer with, and fails at the end.
 fn schema(path: &Path) -> Result<String, Trouble> {
-    let text = fs::read_to_string(path).map_err(|error| files_trouble(path, &error))?;
+    let text = bounded::read_text(path).map_err(|error| files_trouble(path, &error))?;
     match serde_json::from_str(&text) {
         Ok(Value::Object(mut schema)) => {
             schema.remove("$schema");

@@ -6,19 +6,27 @@ use std::path::Path;
 
 use super::{SESSION, TRACE, events, session, slim};
 use crate::agent::room::Room;
+use crate::files::below::{self, Walk};
 use crate::settings::ToolNames;
 use crate::text::lines::{self, Line};
 use crate::trial::trace::Trace;
 
 pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
     // One run, one session: `projects/<the working folder>/<id>.jsonl`; what lies deeper is of sub-agents.
-    let projects = walkdir::WalkDir::new(room.home().join(".claude/projects")).min_depth(2).max_depth(2);
-    let files = projects.sort_by_file_name().into_iter().flatten().filter(|entry| entry.file_type().is_file());
-    let session = files.map(walkdir::DirEntry::into_path).find(|path| path.extension() == Some("jsonl".as_ref()));
-    let Some(session) = session else { return Ok(()) };
+    let mut session = None;
+    let walked = below::walk(&room.home(), Path::new(".claude/projects"), |_| false, &mut |entry| {
+        let is_session = entry.path.iter().count() == 2 && entry.path.extension() == Some("jsonl".as_ref());
+        if is_session {
+            session = Some(entry.open());
+            return Walk::Stop;
+        }
+        Walk::On
+    });
+    // Without a session there is no folder.
+    let (Ok(_), Some(session)) = (walked, session) else { return Ok(()) };
     let mut kept = io::BufWriter::new(fs::File::create(folder.join(SESSION))?);
     let mut result = Ok(());
-    lines::for_each(&session, |line| {
+    lines::for_each_of(session?, &mut |line| {
         if let (Ok(()), Line::Whole(line)) = (&result, line) {
             let mut line = mask(line);
             line.push(b'\n');

@@ -2,11 +2,11 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::Path;
 
-use walkdir::WalkDir;
-
 use super::{At, Room, WorkspaceError};
+use crate::files::below::{self, Entry, Walk};
 use crate::files::bounded;
 use crate::files::stamp::Stamp;
 use crate::trial::evidence::{MAX_FILES, WorkspaceFile};
@@ -17,51 +17,103 @@ const MAX_KEPT_FILE: u64 = 1 << 20;
 /// Most bytes of a workspace that are kept.
 const MAX_KEPT: u64 = 32 << 20;
 
+/// What an agent left in its workspace.
+#[derive(Debug, Default)]
+pub struct Captured {
+    /// The files, by path.
+    pub files: Vec<WorkspaceFile>,
+    /// Whether some are not among them.
+    pub truncated: bool,
+}
+
 impl Room {
     /// Lists the workspace's files, and keeps those that the agent made or changed below `keep_in`, each passed
-    /// through `mask`. Symbolic links are neither followed nor kept. The flag says whether some files are not listed.
+    /// through `mask`. Symbolic links are neither followed nor kept, and a workspace that is one holds nothing. The
+    /// files `wanted` are looked for however many others there are; a link that stays in the workspace counts as what it
+    /// points to.
     ///
     /// # Errors
-    /// When a file cannot be read or kept.
+    /// When a file cannot be kept.
     pub fn capture(
         &self,
+        wanted: &[&Path],
         keep_in: &Path,
         mask: &dyn Fn(&[u8]) -> Vec<u8>,
-    ) -> Result<(Vec<WorkspaceFile>, bool), WorkspaceError> {
-        let workspace = self.workspace();
-        let mut files = Vec::new();
+    ) -> Result<Captured, WorkspaceError> {
+        let mut captured = Captured::default();
         let mut left = MAX_KEPT;
-        let walk = WalkDir::new(&workspace).sort_by_file_name().into_iter();
+        let mut trouble = None;
         // Delivered skills are links; version control is bulk.
-        let walk = walk.filter_entry(|entry| entry.file_name() != OsStr::new(".git"));
-        for entry in walk {
-            // What the agent made unreadable, or removes this moment, is not there.
-            let Ok(entry) = entry else { continue };
-            if !entry.file_type().is_file() {
-                continue;
+        let skip = |name: &OsStr| name == ".git";
+        let walked = below::walk(self.path(), Path::new(Self::WORKSPACE), skip, &mut |entry| {
+            if captured.files.len() == MAX_FILES {
+                return Walk::Stop;
             }
-            if files.len() == MAX_FILES {
-                return Ok((files, true));
-            }
-            let path = entry.path().strip_prefix(&workspace).unwrap_or(entry.path()).to_path_buf();
-            let Ok(metadata) = entry.metadata() else { continue };
-            let size = metadata.len();
-            let changed = self.fixture.get(&path).is_none_or(|(stamp, content)| {
-                // A file that was written again as it was is no change.
-                *stamp != Stamp::of(&metadata) && !bounded::digest(entry.path()).is_ok_and(|now| now == *content)
-            });
-            let wanted = changed && size <= MAX_KEPT_FILE.min(left);
-            let content = if wanted { bounded::read_at_most(entry.path(), MAX_KEPT_FILE).ok() } else { None };
-            if let Some(content) = content {
-                let to = keep_in.join(&path);
-                if let Some(parent) = to.parent() {
-                    fs::create_dir_all(parent).at(parent)?;
+            let file = self.captured(entry);
+            if file.changed && file.size <= MAX_KEPT_FILE.min(left) {
+                let content = entry.open().and_then(|file| bounded::read_file(file, MAX_KEPT_FILE));
+                // What the agent made unreadable cannot be kept.
+                if let Ok(content) = content {
+                    left = left.saturating_sub(content.len() as u64);
+                    trouble = keep(&keep_in.join(entry.path), &mask(&content)).err();
                 }
-                fs::write(&to, mask(&content)).at(&to)?;
-                left -= size;
             }
-            files.push(WorkspaceFile { path, size, changed });
+            captured.files.push(file);
+            if trouble.is_some() { Walk::Stop } else { Walk::On }
+        });
+        if let Some(trouble) = trouble {
+            return Err(trouble);
         }
-        Ok((files, false))
+        // The agent may have put anything in its workspace's place, or nothing.
+        captured.truncated = !walked.unwrap_or(true);
+        for path in wanted {
+            if !captured.files.iter().any(|file| file.path == *path) {
+                captured.files.extend(self.wanted(path));
+            }
+        }
+        captured.files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(captured)
+    }
+
+    fn captured(&self, entry: &Entry<'_>) -> WorkspaceFile {
+        let changed = self.fixture.get(entry.path).is_none_or(|(stamp, content)| {
+            // A file that was written again as it was is no change.
+            let same = || entry.open().and_then(bounded::digest_file).is_ok_and(|now| now == *content);
+            *stamp != entry.stamp && !same()
+        });
+        WorkspaceFile { path: entry.path.to_path_buf(), size: entry.size, changed }
+    }
+
+    /// The file at `path` in the workspace, through links that stay there.
+    fn wanted(&self, path: &Path) -> Option<WorkspaceFile> {
+        let workspace = self.workspace();
+        if !fs::symlink_metadata(&workspace).is_ok_and(|found| found.is_dir()) {
+            return None;
+        }
+        let real = workspace.join(path).canonicalize().ok()?;
+        let below = real.strip_prefix(workspace.canonicalize().ok()?).ok()?;
+        if real.is_dir() {
+            // A folder is there when a file is.
+            let mut first = None;
+            let take = &mut |entry: &Entry<'_>| {
+                first = Some(WorkspaceFile { path: path.join(entry.path), ..self.captured(entry) });
+                Walk::Stop
+            };
+            below::walk(&workspace, below, |_| false, take).ok()?;
+            return first;
+        }
+        let file = below::open(&workspace, below).ok()?;
+        let stamp = Stamp::of(&file.metadata().ok()?);
+        let changed = self.fixture.get(below).is_none_or(|(before, _)| *before != stamp);
+        Some(WorkspaceFile { path: path.to_path_buf(), size: file.metadata().ok()?.len(), changed })
+    }
+}
+
+fn keep(to: &Path, content: &[u8]) -> Result<(), WorkspaceError> {
+    let written = to.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(to, content));
+    match written {
+        // An agent may nest its names as deep as it likes; below our folder they are longer still.
+        Err(error) if error.kind() == io::ErrorKind::InvalidFilename => Ok(()),
+        written => written.at(to),
     }
 }

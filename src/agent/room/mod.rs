@@ -22,6 +22,7 @@ use pieces::Piece;
 use scratch::FreeRooms;
 use skills::SkillsCopy;
 
+pub use capture::Captured;
 pub use paths::without_rooms;
 pub use scratch::Scratch;
 pub(crate) use skills::Originals;

@@ -10,6 +10,7 @@ pub mod prompts_csv;
 pub mod smoke;
 pub mod task_json;
 
+use std::path::Path;
 use std::time::Duration;
 
 pub use found::{Broken, Format, Found, Source};
@@ -105,4 +106,15 @@ pub enum Expectation {
     OutputSchema,
     /// The final message's `invoked_skills` names the skill under test, or does not.
     InvokedSkills(bool),
+}
+
+impl Expectation {
+    /// The file that it asks the workspace for.
+    #[must_use]
+    pub fn required_file(&self) -> Option<&Path> {
+        match self {
+            Self::RequireFile(path) => Some(path.as_path()),
+            _ => None,
+        }
+    }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use crate::agent::room::Scratch;
+use crate::files::bounded;
 use crate::process::{self, Job, Listener, Reply};
 use crate::text::redact::Redactor;
 use crate::trial::evidence::Ending;
@@ -81,7 +81,7 @@ impl Probes<'_> {
             namespace: false,
         };
         let ending = process::run(&job, listener)?;
-        let stdout = String::from_utf8_lossy(&fs::read(stdout)?).into_owned();
+        let stdout = String::from_utf8_lossy(&bounded::read(&stdout)?).into_owned();
         Ok(Ran { ending, stdout, wrote: room.workspace().join("written").exists() })
     }
 }

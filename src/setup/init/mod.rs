@@ -3,7 +3,6 @@
 
 mod manifest;
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,7 @@ use thiserror::Error;
 use crate::cases::catalog::{Catalog, PROMPTS};
 use crate::cases::repository::{Repository, Scope};
 use crate::cases::skill::Skill;
+use crate::files::bounded;
 use crate::harness::stubs;
 use crate::settings::load::{self, ConfigError};
 use crate::store::{self, StoreError};
@@ -191,7 +191,7 @@ impl Init<'_> {
     }
 
     fn read(&self, path: &Path) -> Result<Option<String>, InitError> {
-        match fs::read_to_string(self.root.join(path)) {
+        match bounded::read_text(&self.root.join(path)) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(InitError::Io { path: path.to_path_buf(), source }),
