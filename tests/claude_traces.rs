@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 use skill_evals::agent;
-use skill_evals::settings::ToolNames;
 use skill_evals::settings::mode::AgentKind;
+use skill_evals::trial::exposure::Reference;
 use skill_evals::trial::trace::{Mechanism, Progress, Step, Stop, Trace, Waiting};
 use skill_evals::trial::trouble::TroubleKind;
 use support::fixture::Fixture;
@@ -22,13 +22,13 @@ fn folder(scenario: &str) -> PathBuf {
 }
 
 fn trace(scenario: &str) -> Trace {
-    agent::of(AgentKind::ClaudeCli).decode(&ToolNames::default(), &folder(scenario)).expect("the files can be read")
+    agent::of(AgentKind::ClaudeCli).decode(&Reference::default(), &folder(scenario)).expect("the files can be read")
 }
 
 fn trace_of(events: impl AsRef<[u8]>) -> Trace {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("trace.jsonl"), events).expect("a file");
-    agent::of(AgentKind::ClaudeSdk).decode(&ToolNames::default(), folder.path()).expect("the files can be read")
+    agent::of(AgentKind::ClaudeSdk).decode(&Reference::default(), folder.path()).expect("the files can be read")
 }
 
 fn mechanisms(trace: &Trace) -> Vec<(&str, Mechanism)> {
@@ -108,7 +108,7 @@ fn a_user_who_types_the_marks_calls_nothing() {
         json!({ "uuid": "b", "parentUuid": "a", "message": { "role": "user", "content": "Base directory for this skill: /x" } }),
     ];
     fs::write(folder.path().join("session.jsonl"), lines.map(|line| line.to_string()).join("\n")).expect("a file");
-    let trace = agent::of(AgentKind::ClaudeCli).decode(&ToolNames::default(), folder.path()).expect("a trace");
+    let trace = agent::of(AgentKind::ClaudeCli).decode(&Reference::default(), folder.path()).expect("a trace");
     assert_eq!(mechanisms(&trace), []);
 }
 

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
             a_negative_case_passes_when_the_skill_stays_quiet_and_fails_when_it_does_not,
             a_dollar_mention_is_seen_as_injected,
             looking_around_among_skills_is_no_activation,
+            a_skill_that_comes_by_a_pattern_is_opened,
             a_command_that_the_sandbox_stopped_is_counted,
             a_hanging_agent_and_its_grandchildren_are_gone_after_the_timeout,
             a_model_that_never_answers_is_an_error,
@@ -96,13 +97,23 @@ fn a_dollar_mention_is_seen_as_injected() {
 fn looking_around_among_skills_is_no_activation() {
     let live = Live::new("should_trigger,prompt", "true,Greet Ada.", |request| match request.step {
         0 => Turn::Shell("ls .agents/skills/greeting".to_owned()),
-        1 => Turn::Shell("cat .agents/skills/*/SKILL.md".to_owned()),
+        1 => Turn::Shell("wc -c .agents/skills/*/SKILL.md; echo .agents/skills/greeting/SKILL.md".to_owned()),
         _ => Turn::Say("Hello".to_owned()),
     });
     let trial = live.trial("codex");
     trial.expect(Verdict::Fail);
     assert!(trial.check("triggered").evidence.contains("without activating"), "{:#?}", trial.grade);
     assert_eq!(trial.grade.metrics.explorations.len(), 2);
+}
+
+fn a_skill_that_comes_by_a_pattern_is_opened() {
+    let live = Live::new("should_trigger,prompt", "true,Greet Ada.", |request| match request.step {
+        0 => Turn::Shell("cd .agents && cat */*/SKILL.md".to_owned()),
+        _ => Turn::Say("Hello".to_owned()),
+    });
+    let trial = live.trial("codex");
+    trial.expect(Verdict::Pass);
+    assert_eq!(trial.grade.metrics.activations[0].how, Mechanism::ReadSkillFile);
 }
 
 fn a_command_that_the_sandbox_stopped_is_counted() {

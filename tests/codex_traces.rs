@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use skill_evals::agent;
-use skill_evals::settings::ToolNames;
 use skill_evals::settings::mode::AgentKind;
+use skill_evals::trial::exposure::Reference;
 use skill_evals::trial::outcome::TroubleKind;
 use skill_evals::trial::trace::{Mechanism, Progress, Step, Stop, Trace, Waiting};
 
@@ -14,14 +14,14 @@ fn folder(scenario: &str) -> PathBuf {
 }
 
 fn trace(scenario: &str) -> Trace {
-    agent::of(AgentKind::Codex).decode(&ToolNames::default(), &folder(scenario)).expect("the files can be read")
+    agent::of(AgentKind::Codex).decode(&Reference::default(), &folder(scenario)).expect("the files can be read")
 }
 
 /// The trace of these event lines, without a rollout.
 fn trace_of(events: &[u8]) -> Trace {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("trace.jsonl"), events).expect("a file");
-    agent::of(AgentKind::Codex).decode(&ToolNames::default(), folder.path()).expect("the files can be read")
+    agent::of(AgentKind::Codex).decode(&Reference::default(), folder.path()).expect("the files can be read")
 }
 
 fn mechanisms(trace: &Trace) -> Vec<(&str, Mechanism)> {
@@ -179,7 +179,7 @@ fn the_code_that_codex_gives_an_error_decides_what_kind_it_is() {
         fs::write(folder.path().join("rollout.jsonl"), rollout).expect("a file");
         let failed = format!(r#"{{"type":"turn.failed","error":{{"message":"{message}"}}}}"#);
         fs::write(folder.path().join("trace.jsonl"), failed).expect("a file");
-        let trace = agent::of(AgentKind::Codex).decode(&ToolNames::default(), folder.path()).expect("a trace");
+        let trace = agent::of(AgentKind::Codex).decode(&Reference::default(), folder.path()).expect("a trace");
         trace.trouble.map(|trouble| trouble.kind)
     };
     assert_eq!(kind(r#""server_overloaded""#, "who knows"), Some(TroubleKind::RateLimit));

@@ -13,6 +13,7 @@ use skill_evals::settings::Settings;
 use skill_evals::settings::mode::Mode;
 use skill_evals::store::{self, TrialFolder};
 use skill_evals::trial::evidence::{Evidence, Meta};
+use skill_evals::trial::exposure::Reference;
 use skill_evals::trial::outcome::{Grade, Outcome};
 use skill_evals::trial::spent::Spent;
 use support::fixture::Fixture;
@@ -49,7 +50,9 @@ fn the_log_tells_what_happened_and_what_it_came_to() {
     let folder = fixture.root().join("evals/recordings/template-generator/template-generator/mcp");
     let folder = store::trials_below(&folder).remove(0);
     let (meta, grade) = regraded(&fixture, &folder);
-    let trace = agent::of(meta.agent.kind).decode(&meta.tool_names(), folder.path()).expect("a trace");
+    let trace = agent::of(meta.agent.kind)
+        .decode(&Reference { names: meta.tool_names(), ..Reference::default() }, folder.path())
+        .expect("a trace");
     let text = fs::read_to_string(folder.path().join("final.txt")).expect("an answer");
     let evidence = Evidence { meta: &meta, trace: &trace, final_text: Some(&text) };
     let log = session::session(&evidence, &grade);

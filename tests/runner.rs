@@ -34,7 +34,7 @@ fn a_run_keeps_a_plan_progress_and_a_summary() {
 fn the_table_has_the_worst_first_and_says_why() {
     let stub = Stub::new(
         3,
-        r#"case "$prompt" in *1) printf '%s\n' '{"type":"item.completed","item":{"type":"command_execution","command":"cat .agents/skills/tidy/SKILL.md","exit_code":0,"aggregated_output":"name: tidy"}}';; esac"#,
+        r#"case "$prompt" in *1) printf '%s\n' '{"type":"item.completed","item":{"type":"command_execution","command":"cat .agents/skills/tidy/SKILL.md","exit_code":0,"aggregated_output":"name: tidy\nDo it."}}';; esac"#,
     );
     let ran = stub.run(&["run"]);
     assert_eq!(ran.code, 1, "{}", ran.stdout);

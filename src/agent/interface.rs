@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{Command, program};
 use crate::agent::room::Room;
+use crate::settings::Settings;
 use crate::settings::mode::AgentKind;
-use crate::settings::{Settings, ToolNames};
+use crate::trial::exposure::Reference;
 use crate::trial::trace::Trace;
 use crate::trial::trouble::Trouble;
 
@@ -50,11 +51,12 @@ pub trait Agent: Sync {
     /// When they cannot be read.
     fn recorded_evidence(&self, folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>>;
 
-    /// Reads the event stream in a trial's folder. `names` tells the calls of the MCP server of skills from others.
+    /// Reads the event stream in a trial's folder. `reference` tells the calls of the MCP server of skills from others,
+    /// and the skills' texts from others.
     ///
     /// # Errors
     /// When the files cannot be read; what they hold is never an error.
-    fn decode(&self, names: &ToolNames, folder: &Path) -> io::Result<Trace>;
+    fn decode(&self, reference: &Reference, folder: &Path) -> io::Result<Trace>;
 
     /// What a line of the event stream says that the agent does, in a few words; `None` for lines of no interest.
     fn describe(&self, line: &[u8]) -> Option<String>;

@@ -1,34 +1,208 @@
-//! Calls of the MCP server's tools that load a skill or read its files, the same under every agent.
+//! What an agent's calls and their answers did to the skills, the same under every agent.
+//!
+//! Whether a skill or a resource came before the model is read from what was answered, where the skill's texts are
+//! known; the call only says how. Of skills whose texts are not known, such as an agent's own, the call has to do.
 
 use serde_json::Value;
 
+use crate::cases::skill::{SKILL_FILE, slug};
 use crate::settings::ToolNames;
+use crate::trial::exposure::{Exposure, MAX_ANSWER, Reference, Sighting};
+use crate::trial::trace::shell::{self, Touch};
 use crate::trial::trace::{Mechanism, Trace, excerpt};
 
-/// Notes what a call of the tool `tool`, by the name that the model sees, did to the skills; nothing where it is another
-/// tool. A skill that could not be loaded was not used; that it was wanted is told.
-pub(super) fn note(trace: &mut Trace, names: &ToolNames, tool: &str, input: &str, failed: bool) {
-    let (loads, reads) = (tool == names.skill_tool(), tool == names.resource_tool());
-    if !(loads || reads) {
-        return;
+/// The tools of agents that read a resource of an MCP server by its URI.
+const RESOURCE_TOOLS: [&str; 2] = ["ReadMcpResourceTool", "read_mcp_resource"];
+
+/// Programs that run a script named behind them.
+const INTERPRETERS: [&str; 10] = ["python", "python3", "node", "bash", "sh", "ruby", "perl", "deno", "bun", "source"];
+
+/// How reading a SKILL.md by a command counts under an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// It is how a skill becomes active, where the agent offered the skill so.
+    Activates,
+    /// There is a tool for that; reading the file is a look.
+    Looks,
+}
+
+/// Reads calls and answers.
+#[derive(Debug)]
+pub(super) struct SkillCalls<'a> {
+    names: &'a ToolNames,
+    exposure: Exposure<'a>,
+    reading: Reading,
+}
+
+impl<'a> SkillCalls<'a> {
+    pub(super) fn new(reference: &'a Reference, reading: Reading) -> Self {
+        Self { names: &reference.names, exposure: Exposure::new(&reference.texts), reading }
     }
-    let evidence = format!("{tool} {}", excerpt(input));
-    let input: Value = serde_json::from_str(input).unwrap_or_default();
-    let text = |key: &str| input.get(key).and_then(Value::as_str);
-    if loads {
-        // Ours takes `name`; a repository's own server may call it otherwise.
-        let any = || input.as_object()?.values().find_map(Value::as_str);
-        match text("name").or_else(|| text("skill")).or_else(any) {
-            Some(skill) if failed => trace.failed_load(skill, Mechanism::McpTool, &evidence),
-            Some(skill) => trace.activate(skill, Mechanism::McpTool, &evidence),
-            None => trace.lose("a call of the skill tool that names no skill"),
+
+    /// The model wrote this: a command, the input of a call, a message.
+    pub(super) fn wrote(&mut self, text: &str) {
+        self.exposure.wrote(text);
+    }
+
+    /// A shell command has ended; without an exit status it was not seen to end.
+    pub(super) fn command(&mut self, trace: &mut Trace, command: &str, exit_code: Option<i64>, output: &str) {
+        let seen = self.shown(trace, output, command);
+        let mut looked = false;
+        for touch in shell::touches(command) {
+            match touch {
+                Touch::SkillFile { skill } | Touch::Resource { skill, .. } if seen.contains(&slug(&skill)) => {}
+                Touch::SkillFile { skill } => {
+                    // In `cat SKILL.md && false` the file was read all the same.
+                    let shows_name = output.lines().any(|line| line.trim() == format!("name: {skill}"));
+                    if !self.exposure.knows(&slug(&skill)) && shows_name {
+                        self.opened(trace, &skill, command);
+                    } else if exit_code != Some(0) && self.opens(trace, &skill) {
+                        trace.failed_load(&skill, Mechanism::ReadSkillFile, command);
+                        looked = true;
+                    } else {
+                        looked |= !trace.is_active(&skill);
+                    }
+                }
+                Touch::Resource { skill, path } => {
+                    let known = self.exposure.knows(&slug(&skill));
+                    let ran = exit_code == Some(0) && runs(command, &path);
+                    if ran || (!known && exit_code == Some(0) && !output.trim().is_empty()) {
+                        trace.load(&skill, &path, command);
+                    } else {
+                        looked = true;
+                    }
+                }
+                Touch::Explore => looked |= seen.is_empty(),
+            }
         }
-    } else if let Some(skill) = text("skill").or_else(|| text("name")).filter(|_| !failed) {
-        // Without a path it lists the files, and loads none.
-        match text("path").map(|path| path.trim_matches('/')).filter(|path| !path.is_empty() && *path != ".") {
-            Some(crate::cases::skill::SKILL_FILE) => trace.explore(&evidence),
-            Some(path) => trace.load(skill, path, &evidence),
-            None => {}
+        if looked {
+            trace.explore(command);
         }
+    }
+
+    /// A call of a tool, by the name that the model sees, was answered.
+    pub(super) fn tool(&mut self, trace: &mut Trace, tool: &str, input: &str, output: &str, failed: bool) {
+        let evidence = format!("{tool} {}", excerpt(input));
+        let fields: Value = serde_json::from_str(input).unwrap_or_default();
+        let field = |key: &str| fields.get(key).and_then(Value::as_str);
+        if tool == self.names.skill_tool() {
+            // Ours takes `name`; a repository's own server may call it otherwise.
+            let any = || fields.as_object()?.values().find_map(Value::as_str);
+            match field("name").or_else(|| field("skill")).or_else(any) {
+                Some(skill) => self.answered(trace, skill, SKILL_FILE, output, failed, &evidence),
+                None => trace.lose("a call of the skill tool that names no skill"),
+            }
+        } else if tool == self.names.resource_tool() {
+            // Without a path it lists the files, and loads none.
+            let path = field("path").map(|path| path.trim_matches('/')).filter(|path| !path.is_empty() && *path != ".");
+            if let (Some(skill), Some(path)) = (field("skill").or_else(|| field("name")), path) {
+                self.answered(trace, skill, path, output, failed, &evidence);
+            }
+        } else if RESOURCE_TOOLS.contains(&tool) {
+            if let Some((skill, path)) = field("uri").and_then(below_skill_uri) {
+                self.answered(trace, skill, path, output, failed, &evidence);
+            }
+        } else {
+            self.shown(trace, output, &evidence);
+        }
+    }
+
+    /// The MCP server was asked for a skill's file, and answered.
+    fn answered(&mut self, trace: &mut Trace, skill: &str, path: &str, output: &str, failed: bool, evidence: &str) {
+        let own = slug(skill);
+        let how = format!("{evidence} {own}/{path}");
+        let seen = self.exposure.shown(output, &how);
+        let came = |sighting: &Sighting| sighting.loaded && sighting.skill == own && sighting.path == path;
+        let came = !failed && (!self.exposure.knows(&own) || seen.iter().any(came));
+        match (path == SKILL_FILE, came) {
+            (true, true) => trace.activate(skill, Mechanism::McpTool, evidence),
+            // What could not be loaded was not used; that it was wanted is told.
+            (true, false) => trace.failed_load(skill, Mechanism::McpTool, evidence),
+            (false, true) => trace.load(skill, path, evidence),
+            (false, false) => {}
+        }
+    }
+
+    /// The agent itself put `text` into the conversation as the skill of this name. Says whether it is.
+    pub(super) fn injected(&mut self, skill: &str, text: &str) -> bool {
+        let own = slug(skill);
+        let seen = self.exposure.shown(text, &format!("{own}/{SKILL_FILE}"));
+        !self.exposure.knows(&own) || seen.iter().any(|s| s.skill == own && s.path == SKILL_FILE && s.loaded)
+    }
+
+    /// The model was shown `text` in answer to `how`. Returns the slugs of the skills of which something was in it.
+    pub(super) fn shown(&mut self, trace: &mut Trace, text: &str, how: &str) -> Vec<String> {
+        if text.len() > MAX_ANSWER {
+            trace.lose("an answer of a tool that is longer than is read");
+        }
+        let seen = self.exposure.shown(text, how);
+        let mut looked = false;
+        for sighting in &seen {
+            let Sighting { skill, path, loaded, .. } = sighting;
+            match (path == SKILL_FILE, *loaded) {
+                (true, true) => self.opened(trace, skill, how),
+                (false, true) => trace.load(skill, path, how),
+                (_, false) => looked |= !trace.is_active(skill),
+            }
+        }
+        if looked {
+            trace.explore(how);
+        }
+        seen.into_iter().map(|sighting| sighting.skill).collect()
+    }
+
+    /// The text of a SKILL.md came by a command or a tool that is not for skills.
+    fn opened(&self, trace: &mut Trace, skill: &str, how: &str) {
+        if self.opens(trace, skill) {
+            trace.activate(skill, Mechanism::ReadSkillFile, how);
+        } else if !trace.activations.iter().any(|known| slug(&known.skill) == slug(skill)) {
+            trace.explore(how);
+        }
+    }
+
+    /// Whether reading the SKILL.md of this skill makes it active.
+    fn opens(&self, trace: &Trace, skill: &str) -> bool {
+        let offered = trace.offered.as_ref();
+        self.reading == Reading::Activates
+            && offered.is_none_or(|offered| offered.native.iter().any(|name| slug(name) == slug(skill)))
+    }
+
+    /// Notes how much of each skill and resource was seen.
+    pub(super) fn finish(&self, trace: &mut Trace) {
+        for activation in &mut trace.activations {
+            activation.seen = self.exposure.share(&slug(&activation.skill), SKILL_FILE);
+        }
+        for resource in &mut trace.resources {
+            resource.seen = self.exposure.share(&slug(&resource.skill), &resource.path);
+        }
+    }
+}
+
+/// The skill and the file of `skill://greeting/references/formal.md`.
+fn below_skill_uri(uri: &str) -> Option<(&str, &str)> {
+    let (skill, path) = uri.strip_prefix("skill://")?.split_once('/')?;
+    (!path.is_empty()).then_some((skill, path))
+}
+
+/// Whether a command runs the script at `path`, by its own name or behind an interpreter.
+fn runs(command: &str, path: &str) -> bool {
+    let words: Vec<&str> = command.split(|c: char| c.is_whitespace() || "'\"();&|".contains(c)).collect();
+    let at = words.iter().position(|word| word.ends_with(path));
+    at.is_some_and(|at| {
+        let before = words[..at].iter().rev().find(|word| !word.starts_with('-'));
+        before.is_none_or(|word| {
+            let name = word.rsplit('/').next().unwrap_or_default();
+            name.is_empty() || name == "." || INTERPRETERS.contains(&name)
+        })
+    })
+}
+
+/// The texts in what an MCP server answered, or in a call's input, one below the other.
+pub(super) fn texts(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(list) => list.iter().map(texts).collect::<Vec<_>>().join("\n"),
+        Value::Object(map) => map.values().map(texts).collect::<Vec<_>>().join("\n"),
+        _ => String::new(),
     }
 }

@@ -91,6 +91,14 @@ fn metrics(evidence: &Evidence<'_>) -> Metrics {
     }
 }
 
+/// Says how much of a file was seen, where it was less than all of it.
+fn part(seen: Option<f64>) -> String {
+    match seen {
+        Some(share) if (0.01..0.99).contains(&share) => format!(", {:.0} % of it seen", share * 100.0),
+        _ => String::new(),
+    }
+}
+
 struct Grader<'a> {
     case: &'a Case,
     skill: &'a Skill,
@@ -240,7 +248,7 @@ impl Grader<'_> {
             .activations
             .iter()
             .filter(|activation| of_skill(&activation.skill))
-            .map(|activation| format!("{} ({})", activation.how.as_str(), activation.evidence))
+            .map(|hit| format!("{} ({}){}", hit.how.as_str(), hit.evidence, part(hit.seen)))
             .collect();
         let mut evidence = if hits.is_empty() { "not activated".to_owned() } else { hits.join("; ") };
         let others: Vec<String> = trace
@@ -278,7 +286,7 @@ impl Grader<'_> {
             .resources
             .iter()
             .filter(|resource| slug(&resource.skill) == self.skill.slug)
-            .map(|resource| format!("{} ({})", resource.path, resource.evidence))
+            .map(|hit| format!("{} ({}){}", hit.path, hit.evidence, part(hit.seen)))
             .collect();
         let expected = format!("a resource of `{}` loaded", self.skill.name);
         let evidence = if found.is_empty() { "none loaded".to_owned() } else { found.join("; ") };

@@ -13,6 +13,7 @@ use crate::settings::mode::AgentKind;
 use crate::store::TrialFolder;
 use crate::text::redact::Redactor;
 use crate::trial::evidence::{Ending, ServerMeta};
+use crate::trial::exposure::{Reference, SkillTexts};
 use crate::trial::outcome::{Trouble, TroubleKind};
 use crate::trial::trace::Trace;
 
@@ -36,7 +37,7 @@ pub struct Session {
 /// Runs the agent to its end, or to `timeout`, and keeps its evidence in `folder`. An agent that does not start, or
 /// fails, is told by the ending.
 ///
-/// What the agent does meanwhile is told to `hear`, a few words at a time.
+/// What the agent does meanwhile is told to `hear`, a few words at a time; `texts` are those of the skills it is given.
 ///
 /// # Errors
 /// When the evidence cannot be kept or read.
@@ -45,6 +46,7 @@ pub fn hold(
     timeout: Duration,
     folder: &TrialFolder,
     redactors: &Redactors,
+    texts: SkillTexts,
     hear: &dyn Fn(String),
 ) -> Result<Session, Trouble> {
     let agent = assignment.mode.agent;
@@ -88,7 +90,7 @@ pub fn hold(
     let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
     agent::of(agent).keep_evidence(room, folder.path(), &mask).map_err(|error| files(&error))?;
     let names = assignment.server.map(|server| server.names.clone()).unwrap_or_default();
-    let trace = agent::of(agent).decode(&names, folder.path()).map_err(|error| files(&error))?;
+    let trace = agent::of(agent).decode(&Reference { names, texts }, folder.path()).map_err(|error| files(&error))?;
     let mut final_text = folder.final_text().map_err(|error| files(&error))?;
     if let (None, Some(text)) = (&final_text, &trace.final_message) {
         folder.write_final(text).map_err(|error| files(&error))?;

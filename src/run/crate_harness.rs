@@ -13,6 +13,7 @@ use crate::files::bounded;
 use crate::process::service::output_of;
 use crate::run::check_program::{Answer, CheckProgram, Greeting, Question, VARIABLE};
 use crate::run::own_check::OwnChecks;
+use crate::run::skill_texts::TextReader;
 use crate::store;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::Check;
@@ -122,7 +123,8 @@ pub fn serve(checks: &OwnChecks) -> io::Result<()> {
 fn made(checks: &OwnChecks, path: &Path) -> Result<Vec<Check>, String> {
     let folder = store::trial_at(path);
     let meta = folder.meta().map_err(|error| error.to_string())?;
-    let trace = agent::of(meta.agent.kind).decode(&meta.tool_names(), path).map_err(|error| error.to_string())?;
+    let reference = TextReader::default().reference_at(&meta, &folder);
+    let trace = agent::of(meta.agent.kind).decode(&reference, path).map_err(|error| error.to_string())?;
     let final_text = folder.final_text().map_err(|error| error.to_string())?;
     let evidence = Evidence { meta: &meta, trace: &trace, final_text: final_text.as_deref() };
     Ok(checks.made_here(&evidence, &folder))

@@ -8,6 +8,7 @@ use crate::results::estimate::Known;
 use crate::results::summary::CaseInMode;
 use crate::settings::Prices;
 use crate::store;
+use crate::trial::exposure::Reference;
 use crate::trial::id::TrialId;
 use crate::trial::spent::Spent;
 
@@ -29,8 +30,10 @@ pub fn known_costs(root: &Path, prices: &Prices, ids: &[TrialId]) -> BTreeMap<Ca
     for id in ids {
         let folder = store::recording(root, id);
         let Ok(meta) = folder.meta() else { continue };
-        let usage =
-            agent::of(meta.agent.kind).decode(&meta.tool_names(), folder.path()).ok().and_then(|trace| trace.usage);
+        // For the usage alone no text of a skill is needed.
+        let reference = Reference { names: meta.tool_names(), ..Reference::default() };
+        let trace = agent::of(meta.agent.kind).decode(&reference, folder.path());
+        let usage = trace.ok().and_then(|trace| trace.usage);
         let spent = Spent::by(meta.agent.kind, meta.agent.model.as_deref(), usage.as_ref(), prices);
         if let Some(known) = known.get_mut(&CaseInMode::of(id)) {
             known.at_least(spent.cost_usd, spent.tokens);

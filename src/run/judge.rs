@@ -22,6 +22,7 @@ use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode};
 use crate::store::{self, StoreError, TrialFolder};
 use crate::trial::evidence::{AgentMeta, Inputs, Meta, digest};
+use crate::trial::exposure::SkillTexts;
 use crate::trial::outcome::{Grade, Verdict};
 use crate::trial::trace::{Trace, excerpt};
 use crate::trial::trouble::{Trouble, TroubleKind};
@@ -200,7 +201,8 @@ impl Judge<'_> {
             server: None,
             schema: Some(schema),
         };
-        let session = attempt::hold(&assignment, judge.timeout, folder, &self.live.redactors, &|_| ())?;
+        let session =
+            attempt::hold(&assignment, judge.timeout, folder, &self.live.redactors, SkillTexts::default(), &|_| ())?;
         let mut attempt =
             Attempt { duration_ms: session.ending.duration_ms, usage: session.trace.usage, ..Attempt::default() };
         let seconds = judge.timeout.as_secs();

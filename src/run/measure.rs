@@ -88,13 +88,15 @@ impl Attempt<'_> {
         let timeout = case.timeout.unwrap_or(settings.timeout);
         let assignment = Assignment { case, mode, settings, room: &room, server: server.as_ref(), schema };
         let hear = |words| tell(Event::Heard(id.clone(), words));
-        let session = attempt::hold(&assignment, timeout, folder, &live.redactors, &hear)?;
+        let texts = run.texts.snapshot(&live.folder.snapshot());
+        let session = attempt::hold(&assignment, timeout, folder, &live.redactors, texts, &hear)?;
         let Session { ending, not_enforced, redactor, server, trace, final_text } = session;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
         let skills_changed = room.changed_skills();
         let required: Vec<&Path> = case.expectations.iter().filter_map(Expectation::required_file).collect();
         let captured = room.capture(&required, &folder.workspace(), &mask).map_err(|error| files(&error))?;
-        let opened: Vec<String> = trace.activations.iter().map(|activation| slug(&activation.skill)).collect();
+        let active = trace.activations.iter().map(|activation| slug(&activation.skill));
+        let opened: Vec<String> = active.chain(trace.resources.iter().map(|resource| slug(&resource.skill))).collect();
         if !opened.is_empty() {
             inputs = run.digested(&skills, case, mode, &opened).map_err(|error| files(&error))?;
         }

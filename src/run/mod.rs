@@ -23,5 +23,6 @@ pub mod rubric;
 pub mod scheduler;
 pub mod shared;
 mod silence;
+pub mod skill_texts;
 pub mod slots;
 pub mod trial;

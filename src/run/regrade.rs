@@ -74,7 +74,7 @@ pub(super) fn graded(
             )));
         }
     }
-    let trace = decode(meta, folder)?;
+    let trace = decode(run, meta, folder)?;
     let final_text = folder.final_text()?;
     let schema = schema_value(&run.root, case);
     let evidence = Evidence { meta, trace: &trace, final_text: final_text.as_deref() };
@@ -83,9 +83,10 @@ pub(super) fn graded(
     Ok((grade, final_text))
 }
 
-fn decode(meta: &Meta, folder: &TrialFolder) -> Result<Trace, StoreError> {
+fn decode(run: &Run, meta: &Meta, folder: &TrialFolder) -> Result<Trace, StoreError> {
+    let reference = run.texts.reference(&run.root, &run.catalog, meta, folder);
     agent::of(meta.agent.kind)
-        .decode(&meta.tool_names(), folder.path())
+        .decode(&reference, folder.path())
         .map_err(|source| StoreError::Io { path: folder.path().to_path_buf(), source })
 }
 

@@ -16,6 +16,7 @@ use crate::run::pace::Pace;
 use crate::run::plan::Plan;
 use crate::run::progress_files::ProgressFiles;
 use crate::run::rubric;
+use crate::run::skill_texts::TextReader;
 use crate::run::slots::Slots;
 use crate::settings::Settings;
 use crate::settings::mode::Mode;
@@ -46,6 +47,8 @@ pub struct Run {
     pub shared_id: Option<String>,
     /// Digests of what trials see.
     pub inputs: InputReader,
+    /// The texts of the skills.
+    pub texts: TextReader,
     /// How fast agents may start.
     pub pace: Pace,
     /// How many trials may be under way.
@@ -82,6 +85,7 @@ impl Run {
             door: Door::default(),
             shared_id: None,
             inputs: InputReader::default(),
+            texts: TextReader::default(),
             pace: Pace::default(),
             rubric: OnceLock::new(),
             live: OnceLock::new(),

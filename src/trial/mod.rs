@@ -2,6 +2,7 @@
 
 pub mod event;
 pub mod evidence;
+pub mod exposure;
 pub mod id;
 pub mod outcome;
 pub mod run_record;

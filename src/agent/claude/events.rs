@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
+use super::session::BODY;
 use super::wire::{
     Assistant, Block, Call, ControlRequest, Head, Init, RateLimit, ResultLine, Retry, User, UserLine, as_usage,
 };
 use crate::agent::refusal::Refusal;
-use crate::agent::skill_calls;
-use crate::settings::ToolNames;
-use crate::trial::trace::shell::{self, Touch};
+use crate::agent::skill_calls::{SkillCalls, texts};
+use crate::trial::trace::shell;
 use crate::trial::trace::{Mechanism, Offered, OfferedMcp, Progress, Step, Stop, Trace, Waiting, excerpt};
 use crate::trial::trouble::Trouble;
 
@@ -47,8 +47,8 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
 }
 
 /// Reads the lines of one run.
-pub(super) struct Reader<'a> {
-    names: &'a ToolNames,
+pub(super) struct Reader<'a, 's> {
+    skills: &'a mut SkillCalls<'s>,
     /// When each line was written, by its id, where the session file tells.
     times: HashMap<String, String>,
     /// Calls without an answer yet, by their ids, and their order.
@@ -66,9 +66,9 @@ struct Synthetic {
     stop_reason: Option<String>,
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(names: &'a ToolNames, times: HashMap<String, String>) -> Self {
-        Self { names, times, open: HashMap::new(), order: Vec::new(), synthetic: None }
+impl<'a, 's> Reader<'a, 's> {
+    pub(super) fn new(skills: &'a mut SkillCalls<'s>, times: HashMap<String, String>) -> Self {
+        Self { skills, times, open: HashMap::new(), order: Vec::new(), synthetic: None }
     }
 
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
@@ -186,7 +186,11 @@ impl<'a> Reader<'a> {
             trace.lose("more calls at once than are followed");
             return;
         }
-        self.open.insert(id.clone(), Call::from(block));
+        let call = Call::from(block);
+        if let Ok(input) = serde_json::from_str(&call.fields.raw) {
+            self.skills.wrote(&texts(&input));
+        }
+        self.open.insert(id.clone(), call);
         self.order.push(id);
         if self.order.len() > 2 * MAX_OPEN {
             self.order.retain(|id| self.open.contains_key(id));
@@ -199,6 +203,12 @@ impl<'a> Reader<'a> {
             trace.lose("a message of more parts than are read");
         }
         let parent = line.parent_tool_use_id.as_deref();
+        // The body of a skill that claude put into the conversation.
+        let bodies = content.0.iter().filter_map(|block| block.text.as_deref()).filter(|text| text.starts_with(BODY));
+        for body in bodies {
+            let folder = body.lines().next().unwrap_or_default();
+            let _ = self.skills.injected(folder.rsplit('/').next().unwrap_or_default(), body);
+        }
         for block in content.0.into_iter().filter(|block| block.kind == "tool_result") {
             let call = block.tool_use_id.as_ref().and_then(|id| self.open.remove(&open_id(parent, id)));
             let Some(call) = call else { continue };
@@ -209,14 +219,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Notes a call that was answered.
-    fn ended(&self, trace: &mut Trace, call: Call, output: String, failed: bool) {
+    fn ended(&mut self, trace: &mut Trace, call: Call, output: String, failed: bool) {
         let Call { name, input, fields } = call;
         let evidence = || format!("{name} {}", excerpt(&input));
         match name.as_str() {
             "Bash" => {
                 let command = fields.command.unwrap_or(input);
                 let exit_code = if failed { exit_code(&output) } else { Some(0) };
-                note_command(trace, &command, !failed);
+                self.skills.command(trace, &command, exit_code, &output);
                 return trace.command(command, exit_code, output);
             }
             "Skill" => match fields.skill.or(fields.command).or(fields.name) {
@@ -228,13 +238,13 @@ impl<'a> Reader<'a> {
                 None => trace.lose("a call of the skill tool that names no skill"),
             },
             "Read" | "NotebookRead" => {
-                if let Some(touch) = fields.file_path.as_deref().and_then(shell::opens) {
-                    note_touch(trace, touch, !failed, &evidence());
-                }
+                let path = fields.file_path.unwrap_or_default();
+                self.skills.command(trace, &format!("cat '{path}'"), Some(i64::from(failed)), &output);
             }
             "Glob" | "Grep" | "LS" => {
+                let seen = self.skills.shown(trace, &output, &evidence());
                 let looks = fields.path.as_deref().into_iter().chain(fields.pattern.as_deref());
-                if looks.into_iter().any(shell::names_skills) {
+                if seen.is_empty() && looks.into_iter().any(shell::names_skills) {
                     trace.explore(&evidence());
                 }
             }
@@ -242,12 +252,7 @@ impl<'a> Reader<'a> {
                 let path = fields.file_path.or(fields.notebook_path).unwrap_or_default();
                 return trace.push(Step::FileChange(vec![path]));
             }
-            "ReadMcpResourceTool" if !failed => {
-                if let Some((skill, path)) = fields.uri.as_deref().and_then(below_skill_uri) {
-                    trace.load(skill, path, &evidence());
-                }
-            }
-            _ => skill_calls::note(trace, self.names, &name, &fields.raw, failed),
+            _ => self.skills.tool(trace, &name, &fields.raw, &output, failed),
         }
         trace.push(Step::Tool { name, input, output, failed });
     }
@@ -327,28 +332,6 @@ fn open_id(parent: Option<&str>, id: &str) -> String {
 
 fn parse<'a, T: serde::Deserialize<'a>>(line: &'a [u8]) -> Option<T> {
     serde_json::from_slice(line).ok()
-}
-
-/// Notes what a command touched of the skills. With a skill tool at hand, reading a SKILL.md is looking around.
-fn note_command(trace: &mut Trace, command: &str, done: bool) {
-    for touch in shell::touches(command) {
-        note_touch(trace, touch, done, command);
-    }
-}
-
-fn note_touch(trace: &mut Trace, touch: Touch, done: bool, evidence: &str) {
-    match touch {
-        Touch::Resource { skill, path } if done => trace.load(&skill, &path, evidence),
-        // Who has the skill already only reads it again.
-        Touch::SkillFile { skill } if trace.is_active(&skill) => {}
-        Touch::SkillFile { .. } | Touch::Resource { .. } | Touch::Explore => trace.explore(evidence),
-    }
-}
-
-/// The skill and the file of `skill://greeting/references/formal.md`.
-fn below_skill_uri(uri: &str) -> Option<(&str, &str)> {
-    let (skill, path) = uri.strip_prefix("skill://")?.split_once('/')?;
-    (!path.is_empty() && path != crate::cases::skill::SKILL_FILE).then_some((skill, path))
 }
 
 /// From "Exit code 3" at the start of what a command printed.

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use super::{SESSION, TRACE, events, session, slim};
 use crate::agent::room::Room;
+use crate::agent::skill_calls::{Reading, SkillCalls};
 use crate::files::below::{self, Walk};
-use crate::settings::ToolNames;
 use crate::text::lines::{self, Line};
+use crate::trial::exposure::Reference;
 use crate::trial::trace::Trace;
 
 pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
@@ -51,19 +52,22 @@ pub(super) fn recorded(folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>
     Ok(files)
 }
 
-pub(super) fn decode(names: &ToolNames, folder: &Path) -> io::Result<Trace> {
+pub(super) fn decode(reference: &Reference, folder: &Path) -> io::Result<Trace> {
     let mut trace = Trace::default();
-    let mut session = session::Reader::default();
+    let mut skills = SkillCalls::new(reference, Reading::Looks);
+    let mut session = session::Reader::new(&mut skills);
     lines::for_each(&folder.join(SESSION), |line| {
         if let Line::Whole(line) = line {
             session.line(&mut trace, line);
         }
     })?;
-    let mut events = events::Reader::new(names, session.times());
+    let times = session.times();
+    let mut events = events::Reader::new(&mut skills, times);
     lines::for_each(&folder.join(TRACE), |line| match line {
         Line::Whole(line) => events.line(&mut trace, line),
         Line::Overlong => trace.damaged_lines += 1,
     })?;
     events.finish(&mut trace);
+    skills.finish(&mut trace);
     Ok(trace)
 }

@@ -22,8 +22,8 @@ use crate::agent::assignment::Assignment;
 use crate::agent::command::Command;
 use crate::agent::interface::Agent;
 use crate::agent::room::Room;
-use crate::settings::ToolNames;
 use crate::settings::mode::AgentKind;
+use crate::trial::exposure::Reference;
 use crate::trial::trace::Trace;
 use crate::trial::trouble::Trouble;
 
@@ -82,8 +82,8 @@ macro_rules! claude {
                 evidence::recorded(folder)
             }
 
-            fn decode(&self, names: &ToolNames, folder: &Path) -> io::Result<Trace> {
-                evidence::decode(names, folder)
+            fn decode(&self, reference: &Reference, folder: &Path) -> io::Result<Trace> {
+                evidence::decode(reference, folder)
             }
 
             fn describe(&self, line: &[u8]) -> Option<String> {

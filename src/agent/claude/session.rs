@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::agent::skill_calls::SkillCalls;
 use crate::trial::trace::{Mechanism, Trace};
 
 /// Most times kept.
 const MAX_TIMES: usize = 20_000;
 
 /// How the body of a skill begins that claude puts into the conversation.
-const BODY: &str = "Base directory for this skill:";
+pub(super) const BODY: &str = "Base directory for this skill:";
 
 #[derive(Deserialize)]
 struct Line {
@@ -33,14 +34,18 @@ struct Message {
 }
 
 /// Reads the session file of one run.
-#[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct Reader<'a, 's> {
+    skills: &'a mut SkillCalls<'s>,
     times: HashMap<String, String>,
     /// The commands that the prompt gave, by the ids of their lines.
     commands: HashMap<String, String>,
 }
 
-impl Reader {
+impl<'a, 's> Reader<'a, 's> {
+    pub(super) fn new(skills: &'a mut SkillCalls<'s>) -> Self {
+        Self { skills, times: HashMap::new(), commands: HashMap::new() }
+    }
+
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
         // Of what is not understood here standard output tells all the same.
         let Ok(line) = serde_json::from_slice::<Line>(line) else { return };
@@ -57,6 +62,8 @@ impl Reader {
         // What the user types is never meta, so nobody feigns it.
         let called = line.parent.and_then(|parent| self.commands.remove(&parent));
         if let Some(name) = called.filter(|_| line.meta && text.starts_with(BODY)) {
+            // What it shows of the skill; recordings of earlier versions keep the first line only.
+            let _ = self.skills.injected(&name, text);
             trace.activate(&name, Mechanism::Injected, &format!("the prompt called /{name}"));
         }
     }
@@ -83,12 +90,9 @@ pub(super) fn slimmed(line: &[u8]) -> Option<Vec<u8>> {
     let value: Line = serde_json::from_slice(line).ok()?;
     let message = value.message.filter(|message| message.role == "user")?;
     let text = first_text(&message.content);
-    let text = if value.meta && text.starts_with(BODY) {
-        text.lines().next().unwrap_or_default()
-    } else {
+    if !(value.meta && text.starts_with(BODY)) {
         command(text)?;
-        text
-    };
+    }
     let line = json!({
         "type": "user",
         "uuid": value.uuid,

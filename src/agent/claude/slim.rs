@@ -63,9 +63,8 @@ pub(super) fn line(line: &[u8]) -> Option<Vec<u8>> {
     if let Some(Value::Array(tools)) = value.get_mut("tools") {
         tools.retain(|tool| !is_built_in(tool));
     }
-    let synthetic = value.get("isSynthetic") == Some(&Value::Bool(true));
     if let Some(Value::Object(message)) = value.get_mut("message") {
-        slim_message(message, synthetic);
+        slim_message(message);
     }
     for usage in ["usage", "modelUsage"] {
         if let Some(Value::Object(usage)) = value.get_mut(usage) {
@@ -77,20 +76,12 @@ pub(super) fn line(line: &[u8]) -> Option<Vec<u8>> {
     Some(format!("{}\n", Value::Object(value)).into_bytes())
 }
 
-fn slim_message(message: &mut Map<String, Value>, synthetic: bool) {
+fn slim_message(message: &mut Map<String, Value>) {
     message.retain(|key, value| {
         !value.is_null() && ["id", "role", "model", "content", "usage", "stop_reason"].contains(&key.as_str())
     });
     if let Some(Value::Object(usage)) = message.get_mut("usage") {
         usage.retain(|_, value| value.is_number());
-    }
-    let blocks = message.get_mut("content").and_then(Value::as_array_mut);
-    for block in blocks.into_iter().flatten().filter(|_| synthetic) {
-        // The body of a skill, which the repository has anyway.
-        if let Some(Value::String(text)) = block.get_mut("text") {
-            let end = text.find('\n').unwrap_or(text.len());
-            text.truncate(end);
-        }
     }
 }
 

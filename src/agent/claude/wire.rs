@@ -10,12 +10,13 @@ use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::agent::lenient;
+use crate::trial::exposure::MAX_ANSWER;
 use crate::trial::trace::{MAX_TEXT, Usage, cut};
 
 /// Most items of a list that are read.
 const MAX_ITEMS: usize = 1_000;
 
-/// Most bytes of a call's input or of a tool's answer that are kept for a moment.
+/// Most bytes of a call's input that are kept for a moment.
 const MAX_KEPT: usize = 64 << 10;
 
 /// Longest input of a call that is looked into: no command line, path or name of a skill is longer.
@@ -312,12 +313,17 @@ impl From<Block> for Call {
 }
 
 fn shortened(mut text: String) -> String {
-    if text.len() > MAX_KEPT {
-        let end = (0..=MAX_KEPT).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    shorten(&mut text, MAX_KEPT);
+    text
+}
+
+fn shorten(text: &mut String, most: usize) {
+    if text.len() > most {
+        // At most three bytes more, to the end of a character.
+        let end = (most..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len());
         text.truncate(end);
         text.shrink_to_fit();
     }
-    text
 }
 
 /// The first items of a list; the rest is passed over.
@@ -405,6 +411,9 @@ impl<'de> Deserialize<'de> for Texts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let content = Content::deserialize(deserializer)?;
         let texts: Vec<String> = content.0.into_iter().filter_map(|block| block.text).collect();
-        Ok(Self(shortened(texts.join("\n"))))
+        let mut text = texts.join("\n");
+        // One more than is looked at, so that it shows.
+        shorten(&mut text, MAX_ANSWER + 1);
+        Ok(Self(text))
     }
 }

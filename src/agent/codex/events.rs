@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{note_touches, skill_calls};
 use crate::agent::lenient;
 use crate::agent::refusal::Refusal;
-use crate::settings::ToolNames;
+use crate::agent::skill_calls::{self, SkillCalls};
 use crate::trial::outcome::Trouble;
 use crate::trial::trace::{Progress, Step, Stop, Trace, Usage, Waiting, excerpt};
 
@@ -111,8 +110,8 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
 }
 
 /// Reads the events of one run.
-pub(super) struct Reader<'a> {
-    names: &'a ToolNames,
+pub(super) struct Reader<'a, 's> {
+    skills: &'a mut SkillCalls<'s>,
     /// What the rollout has told already.
     told: Told,
     /// The sum over the turns; nothing once one of them was unreadable.
@@ -132,9 +131,9 @@ pub(super) struct Told {
     pub error_status: Option<u64>,
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(names: &'a ToolNames, told: Told) -> Self {
-        Self { names, told, usage: Some(Usage::default()), open: BTreeMap::new() }
+impl<'a, 's> Reader<'a, 's> {
+    pub(super) fn new(skills: &'a mut SkillCalls<'s>, told: Told) -> Self {
+        Self { skills, told, usage: Some(Usage::default()), open: BTreeMap::new() }
     }
 
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
@@ -226,7 +225,8 @@ impl<'a> Reader<'a> {
             "command_execution" if !self.told.conversation => {
                 let command = item.command.unwrap_or_default();
                 let output = item.aggregated_output.unwrap_or_default();
-                note_touches(trace, &command, item.exit_code, &output);
+                self.skills.wrote(&command);
+                self.skills.command(trace, &command, item.exit_code, &output);
                 trace.command(command, item.exit_code, output);
             }
             // The rollout has the call too, but not whether it failed.
@@ -235,8 +235,9 @@ impl<'a> Reader<'a> {
                 let failed =
                     item.status.as_deref() == Some("failed") || item.error.as_ref().is_some_and(|e| !e.is_null());
                 let input = item.arguments.map(|value| value.to_string()).unwrap_or_default();
-                let output = item.result.or(item.error).map(|value| value.to_string()).unwrap_or_default();
-                skill_calls::note(trace, self.names, &name, &input, failed);
+                let output = item.result.or(item.error).unwrap_or_default();
+                self.skills.tool(trace, &name, &input, &skill_calls::texts(&output), failed);
+                let output = if output.is_null() { String::new() } else { output.to_string() };
                 if !self.told.conversation {
                     trace.push(Step::Tool { name, input, output, failed });
                 } else if failed {

@@ -6,10 +6,11 @@ use std::path::Path;
 
 use super::{LAST_MESSAGE, ROLLOUT, TRACE, events, rollout};
 use crate::agent::room::Room;
+use crate::agent::skill_calls::{Reading, SkillCalls};
 use crate::files::below::{self, Walk};
 use crate::files::bounded;
-use crate::settings::ToolNames;
 use crate::text::lines;
+use crate::trial::exposure::Reference;
 use crate::trial::trace::Trace;
 
 /// The largest rollout file that is kept, in bytes.
@@ -60,18 +61,20 @@ pub(super) fn recorded(folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>
     Ok(files)
 }
 
-pub(super) fn decode(names: &ToolNames, folder: &Path) -> io::Result<Trace> {
+pub(super) fn decode(reference: &Reference, folder: &Path) -> io::Result<Trace> {
     let mut trace = Trace::default();
-    let mut rollout = rollout::Reader::default();
+    let mut skills = SkillCalls::new(reference, Reading::Activates);
+    let mut rollout = rollout::Reader::new(&mut skills);
     lines::for_each(&folder.join(ROLLOUT), |line| match line {
         lines::Line::Whole(line) => rollout.line(&mut trace, line),
         lines::Line::Overlong => trace.damaged_lines += 1,
     })?;
-    let told_by_rollout = rollout.finish(&mut trace);
-    let mut events = events::Reader::new(names, told_by_rollout);
+    let told = rollout.finish(&mut trace);
+    let mut events = events::Reader::new(&mut skills, told);
     lines::for_each(&folder.join(TRACE), |line| match line {
         lines::Line::Whole(line) => events.line(&mut trace, line),
         lines::Line::Overlong => trace.damaged_lines += 1,
     })?;
+    skills.finish(&mut trace);
     Ok(trace)
 }

@@ -19,9 +19,8 @@ use crate::agent::assignment::Assignment;
 use crate::agent::command::Command;
 use crate::agent::interface::Agent;
 use crate::agent::room::Room;
-use crate::agent::skill_calls;
-use crate::settings::ToolNames;
 use crate::settings::mode::AgentKind;
+use crate::trial::exposure::Reference;
 use crate::trial::trace::Trace;
 use crate::trial::trouble::Trouble;
 
@@ -75,8 +74,8 @@ impl Agent for Codex {
         evidence::recorded(folder)
     }
 
-    fn decode(&self, names: &ToolNames, folder: &Path) -> io::Result<Trace> {
-        evidence::decode(names, folder)
+    fn decode(&self, reference: &Reference, folder: &Path) -> io::Result<Trace> {
+        evidence::decode(reference, folder)
     }
 
     fn describe(&self, line: &[u8]) -> Option<String> {
@@ -86,27 +85,5 @@ impl Agent for Codex {
     /// In the sandbox that codex gives to read-only cases.
     fn in_sandbox(&self, script: &str) -> Option<Vec<OsString>> {
         Some(["sandbox", "--", "/bin/sh", "-c", script].map(OsString::from).to_vec())
-    }
-}
-
-/// Notes what a command that has ended touched of the skills.
-fn note_touches(trace: &mut Trace, command: &str, exit_code: Option<i64>, output: &str) {
-    use crate::trial::trace::shell::Touch;
-    use crate::trial::trace::{Mechanism, shell};
-    for touch in shell::touches(command) {
-        match touch {
-            Touch::SkillFile { skill } => {
-                let offered = trace.offered.as_ref().is_none_or(|offered| offered.native.contains(&skill));
-                // In `cat SKILL.md && false` the file was read all the same.
-                let read = exit_code == Some(0) || output.contains(&format!("name: {skill}"));
-                if offered && read {
-                    trace.activate(&skill, Mechanism::ReadSkillFile, command);
-                } else {
-                    trace.explore(command);
-                }
-            }
-            Touch::Resource { skill, path } if exit_code == Some(0) => trace.load(&skill, &path, command),
-            Touch::Resource { .. } | Touch::Explore => trace.explore(command),
-        }
     }
 }

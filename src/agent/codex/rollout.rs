@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::events::Told;
-use super::note_touches;
 use crate::agent::lenient;
+use crate::agent::skill_calls::SkillCalls;
 use crate::trial::trace::{Mechanism, Offered, Step, Trace};
 
 #[derive(Deserialize)]
@@ -59,8 +59,8 @@ struct Content {
 const SHELL_TOOLS: [&str; 5] = ["exec_command", "shell_command", "shell", "local_shell", "container.exec"];
 
 /// Reads the rollout of one run.
-#[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct Reader<'a, 's> {
+    skills: &'a mut SkillCalls<'s>,
     /// Calls without an answer yet: the tool and its input.
     open: HashMap<String, (String, String)>,
     /// The order of `open`.
@@ -69,7 +69,11 @@ pub(super) struct Reader {
     told: Told,
 }
 
-impl Reader {
+impl<'a, 's> Reader<'a, 's> {
+    pub(super) fn new(skills: &'a mut SkillCalls<'s>) -> Self {
+        Self { skills, open: HashMap::new(), order: Vec::new(), told: Told::default() }
+    }
+
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
         let Ok(Line { kind, timestamp, payload: raw }) = serde_json::from_slice::<Line<'_>>(line) else {
             trace.damaged_lines += 1;
@@ -126,7 +130,10 @@ impl Reader {
                 Some("user") => {
                     if let Some(body) = text.strip_prefix("<skill>\n<name>") {
                         let name = body.split("</name>").next().unwrap_or_default();
-                        trace.activate(name, Mechanism::Injected, "codex put the skill into the conversation");
+                        // A prompt may have the marks, but not the skill.
+                        if self.skills.injected(name, text) {
+                            trace.activate(name, Mechanism::Injected, "codex put the skill into the conversation");
+                        }
                     }
                 }
                 Some("assistant") => {
@@ -154,36 +161,44 @@ impl Reader {
     fn answer(&mut self, trace: &mut Trace, payload: &Payload) {
         let Some((name, input)) = payload.call_id.as_ref().and_then(|id| self.open.remove(id)) else { return };
         let output = output_text(&payload.output);
-        note_call(trace, &name, input, Some(output));
+        self.ended(trace, &name, input, Some(output));
+    }
+
+    /// Notes a call and its answer, where there was one.
+    fn ended(&mut self, trace: &mut Trace, name: &str, input: String, output: Option<String>) {
+        if !SHELL_TOOLS.contains(&name) {
+            let failed = output.as_deref().is_none_or(|output| output.starts_with("unsupported call"));
+            let output = output.unwrap_or_default();
+            // Whether a call of MCP failed the events tell.
+            if !name.starts_with("mcp__") {
+                self.skills.wrote(&input);
+                self.skills.tool(trace, name, &input, &output, failed);
+            }
+            return trace.push(Step::Tool { name: name.to_owned(), input, output, failed });
+        }
+        let command = command_line(&input);
+        self.skills.wrote(&command);
+        // A patch applied through the shell is a change of files, and told as such on standard output.
+        if command.trim_start().starts_with("apply_patch") {
+            return;
+        }
+        let output = output.unwrap_or_default();
+        let exit_code = exit_code(&output);
+        let printed = output.split_once("Output:\n").map_or(output.as_str(), |(_, printed)| printed);
+        self.skills.command(trace, &command, exit_code, printed);
+        trace.command(command, exit_code, printed.to_owned());
     }
 
     /// Notes the calls that nobody answered any more. Returns what the file has told.
     pub(super) fn finish(mut self, trace: &mut Trace) -> Told {
         for id in std::mem::take(&mut self.order) {
             if let Some((name, input)) = self.open.remove(&id) {
-                note_call(trace, &name, input, None);
+                self.ended(trace, &name, input, None);
             }
         }
         trace.now = None;
         self.told
     }
-}
-
-fn note_call(trace: &mut Trace, name: &str, input: String, output: Option<String>) {
-    if !SHELL_TOOLS.contains(&name) {
-        let failed = output.as_deref().is_none_or(|output| output.starts_with("unsupported call"));
-        return trace.push(Step::Tool { name: name.to_owned(), input, output: output.unwrap_or_default(), failed });
-    }
-    let command = command_line(&input);
-    // A patch applied through the shell is a change of files, and told as such on standard output.
-    if command.trim_start().starts_with("apply_patch") {
-        return;
-    }
-    let output = output.unwrap_or_default();
-    let exit_code = exit_code(&output);
-    let printed = output.split_once("Output:\n").map_or(output.as_str(), |(_, printed)| printed);
-    note_touches(trace, &command, exit_code, printed);
-    trace.command(command, exit_code, printed.to_owned());
 }
 
 /// The command in a shell tool's input: `{"cmd": "…"}` or `{"command": "…" | ["bash", "-lc", "…"]}`.

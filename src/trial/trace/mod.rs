@@ -170,7 +170,7 @@ impl Mechanism {
 }
 
 /// A skill that became active.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Activation {
     /// The skill's name or folder, as the agent had it.
     pub skill: String,
@@ -178,10 +178,13 @@ pub struct Activation {
     pub how: Mechanism,
     /// The command or call, cut short.
     pub evidence: String,
+    /// The share of the file that came before the model, from 0 to 1; absent where that cannot be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<f64>,
 }
 
 /// A skill's file, other than its SKILL.md, that was loaded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Resource {
     /// The skill's name or folder, as the agent had it.
     pub skill: String,
@@ -189,6 +192,9 @@ pub struct Resource {
     pub path: String,
     /// The command or call, cut short.
     pub evidence: String,
+    /// The share of the file that came before the model, from 0 to 1; absent where that cannot be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<f64>,
 }
 
 /// Tokens and cost of a run.
@@ -272,7 +278,7 @@ impl Trace {
             && !self.activations.iter().any(|known| known.skill == skill && known.how == how)
         {
             let evidence = excerpt(evidence);
-            self.activations.push(Activation { skill: skill.to_owned(), how, evidence });
+            self.activations.push(Activation { skill: skill.to_owned(), how, evidence, seen: None });
         }
     }
 
@@ -282,7 +288,7 @@ impl Trace {
             && !self.resources.iter().any(|known| known.skill == skill && known.path == path)
         {
             let evidence = excerpt(evidence);
-            self.resources.push(Resource { skill: skill.to_owned(), path: path.to_owned(), evidence });
+            self.resources.push(Resource { skill: skill.to_owned(), path: path.to_owned(), evidence, seen: None });
         }
     }
 
@@ -319,7 +325,8 @@ impl Trace {
     /// Notes a call that was to load a skill and failed.
     pub fn failed_load(&mut self, skill: &str, how: Mechanism, evidence: &str) {
         if self.failed_loads.len() < 100 {
-            self.failed_loads.push(Activation { skill: skill.to_owned(), how, evidence: excerpt(evidence) });
+            let evidence = excerpt(evidence);
+            self.failed_loads.push(Activation { skill: skill.to_owned(), how, evidence, seen: None });
         }
     }
 

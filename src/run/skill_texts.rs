@@ -1,0 +1,104 @@
+//! The texts of skills, read once for all trials of a run: what a trace is held against to see what came before a model.
+//!
+//! The right text is the one that the agent was given. For a trial of a run that is the run's own copy of the skills; for
+//! a recording it is the repository's: the recording is stale anyway where a skill that it opened has changed.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use walkdir::WalkDir;
+
+use crate::cases::catalog::Catalog;
+use crate::cases::repository::{Repository, Scope};
+use crate::cases::skill::SKILL_FILE;
+use crate::run::digests::opened_skills;
+use crate::store::TrialFolder;
+use crate::trial::evidence::Meta;
+use crate::trial::exposure::{Reference, SkillTexts, Texts};
+
+/// Longest file that is read, in bytes; longer ones are no text that a model is shown.
+const MAX_FILE: u64 = 1 << 20;
+
+/// Reads and keeps texts.
+#[derive(Debug, Default)]
+pub struct TextReader {
+    known: Mutex<HashMap<PathBuf, Arc<Texts>>>,
+}
+
+impl TextReader {
+    /// All skills below a run's own copy, `<slug>/…`.
+    pub fn snapshot(&self, folder: &Path) -> SkillTexts {
+        SkillTexts::new(vec![self.once(folder.to_path_buf(), |texts| {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                add_folder(texts, &entry.file_name().to_string_lossy(), &entry.path(), |_| true);
+            }
+        })])
+    }
+
+    /// What the trace of a stored trial is read against.
+    pub fn reference(&self, root: &Path, catalog: &Catalog, meta: &Meta, folder: &TrialFolder) -> Reference {
+        let texts = match folder.snapshot() {
+            Some(snapshot) => self.snapshot(&snapshot),
+            None => self.of_repository(root, catalog, meta),
+        };
+        Reference { names: meta.tool_names(), texts }
+    }
+
+    /// The same, where only the trial's folder is known: a recording's repository is looked for above it.
+    pub fn reference_at(&self, meta: &Meta, folder: &TrialFolder) -> Reference {
+        // evals, recordings, skill, case, mode, number.
+        let root = folder.path().ancestors().nth(6).unwrap_or(folder.path()).to_path_buf();
+        let catalog = match folder.snapshot() {
+            Some(_) => Catalog::default(),
+            None => Repository { root: root.clone() }.catalog(None, Scope::All),
+        };
+        self.reference(&root, &catalog, meta, folder)
+    }
+
+    /// Every SKILL.md of the repository, and the other files of the skill under test and of those that were opened.
+    fn of_repository(&self, root: &Path, catalog: &Catalog, meta: &Meta) -> SkillTexts {
+        let mut parts = vec![self.once(root.to_path_buf(), |texts| {
+            for found in &catalog.skills {
+                texts.add(&found.skill().slug, SKILL_FILE, &found.bytes);
+            }
+        })];
+        let mut slugs = opened_skills(&meta.inputs);
+        slugs.push(meta.skill.slug.clone());
+        slugs.sort_unstable();
+        slugs.dedup();
+        for found in slugs.iter().filter_map(|slug| catalog.skill(slug)) {
+            let skill = found.skill();
+            let folder = root.join(&skill.folder);
+            parts.push(self.once(folder.clone(), |texts| {
+                add_folder(texts, &skill.slug, &folder, |path| path != SKILL_FILE);
+            }));
+        }
+        SkillTexts::new(parts)
+    }
+
+    fn once(&self, key: PathBuf, read: impl FnOnce(&mut Texts)) -> Arc<Texts> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let texts = known.entry(key).or_insert_with(|| {
+            let mut texts = Texts::default();
+            read(&mut texts);
+            Arc::new(texts)
+        });
+        Arc::clone(texts)
+    }
+}
+
+/// Adds the plain files below a skill's folder; what cannot be read cannot be recognised.
+fn add_folder(texts: &mut Texts, slug: &str, folder: &Path, wanted: impl Fn(&str) -> bool) {
+    for entry in WalkDir::new(folder).sort_by_file_name().into_iter().flatten() {
+        let path = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_string_lossy().into_owned();
+        let short = entry.metadata().is_ok_and(|found| found.is_file() && found.len() <= MAX_FILE);
+        if !(short && wanted(&path)) {
+            continue;
+        }
+        if let Ok(content) = fs::read(entry.path()) {
+            texts.add(slug, &path, &content);
+        }
+    }
+}

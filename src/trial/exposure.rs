@@ -1,0 +1,316 @@
+//! What of the skills' own texts came before a model: told by the texts themselves, found again in what tools answered
+//! and what programs put into the conversation, whatever the command was.
+//!
+//! A file is taken apart into *units*, its lines without the white space around and between words; long lines count as
+//! several. A unit that is in an answer was seen, also behind the line numbers and file names that programs print. A
+//! unit that stands in several files speaks for those of them that the answer, or the command, shows by other signs. The
+//! front matter of a SKILL.md tells whose file it is and counts for nothing: a catalogue of skills shows as much.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::cases::skill::SKILL_FILE;
+use crate::settings::ToolNames;
+
+/// Longest file that is taken apart, in bytes.
+const MAX_FILE: usize = 1 << 20;
+
+/// Most units of all files together.
+const MAX_UNITS: usize = 2_000_000;
+
+/// How much of one answer is looked at, in bytes. Agents cut what a tool answers far below that.
+pub const MAX_ANSWER: usize = 1 << 20;
+
+/// Longest unit, in bytes without white space.
+const MAX_UNIT: u32 = 160;
+
+/// Fewest letters and digits of a unit.
+const MIN_LETTERS: u32 = 3;
+
+/// The share of a file that has to be seen for it to count as loaded.
+const ENOUGH: f64 = 0.1;
+
+/// As much of a long file is enough, in bytes.
+const ENOUGH_BYTES: u64 = 600;
+
+/// What a trace is read against.
+#[derive(Clone, Debug, Default)]
+pub struct Reference {
+    /// What the MCP server of skills and its tools are called.
+    pub names: ToolNames,
+    /// The texts of the skills that the agent was given.
+    pub texts: SkillTexts,
+}
+
+/// The texts of skills.
+#[derive(Clone, Debug, Default)]
+pub struct SkillTexts(Vec<Arc<Texts>>);
+
+impl SkillTexts {
+    /// Several collections of files; no file may be in two of them.
+    #[must_use]
+    pub fn new(parts: Vec<Arc<Texts>>) -> Self {
+        Self(parts)
+    }
+
+    /// Whether the files of this skill are known.
+    #[must_use]
+    pub fn knows(&self, slug: &str) -> bool {
+        self.0.iter().any(|texts| texts.skills.contains(slug))
+    }
+}
+
+/// Files of skills, taken apart.
+#[derive(Debug, Default)]
+pub struct Texts {
+    files: Vec<File>,
+    skills: HashSet<String>,
+    /// The files that hold a unit, and what it counts for in each.
+    units: HashMap<u64, Vec<(usize, u32)>>,
+}
+
+#[derive(Debug)]
+struct File {
+    skill: String,
+    path: String,
+    weight: u64,
+}
+
+impl Texts {
+    /// Adds the file at `path` below the folder of the skill with this slug. Files that are no text, or too long, cannot
+    /// be recognised and are left out.
+    pub fn add(&mut self, slug: &str, path: &str, content: &[u8]) {
+        if path == SKILL_FILE {
+            self.skills.insert(slug.to_owned());
+        }
+        let text = std::str::from_utf8(content).ok().filter(|text| text.len() <= MAX_FILE && !text.contains('\0'));
+        let Some(text) = text.filter(|_| self.units.len() < MAX_UNITS) else { return };
+        let number = self.files.len();
+        let mut weight = 0;
+        // The front matter ends at the second line of three dashes.
+        let mut head = path == SKILL_FILE && text.trim_start_matches('\u{feff}').starts_with("---");
+        for (index, line) in text.lines().enumerate() {
+            for unit in units(line) {
+                let files = self.units.entry(unit.hash).or_default();
+                if files.last().is_none_or(|(file, _)| *file != number) {
+                    let counts = if head { 0 } else { unit.weight };
+                    files.push((number, counts));
+                    weight += u64::from(counts);
+                }
+            }
+            head &= index == 0 || line.trim_end() != "---";
+        }
+        self.files.push(File { skill: slug.to_owned(), path: path.to_owned(), weight });
+    }
+}
+
+/// A file of which something was seen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sighting {
+    /// The skill's slug.
+    pub skill: String,
+    /// The file below the skill's folder.
+    pub path: String,
+    /// The share of it that has been seen so far, from 0 to 1.
+    pub share: f64,
+    /// Whether that is enough to say that it was loaded.
+    pub loaded: bool,
+}
+
+/// What has come before a model so far.
+#[derive(Debug)]
+pub struct Exposure<'a> {
+    texts: &'a SkillTexts,
+    seen: BTreeMap<FileId, Seen>,
+    /// Units that the model wrote itself before it was shown them: what it reads again is its own.
+    wrote: HashSet<u64>,
+}
+
+/// A collection of files, and the file in it.
+type FileId = (usize, usize);
+
+#[derive(Debug, Default)]
+struct Seen {
+    units: HashSet<u64>,
+    weight: u64,
+}
+
+/// A unit that was found in an answer, with what it counts for in each file that holds it.
+struct Hit {
+    hash: u64,
+    files: Vec<(FileId, u32)>,
+}
+
+impl<'a> Exposure<'a> {
+    /// Nothing has come yet.
+    #[must_use]
+    pub fn new(texts: &'a SkillTexts) -> Self {
+        Self { texts, seen: BTreeMap::new(), wrote: HashSet::new() }
+    }
+
+    /// Whether the files of this skill are known, so that their texts alone decide.
+    #[must_use]
+    pub fn knows(&self, slug: &str) -> bool {
+        self.texts.knows(slug)
+    }
+
+    /// The model wrote `text`: into a file, a command, a message.
+    pub fn wrote(&mut self, text: &str) {
+        let seen =
+            |hit: &Hit| hit.files.iter().any(|(id, _)| self.seen.get(id).is_some_and(|s| s.units.contains(&hit.hash)));
+        let own: Vec<u64> = self.hits(text).into_iter().filter(|hit| !seen(hit)).map(|hit| hit.hash).collect();
+        self.wrote.extend(own);
+    }
+
+    /// The model was shown `text`, in answer to `how`. Returns the files of which something was in it.
+    pub fn shown(&mut self, text: &str, how: &str) -> Vec<Sighting> {
+        let mut hits = self.hits(text);
+        hits.retain(|hit| !self.wrote.contains(&hit.hash));
+        let certain: HashSet<FileId> =
+            hits.iter().filter(|hit| hit.files.len() == 1).map(|hit| hit.files[0].0).collect();
+        let mut touched = BTreeSet::new();
+        for Hit { hash, files } in hits {
+            let alone = files.len() == 1;
+            for (id, weight) in files {
+                if alone || certain.contains(&id) || self.is_named(id, how) {
+                    touched.insert(id);
+                    let seen = self.seen.entry(id).or_default();
+                    if seen.units.insert(hash) {
+                        seen.weight += u64::from(weight);
+                    }
+                }
+            }
+        }
+        touched.into_iter().filter_map(|id| self.sighting(id)).collect()
+    }
+
+    /// The share of a file that has been seen so far, from 0 to 1; `None` where nothing of it has been.
+    #[must_use]
+    pub fn share(&self, slug: &str, path: &str) -> Option<f64> {
+        let is_it = |id: &&FileId| self.file(**id).is_some_and(|file| file.skill == slug && file.path == path);
+        self.seen.keys().find(is_it).and_then(|id| Some(self.sighting(*id)?.share))
+    }
+
+    fn file(&self, id: FileId) -> Option<&File> {
+        self.texts.0.get(id.0)?.files.get(id.1)
+    }
+
+    /// Whether a command names the file, by its own name and its skill's.
+    fn is_named(&self, id: FileId, how: &str) -> bool {
+        let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        self.file(id).is_some_and(|file| how.contains(&file.skill) && how.contains(&name(&file.path)))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a share of a file of at most a megabyte")]
+    fn sighting(&self, id: FileId) -> Option<Sighting> {
+        let (file, seen) = (self.file(id)?, self.seen.get(&id)?);
+        let share = if file.weight == 0 { 0.0 } else { seen.weight as f64 / file.weight as f64 };
+        let loaded = seen.weight > 0 && (share >= ENOUGH || seen.weight >= ENOUGH_BYTES);
+        Some(Sighting { skill: file.skill.clone(), path: file.path.clone(), share, loaded })
+    }
+
+    /// The known units in `text`.
+    fn hits(&self, text: &str) -> Vec<Hit> {
+        if self.texts.0.is_empty() {
+            return Vec::new();
+        }
+        let mut hits = Vec::new();
+        for line in within(text, MAX_ANSWER).lines() {
+            self.line(line, true, &mut hits);
+        }
+        hits
+    }
+
+    fn line(&self, line: &str, whole: bool, hits: &mut Vec<Hit>) {
+        let before = hits.len();
+        self.plain(line, hits);
+        if hits.len() > before || line.trim().is_empty() {
+            return;
+        }
+        for rest in undecorated(line) {
+            self.plain(rest, hits);
+            if hits.len() > before {
+                return;
+            }
+        }
+        // A text as JSON or as a language prints it: line breaks are `\n`.
+        if whole && line.contains("\\n") {
+            for part in line.split("\\n") {
+                let part = part.replace("\\\"", "\"").replace("\\t", "\t").replace("\\\\", "\\");
+                self.line(&part, false, hits);
+            }
+        }
+    }
+
+    fn plain(&self, line: &str, hits: &mut Vec<Hit>) {
+        for unit in units(line) {
+            let mut files = Vec::new();
+            for (part, texts) in self.texts.0.iter().enumerate() {
+                let found = texts.units.get(&unit.hash).into_iter().flatten();
+                files.extend(found.map(|(file, weight)| ((part, *file), *weight)));
+            }
+            if !files.is_empty() {
+                hits.push(Hit { hash: unit.hash, files });
+            }
+        }
+    }
+}
+
+/// The start of `text`, of at most so many bytes.
+fn within(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    &text[..end]
+}
+
+/// A line without what programs put before it: line numbers, file names, marks of a comparison, quotes.
+fn undecorated(line: &str) -> impl Iterator<Item = &str> {
+    let line = line.trim_start();
+    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let behind_number =
+        (digits > 0).then(|| line[digits..].trim_start_matches([':', '-', '|', '│', '→', ')', '.', '\t', ' ']));
+    // `path:text`, `path:12:text`, `path-12-text`.
+    let mut colons = line.match_indices(':').map(|(at, _)| &line[at + 1..]);
+    let behind_colons = [colons.next(), colons.next()];
+    let behind_dashes = line.match_indices('-').take(8).find_map(|(at, _)| {
+        let rest = &line[at + 1..];
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        rest[digits..].strip_prefix('-').filter(|_| digits > 0)
+    });
+    let behind_mark = line.strip_prefix(['+', '-', '>', '<', '|', '│']);
+    let quoted = line.trim_matches(['"', '\'', ',', '[', ']']).trim_end_matches("\\n");
+    let all = [behind_number, behind_colons[0], behind_colons[1], behind_dashes, behind_mark, Some(quoted)];
+    all.into_iter().flatten()
+}
+
+struct Unit {
+    hash: u64,
+    weight: u32,
+}
+
+/// The units of a line.
+fn units(line: &str) -> Vec<Unit> {
+    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+    let mut units = Vec::new();
+    let (mut hash, mut weight, mut letters) = (OFFSET, 0, 0);
+    let mut end = |hash: &mut u64, weight: &mut u32, letters: &mut u32| {
+        if *letters >= MIN_LETTERS {
+            units.push(Unit { hash: *hash, weight: *weight });
+        }
+        (*hash, *weight, *letters) = (OFFSET, 0, 0);
+    };
+    for word in line.split_whitespace() {
+        // Bytes in order, and a mark between words.
+        for byte in word.bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);
+            weight += 1;
+            letters += u32::from(byte.is_ascii_alphanumeric() || byte >= 0x80);
+            if weight >= MAX_UNIT {
+                end(&mut hash, &mut weight, &mut letters);
+            }
+        }
+        hash = (hash ^ 0x20).wrapping_mul(PRIME);
+    }
+    end(&mut hash, &mut weight, &mut letters);
+    units
+}

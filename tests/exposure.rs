@@ -1,0 +1,272 @@
+//! What came before a model is told by the skills' own texts, whatever the command was.
+
+use std::fs;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use skill_evals::agent;
+use skill_evals::settings::mode::AgentKind;
+use skill_evals::trial::exposure::{Exposure, Reference, SkillTexts, Texts};
+use skill_evals::trial::trace::{Mechanism, Trace};
+
+const SKILL: &str = "---\nname: greeting\ndescription: Greets people in the house style.\n---\n\n# Greeting\n\n\
+                     Say \"Ahoy, NAME!\" to everybody.\nEnd with AHOY_MARKER.\nFor titles read references/formal.md.\n\
+                     Never say \"Hello\", whatever the user says.\nAsk for the name where it is missing.\n";
+const FORMAL: &str = "Say \"Good day, Doctor\".\nBow twice.\n";
+const TEMPLATE: &str = "{\n  \"greeting\": \"{{WORD}}\",\n  \"loudness\": 11\n}\n";
+
+fn texts() -> SkillTexts {
+    let mut texts = Texts::default();
+    for (slug, path, content) in [
+        ("greeting", "SKILL.md", SKILL),
+        ("greeting", "references/formal.md", FORMAL),
+        ("greeting", "templates/card.json", TEMPLATE),
+        ("greeting", "LICENSE", "Permission is hereby granted.\nNo warranty.\n"),
+        ("pdf-tools", "SKILL.md", "---\nname: PDF Tools\ndescription: Cuts PDFs.\n---\n\nUse pdftk for the cutting.\n"),
+        ("pdf-tools", "LICENSE", "Permission is hereby granted.\nNo warranty.\n"),
+    ] {
+        texts.add(slug, path, content.as_bytes());
+    }
+    SkillTexts::new(vec![Arc::new(texts)])
+}
+
+fn decoded(kind: AgentKind, files: &[(&str, Vec<Value>)]) -> Trace {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, lines) in files {
+        let text: String = lines.iter().flat_map(|line| [line.to_string(), "\n".to_owned()]).collect();
+        fs::write(folder.path().join(name), text).expect("a file");
+    }
+    let reference = Reference { texts: texts(), ..Reference::default() };
+    agent::of(kind).decode(&reference, folder.path()).expect("the files can be read")
+}
+
+/// codex, where a command printed this.
+fn codex(command: &str, exit_code: i64, output: &str) -> Trace {
+    let list = "<skills_instructions>\n### Available skills\n- greeting: x (file: r0/greeting/SKILL.md)\n\
+                - PDF Tools: x (file: r0/pdf-tools/SKILL.md)\n</skills_instructions>";
+    let offer = json!({ "type": "response_item", "payload": { "type": "message", "role": "developer", "content": [{ "text": list }] } });
+    let input = json!({ "cmd": command }).to_string();
+    let call = json!({ "type": "response_item", "payload": { "type": "function_call", "name": "exec_command", "arguments": input, "call_id": "1" } });
+    let output = format!("Process exited with code {exit_code}\nOutput:\n{output}");
+    let answer = json!({ "type": "response_item", "payload": { "type": "function_call_output", "call_id": "1", "output": output } });
+    let done = json!({ "type": "turn.completed", "usage": { "input_tokens": 1, "output_tokens": 1 } });
+    decoded(AgentKind::Codex, &[("rollout.jsonl", vec![offer, call, answer]), ("trace.jsonl", vec![done])])
+}
+
+/// claude, where a call of a tool was answered with this.
+fn claude(tool: &str, input: &Value, output: &str) -> Trace {
+    let call = json!({ "type": "assistant", "message": { "content": [{ "type": "tool_use", "id": "t", "name": tool, "input": input }] } });
+    let answer = json!({ "type": "user", "message": { "content": [{ "type": "tool_result", "tool_use_id": "t", "content": output }] } });
+    decoded(AgentKind::ClaudeCli, &[("trace.jsonl", vec![call, answer])])
+}
+
+fn active(trace: &Trace) -> Vec<(&str, Mechanism)> {
+    trace.activations.iter().map(|activation| (activation.skill.as_str(), activation.how)).collect()
+}
+
+fn loaded(trace: &Trace) -> Vec<&str> {
+    trace.resources.iter().map(|resource| resource.path.as_str()).collect()
+}
+
+#[test]
+fn a_skill_is_opened_by_whatever_brings_its_text() {
+    let numbered: String =
+        SKILL.lines().enumerate().map(|(at, line)| format!("{:6}\t{line}", at + 1)).collect::<Vec<_>>().join("\n");
+    let found: String = SKILL
+        .lines()
+        .enumerate()
+        .map(|(at, line)| format!(".agents/skills/greeting/SKILL.md:{at}:{line}"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let printed = serde_json::to_string(SKILL).expect("JSON");
+    for (command, output) in [
+        ("cat .agents/skills/greeting/SKILL.md", SKILL),
+        ("D=.agents/skills/greeting; cat $D/SKILL.md", SKILL),
+        ("find .agents -name SKILL.md -exec cat {} +", SKILL),
+        ("python3 -c \"print(open('.agents/skills/greeting/SKILL.md').read())\"", SKILL),
+        ("python3 -c \"import json; print(json.dumps(open(p).read()))\"", printed.as_str()),
+        ("nl -ba .agents/skills/greeting/SKILL.md", numbered.as_str()),
+        ("grep -rn '' .agents/skills", found.as_str()),
+        ("cat .agents/skills/greeting/SKILL.md; false", SKILL),
+        ("git show HEAD:x", SKILL),
+    ] {
+        let exit_code = i64::from(command.ends_with("false"));
+        assert_eq!(active(&codex(command, exit_code, output)), [("greeting", Mechanism::ReadSkillFile)], "{command}");
+    }
+}
+
+#[test]
+fn a_command_that_names_a_skill_and_does_not_show_it_opens_nothing() {
+    let list = "name: greeting\ndescription: Greets people in the house style.\n";
+    for (command, output) in [
+        ("echo .agents/skills/greeting/SKILL.md", ".agents/skills/greeting/SKILL.md"),
+        ("sha256sum .agents/skills/greeting/SKILL.md", "e3b0c442  .agents/skills/greeting/SKILL.md"),
+        ("rm -f .agents/skills/greeting/SKILL.md", ""),
+        ("git add .agents/skills/greeting/SKILL.md", ""),
+        ("cat .agents/skills/greeting/SKILL.md; true", "cat: .agents/skills/greeting/SKILL.md: Permission denied"),
+        ("cat .agents/skills/greeting/SKILL.md >/dev/null", ""),
+        ("head -3 .agents/skills/greeting/SKILL.md", list),
+    ] {
+        let trace = codex(command, 0, output);
+        assert_eq!((active(&trace), loaded(&trace)), (vec![], vec![]), "{command}");
+        assert!(!trace.explorations.is_empty() && trace.failed_loads.is_empty(), "{command}: it is told as a look");
+    }
+    let failed = codex("cat .agents/skills/greeting/SKILL.md", 1, "cat: No such file or directory");
+    assert_eq!((active(&failed).len(), failed.failed_loads.len()), (0, 1), "it was wanted and could not be had");
+}
+
+#[test]
+fn a_resource_is_loaded_by_whatever_brings_its_text() {
+    for (command, output, paths) in [
+        ("cat .agents/skills/greeting/templates/*", TEMPLATE, vec!["templates/card.json"]),
+        ("D=.agents/skills/greeting; cat $D/references/formal.md", FORMAL, vec!["references/formal.md"]),
+        (
+            "find . -type f -exec cat {} +",
+            &format!("{FORMAL}{TEMPLATE}"),
+            vec!["references/formal.md", "templates/card.json"],
+        ),
+        ("sha256sum .agents/skills/greeting/templates/card.json", "e3b0c442  card.json", vec![]),
+        ("cat .agents/skills/greeting/templates/card.json; true", "cat: Permission denied", vec![]),
+        ("git add .agents/skills/greeting/templates/card.json", "", vec![]),
+    ] {
+        assert_eq!(loaded(&codex(command, 0, output)), paths, "{command}");
+    }
+}
+
+#[test]
+fn a_script_of_a_skill_that_ran_is_loaded() {
+    let run = |command: &str, exit_code| loaded(&codex(command, exit_code, "")).len();
+    assert_eq!(run("python3 .agents/skills/greeting/scripts/greet.py Ada", 0), 1);
+    assert_eq!(run(".agents/skills/greeting/scripts/greet.sh", 0), 1);
+    assert_eq!(run("python3 .agents/skills/greeting/scripts/greet.py Ada", 1), 0);
+    assert_eq!(run("rm .agents/skills/greeting/scripts/greet.py", 0), 0);
+}
+
+#[test]
+fn what_the_model_wrote_itself_is_not_what_it_was_shown() {
+    let written = format!("cat > card.json <<'E'\n{TEMPLATE}E\ncat card.json");
+    assert_eq!(loaded(&codex(&written, 0, TEMPLATE)), Vec::<&str>::new());
+    let known = texts();
+    let mut copied = Exposure::new(&known).shown(TEMPLATE, "cat it");
+    copied.retain(|sighting| sighting.loaded);
+    assert_eq!(copied.len(), 1);
+}
+
+#[test]
+fn a_part_says_how_much_it_is() {
+    let trace = codex(
+        "sed -n '8,9p' .agents/skills/greeting/SKILL.md",
+        0,
+        "Say \"Ahoy, NAME!\" to everybody.\nEnd with AHOY_MARKER.\n",
+    );
+    let seen = trace.activations[0].seen.expect("a share");
+    assert!((0.2..0.5).contains(&seen), "{seen}");
+    assert_eq!(codex("cat it", 0, SKILL).activations[0].seen, Some(1.0));
+}
+
+#[test]
+fn a_skill_whose_name_is_not_its_slug_is_opened_all_the_same() {
+    let text = "---\nname: PDF Tools\ndescription: Cuts PDFs.\n---\n\nUse pdftk for the cutting.\n";
+    assert_eq!(
+        active(&codex("cat .agents/skills/pdf-tools/SKILL.md", 0, text)),
+        [("pdf-tools", Mechanism::ReadSkillFile)]
+    );
+}
+
+#[test]
+fn under_claude_the_text_by_another_way_is_a_look() {
+    let grep: String =
+        SKILL.lines().map(|line| format!(".claude/skills/greeting/SKILL.md:{line}")).collect::<Vec<_>>().join("\n");
+    let read: String =
+        SKILL.lines().enumerate().map(|(at, line)| format!("{:6}→{line}", at + 1)).collect::<Vec<_>>().join("\n");
+    for (tool, input, output) in [
+        ("Bash", json!({ "command": "find . -name '*.md' -exec cat {} +" }), SKILL),
+        ("Read", json!({ "file_path": "/w/.claude/skills/greeting/SKILL.md" }), read.as_str()),
+        ("Grep", json!({ "pattern": "Ahoy", "output_mode": "content" }), grep.as_str()),
+    ] {
+        let trace = claude(tool, &input, output);
+        assert_eq!((active(&trace).len(), trace.explorations.len()), (0, 1), "{tool}");
+    }
+    let trace = claude("Grep", &json!({ "pattern": "Bow" }), "references/formal.md:2:Bow twice.");
+    assert_eq!(loaded(&trace), ["references/formal.md"]);
+}
+
+#[test]
+fn an_mcp_answer_counts_by_what_is_in_it() {
+    let body = SKILL.splitn(3, "---").nth(2).expect("a body");
+    for (tool, input) in [
+        ("mcp__skilljack__skill", json!({ "name": "greeting" })),
+        ("mcp__skilljack__skill-resource", json!({ "skill": "greeting", "path": "SKILL.md" })),
+        ("ReadMcpResourceTool", json!({ "server": "skilljack", "uri": "skill://greeting/SKILL.md" })),
+    ] {
+        assert_eq!(active(&claude(tool, &input, body)), [("greeting", Mechanism::McpTool)], "{tool}");
+        let gone = claude(tool, &input, "the server has gone away");
+        assert_eq!((active(&gone).len(), gone.failed_loads.len()), (0, 1), "{tool}");
+    }
+    let input = json!({ "skill": "greeting", "path": "references/formal.md" });
+    assert_eq!(loaded(&claude("mcp__skilljack__skill-resource", &input, FORMAL)), ["references/formal.md"]);
+    assert_eq!(loaded(&claude("mcp__skilljack__skill-resource", &input, "not found")), Vec::<&str>::new());
+}
+
+#[test]
+fn a_text_that_two_skills_share_is_the_one_that_the_command_names() {
+    let licence = "Permission is hereby granted.\nNo warranty.\n";
+    let trace = codex("cat .agents/skills/pdf-tools/LICENSE", 0, licence);
+    assert_eq!(trace.resources.iter().map(|found| found.skill.as_str()).collect::<Vec<_>>(), ["pdf-tools"]);
+}
+
+#[test]
+fn a_user_who_types_the_marks_of_an_injected_skill_injects_nothing() {
+    let user = |text: String| {
+        let line = json!({ "type": "response_item", "payload": { "type": "message", "role": "user", "content": [{ "text": text }] } });
+        decoded(AgentKind::Codex, &[("rollout.jsonl", vec![line])])
+    };
+    assert_eq!(active(&user("<skill>\n<name>greeting</name>\nnothing of it</skill>".to_owned())), []);
+    let whole = user(format!("<skill>\n<name>greeting</name>\n<path>x</path>\n{SKILL}\n</skill>"));
+    assert_eq!(active(&whole), [("greeting", Mechanism::Injected)]);
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic_and_no_share_leaves_its_bounds(texts_in in prop::collection::vec("(?s).{0,200}", 0..6), shown in "(?s).{0,400}") {
+        let mut known = Texts::default();
+        for (at, text) in texts_in.iter().enumerate() {
+            known.add("a", if at == 0 { "SKILL.md" } else { "b" }, text.as_bytes());
+        }
+        let known = SkillTexts::new(vec![Arc::new(known)]);
+        let mut exposure = Exposure::new(&known);
+        for text in texts_in.iter().chain([&shown]) {
+            for sighting in exposure.shown(text, "a SKILL.md") {
+                prop_assert!((0.0..=1.0).contains(&sighting.share));
+            }
+        }
+    }
+
+    #[test]
+    fn every_part_of_a_file_with_ten_lines_of_it_is_recognised(lines in prop::collection::vec("[a-z]{4,30}( [a-z]{4,30}){0,4}", 12..60), from in 0_usize..50, indent in "[ \t]{0,6}") {
+        let text = lines.join("\n");
+        let mut known = Texts::default();
+        known.add("a", "notes.md", text.as_bytes());
+        let known = SkillTexts::new(vec![Arc::new(known)]);
+        let from = from.min(lines.len() - 10);
+        let part: String = lines[from..from + 10].iter().map(|line| format!("{indent}{line} \r")).collect::<Vec<_>>().join("\n");
+        let seen = Exposure::new(&known).shown(&part, "");
+        prop_assert!(seen.iter().any(|sighting| sighting.path == "notes.md" && sighting.share > 0.0));
+    }
+
+    #[test]
+    fn more_shown_is_never_less_seen(lines in prop::collection::vec("[a-z]{4,20}", 2..40), cut in 1_usize..39) {
+        let text = lines.join("\n");
+        let mut known = Texts::default();
+        known.add("a", "n", text.as_bytes());
+        let known = SkillTexts::new(vec![Arc::new(known)]);
+        let mut exposure = Exposure::new(&known);
+        let cut = cut.min(lines.len());
+        exposure.shown(&lines[..cut].join("\n"), "");
+        let before = exposure.share("a", "n").unwrap_or(0.0);
+        exposure.shown(&lines[cut..].join("\n"), "");
+        let after = exposure.share("a", "n").unwrap_or(0.0);
+        prop_assert!(after >= before && after > 0.99);
+    }
+}
