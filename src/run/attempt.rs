@@ -76,7 +76,8 @@ pub fn hold(
                         redactor: &redactor,
                         namespace: false,
                     };
-                    let mut ear = Ear { agent, hear, dialogue: command.dialogue, silence: Silence::new() };
+                    let mut ear =
+                        Ear { agent, hear, redactor: &redactor, dialogue: command.dialogue, silence: Silence::new() };
                     let mut ending = process::run(&job, &mut ear)
                         .map_err(|error| files(&format!("{}: {error}", folder.path().display())))?;
                     ear.silence.tell(&mut ending, timeout);
@@ -108,6 +109,8 @@ pub fn files(error: &dyn Display) -> Trouble {
 struct Ear<'a> {
     agent: AgentKind,
     hear: &'a dyn Fn(String),
+    /// What it does is shown and kept, too.
+    redactor: &'a Redactor,
     dialogue: Option<Box<dyn Listener>>,
     silence: Silence,
 }
@@ -119,7 +122,7 @@ impl Listener for Ear<'_> {
 
     fn line(&mut self, line: &[u8]) -> Reply {
         self.silence.broken();
-        if let Some(words) = agent::of(self.agent).describe(line) {
+        if let Some(words) = agent::of(self.agent).describe(&self.redactor.mask(line)) {
             (self.hear)(words);
         }
         self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.line(line))

@@ -1,0 +1,111 @@
+//! Finds the places where one of many short texts stands, about as fast as bytes can be read.
+
+use std::collections::HashMap;
+
+/// Longest text that is searched for; the rest of a longer one is left to who looks there.
+pub(super) const LONGEST: usize = 6;
+
+/// What is known of each pair of bytes.
+#[derive(Clone)]
+struct Pairs(Box<[u8; 1 << 16]>);
+
+/// The first and second byte of a text.
+const FIRST: u8 = 1;
+
+/// Its third and fourth byte: what comes two bytes behind a [`FIRST`] pair.
+const THIRD: u8 = FIRST << 1;
+
+/// Its second and third byte.
+const SECOND: u8 = 4;
+
+/// Its fourth and fifth byte: what comes two bytes behind a [`SECOND`] pair.
+const FOURTH: u8 = SECOND << 1;
+
+/// Pairs that are looked at in one go.
+const BLOCK: usize = 8;
+
+impl Pairs {
+    #[expect(clippy::large_stack_arrays, reason = "an array, so that no index is checked; 64 KiB for a moment")]
+    fn new() -> Self {
+        Self(Box::new([0; 1 << 16]))
+    }
+
+    /// Notes the pair of these bytes; where a text has ended any byte may stand.
+    fn add(&mut self, first: Option<&u8>, second: Option<&u8>, what: u8) {
+        let any = |byte: Option<&u8>| byte.map_or(0..=u8::MAX, |byte| *byte..=*byte);
+        for first in any(first) {
+            for second in any(second) {
+                self.0[usize::from(u16::from_le_bytes([first, second]))] |= what;
+            }
+        }
+    }
+
+    fn get(&self, first: u8, second: u8) -> u8 {
+        self.0[usize::from(u16::from_le_bytes([first, second]))]
+    }
+}
+
+impl std::fmt::Debug for Pairs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} pairs", self.0.iter().filter(|what| **what != 0).count())
+    }
+}
+
+/// Texts of two bytes or more, each with what it stands for.
+#[derive(Clone, Debug)]
+pub(super) struct Search<T> {
+    /// The pairs of bytes with which texts begin.
+    pairs: Pairs,
+    /// The texts, by their first two bytes.
+    texts: HashMap<[u8; 2], Vec<(Vec<u8>, T)>>,
+}
+
+impl<T: Copy + Ord> Search<T> {
+    /// Searches for the first [`LONGEST`] bytes of each of these texts. Shorter ones than two bytes are never found.
+    pub fn new(texts: impl IntoIterator<Item = (Vec<u8>, T)>) -> Self {
+        let mut search = Self { pairs: Pairs::new(), texts: HashMap::new() };
+        for (mut text, stands_for) in texts {
+            text.truncate(LONGEST);
+            let Some(start) = text.first_chunk::<2>().copied() else { continue };
+            for (first, what) in [FIRST, SECOND, THIRD, FOURTH].into_iter().enumerate() {
+                search.pairs.add(text.get(first), text.get(first + 1), what);
+            }
+            search.texts.entry(start).or_default().push((text, stands_for));
+        }
+        // In the order in which they are to be tried, whichever text was found.
+        for texts in search.texts.values_mut() {
+            texts.sort_by_key(|(_, stands_for)| *stands_for);
+        }
+        search
+    }
+
+    /// The first place from `from` on where a text may stand.
+    pub fn find(&self, bytes: &[u8], from: usize) -> Option<usize> {
+        let begins = |at: usize| match bytes.get(at..) {
+            Some([a, b, c, ..]) => self.pairs.get(*a, *b) & FIRST != 0 && self.pairs.get(*b, *c) & SECOND != 0,
+            Some([a, b]) => self.pairs.get(*a, *b) & FIRST != 0,
+            _ => false,
+        };
+        // Every second pair is enough: a text shows its first and third there, or its second and fourth.
+        let mut at = from;
+        while let Some(block) = bytes.get(at + 1..at + 3 + 2 * BLOCK) {
+            let (pairs, _) = block.as_chunks::<2>();
+            let known = pairs.iter().map(|pair| self.pairs.get(pair[0], pair[1]));
+            let both = known.fold((0, 0), |(both, last), pair| (both | (last & (pair >> 1)), pair)).0;
+            if both & (FIRST | SECOND) != 0 {
+                let found = (at..at + 2 * BLOCK).find(|&at| begins(at));
+                if found.is_some() {
+                    return found;
+                }
+            }
+            at += 2 * BLOCK;
+        }
+        (at..bytes.len()).find(|&at| begins(at))
+    }
+
+    /// What the texts that `bytes` begin with stand for.
+    pub fn at<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = T> + 'a {
+        let texts = bytes.first_chunk().and_then(|pair| self.texts.get(pair)).map_or(&[][..], Vec::as_slice);
+        texts.iter().filter(|(text, _)| bytes.starts_with(text)).map(|(_, stands_for)| *stands_for)
+    }
+}

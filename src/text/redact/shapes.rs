@@ -1,0 +1,239 @@
+//! The shapes of well-known keys.
+
+use super::cursor::{Cursor, More};
+
+/// How far a key goes on behind its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tail {
+    /// Letters, digits, `_` and `-`.
+    Word,
+    /// Those and `.`: the parts of a JSON web token.
+    Dotted,
+    /// To the end marker of a private key, or to what none has in it.
+    Pem,
+}
+
+/// A key of one word: how it begins, of what bytes it is, and how many there are at least.
+struct Word {
+    start: &'static str,
+    of: fn(u8) -> bool,
+    least: usize,
+}
+
+/// Bytes of which keys are made.
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+}
+
+fn is_capital(byte: u8) -> bool {
+    byte.is_ascii_uppercase() || byte.is_ascii_digit()
+}
+
+/// `OpenAI`, Anthropic and their like; this one is looked at for what stands in front: `task-…` is a word.
+const SK: &str = "sk-";
+
+/// Keys that begin in a way that no word does.
+const WORDS: [Word; 28] = {
+    const fn word(start: &'static str, of: fn(u8) -> bool, least: usize) -> Word {
+        Word { start, of, least }
+    }
+    [
+        // `OpenAI`, Anthropic.
+        word("sk-ant-", is_word, 16),
+        word("sk-proj-", is_word, 16),
+        word("sk-svcacct-", is_word, 16),
+        word("sk-admin-", is_word, 16),
+        word("sk-or-", is_word, 16),
+        // GitHub, GitLab, Slack.
+        word("ghp_", is_letter, 30),
+        word("gho_", is_letter, 30),
+        word("ghu_", is_letter, 30),
+        word("ghs_", is_letter, 30),
+        word("ghr_", is_letter, 30),
+        word("github_pat_", is_word, 30),
+        word("glpat-", is_word, 20),
+        word("xoxa-", is_word, 20),
+        word("xoxb-", is_word, 20),
+        word("xoxe-", is_word, 20),
+        word("xoxo-", is_word, 20),
+        word("xoxp-", is_word, 20),
+        word("xoxr-", is_word, 20),
+        word("xoxs-", is_word, 20),
+        word("xapp-", is_word, 20),
+        // AWS, Google, Stripe, npm, Hugging Face.
+        word("AKIA", is_capital, 16),
+        word("ASIA", is_capital, 16),
+        word("AIza", is_word, 35),
+        word("sk_live_", is_letter, 16),
+        word("sk_test_", is_letter, 16),
+        word("rk_live_", is_letter, 16),
+        word("npm_", is_letter, 30),
+        word("hf_", is_letter, 30),
+    ]
+};
+
+/// A JSON web token: two objects in base64.
+const TOKEN: &str = "eyJ";
+
+/// Most bytes of a token's first part.
+const LONGEST_HEADER: usize = 1_000;
+
+/// A private key block, and what it may say of itself.
+const PEM: &str = "-----BEGIN ";
+
+/// Longest that a marker of a block is behind its first word.
+const LONGEST_MARKER: usize = 60;
+
+/// The beginnings of all shapes.
+pub(super) fn beginnings() -> impl Iterator<Item = &'static str> {
+    WORDS.iter().map(|word| word.start).chain([SK, TOKEN, PEM])
+}
+
+/// How many bytes in front of a key are looked at.
+pub(super) const LOOK_BEHIND: usize = 6;
+
+/// The end of the beginning of a key at the cursor, and how it goes on. `None` where none begins.
+///
+/// # Errors
+/// When more bytes are needed to tell.
+pub(super) fn begins(cursor: Cursor<'_>) -> Result<Option<(usize, Tail)>, More> {
+    for Word { start, of, least } in &WORDS {
+        if let Some(end) = word(cursor, start, *of, *least)? {
+            return Ok(Some((end, Tail::Word)));
+        }
+    }
+    if stands_alone(&cursor.bytes[..cursor.at])
+        && let Some(end) = word(cursor, SK, is_word, 20)?
+    {
+        return Ok(Some((end, Tail::Word)));
+    }
+    if let Some(end) = token(cursor)? {
+        return Ok(Some((end, Tail::Dotted)));
+    }
+    Ok(pem(cursor)?.map(|end| (end, Tail::Pem)))
+}
+
+/// Goes behind `expected`, in this case.
+fn exactly(cursor: &mut Cursor<'_>, expected: &str) -> Result<bool, More> {
+    for byte in expected.bytes() {
+        if cursor.peek()? != Some(byte) {
+            return Ok(false);
+        }
+        cursor.skip(1);
+    }
+    Ok(true)
+}
+
+fn word(mut cursor: Cursor<'_>, start: &str, of: fn(u8) -> bool, least: usize) -> Result<Option<usize>, More> {
+    if !exactly(&mut cursor, start)? {
+        return Ok(None);
+    }
+    for _ in 0..least {
+        if !cursor.peek()?.is_some_and(of) {
+            return Ok(None);
+        }
+        cursor.skip(1);
+    }
+    Ok(Some(cursor.at))
+}
+
+/// Whether a word can begin behind these bytes: no letter stands there, but for those of an escape.
+fn stands_alone(before: &[u8]) -> bool {
+    let hex = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_hexdigit);
+    match before {
+        [.., b'\\', b'u', a, b, c, d] if hex(&[*a, *b, *c, *d]) => true,
+        [.., b'%', a, b] if hex(&[*a, *b]) => true,
+        [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] | [] => true,
+        [.., last] => !is_word(*last),
+    }
+}
+
+fn token(mut cursor: Cursor<'_>) -> Result<Option<usize>, More> {
+    if !exactly(&mut cursor, TOKEN)? {
+        return Ok(None);
+    }
+    for _ in 0..LONGEST_HEADER {
+        match cursor.peek()? {
+            Some(b'.') => {
+                cursor.skip(1);
+                return word(cursor, TOKEN, is_word, 4);
+            }
+            Some(byte) if is_word(byte) => cursor.skip(1),
+            _ => break,
+        }
+    }
+    Ok(None)
+}
+
+fn pem(mut cursor: Cursor<'_>) -> Result<Option<usize>, More> {
+    if !exactly(&mut cursor, PEM)? {
+        return Ok(None);
+    }
+    let start = cursor.at;
+    for _ in 0..LONGEST_MARKER {
+        match cursor.peek()? {
+            Some(b'-') => {
+                let marker = &cursor.bytes[start..cursor.at];
+                let private = marker.ends_with(b"PRIVATE KEY") || marker.ends_with(b"PRIVATE KEY BLOCK");
+                return Ok((private && exactly(&mut cursor, "-----")?).then_some(cursor.at));
+            }
+            Some(byte) if is_capital(byte) || byte == b' ' => cursor.skip(1),
+            _ => break,
+        }
+    }
+    Ok(None)
+}
+
+/// Eats the rest of a key byte by byte.
+#[derive(Clone, Debug)]
+pub(super) struct Eater {
+    tail: Tail,
+    /// The last bytes eaten.
+    recent: Vec<u8>,
+    /// Bytes eaten since the end marker of a private key began.
+    ending: Option<usize>,
+}
+
+impl Eater {
+    pub fn new(tail: Tail) -> Self {
+        Self { tail, recent: Vec::new(), ending: None }
+    }
+
+    /// How many of `bytes` are the key's, and whether it is over with them.
+    pub fn eat(&mut self, bytes: &[u8]) -> (usize, bool) {
+        for (at, &byte) in bytes.iter().enumerate() {
+            match self.tail {
+                Tail::Word if is_word(byte) => {}
+                Tail::Dotted if is_word(byte) || byte == b'.' => {}
+                Tail::Pem if is_word(byte) || b"+/= \r\n\t\\:,.".contains(&byte) => {
+                    if self.pem(byte) {
+                        return (at + 1, true);
+                    }
+                }
+                _ => return (at, true),
+            }
+        }
+        (bytes.len(), false)
+    }
+
+    /// Takes a byte of a private key; says whether its end marker ends with it.
+    fn pem(&mut self, byte: u8) -> bool {
+        if self.recent.len() == 8 {
+            self.recent.remove(0);
+        }
+        self.recent.push(byte);
+        match &mut self.ending {
+            None if self.recent == *b"-----END" => self.ending = Some(0),
+            None => {}
+            Some(eaten) => {
+                *eaten += 1;
+                return (*eaten > 5 && self.recent.ends_with(b"-----")) || *eaten > LONGEST_MARKER;
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,261 @@
+//! A known secret value, and the forms in which it may stand in a text: plain, escaped for JSON (also in JSON in JSON),
+//! escaped for a URL, and as part of something in base64.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+
+use super::cursor::{Cursor, More};
+
+/// Shorter values are words, not secrets: masking them would tear the evidence apart.
+const SHORTEST: usize = 8;
+
+/// Most characters of one piece; a longer value is masked in pieces.
+const PIECE: usize = 128;
+
+/// How many plain bytes a form is searched for by.
+const PLAIN: usize = 4;
+
+/// One thing to look for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Form {
+    /// These characters, each plain or escaped in some way.
+    Text(Vec<char>),
+    /// These digits, with a line break between any two; whether the bits of the last byte go on into one more digit.
+    Base64 { digits: Vec<u8>, open: bool },
+}
+
+/// The forms of a value: its lines, since texts break lines in their own ways, and long lines in pieces.
+pub(super) fn forms(value: &str) -> Vec<Form> {
+    let mut forms = Vec::new();
+    for line in value.lines().map(str::trim).filter(|line| line.len() >= SHORTEST) {
+        let chars: Vec<char> = line.chars().collect();
+        let count = chars.len().div_ceil(PIECE);
+        for piece in chars.chunks(chars.len().div_ceil(count)) {
+            let text: String = piece.iter().collect();
+            forms.push(Form::Text(piece.to_vec()));
+            for form in (0..3).map(|skipped| base64_form(text.as_bytes(), skipped)) {
+                // A line break among the first digits hides the beginning that is searched for; what is behind it not.
+                if let Form::Base64 { digits, open } = &form
+                    && digits.len() > 2 * PLAIN
+                {
+                    forms.push(Form::Base64 { digits: digits[PLAIN - 1..].to_vec(), open: *open });
+                }
+                forms.push(form);
+            }
+        }
+    }
+    forms
+}
+
+/// The digits that `bytes` alone decide when `skipped` other bytes stand in front of them in their group of three.
+fn base64_form(bytes: &[u8], skipped: usize) -> Form {
+    let mut group = vec![0; skipped];
+    group.extend_from_slice(bytes);
+    let digits = STANDARD_NO_PAD.encode(&group).into_bytes();
+    let (first, end) = ((8 * skipped).div_ceil(6), 8 * group.len() / 6);
+    Form::Base64 { digits: digits[first..end].to_vec(), open: !(8 * group.len()).is_multiple_of(6) }
+}
+
+impl Form {
+    /// How long it is at least, in bytes.
+    pub fn len(&self) -> usize {
+        match self {
+            Form::Text(chars) => chars.len(),
+            Form::Base64 { digits, .. } => digits.len(),
+        }
+    }
+
+    /// Where the form ends that begins at the cursor; `None` where none does.
+    ///
+    /// # Errors
+    /// When more bytes are needed to tell.
+    pub fn end(&self, mut cursor: Cursor<'_>) -> Result<Option<usize>, More> {
+        let fits = match self {
+            Form::Text(chars) => all(chars, &mut cursor, |c, cursor| character(*c, cursor))?,
+            Form::Base64 { digits, open } => {
+                let mut first = true;
+                let fits = all(digits, &mut cursor, |digit, cursor| {
+                    if !std::mem::take(&mut first) {
+                        line_break(cursor)?;
+                    }
+                    base64_digit(*digit, cursor)
+                })?;
+                if fits && *open && cursor.peek()?.is_some_and(|b| b.is_ascii_alphanumeric() || b"+/_-".contains(&b)) {
+                    cursor.skip(1);
+                }
+                let mut padding = 0;
+                while fits && padding < 2 && cursor.peek()? == Some(b'=') {
+                    cursor.skip(1);
+                    padding += 1;
+                }
+                fits
+            }
+        };
+        Ok(fits.then_some(cursor.at))
+    }
+
+    /// Texts with which the form begins: each place where it is found begins with one of them.
+    pub fn beginnings(&self, found: &mut Vec<Vec<u8>>) {
+        match self {
+            Form::Text(chars) => {
+                let mut plain = String::new();
+                for &c in chars.iter().take(PLAIN) {
+                    // Plain so far, and then an escape. In a string inside a string each backslash is one more; in
+                    // front of the first character the last one will do.
+                    escapes(c, |escape| found.push([plain.as_bytes(), escape].concat()));
+                    found.extend((!plain.is_empty()).then(|| [plain.as_bytes(), b"\\\\"].concat()));
+                    plain.push(c);
+                }
+                found.push(plain.into_bytes());
+            }
+            Form::Base64 { digits, .. } => {
+                let mut so_far: Vec<Vec<u8>> = vec![Vec::new()];
+                for digit in digits.iter().take(PLAIN) {
+                    let plain: &[u8] = match digit {
+                        b'+' => b"+-",
+                        b'/' => b"/_",
+                        digit => std::slice::from_ref(digit),
+                    };
+                    if plain.len() > 1 {
+                        let escapes = |start: &Vec<u8>| [[&start[..], b"\\"].concat(), [&start[..], b"%2"].concat()];
+                        found.extend(so_far.iter().flat_map(escapes));
+                    }
+                    let with = |start: &Vec<u8>, byte: u8| [&start[..], &[byte]].concat();
+                    so_far = so_far.iter().flat_map(|start| plain.iter().map(move |&byte| with(start, byte))).collect();
+                }
+                found.append(&mut so_far);
+            }
+        }
+    }
+}
+
+/// Whether each of `parts` fits, one behind the other.
+fn all<'a, 'b, T>(
+    parts: &'a [T],
+    cursor: &mut Cursor<'b>,
+    mut fits: impl FnMut(&'a T, &mut Cursor<'b>) -> Result<bool, More>,
+) -> Result<bool, More> {
+    for part in parts {
+        if !fits(part, cursor)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Hands `take` how the escapes of a character begin.
+fn escapes(c: char, mut take: impl FnMut(&[u8])) {
+    let unit = c.encode_utf16(&mut [0; 2])[0];
+    take(format!("\\u{unit:04x}").as_bytes());
+    take(format!("\\u{unit:04X}").as_bytes());
+    match c {
+        '"' | '/' | '\'' | '\\' => take(format!("\\{c}").as_bytes()),
+        ' ' => take(b"+"),
+        _ if c.is_ascii_punctuation() => take(format!("\\{c}").as_bytes()),
+        '\t' => take(b"\\t"),
+        _ => {}
+    }
+    let first = c.to_string().as_bytes()[0];
+    for digits in
+        [format!("%{first:02x}"), format!("%{first:02X}"), format!("%25{first:02x}"), format!("%25{first:02X}")]
+    {
+        take(digits.as_bytes());
+    }
+}
+
+/// Whether `c` stands at the cursor, plain or escaped; if so the cursor goes behind it.
+fn character(c: char, cursor: &mut Cursor<'_>) -> Result<bool, More> {
+    let start = cursor.at;
+    if cursor.backslashes()? > 0 {
+        let mut units = [0; 2];
+        let units = c.encode_utf16(&mut units);
+        match cursor.peek()? {
+            Some(b'u') => {
+                let behind = cursor.at;
+                for (at, unit) in units.iter().enumerate() {
+                    if (at > 0 && cursor.backslashes()? == 0) || !cursor.unicode(*unit)? {
+                        cursor.at = behind;
+                        // A backslash in front of a `u` that is the value's own.
+                        return Ok(c == '\\');
+                    }
+                }
+                return Ok(true);
+            }
+            Some(byte) if byte.is_ascii() && char::from(byte) == c && c != '\\' && c.is_ascii_punctuation() => {
+                cursor.skip(1);
+                return Ok(true);
+            }
+            Some(b't') if c == '\t' => {
+                cursor.skip(1);
+                return Ok(true);
+            }
+            _ => return Ok(c == '\\'),
+        }
+    }
+    let mut bytes = [0; 4];
+    let bytes = c.encode_utf8(&mut bytes).as_bytes();
+    if cursor.peek()? == Some(b'%') {
+        let mut whole = true;
+        for byte in bytes {
+            whole = whole && cursor.percent(*byte)?;
+        }
+        if whole {
+            return Ok(true);
+        }
+        cursor.at = start;
+    }
+    if c == ' ' && cursor.peek()? == Some(b'+') {
+        cursor.skip(1);
+        return Ok(true);
+    }
+    for byte in bytes {
+        if cursor.peek()? != Some(*byte) {
+            return Ok(false);
+        }
+        cursor.skip(1);
+    }
+    Ok(true)
+}
+
+/// Goes behind a line break, plain or escaped, where there is one.
+fn line_break(cursor: &mut Cursor<'_>) -> Result<(), More> {
+    let start = cursor.at;
+    let mut broken = false;
+    for (plain, letter) in [(b'\r', b'r'), (b'\n', b'n')] {
+        let before = cursor.at;
+        if cursor.peek()? == Some(plain) || (cursor.backslashes()? > 0 && cursor.peek()? == Some(letter)) {
+            cursor.skip(1);
+            broken = letter == b'n';
+        } else {
+            cursor.at = before;
+        }
+    }
+    if !broken {
+        cursor.at = start;
+    }
+    Ok(())
+}
+
+fn base64_digit(digit: u8, cursor: &mut Cursor<'_>) -> Result<bool, More> {
+    let (plain, other): (u8, u8) = match digit {
+        b'+' => (b'+', b'-'),
+        b'/' => (b'/', b'_'),
+        digit => (digit, digit),
+    };
+    let escapable = plain != other;
+    if escapable && cursor.backslashes()? > 0 {
+        if digit == b'/' && cursor.peek()? == Some(b'/') {
+            cursor.skip(1);
+            return Ok(true);
+        }
+        return cursor.unicode(u16::from(digit));
+    }
+    match cursor.peek()? {
+        Some(byte) if byte == plain || byte == other => {
+            cursor.skip(1);
+            Ok(true)
+        }
+        Some(b'%') if escapable => cursor.percent(digit),
+        _ => Ok(false),
+    }
+}
