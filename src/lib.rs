@@ -7,6 +7,12 @@
 //! Each question is a *case* (a row of `evals/skills/<slug>/prompts.csv`, or a file in `evals/tasks/`), and each case
 //! in each *mode* (an agent, and the way in which skills reach it) is a test.
 //!
+//! # What there is to use
+//!
+//! [`harness`] makes trials tests, [`Trace`] is what a check of a repository's own sees, and [`artifacts`] are the types of
+//! the files that runs keep. The rest is for the program `skill-evals`: it is hidden here and may change with any
+//! version. A crate that only has the harness does without what only the program needs: `default-features = false`.
+//!
 //! # How a trial goes
 //!
 //! ```text
@@ -25,21 +31,21 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
-//! | [`files`] | files and folders of others: regular ones only, bounded, never by a link that leads out |
-//! | [`text`] | messages that point into a file, relative paths, lines of files of any size, the masking of secrets |
-//! | [`cases`] | what users write: skills, cases in every format, the repository that holds them |
-//! | [`settings`] | what can be chosen, by `evals/evals.toml`, the environment and the command line; modes |
-//! | [`trial`] | what a trial is and leaves: its id, trace, evidence, outcome, and the records that a run keeps |
-//! | [`lint`] | what is wrong with skills and cases |
-//! | [`mcp`] | the server that offers skills over the Model Context Protocol |
-//! | [`grade`] | what a trial came to, by its checks and by the rubric of a judge |
-//! | [`process`] | the only place that starts programs, and ends them with all that they started |
-//! | [`store`] | the only place that knows the layout of artifacts and recordings |
-//! | [`report`] | how it all reads: for a terminal, as Markdown, as a test's failure text |
-//! | [`agent`] | the programs under test, the folders they live in, and how skills reach them; the only place that names a vendor |
-//! | [`run`] | the one road of a run: plan, attempts, grading, judging, what is kept |
+//! | `text` | messages that point into a file, relative paths, lines of files of any size, the masking of secrets |
+//! | `files` | files and folders of others: regular ones only, bounded, never by a link that leads out |
+//! | `cases` | what users write: skills, cases in every format, the repository that holds them |
+//! | `settings` | what can be chosen, by `evals/evals.toml`, the environment and the command line; modes |
+//! | `trial` | what a trial is and leaves: its id, trace, evidence, outcome, and the records that a run keeps |
+//! | `lint` | what is wrong with skills and cases |
+//! | `mcp` | the server that offers skills over the Model Context Protocol |
+//! | `grade` | what a trial came to, by its checks and by the rubric of a judge |
+//! | `process` | the only place that starts programs, and ends them with all that they started |
+//! | `store` | the only place that knows the layout of artifacts and recordings |
+//! | `report` | how it all reads: for a terminal, as Markdown, as a test's failure text |
+//! | `agent` | the programs under test, the folders they live in, and how skills reach them; the only place that names a vendor |
+//! | `run` | the one road of a run: plan, attempts, grading, judging, what is kept |
 //! | [`harness`] | trials as tests, for cargo test, nextest and IDEs |
-//! | [`setup`] | brings evals into a repository, and says what is missing |
+//! | `setup` | brings evals into a repository, and says what is missing |
 //!
 //! `trial`, `lint`, `grade` and `report` are pure: no disk, no clock, no environment. The program `skill-evals`
 //! (`src/main.rs`, `src/cli/`) parses arguments, calls the above and is the only thing that prints.
@@ -55,19 +61,39 @@
 //! Unix only: process groups, and `/proc` on Linux to find every process that an agent left behind. Agents' own
 //! sandboxes limit writing, not reading; what was asked for and is not enforced stands in each trial's `meta.json`.
 
-pub mod agent;
-pub mod cases;
-pub mod files;
-pub mod grade;
+pub mod artifacts;
 pub mod harness;
+
+#[doc(hidden)]
+pub mod agent;
+#[doc(hidden)]
+pub mod cases;
+#[doc(hidden)]
+pub mod files;
+#[doc(hidden)]
+pub mod grade;
+#[doc(hidden)]
 pub mod lint;
+#[doc(hidden)]
 pub mod mcp;
+#[doc(hidden)]
 pub mod process;
+#[doc(hidden)]
 pub mod report;
+#[doc(hidden)]
 pub mod results;
+#[doc(hidden)]
 pub mod run;
+#[doc(hidden)]
 pub mod settings;
+#[doc(hidden)]
 pub mod setup;
+#[doc(hidden)]
 pub mod store;
+#[doc(hidden)]
 pub mod text;
+#[doc(hidden)]
 pub mod trial;
+
+#[doc(inline)]
+pub use trial::trace::Trace;

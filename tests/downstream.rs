@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Output;
 
-use support::downstream::{cargo_test, crate_with_a_skill};
+use support::downstream::{cargo_test, crate_with_a_skill, patched};
 use support::fixture::Fixture;
 
 fn text(output: &Output) -> String {
@@ -45,7 +45,7 @@ fn a_rust_crate_gets_evals_that_cargo_runs() {
     assert_eq!(
         read(&fixture, "Cargo.toml"),
         "# A crate of somebody's.\n[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
-         [dev-dependencies]\nskill-evals = \"0.1\"\n\n[[test]]\nname = \"skill_evals\"\nharness = false\n"
+         [dev-dependencies]\nskill-evals = { version = \"0.1\", default-features = false }\n\n[[test]]\nname = \"skill_evals\"\nharness = false\n"
     );
     let ran = cargo_test(fixture.root(), &["greeting", "repository"]);
     assert!(ran.status.success() && text(&ran).contains(" passed; 0 failed; 0 ignored"), "{}", text(&ran));
@@ -142,4 +142,20 @@ fn a_builder_chooses_roots_and_adds_checks() {
     assert!(result("greeting::explicit::codex").ends_with("... FAILED"), "{all}");
     assert!(all.contains("failed      says-ahoy (outcome)") && all.contains("0 commands"), "{all}");
     assert!(result("greeting::explicit_json::codex").ends_with("... ok"), "{all}");
+
+    // The program asks the harness, wherever in the repository its crate is, and comes to the same verdicts.
+    let sample = patched(sample).file("evals/evals.toml", "skill_roots = [\"plugins/skills\"]\n");
+    let ran = sample.run(&["run", "--replay", "--mode", "codex", "greeting::explicit"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("greeting/explicit/codex: fail") && ran.stdout.contains("says-ahoy"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("greeting/explicit-json/codex: pass"), "{}", ran.stdout);
+    // One that cannot be built is told; nothing is graded without it.
+    let sample = sample.file("inner/tests/skill_evals.rs", "use skill_evals::harness::Harness; fn main() { no }");
+    let ran = sample.run(&["run", "--replay", "--mode", "codex", "greeting::explicit"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("cannot find value `no`") && ran.stderr.contains("SKILL_EVALS_HARNESS"),
+        "{}",
+        ran.stderr
+    );
 }

@@ -222,8 +222,10 @@ fn a_slow_trial_is_ended_with_its_agents() {
     assert_eq!((code, verdicts["greeting::one::codex"]), (100, "fail"), "{junit}");
     wait_until("the agents' end", || processes_with(&word).is_empty());
     let [folder]: [PathBuf; 1] = run_folders(fixture.root()).try_into().expect("one folder");
-    let grade = fs::read_to_string(folder.join("work/greeting/one/codex/1/grade.json")).expect("what was done is kept");
-    assert!(grade.contains("ended by Ctrl-C or SIGTERM"), "{grade}");
+    let trial = folder.join("work/greeting/one/codex/1");
+    let meta = fs::read_to_string(trial.join("meta.json")).expect("what was done is kept");
+    assert!(meta.contains("ended by Ctrl-C or SIGTERM"), "{meta}");
+    assert!(!trial.join("grade.json").exists(), "and counts for nothing");
 }
 
 fn a_failed_trial_is_not_retried() {

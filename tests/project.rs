@@ -46,7 +46,10 @@ fn sources() -> Vec<Source> {
         module.pop_if(|last| last == "mod");
         Source { text: fs::read_to_string(&path).expect("a source"), path: below, module }
     };
-    files.map(|entry| read(entry.into_path())).filter(|source| !["lib", "main"].contains(&source.room())).collect()
+    files
+        .map(|entry| read(entry.into_path()))
+        .filter(|source| !["lib", "main", "artifacts"].contains(&source.room()))
+        .collect()
 }
 
 /// A source without its comments and its unit tests.

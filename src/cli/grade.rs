@@ -33,7 +33,9 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     let root = &run.root;
     let folder = PathBuf::from(&args.what);
     let stored = if args.what.contains('/') { None } else { Some(RunFolder::open(root, &args.what)?) };
-    let trials = stored.as_ref().map_or_else(|| store::trials_below(&folder), RunFolder::trials);
+    let mut trials = stored.as_ref().map_or_else(|| store::trials_below(&folder), RunFolder::trials);
+    // What was cut short in a run has no grade, and no evidence to grade.
+    trials.retain(|trial| trial.has_grade() || trial.meta().map_or(true, |meta| !meta.was_interrupted()));
     if trials.is_empty() {
         return Err(format!("{} holds no stored trials (no meta.json below it)", args.what).into());
     }

@@ -12,7 +12,7 @@ use skill_evals::results::standing;
 use skill_evals::results::summary::Summary;
 use skill_evals::results::table as results;
 use skill_evals::settings::{Prices, Settings, load};
-use skill_evals::store::{self, RunFolder, StoreError};
+use skill_evals::store::{self, RunFolder, StoreError, TrialFolder};
 use skill_evals::trial::run_record::TrialRecord;
 
 #[derive(Args)]
@@ -84,7 +84,8 @@ fn add_run(summary: &mut Summary, run: &RunFolder, part: bool, prices: &Prices) 
     let trials = if part { store::trials_below(run.path()) } else { run.trials() };
     let (mut unreadable, mut seen) = (Vec::new(), 0);
     let progress = run.progress()?;
-    for folder in trials {
+    // A trial without a grade was cut short, and counts as not run.
+    for folder in trials.into_iter().filter(TrialFolder::has_grade) {
         match results::row(&folder, prices) {
             Ok(row) => {
                 // How often its agent was started only the progress file knows.

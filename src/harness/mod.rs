@@ -146,7 +146,7 @@ impl Harness {
             return done(mcp::serve(skills));
         }
         if std::env::args_os().skip(1).eq([check_program::ARGUMENT]) {
-            return done(crate_harness::serve(&self.own_checks));
+            return done(crate_harness::serve(&self.own_checks, self.find_root()));
         }
         let mut harness = self;
         harness.door = Door::CargoTest(own_name());

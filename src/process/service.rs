@@ -13,17 +13,24 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts `program` in `folder`; what it says on standard error is ours.
+    /// Starts `program` in `folder`, with these variables set or removed; what it says on standard error is ours.
     ///
     /// # Errors
     /// When it does not start.
-    pub fn start(program: &Path, args: &[&str], folder: &Path) -> io::Result<Self> {
-        let mut child = Command::new(program)
-            .args(args)
-            .current_dir(folder)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
+    pub fn start(
+        program: &Path,
+        args: &[&str],
+        folder: &Path,
+        variables: &[(&str, Option<&Path>)],
+    ) -> io::Result<Self> {
+        let mut command = Command::new(program);
+        for (name, value) in variables {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let mut child = command.args(args).current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let missing = || io::Error::other("its pipes are missing");
         let input = Some(child.stdin.take().ok_or_else(missing)?);
         let output = BufReader::new(child.stdout.take().ok_or_else(missing)?);

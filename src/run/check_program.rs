@@ -2,7 +2,7 @@
 //!
 //! The harness of a crate holds its checks as closures, which no other program can call. So that `skill-evals run`,
 //! `grade`, `record` and all others come to the verdict of `cargo test`, they start the harness with the one argument
-//! `own-checks` and talk with it in lines of JSON: it begins with `{"own_checks": ["name", …]}`, and answers each
+//! `own-checks` and talk with it in lines of JSON: it begins with `{"own_checks": ["name", …], "root": "…"}`, and answers each
 //! `{"folder": "…"}` (a stored trial) with `{"checks": […]}` as in `grade.json`, or with `{"error": "…"}`.
 
 use std::path::{Path, PathBuf};
@@ -23,6 +23,8 @@ pub const VARIABLE: &str = "SKILL_EVALS_HARNESS";
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Greeting {
     pub own_checks: Vec<String>,
+    /// The root of the repository whose trials they are about.
+    pub root: PathBuf,
 }
 
 /// A question to it.
@@ -48,18 +50,23 @@ pub struct CheckProgram {
 }
 
 impl CheckProgram {
-    /// Starts a harness; `None` where it has no checks of its own.
-    pub(super) fn start(path: &Path, root: &Path) -> Result<Option<Self>, String> {
+    /// Starts a harness that was built from the crate in `package`; `None` where it adds no checks to those of the
+    /// repository at `root`.
+    pub(super) fn start(path: &Path, root: &Path, package: Option<&Path>) -> Result<Option<Self>, String> {
         let wrong = |error: &dyn std::fmt::Display| {
             format!("the harness {} cannot be asked for the checks that it adds: {error}", path.display())
         };
-        let mut service = Service::start(path, &[ARGUMENT], root).map_err(|error| wrong(&error))?;
+        // As cargo starts it, where it was told where the repository is. A harness that was named is about this one.
+        let folder = package.unwrap_or(root);
+        let variables = [("CARGO_MANIFEST_DIR", package), ("SKILL_EVALS_ROOT", package.is_none().then_some(root))];
+        let mut service = Service::start(path, &[ARGUMENT], folder, &variables).map_err(|error| wrong(&error))?;
         let line = service.exchange(None).map_err(|error| wrong(&error))?;
-        let Greeting { own_checks: names } = serde_json::from_str(&line).map_err(|error| wrong(&error))?;
-        if names.is_empty() {
+        let greeting: Greeting = serde_json::from_str(&line).map_err(|error| wrong(&error))?;
+        let same = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        if greeting.own_checks.is_empty() || (package.is_some() && same(&greeting.root) != same(root)) {
             return Ok(None);
         }
-        Ok(Some(Self { path: path.to_path_buf(), names, service: Mutex::new(service) }))
+        Ok(Some(Self { path: path.to_path_buf(), names: greeting.own_checks, service: Mutex::new(service) }))
     }
 
     /// The names of its checks.

@@ -7,8 +7,10 @@ use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use walkdir::{DirEntry, WalkDir};
 
 use crate::agent;
+use crate::cases::catalog::ARTIFACTS;
 use crate::files::bounded;
 use crate::process::service::output_of;
 use crate::run::check_program::{Answer, CheckProgram, Greeting, Question, VARIABLE};
@@ -18,75 +20,102 @@ use crate::store;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::Check;
 
-/// Folders in which a crate with a harness is looked for, from the repository's root.
-const CRATES: [&str; 2] = ["", "evals"];
+/// How deep below the repository's root crates are looked for.
+const DEPTH: usize = 4;
 
-/// The checks that the harnesses of the crates in the repository at `root` add. Builds those harnesses that may add
-/// some, and asks them.
+/// The checks that harnesses add to those of the repository at `root`. Has cargo build those harnesses that may add some,
+/// and asks them.
 ///
 /// # Errors
 /// When one cannot be built or asked: grading without its checks would come to other verdicts than `cargo test`.
 pub fn own_checks(root: &Path) -> Result<OwnChecks, String> {
     let mut checks = OwnChecks::default();
-    let programs = match std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
-        Some(path) => vec![PathBuf::from(path)],
-        None => built(root)?,
-    };
-    for path in programs {
-        if let Some(program) = CheckProgram::start(&path, root)? {
-            checks.add_program(program);
+    if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
+        CheckProgram::start(Path::new(&path), root, None)?.into_iter().for_each(|program| checks.add_program(program));
+        return Ok(checks);
+    }
+    for folder in crates(root) {
+        for (path, package) in built(&folder)? {
+            // A crate can have the harness of another repository, such as a fixture.
+            if let Some(program) = CheckProgram::start(&path, root, Some(&package))? {
+                checks.add_program(program);
+            }
         }
     }
     Ok(checks)
 }
 
-/// The harnesses in the repository that may add checks, built.
-fn built(root: &Path) -> Result<Vec<PathBuf>, String> {
+/// The folders of crates in the repository with a test that may add checks: asking cargo takes longer than looking.
+fn crates(root: &Path) -> Vec<PathBuf> {
+    let aside = |entry: &DirEntry| {
+        let name = entry.file_name().to_string_lossy();
+        entry.depth() > 0 && (name.starts_with('.') || ["target", "node_modules", ARTIFACTS].contains(&name.as_ref()))
+    };
+    let walk = WalkDir::new(root).max_depth(DEPTH).sort_by_file_name().into_iter();
+    let manifests = walk.filter_entry(|entry| !aside(entry)).flatten();
+    let manifests = manifests.filter(|entry| entry.file_name() == "Cargo.toml" && entry.file_type().is_file());
+    let folders = manifests.filter_map(|entry| entry.path().parent().map(Path::to_path_buf));
+    folders.filter(|folder| may_add_checks(folder)).collect()
+}
+
+fn may_add_checks(folder: &Path) -> bool {
+    let Ok(manifest) = bounded::read_text(&folder.join("Cargo.toml")) else { return false };
+    // A test that lies elsewhere has its path in the manifest.
+    let elsewhere = manifest.lines().any(|line| line.trim_start().starts_with("path") && line.contains(".rs"));
+    let tests = fs::read_dir(folder.join("tests")).into_iter().flatten().flatten();
+    let files = tests.map(|entry| if entry.path().is_dir() { entry.path().join("main.rs") } else { entry.path() });
+    let mut harnesses = files.filter(|path| is_harness(path));
+    manifest.contains("skill-evals") && (elsewhere || harnesses.next().is_some())
+}
+
+/// Whether the test in this file is a harness built by hand: only those can add checks.
+fn is_harness(source: &Path) -> bool {
+    let source = bounded::read_text(source).unwrap_or_default();
+    let code: String = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    code.contains("skill_evals") && code.contains("Harness") && code.contains("fn main")
+}
+
+/// The harnesses of the crate in `folder` that may add checks, built, each with the folder of its package.
+fn built(folder: &Path) -> Result<Vec<(PathBuf, PathBuf)>, String> {
+    let wrong = |error: &dyn std::fmt::Display| {
+        format!(
+            "the tests of {} may add checks of their own, and cargo cannot build them: {error}; fix what cargo says, or \
+             build them and name the program in {VARIABLE}",
+            folder.display()
+        )
+    };
+    let metadata = ["metadata", "--format-version", "1", "--no-deps"];
+    let bytes = output_of("cargo", &metadata, folder).map_err(|error| wrong(&error))?;
+    let metadata: Value = serde_json::from_slice(&bytes).map_err(|error| wrong(&error))?;
     let mut programs = Vec::new();
-    if let Some(folder) = CRATES.map(|folder| root.join(folder)).into_iter().find(|folder| has_harness(folder)) {
-        let wrong = |error: &dyn std::fmt::Display| {
-            format!(
-                "the tests of {} add checks of their own, and cargo cannot build them: {error}; build them and name the \
-                 program in {VARIABLE}, or fix what cargo says",
-                folder.display()
-            )
-        };
-        let metadata = ["metadata", "--format-version", "1", "--no-deps"];
-        let bytes = output_of("cargo", &metadata, &folder).map_err(|error| wrong(&error))?;
-        let metadata: Value = serde_json::from_slice(&bytes).map_err(|error| wrong(&error))?;
-        for (package, test) in harnesses(&metadata) {
-            let args = ["test", "--no-run", "--quiet", "--message-format", "json-render-diagnostics"];
-            let args = [&args[..], &["--package", &package, "--test", &test]].concat();
-            let bytes = output_of("cargo", &args, &folder).map_err(|error| wrong(&error))?;
-            let program = executable(&bytes, &test).ok_or_else(|| wrong(&format!("it built no test `{test}`")))?;
-            programs.push(program);
-        }
+    for (package, test) in harnesses(&metadata, &folder.join("Cargo.toml")) {
+        let args = ["test", "--no-run", "--quiet", "--message-format", "json-render-diagnostics"];
+        let args = [&args[..], &["--package", &package, "--test", &test]].concat();
+        let bytes = output_of("cargo", &args, folder).map_err(|error| wrong(&error))?;
+        let program = executable(&bytes, &test).ok_or_else(|| wrong(&format!("it built no test `{test}`")))?;
+        programs.push((program, folder.to_path_buf()));
     }
     Ok(programs)
 }
 
-/// Whether a crate or workspace in `folder` may have a harness that adds checks: asking cargo takes longer than looking.
-fn has_harness(folder: &Path) -> bool {
-    let Ok(manifest) = bounded::read_text(&folder.join("Cargo.toml")) else { return false };
-    manifest.contains("skill-evals") || manifest.contains("[workspace]")
-}
-
-/// The tests that are a harness built by hand, by package and name: only those can add checks.
-fn harnesses(metadata: &Value) -> Vec<(String, String)> {
+/// The tests of the package with this manifest that are a harness built by hand, by package and name.
+fn harnesses(metadata: &Value, manifest: &Path) -> BTreeSet<(String, String)> {
     let list = |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let manifest = manifest.canonicalize().unwrap_or_else(|_| manifest.to_path_buf());
     let mut found = BTreeSet::new();
     for package in list(metadata, "packages") {
+        if Path::new(&text(&package, "manifest_path")).canonicalize().ok().as_ref() != Some(&manifest) {
+            continue;
+        }
         for target in list(&package, "targets") {
             let is_test = list(&target, "kind").iter().any(|kind| kind == "test");
-            let source = fs::read_to_string(text(&target, "src_path")).unwrap_or_default();
-            let code: String = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-            if is_test && code.contains("skill_evals") && code.contains("Harness") && code.contains("fn main") {
+            if is_test && is_harness(Path::new(&text(&target, "src_path"))) {
                 found.insert((text(&package, "name"), text(&target, "name")));
             }
         }
     }
-    found.into_iter().collect()
+    found
 }
 
 /// The program that cargo says it built for the test of this name.
@@ -97,18 +126,18 @@ fn executable(messages: &[u8], test: &str) -> Option<PathBuf> {
     built.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).next_back()
 }
 
-/// Answers about these checks on standard input and output until the input ends: what a harness does when it is started
+/// Answers about these checks of the repository at `root` on standard input and output until the input ends: what a harness does when it is started
 /// with [`ARGUMENT`].
 ///
 /// # Errors
 /// When the pipes fail.
-pub fn serve(checks: &OwnChecks) -> io::Result<()> {
+pub fn serve(checks: &OwnChecks, root: PathBuf) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let mut say = |text: Result<String, serde_json::Error>| -> io::Result<()> {
         writeln!(out, "{}", text.map_err(io::Error::from)?)?;
         out.flush()
     };
-    say(serde_json::to_string(&Greeting { own_checks: checks.names().map(str::to_owned).collect() }))?;
+    say(serde_json::to_string(&Greeting { own_checks: checks.names().map(str::to_owned).collect(), root }))?;
     for line in io::stdin().lock().lines() {
         let line = line?;
         let answer = match serde_json::from_str::<Question>(&line) {

@@ -98,11 +98,8 @@ pub fn run_live(run: &Run, planned: &Planned, number: u32, tell: &dyn Fn(Event))
         Err(trouble) => (not_measured(trouble), Spent { more_tokens: true, more_cost: true, ..Spent::default() }),
     };
     if grade.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Interrupted) {
-        // What was cut short says nothing: it counts as not run. What only its judge did not come to stays for the next
-        // part of the run to judge.
-        if grade.verdict == Verdict::Error {
-            folder.remove().map_err(|error| NoOutcome::Unreadable(error.to_string()))?;
-        }
+        // What was cut short has no grade and counts as not run; its evidence stays until the trial runs again. What only
+        // its judge did not come to, the next part of the run has judged.
         return Err(NoOutcome::NotRun(NotRun::Interrupted));
     }
     let scripted = run.settings.scripted.clone();

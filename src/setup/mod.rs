@@ -2,4 +2,5 @@
 
 pub mod doctor;
 pub mod generate;
+#[cfg(feature = "program")]
 pub mod init;

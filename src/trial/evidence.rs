@@ -10,7 +10,7 @@ use crate::settings::ToolNames;
 use crate::settings::mode::{AgentKind, Delivery};
 use crate::trial::id::TrialId;
 use crate::trial::trace::Trace;
-use crate::trial::trouble::Trouble;
+use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// The number of the `meta.json` format.
 pub const META_FORMAT: u32 = 1;
@@ -99,6 +99,12 @@ impl Meta {
             known.is_some_and(|known| content.is_none_or(|content| digest(content.as_bytes()) != *known))
         });
         denied.map(|(part, _)| format!("its {part} is not the one that its digest is of"))
+    }
+
+    /// Whether the user ended the run while the agent was at work.
+    #[must_use]
+    pub fn was_interrupted(&self) -> bool {
+        self.ending.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Interrupted)
     }
 
     /// Which trial it was.

@@ -22,6 +22,16 @@ pub fn crate_with_a_skill() -> Fixture {
         .file("src/lib.rs", "/// Adds.\npub fn add(a: u32, b: u32) -> u32 {\n    a + b\n}\n")
 }
 
+/// The same repository with cargo's own settings, so that a cargo that somebody else starts in it takes this crate from its
+/// sources too.
+pub fn patched(fixture: Fixture) -> Fixture {
+    let (sources, target) = (env!("CARGO_MANIFEST_DIR"), target().display().to_string());
+    let text = format!(
+        "[patch.crates-io]\nskill-evals.path = {sources:?}\n[net]\noffline = true\n[build]\ntarget-dir = {target:?}\nincremental = false\n"
+    );
+    fixture.file(".cargo/config.toml", text)
+}
+
 /// A cargo command in `folder` that takes this crate from its sources.
 pub fn cargo(folder: &Path, args: &[&str]) -> Command {
     let mut command = clean(Command::new("cargo"));

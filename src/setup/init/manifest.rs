@@ -1,6 +1,6 @@
 //! Cargo.toml: what a harness needs in it. Pure.
 
-use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
+use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, value};
 
 /// The name of the test target, and of its file.
 const TARGET: &str = "skill_evals";
@@ -44,7 +44,11 @@ pub(super) fn with_harness(text: &str) -> Result<(String, Added), String> {
     if !enough {
         let item = manifest.entry("dev-dependencies").or_insert_with(|| Item::Table(Table::new()));
         let table = item.as_table_like_mut().ok_or("`dev-dependencies` is no table")?;
-        table.insert("skill-evals", value(version()));
+        let mut dependency = InlineTable::new();
+        dependency.insert("version", version().into());
+        // What only the program needs is not built with the tests.
+        dependency.insert("default-features", false.into());
+        table.insert("skill-evals", value(dependency));
         added.push("the dev-dependency skill-evals");
     }
     let tests = manifest.entry("test").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
@@ -74,7 +78,7 @@ pub(super) fn with_harness(text: &str) -> Result<(String, Added), String> {
 pub(super) fn small_crate() -> String {
     format!(
         "[package]\nname = \"evals\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n\
-         [dev-dependencies]\nskill-evals = \"{}\"\n\n\
+         [dev-dependencies]\nskill-evals = {{ version = \"{}\", default-features = false }}\n\n\
          [[test]]\nname = \"{TARGET}\"\nharness = false\n\n\
          # On its own, whatever workspace stands above.\n[workspace]\n",
         version()

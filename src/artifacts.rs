@@ -1,0 +1,28 @@
+//! The types of the files that runs keep below `artifacts/skill-evals/<run>/`, to read them with serde: every file is JSON with
+//! a format number, written whole.
+//!
+//! | file | type |
+//! | --- | --- |
+//! | `run.json` | [`RunRecord`] |
+//! | `plan.jsonl` | a [`TrialId`] a line |
+//! | `progress.jsonl` | a [`ProgressLine`] a line |
+//! | `work/<skill>/<case>/<mode>/<trial>/meta.json` | [`Meta`] |
+//! | `work/<skill>/<case>/<mode>/<trial>/grade.json` | [`Grade`] |
+//! | `work/<skill>/<case>/<mode>/<trial>/judge.json` | [`Judgement`] |
+
+#[doc(inline)]
+pub use crate::grade::rubric::Judgement;
+#[doc(inline)]
+pub use crate::trial::evidence::{AgentMeta, CaseMeta, Ending, Inputs, Meta, ServerMeta, SkillMeta, WorkspaceFile};
+#[doc(inline)]
+pub use crate::trial::id::TrialId;
+#[doc(inline)]
+pub use crate::trial::outcome::{Check, Goal, Grade, Judged, Metrics, Status, Verdict};
+#[doc(inline)]
+pub use crate::trial::run_record::{Chosen, End, Ended, ProgressLine, RunRecord, TrialRecord};
+#[doc(inline)]
+pub use crate::trial::spent::Spent;
+#[doc(inline)]
+pub use crate::trial::trace::{Activation, Mechanism, Resource, Step, Usage};
+#[doc(inline)]
+pub use crate::trial::trouble::{Trouble, TroubleKind};
