@@ -31,8 +31,8 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
-//! | `text` | messages that point into a file, relative paths, lines of files of any size, the masking of secrets |
 //! | `files` | files and folders of others: regular ones only, bounded, never by a link that leads out |
+//! | `text` | messages that point into a file, relative paths, lines of files of any size, the masking of secrets |
 //! | `cases` | what users write: skills, cases in every format, the repository that holds them |
 //! | `settings` | what can be chosen, by `evals/evals.toml`, the environment and the command line; modes |
 //! | `trial` | what a trial is and leaves: its id, trace, evidence, outcome, and the records that a run keeps |
@@ -41,6 +41,7 @@
 //! | `grade` | what a trial came to, by its checks and by the rubric of a judge |
 //! | `process` | the only place that starts programs, and ends them with all that they started |
 //! | `store` | the only place that knows the layout of artifacts and recordings |
+//! | `results` | the results of runs as data: rows of trials, summaries, where a run stands, what it may cost |
 //! | `report` | how it all reads: for a terminal, as Markdown, as a test's failure text |
 //! | `agent` | the programs under test, the folders they live in, and how skills reach them; the only place that names a vendor |
 //! | `run` | the one road of a run: plan, attempts, grading, judging, what is kept |
