@@ -369,12 +369,13 @@ const WRITES: (&str, &str) =
 fn the_workspace_can_be_written_and_outside_of_it_cannot() {
     for mode in ["native", CLI] {
         let live = Live::new(WRITES.0, WRITES.1, writes_in_and_out);
+        fs::write(live.fixture.root().join("evals/evals.toml"), "isolation = \"agent\"\n").expect("settings");
         let trial = live.trial(mode);
         trial.expect(Verdict::Pass);
         assert!(trial.grade.metrics.denials.iter().any(|denial| denial.starts_with("Write ")), "{:#?}", trial.grade);
         // The tool is held back; a command is not, and that is said.
         assert_eq!(fs::read_to_string(outside(&live)).ok().as_deref(), Some("command\n"), "{mode}");
-        assert!(trial.meta.not_enforced.iter().any(|open| open.contains("require_sandbox")));
+        assert!(trial.meta.not_enforced.iter().any(|open| open.contains("can write outside the workspace")));
     }
 }
 
@@ -385,7 +386,7 @@ fn inside_bwrap_commands_cannot_write_elsewhere() {
         let trial = live.trial(mode);
         trial.expect(Verdict::Pass);
         assert!(!outside(&live).exists(), "{mode}");
-        assert!(!trial.meta.not_enforced.iter().any(|open| open.contains("require_sandbox")));
+        assert!(!trial.meta.not_enforced.iter().any(|open| open.contains("can write outside the workspace")));
         assert_eq!(processes_with(&live.scratch().display().to_string()), Vec::<String>::new());
     }
 }

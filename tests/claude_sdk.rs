@@ -103,7 +103,9 @@ fn by_sdk(live: &Live, mut options: Value, prompt: &str) -> Given {
 /// What we give to claude in `mode`.
 fn by_us(live: &Live, mode: &str, args: &[&str]) -> Given {
     let folder = tempfile::tempdir().expect("a folder");
-    let settings = format!("[agents.claude-sdk]\ncommand = \"{}\"\n", wrapper(folder.path()).display());
+    // The wrapper writes into a folder of the test.
+    let settings =
+        format!("isolation = \"agent\"\n[agents.claude-sdk]\ncommand = \"{}\"\n", wrapper(folder.path()).display());
     fs::write(live.fixture.root().join("evals/evals.toml"), settings).expect("settings");
     let ran = live.run(&[&["--mode", mode], args].concat());
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);

@@ -107,6 +107,25 @@ fn where_all_is_there_live_evals_can_run_and_no_model_is_asked() {
 }
 
 #[test]
+fn what_keeps_agents_to_their_folders_is_told() {
+    let told = |variables: &[(&'static str, &'static str)]| {
+        let variables: Vec<_> = [("CODEX_API_KEY", "key-key-key")].iter().chain(variables).copied().collect();
+        let machine = Machine::new(&codex(GOOD_SANDBOX)).variables(&variables);
+        let bwrap = machine.own.path().join("bwrap");
+        fs::write(&bwrap, "#!/bin/sh\necho bwrap: No permissions >&2\nexit 1\n").expect("a script");
+        fs::set_permissions(&bwrap, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("permissions");
+        machine.examined()
+    };
+    let broken = told(&[]);
+    assert_eq!((broken.code, broken.finding("isolation").0), (0, "missing"), "{}", broken.text);
+    assert!(broken.finding("isolation").1.contains("No permissions") && !broken.finding("isolation").2.is_empty());
+    let required = told(&[("SKILL_EVALS_REQUIRE_ISOLATION", "1")]);
+    assert_eq!((required.code, required.finding("isolation").0), (1, "missing"), "{}", required.text);
+    let given_up = told(&[("SKILL_EVALS_ISOLATION", "agent")]);
+    assert_eq!((given_up.code, given_up.finding("isolation").0), (0, "ok"), "{}", given_up.text);
+}
+
+#[test]
 fn people_get_a_line_for_each_and_what_to_do() {
     let machine = Machine::new(&codex(GOOD_SANDBOX)).variables(&[]);
     let output = machine.command(machine.fixture.root()).output().expect("the program starts");

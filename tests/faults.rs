@@ -154,7 +154,12 @@ fn a_run_that_ends_by_itself_leaves_no_watchdog() {
     let name = program.display().to_string();
     stub.body("ps -eo args > \"$folder/seen\"");
     let mut command = std::process::Command::new(&program);
-    let output = command.arg("run").current_dir(stub.root()).env("SKILL_EVALS_SCRATCH", stub.scratch()).output();
+    let output = command
+        .arg("run")
+        .current_dir(stub.root())
+        .env("SKILL_EVALS_SCRATCH", stub.scratch())
+        .env("SKILL_EVALS_ISOLATION", "agent")
+        .output();
     assert!(output.expect("the program starts").status.success());
     let seen = fs::read_to_string(stub.root().join("seen")).expect("a file");
     let watchdogs = seen.lines().filter(|line| *line == name).count();

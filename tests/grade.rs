@@ -68,6 +68,7 @@ fn trial(expectations: Vec<Expectation>) -> Trial {
         files_truncated: false,
         files_looked_for: Vec::new(),
         skills_changed: Vec::new(),
+        isolation: None,
         not_enforced: Vec::new(),
     };
     Trial { case, meta, trace, final_text: Some("Ahoy, Ada!"), schema: None }

@@ -72,7 +72,7 @@ impl Scene {
         stub.body(&format!("{}\nwhile [ ! -e go ]; do sleep 0.05; done", start.join("\n")));
         let timeout = if ends_by_timeout { "3" } else { "120" };
         let mut command = stub.command(&["run", "--run-id", "r", "--timeout-s", timeout]);
-        let _ = isolation;
+        command.env("SKILL_EVALS_ISOLATION", isolation);
         let runner = in_own_group(&mut command);
         let scene = Self { stub, runner, sleeps };
         wait_until("a child of every kind", || scene.alive().len() == KINDS.len());
@@ -156,6 +156,14 @@ fn nothing_is_left_with(isolation: &str, first_salt: usize) {
 #[cfg(target_os = "linux")]
 fn without_a_namespace_every_kind_of_child_is_gone_after_every_ending() {
     nothing_is_left_with("agent", 0);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn inside_a_namespace_every_kind_of_child_is_gone_after_every_ending() {
+    if support::real::has_bwrap() {
+        nothing_is_left_with("bwrap", 20);
+    }
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn changed_skills_cases_and_settings_are_refused_by_name() {
     for (settings, part) in [
         ("pass_env = [\"EXTRA\"]", "setting pass_env"),
         ("env = { HOUSE = \"red\" }", "setting env.HOUSE"),
-        ("require_sandbox = true", "setting require_sandbox"),
+        ("require_sandbox = true", "setting isolation"),
     ] {
         stub.settings(settings);
         refused(&[], part);

@@ -1,6 +1,6 @@
 //! What an agent is asked to do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::agent::mcp_probe::SkillServer;
 use crate::agent::room::Room;
@@ -11,6 +11,8 @@ use crate::settings::mode::Mode;
 /// A trial as an agent needs to know it.
 #[derive(Debug)]
 pub struct Assignment<'a> {
+    /// The repository, which the agent does not see.
+    pub root: &'a Path,
     /// What to ask.
     pub case: &'a Case,
     /// How the skills arrive.

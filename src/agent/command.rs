@@ -5,9 +5,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::agent::assignment::Assignment;
+use crate::agent::sandbox::Sandbox;
 use crate::process::Listener;
-use crate::settings::Settings;
 use crate::settings::mode::AgentKind;
+use crate::settings::{Isolation, Settings};
 use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// How to start an agent.
@@ -22,10 +23,24 @@ pub struct Command {
     pub secrets: Vec<String>,
     /// What was asked for and is not enforced, in words.
     pub not_enforced: Vec<String>,
+    /// What besides is not enforced where the agent does not run inside a sandbox of ours.
+    pub open: Vec<&'static str>,
+    /// Files outside its room that the agent has to read: a provider's login.
+    pub reads: Vec<PathBuf>,
+    /// The sandbox of ours that it runs in; `program` and `args` are in it already.
+    pub sandbox: Option<Sandbox>,
     /// A file for its standard output, where it loses what a pipe does not take at once.
     pub by_file: Option<PathBuf>,
     /// The other side of its dialogue; `None` for an agent that is told everything by its arguments.
     pub dialogue: Option<Box<dyn Listener>>,
+}
+
+impl Command {
+    /// What keeps the agent to its own folders.
+    #[must_use]
+    pub fn isolation(&self) -> Isolation {
+        if self.sandbox.is_some() { Isolation::Bwrap } else { Isolation::Agent }
+    }
 }
 
 /// Variables of the user's environment that every agent may see: where programs are, language, certificates, proxies.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::agent::handshake::{Handshake, Offer};
 use crate::agent::room::Room;
+use crate::agent::sandbox::Sandbox;
 use crate::cases::skill::slug;
 use crate::process::{self, Job};
 use crate::settings::ToolNames;
@@ -68,7 +69,12 @@ impl SkillServer {
         })
     }
 
-    /// Starts the server as an agent would, asks for its tools, and ends it. `skill` is the slug of the one under test.
+    /// Whether it is the repository's own.
+    pub(super) fn is_own(&self) -> bool {
+        self.own
+    }
+
+    /// Starts the server as an agent in this environment and sandbox would, asks for its tools, and ends it. `skill` is the slug of the one under test.
     ///
     /// # Errors
     /// When it does not start, answers something else, or has no skill tool.
@@ -76,14 +82,20 @@ impl SkillServer {
         &self,
         room: &Room,
         env: &BTreeMap<OsString, OsString>,
+        sandbox: Option<&Sandbox>,
         redactor: &Redactor,
         skill: &str,
     ) -> Result<ServerMeta, Trouble> {
         let mut env = env.clone();
         env.extend(self.env.iter().map(|(name, value)| (name.into(), value.into())));
+        let args = self.args.iter().map(Into::into).collect();
+        let (program, args) = match sandbox {
+            Some(sandbox) => sandbox.around(&self.program, args),
+            None => (self.program.clone(), args),
+        };
         let job = Job {
-            program: self.program.clone(),
-            args: self.args.iter().map(Into::into).collect(),
+            program,
+            args,
             env,
             folder: room.workspace(),
             timeout: PATIENCE,
@@ -91,7 +103,7 @@ impl SkillServer {
             by_file: None,
             stderr: room.path().join("server-stderr"),
             redactor,
-            namespace: false,
+            namespace: sandbox.is_some(),
         };
         let mut handshake = Handshake::default();
         let ending = process::run(&job, &mut handshake)

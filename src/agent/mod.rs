@@ -7,23 +7,35 @@
 pub mod assignment;
 pub mod claude;
 pub mod codex;
-mod command;
+pub mod command;
 pub mod delivery;
 pub mod failure;
 mod files;
 pub mod handshake;
 mod interface;
+pub mod isolation;
 mod lenient;
 pub mod mcp_probe;
 mod refusal;
 pub mod room;
+pub mod sandbox;
 mod skill_calls;
 
 use crate::settings::mode::AgentKind;
+use crate::trial::trouble::Trouble;
 
 pub use assignment::Assignment;
 pub use command::Command;
 pub use interface::Agent;
+
+/// How to start the mode's agent for a trial, inside the sandbox that the settings want; writes what the agent needs into
+/// its home.
+///
+/// # Errors
+/// When the program or a required sandbox is missing, or the home cannot be prepared.
+pub fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
+    isolation::isolated(of(assignment.mode.agent).command(assignment)?, assignment)
+}
 
 /// The agent of this kind.
 #[must_use]

@@ -8,6 +8,7 @@
 //! [`watchdog`] does that.
 
 pub mod background;
+pub mod brief;
 pub mod interrupt;
 mod keeper;
 mod output;
@@ -127,6 +128,9 @@ pub fn run(job: &Job<'_>, listener: &mut dyn Listener) -> io::Result<Ending> {
     }
     let words = ending.last_words.as_deref().unwrap_or_default();
     let why = words.strip_prefix(keeper::COULD_NOT_START).filter(|_| ending.exit_code == Some(keeper::NOT_STARTED));
+    // bubblewrap says so where it cannot make the sandbox, or start the program in it.
+    let no_sandbox = words.starts_with("bwrap: ") && job.namespace && ending.exit_code == Some(1);
+    let why = why.or(no_sandbox.then_some(words));
     if let (Some(why), None) = (why, &ending.trouble) {
         ending.trouble = Some(Trouble::new(TroubleKind::CouldNotStart, why));
     }

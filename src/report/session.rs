@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::report::trial::{goal, scripted};
+use crate::settings::Isolation;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{Grade, Metrics, Status};
 use crate::trial::trace::{Activation, Step};
@@ -39,6 +40,7 @@ fn head(text: &mut String, evidence: &Evidence<'_>, grade: &Grade) {
         ("model", meta.agent.model.as_deref().unwrap_or("unknown")),
         ("skills", meta.delivery.as_str()),
         ("sandbox", meta.case.sandbox.as_str()),
+        ("isolation", meta.isolation.map_or("not recorded", Isolation::as_str)),
         ("started", &meta.started),
         ("run", &meta.run_id),
     ];

@@ -9,6 +9,7 @@ use crate::agent::{self, Assignment};
 use crate::process::{self, Job, Listener, Reply};
 use crate::run::live::Redactors;
 use crate::run::silence::Silence;
+use crate::settings::Isolation;
 use crate::settings::mode::AgentKind;
 use crate::store::TrialFolder;
 use crate::text::redact::Redactor;
@@ -24,6 +25,8 @@ pub struct Session {
     pub ending: Ending,
     /// What was asked for and not enforced, in words.
     pub not_enforced: Vec<String>,
+    /// What kept the agent to its own folders; `None` where it was not started.
+    pub isolation: Option<Isolation>,
     /// The MCP server of skills, where the mode has one and it works.
     pub server: Option<ServerMeta>,
     /// What has to be masked in whatever else is kept.
@@ -53,18 +56,23 @@ pub fn hold(
     let room = assignment.room;
     let mut redactor = redactors.masking(Vec::new());
     let mut not_enforced = Vec::new();
+    let mut isolation = None;
     let mut server = None;
-    let ending = match agent::of(agent).command(assignment) {
+    let ending = match agent::command(assignment) {
         Err(trouble) => Ending { trouble: Some(trouble), ..Ending::default() },
         Ok(command) => {
-            redactor = redactors.masking(command.secrets);
-            not_enforced = command.not_enforced;
-            let probe = |server: &SkillServer| server.probe(room, &command.env, &redactor, &assignment.case.skill);
+            redactor = redactors.masking(command.secrets.clone());
+            not_enforced.clone_from(&command.not_enforced);
+            isolation = Some(command.isolation());
+            let probe = |server: &SkillServer| {
+                server.probe(room, &command.env, command.sandbox.as_ref(), &redactor, &assignment.case.skill)
+            };
             match assignment.server.map(probe).transpose() {
                 Err(trouble) => Ending { trouble: Some(trouble), ..Ending::default() },
                 Ok(found) => {
                     server = found;
                     let job = Job {
+                        namespace: command.sandbox.is_some(),
                         program: command.program,
                         args: command.args,
                         env: command.env,
@@ -74,7 +82,6 @@ pub fn hold(
                         by_file: command.by_file,
                         stderr: folder.stderr(),
                         redactor: &redactor,
-                        namespace: false,
                     };
                     let mut ear =
                         Ear { agent, hear, redactor: &redactor, dialogue: command.dialogue, silence: Silence::new() };
@@ -97,7 +104,7 @@ pub fn hold(
         folder.write_final(text).map_err(|error| files(&error))?;
         final_text = Some(text.clone());
     }
-    Ok(Session { ending, not_enforced, server, redactor, trace, final_text })
+    Ok(Session { ending, not_enforced, isolation, server, redactor, trace, final_text })
 }
 
 /// Trouble with our own files.

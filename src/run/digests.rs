@@ -147,8 +147,9 @@ fn add_settings(inputs: &mut Inputs, settings: &Settings, mode: &Mode) {
     if let Some(server) = settings.skill_server.as_ref().filter(|_| mode.delivery.mcp()) {
         inputs.add("setting mcp", format!("{server:?}").as_bytes());
     }
-    if settings.require_sandbox {
-        inputs.add("setting require_sandbox", b"true");
+    // What the environment chooses is a machine's, and makes no recording stale.
+    if let Some(declared) = &settings.isolation.declared {
+        inputs.add("setting isolation", declared.as_bytes());
     }
 }
 

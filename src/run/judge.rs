@@ -64,7 +64,7 @@ pub fn judge(run: &Run, live: &Live, exhibit: &Exhibit<'_>, grade: Grade) -> Res
             return Ok(rubric::not_judged(grade, Trouble::new(TroubleKind::NotJudged, problem.to_string())));
         }
     };
-    let judgement = Judge { settings: &run.settings, live, rubric, exhibit }.judgement();
+    let judgement = Judge { root: &run.root, settings: &run.settings, live, rubric, exhibit }.judgement();
     exhibit.folder.write_judgement(&judgement).map_err(|error| files(&error))?;
     Ok(rubric::join(grade, &judgement))
 }
@@ -130,6 +130,7 @@ fn evidence(exhibit: &Exhibit<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
 }
 
 struct Judge<'a> {
+    root: &'a Path,
     settings: &'a Settings,
     live: &'a Live,
     rubric: &'a Rubric,
@@ -194,6 +195,7 @@ impl Judge<'_> {
         let settings = Settings { model: judge.model.clone(), ..self.settings.clone() };
         let case = self.case();
         let assignment = Assignment {
+            root: self.root,
             case: &case,
             mode: &mode,
             settings: &settings,

@@ -86,11 +86,12 @@ impl Attempt<'_> {
 
         let started = jiff::Timestamp::now();
         let timeout = case.timeout.unwrap_or(settings.timeout);
-        let assignment = Assignment { case, mode, settings, room: &room, server: server.as_ref(), schema };
+        let assignment =
+            Assignment { root: &run.root, case, mode, settings, room: &room, server: server.as_ref(), schema };
         let hear = |words| tell(Event::Heard(id.clone(), words));
         let texts = run.texts.snapshot(&live.folder.snapshot());
         let session = attempt::hold(&assignment, timeout, folder, &live.redactors, texts, &hear)?;
-        let Session { ending, not_enforced, redactor, server, trace, final_text } = session;
+        let Session { ending, not_enforced, isolation, redactor, server, trace, final_text } = session;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
         let skills_changed = room.changed_skills();
         let required: Vec<&Path> = case.expectations.iter().filter_map(Expectation::required_file).collect();
@@ -125,6 +126,7 @@ impl Attempt<'_> {
             files_truncated: captured.truncated,
             files_looked_for: required.into_iter().map(Path::to_path_buf).collect(),
             skills_changed,
+            isolation,
             not_enforced,
         };
         Ok((meta, trace, final_text))

@@ -1,6 +1,7 @@
 //! What can be chosen: built in, then `evals/evals.toml`, then the environment, then the command line.
 
 mod choice;
+mod isolation;
 mod judge;
 pub mod load;
 pub mod mode;
@@ -22,6 +23,7 @@ use crate::text::diagnostic::{Code, Diagnostic, Place};
 use crate::text::relative_path::RelativePath;
 
 pub use choice::{Selection, Suite};
+pub use isolation::{Isolation, IsolationSettings};
 pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
 pub use prices::{Price, Prices};
 pub use server::{OwnServer, ToolNames};
@@ -96,8 +98,8 @@ pub struct Settings {
     pub agents: BTreeMap<String, AgentSettings>,
     /// The repository's own MCP server of skills, to be tested in place of ours.
     pub skill_server: Option<OwnServer>,
-    /// Whether an agent without a sandbox of its own has to run inside `bwrap`.
-    pub require_sandbox: bool,
+    /// What keeps agents to their own folders.
+    pub isolation: IsolationSettings,
     /// Who judges by the rubric, and when.
     pub judge: JudgeSettings,
     /// Which cases are wanted.
@@ -154,7 +156,7 @@ impl Default for Settings {
             secret_env: Vec::new(),
             agents: BTreeMap::new(),
             skill_server: None,
-            require_sandbox: false,
+            isolation: IsolationSettings::default(),
             judge: JudgeSettings::default(),
             selection: Selection::default(),
             run_id: None,
@@ -201,7 +203,12 @@ struct File {
     mode: BTreeMap<toml::Spanned<String>, OwnMode>,
     judge: Option<judge::JudgeTable>,
     mcp: Option<server::McpTable>,
+    isolation: Option<Isolation>,
+    require_isolation: Option<bool>,
+    /// The older name of `require_isolation`.
     require_sandbox: Option<bool>,
+    #[serde(default)]
+    isolation_read: Vec<toml::Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -297,7 +304,20 @@ impl Settings {
         if let Some(table) = file.mcp {
             self.skill_server = Some(table.read(&mut wrong));
         }
-        self.require_sandbox = file.require_sandbox.unwrap_or(self.require_sandbox);
+        let required = file.require_isolation.or(file.require_sandbox);
+        if file.isolation.is_some() || required.is_some() || !file.isolation_read.is_empty() {
+            let read: Vec<&str> = file.isolation_read.iter().map(|path| path.get_ref().as_str()).collect();
+            let kind = file.isolation.unwrap_or_default();
+            self.isolation.declared = Some(format!("{kind} {} {}", required.unwrap_or_default(), read.join("\0")));
+        }
+        for path in file.isolation_read {
+            match IsolationSettings::readable(path.get_ref()) {
+                Ok(read) => self.isolation.readable.push(read),
+                Err(why) => wrong(path.span(), format!("`isolation_read`: {why}")),
+            }
+        }
+        self.isolation.kind = file.isolation.unwrap_or(self.isolation.kind);
+        self.isolation.required = required.unwrap_or(self.isolation.required);
         // The file's choice for every mode that has none of its own; the environment and the command line rule over both.
         for mode in self.modes.iter_mut().filter(|mode| mode.model.is_none()) {
             Arc::make_mut(mode).model.clone_from(&file.model);

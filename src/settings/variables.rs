@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{INTERNAL, LONGEST_RETRY_WAIT, MOST_COST, MOST_TOKENS, MOST_VOTES, Settings, Suite};
+use super::{INTERNAL, Isolation, LONGEST_RETRY_WAIT, MOST_COST, MOST_TOKENS, MOST_VOTES, Settings, Suite};
 use crate::cases::case::LONGEST_TIMEOUT;
 use crate::text::diagnostic::nearest;
 
@@ -11,7 +11,7 @@ use crate::text::diagnostic::nearest;
 pub const PREFIX: &str = "SKILL_EVALS_";
 
 /// The variables that are read, and what they choose. The README's list is this one.
-pub const VARIABLES: [(&str, &str); 26] = [
+pub const VARIABLES: [(&str, &str); 28] = [
     ("SKILL_EVALS_LIVE", "`1` runs the agents; `0`, the default, replays recordings"),
     ("SKILL_EVALS_SUITE", "a part of each skill's cases: `smoke` (all), `explicit`, `positive` or `negative`"),
     ("SKILL_EVALS_SKILL", "only these skills, comma-separated"),
@@ -40,6 +40,8 @@ pub const VARIABLES: [(&str, &str); 26] = [
     ("SKILL_EVALS_ROOT", "the repository's root, where it is not the one around the crate or the working folder"),
     ("SKILL_EVALS_HARNESS", "the harness to ask for the checks that a crate adds, where cargo is not to build it"),
     ("SKILL_EVALS_SCRATCH", "the folder for workspaces and homes, outside any repository"),
+    ("SKILL_EVALS_ISOLATION", "`bwrap`, the default, runs agents inside bubblewrap where it works; `agent` does not"),
+    ("SKILL_EVALS_REQUIRE_ISOLATION", "`1` makes a trial whose agent cannot run inside bubblewrap an error"),
     ("SKILL_EVALS_SCRIPTED", "says that the model is scripted, and by what; kept with the results"),
 ];
 
@@ -97,7 +99,7 @@ impl Settings {
             "MAX_SKILLS" => self.selection.max_skills = Some(size(1_000_000)?),
             "MAX_CASES" => self.selection.max_cases = Some(size(1_000_000)?),
             // As everywhere, nothing chooses nothing.
-            "MODE" if value.is_empty() => {}
+            "MODE" | "ISOLATION" if value.is_empty() => {}
             "MODE" => self.select_modes(&list()).map_err(|why| format!("{name}: {why}"))?,
             "MODEL" => self.model = Some(value.to_owned()).filter(|model| !model.is_empty()).or(self.model.take()),
             "TRIALS" => self.trials = u32::try_from(number(1000)?).unwrap_or(1),
@@ -126,6 +128,12 @@ impl Settings {
             // Read where the repository is opened, and where checks are looked for.
             "ROOT" | "HARNESS" => {}
             "SCRATCH" => self.scratch = Some(PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty()),
+            "ISOLATION" => {
+                self.isolation.kind = Isolation::named(value).ok_or_else(|| not_allowed("bwrap or agent"))?;
+            }
+            "REQUIRE_ISOLATION" => {
+                self.isolation.required = flag()?;
+            }
             "SCRIPTED" => self.scripted = Some(value.to_owned()).filter(|text| !text.is_empty()),
             _ => {
                 let known = VARIABLES.map(|(name, _)| name);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::cases::case::Sandbox;
-use crate::settings::ToolNames;
 use crate::settings::mode::{AgentKind, Delivery};
+use crate::settings::{Isolation, ToolNames};
 use crate::trial::id::TrialId;
 use crate::trial::trace::Trace;
 use crate::trial::trouble::{Trouble, TroubleKind};
@@ -72,6 +72,9 @@ pub struct Meta {
     /// of its own: no other one has read them so.
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "lossy_paths")]
     pub skills_changed: Vec<PathBuf>,
+    /// What kept the agent to its own folders; `None` where that was not recorded yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
     /// What was asked for and not enforced, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_enforced: Vec<String>,

@@ -25,6 +25,8 @@ fn every_variable_of_the_table_is_read() {
             name if name.starts_with("JUDGE") => "1",
             "SUITE" => "negative",
             "MODE" => "codex",
+            "ISOLATION" => "agent",
+            "REQUIRE_ISOLATION" => "1",
             _ => "word",
         };
         assert!(apply(&[(name, value)]).is_ok(), "{name}: {:?}", apply(&[(name, value)]));

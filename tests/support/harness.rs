@@ -41,7 +41,8 @@ pub fn clean(mut command: Command) -> Command {
             command.env_remove(&name);
         }
     }
-    command.stdin(Stdio::null());
+    // Stub agents read and write where the test does.
+    command.env("SKILL_EVALS_ISOLATION", "agent").stdin(Stdio::null());
     command
 }
 

@@ -35,6 +35,11 @@ pub fn starts(program: &str, args: &[&str]) -> bool {
     ran.is_ok_and(|output| output.status.success())
 }
 
+/// Whether bubblewrap can make a sandbox here.
+pub fn bwrap_works() -> bool {
+    starts("bwrap", &["--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "/bin/sh", "-c", ":"])
+}
+
 /// Runs `tests`, each of which needs `program`, which is `found` or not.
 pub fn needing(program: &'static str, found: bool, how_to_get: &'static str, tests: &[Test]) -> ExitCode {
     let mut args = Arguments::from_args();
@@ -54,6 +59,13 @@ pub fn needing(program: &'static str, found: bool, how_to_get: &'static str, tes
         Trial::ignorable_test(name, run)
     });
     libtest_mimic::run(&args, trials.collect()).exit_code()
+}
+
+/// Whether a test that needs bubblewrap can run; fails where it has to.
+pub fn has_bwrap() -> bool {
+    let works = bwrap_works();
+    assert!(works || std::env::var_os(REQUIRED).is_none(), "bubblewrap does not work here");
+    works
 }
 
 /// Names and functions of tests.

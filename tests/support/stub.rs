@@ -90,6 +90,8 @@ impl Stub {
             .env("HOME", self.scratch())
             .env_remove("CODEX_HOME")
             .env("SKILL_EVALS_SCRATCH", self.scratch())
+            // These agents write into the repository, where the test reads it.
+            .env("SKILL_EVALS_ISOLATION", "agent")
             .stdin(Stdio::null());
         command
     }

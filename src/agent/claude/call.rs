@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{bwrap, home};
+use super::home;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{Command, environment};
 use crate::agent::files::{files_trouble, write_private};
@@ -48,17 +48,20 @@ impl<'a> Call<'a> {
         env.insert("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC".into(), "1".into());
         // How long claude waits for a server that is always to be loaded; see `mcp_config`.
         env.insert("MCP_CONNECT_TIMEOUT_MS".into(), "60000".into());
-        let (secrets, not_enforced) = (users.secrets, self.permissions.not_enforced);
-        Ok(Command { program, args: Vec::new(), env, secrets, not_enforced, by_file: None, dialogue: None })
+        let Permissions { not_enforced, open, .. } = self.permissions;
+        Ok(Command {
+            program,
+            args: Vec::new(),
+            reads: home::provider_files(&env),
+            env,
+            secrets: users.secrets,
+            not_enforced,
+            open,
+            sandbox: None,
+            by_file: None,
+            dialogue: None,
+        })
     }
-}
-
-/// Puts the finished command into its sandbox.
-pub(super) fn sandboxed(mut command: Command, assignment: &Assignment<'_>) -> Result<Command, Trouble> {
-    if assignment.case.sandbox == Sandbox::WorkspaceWrite {
-        bwrap::wrap(&mut command, assignment.settings.require_sandbox, assignment.room)?;
-    }
-    Ok(command)
 }
 
 /// What claude may do without asking: in an eval there is no user to ask.
@@ -67,6 +70,7 @@ pub(super) struct Permissions {
     pub allowed: Vec<String>,
     pub disallowed: Vec<&'static str>,
     pub not_enforced: Vec<String>,
+    pub open: Vec<&'static str>,
 }
 
 fn permissions(case: &Case, mode: &Mode, server: Option<&ToolNames>) -> Permissions {
@@ -78,14 +82,21 @@ fn permissions(case: &Case, mode: &Mode, server: Option<&ToolNames>) -> Permissi
             allowed: Vec::new(),
             disallowed: vec!["Write", "Edit", "NotebookEdit"],
             not_enforced: vec!["claude itself judges which shell commands only read".to_owned()],
+            open: Vec::new(),
         },
         Sandbox::WorkspaceWrite => {
             allowed.insert(0, "Bash".to_owned());
             // Its editing tools then write in the working folder, and ask elsewhere.
-            Permissions { mode: "acceptEdits", allowed: Vec::new(), disallowed: Vec::new(), not_enforced: Vec::new() }
+            Permissions {
+                mode: "acceptEdits",
+                allowed: Vec::new(),
+                disallowed: Vec::new(),
+                not_enforced: Vec::new(),
+                open: vec!["shell commands can write outside the workspace"],
+            }
         }
     };
-    permissions.not_enforced.push("reading is not limited to the workspace".to_owned());
+    permissions.open.push("reading is not limited to the workspace");
     permissions.not_enforced.push("shell commands see the variables with the login".to_owned());
     if mode.delivery.native() {
         allowed.push("Skill".to_owned());

@@ -1,7 +1,7 @@
 //! claude's home in a trial: the user's login and choice of provider, nothing else.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::PathBuf;
 
@@ -114,4 +114,9 @@ pub(super) fn prepare(room: &Room) -> Result<Users, Trouble> {
         }
     }
     Ok(Users { variables, env, secrets })
+}
+
+/// The files of a provider's login that these variables name.
+pub(super) fn provider_files(env: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
+    PROVIDER_FILES.iter().filter_map(|(_, variable, _)| env.get(OsStr::new(variable))).map(PathBuf::from).collect()
 }

@@ -4,7 +4,6 @@
 //! Standard output (`trace.jsonl`) begins with what was offered: the skills, the MCP servers and their tools. What it
 //! hides is a skill that the prompt itself called as `/name`; the session file (`session.jsonl`) has that, and times.
 
-mod bwrap;
 mod call;
 mod cli;
 mod events;

@@ -56,12 +56,22 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
     args.extend(own_args(assignment).map(Into::into));
     // A prompt may start with a dash.
     args.extend(["--".into(), case.prompt.as_str().into()]);
-    let not_enforced = match case.sandbox {
+    let open = match case.sandbox {
         Sandbox::ReadOnly => "codex's sandbox limits writing, not reading",
         Sandbox::WorkspaceWrite => "codex's sandbox limits writing, not reading; /tmp is writable beside the workspace",
     };
-    let not_enforced = vec![not_enforced.to_owned()];
-    Ok(Command { program, args, env, secrets, not_enforced, by_file: None, dialogue: None })
+    Ok(Command {
+        program,
+        args,
+        env,
+        secrets,
+        not_enforced: Vec::new(),
+        open: vec![open],
+        reads: Vec::new(),
+        sandbox: None,
+        by_file: None,
+        dialogue: None,
+    })
 }
 
 /// The MCP server in codex's settings. Without `required` codex says nothing of a server that does not start, anywhere.

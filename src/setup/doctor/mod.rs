@@ -6,16 +6,16 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::agent;
 use crate::agent::handshake::Handshake;
 use crate::agent::room::Scratch;
+use crate::agent::{self, isolation};
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Repository, Scope};
 use crate::report::diagnostics;
 use crate::run::rubric;
-use crate::settings::Settings;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::mode::AgentKind;
+use crate::settings::{Isolation, Settings};
 use probe::Probes;
 
 /// How one thing stands.
@@ -76,7 +76,8 @@ pub fn examine(repository: Option<&Repository>, own_program: &Path) -> Examinati
     }
     doctor.bwrap(probes.as_ref());
     doctor.skill_server(repository, &catalog, own_program, probes.as_ref());
-    let ready = settings.is_some() && scratch.is_some() && !catalog.cases.is_empty();
+    let isolated = doctor.isolation(used);
+    let ready = settings.is_some() && scratch.is_some() && !catalog.cases.is_empty() && isolated;
     let can_run = ready && !agents.is_empty();
     let unknown = doctor.findings.iter().any(|finding| finding.state == State::Unknown);
     Examination { can_run, undecided: ready && !can_run && unknown, agents, findings: doctor.findings }
@@ -214,6 +215,29 @@ impl Doctor {
         let args = args.into_iter().chain(["/bin/sh", "-c", probe::SCRIPT]).map(Into::into).collect::<Vec<_>>();
         if let Some(probes) = probes {
             self.sandbox("bwrap", &probes.run(&program, &args));
+        }
+    }
+
+    /// What will keep agents to their own folders. Returns whether trials can run so.
+    fn isolation(&mut self, settings: &Settings) -> bool {
+        let wanted = &settings.isolation;
+        let without = "without it agents can read the repository with the expected answers, and more; see \
+                       docs/threat-model.md";
+        let held = match wanted.kind {
+            Isolation::Agent => Err("agents are on their own: `isolation` is set to \"agent\"".to_owned()),
+            Isolation::Bwrap => isolation::bwrap::working(),
+        };
+        match held {
+            Ok(_) => self.ok("isolation", "agents run inside bubblewrap: their own room, no other process"),
+            Err(why) if wanted.required => {
+                let found = format!("required, and not there: {why}");
+                self.missing("isolation", found, "set `require_isolation = false`, or put right what is named")
+            }
+            Err(why) if wanted.kind == Isolation::Agent => self.ok("isolation", why),
+            Err(why) => {
+                self.missing("isolation", why, without);
+                true
+            }
         }
     }
 

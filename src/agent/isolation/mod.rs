@@ -1,0 +1,44 @@
+//! Isolation: on Linux an agent runs inside bubblewrap, where that works. It sees the system's programs, its own, its
+//! room and the skills that it is given, and no other process; not the repository, no other room, no home of a user.
+//! What leads out of that, and what does not, stands in docs/threat-model.md.
+
+pub mod bwrap;
+mod programs;
+mod view;
+
+use crate::agent::assignment::Assignment;
+use crate::agent::command::Command;
+use crate::agent::sandbox::Sandbox;
+use crate::settings::{FILE, Isolation};
+use crate::trial::trouble::{Trouble, TroubleKind};
+
+/// Puts the command into the sandbox that the settings want. Where that is not to be had and not required either, the
+/// command stays as it is, and says what is not enforced.
+///
+/// # Errors
+/// When isolation is required and there is none.
+pub fn isolated(mut command: Command, assignment: &Assignment<'_>) -> Result<Command, Trouble> {
+    let wanted = &assignment.settings.isolation;
+    let bwrap = match wanted.kind {
+        Isolation::Bwrap => bwrap::working(),
+        Isolation::Agent => Err("`isolation` is set to \"agent\"".to_owned()),
+    };
+    match bwrap {
+        Ok(bwrap) => {
+            let sandbox = Sandbox { program: bwrap, args: view::arguments(&command, assignment) };
+            let args = std::mem::take(&mut command.args);
+            (command.program, command.args) = sandbox.around(&command.program, args);
+            command.sandbox = Some(sandbox);
+            Ok(command)
+        }
+        Err(why) if wanted.required => {
+            let what = format!("isolation is required (`require_isolation` in {FILE}) and there is none: {why}");
+            Err(Trouble::new(TroubleKind::CouldNotStart, what))
+        }
+        Err(why) => {
+            command.not_enforced.extend(command.open.iter().map(|open| (*open).to_owned()));
+            command.not_enforced.push(format!("the agent is not isolated: {why}"));
+            Ok(command)
+        }
+    }
+}
