@@ -1,10 +1,10 @@
 //! The digests of a recording's files: a recording that was changed by anything but a new recording is refused.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use walkdir::{DirEntry, WalkDir};
 
 use super::{At, JUDGEMENT, StoreError, read_json, write_json};
 use crate::files::bounded;
@@ -19,7 +19,7 @@ const DIGESTS_FORMAT: u32 = 1;
 #[derive(Debug, Serialize, Deserialize)]
 struct Digests {
     format: u32,
-    /// The digest of each file beside this one, by its name.
+    /// The digest of each file beside or below this one, by its path.
     files: BTreeMap<String, String>,
 }
 
@@ -56,15 +56,16 @@ pub(super) fn verify(folder: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The digests of the plain files in `folder`, by name.
+/// The digests of the plain files in and below `folder`, by path.
 fn files(folder: &Path) -> Result<BTreeMap<String, String>, StoreError> {
     let mut files = BTreeMap::new();
-    for entry in fs::read_dir(folder).at(folder)? {
-        let entry = entry.at(folder)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        // Files that tools leave beside ours are none of the recording's.
-        if name != DIGESTS && !name.starts_with('.') && entry.file_type().at(folder)?.is_file() {
-            files.insert(name, digest(&bounded::read_at_most(&entry.path(), 1 << 30).at(&entry.path())?));
+    // Files that tools leave beside ours are none of the recording's.
+    let ours = |entry: &DirEntry| entry.depth() != 1 || !entry.file_name().to_string_lossy().starts_with('.');
+    for entry in WalkDir::new(folder).into_iter().filter_entry(ours) {
+        let entry = entry.map_err(std::io::Error::from).at(folder)?;
+        let name = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_string_lossy().into_owned();
+        if name != DIGESTS && entry.file_type().is_file() {
+            files.insert(name, digest(&bounded::read_at_most(entry.path(), 1 << 30).at(entry.path())?));
         }
     }
     Ok(files)
