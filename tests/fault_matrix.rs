@@ -1,0 +1,240 @@
+//! The fault matrix: what a trial comes to where something goes wrong, by fault, mode and kind of case, on the real
+//! programs. The provider's faults come from a faulty stand-in, the program's from a wrapper around the real one.
+//!
+//! The table is printed in docs/fault-matrix.md; `FAULT_MATRIX=write cargo test --test fault_matrix` writes it.
+
+mod support;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::json;
+use skill_evals::trial::outcome::Verdict::{self, Error, Fail, Pass};
+use support::fixture::Fixture;
+use support::live::{GREETING, Live, OPEN_GREETING};
+use support::real::programs;
+use support::stand_in::{Fault, Protocol, Request, Turn};
+
+/// Agent and delivery.
+const MODES: [&str; 4] = ["codex", "cli-native", "mcp", "native"];
+
+/// What goes wrong.
+enum How {
+    /// Instead of the model's answer to the request of this number.
+    Answer(usize, fn() -> Turn),
+    /// A shell script around the program: `$real` is the real one.
+    Wrapper(&'static str),
+    /// The same, and the model uses the skill, whether it should or not.
+    WrapperOverUse(&'static str),
+}
+
+/// A row of the table.
+struct Row {
+    fault: &'static str,
+    how: How,
+    /// Seconds until the timeout.
+    timeout: u32,
+    /// The verdicts of a case that should trigger and of one that should not, in each of [`MODES`].
+    verdicts: [(Verdict, Verdict); 4],
+    why: &'static str,
+}
+
+const ERROR: [(Verdict, Verdict); 4] = [(Error, Error); 4];
+const FAIL: [(Verdict, Verdict); 4] = [(Fail, Fail); 4];
+const PASS: [(Verdict, Verdict); 4] = [(Pass, Pass); 4];
+
+fn faulty(fault: Fault) -> Turn {
+    Turn::Faulty(Box::new(Turn::Say("Half an answer".to_owned())), fault)
+}
+
+/// The sed command that drops the last line of either program's stream.
+const NO_LAST: &str = r#"/"type":"\(result\|turn.completed\)"/"#;
+
+fn rows() -> Vec<Row> {
+    let row = |fault, how, timeout, verdicts, why| Row { fault, how, timeout, verdicts, why };
+    let answer = |step, turn| How::Answer(step, turn);
+    vec![
+        row("none", answer(9, || Turn::Hang), 60, PASS, "the checks decide"),
+        row("401", answer(0, || Turn::Status(401)), 60, ERROR, "the login was refused"),
+        row("429", answer(0, || Turn::Status(429)), 60, ERROR, "refused for now; tried again"),
+        row("503", answer(1, || Turn::Status(503)), 60, ERROR, "refused for now; tried again"),
+        row("400", answer(1, || Turn::Status(400)), 60, ERROR, "the provider failed"),
+        row("no answer to the first request", answer(0, || Turn::Hang), 12, ERROR, "the model did not answer"),
+        row("no answer to the second request", answer(1, || Turn::Hang), 12, ERROR, "the model did not answer"),
+        row(
+            "an answer that stalls half-way",
+            answer(1, || faulty(Fault::Stall)),
+            12,
+            ERROR,
+            "the model did not answer",
+        ),
+        row("a connection that breaks half-way", answer(1, || faulty(Fault::Cut)), 60, ERROR, "the provider failed"),
+        row("a refusal", answer(1, || faulty(Fault::Refusal)), 60, FAIL, "the model's own doing: `completed`"),
+        row("the most tokens", answer(1, || faulty(Fault::MaxTokens)), 60, FAIL, "the model's own doing: `completed`"),
+        row(
+            "a command that does not end",
+            answer(1, || Turn::Shell("cat /dev/zero | tail".to_owned())),
+            40,
+            FAIL,
+            "the agent's own doing: `in-time`",
+        ),
+        row("a crash before the end", How::Wrapper("crash"), 60, ERROR, "the agent crashed"),
+        row("the last line lost", How::Wrapper("lost"), 12, ERROR, "the stream stops before its end"),
+        row("the last line cut", How::Wrapper("cut"), 60, ERROR, "the stream stops before its end"),
+        row("no exit after the end", How::Wrapper("hang"), 40, PASS, "measured; `in-time` says so"),
+        row(
+            "a damaged line over the use of the skill",
+            How::WrapperOverUse("damage"),
+            60,
+            [(Pass, Fail), (Error, Error), (Error, Error), (Error, Error)],
+            "codex's rollout tells all the same; elsewhere it may have been anything",
+        ),
+    ]
+}
+
+fn script(name: &str) -> String {
+    match name {
+        "crash" => format!("\"$real\" \"$@\" | sed -u '{NO_LAST}Q'\nkill -9 $$"),
+        "lost" => format!("\"$real\" \"$@\" | sed -u '{NO_LAST}d'"),
+        "cut" => format!("\"$real\" \"$@\" | sed -u '{NO_LAST}s/.$//'"),
+        "hang" => "\"$real\" \"$@\"\nexec sleep 600".to_owned(),
+        _ => r#""$real" "$@" | sed -u -e '/"tool_use"/s/.$//' -e '/"command_execution"/s/.$//'"#.to_owned(),
+    }
+}
+
+fn main() -> ExitCode {
+    let mut args = Arguments::from_args();
+    // Each runs eight agents at once.
+    args.test_threads = Some(args.test_threads.unwrap_or(2));
+    let mut trials = vec![Trial::test("the_table_is_the_one_in_the_docs", documented)];
+    for row in rows() {
+        let name = row.fault.replace(|c: char| !c.is_alphanumeric(), "_");
+        trials.push(Trial::ignorable_test(name, move || {
+            let missing = ["codex", "claude"].into_iter().find(|program| !programs().join(program).exists());
+            match missing {
+                None => cells(&row).map(|()| libtest_mimic::Completion::Completed),
+                Some(program) if std::env::var_os("REQUIRE_AGENTS").is_some() => {
+                    Err(format!("`{program}` is missing").into())
+                }
+                Some(program) => Ok(libtest_mimic::Completion::ignored_with(format!("`{program}` is missing"))),
+            }
+        }));
+    }
+    libtest_mimic::run(&args, trials).exit_code()
+}
+
+/// What the model does where nothing goes wrong: it uses the skill where it should, or looks around, and answers.
+fn well(request: &Request, uses: bool) -> Turn {
+    let call = |tool: &str, input| Turn::Call { tool: tool.to_owned(), input };
+    match (request.step, uses) {
+        (0, false) => match request.protocol {
+            Protocol::Responses => Turn::Shell("pwd".to_owned()),
+            Protocol::Messages => call("Glob", json!({ "pattern": "*.md" })),
+        },
+        (0, true) if request.tools.iter().any(|tool| tool == "mcp__skilljack__skill") => {
+            call("mcp__skilljack__skill", json!({ "name": "greeting" }))
+        }
+        (0, true) if request.protocol == Protocol::Messages => call("Skill", json!({ "skill": "greeting" })),
+        (0, true) => Turn::Shell(OPEN_GREETING.to_owned()),
+        _ => Turn::Say("Ahoy, Ada! AHOY_MARKER".to_owned()),
+    }
+}
+
+/// Runs both cases in every mode, and compares each verdict with the table's.
+fn cells(row: &Row) -> Result<(), Failed> {
+    let cases = format!(
+        "id,should_trigger,prompt,sandbox,timeout_s\npositive,true,Greet Ada.,workspace-write,{0}\n\
+         negative,false,What is here?,workspace-write,{0}\n",
+        row.timeout
+    );
+    let fixture = Fixture::new()
+        .skill_text("greeting", GREETING)
+        .file("skills/greeting/references/formal.md", "Say \"Good day\".\n")
+        .prompts("greeting", cases);
+    let (step, instead) = match row.how {
+        How::Answer(step, turn) => (step, Some(turn)),
+        How::Wrapper(_) | How::WrapperOverUse(_) => (usize::MAX, None),
+    };
+    let always = matches!(row.how, How::WrapperOverUse(_));
+    let live = Live::over(fixture, move |request| match instead {
+        Some(turn) if request.step >= step => turn(),
+        _ => well(request, always || request.prompt.contains("Greet")),
+    });
+    if let How::Wrapper(name) | How::WrapperOverUse(name) = row.how {
+        wrap(live.fixture.root(), &script(name));
+    }
+    let modes: Vec<&str> = MODES.iter().flat_map(|mode| ["--mode", mode]).collect();
+    let ran = live.run(&[&modes[..], &["--jobs", "4"]].concat());
+    let mut wrong = String::new();
+    for (mode, (positive, negative)) in MODES.iter().zip(row.verdicts) {
+        for (case, expected) in [("positive", positive), ("negative", negative)] {
+            let Some(trial) = live.kept("greeting", case, mode) else {
+                return Err(format!("{case} in {mode} was not kept: {}{}", ran.stdout, ran.stderr).into());
+            };
+            if trial.verdict() != expected {
+                let _ = writeln!(
+                    wrong,
+                    "{case} in {mode}: {}, expected {expected}\n{:#?}\n{:?}",
+                    trial.verdict(),
+                    trial.grade,
+                    trial.meta.ending
+                );
+            }
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.into()) }
+}
+
+/// Puts a script in the place of both programs.
+fn wrap(root: &Path, script: &str) {
+    let mut settings = String::new();
+    for (agent, program) in [("codex", "codex"), ("claude-cli", "claude"), ("claude-sdk", "claude")] {
+        let path = root.join(format!("{agent}.sh"));
+        let text = format!("#!/bin/bash\nreal='{}'\n{script}\n", programs().join(program).display());
+        fs::write(&path, text).expect("a script");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("permissions");
+        let _ = writeln!(settings, "[agents.{agent}]\ncommand = '{}'", path.display());
+    }
+    fs::write(root.join("evals/evals.toml"), settings).expect("settings");
+}
+
+/// The table as docs/ has it.
+fn rendered() -> String {
+    let mut text = "# Fault matrix\n\n\
+        What a trial comes to where something goes wrong: the verdict of a case that should trigger, and of one that \
+        should not. Made from the\ntable in `tests/fault_matrix.rs`, which holds every cell against the real programs. \
+        An `error` measured nothing; it is neither a\nfailure nor a pass.\n\n| fault |"
+        .to_owned();
+    for mode in MODES {
+        let _ = write!(text, " {mode} |");
+    }
+    text.push_str(" why |\n| --- |");
+    text.push_str(&" --- |".repeat(MODES.len() + 1));
+    for row in rows() {
+        let _ = write!(text, "\n| {} |", row.fault);
+        for (positive, negative) in row.verdicts {
+            let _ = write!(text, " {positive} / {negative} |");
+        }
+        let _ = write!(text, " {} |", row.why);
+    }
+    text.push('\n');
+    text
+}
+
+fn documented() -> Result<(), Failed> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/fault-matrix.md");
+    if std::env::var_os("FAULT_MATRIX").is_some_and(|value| value == "write") {
+        fs::write(&path, rendered()).map_err(|error| Failed::from(error.to_string()))?;
+    }
+    let found = fs::read_to_string(&path).map_err(|error| Failed::from(error.to_string()))?;
+    if found == rendered() {
+        Ok(())
+    } else {
+        Err("docs/fault-matrix.md is not the table; `FAULT_MATRIX=write cargo test --test fault_matrix` writes it"
+            .into())
+    }
+}

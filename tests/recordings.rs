@@ -1,0 +1,104 @@
+//! Recordings are evidence: whatever byte of one is flipped, it never comes to another verdict.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use skill_evals::store;
+use support::fixture::Fixture;
+
+/// Recordings of different agents, deliveries and endings.
+const RECORDINGS: [&str; 4] = [
+    "greeting/greeting/mcp/1",
+    "greeting/explicit/codex/1",
+    "greeting/negative/cli-native/1",
+    "greeting/negative/codex/1",
+];
+
+/// What the replay of every recording of the skill `greeting` comes to, a line each.
+fn replayed(fixture: &Fixture) -> Vec<String> {
+    let ran = fixture.run(&["run", "--replay", "--skill", "greeting"]);
+    let lines = ran.stdout.lines().filter(|line| line.starts_with("greeting/"));
+    let mut lines: Vec<String> = lines.map(str::to_owned).collect();
+    lines.sort_unstable();
+    lines
+}
+
+fn folder(fixture: &Fixture, recording: &str) -> PathBuf {
+    fixture.root().join("evals/recordings").join(recording)
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    files.sort_unstable();
+    files
+}
+
+#[test]
+fn a_flipped_byte_is_never_another_verdict() {
+    let fixture = Fixture::copy_of_sample();
+    for recording in RECORDINGS {
+        store::trial_at(&folder(&fixture, recording)).seal().expect("digests");
+    }
+    let before = replayed(&fixture);
+    assert!(before.len() > RECORDINGS.len(), "{before:?}");
+    let mut tried = 0;
+    // One byte of each file of every recording at a time; many bytes of each over the rounds.
+    for round in 0..24_usize {
+        let mut spoilt = Vec::new();
+        for (number, recording) in RECORDINGS.iter().enumerate() {
+            let files = files(&folder(&fixture, recording));
+            let path = files[(round + number) % files.len()].clone();
+            let whole = fs::read(&path).expect("a file");
+            let mut bytes = whole.clone();
+            let at = (round * 7919 + number * 104_729) % bytes.len();
+            bytes[at] ^= 1 << (round % 8);
+            fs::write(&path, bytes).expect("a file");
+            spoilt.push((path, whole));
+            tried += 1;
+        }
+        let after = replayed(&fixture);
+        for line in &after {
+            let same = before.contains(line);
+            let told = ["stale", "error", "cannot be read", "not as it was recorded", "damaged"];
+            assert!(same || told.iter().any(|word| line.contains(word)), "round {round}: {line}\nbefore: {before:?}");
+        }
+        for (path, whole) in spoilt {
+            fs::write(path, whole).expect("a file");
+        }
+    }
+    assert_eq!((replayed(&fixture), tried), (before, 24 * RECORDINGS.len()));
+}
+
+#[test]
+fn a_recording_with_a_file_more_or_less_is_refused() {
+    let fixture = Fixture::copy_of_sample();
+    let recording = folder(&fixture, "greeting/explicit/codex/1");
+    let trial = store::trial_at(&recording);
+    trial.seal().expect("digests");
+    assert!(trial.meta().is_ok());
+    fs::write(recording.join("session.jsonl"), "{}\n").expect("a file");
+    assert!(trial.meta().is_err());
+    fs::remove_file(recording.join("session.jsonl")).expect("a file");
+    let rollout = fs::read(recording.join("rollout.jsonl")).expect("a file");
+    fs::remove_file(recording.join("rollout.jsonl")).expect("a file");
+    assert!(trial.meta().is_err());
+    fs::write(recording.join("rollout.jsonl"), rollout).expect("a file");
+    assert!(trial.meta().is_ok());
+}
+
+#[test]
+fn facts_that_deny_their_own_digests_are_refused() {
+    let fixture = Fixture::copy_of_sample();
+    let recording = folder(&fixture, "greeting/explicit/codex/1");
+    let meta = fs::read_to_string(recording.join("meta.json")).expect("a file");
+    let _ = fs::remove_file(recording.join("digests.json"));
+    let trial = store::trial_at(&recording);
+    assert!(trial.meta().is_ok());
+    let prompt = trial.meta().expect("facts").case.prompt;
+    fs::write(recording.join("meta.json"), meta.replace(&prompt, "Another prompt.")).expect("a file");
+    let why = trial.meta().expect_err("another prompt").to_string();
+    assert!(why.contains("its prompt is not the one that its digest is of"), "{why}");
+}
