@@ -9,6 +9,8 @@ fn main() -> std::process::ExitCode {
     Harness::new()
         .check_that("says-done", "a final message that says \"Done\"", |trace, _workspace| {
             let said = trace.final_message.as_deref().unwrap_or_default();
+            // Whatever a check prints is shown on standard error.
+            print!("says-done looks at {said:?} ");
             Finding::of(said.contains("Done"), format!("it said {said:?}"))
         })
         .check("report-is-short", |_trace, workspace| match workspace.read("report.md") {

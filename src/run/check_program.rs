@@ -5,6 +5,7 @@
 //! `own-checks` and talk with it in lines of JSON: it begins with `{"own_checks": ["name", …], "root": "…"}`, and answers each
 //! `{"folder": "…"}` (a stored trial) with `{"checks": […]}` as in `grade.json`, or with `{"error": "…"}`.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -18,6 +19,9 @@ pub const ARGUMENT: &str = "own-checks";
 
 /// The variable that names a harness to ask, in place of those that cargo builds.
 pub const VARIABLE: &str = "SKILL_EVALS_HARNESS";
+
+/// How many lines a harness may print before it begins to answer.
+const MOST_LINES: usize = 1000;
 
 /// The first line of a harness.
 #[derive(Debug, Serialize, Deserialize)]
@@ -44,29 +48,33 @@ pub(super) enum Answer {
 /// A harness that is asked about stored trials.
 #[derive(Debug)]
 pub struct CheckProgram {
-    path: PathBuf,
+    how: How,
     names: Vec<String>,
-    service: Mutex<Service>,
+    /// None after a question that it did not answer: it is started anew for the next, which a check that fails to
+    /// come back for one trial must not spoil.
+    service: Mutex<Option<Service>>,
+}
+
+/// How a harness is started.
+#[derive(Debug)]
+struct How {
+    path: PathBuf,
+    root: PathBuf,
+    /// The crate that it was built from; absent where it was named.
+    package: Option<PathBuf>,
 }
 
 impl CheckProgram {
     /// Starts a harness that was built from the crate in `package`; `None` where it adds no checks to those of the
     /// repository at `root`.
     pub(super) fn start(path: &Path, root: &Path, package: Option<&Path>) -> Result<Option<Self>, String> {
-        let wrong = |error: &dyn std::fmt::Display| {
-            format!("the harness {} cannot be asked for the checks that it adds: {error}", path.display())
-        };
-        // As cargo starts it, where it was told where the repository is. A harness that was named is about this one.
-        let folder = package.unwrap_or(root);
-        let variables = [("CARGO_MANIFEST_DIR", package), ("SKILL_EVALS_ROOT", package.is_none().then_some(root))];
-        let mut service = Service::start(path, &[ARGUMENT], folder, &variables).map_err(|error| wrong(&error))?;
-        let line = service.exchange(None).map_err(|error| wrong(&error))?;
-        let greeting: Greeting = serde_json::from_str(&line).map_err(|error| wrong(&error))?;
+        let how = How { path: path.to_path_buf(), root: root.to_path_buf(), package: package.map(Path::to_path_buf) };
+        let (service, greeting) = how.begin()?;
         let same = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         if greeting.own_checks.is_empty() || (package.is_some() && same(&greeting.root) != same(root)) {
             return Ok(None);
         }
-        Ok(Some(Self { path: path.to_path_buf(), names: greeting.own_checks, service: Mutex::new(service) }))
+        Ok(Some(Self { how, names: greeting.own_checks, service: Mutex::new(Some(service)) }))
     }
 
     /// The names of its checks.
@@ -80,14 +88,49 @@ impl CheckProgram {
     /// # Errors
     /// When it does not answer, or cannot read the trial.
     pub fn ask(&self, folder: &Path) -> Result<Vec<Check>, String> {
-        let wrong = |error: &dyn std::fmt::Display| format!("the harness {}: {error}", self.path.display());
+        let wrong = |error: &dyn std::fmt::Display| format!("the harness {}: {error}", self.how.path.display());
         let folder = std::path::absolute(folder).map_err(|error| wrong(&error))?;
         let question = serde_json::to_string(&Question { folder }).map_err(|error| wrong(&error))?;
-        let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut service = match slot.take() {
+            Some(service) => service,
+            None => self.how.begin()?.0,
+        };
         let line = service.exchange(Some(&question)).map_err(|error| wrong(&error))?;
-        match serde_json::from_str(&line).map_err(|error| wrong(&error))? {
+        let answer = serde_json::from_str(&line).map_err(|error| wrong(&error))?;
+        *slot = Some(service);
+        match answer {
             Answer::Checks(checks) => Ok(checks),
             Answer::Error(why) => Err(wrong(&why)),
         }
+    }
+}
+
+impl How {
+    /// Starts the harness and reads its greeting. What its `main` prints before is passed over.
+    fn begin(&self) -> Result<(Service, Greeting), String> {
+        let mut other = None;
+        self.greeting(&mut other).map_err(|error| {
+            let said = other.map_or_else(String::new, |line| format!("; the last line that it printed: {line}"));
+            let path = self.path.display();
+            format!("the harness {path} cannot be asked for the checks that it adds: {error}{said}")
+        })
+    }
+
+    fn greeting(&self, other: &mut Option<String>) -> io::Result<(Service, Greeting)> {
+        // As cargo starts it, where it was told where the repository is. A harness that was named is about this one.
+        let package = self.package.as_deref();
+        let folder = package.unwrap_or(&self.root);
+        let root = package.is_none().then_some(self.root.as_path());
+        let variables = [("CARGO_MANIFEST_DIR", package), ("SKILL_EVALS_ROOT", root)];
+        let mut service = Service::start(&self.path, &[ARGUMENT], folder, &variables)?;
+        for _ in 0..MOST_LINES {
+            let line = service.exchange(None)?;
+            match serde_json::from_str(&line) {
+                Ok(greeting) => return Ok((service, greeting)),
+                Err(_) => *other = Some(line),
+            }
+        }
+        Err(io::Error::other(format!("it printed {MOST_LINES} lines and named none")))
     }
 }

@@ -12,7 +12,7 @@ use walkdir::{DirEntry, WalkDir};
 use crate::agent;
 use crate::cases::catalog::ARTIFACTS;
 use crate::files::bounded;
-use crate::process::service::output_of;
+use crate::process::service::{self, output_of};
 use crate::run::check_program::{Answer, CheckProgram, Greeting, Question, VARIABLE};
 use crate::run::own_check::OwnChecks;
 use crate::run::skill_texts::TextReader;
@@ -68,11 +68,48 @@ fn may_add_checks(folder: &Path) -> bool {
     manifest.contains("skill-evals") && (elsewhere || harnesses.next().is_some())
 }
 
-/// Whether the test in this file is a harness built by hand: only those can add checks.
+/// Whether the test in this file is a harness built by hand: only those can add checks. Its modules may be what builds it.
 fn is_harness(source: &Path) -> bool {
-    let source = bounded::read_text(source).unwrap_or_default();
-    let code: String = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-    code.contains("skill_evals") && code.contains("Harness") && code.contains("fn main")
+    let code = code(source);
+    code.contains("Harness") && code.contains("fn main")
+}
+
+/// The tests of a package that say `harness = false`, by name.
+fn own_main(manifest: &Path) -> BTreeSet<String> {
+    let text = bounded::read_text(manifest).unwrap_or_default();
+    // A manifest that is wrong cargo has told of.
+    let manifest: toml::Table = toml::from_str(&text).unwrap_or_default();
+    let tests = manifest.get("test").and_then(toml::Value::as_array).cloned().unwrap_or_default();
+    let own = tests.iter().filter(|test| test.get("harness").and_then(toml::Value::as_bool) == Some(false));
+    own.filter_map(|test| test.get("name")?.as_str().map(str::to_owned)).collect()
+}
+
+/// The code of a Rust file and of its modules in files of their own, comment lines aside.
+fn code(source: &Path) -> String {
+    let folder = source.parent().unwrap_or(Path::new("."));
+    let mut files = vec![(source.to_path_buf(), folder.to_path_buf())];
+    let (mut code, mut seen) = (String::new(), BTreeSet::new());
+    while let Some((file, folder)) = files.pop() {
+        let Ok(text) = bounded::read_text(&file) else { continue };
+        if !seen.insert(file) {
+            continue;
+        }
+        for line in text.lines().map(str::trim).filter(|line| !line.starts_with("//")) {
+            code.push_str(line);
+            code.push('\n');
+            if let Some((_, name)) = line.strip_suffix(';').and_then(|line| line.rsplit_once("mod ")) {
+                let below = folder.join(name);
+                files.push((folder.join(format!("{name}.rs")), below.clone()));
+                files.push((below.join("mod.rs"), below));
+            }
+            if let Some((path, _)) = line.strip_prefix("#[path = \"").and_then(|rest| rest.split_once('"')) {
+                let file = folder.join(path);
+                let beside = file.parent().map(Path::to_path_buf).unwrap_or_default();
+                files.push((file, beside));
+            }
+        }
+    }
+    code
 }
 
 /// The harnesses of the crate in `folder` that may add checks, built, each with the folder of its package.
@@ -108,9 +145,10 @@ fn harnesses(metadata: &Value, manifest: &Path) -> BTreeSet<(String, String)> {
         if Path::new(&text(&package, "manifest_path")).canonicalize().ok().as_ref() != Some(&manifest) {
             continue;
         }
+        let own_main = own_main(&manifest);
         for target in list(&package, "targets") {
             let is_test = list(&target, "kind").iter().any(|kind| kind == "test");
-            if is_test && is_harness(Path::new(&text(&target, "src_path"))) {
+            if is_test && own_main.contains(&text(&target, "name")) && is_harness(Path::new(&text(&target, "src_path"))) {
                 found.insert((text(&package, "name"), text(&target, "name")));
             }
         }
@@ -132,7 +170,8 @@ fn executable(messages: &[u8], test: &str) -> Option<PathBuf> {
 /// # Errors
 /// When the pipes fail.
 pub fn serve(checks: &OwnChecks, root: PathBuf) -> io::Result<()> {
-    let mut out = io::stdout().lock();
+    // What a `main` or a check prints is no answer.
+    let mut out = service::answers()?;
     let mut say = |text: Result<String, serde_json::Error>| -> io::Result<()> {
         writeln!(out, "{}", text.map_err(io::Error::from)?)?;
         out.flush()
@@ -157,4 +196,36 @@ fn made(checks: &OwnChecks, path: &Path) -> Result<Vec<Check>, String> {
     let final_text = folder.final_text().map_err(|error| error.to_string())?;
     let evidence = Evidence { meta: &meta, trace: &trace, final_text: final_text.as_deref() };
     Ok(checks.made_here(&evidence, &folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_harness_is_found_by_its_own_main_and_by_what_its_modules_say() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            fs::write(path, text).expect("a file");
+        };
+        let tests = ["plain", "apart", "by_path", "ordinary"];
+        let own_main = tests[..3].iter().map(|name| format!("[[test]]\nname = '{name}'\nharness = false\n"));
+        write("Cargo.toml", &own_main.collect::<String>());
+        write("tests/plain.rs", "// No Harness.\nfn main() -> ExitCode {\n    skill_evals::harness::main()\n}\n");
+        write("tests/apart.rs", "mod checks;\nfn main() -> ExitCode {\n    checks::all().main()\n}\n");
+        write("tests/checks/mod.rs", "pub(crate) mod more;\n");
+        write("tests/checks/more.rs", "use skill_evals::harness::Harness;\n");
+        write("tests/by_path.rs", "#[path = \"../src/evals.rs\"]\nmod evals;\nfn main() {}\n");
+        write("src/evals.rs", "use evals::harness::Harness;\nmod evals;\n");
+        write("tests/ordinary.rs", "const SOURCE: &str = \"fn main() { Harness::new() }\";\n");
+        let path = |name: &str| folder.path().join(name);
+        let target = |name| json!({"kind": ["test"], "name": name, "src_path": path(&format!("tests/{name}.rs"))});
+        let package = json!({"name": "p", "manifest_path": path("Cargo.toml"), "targets": tests.map(target)});
+        let found = harnesses(&json!({"packages": [package]}), &path("Cargo.toml"));
+        assert_eq!(found.into_iter().map(|(_, test)| test).collect::<Vec<_>>(), ["apart", "by_path"]);
+    }
 }
