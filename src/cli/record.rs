@@ -1,6 +1,8 @@
 //! `skill-evals record`.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use clap::Args;
 
@@ -34,15 +36,18 @@ pub fn record(args: &RecordArgs) -> CliResult {
     let filters = Filters::new(&args.filters, false);
     let mut run = Run::new(repository.root, settings, catalog);
     let mut plan = Plan::default();
+    let cases = run.catalog.cases.iter().map(|found| ((found.skill.as_str(), found.id.as_str()), found));
+    let cases: HashMap<_, _> = cases.collect();
     for folder in from.trials() {
         let id = folder.meta()?.id();
-        let found = run.catalog.cases.iter().find(|found| found.skill == id.skill && found.id == id.case);
+        let found = cases.get(&(id.skill.as_str(), id.case.as_str()));
         let (Some(found), Some(mode)) = (found, run.settings.mode(&id.mode)) else {
             writeln!(io::stderr(), "warning: {id}: not recorded: there is no such case or mode any more")?;
             continue;
         };
-        let planned = Planned { found: found.clone(), mode: mode.clone() };
-        match plan.entries.iter_mut().find(|entry| entry.planned.trial(1) == planned.trial(1)) {
+        let planned = Planned { found: Arc::clone(found), mode: mode.clone() };
+        // Trials come in order: repeats of a case in a mode follow each other.
+        match plan.entries.last_mut().filter(|entry| entry.planned.trial(1) == planned.trial(1)) {
             Some(entry) => entry.repeats = entry.repeats.max(id.number),
             None if filters.want(&planned.test_name()) => plan.entries.push(Entry { planned, repeats: id.number }),
             None => {}

@@ -1,5 +1,6 @@
 //! `skill-evals summary`.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -37,9 +38,13 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     let root = args.repository.open()?.root;
     let settings = load::read(&root)?;
     let mut summary = Summary::new(Vec::new(), settings.threshold);
-    let (mut unreadable, mut folders) = (Vec::new(), Vec::new());
+    let (mut unreadable, mut folders, mut places) = (Vec::new(), Vec::new(), BTreeSet::new());
     for what in &args.what {
         let run = if what.contains('/') { RunFolder::at(Path::new(what)) } else { RunFolder::open(&root, what)? };
+        let place = run.path().canonicalize().unwrap_or_else(|_| run.path().to_path_buf());
+        if !places.insert(place) {
+            return Err(format!("{what} is named twice: its trials would count twice").into());
+        }
         summary.runs.push(run.id().to_owned());
         unreadable.extend(add_run(&mut summary, &run, what.contains('/'), &settings.prices)?);
         folders.push(run);
@@ -66,6 +71,9 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     Ok(if unreadable.is_empty() { exit } else { exit.worse(Exit::Infrastructure) })
 }
 
+/// Why a trial of the plan has no result, where its run kept no reason.
+const NOT_RUN: &str = "not run";
+
 /// The summary of a stored run.
 pub fn of_run(run: &RunFolder, settings: &Settings) -> CliResultOf<Summary> {
     let mut summary = Summary::new(vec![run.id().to_owned()], settings.threshold);
@@ -82,7 +90,7 @@ pub fn write(run: &RunFolder, settings: &Settings) -> CliResultOf<()> {
 /// Adds the trials of a run from their own folders, and what its plan has beside them. Returns what could not be read.
 fn add_run(summary: &mut Summary, run: &RunFolder, part: bool, prices: &Prices) -> CliResultOf<Vec<StoreError>> {
     let trials = if part { store::trials_below(run.path()) } else { run.trials() };
-    let (mut unreadable, mut seen) = (Vec::new(), 0);
+    let (mut unreadable, mut seen) = (Vec::new(), BTreeSet::new());
     let progress = run.progress()?;
     // A trial without a grade was cut short, and counts as not run.
     for folder in trials.into_iter().filter(TrialFolder::has_grade) {
@@ -90,8 +98,8 @@ fn add_run(summary: &mut Summary, run: &RunFolder, part: bool, prices: &Prices) 
             Ok(row) => {
                 // How often its agent was started only the progress file knows.
                 let attempts = progress.records.get(&row.id).map_or(row.attempts, |known| known.attempts);
+                seen.insert(row.id.clone());
                 summary.add(&TrialRecord { attempts, ..row });
-                seen += 1;
             }
             Err(error) => unreadable.push(error),
         }
@@ -101,9 +109,15 @@ fn add_run(summary: &mut Summary, run: &RunFolder, part: bool, prices: &Prices) 
     }
     if let Some(planned) = standing::planned(run)? {
         summary.planned = Some(summary.planned.unwrap_or_default() + planned);
-        let missing = planned.saturating_sub(seen);
-        if missing > 0 {
-            *summary.not_run.entry("not run".to_owned()).or_default() += missing;
+        let plan = run.plan()?;
+        let missing: Vec<_> = plan.difference(&seen).collect();
+        for id in &missing {
+            summary.add_not_run(id, NOT_RUN);
+        }
+        // Of a plan that lacks lines only the number is known.
+        let unnamed = planned.saturating_sub(seen.len() + missing.len());
+        if unnamed > 0 {
+            *summary.not_run.entry(NOT_RUN.to_owned()).or_default() += unnamed;
         }
     }
     Ok(unreadable)

@@ -112,7 +112,7 @@ impl Reader for WatchReader {
             Event::Finished { id, result, .. } => state.board.finished(id, result, now),
             Event::Kept { outcome, .. } => state.board.finished(&outcome.id, &Ok((**outcome).clone()), now),
             Event::Skipped(id, why) => state.board.finished(id, &Err(NoOutcome::NotRun(*why)), now),
-            Event::Refused { .. } | Event::Tick => return,
+            Event::Refused { .. } | Event::Repeated { .. } | Event::Tick => return,
         };
         // The result is printed next; it must not end up among our lines.
         state.make_room(now);

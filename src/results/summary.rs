@@ -178,14 +178,15 @@ impl Summary {
         }
     }
 
-    /// Counts an attempt that the provider refused.
+    /// Counts an attempt that measured nothing and is paid all the same.
     pub fn add_refused(&mut self, id: &TrialId, spent: Spent) {
         self.total.spent = self.total.spent.and(spent);
-        for counts in [self.modes.get_mut(&id.mode), self.skills.get_mut(&id.skill)].into_iter().flatten() {
+        // Its trial may not have ended yet, and so not have a row.
+        let mode = self.modes.entry(id.mode.clone()).or_default();
+        let skill = self.skills.entry(id.skill.clone()).or_default();
+        let case = &mut self.cases.entry(CaseInMode::of(id)).or_default().counts;
+        for counts in [mode, skill, case] {
             counts.spent = counts.spent.and(spent);
-        }
-        if let Some(row) = self.cases.get_mut(&CaseInMode::of(id)) {
-            row.counts.spent = row.counts.spent.and(spent);
         }
     }
 

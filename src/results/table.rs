@@ -3,8 +3,9 @@
 use crate::settings::Prices;
 use crate::store::{RunFolder, StoreError, TrialFolder};
 use crate::trial::evidence::Meta;
+use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Judged, Outcome};
-use crate::trial::run_record::TrialRecord;
+use crate::trial::run_record::{ProgressLine, TrialRecord};
 use crate::trial::spent::Spent;
 
 /// The row of the trial kept in `folder`, from its own files.
@@ -29,6 +30,26 @@ pub fn spent(meta: &Meta, grade: &Grade, prices: &Prices) -> Spent {
         }
         _ => agent,
     }
+}
+
+/// Appends to the progress file of a run that other processes write too what their own folders tell of these trials and
+/// the file lacks: a file that was written anew would lose what others append meanwhile.
+///
+/// # Errors
+/// When files cannot be read or written.
+pub fn complete_progress(
+    run: &RunFolder,
+    ids: impl Iterator<Item = TrialId>,
+    prices: &Prices,
+) -> Result<(), StoreError> {
+    let (progress, ledger) = (run.progress()?, run.ledger()?);
+    for id in ids {
+        let Ok(row) = row(&run.trial(&id), prices) else { continue };
+        if progress.records.get(&id).is_none_or(|known| known.verdict != row.verdict) {
+            ledger.append(&ProgressLine::Ended(Box::new(TrialRecord { run: String::new(), ..row })))?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes the progress file of a run anew from the trials' own folders, which are never behind it; what only the file

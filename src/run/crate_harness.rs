@@ -148,7 +148,8 @@ fn harnesses(metadata: &Value, manifest: &Path) -> BTreeSet<(String, String)> {
         let own_main = own_main(&manifest);
         for target in list(&package, "targets") {
             let is_test = list(&target, "kind").iter().any(|kind| kind == "test");
-            if is_test && own_main.contains(&text(&target, "name")) && is_harness(Path::new(&text(&target, "src_path"))) {
+            if is_test && own_main.contains(&text(&target, "name")) && is_harness(Path::new(&text(&target, "src_path")))
+            {
                 found.insert((text(&package, "name"), text(&target, "name")));
             }
         }

@@ -19,6 +19,9 @@ use crate::trial::evidence::{Inputs, digest};
 /// The name of the part that is a case's fixture.
 pub const FIXTURE_PART: &str = "fixture";
 
+/// The name of the part that is a case's output schema.
+pub const SCHEMA_PART: &str = "output schema";
+
 /// Starts the name of a part that is a skill's whole folder.
 const SKILL_PART: &str = "skill ";
 
@@ -76,7 +79,7 @@ impl InputReader {
         inputs.add("sandbox", case.sandbox.as_str().as_bytes());
         add_settings(&mut inputs, settings, mode);
         if let Some(path) = &case.output_schema {
-            inputs.add("output schema", &bounded::read(&root.join(path.as_path()))?);
+            inputs.add(SCHEMA_PART, &bounded::read(&root.join(path.as_path()))?);
         }
         if let Some(path) = &case.fixture {
             let folder = root.join(evals_folder(&case.skill)).join(path.as_path());
@@ -100,12 +103,6 @@ impl InputReader {
             }
         }
         Ok(inputs)
-    }
-
-    /// Takes `digest` as that of a folder: it was computed when the folder was copied for agents, and what stands there
-    /// now may be something else.
-    pub fn know(&self, folder: PathBuf, digest: String) {
-        self.folders.lock().unwrap_or_else(PoisonError::into_inner).insert(folder, digest);
     }
 
     /// The digest of all files below a folder, with their paths.

@@ -7,10 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::agent::delivery::Snapshot;
 use crate::agent::room::Scratch;
 use crate::settings::Settings;
-use crate::store::{RunFolder, RunLock};
+use crate::store::{Ledgered, RunFolder, RunLock};
 use crate::text::redact::{Redactor, looks_secret};
 use crate::trial::id::TrialId;
-use crate::trial::spent::Spent;
 use crate::trial::trouble::Trouble;
 
 /// What only live trials need.
@@ -26,8 +25,8 @@ pub struct Live {
     pub redactors: Redactors,
     /// Results of an earlier part of the run that stand although what decides them has changed, and what has.
     pub kept_although_changed: Vec<(TrialId, Vec<String>)>,
-    /// Attempts of an earlier part of the run that the provider refused, and what they took.
-    pub refused_before: Vec<(TrialId, Spent)>,
+    /// What earlier parts of the run came to, and took.
+    pub before: Ledgered,
     /// Why the progress file lacks lines.
     pub ledger_trouble: Arc<Mutex<Option<String>>>,
     pub(super) _lock: RunLock,

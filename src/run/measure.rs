@@ -11,9 +11,10 @@ use crate::cases::catalog::{FoundSkill, evals_folder};
 use crate::cases::skill::slug;
 use crate::files::bounded;
 use crate::grade::checks::grade;
+use crate::process::interrupt;
 use crate::report::session as report;
 use crate::run::attempt::{self, Session, files};
-use crate::run::digests::{FIXTURE_PART, SkillFolders};
+use crate::run::digests::{FIXTURE_PART, SCHEMA_PART, SkillFolders};
 use crate::run::judge::{self, Exhibit};
 use crate::run::live::Live;
 use crate::run::regrade::schema_value;
@@ -52,7 +53,9 @@ impl Attempt<'_> {
         let schema = schema_value(&run.root, case);
         let evidence = Evidence { meta: &meta, trace: &trace, final_text: final_text.as_deref() };
         let grade = grade(case, skill.skill(), schema.as_ref(), &evidence);
-        let grade = run.own_checks.applied(grade, &evidence, folder).map_err(|why| files(&why))?;
+        let grade = run.own_checks.applied(grade, &evidence, folder).map_err(|why| {
+            if interrupt::raised() { Trouble::new(TroubleKind::Interrupted, why) } else { files(&why) }
+        })?;
         let exhibit = Exhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder };
         let grade = judge::judge(run, live, &exhibit, grade)?;
         folder.write_session(&report::session(&evidence, &grade)).map_err(|error| files(&error))?;
@@ -72,8 +75,7 @@ impl Attempt<'_> {
         if let Some(fixture) = &case.fixture {
             let fixture = run.root.join(evals_folder(&case.skill)).join(fixture.as_path());
             let digest = room.copy_fixture(&fixture).map_err(|error| files(&error))?;
-            inputs.0.insert(FIXTURE_PART.to_owned(), digest.clone());
-            run.inputs.know(fixture, digest);
+            inputs.0.insert(FIXTURE_PART.to_owned(), digest);
         }
         delivery::deliver(mode, &live.snapshot, &mut room).map_err(|error| files(&error))?;
         room.prepared();
@@ -83,6 +85,11 @@ impl Attempt<'_> {
             bounded::read(&run.root.join(path.as_path())).and_then(|schema| fs::write(&to, schema)).map(|()| to)
         });
         let schema = schema.transpose().map_err(|error| files(&error))?;
+        if let Some(copy) = &schema {
+            inputs.add(SCHEMA_PART, &bounded::read(copy).map_err(|error| files(&error))?);
+        }
+        // What was copied for this very trial: the repository, and so other trials, may have changed by the time it ends.
+        let given = inputs.clone();
 
         let started = jiff::Timestamp::now();
         let timeout = case.timeout.unwrap_or(settings.timeout);
@@ -100,6 +107,7 @@ impl Attempt<'_> {
         let opened: Vec<String> = active.chain(trace.resources.iter().map(|resource| slug(&resource.skill))).collect();
         if !opened.is_empty() {
             inputs = run.digested(&skills, case, mode, &opened).map_err(|error| files(&error))?;
+            inputs.0.extend(given.0);
         }
         let model = trace.model.clone().or_else(|| settings.model_for(mode).map(str::to_owned));
         let meta = Meta {

@@ -13,7 +13,7 @@ use crate::run::digests::{SkillFolders, opened_skills};
 use crate::run::live::{Live, NotOpened, Redactors};
 use crate::run::shared::Run;
 use crate::settings::{Selection, Settings};
-use crate::store::{Ledger, RunFolder};
+use crate::store::{Ledger, RunFolder, StoreError};
 use crate::trial::event::{Event, Reader};
 use crate::trial::id::TrialId;
 use crate::trial::run_record::{Chosen, ProgressLine, RUN_FORMAT, RunRecord, TrialRecord};
@@ -43,10 +43,30 @@ fn open(run: &Run) -> Result<(Live, ProgressFile), NotOpened> {
         runner.shared = true;
     }
     let lock = folder.lock(runner).map_err(|error| NotOpened::Refused(error.to_string()))?;
-    if begun {
-        table::repair_progress(&folder, &run.settings.prices).map_err(|error| files(&error))?;
+    let alone = run.shared_id.is_none();
+    if alone && !begun && folder.is_run() {
+        // Another process had the run while this one waited for the lock.
+        return Err(NotOpened::Refused(StoreError::Exists(folder.id().to_owned()).to_string()));
     }
-    let refused_before = folder.progress().map(|progress| progress.refused).map_err(|error| files(&error))?;
+    let earlier = if begun { folder.run_record().ok().flatten() } else { None };
+    // What an earlier part of the run was to do stays what the run is to do. Kept before anything that takes long: a run
+    // that is killed meanwhile must not go on with more than it was to do.
+    let record = alone.then(|| earlier.unwrap_or_else(|| record(run, folder.id())));
+    let keep_record = |planned: usize| match &record {
+        Some(record) => folder.write_run(&RunRecord { planned, ended: None, ..record.clone() }),
+        None => Ok(()),
+    };
+    keep_record(record.as_ref().map_or(0, |record| record.planned)).map_err(|error| files(&error))?;
+    if begun {
+        let prices = &run.settings.prices;
+        if alone {
+            table::repair_progress(&folder, prices)
+        } else {
+            table::complete_progress(&folder, run.plan.ids(), prices)
+        }
+        .map_err(|error| files(&error))?;
+    }
+    let before = folder.progress().map_err(|error| files(&error))?;
     let ledger = folder.ledger().map_err(|error| files(&error))?;
     let scratch = Scratch::open(run.settings.scratch.as_deref()).map_err(|error| files(&error))?;
     watchdog::remove_afterwards(scratch.path());
@@ -54,25 +74,12 @@ fn open(run: &Run) -> Result<(Live, ProgressFile), NotOpened> {
     snapshot.keep(&folder.snapshot()).map_err(|error| files(&error))?;
     let kept_although_changed = if begun { changed(run, &folder, &snapshot)? } else { Vec::new() };
     let planned = folder.add_to_plan(run.plan.ids()).map_err(|error| files(&error))?;
-    if run.shared_id.is_none() {
-        // What an earlier part of the run was to do stays what the run is to do.
-        let earlier = folder.run_record().ok().flatten();
-        let record = earlier.unwrap_or_else(|| record(run, folder.id()));
-        folder.write_run(&RunRecord { planned, ended: None, ..record }).map_err(|error| files(&error))?;
-    }
+    keep_record(planned).map_err(|error| files(&error))?;
     let redactors = Redactors::new(&run.settings);
     let ledger_trouble = Arc::<Mutex<Option<String>>>::default();
     let progress = ProgressFile { ledger, trouble: Arc::clone(&ledger_trouble) };
-    let live = Live {
-        folder,
-        scratch,
-        snapshot,
-        redactors,
-        kept_although_changed,
-        refused_before,
-        ledger_trouble,
-        _lock: lock,
-    };
+    let live =
+        Live { folder, scratch, snapshot, redactors, kept_although_changed, before, ledger_trouble, _lock: lock };
     Ok((live, progress))
 }
 
@@ -180,7 +187,9 @@ impl Reader for ProgressFile {
                 record.ended = Some(jiff::Timestamp::now().to_string());
                 ProgressLine::Ended(Box::new(record))
             }
-            Event::Kept { outcome, news: true } => ProgressLine::Ended(Box::new(TrialRecord::new(outcome, 1))),
+            Event::Kept { outcome, attempts, news: true } => {
+                ProgressLine::Ended(Box::new(TrialRecord::new(outcome, *attempts)))
+            }
             Event::Refused { id, spent, .. } => ProgressLine::Refused { refused: id.clone(), spent: *spent },
             _ => return,
         };

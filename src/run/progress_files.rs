@@ -80,12 +80,12 @@ impl Reader for ProgressFiles {
                     Err(problem) => self.summary.add_not_run(id, &why(problem)),
                 }
             }
-            Event::Kept { outcome, .. } => self.add(outcome, 1),
+            Event::Kept { outcome, attempts, .. } => self.add(outcome, *attempts),
             Event::Skipped(id, why) => {
                 self.ended(id);
                 self.summary.add_not_run(id, &why.to_string());
             }
-            Event::Refused { id, spent, .. } => self.summary.add_refused(id, *spent),
+            Event::Refused { id, spent, .. } | Event::Repeated { id, spent } => self.summary.add_refused(id, *spent),
             Event::Heard(..) | Event::Tick => {}
         }
         self.behind |= !matches!(event, Event::Heard(..) | Event::Tick);

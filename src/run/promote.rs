@@ -1,13 +1,14 @@
 //! Turns finished trials into recordings: evidence small enough for a repository, without this machine's paths.
 
 use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
 use crate::agent;
 use crate::agent::room::without_rooms;
-use crate::files::bounded;
+use crate::grade::share::Ended;
 use crate::run::plan::{Entry, Plan};
 use crate::run::shared::Run;
 use crate::run::trial;
@@ -103,12 +104,21 @@ fn record_case(run: &Run, from: &RunFolder, entry: &Entry, failing: Failing) -> 
     let repeats = u32::try_from(measured.len()).unwrap_or(u32::MAX);
     let new = Entry { planned: planned.clone(), repeats };
     let now = replayed(run, &new, &|number| store::recording_in(beside.path(), &planned.trial(number)));
-    let passes = matches!(&now, Replayed::Ended(verdicts) if verdicts.iter().all(|verdict| *verdict == Verdict::Pass));
+    let passes = matches!(&now, Replayed::Ended(verdicts) if case_verdict(run, verdicts) == Verdict::Pass);
     if !passes && failing == Failing::LeaveOut {
         return Ok(Recorded { id: first, before, now: Now::Failing(now) });
     }
     let place = store::put_recording(&run.root, beside.path(), &first)?;
     Ok(Recorded { id: first, before, now: Now::Kept(now, place) })
+}
+
+/// The verdict of a case whose trials ended like this: the same share must pass as everywhere.
+fn case_verdict(run: &Run, verdicts: &[Verdict]) -> Verdict {
+    let mut ended = Ended::default();
+    for verdict in verdicts {
+        ended.add(*verdict);
+    }
+    ended.verdict(run.settings.threshold)
 }
 
 /// What replaying the recordings of a case in a mode comes to, all its repeats.
@@ -158,7 +168,7 @@ fn keep_workspace(trial: &TrialFolder, recording: &TrialFolder) -> Result<(), St
         let below = entry.path().strip_prefix(&workspace).unwrap_or(entry.path());
         let to = recording.workspace().join(below);
         let io = |source| StoreError::Io { path: entry.path().to_path_buf(), source };
-        let content = bounded::read_at_most(entry.path(), 1 << 30).map_err(io)?;
+        let content = fs::read(entry.path()).map_err(io)?;
         store::write_whole(&to, &without_rooms(&content))?;
     }
     Ok(())
@@ -189,6 +199,9 @@ impl fmt::Display for Recorded {
         }
         match &self.now {
             Now::Kept(now, _) => write!(f, "{now}"),
+            Now::Failing(Replayed::Stale) => {
+                f.write_str("stale, not recorded: what the run saw has changed since; run it again with --record")
+            }
             Now::Failing(now) => write!(f, "{now}, not recorded: --accept-failing records what fails"),
             Now::NotMeasured => f.write_str("not recorded: the run measured nothing"),
         }

@@ -10,8 +10,9 @@ use crate::run::plan::Entry;
 use crate::run::shared::Run;
 use crate::run::trial;
 use crate::trial::event::Event;
-use crate::trial::id::Planned;
+use crate::trial::id::{Planned, TrialId};
 use crate::trial::outcome::{NoOutcome, NotRun, Outcome, TroubleKind, Verdict};
+use crate::trial::run_record::TrialRecord;
 
 /// How long nothing may happen before that is told.
 const QUIET: Duration = Duration::from_millis(250);
@@ -71,10 +72,18 @@ pub fn trial(run: &Run, planned: &Planned, number: u32) -> Result<Outcome, NoOut
         match run.settings.resume.then(|| trial::kept(run, planned, number)).transpose() {
             Err(problem) => (Err(problem), 0),
             Ok(Some(Some((outcome, news)))) => {
-                run.tell(&Event::Kept { outcome: Box::new(outcome.clone()), news });
+                let attempts = earlier(run, &id).map_or(1, |earlier| earlier.attempts);
+                run.tell(&Event::Kept { outcome: Box::new(outcome.clone()), attempts, news });
                 return Ok(outcome);
             }
-            Ok(_) => live(run, planned, number),
+            Ok(_) => {
+                let ran = live(run, planned, number);
+                // Only once it has ended anew: until then the progress file counts the earlier attempt as the trial's.
+                if let (Ok(_), Some(earlier)) = (&ran.0, earlier(run, &id)) {
+                    run.tell(&Event::Repeated { id: id.clone(), spent: earlier.spent });
+                }
+                ran
+            }
         }
     } else if let Some(why) = run.no_more() {
         (Err(NoOutcome::NotRun(why)), 0)
@@ -87,6 +96,11 @@ pub fn trial(run: &Run, planned: &Planned, number: u32) -> Result<Outcome, NoOut
         _ => Event::Finished { id, result: Box::new(result.clone()), attempts },
     });
     result
+}
+
+/// What an earlier part of the run came to in this trial.
+fn earlier<'a>(run: &'a Run, id: &TrialId) -> Option<&'a TrialRecord> {
+    run.opened()?.before.records.get(id)
 }
 
 /// Runs a trial with its agent until the provider lets it through, or the retries are used up.

@@ -145,7 +145,7 @@ impl Run {
         if self.shared_id.is_none() {
             let mut figures = self.figures();
             figures.keep_in(&live.folder);
-            for (id, spent) in &live.refused_before {
+            for (id, spent) in &live.before.refused {
                 figures.summary.add_refused(id, *spent);
             }
         }

@@ -64,7 +64,8 @@ impl Ledger {
     }
 }
 
-fn ends_within_a_line(file: &mut File) -> bool {
+/// Whether the last line of `file` was cut short.
+pub(super) fn ends_within_a_line(file: &mut File) -> bool {
     let mut last = [b'\n'];
     let read = file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last));
     // An empty file has no last byte.
@@ -76,7 +77,8 @@ fn ends_within_a_line(file: &mut File) -> bool {
 pub struct Ledgered {
     /// The last line of each trial.
     pub records: BTreeMap<TrialId, TrialRecord>,
-    /// Attempts that the provider refused, in order.
+    /// Attempts that measured nothing and are paid all the same, in order: those that the provider refused, and those
+    /// whose trial ran again in a later part of the run.
     pub refused: Vec<(TrialId, Spent)>,
     /// Lines that say nothing: cut short by a crash, or damaged.
     pub damaged: usize,
@@ -86,7 +88,14 @@ impl Ledgered {
     fn add(&mut self, line: &[u8]) {
         match serde_json::from_slice::<ProgressLine>(line) {
             Ok(ProgressLine::Ended(record)) => {
-                self.records.insert(record.id.clone(), *record);
+                let (id, ended) = (record.id.clone(), record.ended.clone());
+                // A line with a time tells of an attempt; one without, of a new grade for the same attempt.
+                if let Some(earlier) = self.records.insert(id.clone(), *record)
+                    && ended.is_some()
+                    && earlier.ended != ended
+                {
+                    self.refused.push((id, earlier.spent));
+                }
             }
             Ok(ProgressLine::Refused { refused, spent }) => self.refused.push((refused, spent)),
             Err(_) => self.damaged += 1,

@@ -64,6 +64,8 @@ impl RunFolder {
             Err(TryLockError::Error(error)) => return Err(error).at(&path),
         }
         write_json(&self.path.join(RUNNER), &runner)?;
+        // Left over from an earlier part of the run, if a `stop` was itself killed.
+        let _ = fs::remove_file(self.path.join(STOPPING));
         Ok(RunLock { _file: file })
     }
 
@@ -88,6 +90,10 @@ impl RunFolder {
         let path = self.path.join(PLAN);
         let mut known = self.plan()?;
         let mut text = Vec::new();
+        // A line cut short by a crash is closed, so that the next one is not lost with it.
+        if File::open(&path).is_ok_and(|mut file| ledger::ends_within_a_line(&mut file)) {
+            text.push(b'\n');
+        }
         for id in ids.filter(|id| known.insert(id.clone())) {
             serde_json::to_writer(&mut text, &id).map_err(io::Error::from).at(&path)?;
             text.push(b'\n');

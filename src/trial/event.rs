@@ -37,8 +37,17 @@ pub enum Event {
     Kept {
         /// The result, graded anew.
         outcome: Box<Outcome>,
+        /// How often its agent was started.
+        attempts: u32,
         /// Whether the progress file lacks it, or says something else.
         news: bool,
+    },
+    /// A trial that measured nothing in an earlier part of this run has ended anew; what it took then is paid all the same.
+    Repeated {
+        /// Which trial.
+        id: TrialId,
+        /// What it took in that part.
+        spent: Spent,
     },
     /// A trial was not begun.
     Skipped(TrialId, NotRun),

@@ -3,6 +3,7 @@
 mod options;
 mod terminal;
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::Path;
@@ -19,7 +20,7 @@ use skill_evals::cases::name::Filters;
 use skill_evals::process::{background, interrupt};
 use skill_evals::report::{comparison, diagnostics, estimate as words, table};
 use skill_evals::results::estimate;
-use skill_evals::results::summary::{CaseInMode, Summary};
+use skill_evals::results::summary::{CaseCounts, CaseInMode};
 use skill_evals::run::plan::{self, Entry, Plan};
 use skill_evals::run::promote::{self, Failing};
 use skill_evals::run::shared::Run;
@@ -30,7 +31,7 @@ use skill_evals::store::{self, RunFolder};
 use skill_evals::trial::event::{Event, Reader};
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
-use skill_evals::trial::run_record::{Chosen, RunRecord};
+use skill_evals::trial::run_record::Chosen;
 use terminal::Terminal;
 
 /// How long a run in the background may take until it has its run folder.
@@ -98,9 +99,11 @@ pub fn run(args: &RunArgs) -> CliResult {
     let in_background = background::is_background();
     let (repository, mut settings, catalog) = args.repository.read()?;
     args.apply(&mut settings);
-    let record = earlier(&repository.root, &settings)?;
     let chosen = args.choice.chosen();
-    let chosen = record.map_or_else(|| chosen.clone(), |record| chosen.clone().or(record.chosen));
+    let chosen = match earlier(&repository.root, &settings, args.failed.as_deref())? {
+        Some(earlier) => chosen.or(earlier),
+        None => chosen,
+    };
     options::apply(&chosen, &mut settings)?;
     let (plan, chosen) = args.plan(&repository.root, &settings, &catalog, chosen)?;
     let mut run = Run::new(repository.root, settings, catalog).with_plan(plan);
@@ -156,20 +159,31 @@ impl RunArgs {
         let mut plan = plan::plan(root, settings, catalog, &filters).map_err(|problems| problems.join("\n"))?;
         if let Some(failed) = &self.failed {
             let summary = super::summary::of_run(&RunFolder::open(root, failed)?, settings)?;
-            plan.entries.retain(|entry| did_not_pass(&summary, entry));
+            let not_passed = |row: &CaseCounts| row.verdict(summary.threshold) != Verdict::Pass;
+            if !summary.cases.values().any(not_passed) {
+                return Err(format!("every case of the run {failed} passed").into());
+            }
+            let row = |entry: &Entry| summary.cases.get(&CaseInMode::of(&entry.planned.trial(1)));
+            plan.entries.retain(|entry| row(entry).is_some_and(not_passed));
             chosen.trials_by_name = names(&plan);
             if plan.is_empty() {
-                return Err(format!("every case of the run {failed} that is selected here passed").into());
+                return Err(format!("no case of the run {failed} that did not pass is selected here").into());
             }
         } else if !chosen.trials_by_name.is_empty() {
-            plan.entries.retain(|entry| chosen.trials_by_name.contains(&entry.planned.trial(1).to_string()));
+            let wanted: BTreeSet<&String> = chosen.trials_by_name.iter().collect();
+            plan.entries.retain(|entry| wanted.contains(&entry.planned.trial(1).to_string()));
         }
         if plan.is_empty() { Err("no case is selected".into()) } else { Ok((plan, chosen)) }
     }
 }
 
-/// What the run to go on with was to do, where there is one and that can still be read.
-fn earlier(root: &Path, settings: &Settings) -> Result<Option<RunRecord>, Box<dyn Error>> {
+/// What the run to go on with, or the run `failed`, was to do, where there is one and that can still be read.
+fn earlier(root: &Path, settings: &Settings, failed: Option<&str>) -> Result<Option<Chosen>, Box<dyn Error>> {
+    if let Some(failed) = failed {
+        let chosen = RunFolder::open(root, failed)?.run_record().ok().flatten().map(|record| record.chosen);
+        // Which of its cases run is known by how they ended. What was replayed runs with its agent now.
+        return Ok(chosen.map(|chosen| Chosen { replay: false, trials_by_name: Vec::new(), ..chosen }));
+    }
     if !settings.resume {
         return Ok(None);
     }
@@ -178,20 +192,19 @@ fn earlier(root: &Path, settings: &Settings) -> Result<Option<RunRecord>, Box<dy
         return Err(format!("--resume needs --run-id{}", latest.unwrap_or_default()).into());
     };
     match RunFolder::open(root, id)?.run_record() {
-        Ok(record) => Ok(record),
-        Err(_) if settings.force => Ok(None),
+        Ok(Some(record)) => Ok(Some(record.chosen)),
+        Ok(None) | Err(_) if settings.force => Ok(None),
+        Ok(None) => Err(format!(
+            "{id} does not say what it was to do: it has no run.json; --force goes on with what is chosen here and keeps \
+             what was measured"
+        )
+        .into()),
         Err(error) => Err(format!("{error}; --force goes on without it and keeps what was measured").into()),
     }
 }
 
 fn names(plan: &Plan) -> Vec<String> {
     plan.entries.iter().map(|entry| entry.planned.trial(1).to_string()).collect()
-}
-
-/// Whether a case was part of a run and did not pass in it.
-fn did_not_pass(summary: &Summary, entry: &Entry) -> bool {
-    let row = summary.cases.get(&CaseInMode::of(&entry.planned.trial(1)));
-    row.is_some_and(|row| row.verdict(summary.threshold) != Verdict::Pass)
 }
 
 /// Of the plan what is recorded and stale, in every mode in which it is recorded.

@@ -127,7 +127,7 @@ impl Reader for Terminal {
                 self.board.finished(id, &result, now);
                 self.finished(id, &result);
             }
-            Event::Tick => {}
+            Event::Repeated { .. } | Event::Tick => {}
         }
         self.draw(now);
     }
