@@ -28,7 +28,7 @@ impl Stamp {
     }
 
     /// That of the file that this was said of.
-    pub(super) fn of_stat(found: &FileStat) -> Self {
+    pub(crate) fn of_stat(found: &FileStat) -> Self {
         Self {
             inode: found.st_ino,
             size: u64::try_from(found.st_size).unwrap_or_default(),

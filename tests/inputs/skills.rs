@@ -154,12 +154,17 @@ fn what_a_trial_does_to_its_skills_no_other_one_reads_and_its_meta_json_says() {
 
 #[test]
 fn a_trial_that_leaves_its_skills_alone_has_nothing_to_say_and_hands_them_on() {
-    let (stub, read) = changing("echo x >> .agents/../mine");
+    let (stub, read) = changing("stat -c %i .agents/skills/tidy/SKILL.md >> inode");
     assert!(read[0].contains("notes\n"), "{read:?}");
     for case in 0..3 {
         let meta = stub.json("r", &format!("work/tidy/c{case}/codex/1/meta.json"));
         assert_eq!(meta.get("skills_changed"), None);
     }
+    let inode = |case: usize| {
+        let file = stub.run_folder("r").join(format!("work/tidy/c{case}/codex/1/workspace/inode"));
+        fs::read_to_string(file).expect("an inode")
+    };
+    assert!(inode(0) == inode(1) && inode(1) == inode(2), "copied once, used three times");
 }
 
 #[test]

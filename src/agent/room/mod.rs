@@ -7,6 +7,7 @@ mod pieces;
 mod scratch;
 mod skills;
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fs;
 use std::io;
@@ -84,20 +85,19 @@ pub struct Room {
     pieces: Option<Vec<Piece>>,
     /// Its copy of the skills, and where the copy came from.
     skills: Option<(SkillsCopy, Arc<Originals>)>,
+    /// Whether that copy was as it was given when the trial had ended, where that was looked at.
+    untouched: OnceCell<bool>,
     kind: String,
     free: Arc<Mutex<FreeRooms>>,
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
+        let untouched = self.is_untouched();
         let Some(folder) = self.folder.take() else { return };
-        let untouched = self.skills.take().is_none_or(|(copy, originals)| {
-            let untouched = copy.is_untouched();
-            if untouched {
-                originals.take_back(copy);
-            }
-            untouched
-        });
+        if let Some((copy, originals)) = self.skills.take().filter(|_| untouched) {
+            originals.take_back(copy);
+        }
         let Some(pieces) = self.pieces.take().filter(|_| untouched) else { return };
         // A room that is not as it was goes as a whole.
         if pieces::clear_all_but(folder.path(), &pieces) {
@@ -140,13 +140,17 @@ impl Room {
     }
 
     /// The files of its copy of the skills that are not as they were given, by their paths below [`Self::skills`], at
-    /// most 100.
+    /// most 100. Looked at once, when the trial has ended.
     #[must_use]
     pub fn changed_skills(&self) -> Vec<PathBuf> {
-        match &self.skills {
-            Some((copy, _)) if !copy.is_untouched() => copy.changed(),
-            _ => Vec::new(),
+        if self.is_untouched() {
+            return Vec::new();
         }
+        self.skills.as_ref().map(|(copy, _)| copy.changed()).unwrap_or_default()
+    }
+
+    fn is_untouched(&self) -> bool {
+        *self.untouched.get_or_init(|| self.skills.as_ref().is_none_or(|(copy, _)| copy.is_untouched()))
     }
 
     /// Makes a link at `path` to `target`, unless the room has it already.

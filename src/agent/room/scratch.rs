@@ -1,5 +1,6 @@
 //! A process's folder for its trials, and the rooms in it that may be used again.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::os::unix::fs::DirBuilderExt;
@@ -93,7 +94,15 @@ impl Scratch {
             folder
         };
         let (kind, free) = (kind.to_owned(), Arc::clone(&self.free));
-        Ok(Room { folder: Some(folder), fixture: HashMap::new(), pieces: None, skills: None, kind, free })
+        Ok(Room {
+            folder: Some(folder),
+            fixture: HashMap::new(),
+            pieces: None,
+            skills: None,
+            untouched: OnceCell::new(),
+            kind,
+            free,
+        })
     }
 }
 

@@ -1,8 +1,8 @@
 //! Each trial's own copy of the skills. Agents can write to what they are given: with one copy for all, a trial that
 //! changes a SKILL.md would change what the next one reads.
 //!
-//! Copying hundreds of skills takes longer than many trials. A copy that a look at its files' sizes, times and inodes
-//! shows as untouched is used again; any other is thrown away.
+//! Copying hundreds of skills takes longer than many trials. A copy that one look at its files' sizes, times and inodes,
+//! when its trial has ended, shows as untouched is used again; any other is thrown away.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use nix::fcntl::{AtFlags, OFlag, open};
+use nix::sys::stat::{Mode, fstatat};
 use walkdir::WalkDir;
 
 use super::{At, WorkspaceError};
@@ -105,14 +107,15 @@ impl Originals {
         copy.set_modified(self.modified)
     }
 
-    /// A copy at `to`, which does not exist: a spare one that nobody has touched, or a new one.
+    /// A copy at `to`, which does not exist: a spare one, which nobody had touched, or a new one.
     ///
     /// # Errors
     /// When none can be made.
     pub(super) fn copy_for(&self, to: &Path) -> Result<SkillsCopy, WorkspaceError> {
         let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
         while let Some(mut copy) = spare() {
-            if copy.is_untouched() && fs::rename(&copy.folder, to).is_ok() {
+            // It was looked at when it was taken back.
+            if fs::rename(&copy.folder, to).is_ok() {
                 to.clone_into(&mut copy.folder);
                 return Ok(copy);
             }
@@ -153,8 +156,12 @@ impl SkillsCopy {
     /// Whether nobody has touched anything in it.
     pub(super) fn is_untouched(&self) -> bool {
         let paths = self.contents.folders.iter().chain(self.contents.files.iter().map(|file| &file.path));
+        // From an open folder: of thousands of long paths most of the time goes into finding that folder.
+        let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
+        let Ok(folder) = open(&self.folder, flags, Mode::empty()) else { return false };
         let same = |(path, stamp): (&PathBuf, &Stamp)| {
-            fs::symlink_metadata(self.folder.join(path)).is_ok_and(|now| Stamp::of(&now) == *stamp)
+            fstatat(&folder, path.as_path(), AtFlags::AT_SYMLINK_NOFOLLOW)
+                .is_ok_and(|now| Stamp::of_stat(&now) == *stamp)
         };
         names(&self.folder) == self.names && paths.zip(&self.stamps).all(same)
     }
