@@ -47,6 +47,7 @@ fn main() -> ExitCode {
             an_output_schema_is_passed_on_and_checked,
             a_task_passes_its_system_prompt_on_as_the_mode_demands,
             a_prompt_may_start_with_a_dash,
+            prompts_that_are_longer_than_an_argument_may_be_arrive_whole,
             nothing_of_the_users_own_comes_along_but_the_login,
             what_claude_asks_is_denied_and_told,
             codex_loads_skills_by_mcp_too,
@@ -453,6 +454,23 @@ fn a_prompt_may_start_with_a_dash() {
         let live = Live::new(TRIGGER, "false,--help me", says("Gladly."));
         live.trial(mode).expect(Verdict::Pass);
         assert_eq!(live.model.requests()[0].prompt, "--help me");
+    }
+}
+
+fn prompts_that_are_longer_than_an_argument_may_be_arrive_whole() {
+    let long = |word: &str| format!("{} {word}_END", word.repeat(60_000));
+    let task = serde_json::json!({
+        "prompt": format!("Greet Ada. {}", long("please")),
+        "systemPrompt": long("brief"),
+        "evalConfig": { "expectedSkillName": "greeting" },
+    });
+    let fixture = Fixture::new().skill_text("greeting", GREETING).task("it", task.to_string());
+    let live = Live::over(fixture, loads_and_says("Ahoy"));
+    for mode in [CLI, "native"] {
+        live.trial(mode).expect(Verdict::Pass);
+        let asked = live.model.requests().pop().expect("a request");
+        assert!(request_text(&asked).contains("please_END"), "{mode}: the prompt is cut");
+        assert!(asked.system.contains("brief_END"), "{mode}: the system prompt is cut");
     }
 }
 

@@ -33,6 +33,7 @@ fn main() -> ExitCode {
             a_fixture_is_laid_and_only_changes_are_kept,
             an_output_schema_is_passed_on_and_checked,
             a_prompt_may_start_with_a_dash,
+            prompts_that_are_longer_than_an_argument_may_be_arrive_whole,
             nothing_of_the_users_own_comes_along_but_login_and_model,
             a_resource_of_a_skill_is_seen_to_be_loaded,
             a_task_passes_its_system_prompt_on,
@@ -232,6 +233,22 @@ fn a_prompt_may_start_with_a_dash() {
     let live = Live::new("should_trigger,prompt", "false,--help me", says("Gladly."));
     live.trial("codex").expect(Verdict::Pass);
     assert_eq!(live.model.requests()[0].prompt, "--help me");
+}
+
+fn prompts_that_are_longer_than_an_argument_may_be_arrive_whole() {
+    let long = |word: &str| format!("{} {word}_END", word.repeat(60_000));
+    let task = serde_json::json!({
+        "prompt": format!("Greet Ada. {}", long("please")),
+        "systemPrompt": long("brief"),
+        "evalConfig": { "expectedSkillName": "greeting" },
+    });
+    let fixture =
+        support::fixture::Fixture::new().skill_text("greeting", support::live::GREETING).task("it", task.to_string());
+    let live = Live::over(fixture, opens_and_says("Ahoy"));
+    live.trial("codex").expect(Verdict::Pass);
+    let asked = live.model.requests().pop().expect("a request");
+    assert!(request_text(&asked).contains("please_END"), "the prompt is cut");
+    assert!(asked.system.contains("brief_END"), "the system prompt is cut");
 }
 
 fn nothing_of_the_users_own_comes_along_but_login_and_model() {

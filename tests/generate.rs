@@ -78,6 +78,7 @@ fn a_negative_prompt_never_names_the_skill() {
             // Words of other topics must not lead to the one that names the skill.
             description: "Explain one sentence with a search; leaves turn red; seconds there are many.".to_owned(),
             folder: format!("skills/{name}").into(),
+            user_only: false,
         };
         let text = prompts_csv(&skill);
         let fixture = Fixture::new()

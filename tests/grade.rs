@@ -86,6 +86,7 @@ impl Trial {
             slug: "greeting".to_owned(),
             description: String::new(),
             folder: PathBuf::from("skills/greeting"),
+            user_only: false,
         };
         let evidence = Evidence { meta: &self.meta, trace: &self.trace, final_text: self.final_text };
         grade(&self.case, &skill, self.schema.as_ref(), &evidence)

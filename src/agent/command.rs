@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::agent::assignment::Assignment;
+use crate::agent::files::write_private;
 use crate::agent::sandbox::Sandbox;
 use crate::process::Listener;
 use crate::settings::mode::AgentKind;
@@ -31,6 +32,8 @@ pub struct Command {
     pub sandbox: Option<Sandbox>,
     /// A file for its standard output, where it loses what a pipe does not take at once.
     pub by_file: Option<PathBuf>,
+    /// The file that is its standard input: for a prompt that is longer than an argument may be.
+    pub input: Option<PathBuf>,
     /// The other side of its dialogue; `None` for an agent that is told everything by its arguments.
     pub dialogue: Option<Box<dyn Listener>>,
 }
@@ -41,6 +44,23 @@ impl Command {
     pub fn isolation(&self) -> Isolation {
         if self.sandbox.is_some() { Isolation::Bwrap } else { Isolation::Agent }
     }
+}
+
+/// The longest text that is handed over as an argument, in bytes: Linux takes 128 KiB less one.
+pub(super) const LONGEST_ARGUMENT: usize = 100_000;
+
+/// The prompt as a file of the room, where it is too long for an argument.
+///
+/// # Errors
+/// When the file cannot be written.
+pub(super) fn long_prompt(assignment: &Assignment<'_>) -> Result<Option<PathBuf>, Trouble> {
+    let prompt = &assignment.case.prompt;
+    if prompt.len() <= LONGEST_ARGUMENT {
+        return Ok(None);
+    }
+    let path = assignment.room.path().join("prompt");
+    write_private(&path, prompt.as_bytes())?;
+    Ok(Some(path))
 }
 
 /// Variables of the user's environment that every agent may see: where programs are, language, certificates, proxies.
@@ -96,7 +116,12 @@ pub(super) fn environment(assignment: &Assignment<'_>, more: &[&str]) -> BTreeMa
         names.filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect();
     let workspace = room.workspace();
     for (name, value) in &settings.env {
-        env.insert(name.into(), value.replace("{workspace}", &workspace.to_string_lossy()).into());
+        let value = value.replace("{workspace}", &workspace.to_string_lossy());
+        let value = match &settings.root {
+            Some(folder) => value.replace("{root}", &folder.to_string_lossy()),
+            None => value,
+        };
+        env.insert(name.into(), value.into());
     }
     env.insert("HOME".into(), room.home().into());
     env.insert("TMPDIR".into(), room.tmp().into());

@@ -101,6 +101,7 @@ impl SkillServer {
             timeout: PATIENCE,
             stdout: room.path().join("server-stdout"),
             by_file: None,
+            input: None,
             stderr: room.path().join("server-stderr"),
             redactor,
             namespace: sandbox.is_some(),

@@ -218,6 +218,7 @@ impl Repository {
             if !scope.wants_skill(&slug) {
                 continue;
             }
+            self.stray_skill(&slug, catalog);
             let path: PathBuf = [SKILL_EVALS, &slug, PROMPTS].iter().collect();
             match bounded::read(&self.root.join(&path)) {
                 Ok(bytes) => Self::read_sheet(&slug, &path, bytes, catalog, &mut cases),
@@ -243,6 +244,19 @@ impl Repository {
             let mut found = cases.remove(&slug).unwrap_or_default();
             mark_duplicates(&mut found, self);
             catalog.cases.extend(found.into_iter().map(Arc::new));
+        }
+    }
+
+    /// Says where a skill lies beside its cases and in no skill root, so that nothing tests it.
+    fn stray_skill(&self, slug: &str, catalog: &mut Catalog) {
+        let folder: PathBuf = [SKILL_EVALS, slug].iter().collect();
+        let file = folder.join(SKILL_FILE);
+        let known = catalog.skills.iter().any(|found| found.skill().folder == folder);
+        if !known && self.kind(&file) == Kind::File {
+            let message = "this skill lies in no skill root: nothing tests it";
+            let problem = Diagnostic::warning(Code::SkillRoot, Place::file(&file), message);
+            let help = format!("name its folder in evals/evals.toml: skill_roots = [\"skills\", \"{SKILL_EVALS}\"]");
+            catalog.problems.push(problem.help(help));
         }
     }
 

@@ -14,6 +14,9 @@ use crate::text::diagnostic::{Code, Diagnostic, Place};
 /// The file that makes a folder a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
 
+/// The front matter key that keeps models from calling a skill.
+pub const USER_ONLY: &str = "disable-model-invocation";
+
 /// The slug of a skill of whose name and folder's name nothing is left: an empty one would name no folder.
 const UNNAMED: &str = "unnamed";
 
@@ -28,6 +31,8 @@ pub struct Skill {
     pub description: String,
     /// The skill's folder, relative to the repository's root.
     pub folder: PathBuf,
+    /// Whether its front matter says `disable-model-invocation`: only a user may call it, no model.
+    pub user_only: bool,
 }
 
 /// A front matter entry with the bytes of SKILL.md that hold it.
@@ -146,7 +151,9 @@ impl SkillFile {
         let folder_name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let name = string("name").filter(|name| !slug(name).is_empty()).unwrap_or(&folder_name).to_owned();
         let slug = Some(slug(&name)).filter(|slug| !slug.is_empty()).unwrap_or_else(|| UNNAMED.to_owned());
-        let skill = Skill { slug, description: string("description").unwrap_or_default().to_owned(), name, folder };
+        let user_only = entries.iter().any(|entry| entry.key == USER_ONLY && entry.value == Value::Bool(true));
+        let description = string("description").unwrap_or_default().to_owned();
+        let skill = Skill { name, slug, description, folder, user_only };
         Self { skill, entries, body, problems }
     }
 }

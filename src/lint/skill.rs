@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::cases::catalog::FoundSkill;
-use crate::cases::skill::{Entry, SKILL_FILE, slug};
+use crate::cases::skill::{Entry, SKILL_FILE, USER_ONLY, slug};
 use crate::lint::similar::place;
 use crate::text::diagnostic::{Code, Diagnostic, Place, nearest};
 
@@ -118,6 +118,7 @@ impl<'a> Checker<'a> {
         }
         self.metadata();
         self.allowed_tools();
+        self.user_only();
         for entry in &self.found.file.entries {
             let key = entry.key.as_str();
             if !KEYS.contains(&key) && !AGENT_KEYS.contains(&key) {
@@ -129,6 +130,15 @@ impl<'a> Checker<'a> {
                 let message = format!("agentskills.io defines no key `{shown}`");
                 self.warning(Code::FrontMatterUnknownKey, entry.key_range.clone(), message, help);
             }
+        }
+    }
+
+    fn user_only(&mut self) {
+        if let Some(entry) = self.entry(USER_ONLY).filter(|_| self.found.skill().user_only) {
+            let message = "agents do not offer this skill to their model: it cannot trigger by itself, and the MCP \
+                           server does not serve it";
+            let help = "test it with prompts that call it by name; remove the key to test whether it triggers";
+            self.warning(Code::UserOnly, entry.key_range.clone(), message, help);
         }
     }
 

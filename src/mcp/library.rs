@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::folder::{self, Found, Listed, ResourceError};
 use super::uri;
 use crate::cases::repository::{DEFAULT_SKILL_ROOTS, Repository};
-use crate::cases::skill::{SKILL_FILE, Skill, SkillFile, slug};
+use crate::cases::skill::{SKILL_FILE, Skill, SkillFile, USER_ONLY, slug};
 use crate::files::stamp::Stamp;
 use crate::text::diagnostic::Diagnostic;
 use crate::text::relative_path::RelativePath;
@@ -175,6 +175,9 @@ fn shelve(root: &Path, folder: &Path, known: &HashMap<PathBuf, &Shelved>) -> Res
     };
     if skill.slug.is_empty() {
         return Err("is not served: neither its `name` nor its folder gives a name to call it by".to_owned());
+    }
+    if skill.user_only {
+        return Err(format!("is not served: `{USER_ONLY}` keeps models from calling it"));
     }
     Ok(Shelved { skill, root: root.to_path_buf(), files: folder::list(&path), stamp })
 }

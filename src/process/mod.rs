@@ -59,6 +59,8 @@ pub struct Job<'a> {
     /// A file to give the program as its standard output, for one that loses what a pipe does not take at once; what
     /// it writes there goes to `stdout` as it comes, masked.
     pub by_file: Option<PathBuf>,
+    /// The file that is its standard input, for a program that no listener talks to.
+    pub input: Option<PathBuf>,
     /// Where its standard error goes, as it comes.
     pub stderr: PathBuf,
     /// What to mask in both.
@@ -169,7 +171,11 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
         .envs(&job.env)
         .env(settings::TREE_VARIABLE, &tree.tree().mark)
         .current_dir(&job.folder)
-        .stdin(if opening.is_some() { Stdio::piped() } else { Stdio::null() })
+        .stdin(match &job.input {
+            _ if opening.is_some() => Stdio::piped(),
+            Some(input) => Stdio::from(File::open(input)?),
+            None => Stdio::null(),
+        })
         .stdout(to)
         .stderr(Stdio::piped())
         .process_group(0)

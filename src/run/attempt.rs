@@ -80,6 +80,7 @@ pub fn hold(
                         timeout,
                         stdout: folder.trace(),
                         by_file: command.by_file,
+                        input: command.input,
                         stderr: folder.stderr(),
                         redactor: &redactor,
                     };

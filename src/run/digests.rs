@@ -144,6 +144,10 @@ fn add_settings(inputs: &mut Inputs, settings: &Settings, mode: &Mode) {
     if let Some(server) = settings.skill_server.as_ref().filter(|_| mode.delivery.mcp()) {
         inputs.add("setting mcp", format!("{server:?}").as_bytes());
     }
+    if !settings.create.is_empty() {
+        let folders: Vec<String> = settings.create.iter().map(ToString::to_string).collect();
+        inputs.add("setting create", folders.join("\0").as_bytes());
+    }
     // What the environment chooses is a machine's, and makes no recording stale.
     if let Some(declared) = &settings.isolation.declared {
         inputs.add("setting isolation", declared.as_bytes());

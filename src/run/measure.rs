@@ -77,6 +77,7 @@ impl Attempt<'_> {
             let digest = room.copy_fixture(&fixture).map_err(|error| files(&error))?;
             inputs.0.insert(FIXTURE_PART.to_owned(), digest);
         }
+        room.create_folders(&settings.create).map_err(|error| files(&error))?;
         delivery::deliver(mode, &live.snapshot, &mut room).map_err(|error| files(&error))?;
         room.prepared();
         let server = mode.delivery.mcp().then(|| SkillServer::new(settings, &run.root, &room.skills())).transpose()?;

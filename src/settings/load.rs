@@ -45,7 +45,7 @@ pub fn read(root: &Path) -> Result<Settings, ConfigError> {
 /// # Errors
 /// When the file is wrong.
 pub fn read_file(root: &Path) -> Result<Settings, ConfigError> {
-    let mut settings = Settings::default();
+    let mut settings = Settings { root: Some(root.to_path_buf()), ..Settings::default() };
     match bounded::read_text(&root.join(FILE)) {
         Ok(text) => settings.apply_file(&text).map_err(ConfigError::File)?,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}

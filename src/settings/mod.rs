@@ -88,7 +88,12 @@ pub struct Settings {
     pub jobs: usize,
     /// For cases that name no timeout of their own.
     pub timeout: Duration,
-    /// Added to the agents' environment; `{workspace}` stands for the trial's workspace.
+    /// The repository's root, where it is known.
+    pub root: Option<PathBuf>,
+    /// Folders that are made in every workspace before the agent starts.
+    pub create: Vec<RelativePath>,
+    /// Added to the agents' environment; `{workspace}` stands for the trial's workspace, `{root}` for the repository's
+    /// root.
     pub env: BTreeMap<String, String>,
     /// Variables of the user's environment that agents may see, beside the built-in ones.
     pub pass_env: Vec<String>,
@@ -157,6 +162,8 @@ impl Default for Settings {
             agents: BTreeMap::new(),
             skill_server: None,
             isolation: IsolationSettings::default(),
+            root: None,
+            create: Vec::new(),
             judge: JudgeSettings::default(),
             selection: Selection::default(),
             run_id: None,
@@ -209,6 +216,7 @@ struct File {
     require_sandbox: Option<bool>,
     #[serde(default)]
     isolation_read: Vec<toml::Spanned<String>>,
+    create: Option<Vec<toml::Spanned<String>>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -252,6 +260,12 @@ impl Settings {
                 }
             }
             self.selected_modes = Some(names.into_iter().map(toml::Spanned::into_inner).collect());
+        }
+        for folder in file.create.into_iter().flatten() {
+            match RelativePath::parse(folder.get_ref()) {
+                Ok(path) => self.create.push(path),
+                Err(why) => wrong(folder.span(), format!("the folder to create {:?} {why}", folder.get_ref())),
+            }
         }
         if let Some(roots) = file.skill_roots {
             let mut read = Vec::new();

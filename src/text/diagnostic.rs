@@ -67,6 +67,10 @@ codes! {
     SkillDescription = "skill-description",
     /// `compatibility` is empty or too long.
     SkillCompatibility = "skill-compatibility",
+    /// A skill that no model may call by itself.
+    UserOnly = "user-only",
+    /// A skill that lies in no skill root.
+    SkillRoot = "skill-root",
     /// Two skills have one slug.
     SlugCollision = "slug-collision",
     /// The SKILL.md body is longer than agents are meant to load.

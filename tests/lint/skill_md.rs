@@ -138,7 +138,8 @@ fn unknown_keys_are_warnings_and_those_of_agents_are_known() {
         "name: tidy\ndescription: Tidies.\ndisable-model-invocation: true\nuser-invocable: false\n\
          argument-hint: '[file]'\nmodel: opus\ncontext: fork\nagent: Explore\nhooks: {}\nversion: 1",
     );
-    assert_eq!(fixture.lines(), "");
+    // Known, and worth a word of its own.
+    assert_only(&fixture, &format!("{AT}:4:1: [user-only]"), &[]);
 }
 
 #[test]

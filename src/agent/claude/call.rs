@@ -59,6 +59,7 @@ impl<'a> Call<'a> {
             open,
             sandbox: None,
             by_file: None,
+            input: None,
             dialogue: None,
         })
     }

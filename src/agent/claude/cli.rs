@@ -5,26 +5,43 @@ use std::path::PathBuf;
 
 use super::call::Call;
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{Command, own_args};
-use crate::cases::case::Case;
+use crate::agent::command::{Command, LONGEST_ARGUMENT, long_prompt, own_args};
+use crate::agent::files::write_private;
 use crate::trial::trouble::Trouble;
 
 /// How to start `program` for a trial.
 pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<Command, Trouble> {
     let choices = Call::new(assignment)?;
-    let mut args = args(&choices, assignment.case);
+    let mut args = args(&choices);
+    if let Some(text) = &assignment.case.system_prompt {
+        args.extend(system_prompt(assignment, text)?);
+    }
     args.extend(own_args(assignment).map(Into::into));
-    // A prompt may start with a dash.
-    args.extend(["--".into(), assignment.case.prompt.as_str().into()]);
+    let input = long_prompt(assignment)?;
+    if input.is_none() {
+        // A prompt may start with a dash.
+        args.extend(["--".into(), assignment.case.prompt.as_str().into()]);
+    }
     let mut command = choices.command(assignment, program)?;
     command.args = args;
+    command.input = input;
     // It exits before a pipe has taken all that it wrote.
     command.by_file = Some(assignment.room.path().join("stdout"));
     Ok(command)
 }
 
-/// The arguments but for the prompt.
-fn args(call: &Call<'_>, case: &Case) -> Vec<OsString> {
+/// The system prompt as an argument, or as a file where it is too long for one.
+fn system_prompt(assignment: &Assignment<'_>, text: &str) -> Result<Vec<OsString>, Trouble> {
+    if text.len() <= LONGEST_ARGUMENT {
+        return Ok(vec![format!("--append-system-prompt={text}").into()]);
+    }
+    let path = assignment.room.home().join("system-prompt");
+    write_private(&path, text.as_bytes())?;
+    Ok(vec!["--append-system-prompt-file".into(), path.into()])
+}
+
+/// The arguments but for the prompts.
+fn args(call: &Call<'_>) -> Vec<OsString> {
     let mut args: Vec<OsString> = ["-p", "--output-format", "stream-json", "--verbose"].map(OsString::from).to_vec();
     let mut option = |name: &str, value: &str| args.push(format!("{name}={value}").into());
     if let Some(model) = call.model {
@@ -34,9 +51,6 @@ fn args(call: &Call<'_>, case: &Case) -> Vec<OsString> {
     option("--allowedTools", &call.permissions.allowed.join(","));
     if !call.permissions.disallowed.is_empty() {
         option("--disallowedTools", &call.permissions.disallowed.join(","));
-    }
-    if let Some(text) = &case.system_prompt {
-        option("--append-system-prompt", text);
     }
     if let Some(schema) = &call.schema {
         option("--json-schema", schema);

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use super::home;
 use super::{Codex, LAST_MESSAGE, LOGIN_VARIABLES};
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{Command, environment, own_args};
+use crate::agent::command::{Command, LONGEST_ARGUMENT, environment, long_prompt, own_args};
 use crate::agent::interface::Agent;
 use crate::agent::mcp_probe::SkillServer;
 use crate::cases::case::Sandbox;
@@ -38,7 +38,9 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
     // The model's commands have no business with the key; codex itself keeps it.
     arg("-c");
     arg(&format!("shell_environment_policy.exclude={}", toml::Value::from(secret_names)));
-    if let Some(text) = &case.system_prompt {
+    if let Some(text) = case.system_prompt.as_ref().filter(|text| text.len() > LONGEST_ARGUMENT) {
+        home::add_instructions(room, text)?;
+    } else if let Some(text) = &case.system_prompt {
         arg("-c");
         arg(&format!("developer_instructions={}", toml::Value::from(text.as_str())));
     }
@@ -55,7 +57,9 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
     }
     args.extend(own_args(assignment).map(Into::into));
     // A prompt may start with a dash.
-    args.extend(["--".into(), case.prompt.as_str().into()]);
+    let input = long_prompt(assignment)?;
+    let prompt = if input.is_some() { "-" } else { case.prompt.as_str() };
+    args.extend(["--".into(), prompt.into()]);
     let open = match case.sandbox {
         Sandbox::ReadOnly => "codex's sandbox limits writing, not reading",
         Sandbox::WorkspaceWrite => "codex's sandbox limits writing, not reading; /tmp is writable beside the workspace",
@@ -70,6 +74,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
         reads: Vec::new(),
         sandbox: None,
         by_file: None,
+        input,
         dialogue: None,
     })
 }

@@ -53,6 +53,15 @@ pub(super) fn prepare(room: &Room) -> Result<Own, Trouble> {
     Ok(own)
 }
 
+/// Adds a system prompt to the prepared home's configuration: one that is longer than an argument may be.
+pub(super) fn add_instructions(room: &Room, text: &str) -> Result<(), Trouble> {
+    let path = room.home().join(".codex/config.toml");
+    let config = read_if_there(&path)?.unwrap_or_default();
+    let setting = format!("developer_instructions = {}\n", toml::Value::from(text));
+    // Before the tables: behind one it would be the table's.
+    fs::write(&path, setting + &config).map_err(|error| files_trouble(&path, &error))
+}
+
 /// The folder of the user's own configuration.
 pub(super) fn users_home() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);

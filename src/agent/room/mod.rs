@@ -19,6 +19,7 @@ use thiserror::Error;
 
 use crate::files::material::{Material, Problem};
 use crate::files::stamp::Stamp;
+use crate::text::relative_path::RelativePath;
 use pieces::Piece;
 use scratch::FreeRooms;
 use skills::SkillsCopy;
@@ -187,6 +188,18 @@ impl Room {
     #[must_use]
     pub fn skills(&self) -> PathBuf {
         self.path().join(Self::SKILLS)
+    }
+
+    /// Makes these folders in the workspace, where they are not there yet.
+    ///
+    /// # Errors
+    /// When one cannot be made.
+    pub fn create_folders(&self, folders: &[RelativePath]) -> Result<(), WorkspaceError> {
+        for folder in folders {
+            let path = self.workspace().join(folder.as_path());
+            fs::create_dir_all(&path).at(&path)?;
+        }
+        Ok(())
     }
 
     /// Copies a fixture into the workspace. Returns its digest: that of what the agent is given.

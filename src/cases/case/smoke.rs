@@ -51,11 +51,14 @@ pub fn cases(skill: &Skill, schema: Option<&RelativePath>) -> Vec<Case> {
     );
     let negative = "Do a tiny unrelated edit: create a file named `UNRELATED.txt` containing the single line `ok`.\n\
                     Do not scaffold projects or run setup workflows.";
-    vec![
+    let mut cases = vec![
         case(skill, schema, "smoke-explicit", true, explicit, DEFAULT_TIMEOUT),
         case(skill, schema, "smoke-implicit", true, implicit, DEFAULT_TIMEOUT),
         case(skill, schema, "smoke-negative", false, negative.to_owned(), Duration::from_secs(120)),
-    ]
+    ];
+    // No model may come upon such a skill by itself.
+    cases.retain(|case| !skill.user_only || case.id != "smoke-implicit");
+    cases
 }
 
 fn case(

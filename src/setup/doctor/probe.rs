@@ -76,6 +76,7 @@ impl Probes<'_> {
             timeout: PATIENCE,
             stdout: stdout.clone(),
             by_file: None,
+            input: None,
             stderr: room.path().join("stderr"),
             redactor: &Redactor::new([]),
             namespace: false,
