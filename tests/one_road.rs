@@ -115,7 +115,7 @@ fn a_grade_with_own_checks_is_not_replaced_by_one_without() {
     for args in [&["grade", "r"][..], &["run", "--run-id", "r", "--resume"]] {
         let without = stub.run(args);
         assert_eq!(without.code, 2, "{args:?}: {}", without.stdout);
-        assert!(without.stdout.contains("its grade holds `says-done`"), "{args:?}: {}", without.stdout);
+        assert!(without.stdout.contains("its grade contains `says-done`"), "{args:?}: {}", without.stdout);
     }
     assert_eq!(fs::read(&grade).expect("a grade"), before);
     assert_eq!(stub.starts().len(), 1);

@@ -165,7 +165,7 @@ fn a_limit_in_dollars_that_could_never_hold_is_refused() {
     let stub = Stub::new(1, "");
     let ran = stub.run(&["run", "--max-cost-usd", "1"]);
     assert_eq!((ran.code, stub.starts().len()), (2, 0), "{}", ran.stdout);
-    assert!(ran.stderr.contains("`codex` does not tell what it costs"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`codex` does not report what it costs"), "{}", ran.stderr);
     assert!(ran.stderr.contains("[prices.\"codex\"]") && ran.stderr.contains("--max-tokens"), "{}", ran.stderr);
     let ran = stub.run(&["run", "--max-tokens", "1"]);
     assert_eq!((ran.code, stub.starts().len()), (0, 1), "{}{}", ran.stdout, ran.stderr);

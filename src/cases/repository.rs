@@ -156,7 +156,7 @@ impl Repository {
             return self.read_skill_root(root, catalog);
         }
         let problem = Diagnostic::error(Code::Unreadable, Place::file(root), "this skill root is no folder");
-        catalog.problems.push(problem.help("mend `skill_roots` in evals/evals.toml"));
+        catalog.problems.push(problem.help("fix `skill_roots` in evals/evals.toml"));
     }
 
     fn read_skill_root(&self, root: &Path, catalog: &mut Catalog) {

@@ -41,13 +41,13 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print every trial: its test's name, what is expected, and where it is written down.
+    /// List every trial: its test name, what is expected, and where the case is defined.
     List(list::ListArgs),
     /// Check skills, and with --check-evals their cases.
     Lint(lint::LintArgs),
     /// Run cases with their agents, or replay their recordings.
     Run(Box<run::RunArgs>),
-    /// Show where a run stands, also one in the background or one that was killed.
+    /// Show the state of a run, also of one in the background or one that was killed.
     Status(status::StatusArgs),
     /// End a run and its agents.
     Stop(stop::StopArgs),
@@ -59,13 +59,13 @@ enum Command {
     Summary(summary::SummaryArgs),
     /// Grade a run or a folder of stored trials again, without any agent.
     Grade(grade::GradeArgs),
-    /// Look whether evals can run here, and say what to do about what is missing. Asks no model anything.
+    /// Check whether evals can run here, and say what to do about what is missing. Asks no model anything.
     Doctor(doctor::DoctorArgs),
     /// Run the test harness of a repository without a crate: the arguments are libtest's.
     Harness(harness::HarnessArgs),
-    /// Bring evals into a repository: the crate's entries, the harness, a first case. Overwrites nothing.
+    /// Add evals to a repository: the crate's entries, the harness, a first case. Overwrites nothing.
     Init(init::InitArgs),
-    /// Write the stub tests by which IDEs show trials.
+    /// Write the stub tests that make IDEs show trials.
     Stubs(stubs::StubsArgs),
     /// Write baseline cases for skills that have none.
     Generate(generate::GenerateArgs),

@@ -20,7 +20,7 @@ use skill_evals::trial::id::Planned;
 pub struct RecordArgs {
     /// The run, as named below artifacts/skill-evals.
     run_id: String,
-    /// Only trials whose test name holds one of these, as with `cargo test`.
+    /// Only trials whose test name contains one of these, as with `cargo test`.
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
     /// Record what fails too: a recording of a failing trial makes its test fail.

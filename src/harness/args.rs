@@ -1,5 +1,5 @@
-//! The harness's arguments, as libtest of Rust 1.95 takes them: what of them we do ourselves, what libtest-mimic gets,
-//! and what is said about the rest. Pure.
+//! The harness's arguments, as libtest of Rust 1.95 takes them: what the harness does itself, what libtest-mimic gets,
+//! and what `--help` says about the rest. Pure.
 //!
 //! Options that libtest keeps for the nightly compiler are taken without `-Z unstable-options` too: nothing here depends
 //! on the compiler.
@@ -36,18 +36,18 @@ pub struct Front {
     pub shuffle: Option<Shuffle>,
     /// No trial starts after the first failure.
     pub fail_fast: bool,
-    /// How long each trial took is said.
+    /// How long each trial took is printed.
     pub report_time: bool,
     /// Passed trials are shown with their checks.
     pub show_output: bool,
-    /// To be said on standard error before the trials run.
+    /// Printed on standard error before the trials run.
     pub notes: Vec<String>,
 }
 
 /// How the order of trials is mixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shuffle {
-    /// By a seed that is drawn and said.
+    /// By a random seed, which is printed.
     Any,
     /// By this seed.
     Seed(u64),
@@ -92,7 +92,7 @@ pub fn help() -> String {
         let _ = writeln!(text, "    {option:<28}{does}");
     }
     text.push_str(
-        "\nA trial runs where its name holds one of the FILTERS; `-`, `+` and `_` count as one. Trials are called\n\
+        "\nA trial runs if its name contains one of the FILTERS; `-`, `+` and `_` count as one. Trials are called\n\
          skill::case::mode, and skill::lint. Recordings are replayed; SKILL_EVALS_LIVE=1 runs the agents.\n",
     );
     text
@@ -139,14 +139,14 @@ pub fn parse(
     if front.args.test && front.args.bench {
         return Err("the options --test and --bench are mutually exclusive".to_owned());
     }
-    // As with libtest, --format speaks louder than --quiet.
+    // As with libtest, --format overrides --quiet.
     front.args.quiet = quiet && front.args.format.is_none();
     front.read_environment(&variable)?;
     front.settle();
     Ok(Asked::Trials(Box::new(front)))
 }
 
-/// An argument as options, each with the value that hangs on to it. None where it is a filter.
+/// An argument as options, each with the value attached to it. Empty where it is a filter.
 fn cut(argument: &str) -> Result<Vec<(String, Option<String>)>, String> {
     let unknown = |name: &str| {
         let known = OPTIONS.map(|(name, _, _)| name);
@@ -228,7 +228,7 @@ impl Front {
             return Ok(());
         }
         if let (None, Some(value)) = (self.threads, variable("RUST_TEST_THREADS")) {
-            // The variable of ours says more precisely what is meant.
+            // Our own variable is more specific.
             if variable("SKILL_EVALS_JOBS").is_none() {
                 self.threads = Some(threads("RUST_TEST_THREADS", &value)?);
             }
@@ -242,7 +242,7 @@ impl Front {
         Ok(())
     }
 
-    /// Writes filters as names are written, and hands on what libtest-mimic can do.
+    /// Writes filters as names are written, and passes on what libtest-mimic can do.
     fn settle(&mut self) {
         let exact = self.args.exact;
         for filter in self.filters.iter_mut().chain(&mut self.args.skip) {

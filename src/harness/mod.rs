@@ -9,10 +9,10 @@
 //! ```
 //!
 //! Without more, tests replay recordings; `SKILL_EVALS_LIVE=1` runs the agents. [`Harness`] chooses another root, other
-//! skill folders, and adds checks of one's own.
+//! skill folders, and adds checks of your own.
 
 pub mod args;
-mod session;
+mod context;
 pub mod stubs;
 mod trials;
 mod watch;
@@ -45,7 +45,7 @@ use crate::trial::trace::Trace;
 pub use crate::run::own_check::{Finding, Workspace};
 
 use args::{Asked, Front};
-use session::Session;
+use context::TestContext;
 use watch::{Audience, Watch, say};
 
 /// Runs the evals of the repository that holds the crate under test, as its arguments say.
@@ -112,7 +112,7 @@ impl Harness {
         self
     }
 
-    /// A check of one's own: it sees every trial that ran or is replayed, and takes part in its verdict. A check that
+    /// Adds a check of your own: it sees every trial that ran or is replayed, and takes part in its verdict. A check that
     /// panics has failed.
     #[must_use]
     pub fn check(
@@ -153,7 +153,7 @@ impl Harness {
         harness.run(std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()))
     }
 
-    /// Takes part in the verdicts with these checks too, beside those added one by one.
+    /// Adds these checks to those added one by one.
     #[must_use]
     pub fn with_checks(mut self, checks: OwnChecks) -> Self {
         self.own_checks.extend(checks);
@@ -212,7 +212,7 @@ fn own_name() -> String {
 fn run(harness: Harness, mut front: Front) -> ExitCode {
     let nextest = std::env::var_os("NEXTEST").is_some();
     let root = harness.find_root();
-    // What is wrong with the setup fails every trial: a list that breaks would hide them.
+    // A wrong setup fails every trial: a list that breaks would hide them.
     let mut setup_problem = None;
     let mut settings = load::read(&root).unwrap_or_else(|error| {
         setup_problem = Some(match &error {
@@ -242,8 +242,8 @@ fn run(harness: Harness, mut front: Front) -> ExitCode {
     let mut run = Run::new(root, settings, catalog).with_plan(wanted);
     (run.own_checks, run.chosen, run.door) = (harness.own_checks, chosen, harness.door);
     run.shared_id = std::env::var("NEXTEST_RUN_ID").ok().filter(|_| nextest);
-    let session = Arc::new(Session::new(run, setup_problem, nextest, &front));
-    let mut trials = trials::all(&session, &front, plan);
+    let context = Arc::new(TestContext::new(run, setup_problem, nextest, &front));
+    let mut trials = trials::all(&context, &front, plan);
     if front.filters.len() > 1 {
         // libtest-mimic takes one filter and counts what that leaves out; it never sees these.
         let before = trials.len();
@@ -260,10 +260,10 @@ fn run(harness: Harness, mut front: Front) -> ExitCode {
             Audience::Terminal if jobs == 1 => Audience::Reader,
             audience => audience,
         };
-        session.watch(Watch::new(audience, session.run.plan.len(), jobs));
+        context.watch(Watch::new(audience, context.run.plan.len(), jobs));
     }
     let conclusion = libtest_mimic::run(&front.args, trials);
-    session.close(silent);
+    context.close(silent);
     if interrupt::raised() {
         return ExitCode::from(130);
     }
@@ -271,7 +271,7 @@ fn run(harness: Harness, mut front: Front) -> ExitCode {
 }
 
 /// An agent under test starts this very program as its MCP server of skills, as `mcp --skills DIR`: nothing has to be
-/// built or installed first. No filter of tests reads so.
+/// built or installed first. No test filter looks like that.
 fn asked_to_serve(mut args: impl Iterator<Item = OsString>) -> Option<PathBuf> {
     let is_it = args.next()? == "mcp" && args.next()? == "--skills";
     args.next().filter(|_| is_it).map(PathBuf::from)
@@ -293,9 +293,9 @@ fn trials_by_name(all: &Plan, wanted: &Plan) -> Vec<String> {
     if wanted.entries.len() == all.entries.len() { Vec::new() } else { wanted.entries.iter().map(name).collect() }
 }
 
-/// What comes before trials run: signals, the order, and what is to be said.
+/// Before trials run: signals, the order, and notes for the user.
 fn prepare(front: &Front, trials: &mut [libtest_mimic::Trial]) {
-    // Without it Ctrl-C would leave agents behind; with it they go first.
+    // Without it Ctrl-C would leave agents behind; with it they end first.
     if let Err(error) = interrupt::listen(false) {
         say(&format!("skill-evals: Ctrl-C will not end running agents: {error}"));
     }

@@ -1,4 +1,4 @@
-//! Stub tests for IDEs: rust-analyzer and its kin find `#[test]` functions, not the trials of a harness. The stubs are
+//! Stub tests for IDEs: rust-analyzer and similar tools find `#[test]` functions, not the trials of a harness. The stubs are
 //! modules of empty tests whose paths are the trials' names; compiled for the harness, without `--test`, they vanish.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -103,7 +103,7 @@ pub fn files(root: &Path) -> Vec<PathBuf> {
 #[must_use]
 pub fn place(root: &Path) -> Option<PathBuf> {
     let has_crate = |folder: &&&str| root.join(folder).join("Cargo.toml").is_file();
-    // The smaller crate first: who keeps one for the evals wants them there.
+    // The smaller crate first: a crate just for the evals is the place for them.
     CRATES.iter().rev().find(has_crate).map(|folder| Path::new(folder).join(FILE))
 }
 
@@ -114,7 +114,7 @@ pub fn problems(root: &Path, catalog: &Catalog) -> Vec<Diagnostic> {
     if files.is_empty() {
         return Vec::new();
     }
-    // Wrong settings are told elsewhere.
+    // Wrong settings are reported elsewhere.
     let Ok(current) = current(root, catalog) else { return Vec::new() };
     let stale = files.into_iter().filter(|file| fs::read(root.join(file)).is_ok_and(|old| old != current.as_bytes()));
     let problem = |file: PathBuf| {

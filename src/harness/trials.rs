@@ -6,7 +6,7 @@ use std::sync::Arc;
 use libtest_mimic::{Completion, Failed, Trial};
 
 use super::args::Front;
-use super::session::Session;
+use super::context::TestContext;
 use crate::cases::repository::Repository;
 use crate::grade::share::{Ended, needed};
 use crate::harness::stubs;
@@ -21,27 +21,27 @@ use crate::trial::id::Planned;
 use crate::trial::outcome::{NoOutcome, Verdict};
 
 /// All tests: these cases in their modes, and a lint for each skill and for the repository.
-pub(super) fn all(session: &Arc<Session>, front: &Front, plan: Plan) -> Vec<Trial> {
-    let mut trials = Trials { session, taken: HashSet::with_capacity(plan.entries.len()), list: Vec::new() };
-    for (index, found) in session.run.catalog.skills.iter().enumerate() {
-        trials.push(stubs::skill_lint(&found.skill().slug), false, move |session| skill_lint(&session.run, index));
+pub(super) fn all(context: &Arc<TestContext>, front: &Front, plan: Plan) -> Vec<Trial> {
+    let mut trials = Trials { context, taken: HashSet::with_capacity(plan.entries.len()), list: Vec::new() };
+    for (index, found) in context.run.catalog.skills.iter().enumerate() {
+        trials.push(stubs::skill_lint(&found.skill().slug), false, move |context| skill_lint(&context.run, index));
     }
-    trials.push(stubs::REPOSITORY_LINT.to_owned(), false, |session| repository_lint(&session.run));
+    trials.push(stubs::REPOSITORY_LINT.to_owned(), false, |context| repository_lint(&context.run));
 
-    let run = &session.run;
+    let run = &context.run;
     // What is ignored has to be known before, where that is what is asked; else the trial says it, with the reason.
-    let tell_ignored = (front.args.ignored || (session.nextest && !front.args.list)) && !session.is_broken();
+    let tell_ignored = (front.args.ignored || (context.nextest && !front.args.list)) && !context.is_broken();
     for entry in plan.entries {
         let name = entry.planned.test_name();
         // A name that the filter leaves out is not shown, and reading a whole case takes longer than finding it.
         let ignored = tell_ignored && front.wants(&name) && is_ignored(run, &entry.planned);
-        trials.push(name, ignored, move |session| case_test(session, &entry));
+        trials.push(name, ignored, move |context| case_test(context, &entry));
     }
     trials.list
 }
 
 struct Trials<'a> {
-    session: &'a Arc<Session>,
+    context: &'a Arc<TestContext>,
     taken: HashSet<String>,
     list: Vec<Trial>,
 }
@@ -51,9 +51,9 @@ impl Trials<'_> {
         &mut self,
         mut name: String,
         ignored: bool,
-        body: impl FnOnce(&Session) -> Result<Completion, Failed> + Send + 'static,
+        body: impl FnOnce(&TestContext) -> Result<Completion, Failed> + Send + 'static,
     ) {
-        let session = Arc::clone(self.session);
+        let context = Arc::clone(self.context);
         // Tools take two tests of one name for one.
         let first = name.clone();
         while self.taken.contains(&name) {
@@ -62,9 +62,9 @@ impl Trials<'_> {
         self.taken.insert(name.clone());
         let own_name = name.clone();
         let run = move || {
-            session.test(&own_name, || {
+            context.test(&own_name, || {
                 if own_name == first {
-                    return body(&session);
+                    return body(&context);
                 }
                 let why = format!(
                     "the test name `{first}` is taken: `-`, `+`, `.` and `_` count as one; rename the skill, case or mode"
@@ -81,21 +81,21 @@ fn is_ignored(run: &Run, planned: &Planned) -> bool {
     !run.settings.live && !store::recording(&run.root, &planned.trial(1)).exists() && planned.found.case().is_ok()
 }
 
-fn case_test(session: &Session, entry: &Entry) -> Result<Completion, Failed> {
-    let (run, planned) = (&session.run, &entry.planned);
+fn case_test(context: &TestContext, entry: &Entry) -> Result<Completion, Failed> {
+    let (run, planned) = (&context.run, &entry.planned);
     let mut ended = Ended::default();
     let (mut texts, mut problems) = (Vec::new(), Vec::new());
     for (number, result) in (1..).zip(scheduler::repeats(run, entry)) {
         match result {
             Ok(outcome) => {
-                session.note(&planned.found, &outcome);
+                context.note(&planned.found, &outcome);
                 ended.add(outcome.grade.verdict);
                 if outcome.grade.verdict != Verdict::Pass {
                     texts.push(report::graded(&run.root, &planned.found, &outcome));
                 }
             }
             // Where ignored trials were asked for they are to run, and nextest would show an ignored one as passed.
-            Err(NoOutcome::NotRecorded) if !session.ignored_too => {
+            Err(NoOutcome::NotRecorded) if !context.ignored_too => {
                 return Ok(Completion::ignored_with(report::NO_RECORDING));
             }
             Err(problem) => problems.push(report::not_graded(&planned.trial(number), &problem, &run.door)),

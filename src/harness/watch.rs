@@ -9,13 +9,13 @@ use crate::report::progress::Board;
 use crate::trial::event::{Event, Reader};
 use crate::trial::outcome::NoOutcome;
 
-/// How often a terminal is drawn anew.
+/// How often a terminal is redrawn.
 const TURN: Duration = Duration::from_millis(250);
 
 /// How long a run is silent at first: replaying takes no time.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Who looks on.
+/// What standard error is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Audience {
     /// A program: nothing is shown.
@@ -27,13 +27,13 @@ pub(super) enum Audience {
 }
 
 impl Audience {
-    /// Whoever reads standard error.
+    /// What this process has as standard error.
     pub(super) fn of_stderr() -> Self {
         if io::stderr().is_terminal() { Self::Terminal } else { Self::Reader }
     }
 }
 
-/// Watches a run, from its making to its drop.
+/// Watches a run until it is dropped.
 #[derive(Debug)]
 pub(super) struct Watch {
     shared: Arc<Shared>,
@@ -42,26 +42,26 @@ pub(super) struct Watch {
 
 #[derive(Debug)]
 pub(super) struct Shared {
-    state: Mutex<State>,
+    state: Mutex<Screen>,
     over: Condvar,
     audience: Audience,
     start: Instant,
 }
 
 #[derive(Debug)]
-struct State {
+struct Screen {
     board: Board,
     /// How many lines are drawn now.
     drawn: usize,
-    /// Nothing is drawn before: whoever finished a trial wants to print.
-    hold: Duration,
+    /// Nothing is drawn before: the result of a trial is about to be printed.
+    not_before: Duration,
     over: bool,
 }
 
 impl Watch {
     /// A watch over `total` trials, `jobs` at once.
     pub(super) fn new(audience: Audience, total: usize, jobs: usize) -> Self {
-        let state = State { board: Board::new(total, jobs), drawn: 0, hold: QUIET, over: false };
+        let state = Screen { board: Board::new(total, jobs), drawn: 0, not_before: QUIET, over: false };
         let shared =
             Arc::new(Shared { state: Mutex::new(state), over: Condvar::new(), audience, start: Instant::now() });
         let ticker = (audience != Audience::Nobody).then(|| {
@@ -72,12 +72,12 @@ impl Watch {
         Self { shared, ticker: ticker.flatten() }
     }
 
-    /// What hears the events of the run.
+    /// The reader of the run's events.
     pub(super) fn reader(&self) -> WatchReader {
         WatchReader(Arc::clone(&self.shared))
     }
 
-    /// Takes what is drawn off the screen, for whoever prints next.
+    /// Erases what is drawn, so that something else can be printed.
     pub(super) fn clear(&self) {
         let now = self.shared.start.elapsed();
         self.shared.state().make_room(now);
@@ -92,7 +92,7 @@ impl Watch {
     }
 }
 
-/// Hears the events of the run that is watched.
+/// Reads the events of the run that is watched.
 pub(super) struct WatchReader(Arc<Shared>);
 
 impl Reader for WatchReader {
@@ -114,7 +114,7 @@ impl Reader for WatchReader {
             Event::Skipped(id, why) => state.board.finished(id, &Err(NoOutcome::NotRun(*why)), now),
             Event::Refused { .. } | Event::Repeated { .. } | Event::Tick => return,
         };
-        // The result is printed next; it must not end up among our lines.
+        // The result is printed next; it must not end up among the drawn lines.
         state.make_room(now);
         if let (Audience::Reader, Some(line)) = (shared.audience, news) {
             say(&line);
@@ -132,7 +132,7 @@ impl Drop for Watch {
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Screen> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -142,7 +142,7 @@ impl Shared {
             state = self.over.wait_timeout(state, TURN).unwrap_or_else(PoisonError::into_inner).0;
             let now = self.start.elapsed();
             match self.audience {
-                Audience::Terminal if !state.over && now >= state.hold => state.draw(now),
+                Audience::Terminal if !state.over && now >= state.not_before => state.draw(now),
                 Audience::Reader => state.board.due(now).iter().for_each(|line| say(line)),
                 _ => {}
             }
@@ -150,11 +150,11 @@ impl Shared {
     }
 }
 
-impl State {
+impl Screen {
     /// Erases what is drawn, and draws nothing for a turn.
     fn make_room(&mut self, now: Duration) {
         self.erase();
-        self.hold = self.hold.max(now + TURN);
+        self.not_before = self.not_before.max(now + TURN);
     }
 
     fn draw(&mut self, now: Duration) {
@@ -177,7 +177,7 @@ impl State {
     }
 }
 
-/// A line on standard error; where that is closed there is nobody to tell.
+/// A line on standard error; if that is closed, the line is lost.
 pub(super) fn say(line: &str) {
     let _ = io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }

@@ -12,7 +12,7 @@ pub(super) fn check(found: &Found, case: &Case, tree: &dyn Tree, schemas: &mut S
     let mut problems = Vec::new();
     problems.extend(checker.fixture());
     problems.extend(checker.output_schema(schemas));
-    // Nobody can mend the prompts of the built-in cases.
+    // The prompts of the built-in cases cannot be changed.
     if is_curated(found) {
         problems.extend(if case.should_trigger { checker.marker_in_prompt() } else { checker.names_skill() });
     }

@@ -196,7 +196,7 @@ impl<'a> Checker<'a> {
     fn allowed_tools(&mut self) {
         let Some(entry) = self.entry("allowed-tools") else { return };
         let Value::String(tools) = &entry.value else {
-            return self.wrong_type(entry, "`allowed-tools`", "a string of names parted by spaces", &entry.value);
+            return self.wrong_type(entry, "`allowed-tools`", "a string of names separated by spaces", &entry.value);
         };
         // A comma inside parentheses belongs to a tool's own pattern.
         let mut depth = 0_usize;

@@ -15,7 +15,7 @@ pub fn render(estimate: &Estimate) -> String {
     }
     let _ = writeln!(text, "{} would run", crate::report::diagnostics::counted(all, "trial"));
     let of = |unknown: usize, amount: String| match (all - unknown, unknown) {
-        (0, _) => "unknown: no earlier run or recording of these cases tells".to_owned(),
+        (0, _) => "unknown: no earlier run or recording of these cases shows it".to_owned(),
         (_, 0) => format!("at most {amount}, by what the same cases took before"),
         (known, unknown) => {
             format!("at most {amount} for {known} of them, by what they took before; unknown for {unknown}")

@@ -59,7 +59,7 @@ fn errors(found: &Found, tree: &dyn Tree) -> Vec<Diagnostic> {
 }
 
 /// A line for each trial: name, what is expected, place, and what is wrong. `aligned` pads the columns for people;
-/// otherwise they are parted by tabs for programs.
+/// otherwise they are separated by tabs for programs.
 #[must_use]
 pub fn render(listed: &[Listed], aligned: bool) -> String {
     let rows: Vec<[String; 3]> = listed.iter().map(cells).collect();

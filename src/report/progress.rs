@@ -1,5 +1,5 @@
-//! What a reader sees while trials run: a line for each running trial, and one that counts. Pure: hears what
-//! happened and when, and answers with lines.
+//! What a reader sees while trials run: a line for each running trial, and one that counts. Pure: takes what
+//! happened and when, and returns lines.
 
 use std::fmt::Write;
 use std::time::Duration;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::report::table::{clock, cost, tokens};
-use crate::results::standing::{Standing, State};
+use crate::results::standing::{RunState, Standing};
 use crate::trial::outcome::Verdict;
 
 /// Where a run stands, over several lines.
@@ -13,7 +13,7 @@ pub fn status(standing: &Standing) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let pid = match (standing.state, standing.pid) {
-        (State::Running, Some(pid)) => format!(" (process {pid})"),
+        (RunState::Running, Some(pid)) => format!(" (process {pid})"),
         _ => String::new(),
     };
     let _ = writeln!(text, "{}: {}{pid}", standing.id, standing.state.as_str());
@@ -28,7 +28,7 @@ pub fn status(standing: &Standing) -> String {
         done.errors,
         done.unscored
     );
-    let was = if standing.state == State::Running { "running" } else { "was at" };
+    let was = if standing.state == RunState::Running { "running" } else { "was at" };
     for running in &standing.running {
         let time = clock(Duration::from_secs(running.seconds));
         let _ = writeln!(text, "  {was:<9}{}  {time}", running.trial);
@@ -53,7 +53,9 @@ pub fn status(standing: &Standing) -> String {
         );
     }
     let again = done.errors + done.unscored;
-    if !matches!(standing.state, State::Running | State::Finished) || (standing.state == State::Finished && again > 0) {
+    if !matches!(standing.state, RunState::Running | RunState::Finished)
+        || (standing.state == RunState::Finished && again > 0)
+    {
         let left = standing.left.unwrap_or_default();
         let runs = match (left, again) {
             (_, 0) => format!("runs the {left} left"),

@@ -8,7 +8,7 @@ use crate::results::summary::{CaseCounts, CaseInMode, Summary};
 use crate::trial::outcome::Verdict;
 use crate::trial::spent::Spent;
 
-/// A line for each case in each mode, those that fare worst first, then the totals.
+/// A line for each case in each mode, the worst first, then the totals.
 #[must_use]
 pub fn table(summary: &Summary, color: bool) -> String {
     let rows = worst_first(summary);

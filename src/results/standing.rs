@@ -14,7 +14,7 @@ pub struct Standing {
     /// The run's id.
     pub id: String,
     /// What it is doing.
-    pub state: State,
+    pub state: RunState,
     /// The process that runs it, or ran it last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
@@ -37,7 +37,7 @@ pub struct Standing {
 /// What a run is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum RunState {
     /// A process runs it, or several do.
     Running,
     /// All its trials have ended.
@@ -70,16 +70,16 @@ pub struct RunningFor {
     pub seconds: u64,
 }
 
-impl State {
+impl RunState {
     /// The state in a word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            State::Running => "running",
-            State::Finished => "finished",
-            State::Interrupted => "interrupted",
-            State::Stopped => "stopped",
-            State::Killed => "killed",
+            RunState::Running => "running",
+            RunState::Finished => "finished",
+            RunState::Interrupted => "interrupted",
+            RunState::Stopped => "stopped",
+            RunState::Killed => "killed",
         }
     }
 }
@@ -112,12 +112,12 @@ pub fn standing(run: &RunFolder) -> Result<Standing, StoreError> {
     let done = summary.total;
     let left = planned.map(|planned| planned.saturating_sub(done.ended()));
     let state = match (live, left, record.and_then(|record| record.ended).map(|ended| ended.how)) {
-        (true, ..) => State::Running,
+        (true, ..) => RunState::Running,
         // Trials that could not run at all are left over by a run that went through its plan.
-        (_, Some(0), _) | (_, _, Some(End::Finished)) => State::Finished,
-        (_, _, Some(End::Interrupted)) => State::Interrupted,
-        (_, _, Some(End::Stopped)) => State::Stopped,
-        (_, _, None) => State::Killed,
+        (_, Some(0), _) | (_, _, Some(End::Finished)) => RunState::Finished,
+        (_, _, Some(End::Interrupted)) => RunState::Interrupted,
+        (_, _, Some(End::Stopped)) => RunState::Stopped,
+        (_, _, None) => RunState::Killed,
     };
     let now = jiff::Timestamp::now();
     let current = run.current();

@@ -1,5 +1,5 @@
 //! What a run may take in money and tokens, and what it has taken so far: in all its processes, refused attempts
-//! included, by its progress file.
+//! included, according to its progress file.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use crate::settings::Settings;
 use crate::store::Follower;
 use crate::trial::outcome::NotRun;
 
-/// The limits of a run, and the file that tells what it took.
+/// The limits of a run, and the file that records what it took.
 #[derive(Debug)]
 pub struct Budget {
     max_cost_usd: Option<f64>,
@@ -19,14 +19,14 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The limits in the settings, held against this progress file.
+    /// The limits in the settings, checked against this progress file.
     #[must_use]
     pub fn new(settings: &Settings, progress: Follower) -> Self {
         let Settings { max_cost_usd, max_tokens, .. } = *settings;
         Self { max_cost_usd, max_tokens, progress: Mutex::new(progress) }
     }
 
-    /// Which limit the run has reached, if one.
+    /// The limit that the run has reached, if any.
     #[must_use]
     pub fn used_up(&self) -> Option<NotRun> {
         if self.max_cost_usd.is_none() && self.max_tokens.is_none() {
@@ -64,7 +64,7 @@ pub fn check(settings: &Settings, plan: &Plan) -> Result<(), String> {
     let Some(first) = names.first() else { return Ok(()) };
     let list = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     Err(format!(
-        "a limit in dollars cannot hold: {list} does not tell what it costs; \
+        "a limit in dollars cannot be enforced: {list} does not report what it costs; \
          give a price in evals/evals.toml, [prices.\"{first}\"] with `input` and `output` in dollars for a million tokens, \
          or limit tokens with --max-tokens"
     ))

@@ -1,8 +1,8 @@
-//! The checks of a crate's own, made by its harness: a program of its own that is asked about stored trials.
+//! A crate's own checks, run by its harness: a separate program that is asked about stored trials.
 //!
-//! The harness of a crate holds its checks as closures, which no other program can call. So that `skill-evals run`,
-//! `grade`, `record` and all others come to the verdict of `cargo test`, they start the harness with the one argument
-//! `own-checks` and talk with it in lines of JSON: it begins with `{"own_checks": ["name", …], "root": "…"}`, and answers each
+//! A harness has its checks as closures, which no other program can call. So that `skill-evals run`, `grade`, `record`
+//! and the other commands come to the same verdict as `cargo test`, they start the harness with the one argument
+//! `own-checks` and exchange lines of JSON with it: it begins with `{"own_checks": ["name", …], "root": "…"}`, and answers each
 //! `{"folder": "…"}` (a stored trial) with `{"checks": […]}` as in `grade.json`, or with `{"error": "…"}`.
 
 use std::io;

@@ -1,5 +1,5 @@
 //! The harness of a crate in the repository, where it adds checks of its own: built by cargo, and asked by other programs
-//! about stored trials; [`check_program`](crate::run::check_program) has what they say to each other.
+//! about stored trials; [`check_program`](crate::run::check_program) has the protocol.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -135,7 +135,8 @@ fn built(folder: &Path) -> Result<Vec<(PathBuf, PathBuf)>, String> {
     Ok(programs)
 }
 
-/// The tests of the package with this manifest that are a harness built by hand, by package and name.
+/// The tests of the package with this manifest that are a harness built by hand, by package and name. Such a test has a
+/// `main` of its own, so the manifest says `harness = false`; any other test only mentions the harness.
 fn harnesses(metadata: &Value, manifest: &Path) -> BTreeSet<(String, String)> {
     let list = |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -165,8 +166,8 @@ fn executable(messages: &[u8], test: &str) -> Option<PathBuf> {
     built.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).next_back()
 }
 
-/// Answers about these checks of the repository at `root` on standard input and output until the input ends: what a harness does when it is started
-/// with [`ARGUMENT`].
+/// Answers questions about these checks of the repository at `root`, on standard input and output until the input ends:
+/// what a harness does when it is started with [`ARGUMENT`].
 ///
 /// # Errors
 /// When the pipes fail.
@@ -181,15 +182,15 @@ pub fn serve(checks: &OwnChecks, root: PathBuf) -> io::Result<()> {
     for line in io::stdin().lock().lines() {
         let line = line?;
         let answer = match serde_json::from_str::<Question>(&line) {
-            Ok(Question { folder }) => made(checks, &folder).map_or_else(Answer::Error, Answer::Checks),
-            Err(error) => Answer::Error(format!("{line:?} is no question: {error}")),
+            Ok(Question { folder }) => checks_of(checks, &folder).map_or_else(Answer::Error, Answer::Checks),
+            Err(error) => Answer::Error(format!("{line:?} is not a question: {error}")),
         };
         say(serde_json::to_string(&answer))?;
     }
     Ok(())
 }
 
-fn made(checks: &OwnChecks, path: &Path) -> Result<Vec<Check>, String> {
+fn checks_of(checks: &OwnChecks, path: &Path) -> Result<Vec<Check>, String> {
     let folder = store::trial_at(path);
     let meta = folder.meta().map_err(|error| error.to_string())?;
     let reference = TextReader::default().reference_at(&meta, &folder);

@@ -1,5 +1,5 @@
-//! What decides a run, read from the repository as it is now: compared with what a recording saw, it tells whether
-//! the recording still speaks for today's case and skill.
+//! What decides a run, read from the repository as it is now: compared with what a recording saw, it shows whether
+//! the recording is stale.
 
 use std::collections::HashMap;
 use std::io;
@@ -34,7 +34,7 @@ pub struct InputReader {
     folders: Mutex<HashMap<PathBuf, String>>,
 }
 
-/// Where the skills lie that agents are given.
+/// Where the skills are that agents get.
 #[derive(Clone, Copy, Debug)]
 pub enum SkillFolders<'a> {
     /// In the run's snapshot, a folder for each slug.
@@ -43,7 +43,7 @@ pub enum SkillFolders<'a> {
     Repository,
 }
 
-/// What trials of a run see, beside their case and mode.
+/// What trials of a run see, besides their case and mode.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     /// The repository's root.
@@ -52,7 +52,7 @@ pub struct Seen<'a> {
     pub settings: &'a Settings,
     /// The skills.
     pub catalog: &'a Catalog,
-    /// Where they lie.
+    /// Where they are.
     pub skills: SkillFolders<'a>,
 }
 

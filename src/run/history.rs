@@ -1,4 +1,4 @@
-//! What earlier runs and recordings tell of the cost of a run that is to come.
+//! What earlier runs and recordings say about the cost of a planned run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::trial::exposure::Reference;
 use crate::trial::id::TrialId;
 use crate::trial::spent::Spent;
 
-/// How many earlier runs are asked what cases cost.
+/// How many earlier runs are read for what cases cost.
 const RUNS: usize = 50;
 
-/// The most that trials of these cases were known to take.
+/// The most that trials of these cases are known to have taken.
 #[must_use]
 pub fn known_costs(root: &Path, prices: &Prices, ids: &[TrialId]) -> BTreeMap<CaseInMode, Known> {
     let mut known: BTreeMap<CaseInMode, Known> = ids.iter().map(|id| (CaseInMode::of(id), Known::default())).collect();

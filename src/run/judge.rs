@@ -14,7 +14,7 @@ use crate::cases::case::{Case, Sandbox};
 use crate::cases::catalog::FoundSkill;
 use crate::grade::rubric::{self, Answer, Attempt, Judgement, Rubric, Subject, Vote};
 use crate::grade::session::session_trouble;
-use crate::run::attempt::{self, files};
+use crate::run::agent_run::{self, files};
 use crate::run::live::Live;
 use crate::run::plan::is_judged;
 use crate::run::shared::Run;
@@ -37,7 +37,7 @@ const INSTRUCTIONS: [&str; 8] =
 /// What a judge is shown.
 #[derive(Debug)]
 pub struct Exhibit<'a> {
-    /// The case; of what it expects the judge hears nothing.
+    /// The case. The judge is not shown what it expects.
     pub case: &'a Case,
     /// The skill under test.
     pub skill: &'a FoundSkill,
@@ -49,7 +49,7 @@ pub struct Exhibit<'a> {
     pub folder: &'a TrialFolder,
 }
 
-/// Has a graded trial judged, where that is wanted, and adds the judge's word to its grade. An error is not judged:
+/// Has a graded trial judged, where that is wanted, and adds the judge's answer to its grade. An error is not judged:
 /// there is nothing to look at.
 ///
 /// # Errors
@@ -69,8 +69,8 @@ pub fn judge(run: &Run, live: &Live, exhibit: &Exhibit<'_>, grade: Grade) -> Res
     Ok(rubric::join(grade, &judgement))
 }
 
-/// Adds the stored word of a judge to the grade of a stored trial, if it is still about what is there. It counts
-/// wherever there is one, unless no judge is wanted at all: somebody asked for it when the trial ran.
+/// Adds the stored answer of a judge to the grade of a stored trial, if it was given about the same evidence. It counts
+/// wherever there is one, unless no judge is wanted at all: it was asked for when the trial ran.
 ///
 /// # Errors
 /// When the stored files cannot be read.
@@ -137,7 +137,7 @@ struct Judge<'a> {
     exhibit: &'a Exhibit<'a>,
 }
 
-/// What one asking came to.
+/// The result of asking once.
 struct Asked {
     attempt: Attempt,
     answer: Option<Answer>,
@@ -168,12 +168,12 @@ impl Judge<'_> {
             }
             votes.push(vote);
         }
-        // Evidence that cannot be read has its word among the attempts.
+        // Where the evidence cannot be read, the attempts say so.
         let inputs = inputs(self.rubric, self.exhibit).unwrap_or_default();
         Judgement::new(agent, self.settings.scripted.clone(), started, inputs, votes)
     }
 
-    /// Asks once, and keeps what came of it.
+    /// Asks once, and stores the answer.
     fn ask(&self, vote: u32, attempt: usize) -> Asked {
         let folder = self.exhibit.folder.judging(vote, attempt);
         self.session(&folder).unwrap_or_else(|trouble| Asked {
@@ -186,12 +186,12 @@ impl Judge<'_> {
     fn session(&self, folder: &TrialFolder) -> Result<Asked, Trouble> {
         folder.clear().map_err(|error| files(&error))?;
         let room = self.live.scratch.room("judge").map_err(|error| files(&error))?;
-        lay(self.exhibit, &room).map_err(|error| files(&error))?;
+        copy_evidence(self.exhibit, &room).map_err(|error| files(&error))?;
         let schema = room.path().join("schema.json");
         fs::write(&schema, self.rubric.schema()).map_err(|error| files(&error))?;
         let judge = &self.settings.judge;
         let mode = Mode::new("judge", judge.agent, Delivery::None);
-        // The model under test is no judge of itself unless somebody says so.
+        // The model under test does not judge itself unless the settings say so.
         let settings = Settings { model: judge.model.clone(), ..self.settings.clone() };
         let case = self.case();
         let assignment = Assignment {
@@ -203,17 +203,16 @@ impl Judge<'_> {
             server: None,
             schema: Some(schema),
         };
-        let session =
-            attempt::hold(&assignment, judge.timeout, folder, &self.live.redactors, SkillTexts::default(), &|_| ())?;
-        let mut attempt =
-            Attempt { duration_ms: session.ending.duration_ms, usage: session.trace.usage, ..Attempt::default() };
+        let ran =
+            agent_run::run(&assignment, judge.timeout, folder, &self.live.redactors, SkillTexts::default(), &|_| ())?;
+        let mut attempt = Attempt { duration_ms: ran.ending.duration_ms, usage: ran.trace.usage, ..Attempt::default() };
         let seconds = judge.timeout.as_secs();
         let timed_out = || Trouble::new(TroubleKind::NoAnswer, format!("no answer within {seconds} s"));
-        attempt.trouble = session_trouble(&session.ending, &session.trace, seconds)
-            .or_else(|| (session.ending.timed_out && !session.trace.ended()).then(timed_out));
+        attempt.trouble = session_trouble(&ran.ending, &ran.trace, seconds)
+            .or_else(|| (ran.ending.timed_out && !ran.trace.ended()).then(timed_out));
         let mut answer = None;
         if attempt.trouble.is_none() {
-            let text = session.final_text.as_deref();
+            let text = ran.final_text.as_deref();
             match self.rubric.answer(text) {
                 Ok(usable) => answer = Some(usable),
                 Err(why) => {
@@ -222,10 +221,10 @@ impl Judge<'_> {
                 }
             }
         }
-        Ok(Asked { attempt, answer, trace: Some(session.trace) })
+        Ok(Asked { attempt, answer, trace: Some(ran.trace) })
     }
 
-    /// The judging as a case of its own: read-only, with nothing expected of it but its form.
+    /// Judging is a case of its own: read-only, and only the form of its answer is checked.
     fn case(&self) -> Case {
         Case {
             id: self.exhibit.case.id.clone(),
@@ -244,8 +243,8 @@ impl Judge<'_> {
     }
 }
 
-/// Lays a copy of the evidence into the judge's working folder.
-fn lay(exhibit: &Exhibit<'_>, room: &Room) -> io::Result<()> {
+/// Copies the evidence into the judge's working folder.
+fn copy_evidence(exhibit: &Exhibit<'_>, room: &Room) -> io::Result<()> {
     let to = room.workspace();
     for (name, content) in evidence(exhibit)? {
         fs::write(to.join(name), content)?;

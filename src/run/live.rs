@@ -1,4 +1,4 @@
-//! What only live trials need, once their run is open.
+//! What live trials share, once their run is open.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,16 +12,16 @@ use crate::text::redact::{Redactor, looks_secret};
 use crate::trial::id::TrialId;
 use crate::trial::trouble::Trouble;
 
-/// What only live trials need.
+/// What live trials share.
 #[derive(Debug)]
 pub struct Live {
-    /// Where the run is kept.
+    /// The run's folder.
     pub folder: RunFolder,
-    /// Where agents live.
+    /// Where the rooms of agents are made.
     pub scratch: Scratch,
     /// The skills they are given.
     pub snapshot: Snapshot,
-    /// What is masked in all that is kept.
+    /// Masks secrets in everything that is stored.
     pub redactors: Redactors,
     /// Results of an earlier part of the run that stand although what decides them has changed, and what has.
     pub kept_although_changed: Vec<(TrialId, Vec<String>)>,
@@ -60,7 +60,7 @@ pub struct Redactors {
 
 impl Redactors {
     pub(super) fn new(settings: &Settings) -> Self {
-        // What is not Unicode is no key.
+        // A value that is not Unicode cannot be a key.
         let users =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         let secret = |(name, value): &(String, String)| settings.secret_env.contains(name) || looks_secret(name, value);

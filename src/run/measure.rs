@@ -13,7 +13,7 @@ use crate::files::bounded;
 use crate::grade::checks::grade;
 use crate::process::interrupt;
 use crate::report::session as report;
-use crate::run::attempt::{self, Session, files};
+use crate::run::agent_run::{self, AgentRun, files};
 use crate::run::digests::{FIXTURE_PART, SCHEMA_PART, SkillFolders};
 use crate::run::judge::{self, Exhibit};
 use crate::run::live::Live;
@@ -29,7 +29,7 @@ use crate::trial::trace::Trace;
 use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// One attempt at a trial.
-pub(super) struct Attempt<'a> {
+pub(super) struct LiveTrial<'a> {
     pub run: &'a Run,
     pub live: &'a Live,
     pub mode: &'a Mode,
@@ -39,8 +39,8 @@ pub(super) struct Attempt<'a> {
     pub folder: &'a TrialFolder,
 }
 
-impl Attempt<'_> {
-    /// Runs the agent, keeps what it left, and grades it.
+impl LiveTrial<'_> {
+    /// Runs the agent, stores what it left, and grades it.
     pub(super) fn measure(&self, tell: &dyn Fn(Event)) -> Result<(Meta, Grade), Trouble> {
         let Self { run, live, case, skill, folder, .. } = *self;
         folder.clear().map_err(|error| files(&error))?;
@@ -96,10 +96,10 @@ impl Attempt<'_> {
         let timeout = case.timeout.unwrap_or(settings.timeout);
         let assignment =
             Assignment { root: &run.root, case, mode, settings, room: &room, server: server.as_ref(), schema };
-        let hear = |words| tell(Event::Heard(id.clone(), words));
+        let on_progress = |words| tell(Event::Heard(id.clone(), words));
         let texts = run.texts.snapshot(&live.folder.snapshot());
-        let session = attempt::hold(&assignment, timeout, folder, &live.redactors, texts, &hear)?;
-        let Session { ending, not_enforced, isolation, redactor, server, trace, final_text } = session;
+        let ran = agent_run::run(&assignment, timeout, folder, &live.redactors, texts, &on_progress)?;
+        let AgentRun { ending, not_enforced, isolation, redactor, server, trace, final_text } = ran;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
         let skills_changed = room.changed_skills();
         let required: Vec<&Path> = case.expectations.iter().filter_map(Expectation::required_file).collect();

@@ -1,9 +1,14 @@
-//! The one road of a run, whichever door it was started by: [`plan`] says which trials it has, [`opening`] makes its folder
-//! and its snapshot and takes its lock, [`scheduler`] runs trials side by side as [`pace`] and [`budget`] let it, each
-//! through [`trial`]: [`attempt`] is one agent at work, then grading, [`own_check`], [`judge`]. What happens is told as
-//! events; the progress file, [`progress_files`] and the terminal are their readers. [`promote`] makes results recordings.
+//! What happens between a plan and a line of the summary, whichever command or test started the run.
+//!
+//! [`plan`] lists the trials. [`opening`] makes the run's folder, takes its lock and copies the skills. [`scheduler`] runs
+//! the trials side by side, as fast as [`pace`] and [`budget`] allow. [`trial`] gets each to its outcome: [`measure`]
+//! prepares a room, has [`agent_run`] run the agent in it, grades the evidence with the built-in checks and [`own_check`],
+//! and asks the [`judge`]; a recording skips the agent and goes through [`regrade`].
+//!
+//! Everything that happens is an event. The progress file, [`progress_files`] (the summary) and the terminal read the same
+//! events. [`promote`] turns results into recordings.
 
-pub mod attempt;
+pub mod agent_run;
 pub mod budget;
 pub mod check_program;
 pub mod crate_harness;

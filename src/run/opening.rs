@@ -32,7 +32,7 @@ pub fn live(run: &Run) -> Result<&Live, &NotOpened> {
     opened.as_ref()
 }
 
-/// Opens the run; the second part keeps its progress file.
+/// Opens the run; the second value writes its progress file.
 fn open(run: &Run) -> Result<(Live, ProgressFile), NotOpened> {
     let files = |error: &dyn fmt::Display| NotOpened::Trouble(Trouble::new(TroubleKind::Files, error.to_string()));
     budget::check(&run.settings, &run.plan).map_err(NotOpened::Refused)?;
@@ -114,7 +114,7 @@ fn record(run: &Run, id: &str) -> RunRecord {
     }
 }
 
-/// What is in force, wherever it was chosen: a resumed run takes these.
+/// The settings in force, wherever they were chosen: a resumed run uses them again.
 fn in_force(chosen: &Chosen, settings: &Settings) -> Chosen {
     let Selection { suite, skills, tasks, cases, max_skills, max_cases } = settings.selection.clone();
     Chosen {
@@ -136,10 +136,10 @@ fn in_force(chosen: &Chosen, settings: &Settings) -> Chosen {
     }
 }
 
-/// The trials that an earlier part of the run measured and whose inputs are others by now, with what has changed.
+/// The trials that an earlier part of the run measured and whose inputs have changed since, with what has changed.
 ///
 /// # Errors
-/// Where there are some, and nobody said that they stand all the same.
+/// Where there are some and `--force` was not given.
 fn changed(run: &Run, folder: &RunFolder, snapshot: &Snapshot) -> Result<Vec<(TrialId, Vec<String>)>, NotOpened> {
     let mut found = Vec::new();
     for (entry, id) in run.plan.entries.iter().flat_map(|entry| entry.ids().map(move |id| (entry, id))) {
@@ -171,7 +171,7 @@ fn changed(run: &Run, folder: &RunFolder, snapshot: &Snapshot) -> Result<Vec<(Tr
     )))
 }
 
-/// Keeps the run's progress file: a line for every trial that ends, and for every attempt that was refused.
+/// Writes the run's progress file: a line for every trial that ends, and for every attempt that was refused.
 #[derive(Debug)]
 struct ProgressFile {
     ledger: Ledger,
@@ -193,7 +193,7 @@ impl Reader for ProgressFile {
             Event::Refused { id, spent, .. } => ProgressLine::Refused { refused: id.clone(), spent: *spent },
             _ => return,
         };
-        // The trial's own folder says the same, so nothing is lost; but it has to be told.
+        // The trial's own folder says the same, so nothing is lost, but the user has to know.
         if let Err(error) = self.ledger.append(&line) {
             self.trouble.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error.to_string());
         }

@@ -17,12 +17,12 @@ use crate::trial::evidence::{Evidence, WorkspaceFile};
 use crate::trial::outcome::{Check, Goal, Grade, Status};
 use crate::trial::trace::Trace;
 
-/// What a check of one's own found.
+/// What a repository's own check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// As it should be; with what shows it.
+    /// As it should be, and the evidence for it.
     Pass(String),
-    /// Not as it should be; with what shows it.
+    /// Not as it should be, and the evidence for it.
     Fail(String),
     /// The evidence does not show it: the trial measured nothing, unless something else failed.
     Unknown(String),
@@ -31,10 +31,10 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// Pass where `holds`, else fail; with what shows it.
+    /// Pass where `passed`, else fail, with the evidence for it.
     #[must_use]
-    pub fn of(holds: bool, evidence: impl Into<String>) -> Self {
-        if holds { Self::Pass(evidence.into()) } else { Self::Fail(evidence.into()) }
+    pub fn of(passed: bool, evidence: impl Into<String>) -> Self {
+        if passed { Self::Pass(evidence.into()) } else { Self::Fail(evidence.into()) }
     }
 }
 
@@ -87,7 +87,7 @@ impl<'a> Workspace<'a> {
         if std::fs::symlink_metadata(&path)?.is_file() {
             bounded::read(&path)
         } else {
-            Err(io::Error::new(io::ErrorKind::InvalidInput, "no plain file"))
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"))
         }
     }
 
@@ -177,9 +177,9 @@ impl OwnChecks {
     pub fn made_here(&self, evidence: &Evidence<'_>, folder: &TrialFolder) -> Vec<Check> {
         let workspace = Workspace { evidence, folder };
         let made = self.checks.iter().filter_map(|OwnCheck { name, expected, body }| {
-            // A check written with `assert!` says what it found by a panic.
+            // A check written with `assert!` reports what it found by panicking.
             let found = catch_unwind(AssertUnwindSafe(|| body(evidence.trace, &workspace)))
-                .unwrap_or_else(|panic| Finding::Fail(format!("the check panicked: {}", words(panic.as_ref()))));
+                .unwrap_or_else(|panic| Finding::Fail(format!("the check panicked: {}", message_of(panic.as_ref()))));
             let (status, evidence) = match found {
                 Finding::Pass(found) => (Status::Pass, found),
                 Finding::Fail(found) => (Status::Fail, found),
@@ -193,7 +193,7 @@ impl OwnChecks {
     }
 }
 
-fn words(panic: &(dyn Any + Send)) -> &str {
+fn message_of(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }

@@ -3,7 +3,7 @@
 //! Each provider has a pace of its own, by agent. A refusal stops new starts for a pause and halves how many run at
 //! once; every trial that gets through lets one more run. The pause doubles with each refusal in a row, and is spread
 //! at random, so that several runs on one account do not come back at the same moment. Once a trial has used up its
-//! retries the others ask only once, until one gets through: a limit of hours must not keep a run waiting for days.
+//! retries, the others are tried only once until one gets through: a limit of hours must not keep a run waiting for days.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -14,7 +14,7 @@ use crate::process::interrupt;
 use crate::settings::LONGEST_RETRY_WAIT;
 use crate::settings::mode::AgentKind;
 
-/// How often a waiting trial looks whether the run is to end.
+/// How often a waiting trial checks whether the run is to end.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The paces of all providers.
@@ -32,13 +32,13 @@ struct Provider {
     not_before: Option<Instant>,
     /// Refusals in a row.
     refusals: u32,
-    /// When the last refusal was heard: those of trials that were under way by then say nothing new.
+    /// When the last refusal arrived: refusals of trials that were already running then say nothing new.
     refused: Option<Instant>,
-    /// Whether a trial used up its retries and none got through since: the next ones ask once and wait no more.
+    /// Whether a trial used up its retries and none got through since: the next ones are tried once and do not wait.
     given_up: bool,
 }
 
-/// Leave to run, until dropped.
+/// Permission to run, until dropped.
 #[derive(Debug)]
 pub struct Permit<'a> {
     pace: &'a Pace,
@@ -75,7 +75,7 @@ impl Pace {
 
 impl Permit<'_> {
     /// The trial was refused and would be tried again. Returns for how long no trial of this provider starts; `None`
-    /// when there is no hope, and it should not be.
+    /// when it should not be tried again.
     #[must_use]
     pub fn refused(self, first: Duration) -> Option<Duration> {
         let now = Instant::now();
@@ -152,15 +152,15 @@ mod tests {
         let pace = Pace::default();
         let mut permits: Vec<Permit<'_>> = (0..8).filter_map(|_| pace.enter(AgentKind::Codex)).collect();
         let most = || pace.lock()[&AgentKind::Codex].most;
-        let first = permits.pop().expect("leave to run");
+        let first = permits.pop().expect("a permit");
         let _ = first.refused(Duration::from_millis(1));
         assert_eq!(most(), Some(4));
-        // The others were under way by then: their refusals and successes are of the time before.
-        let _ = permits.pop().expect("leave to run").refused(Duration::from_millis(1));
-        permits.pop().expect("leave to run").through();
+        // The others were already running: their refusals and successes belong to the time before.
+        let _ = permits.pop().expect("a permit").refused(Duration::from_millis(1));
+        permits.pop().expect("a permit").through();
         assert_eq!((most(), pace.lock()[&AgentKind::Codex].refusals), (Some(4), 1));
         drop(permits);
-        let later = pace.enter(AgentKind::Codex).expect("leave to run");
+        let later = pace.enter(AgentKind::Codex).expect("a permit");
         later.through();
         assert_eq!((most(), pace.lock()[&AgentKind::Codex].refusals), (Some(5), 0));
     }

@@ -97,7 +97,7 @@ pub fn planned<'a>(
     modes.map(|mode| Planned { found: Arc::clone(found), mode: Arc::clone(mode) })
 }
 
-/// How many repeats of a case in a mode are recorded; 1 where none is, so that this is told.
+/// How many repeats of a case in a mode are recorded; 1 where none is, so that the missing recording is reported.
 fn recorded_repeats(root: &Path, planned: &Planned) -> u32 {
     let recorded = |number: &u32| store::recording(root, &planned.trial(*number)).exists();
     (1..=1000).take_while(recorded).count().try_into().unwrap_or(1).max(1)

@@ -1,4 +1,4 @@
-//! Keeps a run's `current.json` and summaries as its events come.
+//! Keeps a run's `current.json` and summaries up to date as events arrive.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,14 @@ use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, Outcome};
 use crate::trial::run_record::{Current, RUN_FORMAT, Running, TrialRecord};
 
-/// How old the files may get: writing them with every event would cost more than short trials do.
+/// How old the files may get: writing them at every event would take longer than short trials do.
 const AGE: Duration = Duration::from_millis(500);
 
 /// Reads a run's events and keeps the figures.
 #[derive(Debug)]
 pub struct ProgressFiles {
     folder: Option<RunFolder>,
-    /// What the trials came to so far.
+    /// The results so far.
     pub summary: Summary,
     running: Vec<Running>,
     written: Option<Instant>,
@@ -25,14 +25,14 @@ pub struct ProgressFiles {
 }
 
 impl ProgressFiles {
-    /// Figures that no folder keeps yet; the share `threshold` of a case's trials must pass.
+    /// Figures that are not stored in a folder yet; the share `threshold` of a case's trials must pass.
     #[must_use]
     pub fn new(threshold: f64) -> Self {
         let summary = Summary::new(Vec::new(), threshold);
         Self { folder: None, summary, running: Vec::new(), written: None, behind: true }
     }
 
-    /// Keeps them in this folder from now on.
+    /// Stores them in this folder from now on.
     pub fn keep_in(&mut self, folder: &RunFolder) {
         self.summary.runs = vec![folder.id().to_owned()];
         self.folder = Some(folder.clone());
@@ -51,11 +51,11 @@ impl ProgressFiles {
         let Some(folder) = &self.folder else { return };
         let updated = jiff::Timestamp::now().to_string();
         let current = Current { format: RUN_FORMAT, updated, running: self.running.clone() };
-        // Where this fails the next time may go better; the trials themselves are not touched by it.
+        // If this fails, the next write may succeed; the trials themselves are not affected.
         let _ = folder.write_current(&current).and_then(|()| folder.write_partial_summary(&self.summary));
     }
 
-    /// Keeps the summary of the run that has ended.
+    /// Stores the summary of the run that has ended.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -95,7 +95,7 @@ impl Reader for ProgressFiles {
     }
 }
 
-/// Why a trial has no result, in words that count alike trials together.
+/// Why a trial has no result, in words by which such trials are counted together.
 fn why(problem: &NoOutcome) -> String {
     let words = match problem {
         NoOutcome::NotRecorded => summary::NOT_RECORDED,

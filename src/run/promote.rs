@@ -30,14 +30,14 @@ pub enum Failing {
     LeaveOut,
 }
 
-/// What became of the trials of a case in a mode that were to be recorded.
+/// The result of recording the trials of a case in a mode.
 #[derive(Debug)]
 pub struct Recorded {
     /// The case and the mode, as the first of its trials.
     pub id: TrialId,
-    /// What the recording came to that was there before: nothing where there was none.
+    /// What the earlier recording replays to; `None` where there was none.
     pub before: Option<Replayed>,
-    /// What became of the new one.
+    /// The result for the new one.
     pub now: Now,
 }
 
@@ -46,18 +46,18 @@ pub struct Recorded {
 pub enum Replayed {
     /// How its trials ended, in order.
     Ended(Vec<Verdict>),
-    /// It does not speak for today's case and skill.
+    /// It is stale: the case, a skill or a setting has changed since.
     Stale,
     /// It cannot be read.
     Unreadable,
 }
 
-/// What became of a new recording.
+/// The result for a new recording.
 #[derive(Debug)]
 pub enum Now {
-    /// It is there, and replays to this.
+    /// It was written, and replays to this.
     Kept(Replayed, PathBuf),
-    /// It is not, since it replays to this, and failing ones were to be left out.
+    /// It was not written: it replays to this, and failing ones were to be left out.
     Failing(Replayed),
     /// There is nothing to record: these trials measured nothing, or were not run.
     NotMeasured,
@@ -96,7 +96,7 @@ fn record_case(run: &Run, from: &RunFolder, entry: &Entry, failing: Failing) -> 
     if measured.is_empty() {
         return Ok(Recorded { id: first, before, now: Now::NotMeasured });
     }
-    // Beside the recordings first, and judged from there: what is put in place is what was seen to replay.
+    // Written next to the recordings first and replayed from there: what is moved into place is known to replay.
     let beside = store::beside_recordings(&run.root)?;
     for (number, trial) in (1..).zip(&measured) {
         keep(trial, &store::recording_in(beside.path(), &planned.trial(number)), number)?;

@@ -24,7 +24,7 @@ use crate::trial::trace::Trace;
 pub enum NotGraded {
     /// Its files cannot be read.
     Store(StoreError),
-    /// Checks that its grade holds, or that it needs, cannot be made.
+    /// Checks that its grade contains, or that it needs, cannot be run.
     OwnChecks(String),
 }
 
@@ -43,10 +43,10 @@ impl From<StoreError> for NotGraded {
     }
 }
 
-/// Grades a stored trial again, with the stored word of its judge. The grade is not written.
+/// Grades a stored trial again, with the stored answer of its judge. The grade is not written.
 ///
 /// # Errors
-/// When the stored files cannot be read, or its grade holds a check of the repository's own that cannot be made here.
+/// When the stored files cannot be read, or its grade contains a check of the repository's own that cannot be run here.
 pub fn regrade(run: &Run, case: &Case, skill: &FoundSkill, folder: &TrialFolder) -> Result<(Meta, Grade), NotGraded> {
     let meta = folder.meta()?;
     let (grade, final_text) = graded(run, case, skill, &meta, folder)?;
@@ -68,7 +68,7 @@ pub(super) fn graded(
         if !lacking.is_empty() {
             let list = lacking.join("`, `");
             return Err(NotGraded::OwnChecks(format!(
-                "its grade holds `{list}`, which only the harness of the crate can check; nothing was graded. Run this \
+                "its grade contains `{list}`, which only the harness of the crate can check; nothing was graded. Run this \
                  in that repository, where the harness is asked, or name it in {}",
                 check_program::VARIABLE
             )));
@@ -90,7 +90,7 @@ fn decode(run: &Run, meta: &Meta, folder: &TrialFolder) -> Result<Trace, StoreEr
         .map_err(|source| StoreError::Io { path: folder.path().to_path_buf(), source })
 }
 
-/// The output schema; that it is there and valid the lint has seen.
+/// The output schema. The lint has checked that it exists and is valid.
 pub(super) fn schema_value(root: &Path, case: &Case) -> Option<Value> {
     let bytes = bounded::read(&root.join(case.output_schema.as_ref()?.as_path())).ok()?;
     serde_json::from_slice(&bytes).ok()

@@ -1,4 +1,4 @@
-//! Runs trials side by side: the whole plan, or one case in a mode, each trial along one way, told as events.
+//! Runs trials side by side: the whole plan, or one case in a mode, each trial in the same way, reported as events.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -14,7 +14,7 @@ use crate::trial::id::{Planned, TrialId};
 use crate::trial::outcome::{NoOutcome, NotRun, Outcome, TroubleKind, Verdict};
 use crate::trial::run_record::TrialRecord;
 
-/// How long nothing may happen before that is told.
+/// After how long without an event a tick is sent.
 const QUIET: Duration = Duration::from_millis(250);
 
 /// Runs every trial of the plan, `jobs` at once.
@@ -27,7 +27,7 @@ pub fn run(run: &Run) {
             let (alive, next, trials) = (alive.clone(), &next, &trials);
             scope.spawn(move || {
                 while let Some((planned, number)) = trials.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    // What becomes of it the events tell.
+                    // The events report the result.
                     let _ = trial(run, planned, *number);
                 }
                 drop(alive);
@@ -61,10 +61,10 @@ pub fn repeats(run: &Run, entry: &Entry) -> Vec<Result<Outcome, NoOutcome>> {
 }
 
 /// Runs repeat `number` of a planned trial as the settings say: live, and again while the provider refuses it; as an
-/// earlier part of the run left it; or from its recording. Tells of it as events.
+/// earlier part of the run left it; or from its recording. Reports it as events.
 ///
 /// # Errors
-/// When the case is wrong, was not run, or has no recording that speaks for it.
+/// When the case is wrong, was not run, or has no recording, or a stale one.
 pub fn trial(run: &Run, planned: &Planned, number: u32) -> Result<Outcome, NoOutcome> {
     let _slot = run.slots.take();
     let id = planned.trial(number);
@@ -117,7 +117,7 @@ fn live(run: &Run, planned: &Planned, number: u32) -> (Result<Outcome, NoOutcome
             (Some(permit), None) => permit,
             (_, why) => {
                 let why = why.unwrap_or(NotRun::Interrupted);
-                // A trial that was refused before has said all that it will, unless it was the user who ended it.
+                // A trial that was refused before keeps that outcome, unless the user interrupted the run.
                 let said = refused.filter(|_| why != NotRun::Interrupted);
                 return (said.ok_or(NoOutcome::NotRun(why)), attempt);
             }

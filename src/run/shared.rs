@@ -53,7 +53,7 @@ pub struct Run {
     pub pace: Pace,
     /// How many trials may be under way.
     pub slots: Slots,
-    /// What the trials came to so far.
+    /// The results so far.
     pub progress: Arc<Mutex<ProgressFiles>>,
     readers: Mutex<Vec<Box<dyn Reader>>>,
     rubric: OnceLock<Result<Rubric, Box<Diagnostic>>>,
@@ -101,12 +101,12 @@ impl Run {
         self
     }
 
-    /// What the trials came to so far.
+    /// The results so far.
     pub fn figures(&self) -> MutexGuard<'_, ProgressFiles> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has `reader` hear every event from now on.
+    /// Adds a reader of every event from now on.
     pub fn read_by(&self, reader: impl Reader + 'static) {
         self.readers().push(Box::new(reader));
     }
@@ -137,10 +137,10 @@ impl Run {
         self.inputs.read(&seen, case, mode, opened)
     }
 
-    /// The run is open: from now on its limits hold, and what happens is kept.
+    /// The run is open: from now on its limits apply, and its events are stored.
     pub(super) fn begin(&self, live: &Live, progress_file: impl Reader + 'static) {
         let _ = self.budget.set(Budget::new(&self.settings, live.folder.follower()));
-        // First, so that no result is told that is not kept.
+        // First, so that no result is reported before it is stored.
         self.readers().insert(0, Box::new(progress_file));
         if self.shared_id.is_none() {
             let mut figures = self.figures();
@@ -180,8 +180,8 @@ impl Run {
         self.budget.get()?.used_up()
     }
 
-    /// Ends the run: keeps its summary, and notes in its record how it ended. Of a run that several processes share no
-    /// single one knows that it is the last; its summary is made from its folder.
+    /// Ends the run: stores its summary, and notes in its record how it ended. Where several processes
+    /// share a run, none of them knows that it is the last; the summary is then made from the run's folder.
     ///
     /// # Errors
     /// When a file cannot be written.

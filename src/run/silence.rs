@@ -1,10 +1,10 @@
-//! How long nothing came of an agent: what it was doing when its time was up is told by that.
+//! How long an agent wrote nothing: shows what it was doing when its time was up.
 
 use std::time::{Duration, Instant};
 
 use crate::trial::evidence::Ending;
 
-/// The silences of one agent.
+/// The times in which one agent wrote nothing.
 pub(super) struct Silence {
     started: Instant,
     /// When the last line came.
@@ -25,8 +25,8 @@ impl Silence {
         self.last = Some(now);
     }
 
-    /// Notes them in the ending of an agent that ran into its timeout.
-    pub(super) fn tell(&self, ending: &mut Ending, timeout: Duration) {
+    /// Adds them to the ending of an agent that ran into its timeout.
+    pub(super) fn add_to(&self, ending: &mut Ending, timeout: Duration) {
         if let (true, Some(last)) = (ending.timed_out, self.last) {
             let silent = timeout.saturating_sub(last - self.started);
             let ms = |time: Duration| u64::try_from(time.as_millis()).ok();

@@ -1,8 +1,8 @@
-//! How many trials may be under way at once, whichever thread they were started from.
+//! How many trials may run at once, whichever thread started them.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// The places of a run for trials under way.
+/// The places of a run for running trials.
 #[derive(Debug)]
 pub struct Slots {
     free: Mutex<usize>,

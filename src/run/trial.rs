@@ -1,4 +1,4 @@
-//! A trial by each of its ways: replayed from its recording, run live, or kept from an earlier part of the run.
+//! The three ways to a trial's outcome: replay its recording, run it live, or keep what an earlier part of the run measured.
 
 use std::fmt;
 use std::io;
@@ -10,7 +10,7 @@ use crate::lint;
 use crate::results::table;
 use crate::run::digests::{SkillFolders, opened_skills, stale_parts};
 use crate::run::judge::{self, Exhibit};
-use crate::run::measure::Attempt;
+use crate::run::measure::LiveTrial;
 use crate::run::opening;
 use crate::run::regrade::{NotGraded, graded, regrade};
 use crate::run::shared::Run;
@@ -39,7 +39,7 @@ fn skill_of<'a>(run: &'a Run, case: &Case) -> Result<&'a FoundSkill, NoOutcome> 
 /// Replays repeat `number` of a planned trial from its recording.
 ///
 /// # Errors
-/// When the case is wrong, or there is no recording that speaks for it.
+/// When the case is wrong, or it has no recording, or a stale one.
 pub fn replay(run: &Run, planned: &Planned, number: u32) -> Result<Outcome, NoOutcome> {
     let id = planned.trial(number);
     replay_from(run, planned, &store::recording(&run.root, &id), id)
@@ -64,24 +64,24 @@ pub fn replay_from(run: &Run, planned: &Planned, folder: &TrialFolder, id: Trial
     Ok(outcome(run, id, grade, &meta, folder))
 }
 
-/// In what today's case, skills and settings differ from what the recording with these facts saw.
+/// The parts in which today's case, skills and settings differ from what the recording with these facts saw.
 fn stale(run: &Run, planned: &Planned, case: &Case, meta: &Meta) -> io::Result<Vec<String>> {
     let opened = opened_skills(&meta.inputs);
     let now = run.digested(&SkillFolders::Repository, case, &planned.mode, &opened)?;
     Ok(stale_parts(&meta.inputs, &now))
 }
 
-/// What became of a stored trial.
+/// The outcome of a stored trial.
 #[must_use]
 pub fn outcome(run: &Run, id: TrialId, grade: Grade, meta: &Meta, folder: &TrialFolder) -> Outcome {
     let spent = table::spent(meta, &grade, &run.settings.prices);
     Outcome { id, grade, folder: folder.path().to_path_buf(), scripted: meta.scripted.clone(), spent }
 }
 
-/// Runs repeat `number` of a planned trial with its agent, and keeps all of it. `tell` hears what the agent does.
+/// Runs repeat `number` of a planned trial with its agent, and stores everything. `tell` gets an event for each thing that the agent does.
 ///
 /// # Errors
-/// When the case is wrong, the run cannot be opened, or the user ended it meanwhile. Everything else is the outcome's
+/// When the case is wrong, the run cannot be opened, or the user interrupted it. Everything else is the outcome's
 /// verdict.
 pub fn run_live(run: &Run, planned: &Planned, number: u32, tell: &dyn Fn(Event)) -> Result<Outcome, NoOutcome> {
     let case = ready_case(run, planned)?;
@@ -89,7 +89,7 @@ pub fn run_live(run: &Run, planned: &Planned, number: u32, tell: &dyn Fn(Event))
     let id = planned.trial(number);
     let live = opening::live(run).map_err(|why| NoOutcome::NotOpened(why.to_string()))?;
     let folder = live.folder.trial(&id);
-    let attempt = Attempt { run, live, mode: &planned.mode, case, skill, id: &id, folder: &folder };
+    let attempt = LiveTrial { run, live, mode: &planned.mode, case, skill, id: &id, folder: &folder };
     let (grade, spent) = match attempt.measure(tell) {
         Ok((meta, grade)) => {
             let spent = table::spent(&meta, &grade, &run.settings.prices);
@@ -98,8 +98,8 @@ pub fn run_live(run: &Run, planned: &Planned, number: u32, tell: &dyn Fn(Event))
         Err(trouble) => (not_measured(trouble), Spent { more_tokens: true, more_cost: true, ..Spent::default() }),
     };
     if grade.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Interrupted) {
-        // What was cut short has no grade and counts as not run; its evidence stays until the trial runs again. What only
-        // its judge did not come to, the next part of the run has judged.
+        // What was cut short has no grade and counts as not run; its evidence stays until the trial runs again. A trial
+        // that only lacks its judge is judged by the next part of the run.
         return Err(NoOutcome::NotRun(NotRun::Interrupted));
     }
     let scripted = run.settings.scripted.clone();

@@ -1,4 +1,4 @@
-//! `[judge]`: who judges by the rubric, and when.
+//! `[judge]`: which agent judges by the rubric, and when.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub const DEFAULT_JUDGE_TIMEOUT: Duration = Duration::from_secs(180);
 /// Most votes on one trial.
 pub const MOST_VOTES: u32 = 99;
 
-/// Who judges by the rubric, and when.
+/// Which agent judges by the rubric, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JudgeSettings {
     /// Whether every trial is judged, or none; `None` where each case says.

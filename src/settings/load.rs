@@ -33,7 +33,7 @@ fn count(problems: usize) -> String {
 /// When the file or a variable is wrong.
 pub fn read(root: &Path) -> Result<Settings, ConfigError> {
     let mut settings = read_file(root)?;
-    // A variable that is not Unicode is none of ours: all of ours are plain words.
+    // A variable that is not Unicode is not one of this program's.
     let variables =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     settings.apply_environment(variables).map_err(ConfigError::Environment)?;

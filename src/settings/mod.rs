@@ -38,7 +38,7 @@ pub const DEFAULT_JOBS: usize = 8;
 /// The variable that marks every process of an agent's tree, so that none is lost.
 pub const TREE_VARIABLE: &str = "SKILL_EVALS_TREE";
 
-/// Variables of ours that are handed to processes, not chosen by users.
+/// Variables that this program passes to processes, not chosen by users.
 pub(crate) const INTERNAL: [&str; 4] = [TREE_VARIABLE, WATCHDOG_VARIABLE, KEEPER_VARIABLE, BACKGROUND_VARIABLE];
 
 /// The variable with which this program starts itself as the watchdog of a run.
@@ -101,7 +101,7 @@ pub struct Settings {
     pub secret_env: Vec<String>,
     /// How each agent is started, where that is not the default.
     pub agents: BTreeMap<String, AgentSettings>,
-    /// The repository's own MCP server of skills, to be tested in place of ours.
+    /// The repository's own MCP server of skills, to be tested in place of the built-in one.
     pub skill_server: Option<OwnServer>,
     /// What keeps agents to their own folders.
     pub isolation: IsolationSettings,

@@ -7,7 +7,7 @@ use super::{INTERNAL, Isolation, LONGEST_RETRY_WAIT, MOST_COST, MOST_TOKENS, MOS
 use crate::cases::case::LONGEST_TIMEOUT;
 use crate::text::diagnostic::nearest;
 
-/// What every variable of ours starts with.
+/// The prefix of every variable of this program.
 pub const PREFIX: &str = "SKILL_EVALS_";
 
 /// The variables that are read, and what they choose. The README's list is this one.

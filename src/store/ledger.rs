@@ -13,7 +13,7 @@ use crate::trial::id::TrialId;
 use crate::trial::run_record::{ProgressLine, TrialRecord};
 use crate::trial::spent::Spent;
 
-/// How long a line may be only in the system's memory: it outlives this process at once, a power cut after this.
+/// How long a line may be only in the system's cache: it survives this process at once, and a power cut after this.
 const SYNC: Duration = Duration::from_secs(1);
 
 /// The file, to append to. Several processes may append to one.

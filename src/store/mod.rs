@@ -55,7 +55,7 @@ pub enum StoreError {
         /// What the system said.
         source: io::Error,
     },
-    /// A stored file does not hold what it should.
+    /// A stored file does not contain what it should.
     #[error("{path}: {why}; the file is damaged or from another version")]
     Damaged {
         /// The file.
@@ -89,7 +89,7 @@ pub enum StoreError {
         /// The process, where it is known.
         who: String,
     },
-    /// A new run was to get the id of an old one.
+    /// A new run was given the id of an old one.
     #[error("there is a run `{0}` already; --resume goes on with it, another --run-id begins a new one")]
     Exists(String),
 }
@@ -104,7 +104,7 @@ impl<T> At<T> for io::Result<T> {
     }
 }
 
-/// Writes a file whole: beside it first, then renamed into place.
+/// Writes a file in one step: to a temporary file next to it, which is then renamed into place.
 ///
 /// # Errors
 /// When it cannot be written; the old file, if any, is then untouched.
@@ -139,7 +139,7 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Makes the folder of a new run, of the given id where there is one, else of one made of the time.
+    /// Makes the folder of a new run, with the given id, or one made from the time.
     ///
     /// # Errors
     /// When the id cannot be a folder's name, there is such a run already, or the folder cannot be made.
@@ -148,7 +148,7 @@ impl RunFolder {
         if let Some(id) = id {
             check_run_id(id)?;
             let run = Self { path: runs.join(id), id: id.to_owned() };
-            // A folder without either was made for a run that could not begin, and holds nothing to lose.
+            // A folder without either was made for a run that could not begin; there is nothing in it to lose.
             if run.is_run() {
                 return Err(StoreError::Exists(id.to_owned()));
             }
@@ -201,7 +201,7 @@ impl RunFolder {
         Err(StoreError::UnknownRun { id: id.to_owned(), hint })
     }
 
-    /// The folder of a run, or of a part of one, wherever it lies.
+    /// The folder of a run, or of a part of one, wherever it is.
     #[must_use]
     pub fn at(path: &Path) -> Self {
         let id = path.file_name().map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy());
@@ -255,11 +255,11 @@ fn sub_folders(path: &Path) -> Vec<String> {
     names
 }
 
-/// How many folders lie between the one that holds trials and a trial: skill, case, mode, and the repeat's number.
+/// How many levels a trial is below the folder of all trials: skill, case, mode, and the repeat's number.
 const DEPTH: usize = 4;
 
 /// All trials in a run, in a part of one, or among recordings: `path` may be any folder from the run down to a trial.
-/// What lies below a trial's own folder is not looked at: agents write there.
+/// Below a trial's own folder nothing is searched: agents write there.
 #[must_use]
 pub fn trials_below(path: &Path) -> Vec<TrialFolder> {
     let work = path.join(WORK);

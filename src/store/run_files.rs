@@ -1,4 +1,4 @@
-//! The files of a run folder that are about the run as a whole, and the lock that keeps it to one runner.
+//! The files of a run folder that are about the run as a whole, and the lock that lets only one process run it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -27,10 +27,10 @@ const RUNNER: &str = "runner.pid";
 const STOPPING: &str = "stopping";
 const LOCK: &str = "runner.lock";
 
-/// How often a lock that is held is tried again.
+/// How often a lock that another process has is tried again.
 const LOCK_TRIES: usize = 10;
 
-/// Says that this process is the run's only runner, until dropped. The system takes it back when the process ends,
+/// Shows that this process is the run's only runner, until dropped. The system releases it when the process ends,
 /// however it ends.
 #[derive(Debug)]
 pub struct RunLock {
@@ -200,12 +200,12 @@ impl RunFolder {
     /// What the progress file says.
     ///
     /// # Errors
-    /// When it cannot be read; what it holds is never an error.
+    /// When it cannot be read; its content is never an error.
     pub fn progress(&self) -> Result<Ledgered, StoreError> {
         ledger::read(&self.path.join(PROGRESS))
     }
 
-    /// Writes the progress file anew with these lines.
+    /// Replaces the progress file by these lines.
     ///
     /// # Errors
     /// When it cannot be written.

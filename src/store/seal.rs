@@ -28,8 +28,7 @@ pub(super) fn seal(folder: &Path) -> Result<(), StoreError> {
     write_json(&folder.join(DIGESTS), &Digests { format: DIGESTS_FORMAT, files: files(folder)? })
 }
 
-/// Holds the files in `folder` against their digests. A folder without digests, such as a trial's own, has nothing to
-/// hold them against.
+/// Checks the files in `folder` against their digests. A folder without digests, such as a trial's own, passes.
 ///
 /// # Errors
 /// When a file differs from its digest, is missing, or is new.
@@ -59,7 +58,7 @@ pub(super) fn verify(folder: &Path) -> Result<(), StoreError> {
 /// The digests of the plain files in and below `folder`, by path.
 fn files(folder: &Path) -> Result<BTreeMap<String, String>, StoreError> {
     let mut files = BTreeMap::new();
-    // Files that tools leave beside ours are none of the recording's.
+    // Files that other tools leave there are not part of the recording.
     let ours = |entry: &DirEntry| entry.depth() != 1 || !entry.file_name().to_string_lossy().starts_with('.');
     for entry in WalkDir::new(folder).into_iter().filter_entry(ours) {
         let entry = entry.map_err(std::io::Error::from).at(folder)?;

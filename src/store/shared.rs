@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{At, RUNS, RunFolder, StoreError, sub_folders};
 use crate::trial::run_record::RunRecord;
 
-/// Held locked while a process looks for the shared run, or begins it.
+/// Locked while a process looks for the shared run, or begins it.
 const LOCK: &str = ".lock";
 
 impl RunFolder {
@@ -25,7 +25,7 @@ impl RunFolder {
         fs::create_dir_all(&runs).at(&runs)?;
         let lock = runs.join(LOCK);
         let file = File::create(&lock).at(&lock)?;
-        // Held until the file is closed.
+        // Locked until the file is closed.
         file.lock().at(&lock)?;
         let run = if let Some(id) = id {
             match Self::create(root, Some(id)) {

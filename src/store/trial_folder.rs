@@ -19,7 +19,7 @@ use crate::trial::outcome::{GRADE_FORMAT, Grade};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrialFolder {
     path: PathBuf,
-    /// The names that its place gives it, the last of `skill/case/mode/number`: what its own files say must agree.
+    /// The last names of its path, out of `skill/case/mode/number`: what its own files say must agree.
     names: Vec<String>,
 }
 
@@ -163,7 +163,7 @@ impl TrialFolder {
     /// The facts of the run.
     ///
     /// # Errors
-    /// When they cannot be read, deny each other, or a recording's files have changed since it was sealed.
+    /// When they cannot be read, contradict each other, or a recording's files have changed since it was sealed.
     pub fn meta(&self) -> Result<Meta, StoreError> {
         seal::verify(&self.path)?;
         let path = self.path.join(META);

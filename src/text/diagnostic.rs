@@ -1,7 +1,7 @@
 //! A problem in a file that the user wrote: what, where, what was expected, what to do.
 //!
 //! Parsers return a value *and* diagnostics, so that one run shows every problem. A diagnostic carries the line it
-//! points into, so that whoever draws it never reads the disk again.
+//! points into, so that drawing it never reads the disk again.
 
 use std::fmt;
 use std::ops::Range;
@@ -83,7 +83,7 @@ codes! {
     CsvOpenQuote = "csv-open-quote",
     /// A prompts.csv has no header, or lacks a required column.
     CsvMissingColumn = "csv-missing-column",
-    /// A prompts.csv has a column that nobody reads.
+    /// A prompts.csv has an unknown column.
     CsvUnknownColumn = "csv-unknown-column",
     /// A prompts.csv names a column twice.
     CsvDuplicateColumn = "csv-duplicate-column",
@@ -109,7 +109,7 @@ codes! {
     JsonSyntax = "json-syntax",
     /// A JSON value has the wrong type.
     JsonType = "json-type",
-    /// A JSON key that nobody reads.
+    /// An unknown JSON key.
     JsonUnknownKey = "json-unknown-key",
     /// A JSON key that must be there is not.
     JsonMissingKey = "json-missing-key",

@@ -1,4 +1,4 @@
-//! The harness as a program: what it takes, prints, and leaves, whoever calls it.
+//! The harness as a program: what it takes, prints, and leaves, whatever starts it.
 
 mod arguments;
 mod lists;

@@ -99,7 +99,7 @@ fn every_problem_is_told_at_once() {
 }
 
 #[test]
-fn lists_are_parted_by_commas() {
+fn lists_are_separated_by_commas() {
     let settings = apply(&[
         ("SKILL_EVALS_SKILL", "a, b,"),
         ("SKILL_EVALS_SUITE", "positive"),
@@ -145,11 +145,11 @@ fn the_root_may_be_elsewhere() {
     assert_eq!(ran.code, 2, "a wrong root is no empty repository");
 }
 
-/// The README's list is the table: it stands between two comments.
+/// The list in the docs is the table: it stands between two comments.
 #[test]
-fn the_readme_lists_the_variables() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let text = std::fs::read_to_string(path).expect("the README");
+fn the_docs_list_the_variables() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/settings.md");
+    let text = std::fs::read_to_string(path).expect("the page on settings");
     let (_, rest) = text.split_once("<!-- variables -->\n").expect("a comment where the list begins");
     let (list, _) = rest.split_once("<!-- /variables -->").expect("a comment where the list ends");
     let rows: Vec<String> = VARIABLES.iter().map(|(name, does)| format!("| `{name}` | {does} |")).collect();

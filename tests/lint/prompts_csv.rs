@@ -27,7 +27,7 @@ fn an_unknown_column_is_a_warning_with_the_name_that_was_meant() {
     let fixture = Fixture::new()
         .skill("tidy")
         .prompts("tidy", "id,should_trigger,prompt,timout_s\na,true,Do it,5\nb,false,Rest,5\n");
-    assert_only(&fixture, &format!("{AT}:1:26: [csv-unknown-column] nobody reads the column `timout_s`"), &[]);
+    assert_only(&fixture, &format!("{AT}:1:26: [csv-unknown-column] unknown column `timout_s`"), &[]);
     insta::assert_snapshot!(fixture.drawn());
     assert_eq!(fixture.run(&["lint", "--check-evals"]).code, 0, "warnings alone are clean");
 }

@@ -117,7 +117,7 @@ pub fn files_below(folder: &Path) -> Vec<String> {
     files.map(|entry| entry.path().strip_prefix(folder).expect("below").display().to_string()).collect()
 }
 
-/// A judge is the one that is given a schema. The agent under test leaves instructions for whoever comes after it.
+/// A judge is the one that is given a schema. The agent under test leaves instructions for the next agent.
 const SCRIPT: &str = r#"#!/bin/sh
 all="$*"
 while [ $# -gt 0 ]; do

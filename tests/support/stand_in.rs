@@ -79,7 +79,7 @@ pub enum Turn {
     Flood { bytes: usize },
     /// Another turn, whose answer does not end as it should.
     Faulty(Box<Turn>, Fault),
-    /// An HTTP error with a body of one's own.
+    /// An HTTP error with this body.
     Error { status: u16, body: Value },
 }
 

@@ -201,7 +201,7 @@ impl Reader<'_> {
             let name = property.name.as_str();
             let range = property.name.start() + shift..property.name.end() + shift;
             if !known.contains(&name) {
-                self.problem(Code::JsonUnknownKey, range, format!("nobody reads the key `{name}`")).help =
+                self.problem(Code::JsonUnknownKey, range, format!("unknown key `{name}`")).help =
                     Some(suggest(name, known));
             } else if seen.contains(&name) {
                 self.problem(Code::JsonUnknownKey, range, format!("the key `{name}` stands here a second time"));

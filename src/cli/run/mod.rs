@@ -58,13 +58,13 @@ pub struct RunArgs {
     /// The run's name below artifacts/skill-evals [default: the time, UTC].
     #[arg(long, value_name = "ID", overrides_with = "run_id")]
     run_id: Option<String>,
-    /// Go on with the run of --run-id: what was measured stands, the rest runs.
+    /// Go on with the run of --run-id: keep what was measured, run the rest.
     #[arg(long)]
     resume: bool,
     /// With --resume: keep what was measured even though its case, skill or settings have changed; it is listed.
     #[arg(long, requires = "resume")]
     force: bool,
-    /// Only what needs to be recorded anew: trials whose recording is stale.
+    /// Only trials whose recording is stale.
     #[arg(long, conflicts_with_all = ["resume", "replay", "failed"])]
     stale: bool,
     /// Only what did not pass in this run: cases that failed, measured nothing, or were not judged or run.
@@ -76,13 +76,13 @@ pub struct RunArgs {
     /// With --record: record what fails too.
     #[arg(long, requires = "record")]
     accept_failing: bool,
-    /// Detach; `status` and `stop` tell and end it.
+    /// Run detached; `status` shows the run and `stop` ends it.
     #[arg(long, conflicts_with_all = ["dry_run", "json"])]
     background: bool,
     /// Keep a run folder for --replay too; a live run always keeps one.
     #[arg(long)]
     write_progress: bool,
-    /// Say what would run and what it may cost at most, and run nothing.
+    /// Print what would run and the most it may cost; run nothing.
     #[arg(long)]
     dry_run: bool,
     /// Print nothing but the last line.
@@ -116,7 +116,7 @@ pub fn run(args: &RunArgs) -> CliResult {
     if args.dry_run {
         return dry_run(args, &run);
     }
-    // What keeps every trial from being graded is better known before the agents are paid.
+    // A problem that keeps every trial from being graded is better found before the agents cost anything.
     if run.plan.is_judged(&run.settings) {
         run.rubric().map_err(|problem| diagnostics::render(std::slice::from_ref(problem), false))?;
     }
@@ -269,7 +269,7 @@ fn start_in_background(run: &mut Run) -> CliResult {
             return Err(format!("it ended at once ({status}):\n{}", said.trim_end()).into());
         }
         if began.elapsed() > BEGINNING {
-            return Err(format!("it has not begun; see {}", log.display()).into());
+            return Err(format!("it has not started; see {}", log.display()).into());
         }
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -285,7 +285,7 @@ impl Reader for Compared {
     }
 }
 
-/// Runs what is planned, and tells.
+/// Runs what is planned, and prints the results.
 fn execute(args: &RunArgs, run: &Run) -> CliResult {
     let terminal = Arc::new(Mutex::new(Terminal::new(run, !args.quiet && !args.json)));
     run.read_by(Arc::clone(&terminal));
@@ -296,7 +296,7 @@ fn execute(args: &RunArgs, run: &Run) -> CliResult {
     }
     scheduler::run(run);
     terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
-    // Told last, where it is seen: the trials are kept, only their overview is not.
+    // Reported last, where it is seen: the trials are stored, only their summary is not.
     let kept = run.close().map_err(|error| error.to_string());
     let summary = &run.figures().summary;
     let mut exit = Exit::of_summary(summary);

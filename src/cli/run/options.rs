@@ -10,7 +10,7 @@ use skill_evals::trial::run_record::Chosen;
 /// Options that decide what is measured: a resumed run takes those of its first part.
 #[derive(Args)]
 pub struct ChoiceArgs {
-    /// Only trials whose test name holds one of these, as with `cargo test`: `greeting`, `xlsx/verify`, `::codex`.
+    /// Only trials whose test name contains one of these, as with `cargo test`: `greeting`, `xlsx/verify`, `::codex`.
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
     /// A part of each skill's cases [default: smoke, which is all of them].

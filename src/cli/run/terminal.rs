@@ -1,4 +1,4 @@
-//! Tells people of a run while it goes: results on standard output; what runs, on a standard error that is a terminal.
+//! Shows a run while it goes on: results on standard output; what is running, on standard error if that is a terminal.
 
 use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
@@ -15,7 +15,7 @@ use skill_evals::trial::event::{Event, Reader};
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
 
-/// How long drawn lines stand before they are drawn anew.
+/// How often drawn lines are redrawn.
 const TURN: Duration = Duration::from_millis(200);
 
 /// Reads a run's events and prints.
@@ -65,12 +65,12 @@ impl Terminal {
     fn print(&mut self, text: &str) {
         if self.tells {
             self.erase();
-            // A reader that went away does not end the run.
+            // A closed standard output does not end the run.
             let _ = io::stdout().lock().write_all(text.as_bytes());
         }
     }
 
-    /// Says something that is no result.
+    /// Prints something that is not a result.
     fn note(&mut self, text: &str) {
         if self.tells {
             self.erase();
@@ -98,7 +98,7 @@ impl Terminal {
         }
     }
 
-    /// Takes what is drawn away.
+    /// Erases what is drawn.
     pub fn end(&mut self) {
         self.erase();
     }

@@ -83,7 +83,11 @@ pub fn init(root: &Path) -> Result<Vec<Step>, InitError> {
     let folder = init.cargo()?;
     init.first_case()?;
     init.harness(&folder)?;
-    init.new_file(&folder.join(".config/nextest.toml"), NEXTEST, "it is your own; see `[profile.ci]` in ours")?;
+    init.new_file(
+        &folder.join(".config/nextest.toml"),
+        NEXTEST,
+        "it is yours; see `[profile.ci]` in that of skill-evals",
+    )?;
     init.ignore_rules(&folder)?;
     Ok(init.steps)
 }

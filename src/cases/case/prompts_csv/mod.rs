@@ -155,7 +155,7 @@ fn read_header(
                 Diagnostic::warning(
                     Code::CsvUnknownColumn,
                     place(index),
-                    format!("nobody reads the column `{}`", name.chars().take(60).collect::<String>()),
+                    format!("unknown column `{}`", name.chars().take(60).collect::<String>()),
                 )
                 .help(match nearest(name, COLUMNS) {
                     Some(near) => format!("did you mean `{near}`?"),

@@ -18,9 +18,9 @@ use crate::trial::outcome::Outcome;
 /// What the trials of one process share.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
-pub(super) struct Session {
+pub(super) struct TestContext {
     pub(super) run: Run,
-    /// What is wrong with the setup, and so fails every trial.
+    /// What is wrong with the setup; it fails every trial.
     setup_problem: Option<String>,
     /// Whether nextest runs us: one process for each trial.
     pub(super) nextest: bool,
@@ -34,7 +34,7 @@ pub(super) struct Session {
     watch: OnceLock<Watch>,
 }
 
-impl Session {
+impl TestContext {
     pub(super) fn new(run: Run, setup_problem: Option<String>, nextest: bool, front: &Front) -> Self {
         Self {
             run,
@@ -56,12 +56,12 @@ impl Session {
         let _ = self.watch.set(watch);
     }
 
-    /// Whether trials fail for the setup's sake, whatever they are.
+    /// Whether a wrong setup fails every trial.
     pub(super) fn is_broken(&self) -> bool {
         self.setup_problem.is_some()
     }
 
-    /// Does something to what is shown, where anything is.
+    /// Changes what is shown, where anything is.
     fn on_watch(&self, show: impl FnOnce(&Watch)) {
         if let Some(watch) = self.watch.get() {
             show(watch);
@@ -121,7 +121,7 @@ impl Session {
         say(text.trim_end());
     }
 
-    /// Ends the run, and says what all trials together have to say.
+    /// Ends the run, and prints what concerns all trials together.
     pub(super) fn close(&self, silent: bool) {
         self.on_watch(Watch::end);
         let live = self.run.opened();

@@ -1,4 +1,4 @@
-//! A session: one agent asked one thing in one room. Trials and the rubric judge both are one.
+//! One agent asked one thing in one room: a trial does that, and so does the rubric judge.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::trial::exposure::{Reference, SkillTexts};
 use crate::trial::outcome::{Trouble, TroubleKind};
 use crate::trial::trace::Trace;
 
-/// What a session left, beside the files in its folder.
+/// What an agent's run left, besides the files in its folder.
 #[derive(Debug)]
-pub struct Session {
+pub struct AgentRun {
     /// How the agent's process ended.
     pub ending: Ending,
-    /// What was asked for and not enforced, in words.
+    /// What was asked for and not enforced, as text.
     pub not_enforced: Vec<String>,
     /// What kept the agent to its own folders; `None` where it was not started.
     pub isolation: Option<Isolation>,
     /// The MCP server of skills, where the mode has one and it works.
     pub server: Option<ServerMeta>,
-    /// What has to be masked in whatever else is kept.
+    /// Masks the secrets of this run in everything else that is kept.
     pub redactor: Arc<Redactor>,
     /// The event stream in normal form.
     pub trace: Trace,
@@ -37,21 +37,21 @@ pub struct Session {
     pub final_text: Option<String>,
 }
 
-/// Runs the agent to its end, or to `timeout`, and keeps its evidence in `folder`. An agent that does not start, or
-/// fails, is told by the ending.
+/// Runs the agent until it ends or `timeout` is over, and keeps its evidence in `folder`. The ending says whether it
+/// started and how it failed.
 ///
-/// What the agent does meanwhile is told to `hear`, a few words at a time; `texts` are those of the skills it is given.
+/// `texts` are those of the skills that it is given; `on_progress` gets short descriptions of what the agent is doing.
 ///
 /// # Errors
 /// When the evidence cannot be kept or read.
-pub fn hold(
+pub fn run(
     assignment: &Assignment<'_>,
     timeout: Duration,
     folder: &TrialFolder,
     redactors: &Redactors,
     texts: SkillTexts,
-    hear: &dyn Fn(String),
-) -> Result<Session, Trouble> {
+    on_progress: &dyn Fn(String),
+) -> Result<AgentRun, Trouble> {
     let agent = assignment.mode.agent;
     let room = assignment.room;
     let mut redactor = redactors.masking(Vec::new());
@@ -84,11 +84,16 @@ pub fn hold(
                         stderr: folder.stderr(),
                         redactor: &redactor,
                     };
-                    let mut ear =
-                        Ear { agent, hear, redactor: &redactor, dialogue: command.dialogue, silence: Silence::new() };
-                    let mut ending = process::run(&job, &mut ear)
+                    let mut listener = TraceListener {
+                        agent,
+                        on_progress,
+                        redactor: &redactor,
+                        dialogue: command.dialogue,
+                        silence: Silence::new(),
+                    };
+                    let mut ending = process::run(&job, &mut listener)
                         .map_err(|error| files(&format!("{}: {error}", folder.path().display())))?;
-                    ear.silence.tell(&mut ending, timeout);
+                    listener.silence.add_to(&mut ending, timeout);
                     let words = ending.last_words.as_deref();
                     ending.trouble = ending.trouble.or_else(|| agent::failure::unknown_argument(words?));
                     ending
@@ -105,25 +110,26 @@ pub fn hold(
         folder.write_final(text).map_err(|error| files(&error))?;
         final_text = Some(text.clone());
     }
-    Ok(Session { ending, not_enforced, isolation, server, redactor, trace, final_text })
+    Ok(AgentRun { ending, not_enforced, isolation, server, redactor, trace, final_text })
 }
 
-/// Trouble with our own files.
+/// A file of ours could not be read or written.
 pub fn files(error: &dyn Display) -> Trouble {
     Trouble::new(TroubleKind::Files, error.to_string())
 }
 
-/// Tells what the agent does, and lets answer who talks with it; the evidence is read from the file afterwards.
-struct Ear<'a> {
+/// Reports what the agent does, and passes its lines to the dialogue where the agent expects answers. The evidence is
+/// read from the file afterwards.
+struct TraceListener<'a> {
     agent: AgentKind,
-    hear: &'a dyn Fn(String),
-    /// What it does is shown and kept, too.
+    on_progress: &'a dyn Fn(String),
+    /// Progress is shown and stored, too.
     redactor: &'a Redactor,
     dialogue: Option<Box<dyn Listener>>,
     silence: Silence,
 }
 
-impl Listener for Ear<'_> {
+impl Listener for TraceListener<'_> {
     fn opening(&mut self) -> Option<Vec<u8>> {
         self.dialogue.as_mut()?.opening()
     }
@@ -131,7 +137,7 @@ impl Listener for Ear<'_> {
     fn line(&mut self, line: &[u8]) -> Reply {
         self.silence.broken();
         if let Some(words) = agent::of(self.agent).describe(&self.redactor.mask(line)) {
-            (self.hear)(words);
+            (self.on_progress)(words);
         }
         self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.line(line))
     }
