@@ -7,22 +7,33 @@
 //! Each question is a *case* (a row of `evals/skills/<slug>/prompts.csv`, or a file in `evals/tasks/`), and each case
 //! in each *mode* (an agent, and the way in which skills reach it) is a test.
 //!
-//! # What there is to use
+//! # Public interface
 //!
-//! [`harness`] makes trials tests, [`Trace`] is what a check of a repository's own sees, and [`artifacts`] are the types of
-//! the files that runs keep. The rest is for the program `skill-evals`: it is hidden here and may change with any
-//! version. A crate that only has the harness does without what only the program needs: `default-features = false`.
+//! [`harness`] turns trials into tests, [`Trace`] is what a repository's own check sees, and [`artifacts`] has the types of
+//! the files that a run writes. The rest is for the program `skill-evals`: it is hidden here and may change with any
+//! version. A crate that only has the harness can do without the program's dependencies: `default-features = false`.
 //!
-//! # How a trial goes
+//! # From a CSV row to a line of the summary
 //!
 //! ```text
 //! skills/ + evals/ → catalog → plan → workspace + delivery → agent → trace.jsonl → trace → grade → outcome → report
 //! ```
 //!
-//! Everything right of `trace.jsonl` can be computed again without an agent: replaying a recording, grading a stored
-//! trial again and grading a live one are one code path. That a number is a measurement is the point of it all: an
-//! agent that crashed, was rate limited or was never offered the skill is an `error`, neither a failure nor a pass;
-//! what the evidence does not show is `unknown`; what was scripted says so.
+//! 1. `cases` reads the row: `cases::case::prompts_csv` makes a `Case` of it, or a diagnostic that points into the file.
+//!    All skills and cases of a repository together are the `Catalog`.
+//! 2. `run::plan` crosses the selected cases with the modes and repeats. Each result is a trial with a `TrialId`.
+//! 3. `run::scheduler` gives each trial to `run::trial`. A live one gets a room from `agent::room` (a workspace and a home
+//!    directory of its own), `agent::delivery` puts the skills there, and `process` runs the agent, whose output is stored
+//!    as `trace.jsonl`. A replayed one starts with the `trace.jsonl` of its recording.
+//! 4. The agent's own module decodes the stored output into a `trial::trace::Trace`, whose form is the same for all agents.
+//! 5. `grade::checks` compares the trace and the files with what the case expects and arrives at a verdict. A judge and the
+//!    repository's own checks may add to it. The result is an `Outcome`.
+//! 6. The outcome travels as an `Event`. The progress file, the terminal and `results::summary` read it; `report` turns
+//!    the summary into the line that you see.
+//!
+//! Steps 4 to 6 need no agent, so replaying a recording, grading a stored trial again and grading a live one are the same
+//! code. A number must be a measurement: an agent that crashed, was rate limited or was never offered the skill is an
+//! `error`, neither a failure nor a pass; what the evidence does not show is `unknown`; what was scripted says so.
 //!
 //! # Code map
 //!
@@ -31,22 +42,22 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
-//! | `files` | files and folders of others: regular ones only, bounded, never by a link that leads out |
+//! | `files` | reading files and folders of users and agents: regular ones only, bounded, never through a link that leads out |
 //! | `text` | messages that point into a file, relative paths, lines of files of any size, the masking of secrets |
 //! | `cases` | what users write: skills, cases in every format, the repository that holds them |
 //! | `settings` | what can be chosen, by `evals/evals.toml`, the environment and the command line; modes |
 //! | `trial` | what a trial is and leaves: its id, trace, evidence, outcome, and the records that a run keeps |
 //! | `lint` | what is wrong with skills and cases |
 //! | `mcp` | the server that offers skills over the Model Context Protocol |
-//! | `grade` | what a trial came to, by its checks and by the rubric of a judge |
+//! | `grade` | the verdict of a trial, by its checks and by the rubric of a judge |
 //! | `process` | the only place that starts programs, and ends them with all that they started |
 //! | `store` | the only place that knows the layout of artifacts and recordings |
-//! | `results` | the results of runs as data: rows of trials, summaries, where a run stands, what it may cost |
-//! | `report` | how it all reads: for a terminal, as Markdown, as a test's failure text |
+//! | `results` | the results of runs as data: rows of trials, summaries, the state of a run, what it may cost |
+//! | `report` | results as text: for a terminal, as Markdown, as a test's failure message |
 //! | `agent` | the programs under test, the folders they live in, and how skills reach them; the only place that names a vendor |
-//! | `run` | the one road of a run: plan, attempts, grading, judging, what is kept |
+//! | `run` | the course of a run: plan, trials, grading, judging, what is stored |
 //! | [`harness`] | trials as tests, for cargo test, nextest and IDEs |
-//! | `setup` | brings evals into a repository, and says what is missing |
+//! | `setup` | adds evals to a repository, and says what is missing |
 //!
 //! `trial`, `lint`, `grade` and `report` are pure: no disk, no clock, no environment. The program `skill-evals`
 //! (`src/main.rs`, `src/cli/`) parses arguments, calls the above and is the only thing that prints.
@@ -60,7 +71,7 @@
 //! # Known limits
 //!
 //! Unix only: process groups, and `/proc` on Linux to find every process that an agent left behind. Agents' own
-//! sandboxes limit writing, not reading; what was asked for and is not enforced stands in each trial's `meta.json`.
+//! sandboxes limit writing, not reading; each trial's `meta.json` says what was asked for and is not enforced.
 
 pub mod artifacts;
 pub mod harness;

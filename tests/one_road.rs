@@ -106,6 +106,23 @@ fn own_checks_of_a_crate_take_part_in_every_command() {
 }
 
 #[test]
+fn a_test_that_only_mentions_the_harness_is_not_asked_for_checks() {
+    let stub = Stub::new(1, "");
+    let write = |path: &str, text: &str| fs::write(stub.root().join(path), text).expect("a file");
+    fs::create_dir_all(stub.root().join("tests")).expect("a folder");
+    fs::create_dir_all(stub.root().join("src")).expect("a folder");
+    write("Cargo.toml", "[package]\nname = \"other\"\nedition = \"2024\"\n# skill-evals\n\n[workspace]\n");
+    write("src/lib.rs", "");
+    write(
+        "tests/mentions.rs",
+        "#[test]\nfn text() {\n    let _ = \"fn main() { skill_evals::harness::Harness }\";\n}\n",
+    );
+    let run = stub.run(&["run"]);
+    assert_eq!((run.code, stub.starts().len()), (0, 1), "{}{}", run.stdout, run.stderr);
+    assert!(!stub.root().join("target").exists(), "nothing was built");
+}
+
+#[test]
 fn a_grade_with_own_checks_is_not_replaced_by_one_without() {
     let stub = Stub::new(1, "");
     let run = ran(stub.command(&["run", "--run-id", "r"]).env("SKILL_EVALS_HARNESS", own_checks()));

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::cases::case::{Case, Expectation};
+use crate::cases::case::{Case, Expectation, Pattern};
 use crate::cases::skill::{Skill, slug};
 use crate::grade::delivered::delivered;
 use crate::grade::session::session_trouble;
@@ -175,7 +175,7 @@ impl Grader<'_> {
             Expectation::ResourceLoaded => self.resource_loaded(),
             Expectation::OutputContains(text) => {
                 let found = self.final_text().map(|found| found.to_lowercase().contains(&text.to_lowercase()));
-                self.output("output-contains", Goal::Outcome, found, format!("the final message holds {text:?}"));
+                self.output("output-contains", Goal::Outcome, found, format!("the final message contains {text:?}"));
             }
             Expectation::OutputMatches(pattern) => match pattern.compile_exact() {
                 Ok(regex) => {
@@ -202,22 +202,7 @@ impl Grader<'_> {
                 Err(error) => self.bad_pattern("must-include", &error),
             },
             Expectation::MustNotInclude(pattern) => match pattern.compile_loose() {
-                Ok(regex) => {
-                    let text = self.final_text();
-                    let hit = text.and_then(|text| regex.find(text)).map(|hit| excerpt(hit.as_str()));
-                    let evidence = match (&hit, text) {
-                        (Some(hit), _) => format!("found {hit:?}"),
-                        (None, Some(_)) => "not found".to_owned(),
-                        (None, None) => "there is no final message".to_owned(),
-                    };
-                    let expected = format!("the final message does not match {:?}", pattern.0);
-                    let status = match (hit, text) {
-                        (Some(_), _) => Status::Fail,
-                        (None, Some(_)) => Status::Pass,
-                        (None, None) => Status::Unknown,
-                    };
-                    self.check("must-not-include", Goal::Outcome, status, expected, evidence);
-                }
+                Ok(regex) => self.must_not_include(pattern, &regex),
                 Err(error) => self.bad_pattern("must-not-include", &error),
             },
             Expectation::RequireFile(path) => self.require_file(path),
@@ -239,6 +224,23 @@ impl Grader<'_> {
             Expectation::OutputSchema => self.output_schema(),
             Expectation::InvokedSkills(should) => self.invoked_skills(*should),
         }
+    }
+
+    fn must_not_include(&mut self, pattern: &Pattern, regex: &regex::Regex) {
+        let text = self.final_text();
+        let hit = text.and_then(|text| regex.find(text)).map(|hit| excerpt(hit.as_str()));
+        let evidence = match (&hit, text) {
+            (Some(hit), _) => format!("found {hit:?}"),
+            (None, Some(_)) => "not found".to_owned(),
+            (None, None) => "there is no final message".to_owned(),
+        };
+        let expected = format!("the final message does not match {:?}", pattern.0);
+        let status = match (hit, text) {
+            (Some(_), _) => Status::Fail,
+            (None, Some(_)) => Status::Pass,
+            (None, None) => Status::Unknown,
+        };
+        self.check("must-not-include", Goal::Outcome, status, expected, evidence);
     }
 
     fn trigger(&mut self, should: bool) {

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::agent::Assignment;
 use crate::agent::delivery;
 use crate::agent::mcp_probe::SkillServer;
+use crate::agent::room::Room;
 use crate::cases::case::{Case, Expectation};
 use crate::cases::catalog::{FoundSkill, evals_folder};
 use crate::cases::skill::slug;
@@ -22,7 +23,7 @@ use crate::run::shared::Run;
 use crate::settings::mode::{Delivery, Mode};
 use crate::store::TrialFolder;
 use crate::trial::event::Event;
-use crate::trial::evidence::{AgentMeta, CaseMeta, Evidence, META_FORMAT, Meta, SkillMeta};
+use crate::trial::evidence::{AgentMeta, CaseMeta, Evidence, Inputs, META_FORMAT, Meta, SkillMeta};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::Grade;
 use crate::trial::trace::Trace;
@@ -65,12 +66,9 @@ impl LiveTrial<'_> {
         Ok((meta, grade))
     }
 
-    /// The facts of the agent's run, its event stream, and its final message.
-    fn run_agent(&self, tell: &dyn Fn(Event)) -> Result<(Meta, Trace, Option<String>), Trouble> {
-        let Self { run, live, mode, case, skill: found, id, folder } = *self;
-        let (skill, settings) = (found.skill(), &run.settings);
-        let skills = SkillFolders::Snapshot(&live.snapshot);
-        let mut inputs = run.digested(&skills, case, mode, &[]).map_err(|error| files(&error))?;
+    /// A room with the fixture and the skills in it; the fixture's digest goes into `inputs`.
+    fn prepare_room(&self, inputs: &mut Inputs) -> Result<Room, Trouble> {
+        let Self { run, live, mode, case, .. } = *self;
         let mut room = live.scratch.room(&mode.name).map_err(|error| files(&error))?;
         if let Some(fixture) = &case.fixture {
             let fixture = run.root.join(evals_folder(&case.skill)).join(fixture.as_path());
@@ -80,6 +78,16 @@ impl LiveTrial<'_> {
         room.create_folders(&settings.create).map_err(|error| files(&error))?;
         delivery::deliver(mode, &live.snapshot, &mut room).map_err(|error| files(&error))?;
         room.prepared();
+        Ok(room)
+    }
+
+    /// The facts of the agent's run, its event stream, and its final message.
+    fn run_agent(&self, tell: &dyn Fn(Event)) -> Result<(Meta, Trace, Option<String>), Trouble> {
+        let Self { run, live, mode, case, skill: found, id, folder } = *self;
+        let (skill, settings) = (found.skill(), &run.settings);
+        let skills = SkillFolders::Snapshot(&live.snapshot);
+        let mut inputs = run.digested(&skills, case, mode, &[]).map_err(|error| files(&error))?;
+        let room = self.prepare_room(&mut inputs)?;
         let server = mode.delivery.mcp().then(|| SkillServer::new(settings, &run.root, &room.skills())).transpose()?;
         let schema = case.output_schema.as_ref().map(|path| {
             let to = room.path().join("schema.json");

@@ -242,25 +242,7 @@ impl Settings {
         })?;
         let mut problems = Vec::new();
         let mut wrong = |range, message: String| problems.push(Diagnostic::error(Code::Config, place(range), message));
-        for (name, mode) in file.mode {
-            let (range, name) = (name.span(), name.into_inner());
-            if self.modes.iter().any(|known| known.name == name) {
-                wrong(range, format!("the mode `{name}` exists already; give this one another name"));
-            } else if let Err(why) = crate::cases::name::check_id(&name.replace('+', "-")) {
-                wrong(range, format!("the mode name `{name}` {why}"));
-            } else {
-                let OwnMode { agent, delivery, model, args } = mode;
-                self.modes.push(Arc::new(Mode { name, agent, delivery, model, args }));
-            }
-        }
-        if let Some(names) = file.modes {
-            for name in &names {
-                if let Err(message) = self.known_mode(name.get_ref()) {
-                    wrong(name.span(), message);
-                }
-            }
-            self.selected_modes = Some(names.into_iter().map(toml::Spanned::into_inner).collect());
-        }
+        self.apply_modes(file.mode, file.modes, &mut wrong);
         for folder in file.create.into_iter().flatten() {
             match RelativePath::parse(folder.get_ref()) {
                 Ok(path) => self.create.push(path),
@@ -268,14 +250,7 @@ impl Settings {
             }
         }
         if let Some(roots) = file.skill_roots {
-            let mut read = Vec::new();
-            for root in roots {
-                match RelativePath::parse(root.get_ref()) {
-                    Ok(path) => read.push(path),
-                    Err(why) => wrong(root.span(), format!("the skill root {:?} {why}", root.get_ref())),
-                }
-            }
-            self.skill_roots = Some(read);
+            self.apply_skill_roots(roots, &mut wrong);
         }
         let mut number = |value: Option<toml::Spanned<i64>>, name: &str, most: u64| {
             let value = value?;
@@ -340,6 +315,49 @@ impl Settings {
         self.pass_env.extend(file.pass_env);
         self.secret_env.extend(file.secret_env);
         if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    /// Adds the file's own modes, and selects those that it names.
+    fn apply_modes(
+        &mut self,
+        own: BTreeMap<toml::Spanned<String>, OwnMode>,
+        selected: Option<Vec<toml::Spanned<String>>>,
+        wrong: &mut impl FnMut(std::ops::Range<usize>, String),
+    ) {
+        for (name, mode) in own {
+            let (range, name) = (name.span(), name.into_inner());
+            if self.modes.iter().any(|known| known.name == name) {
+                wrong(range, format!("the mode `{name}` exists already; give this one another name"));
+            } else if let Err(why) = crate::cases::name::check_id(&name.replace('+', "-")) {
+                wrong(range, format!("the mode name `{name}` {why}"));
+            } else {
+                let OwnMode { agent, delivery, model, args } = mode;
+                self.modes.push(Arc::new(Mode { name, agent, delivery, model, args }));
+            }
+        }
+        if let Some(names) = selected {
+            for name in &names {
+                if let Err(message) = self.known_mode(name.get_ref()) {
+                    wrong(name.span(), message);
+                }
+            }
+            self.selected_modes = Some(names.into_iter().map(toml::Spanned::into_inner).collect());
+        }
+    }
+
+    fn apply_skill_roots(
+        &mut self,
+        roots: Vec<toml::Spanned<String>>,
+        wrong: &mut impl FnMut(std::ops::Range<usize>, String),
+    ) {
+        let mut read = Vec::new();
+        for root in roots {
+            match RelativePath::parse(root.get_ref()) {
+                Ok(path) => read.push(path),
+                Err(why) => wrong(root.span(), format!("the skill root {:?} {why}", root.get_ref())),
+            }
+        }
+        self.skill_roots = Some(read);
     }
 
     /// Applies what keeps a run from asking too often or costing too much.

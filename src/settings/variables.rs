@@ -10,7 +10,7 @@ use crate::text::diagnostic::nearest;
 /// The prefix of every variable of this program.
 pub const PREFIX: &str = "SKILL_EVALS_";
 
-/// The variables that are read, and what they choose. The README's list is this one.
+/// The variables that are read, and what they choose. The list in docs/settings.md is this one.
 pub const VARIABLES: [(&str, &str); 28] = [
     ("SKILL_EVALS_LIVE", "`1` runs the agents; `0`, the default, replays recordings"),
     ("SKILL_EVALS_SUITE", "a part of each skill's cases: `smoke` (all), `explicit`, `positive` or `negative`"),
@@ -68,46 +68,28 @@ impl Settings {
     }
 
     fn apply_variable(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let not_allowed = |expected: &str| format!("{name} is {value:?}; expected {expected}");
-        let number = |most: u64| {
-            let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
-            let number = digits.then(|| value.parse::<u64>().ok()).flatten();
-            number.filter(|number| (1..=most).contains(number)).ok_or_else(|| not_allowed(&format!("1 to {most}")))
-        };
-        let size = |most: u64| number(most).map(|number| usize::try_from(number).unwrap_or(usize::MAX));
-        let amount = |most: f64| {
-            let amount = value.parse::<f64>().ok().filter(|amount| *amount > 0.0 && *amount <= most);
-            amount.ok_or_else(|| not_allowed(&format!("above 0 and up to {most}")))
-        };
-        let flag = || match value {
-            "1" | "true" => Ok(true),
-            "" | "0" | "false" => Ok(false),
-            _ => Err(not_allowed("0 or 1")),
-        };
-        let list = || -> Vec<String> {
-            value.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
-        };
+        let given = Given { name, value };
         match name.strip_prefix(PREFIX).unwrap_or_default() {
-            "LIVE" => self.live = flag()?,
+            "LIVE" => self.live = given.flag()?,
             "SUITE" => {
-                let suite = Suite::named(value).ok_or_else(|| not_allowed(&Suite::NAMES.join(", ")))?;
+                let suite = Suite::named(value).ok_or_else(|| given.not_allowed(&Suite::NAMES.join(", ")))?;
                 self.selection.suite = suite;
             }
-            "SKILL" => self.selection.skills = list(),
-            "TASK" => self.selection.tasks = list(),
-            "CASE" => self.selection.cases = list(),
-            "MAX_SKILLS" => self.selection.max_skills = Some(size(1_000_000)?),
-            "MAX_CASES" => self.selection.max_cases = Some(size(1_000_000)?),
+            "SKILL" => self.selection.skills = given.list(),
+            "TASK" => self.selection.tasks = given.list(),
+            "CASE" => self.selection.cases = given.list(),
+            "MAX_SKILLS" => self.selection.max_skills = Some(given.size(1_000_000)?),
+            "MAX_CASES" => self.selection.max_cases = Some(given.size(1_000_000)?),
             // As everywhere, nothing chooses nothing.
             "MODE" | "ISOLATION" if value.is_empty() => {}
-            "MODE" => self.select_modes(&list()).map_err(|why| format!("{name}: {why}"))?,
+            "MODE" => self.select_modes(&given.list()).map_err(|why| format!("{name}: {why}"))?,
             "MODEL" => self.model = Some(value.to_owned()).filter(|model| !model.is_empty()).or(self.model.take()),
-            "TRIALS" => self.trials = u32::try_from(number(1000)?).unwrap_or(1),
-            "JOBS" => self.jobs = size(1000)?,
-            "TIMEOUT_S" => self.timeout = Duration::from_secs(number(LONGEST_TIMEOUT.as_secs())?),
-            "JUDGE" => self.judge.apply_wanted(value).map_err(not_allowed)?,
-            "JUDGE_TIMEOUT_S" => self.judge.timeout = Duration::from_secs(number(LONGEST_TIMEOUT.as_secs())?),
-            "JUDGE_VOTES" => self.judge.votes = u32::try_from(number(u64::from(MOST_VOTES))?).unwrap_or(1),
+            "TRIALS" => self.trials = u32::try_from(given.number(1000)?).unwrap_or(1),
+            "JOBS" => self.jobs = given.size(1000)?,
+            "TIMEOUT_S" => self.timeout = Duration::from_secs(given.number(LONGEST_TIMEOUT.as_secs())?),
+            "JUDGE" => self.judge.apply_wanted(value).map_err(|expected| given.not_allowed(expected))?,
+            "JUDGE_TIMEOUT_S" => self.judge.timeout = Duration::from_secs(given.number(LONGEST_TIMEOUT.as_secs())?),
+            "JUDGE_VOTES" => self.judge.votes = u32::try_from(given.number(u64::from(MOST_VOTES))?).unwrap_or(1),
             "RUN_ID" => {
                 crate::cases::name::check_id(value).map_err(|why| format!("{name}: the run id {value:?} {why}"))?;
                 self.run_id = Some(value.to_owned());
@@ -117,22 +99,24 @@ impl Settings {
                     "1" | "true" => (true, false),
                     "force" => (true, true),
                     "" | "0" | "false" => (false, false),
-                    _ => return Err(not_allowed("0, 1 or force")),
+                    _ => return Err(given.not_allowed("0, 1 or force")),
                 };
             }
-            "RECORD" => self.record = flag()?,
-            "MAX_COST_USD" => self.max_cost_usd = Some(amount(MOST_COST)?),
-            "MAX_TOKENS" => self.max_tokens = Some(number(MOST_TOKENS)?),
-            "RETRIES" => self.retries = u32::try_from(number(100)?).unwrap_or(1),
-            "RETRY_WAIT_S" => self.retry_wait = Duration::from_secs_f64(amount(LONGEST_RETRY_WAIT.as_secs_f64())?),
+            "RECORD" => self.record = given.flag()?,
+            "MAX_COST_USD" => self.max_cost_usd = Some(given.amount(MOST_COST)?),
+            "MAX_TOKENS" => self.max_tokens = Some(given.number(MOST_TOKENS)?),
+            "RETRIES" => self.retries = u32::try_from(given.number(100)?).unwrap_or(1),
+            "RETRY_WAIT_S" => {
+                self.retry_wait = Duration::from_secs_f64(given.amount(LONGEST_RETRY_WAIT.as_secs_f64())?);
+            }
             // Read where the repository is opened, and where checks are looked for.
             "ROOT" | "HARNESS" => {}
             "SCRATCH" => self.scratch = Some(PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty()),
             "ISOLATION" => {
-                self.isolation.kind = Isolation::named(value).ok_or_else(|| not_allowed("bwrap or agent"))?;
+                self.isolation.kind = Isolation::named(value).ok_or_else(|| given.not_allowed("bwrap or agent"))?;
             }
             "REQUIRE_ISOLATION" => {
-                self.isolation.required = flag()?;
+                self.isolation.required = given.flag()?;
             }
             "SCRIPTED" => self.scripted = Some(value.to_owned()).filter(|text| !text.is_empty()),
             _ => {
@@ -142,5 +126,47 @@ impl Settings {
             }
         }
         Ok(())
+    }
+}
+
+/// A variable as it was given.
+#[derive(Clone, Copy)]
+struct Given<'a> {
+    name: &'a str,
+    value: &'a str,
+}
+
+impl Given<'_> {
+    fn not_allowed(self, expected: &str) -> String {
+        format!("{} is {:?}; expected {expected}", self.name, self.value)
+    }
+
+    /// A whole number from 1.
+    fn number(self, most: u64) -> Result<u64, String> {
+        let digits = !self.value.is_empty() && self.value.bytes().all(|b| b.is_ascii_digit());
+        let number = digits.then(|| self.value.parse::<u64>().ok()).flatten();
+        number.filter(|number| (1..=most).contains(number)).ok_or_else(|| self.not_allowed(&format!("1 to {most}")))
+    }
+
+    fn size(self, most: u64) -> Result<usize, String> {
+        self.number(most).map(|number| usize::try_from(number).unwrap_or(usize::MAX))
+    }
+
+    /// A number above 0.
+    fn amount(self, most: f64) -> Result<f64, String> {
+        let amount = self.value.parse::<f64>().ok().filter(|amount| *amount > 0.0 && *amount <= most);
+        amount.ok_or_else(|| self.not_allowed(&format!("above 0 and up to {most}")))
+    }
+
+    fn flag(self) -> Result<bool, String> {
+        match self.value {
+            "1" | "true" => Ok(true),
+            "" | "0" | "false" => Ok(false),
+            _ => Err(self.not_allowed("0 or 1")),
+        }
+    }
+
+    fn list(self) -> Vec<String> {
+        self.value.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
     }
 }

@@ -46,7 +46,7 @@ const STRICT: ParseOptions = ParseOptions {
 /// # Errors
 /// Every problem of the file, each at its key or value.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {
-    let mut reader = Reader { path, bytes, problems: Vec::new() };
+    let mut reader = TaskParser { path, bytes, problems: Vec::new() };
     match reader.read() {
         Some(case) if reader.problems.is_empty() => Ok(case),
         _ => Err(reader.problems),
@@ -95,13 +95,13 @@ pub fn place_of(path: &Path, bytes: &[u8], key: &str) -> Option<Place> {
     Some(Place::in_text(path, bytes, property.value.start() + shift..property.value.end() + shift))
 }
 
-struct Reader<'a> {
+struct TaskParser<'a> {
     path: &'a Path,
     bytes: &'a [u8],
     problems: Vec<Diagnostic>,
 }
 
-impl Reader<'_> {
+impl TaskParser<'_> {
     fn problem(&mut self, code: Code, range: std::ops::Range<usize>, message: impl Into<String>) -> &mut Diagnostic {
         self.problems.push(Diagnostic::error(code, Place::in_text(self.path, self.bytes, range), message));
         let last = self.problems.len() - 1;
@@ -143,37 +143,10 @@ impl Reader<'_> {
         self.unknown_keys(root, &KEYS, shift);
         let prompt = self.required_string(root, "prompt", "", shift);
         let system_prompt = self.string(root, "systemPrompt", "", shift);
-        let config = match root.get("evalConfig").map(|property| &property.value) {
-            Some(Value::Object(config)) => Some(config),
-            Some(other) => {
-                self.wrong_type(range(other), "`evalConfig`", "an object", other);
-                None
-            }
-            None => {
-                self.missing(range(root), "evalConfig");
-                None
-            }
-        }?;
+        let config = self.eval_config(root, shift)?;
         self.unknown_keys(config, &EVAL_KEYS, shift);
         let skill = self.required_string(config, "expectedSkillName", "evalConfig.", shift);
-        let mut expectations = vec![Expectation::Trigger(true)];
-        if let Some(text) = self.string(config, "expectedOutput", "evalConfig.", shift) {
-            expectations.push(Expectation::OutputContains(text));
-        }
-        if let Some(text) = self.string(config, "expectedOutputPattern", "evalConfig.", shift) {
-            let pattern = Pattern(text);
-            if let Err(error) = pattern.compile_exact() {
-                let at = config.get("expectedOutputPattern").map_or(0..0, |property| range(&property.value));
-                let (message, help) = pattern.problem("expectedOutputPattern", &error);
-                self.problem(Code::BadRegex, at, message).help = Some(help);
-            }
-            expectations.push(Expectation::OutputMatches(pattern));
-        }
-        match config.get("expectResourceLoad").map(|property| &property.value) {
-            Some(Value::BooleanLit(flag)) if flag.value => expectations.push(Expectation::ResourceLoaded),
-            Some(Value::BooleanLit(_)) | None => {}
-            Some(other) => self.wrong_type(range(other), "`evalConfig.expectResourceLoad`", "true or false", other),
-        }
+        let expectations = self.expectations(config, shift);
         let id = self.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         if let Err(why) = name::check_id(&id) {
             self.problems.push(name::id_problem(&id, why, Place::file(self.path)));
@@ -193,6 +166,40 @@ impl Reader<'_> {
             judge: false,
             expectations,
         })
+    }
+
+    fn eval_config<'a>(&mut self, root: &'a Object<'a>, shift: usize) -> Option<&'a Object<'a>> {
+        let range = |node: &dyn Ranged| node.start() + shift..node.end() + shift;
+        match root.get("evalConfig").map(|property| &property.value) {
+            Some(Value::Object(config)) => return Some(config),
+            Some(other) => self.wrong_type(range(other), "`evalConfig`", "an object", other),
+            None => self.missing(range(root), "evalConfig"),
+        }
+        None
+    }
+
+    /// What `evalConfig` expects.
+    fn expectations(&mut self, config: &Object<'_>, shift: usize) -> Vec<Expectation> {
+        let range = |node: &dyn Ranged| node.start() + shift..node.end() + shift;
+        let mut expectations = vec![Expectation::Trigger(true)];
+        if let Some(text) = self.string(config, "expectedOutput", "evalConfig.", shift) {
+            expectations.push(Expectation::OutputContains(text));
+        }
+        if let Some(text) = self.string(config, "expectedOutputPattern", "evalConfig.", shift) {
+            let pattern = Pattern(text);
+            if let Err(error) = pattern.compile_exact() {
+                let at = config.get("expectedOutputPattern").map_or(0..0, |property| range(&property.value));
+                let (message, help) = pattern.problem("expectedOutputPattern", &error);
+                self.problem(Code::BadRegex, at, message).help = Some(help);
+            }
+            expectations.push(Expectation::OutputMatches(pattern));
+        }
+        match config.get("expectResourceLoad").map(|property| &property.value) {
+            Some(Value::BooleanLit(flag)) if flag.value => expectations.push(Expectation::ResourceLoaded),
+            Some(Value::BooleanLit(_)) | None => {}
+            Some(other) => self.wrong_type(range(other), "`evalConfig.expectResourceLoad`", "true or false", other),
+        }
+        expectations
     }
 
     fn unknown_keys(&mut self, object: &Object<'_>, known: &[&str], shift: usize) {
