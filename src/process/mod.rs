@@ -171,11 +171,7 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
         .envs(&job.env)
         .env(settings::TREE_VARIABLE, &tree.tree().mark)
         .current_dir(&job.folder)
-        .stdin(match &job.input {
-            _ if opening.is_some() => Stdio::piped(),
-            Some(input) => Stdio::from(File::open(input)?),
-            None => Stdio::null(),
-        })
+        .stdin(standard_input(job, opening.is_some())?)
         .stdout(to)
         .stderr(Stdio::piped())
         .process_group(0)
@@ -216,6 +212,15 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
         last_words: None,
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         ..Ending::default()
+    })
+}
+
+/// What the program reads: what a listener `says`, the job's file, or nothing.
+fn standard_input(job: &Job<'_>, says: bool) -> io::Result<Stdio> {
+    Ok(match &job.input {
+        _ if says => Stdio::piped(),
+        Some(input) => Stdio::from(File::open(input)?),
+        None => Stdio::null(),
     })
 }
 

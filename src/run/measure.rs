@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::agent::Assignment;
 use crate::agent::delivery;
@@ -75,7 +76,7 @@ impl LiveTrial<'_> {
             let digest = room.copy_fixture(&fixture).map_err(|error| files(&error))?;
             inputs.0.insert(FIXTURE_PART.to_owned(), digest);
         }
-        room.create_folders(&settings.create).map_err(|error| files(&error))?;
+        room.create_folders(&run.settings.create).map_err(|error| files(&error))?;
         delivery::deliver(mode, &live.snapshot, &mut room).map_err(|error| files(&error))?;
         room.prepared();
         Ok(room)
@@ -123,13 +124,7 @@ impl LiveTrial<'_> {
             format: META_FORMAT,
             run_id: live.folder.id().to_owned(),
             skill: SkillMeta { name: skill.name.clone(), slug: skill.slug.clone() },
-            case: CaseMeta {
-                id: case.id.clone(),
-                prompt: case.prompt.clone(),
-                system_prompt: case.system_prompt.clone(),
-                sandbox: case.sandbox,
-                timeout_s: timeout.as_secs(),
-            },
+            case: case_meta(case, timeout),
             mode: mode.name.clone(),
             trial: id.number,
             agent: AgentMeta { kind: mode.agent, version: trace.agent_version.clone(), model },
@@ -147,5 +142,16 @@ impl LiveTrial<'_> {
             not_enforced,
         };
         Ok((meta, trace, final_text))
+    }
+}
+
+/// The case as a trial's facts tell it, without what it expects.
+fn case_meta(case: &Case, timeout: Duration) -> CaseMeta {
+    CaseMeta {
+        id: case.id.clone(),
+        prompt: case.prompt.clone(),
+        system_prompt: case.system_prompt.clone(),
+        sandbox: case.sandbox,
+        timeout_s: timeout.as_secs(),
     }
 }

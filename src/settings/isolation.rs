@@ -53,11 +53,34 @@ pub struct IsolationSettings {
 }
 
 impl IsolationSettings {
+    /// Takes what the settings file says; hands every wrong path to `wrong`.
+    pub(super) fn apply(
+        &mut self,
+        kind: Option<Isolation>,
+        required: Option<bool>,
+        paths: Vec<toml::Spanned<String>>,
+        wrong: &mut impl FnMut(std::ops::Range<usize>, String),
+    ) {
+        if kind.is_some() || required.is_some() || !paths.is_empty() {
+            let read: Vec<&str> = paths.iter().map(|path| path.get_ref().as_str()).collect();
+            let (kind, required) = (kind.unwrap_or_default(), required.unwrap_or_default());
+            self.declared = Some(format!("{kind} {required} {}", read.join("\0")));
+        }
+        for path in paths {
+            match Self::readable(path.get_ref()) {
+                Ok(read) => self.readable.push(read),
+                Err(why) => wrong(path.span(), format!("`isolation_read`: {why}")),
+            }
+        }
+        self.kind = kind.unwrap_or(self.kind);
+        self.required = required.unwrap_or(self.required);
+    }
+
     /// Reads a path of `isolation_read`, where `~/` is the user's home.
     ///
     /// # Errors
     /// Why it cannot be one.
-    pub(super) fn readable(text: &str) -> Result<PathBuf, String> {
+    fn readable(text: &str) -> Result<PathBuf, String> {
         let path = match text.strip_prefix("~/") {
             Some(rest) => std::env::home_dir().unwrap_or_default().join(rest),
             None => PathBuf::from(text),

@@ -243,12 +243,7 @@ impl Settings {
         let mut problems = Vec::new();
         let mut wrong = |range, message: String| problems.push(Diagnostic::error(Code::Config, place(range), message));
         self.apply_modes(file.mode, file.modes, &mut wrong);
-        for folder in file.create.into_iter().flatten() {
-            match RelativePath::parse(folder.get_ref()) {
-                Ok(path) => self.create.push(path),
-                Err(why) => wrong(folder.span(), format!("the folder to create {:?} {why}", folder.get_ref())),
-            }
-        }
+        self.apply_create(file.create.unwrap_or_default(), &mut wrong);
         if let Some(roots) = file.skill_roots {
             self.apply_skill_roots(roots, &mut wrong);
         }
@@ -276,14 +271,7 @@ impl Settings {
                 wrong(threshold.span(), format!("`threshold` is {share}; expected a share above 0 and up to 1"));
             }
         }
-        for (name, agent) in file.agents {
-            let known = AgentKind::ALL.map(AgentKind::as_str);
-            if !known.contains(&name.get_ref().as_str()) {
-                let known = known.join(", ");
-                wrong(name.span(), format!("there is no agent `{}`; known: {known}", name.get_ref()));
-            }
-            self.agents.insert(name.into_inner(), agent);
-        }
+        self.apply_agents(file.agents, &mut wrong);
         for (name, price) in file.prices {
             self.prices.0.insert(name, price.read(&mut wrong));
         }
@@ -294,19 +282,7 @@ impl Settings {
             self.skill_server = Some(table.read(&mut wrong));
         }
         let required = file.require_isolation.or(file.require_sandbox);
-        if file.isolation.is_some() || required.is_some() || !file.isolation_read.is_empty() {
-            let read: Vec<&str> = file.isolation_read.iter().map(|path| path.get_ref().as_str()).collect();
-            let kind = file.isolation.unwrap_or_default();
-            self.isolation.declared = Some(format!("{kind} {} {}", required.unwrap_or_default(), read.join("\0")));
-        }
-        for path in file.isolation_read {
-            match IsolationSettings::readable(path.get_ref()) {
-                Ok(read) => self.isolation.readable.push(read),
-                Err(why) => wrong(path.span(), format!("`isolation_read`: {why}")),
-            }
-        }
-        self.isolation.kind = file.isolation.unwrap_or(self.isolation.kind);
-        self.isolation.required = required.unwrap_or(self.isolation.required);
+        self.isolation.apply(file.isolation, required, file.isolation_read, &mut wrong);
         // The file's choice for every mode that has none of its own; the environment and the command line rule over both.
         for mode in self.modes.iter_mut().filter(|mode| mode.model.is_none()) {
             Arc::make_mut(mode).model.clone_from(&file.model);
@@ -315,6 +291,36 @@ impl Settings {
         self.pass_env.extend(file.pass_env);
         self.secret_env.extend(file.secret_env);
         if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    /// Takes how agents are started.
+    fn apply_agents(
+        &mut self,
+        agents: BTreeMap<toml::Spanned<String>, AgentSettings>,
+        wrong: &mut impl FnMut(std::ops::Range<usize>, String),
+    ) {
+        for (name, agent) in agents {
+            let known = AgentKind::ALL.map(AgentKind::as_str);
+            if !known.contains(&name.get_ref().as_str()) {
+                let known = known.join(", ");
+                wrong(name.span(), format!("there is no agent `{}`; known: {known}", name.get_ref()));
+            }
+            self.agents.insert(name.into_inner(), agent);
+        }
+    }
+
+    /// Takes the folders to create in every workspace.
+    fn apply_create(
+        &mut self,
+        folders: Vec<toml::Spanned<String>>,
+        wrong: &mut impl FnMut(std::ops::Range<usize>, String),
+    ) {
+        for folder in folders {
+            match RelativePath::parse(folder.get_ref()) {
+                Ok(path) => self.create.push(path),
+                Err(why) => wrong(folder.span(), format!("the folder to create {:?} {why}", folder.get_ref())),
+            }
+        }
     }
 
     /// Adds the file's own modes, and selects those that it names.
