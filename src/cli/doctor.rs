@@ -7,6 +7,7 @@ use clap::Args;
 use super::{CliResult, RepositoryArgs, print_json};
 use crate::cli::exit_code::Exit;
 use skill_evals::setup::doctor::{self, State};
+use skill_evals::text::safe;
 
 #[derive(Args)]
 pub struct DoctorArgs {
@@ -36,10 +37,10 @@ pub fn doctor(args: &DoctorArgs) -> CliResult {
                 State::Missing => "missing",
                 State::Unknown => "unknown",
             };
-            let found = finding.found.replace('\n', &format!("\n{:1$}", "", width + 11));
+            let found = safe::block(&finding.found).replace('\n', &format!("\n{:1$}", "", width + 11));
             writeln!(out, "{state:<9}{:<width$}  {found}", finding.id)?;
             if let Some(advice) = &finding.advice {
-                writeln!(out, "{:9}{:<width$}  → {advice}", "", "")?;
+                writeln!(out, "{:9}{:<width$}  → {}", "", "", safe::block(advice))?;
             }
         }
         if examination.can_run {

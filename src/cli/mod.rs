@@ -30,6 +30,7 @@ use skill_evals::process::watchdog;
 use skill_evals::report::diagnostics;
 use skill_evals::settings::Settings;
 use skill_evals::settings::load::{self, ConfigError};
+use skill_evals::text::safe;
 
 /// Evals of agent skills as Rust tests.
 #[derive(Parser)]
@@ -113,7 +114,7 @@ pub fn main() -> ExitCode {
             Some(ConfigError::File(problems)) => {
                 write!(io::stderr(), "{}", diagnostics::render(problems, color(&io::stderr())))
             }
-            _ => writeln!(io::stderr(), "error: {error}"),
+            _ => writeln!(io::stderr(), "error: {}", safe::block(&error.to_string())),
         };
         Exit::CouldNotRun
     });

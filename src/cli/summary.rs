@@ -14,6 +14,7 @@ use skill_evals::results::summary::Summary;
 use skill_evals::results::table as results;
 use skill_evals::settings::{Prices, Settings, load};
 use skill_evals::store::{self, RunFolder, StoreError, TrialFolder};
+use skill_evals::text::safe;
 use skill_evals::trial::run_record::TrialRecord;
 
 #[derive(Args)]
@@ -65,7 +66,7 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
         writeln!(out, "{}{}", table::table(&summary, color(&out)), table::closing(&summary))?;
     }
     for error in &unreadable {
-        writeln!(io::stderr(), "warning: not counted: {error}")?;
+        writeln!(io::stderr(), "warning: not counted: {}", safe::line(&error.to_string()))?;
     }
     let exit = Exit::of_summary(&summary);
     Ok(if unreadable.is_empty() { exit } else { exit.worse(Exit::Infrastructure) })

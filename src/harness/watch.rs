@@ -106,7 +106,7 @@ impl Reader for WatchReader {
                 return;
             }
             Event::Heard(id, words) => {
-                state.board.heard(id, words.clone());
+                state.board.heard(id, words);
                 return;
             }
             Event::Finished { id, result, .. } => state.board.finished(id, result, now),

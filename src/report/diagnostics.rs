@@ -4,6 +4,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 
 use crate::lint;
 use crate::text::diagnostic::{Diagnostic, Severity};
+use crate::text::safe;
 
 /// `diagnostics`, errors first, else in the order given, each with its line and mark; then a line that counts them.
 /// Empty for none. `color` adds ANSI escapes.
@@ -43,8 +44,10 @@ fn draw(diagnostic: &Diagnostic, color: bool) -> String {
         Severity::Warning => Level::WARNING,
     };
     let place = &diagnostic.place;
-    let path = place.path.display().to_string();
-    let title = level.primary_title(&diagnostic.message).id(diagnostic.code.as_str());
+    let path = safe::line(&place.path.display().to_string());
+    let message = safe::line(&diagnostic.message);
+    let help = diagnostic.help.as_deref().map(safe::block);
+    let title = level.primary_title(&message).id(diagnostic.code.as_str());
     let group = match &place.excerpt {
         Some(excerpt) => {
             let mark = AnnotationKind::Primary.span(excerpt.mark.clone());
@@ -54,7 +57,7 @@ fn draw(diagnostic: &Diagnostic, color: bool) -> String {
         None => title.element(Origin::path(&path)),
     };
     let mut groups = vec![group];
-    if let Some(help) = &diagnostic.help {
+    if let Some(help) = &help {
         groups.push(Group::with_title(Level::HELP.secondary_title(help)));
     }
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };

@@ -9,6 +9,7 @@ use crate::cases::case::Found;
 use crate::cases::repo_files::Tree;
 use crate::lint;
 use crate::text::diagnostic::Diagnostic;
+use crate::text::safe;
 use crate::trial::id::Planned;
 
 /// One trial.
@@ -86,5 +87,5 @@ fn cells(listed: &Listed) -> [String; 3] {
         [only] => only.to_string(),
         [first, others @ ..] => format!("{first} (and {} more)", others.len()),
     };
-    [listed.name.clone(), expected.to_owned(), rest]
+    [safe::line(&listed.name), expected.to_owned(), safe::line(&rest)]
 }

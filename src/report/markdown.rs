@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::report::{table, trial};
 use crate::results::summary::{CaseInMode, Counts, Summary};
+use crate::text::safe;
 
 /// The summary as a page.
 #[must_use]
@@ -42,5 +43,5 @@ fn groups<'a>(text: &mut String, what: &str, groups: impl Iterator<Item = (&'a S
 
 /// Text that stays within its cell.
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace(['\n', '\r'], " ")
+    safe::markdown(text)
 }

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::text::safe;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
 
@@ -47,9 +48,9 @@ impl Board {
     }
 
     /// Its agent did something.
-    pub fn heard(&mut self, id: &TrialId, words: String) {
+    pub fn heard(&mut self, id: &TrialId, words: &str) {
         if let Some(running) = self.running.iter_mut().find(|running| running.id == *id) {
-            running.last = Some(words);
+            running.last = Some(safe::line(words));
         }
     }
 

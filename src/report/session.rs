@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::report::trial::{goal, scripted};
 use crate::settings::Isolation;
+use crate::text::safe;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{Grade, Metrics, Status};
 use crate::trial::trace::{Activation, Step};
@@ -31,7 +32,7 @@ fn head(text: &mut String, evidence: &Evidence<'_>, grade: &Grade) {
     let meta = evidence.meta;
     let _ = writeln!(text, "# {}: {}", meta.id(), grade.verdict);
     if let Some(by) = &meta.scripted {
-        let _ = writeln!(text, "\n> **Scripted**: {}.", scripted(by));
+        let _ = writeln!(text, "\n> **Scripted**: {}.", safe::markdown(&scripted(by)));
     }
     text.push('\n');
     let agent = format!("{} {}", meta.agent.kind.as_str(), meta.agent.version.as_deref().unwrap_or_default());
@@ -45,10 +46,10 @@ fn head(text: &mut String, evidence: &Evidence<'_>, grade: &Grade) {
         ("run", &meta.run_id),
     ];
     for (name, value) in facts {
-        let _ = writeln!(text, "- {name}: {value}");
+        let _ = writeln!(text, "- {name}: {}", safe::markdown(value));
     }
     for open in &meta.not_enforced {
-        let _ = writeln!(text, "- not enforced: {open}");
+        let _ = writeln!(text, "- not enforced: {}", safe::markdown(open));
     }
     section(text, "Prompt");
     quote(text, &meta.case.prompt);
@@ -66,7 +67,7 @@ fn steps(text: &mut String, evidence: &Evidence<'_>) {
     }
     for (index, step) in trace.steps.iter().enumerate() {
         let time = trace.times.get(index).and_then(Option::as_deref).and_then(clock);
-        let time = time.map_or_else(String::new, |time| format!("{time} "));
+        let time = time.map_or_else(String::new, |time| format!("{} ", safe::markdown(time)));
         let number = index + 1;
         match step {
             Step::Message(said) => {
@@ -81,12 +82,12 @@ fn steps(text: &mut String, evidence: &Evidence<'_>) {
             }
             Step::Tool { name, input, output, failed } => {
                 let how = if *failed { ", which failed" } else { "" };
-                let _ = writeln!(text, "\n{number}. {time}called `{name}`{how}");
+                let _ = writeln!(text, "\n{number}. {time}called {}{how}", safe::code(name));
                 fence(text, input);
                 fence(text, output);
             }
             Step::FileChange(paths) => {
-                let _ = writeln!(text, "\n{number}. {time}wrote {}", paths.join(", "));
+                let _ = writeln!(text, "\n{number}. {time}wrote {}", list(paths.iter().map(|path| safe::code(path))));
             }
             Step::Notice(said) => {
                 let _ = writeln!(text, "\n{number}. {time}notice");
@@ -102,7 +103,7 @@ fn steps(text: &mut String, evidence: &Evidence<'_>) {
 fn evaluation(text: &mut String, grade: &Grade) {
     section(text, "Evaluation");
     if let Some(trouble) = &grade.trouble {
-        let _ = writeln!(text, "\nNothing was measured: {trouble}");
+        let _ = writeln!(text, "\nNothing was measured: {}", safe::markdown(&trouble.to_string()));
     }
     if !grade.checks.is_empty() {
         text.push_str("\n| check | goal | status | expected | found |\n| --- | --- | --- | --- | --- |\n");
@@ -143,11 +144,14 @@ fn metrics(text: &mut String, metrics: &Metrics) {
     if let Some(first) = metrics.first_input_tokens {
         line("tokens of the first request", first.to_string());
     }
-    let skill = |found: &Activation| format!("`{}` by {}", found.skill, found.how.as_str());
+    let skill = |found: &Activation| format!("{} by {}", safe::code(&found.skill), found.how.as_str());
     line("skills activated", list(metrics.activations.iter().map(skill)));
-    line("resources loaded", list(metrics.resources.iter().map(|found| format!("`{}/{}`", found.skill, found.path))));
+    line(
+        "resources loaded",
+        list(metrics.resources.iter().map(|found| safe::code(&format!("{}/{}", found.skill, found.path)))),
+    );
     line("looks at skill files without activating", metrics.explorations.len().to_string());
-    line("calls that were not allowed", list(metrics.denials.iter().cloned()));
+    line("calls that were not allowed", list(metrics.denials.iter().map(|denial| safe::code(denial))));
     if metrics.unknown_events + metrics.damaged_lines > 0 {
         line("events not understood", format!("{}, {} damaged lines", metrics.unknown_events, metrics.damaged_lines));
     }
@@ -178,7 +182,7 @@ fn cut(text: &str) -> String {
 /// A text that may hold anything, as a quotation.
 fn quote(text: &mut String, quoted: &str) {
     text.push('\n');
-    for line in cut(quoted).lines() {
+    for line in safe::block(&cut(quoted)).lines() {
         let _ = writeln!(text, "> {line}");
     }
 }
@@ -188,7 +192,7 @@ fn fence(text: &mut String, output: &str) {
     if output.trim().is_empty() {
         return;
     }
-    let output = cut(output.trim_end());
+    let output = safe::block(&cut(output.trim_end()));
     let longest = output.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let _ = write!(text, "\n{fence}text\n{output}\n{fence}\n");
@@ -196,5 +200,5 @@ fn fence(text: &mut String, output: &str) {
 
 /// A text as a cell of a table.
 fn cell(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('|', "\\|").replace(['\n', '\r'], " ")
+    safe::markdown(value)
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::report::diagnostics::counted;
 use crate::results::summary::{CaseCounts, CaseInMode, Summary};
+use crate::text::safe;
 use crate::trial::outcome::Verdict;
 use crate::trial::spent::Spent;
 
@@ -122,7 +123,9 @@ pub fn clock(time: Duration) -> String {
 #[must_use]
 pub fn why(counts: &CaseCounts) -> String {
     let all = counts.counts.ended();
-    let times = |name: &str, times: usize| if times == all { name.to_owned() } else { format!("{name} ({times}×)") };
+    let times = |name: &str, times: usize| {
+        if times == all { safe::line(name) } else { format!("{} ({times}×)", safe::line(name)) }
+    };
     let checks = counts.failed_checks.iter().map(|(name, count)| times(name, *count));
     let troubles = counts.troubles.iter().map(|(name, count)| times(name, *count));
     checks.chain(troubles).collect::<Vec<_>>().join(", ")

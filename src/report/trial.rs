@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::cases::case::Found;
 use crate::report::diagnostics;
 use crate::text::diagnostic::shown_path;
+use crate::text::safe;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Goal, Judged, NoOutcome, Outcome, Status, Verdict};
 
@@ -70,7 +71,7 @@ pub fn scripted(by: &str) -> String {
 
 fn line(text: &mut String, label: &str, value: &str) {
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "  {label:<12}{value}");
+    let _ = writeln!(text, "  {label:<12}{}", safe::line(value));
 }
 
 /// A goal as a reader sees it.
@@ -115,8 +116,8 @@ pub fn not_graded(id: &TrialId, problem: &NoOutcome, door: &Door) -> String {
     match problem {
         NoOutcome::BadCase(problems) => diagnostics::render(problems, false),
         NoOutcome::NotRecorded => format!("{id}: {NO_RECORDING}\n"),
-        NoOutcome::Unreadable(why) | NoOutcome::NotOpened(why) => format!("{id}: {why}\n"),
-        NoOutcome::NotRun(why) => format!("{id}: not run: {why}\n"),
+        NoOutcome::Unreadable(why) | NoOutcome::NotOpened(why) => format!("{id}: {}\n", safe::block(why)),
+        NoOutcome::NotRun(why) => format!("{id}: not run: {}\n", safe::block(&why.to_string())),
         NoOutcome::Stale { folder, changed } => {
             let mut text = format!("{id}: the recording is stale\n");
             line(&mut text, "changed", &changed.join(", "));

@@ -34,8 +34,8 @@ fn every_running_trial_has_a_line_with_its_time_and_its_last_event() {
     let mut board = Board::new(10, 2);
     board.started(&id("a"), seconds(0));
     board.started(&id("longer"), seconds(5));
-    board.heard(&id("a"), "runs: ls".to_owned());
-    board.heard(&id("a"), "says: done".to_owned());
+    board.heard(&id("a"), "runs: ls");
+    board.heard(&id("a"), "says: done");
     assert_eq!(
         board.lines(seconds(75)),
         [
@@ -75,7 +75,7 @@ fn plain_lines_come_every_half_minute_and_at_the_end_of_what_was_told() {
     assert_eq!(board.due(seconds(29)), [""; 0]);
     assert_eq!(board.due(seconds(30)), ["tidy/a/codex: still running after 30 s: starts"]);
     assert_eq!(board.due(seconds(31)), [""; 0], "not again at once");
-    board.heard(&id("a"), "thinks".to_owned());
+    board.heard(&id("a"), "thinks");
     assert_eq!(board.finished(&id("b"), &ended("b", Verdict::Pass), seconds(40)), None, "nobody asked about it");
     assert_eq!(board.due(seconds(95)), ["tidy/a/codex: still running after 1:35 min: thinks"], "once for two turns");
     let end = board.finished(&id("a"), &ended("a", Verdict::Error), seconds(100));

@@ -11,6 +11,7 @@ use skill_evals::report::progress::{Board, duration};
 use skill_evals::report::trial as report;
 use skill_evals::report::trial::Door;
 use skill_evals::run::shared::Run;
+use skill_evals::text::safe;
 use skill_evals::trial::event::{Event, Reader};
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
@@ -66,7 +67,7 @@ impl Terminal {
         if self.tells {
             self.erase();
             // A closed standard output does not end the run.
-            let _ = io::stdout().lock().write_all(text.as_bytes());
+            let _ = io::stdout().lock().write_all(safe::block(text).as_bytes());
         }
     }
 
@@ -74,7 +75,7 @@ impl Terminal {
     fn note(&mut self, text: &str) {
         if self.tells {
             self.erase();
-            let _ = writeln!(io::stderr(), "{text}");
+            let _ = writeln!(io::stderr(), "{}", safe::block(text));
         }
     }
 
@@ -109,7 +110,7 @@ impl Reader for Terminal {
         let now = self.start.elapsed();
         match event {
             Event::Started(id) => self.board.started(id, now),
-            Event::Heard(id, words) => self.board.heard(id, words.clone()),
+            Event::Heard(id, words) => self.board.heard(id, words),
             Event::Refused { id, attempt, pause, .. } => {
                 let pause = duration(*pause);
                 self.note(&format!("{id}: refused by the provider (attempt {attempt}); trying again in {pause}"));
