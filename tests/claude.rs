@@ -564,7 +564,7 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
   const { id, method, params } = JSON.parse(line);
   if (method === "initialize") say({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "own", version: "1" } } });
   else if (method === "tools/list") say({ id, result: { tools } });
-  else if (method === "tools/call") say({ id, result: text("Say Ahoy from " + process.argv[2]) });
+  else if (method === "tools/call") say({ id, result: text(process.getBuiltinModule("fs").readFileSync(process.argv[2] + "/greeting/SKILL.md", "utf8") + "\nSay Ahoy from " + process.argv[2]) });
   else if (id !== undefined) say({ id, result: {} });
 });
 setInterval(() => {}, 1000);
@@ -664,9 +664,7 @@ fn an_interrupted_run_leaves_no_agent() {
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("a signal");
         let output = child.wait_with_output().expect("an end");
         assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stdout));
-        let trial = live.kept("greeting", "it", mode).expect("a kept trial");
-        let trouble = trial.expect(Verdict::Error).grade.trouble.as_ref().map(|trouble| trouble.kind);
-        assert_eq!(trouble, Some(TroubleKind::Interrupted));
+        live.expect_interrupted("greeting", "it", mode);
         assert_eq!(processes_with(&live.scratch().display().to_string()), Vec::<String>::new());
     }
 }

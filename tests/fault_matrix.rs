@@ -191,10 +191,13 @@ fn cells(row: &Row) -> Result<(), Failed> {
 
 /// Puts a script in the place of both programs.
 fn wrap(root: &Path, script: &str) {
-    let mut settings = String::new();
+    // A wrapper's own folder is all that an isolated agent sees of it.
+    let programs = programs().canonicalize().expect("the agents' programs");
+    let packages = programs.parent().expect("node_modules").display().to_string();
+    let mut settings = format!("isolation_read = ['{packages}']\n");
     for (agent, program) in [("codex", "codex"), ("claude-cli", "claude"), ("claude-sdk", "claude")] {
         let path = root.join(format!("{agent}.sh"));
-        let text = format!("#!/bin/bash\nreal='{}'\n{script}\n", programs().join(program).display());
+        let text = format!("#!/bin/bash\nreal='{}'\n{script}\n", programs.join(program).display());
         fs::write(&path, text).expect("a script");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("permissions");
         let _ = writeln!(settings, "[agents.{agent}]\ncommand = '{}'", path.display());

@@ -239,7 +239,7 @@ fn a_recording_replays_its_judges_answer_and_says_where_there_is_none() {
     // Paths of the run's own folders are others in a recording: the judge's answer is about it all the same.
     let fake = Fake::new(COLUMNS, CELLS, "Ahoy, Ada! See HERE/AGENTS.md", &[Says::Text(BAD)]);
     fake.run(&[]);
-    assert_eq!(fake.program(&["record", "t"]).code, 0);
+    assert_eq!(fake.program(&["record", "t", "--accept-failing"]).code, 0);
     let replay = || fake.program(&["run", "--replay", "--mode", "codex"]);
     let with = replay();
     assert_eq!((with.code, fake.asked()), (1, 1), "{}", with.stdout);

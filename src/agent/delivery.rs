@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::agent::room::{Originals, Room, Scratch, WorkspaceError};
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::skill::SKILL_FILE;
+use crate::files::at::PathError;
 use crate::files::bounded;
 use crate::files::material::Material;
 use crate::settings::mode::{Delivery, Mode};
@@ -36,7 +37,7 @@ impl Snapshot {
     /// When the folder cannot be made.
     pub fn take(scratch: &Scratch, root: &Path, catalog: &Catalog) -> Result<Self, WorkspaceError> {
         let folder = scratch.path().join("skills");
-        let io = |path: &Path, source| WorkspaceError::Io { path: path.to_path_buf(), source };
+        let io = |path: &Path, source| WorkspaceError::from(PathError { path: path.to_path_buf(), source });
         fs::create_dir(&folder).map_err(|source| io(&folder, source))?;
         let mut digests = BTreeMap::new();
         let mut contents = Contents::default();
@@ -77,7 +78,7 @@ impl Snapshot {
             return Ok(());
         }
         // Beside it first: of several processes that share a run one keeps its copy, and none sees half of one.
-        let io = |source| WorkspaceError::Io { path: folder.to_path_buf(), source };
+        let io = |source| WorkspaceError::from(PathError { path: folder.to_path_buf(), source });
         let parent = folder.parent().unwrap_or(Path::new("."));
         let beside = tempfile::Builder::new().prefix(".new-").tempdir_in(parent).map_err(io)?;
         let copy = beside.path().join("skills");
@@ -126,7 +127,7 @@ pub fn deliver(mode: &Mode, snapshot: &Snapshot, room: &mut Room) -> Result<(), 
     }
     for folder in crate::agent::of(mode.agent).skill_folders() {
         let link = room.workspace().join(folder);
-        let io = |source| WorkspaceError::Io { path: link.clone(), source };
+        let io = |source| WorkspaceError::from(PathError { path: link.clone(), source });
         if let Some(parent) = link.parent() {
             fs::create_dir_all(parent).map_err(io)?;
         }

@@ -46,7 +46,17 @@ impl<'a> SkillCalls<'a> {
 
     /// A shell command has ended; without an exit status it was not seen to end.
     pub(super) fn command(&mut self, trace: &mut Trace, command: &str, exit_code: Option<i64>, output: &str) {
-        let seen = self.shown(trace, output, command);
+        self.looked(trace, command, command, exit_code, output);
+    }
+
+    /// A tool of the agent's own read a file; `evidence` says so in its words.
+    pub(super) fn file(&mut self, trace: &mut Trace, path: &str, evidence: &str, failed: bool, output: &str) {
+        self.looked(trace, &format!("cat '{path}'"), evidence, Some(i64::from(failed)), output);
+    }
+
+    /// What a shell command, or what counts as one, showed of the skills.
+    fn looked(&mut self, trace: &mut Trace, command: &str, evidence: &str, exit_code: Option<i64>, output: &str) {
+        let seen = self.shown(trace, output, evidence);
         let mut looked = false;
         for touch in shell::touches(command) {
             match touch {
@@ -55,9 +65,9 @@ impl<'a> SkillCalls<'a> {
                     // In `cat SKILL.md && false` the file was read all the same.
                     let shows_name = output.lines().any(|line| line.trim() == format!("name: {skill}"));
                     if !self.exposure.knows(&slug(&skill)) && shows_name {
-                        self.opened(trace, &skill, command);
+                        self.opened(trace, &skill, evidence);
                     } else if exit_code != Some(0) && self.opens(trace, &skill) {
-                        trace.failed_load(&skill, Mechanism::ReadSkillFile, command);
+                        trace.failed_load(&skill, Mechanism::ReadSkillFile, evidence);
                         looked = true;
                     } else {
                         looked |= !trace.is_active(&skill);
@@ -67,7 +77,7 @@ impl<'a> SkillCalls<'a> {
                     let known = self.exposure.knows(&slug(&skill));
                     let ran = exit_code == Some(0) && runs(command, &path);
                     if ran || (!known && exit_code == Some(0) && !output.trim().is_empty()) {
-                        trace.load(&skill, &path, command);
+                        trace.load(&skill, &path, evidence);
                     } else {
                         looked = true;
                     }
@@ -76,7 +86,7 @@ impl<'a> SkillCalls<'a> {
             }
         }
         if looked {
-            trace.explore(command);
+            trace.explore(evidence);
         }
     }
 

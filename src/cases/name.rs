@@ -1,6 +1,6 @@
 //! What things may be called: ids that name a folder, and names as segments of a Rust path.
 
-use crate::text::diagnostic::{Code, Diagnostic, Place};
+use crate::text::diagnostic::{Code, Diagnostic, Place, shorten};
 
 /// A name as a segment of a Rust path: everything but letters, digits and `_` becomes `_`, and what Rust would not
 /// take as an identifier gets a `_` in front.
@@ -51,7 +51,7 @@ pub fn check_id(id: &str) -> Result<(), &'static str> {
 
 /// The problem for an `id` that [`check_id`] refuses.
 pub(crate) fn id_problem(id: &str, why: &str, place: Place) -> Diagnostic {
-    let shown: String = id.chars().take(60).collect();
+    let shown = shorten(id);
     Diagnostic::error(Code::CaseId, place, format!("the case id {shown:?} {why}"))
         .help("use letters, digits, `-`, `_` and `.`: the id names a test and a folder")
 }

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
+use percent_encoding::percent_decode_str;
+
 use crate::cases::catalog::FoundSkill;
 use crate::cases::repo_files::{Kind, Tree};
 use crate::cases::skill::SKILL_FILE;
@@ -40,23 +42,7 @@ fn file_of(target: &str) -> Option<PathBuf> {
     if path.is_empty() || scheme || placeholder || path.starts_with(['/', '\\', '~']) {
         return None;
     }
-    Some(PathBuf::from(percent_decoded(path)))
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let hex = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        if let Some(byte) = hex.filter(|_| first == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            bytes.push(byte);
-            rest = &tail[2..];
-        } else {
-            bytes.push(first);
-            rest = tail;
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+    Some(PathBuf::from(percent_decode_str(path).decode_utf8().unwrap_or(path.into()).as_ref()))
 }
 
 /// `path` counted from `folder`, with `..` taken out; nothing if it leaves the repository.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::cases::repo_files::{Kind, Tree};
+use crate::text::cut;
 use crate::text::diagnostic::Code;
 
 /// What was found out about schema files: many cases share one.
@@ -35,7 +36,7 @@ fn check(path: &Path, tree: &dyn Tree) -> Result<(), (Code, String)> {
         Err(error) => {
             let at = error.instance_path().to_string();
             let at = if at.is_empty() { String::new() } else { format!(" at {at}") };
-            let why: String = error.to_string().chars().take(200).collect();
+            let why = cut::start(&error.to_string(), 200);
             Err((Code::BadSchema, format!("the schema {shown} does not compile{at}: {why}")))
         }
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::cases::catalog::FoundSkill;
 use crate::cases::skill::{Entry, SKILL_FILE, USER_ONLY, slug};
 use crate::lint::similar::place;
-use crate::text::diagnostic::{Code, Diagnostic, Place, nearest};
+use crate::text::diagnostic::{Code, Diagnostic, Place, nearest, shorten};
 
 /// The most characters of a name.
 pub const LONGEST_NAME: usize = 64;
@@ -122,7 +122,7 @@ impl<'a> Checker<'a> {
         for entry in &self.found.file.entries {
             let key = entry.key.as_str();
             if !KEYS.contains(&key) && !AGENT_KEYS.contains(&key) {
-                let shown: String = key.chars().take(60).collect();
+                let shown = shorten(key);
                 let help = match nearest(key, KEYS.into_iter().chain(AGENT_KEYS)) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("keys of agentskills.io: {}; others belong below `metadata`", KEYS.join(", ")),
@@ -150,7 +150,7 @@ impl<'a> Checker<'a> {
         let Some((name, range)) = self.string("name") else { return };
         let folder = self.found.skill().folder.file_name().map(|name| name.to_string_lossy().into_owned());
         if let Err(why) = check_name(name) {
-            let shown: String = name.chars().take(80).collect();
+            let shown = shorten(name);
             let better = slug(name).replace(['.', '_'], "-");
             let help = match check_name(&better) {
                 Ok(()) => format!("for example `{better}`; the folder has the same name"),

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::report::trial::{goal, scripted};
 use crate::settings::Isolation;
+use crate::text::cut;
 use crate::text::safe;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{Grade, Metrics, Status};
@@ -171,18 +172,17 @@ fn clock(time: &str) -> Option<&str> {
     Some(time.split_once('T')?.1.trim_end_matches('Z'))
 }
 
-fn cut(text: &str) -> String {
-    if text.len() <= MAX_TEXT {
-        return text.to_owned();
+fn shortened(text: &str) -> String {
+    match cut::bytes(text, MAX_TEXT) {
+        (_, 0) => text.to_owned(),
+        (kept, missing) => format!("{kept}\n… ({missing} bytes more)"),
     }
-    let end = (0..=MAX_TEXT).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-    format!("{}\n… ({} bytes more)", &text[..end], text.len() - end)
 }
 
 /// A text that may hold anything, as a quotation.
 fn quote(text: &mut String, quoted: &str) {
     text.push('\n');
-    for line in safe::block(&cut(quoted)).lines() {
+    for line in safe::block(&shortened(quoted)).lines() {
         let _ = writeln!(text, "> {line}");
     }
 }
@@ -192,7 +192,7 @@ fn fence(text: &mut String, output: &str) {
     if output.trim().is_empty() {
         return;
     }
-    let output = safe::block(&cut(output.trim_end()));
+    let output = safe::block(&shortened(output.trim_end()));
     let longest = output.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let _ = write!(text, "\n{fence}text\n{output}\n{fence}\n");

@@ -12,6 +12,7 @@ use crate::agent::room::{Room, without_rooms};
 use crate::agent::{self, Assignment};
 use crate::cases::case::{Case, Sandbox};
 use crate::cases::catalog::FoundSkill;
+use crate::files::at::PathError;
 use crate::grade::rubric::{self, Answer, Attempt, Judgement, Rubric, Subject, Vote};
 use crate::grade::session::session_trouble;
 use crate::run::agent_run::{self, files};
@@ -86,7 +87,7 @@ pub fn rejoin(run: &Run, exhibit: &Exhibit<'_>, grade: Grade) -> Result<Grade, S
         Ok(rubric) => rubric,
         Err(problem) => return Ok(rubric::stale(grade, &[problem.to_string()])),
     };
-    let io = |source| StoreError::Io { path: exhibit.folder.path().to_path_buf(), source };
+    let io = |source| StoreError::from(PathError { path: exhibit.folder.path().to_path_buf(), source });
     let changed = judgement.inputs.differences(&inputs(rubric, exhibit).map_err(io)?);
     if changed.is_empty() { Ok(rubric::join(grade, &judgement)) } else { Ok(rubric::stale(grade, &changed)) }
 }

@@ -6,7 +6,6 @@
 //! retries, the others are tried only once until one gets through: a limit of hours must not keep a run waiting for days.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -86,7 +85,7 @@ impl Permit<'_> {
         }
         if provider.refused.is_none_or(|refused| self.since >= refused) {
             provider.most = Some(provider.running.div_ceil(2).max(1));
-            provider.not_before = Some(now + pause(first, provider.refusals, random_share()));
+            provider.not_before = Some(now + pause(first, provider.refusals, fastrand::f64()));
             provider.refusals += 1;
             provider.refused = Some(now);
         }
@@ -125,13 +124,6 @@ impl Drop for Permit<'_> {
 fn pause(first: Duration, before: u32, share: f64) -> Duration {
     let whole = first.saturating_mul(1 << before.min(16)).min(LONGEST_RETRY_WAIT);
     whole.mul_f64(1.0 - share / 2.0)
-}
-
-/// At random from 0 up to 1.
-fn random_share() -> f64 {
-    // The standard library's only source of randomness; 32 bits of it are plenty.
-    let bits = RandomState::new().hash_one(0) >> 32;
-    f64::from(u32::try_from(bits).unwrap_or_default()) / f64::from(u32::MAX)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use walkdir::WalkDir;
 
 use crate::agent;
 use crate::agent::room::without_rooms;
+use crate::files::at::PathError;
 use crate::grade::share::Ended;
 use crate::run::plan::{Entry, Plan};
 use crate::run::shared::Run;
@@ -138,7 +139,7 @@ fn replayed(run: &Run, entry: &Entry, folder: &dyn Fn(u32) -> TrialFolder) -> Re
 fn keep(trial: &TrialFolder, recording: &TrialFolder, number: u32) -> Result<(), StoreError> {
     let mut meta = trial.meta()?;
     meta.trial = number;
-    let io = |source| StoreError::Io { path: trial.path().to_path_buf(), source };
+    let io = |source| StoreError::from(PathError { path: trial.path().to_path_buf(), source });
     let files = agent::of(meta.agent.kind).recorded_evidence(trial.path()).map_err(io)?;
     recording.clear()?;
     for (name, content) in files {
@@ -167,7 +168,7 @@ fn keep_workspace(trial: &TrialFolder, recording: &TrialFolder) -> Result<(), St
     for entry in files {
         let below = entry.path().strip_prefix(&workspace).unwrap_or(entry.path());
         let to = recording.workspace().join(below);
-        let io = |source| StoreError::Io { path: entry.path().to_path_buf(), source };
+        let io = |source| StoreError::from(PathError { path: entry.path().to_path_buf(), source });
         let content = fs::read(entry.path()).map_err(io)?;
         store::write_whole(&to, &without_rooms(&content))?;
     }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::agent;
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
+use crate::files::at::PathError;
 use crate::files::bounded;
 use crate::grade::checks::grade;
 use crate::run::check_program;
@@ -87,7 +88,7 @@ fn decode(run: &Run, meta: &Meta, folder: &TrialFolder) -> Result<Trace, StoreEr
     let reference = run.texts.reference(&run.root, &run.catalog, meta, folder);
     agent::of(meta.agent.kind)
         .decode(&reference, folder.path())
-        .map_err(|source| StoreError::Io { path: folder.path().to_path_buf(), source })
+        .map_err(|source| StoreError::from(PathError { path: folder.path().to_path_buf(), source }))
 }
 
 /// The output schema. The lint has checked that it exists and is valid.

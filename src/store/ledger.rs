@@ -149,7 +149,7 @@ impl Follower {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(&self.seen),
-            Err(error) => return Err(error).at(&self.path),
+            Err(error) => return Ok(Err(error).at(&self.path)?),
         };
         let mut new = Vec::new();
         file.seek(SeekFrom::Start(self.read_up_to)).and_then(|_| file.read_to_end(&mut new)).at(&self.path)?;

@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use crate::files::at::{At, PathError};
 use crate::files::bounded;
 use crate::text::diagnostic::suggest;
 use crate::trial::id::TrialId;
@@ -48,13 +49,8 @@ const WORKSPACE: &str = "workspace";
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// The system refused.
-    #[error("{path}: {source}")]
-    Io {
-        /// The path.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] PathError),
     /// A stored file does not contain what it should.
     #[error("{path}: {why}; the file is damaged or from another version")]
     Damaged {
@@ -92,16 +88,6 @@ pub enum StoreError {
     /// A new run was given the id of an old one.
     #[error("there is a run `{0}` already; --resume goes on with it, another --run-id begins a new one")]
     Exists(String),
-}
-
-trait At<T> {
-    fn at(self, path: &Path) -> Result<T, StoreError>;
-}
-
-impl<T> At<T> for io::Result<T> {
-    fn at(self, path: &Path) -> Result<T, StoreError> {
-        self.map_err(|source| StoreError::Io { path: path.to_path_buf(), source })
-    }
 }
 
 /// Writes a file in one step: to a temporary file next to it, which is then renamed into place.
@@ -168,7 +154,7 @@ impl RunFolder {
                     number += 1;
                     id = format!("{stamp}-{number}");
                 }
-                Err(error) => return Err(error).at(&path),
+                Err(error) => return Ok(Err(error).at(&path)?),
             }
         }
     }

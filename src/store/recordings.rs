@@ -21,7 +21,7 @@ pub fn recording_in(recordings: &Path, id: &TrialId) -> TrialFolder {
 pub fn beside_recordings(root: &Path) -> Result<tempfile::TempDir, StoreError> {
     let folder = root.join(RECORDINGS);
     fs::create_dir_all(&folder).at(&folder)?;
-    tempfile::Builder::new().prefix(".new-").tempdir_in(&folder).at(&folder)
+    Ok(tempfile::Builder::new().prefix(".new-").tempdir_in(&folder).at(&folder)?)
 }
 
 /// Puts the recordings below `from` of the case and mode of `id` in the place of those that there are: all repeats, so
@@ -38,7 +38,7 @@ pub fn put_recording(root: &Path, from: &Path, id: &TrialId) -> Result<PathBuf, 
     // Moved aside before it is removed: there is no moment with half a recording.
     let old = from.join("old");
     match fs::rename(&place, &old) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error).at(&place),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Ok(Err(error).at(&place)?),
         _ => {}
     }
     fs::rename(&new, &place).at(&place)?;

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::ledger::{self, Follower, Ledger, Ledgered};
 use super::{At, RUNS, RunFolder, StoreError, check_format, read_json, sub_folders, write_json};
+use crate::files::at::PathError;
 use crate::text::lines::{self, Line};
 use crate::trial::id::TrialId;
 use crate::trial::run_record::{Current, End, Ended, ProgressLine, RUN_FORMAT, RunRecord, Runner};
@@ -61,7 +62,7 @@ impl RunFolder {
                 let who = self.runner().map_or_else(String::new, |runner| format!(" by process {}", runner.pid));
                 return Err(StoreError::Running { id: self.id.clone(), who });
             }
-            Err(TryLockError::Error(error)) => return Err(error).at(&path),
+            Err(TryLockError::Error(error)) => return Ok(Err(error).at(&path)?),
         }
         write_json(&self.path.join(RUNNER), &runner)?;
         // Left over from an earlier part of the run, if a `stop` was itself killed.
@@ -178,7 +179,7 @@ impl RunFolder {
                 check_format(&path, record.format, RUN_FORMAT)?;
                 Ok(Some(record))
             }
-            Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(StoreError::Io(PathError { source, .. })) if source.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -274,7 +275,7 @@ impl RunFolder {
     /// # Errors
     /// When something cannot be removed.
     pub fn remove(&self) -> Result<(), StoreError> {
-        fs::remove_dir_all(&self.path).at(&self.path)
+        Ok(fs::remove_dir_all(&self.path).at(&self.path)?)
     }
 
     /// When something in the run's folder last changed, to find the latest run.

@@ -58,7 +58,7 @@ impl TrialFolder {
     /// When that fails.
     pub fn clear(&self) -> Result<(), StoreError> {
         self.remove()?;
-        fs::create_dir_all(&self.path).at(&self.path)
+        Ok(fs::create_dir_all(&self.path).at(&self.path)?)
     }
 
     /// Removes the folder with all that is in it.
@@ -67,7 +67,7 @@ impl TrialFolder {
     /// When that fails.
     pub fn remove(&self) -> Result<(), StoreError> {
         match fs::remove_dir_all(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).at(&self.path),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Ok(Err(error).at(&self.path)?),
             _ => Ok(()),
         }
     }
@@ -223,7 +223,7 @@ impl TrialFolder {
         match bounded::read(&path) {
             Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error).at(&path),
+            Err(error) => Ok(Err(error).at(&path)?),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use crate::text::cut;
 use serde::Serialize;
 
 /// How bad a [`Diagnostic`] is.
@@ -309,11 +310,7 @@ pub fn suggest(word: &str, known: &[&str]) -> String {
 /// The start of `text`, as messages quote it.
 #[must_use]
 pub fn shorten(text: &str) -> String {
-    let mut short: String = text.chars().take(60).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
+    cut::start(text, 60)
 }
 
 /// A place of `path` as `file:line:column`, the form that terminals and editors link.

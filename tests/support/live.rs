@@ -119,12 +119,24 @@ impl Live {
 
     /// What a run kept of a trial.
     pub fn kept(&self, skill: &str, case: &str, mode: &str) -> Option<Trial> {
-        let work = self.fixture.root().join("artifacts/skill-evals/t/work");
-        let folder = work.join(skill).join(case).join(mode).join("1");
+        let folder = self.folder(skill, case, mode);
         let read = |name: &str| fs::read(folder.join(name)).ok();
         let grade = serde_json::from_slice(&read("grade.json")?).expect("a grade");
         let meta = serde_json::from_slice(&read("meta.json")?).expect("facts");
         Some(Trial { grade, meta, folder })
+    }
+
+    /// The folder of a trial, graded or not.
+    pub fn folder(&self, skill: &str, case: &str, mode: &str) -> PathBuf {
+        self.fixture.root().join("artifacts/skill-evals/t/work").join(skill).join(case).join(mode).join("1")
+    }
+
+    /// Checks that a trial which the user cut short has no grade, and that its facts say why.
+    pub fn expect_interrupted(&self, skill: &str, case: &str, mode: &str) {
+        let folder = self.folder(skill, case, mode);
+        assert!(!folder.join("grade.json").exists(), "what was cut short counts for nothing");
+        let meta: Meta = serde_json::from_slice(&fs::read(folder.join("meta.json")).expect("facts")).expect("facts");
+        assert!(meta.was_interrupted(), "{meta:#?}");
     }
 }
 

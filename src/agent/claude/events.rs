@@ -239,7 +239,7 @@ impl<'a, 's> Reader<'a, 's> {
             },
             "Read" | "NotebookRead" => {
                 let path = fields.file_path.unwrap_or_default();
-                self.skills.command(trace, &format!("cat '{path}'"), Some(i64::from(failed)), &output);
+                self.skills.file(trace, &path, &evidence(), failed, &output);
             }
             "Glob" | "Grep" | "LS" => {
                 let seen = self.skills.shown(trace, &output, &evidence());

@@ -318,10 +318,9 @@ fn shortened(mut text: String) -> String {
 }
 
 fn shorten(text: &mut String, most: usize) {
-    if text.len() > most {
-        // At most three bytes more, to the end of a character.
-        let end = (most..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len());
-        text.truncate(end);
+    let kept = crate::text::cut::bytes(text, most).0.len();
+    if kept < text.len() {
+        text.truncate(kept);
         text.shrink_to_fit();
     }
 }

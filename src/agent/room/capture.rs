@@ -114,6 +114,6 @@ fn keep(to: &Path, content: &[u8]) -> Result<(), WorkspaceError> {
     match written {
         // An agent may nest its names as deep as it likes; below our folder they are longer still.
         Err(error) if error.kind() == io::ErrorKind::InvalidFilename => Ok(()),
-        written => written.at(to),
+        written => Ok(written.at(to)?),
     }
 }

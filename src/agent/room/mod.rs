@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::TempDir;
 use thiserror::Error;
 
+use crate::files::at::{At, PathError};
 use crate::files::material::{Material, Problem};
 use crate::files::stamp::Stamp;
 use crate::text::relative_path::RelativePath;
@@ -33,13 +34,8 @@ pub(crate) use skills::Originals;
 #[derive(Debug, Error)]
 pub enum WorkspaceError {
     /// A folder or file could not be made.
-    #[error("{path}: {source}")]
-    Io {
-        /// The path.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] PathError),
     /// The scratch folder lies where agents would pick up somebody's instructions.
     #[error(
         "{folder} lies below {repository}, which holds {sign}: agents would read it; set SKILL_EVALS_SCRATCH to a folder outside"
@@ -63,16 +59,6 @@ pub enum WorkspaceError {
     /// What the skills of every trial are copied from is not what it was.
     #[error("{0} was changed while the run went on: an agent has written outside its folders")]
     SkillsChanged(PathBuf),
-}
-
-trait At<T> {
-    fn at(self, path: &Path) -> Result<T, WorkspaceError>;
-}
-
-impl<T> At<T> for io::Result<T> {
-    fn at(self, path: &Path) -> Result<T, WorkspaceError> {
-        self.map_err(|source| WorkspaceError::Io { path: path.to_path_buf(), source })
-    }
 }
 
 /// A trial's folders. What is in them goes when this is dropped.

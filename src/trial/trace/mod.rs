@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::cut;
 use crate::trial::trouble::Trouble;
 pub use ending::{Stop, Waiting};
 
@@ -366,7 +367,7 @@ impl Trace {
 
     /// Counts an event of a type that the decoder does not know.
     pub fn unknown(&mut self, kind: &str) {
-        let kind: String = kind.chars().take(80).collect();
+        let kind = cut::start(kind, 80);
         if self.unknown_events.len() < 200 || self.unknown_events.contains_key(&kind) {
             *self.unknown_events.entry(kind).or_default() += 1;
         }
@@ -375,24 +376,15 @@ impl Trace {
 
 /// `text` cut to [`MAX_TEXT`], saying how much is missing.
 #[must_use]
-pub fn cut(mut text: String) -> String {
-    if text.len() > MAX_TEXT {
-        let end = (0..=MAX_TEXT).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-        let missing = text.len() - end;
-        text.truncate(end);
-        let end = format!("… ({missing} bytes more)");
-        text.push_str(&end);
-        text.shrink_to_fit();
+pub fn cut(text: String) -> String {
+    match cut::bytes(&text, MAX_TEXT) {
+        (_, 0) => text,
+        (kept, missing) => format!("{kept}… ({missing} bytes more)"),
     }
-    text
 }
 
 /// The start of `text` on one line, for evidence.
 #[must_use]
 pub fn excerpt(text: &str) -> String {
-    let mut short: String = text.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if short.len() < text.len() && text.chars().nth(200).is_some() {
-        short.push('…');
-    }
-    short
+    cut::start(text, 200).replace(char::is_control, " ")
 }

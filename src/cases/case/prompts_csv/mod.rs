@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::cases::case::{Case, Format, Found, Source};
 use crate::cases::name;
 use crate::cases::repo_files::Tree;
-use crate::text::diagnostic::{Code, Diagnostic, Place, nearest};
+use crate::text::diagnostic::{Code, Diagnostic, Place, nearest, shorten};
 
 /// Rows run under codex unless chosen otherwise: the format was made for it.
 pub static FORMAT: Format = Format { name: "prompts.csv", default_mode: "codex", is_task: false, curated: true };
@@ -155,7 +155,7 @@ fn read_header(
                 Diagnostic::warning(
                     Code::CsvUnknownColumn,
                     place(index),
-                    format!("unknown column `{}`", name.chars().take(60).collect::<String>()),
+                    format!("unknown column `{}`", shorten(name)),
                 )
                 .help(match nearest(name, COLUMNS) {
                     Some(near) => format!("did you mean `{near}`?"),

@@ -1,0 +1,31 @@
+//! Cuts text that is too long to be shown or kept whole: the one place that decides where a cut falls.
+
+/// The first `most` characters of `text`, with `…` behind them where there are more.
+#[must_use]
+pub fn start(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// `text` up to `most` bytes, or less where that would cut a character, and how many bytes are left out.
+#[must_use]
+pub fn bytes(text: &str, most: usize) -> (&str, usize) {
+    if text.len() <= most {
+        return (text, 0);
+    }
+    let end = (0..=most).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    (&text[..end], text.len() - end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_falls_between_characters_and_is_told() {
+        assert_eq!((start("äöü", 3), start("äöü", 2)), ("äöü".to_owned(), "äö…".to_owned()));
+        assert_eq!((bytes("äöü", 6), bytes("äöü", 5), bytes("äöü", 1)), (("äöü", 0), ("äö", 2), ("", 6)));
+    }
+}
