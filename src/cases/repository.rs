@@ -251,8 +251,9 @@ impl Repository {
     fn stray_skill(&self, slug: &str, catalog: &mut Catalog) {
         let folder: PathBuf = [SKILL_EVALS, slug].iter().collect();
         let file = folder.join(SKILL_FILE);
-        let known = catalog.skills.iter().any(|found| found.skill().folder == folder);
-        if !known && self.kind(&file) == Kind::File {
+        // Asked first: with many skills a look at the disk is cheaper than at all of them.
+        let known = || catalog.skills.iter().any(|found| found.skill().folder == folder);
+        if self.kind(&file) == Kind::File && !known() {
             let message = "this skill lies in no skill root: nothing tests it";
             let problem = Diagnostic::warning(Code::SkillRoot, Place::file(&file), message);
             let help = format!("name its folder in evals/evals.toml: skill_roots = [\"skills\", \"{SKILL_EVALS}\"]");

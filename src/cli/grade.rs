@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CliResult, CliResultOf, RepositoryArgs};
+use super::{CliResult, CliResultOf, RepositoryArgs, own_checks};
 use crate::cli::exit_code::Exit;
 use skill_evals::cases::case::Found;
 use skill_evals::report::trial as report;
 use skill_evals::results::summary::Summary;
 use skill_evals::run::shared::Run;
-use skill_evals::run::{crate_harness, regrade, trial};
+use skill_evals::run::{regrade, trial};
 use skill_evals::settings::Settings;
 use skill_evals::store::{self, RunFolder, TrialFolder};
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
@@ -29,7 +29,7 @@ pub struct GradeArgs {
 pub fn grade(args: &GradeArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read()?;
     let mut run = Run::new(repository.root, settings, catalog);
-    run.own_checks = crate_harness::own_checks(&run.root)?;
+    run.own_checks = own_checks(&run.root)?;
     let root = &run.root;
     let folder = PathBuf::from(&args.what);
     let stored = if args.what.contains('/') { None } else { Some(RunFolder::open(root, &args.what)?) };

@@ -5,10 +5,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::RepositoryArgs;
+use super::{RepositoryArgs, own_checks};
 use crate::cli::exit_code::Exit;
 use skill_evals::harness::Harness;
-use skill_evals::run::crate_harness;
 
 #[derive(Args)]
 pub struct HarnessArgs {
@@ -21,7 +20,7 @@ pub struct HarnessArgs {
 
 pub fn harness(args: HarnessArgs) -> ExitCode {
     match args.repository.open() {
-        Ok(repository) => match crate_harness::own_checks(&repository.root) {
+        Ok(repository) => match own_checks(&repository.root) {
             Ok(checks) => Harness::new().with_checks(checks).chosen_root(repository.root).run(args.arguments),
             Err(why) => could_not(&why),
         },

@@ -18,7 +18,7 @@ mod summary;
 
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
@@ -28,6 +28,8 @@ use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::{Repository, Scope};
 use skill_evals::process::watchdog;
 use skill_evals::report::diagnostics;
+use skill_evals::run::crate_harness;
+use skill_evals::run::own_check::OwnChecks;
 use skill_evals::settings::Settings;
 use skill_evals::settings::load::{self, ConfigError};
 use skill_evals::text::safe;
@@ -153,6 +155,14 @@ impl RepositoryArgs {
         let catalog = repository.catalog(settings.skill_roots.as_deref(), Scope::All);
         Ok((repository, settings, catalog))
     }
+}
+
+/// The checks that the repository's own harness adds, where it has one: cargo may have to build it.
+fn own_checks(root: &Path) -> Result<OwnChecks, String> {
+    crate_harness::own_checks(root, |doing| {
+        // Where standard error is closed nobody waits for it.
+        let _ = writeln!(io::stderr(), "{}", safe::block(doing));
+    })
 }
 
 fn not_found(message: String) -> io::Error {

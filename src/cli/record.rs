@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::{CliResult, CliResultOf, RepositoryArgs};
+use super::{CliResult, CliResultOf, RepositoryArgs, own_checks};
 use crate::cli::exit_code::Exit;
 use skill_evals::cases::name::Filters;
-use skill_evals::run::crate_harness;
 use skill_evals::run::plan::{Entry, Plan};
 use skill_evals::run::promote::{self, Failing, Now, Recorded};
 use skill_evals::run::shared::Run;
@@ -57,7 +56,7 @@ pub fn record(args: &RecordArgs) -> CliResult {
         writeln!(io::stdout(), "the run {} has no finished trials to record", from.id())?;
         return Ok(Exit::CouldNotRun);
     }
-    run.own_checks = crate_harness::own_checks(&run.root)?;
+    run.own_checks = own_checks(&run.root)?;
     let run = run.with_plan(plan);
     let failing = if args.accept_failing { Failing::Keep } else { Failing::LeaveOut };
     let recorded = promote::record_from(&run, &from, failing)?;

@@ -13,6 +13,7 @@ pub mod budget;
 pub mod check_program;
 pub mod crate_harness;
 pub mod digests;
+pub mod harness_source;
 pub mod history;
 pub mod judge;
 pub mod live;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs, color, print_json};
+use super::{CliResult, RepositoryArgs, color, own_checks, print_json};
 use crate::cli::exit_code::Exit;
 use options::ChoiceArgs;
 use skill_evals::cases::catalog::Catalog;
@@ -24,7 +24,7 @@ use skill_evals::results::summary::{CaseCounts, CaseInMode};
 use skill_evals::run::plan::{self, Entry, Plan};
 use skill_evals::run::promote::{self, Failing};
 use skill_evals::run::shared::Run;
-use skill_evals::run::{crate_harness, history, opening, scheduler, trial};
+use skill_evals::run::{history, opening, scheduler, trial};
 use skill_evals::settings::Settings;
 use skill_evals::settings::mode::Mode;
 use skill_evals::store::{self, RunFolder};
@@ -120,7 +120,7 @@ pub fn run(args: &RunArgs) -> CliResult {
     if run.plan.is_judged(&run.settings) {
         run.rubric().map_err(|problem| diagnostics::render(std::slice::from_ref(problem), false))?;
     }
-    run.own_checks = crate_harness::own_checks(&run.root)?;
+    run.own_checks = own_checks(&run.root)?;
     if args.background && !in_background {
         return start_in_background(&mut run);
     }
