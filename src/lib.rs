@@ -44,6 +44,8 @@
 //! | --- | --- |
 //! | `files` | reading files and folders of users and agents: regular ones only, bounded, never through a link that leads out |
 //! | `text` | messages that point into a file, relative paths, lines of files of any size, the masking of secrets |
+//! | `stats` | statistics of trials and of what they cost: each function with its formula, source and reference test |
+//! | `decide` | what follows from them for two arms: better, worse, no worse, undecided; where the next trial goes |
 //! | `cases` | what users write: skills, cases in every format, the repository that holds them |
 //! | `settings` | what can be chosen, by `evals/evals.toml`, the environment and the command line; modes |
 //! | `trial` | what a trial is and leaves: its id, trace, evidence, outcome, and the records that a run keeps |
@@ -59,7 +61,7 @@
 //! | [`harness`] | trials as tests, for cargo test, nextest and IDEs |
 //! | `setup` | adds evals to a repository, and says what is missing |
 //!
-//! `trial`, `lint`, `grade` and `report` are pure: no disk, no clock, no environment. The program `skill-evals`
+//! `stats`, `decide`, `trial`, `lint`, `grade` and `report` are pure: no disk, no clock, no environment. The program `skill-evals`
 //! (`src/main.rs`, `src/cli/`) parses arguments, calls the above and is the only thing that prints.
 //!
 //! # Effective commands
@@ -81,6 +83,8 @@ pub mod agent;
 #[doc(hidden)]
 pub mod cases;
 #[doc(hidden)]
+pub mod decide;
+#[doc(hidden)]
 pub mod files;
 #[doc(hidden)]
 pub mod grade;
@@ -100,6 +104,8 @@ pub mod run;
 pub mod settings;
 #[doc(hidden)]
 pub mod setup;
+#[doc(hidden)]
+pub mod stats;
 #[doc(hidden)]
 pub mod store;
 #[doc(hidden)]

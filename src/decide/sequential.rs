@@ -1,0 +1,252 @@
+//! Pairs of trials, one in each arm of the same case, that go on until something is decided.
+//!
+//! Every look is valid: stopping at the first word that is decided, or for any other reason, says each false word with
+//! probability `alpha` at most. See [`stats::discordance`](crate::stats::discordance) for why.
+//!
+//! `worse` means that the trials rule out "worse in no case", and that B's rate over the cases is below A's. Where some
+//! cases got better and others worse, the sum decides which word is possible at all.
+
+use serde::{Deserialize, Serialize};
+
+use super::choice::{self, Seen};
+use super::{Arm, Comparison, Counts, Evidence, Joined, Rule, plan, word::Word};
+use crate::stats::betting::NoWorse;
+use crate::stats::difference::{self, Difference};
+use crate::stats::discordance::{e_better, e_two_sided, e_worse};
+use crate::stats::proportion::Rate;
+use crate::stats::stratified::Stratum;
+
+/// A pair: the case by its place in the list of cases, and whether each trial passed; none for a trial that was lost (an
+/// error, unscored). A pair with a lost trial is counted apart and enters no figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pair {
+    /// The place of its case.
+    pub case: usize,
+    /// The trial in the first arm.
+    pub a: Option<bool>,
+    /// The trial in the second arm.
+    pub b: Option<bool>,
+}
+
+/// A comparison under way. It is made of its cases, its rule, its seed and the pairs fed so far, and nothing else: store
+/// those, and feed the pairs again to resume.
+#[derive(Clone, Debug)]
+pub struct State {
+    names: Vec<String>,
+    rule: Rule,
+    seed: u64,
+    pairs: Vec<Pair>,
+    cases: Vec<Tally>,
+    no_worse: Option<NoWorse>,
+}
+
+/// A pair of a case that is not compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a pair is of case number {case}, and only {cases} cases are compared")]
+pub struct UnknownCase {
+    /// The place that the pair named.
+    pub case: usize,
+    /// How many cases there are.
+    pub cases: usize,
+}
+
+/// What the pairs of one case came to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    a: Counts,
+    b: Counts,
+    seen: Seen,
+}
+
+impl State {
+    /// A comparison of `cases` before its first pair. `seed` chooses among cases that seem to tell the same.
+    #[must_use]
+    pub fn new(cases: Vec<String>, rule: Rule, seed: u64) -> Self {
+        let tallies = vec![Tally::default(); cases.len()];
+        let no_worse = rule.margin.map(|margin| NoWorse::new(cases.len(), margin));
+        Self { names: cases, rule, seed, pairs: Vec::new(), cases: tallies, no_worse }
+    }
+
+    /// Takes in a pair. Feed pairs in the order in which they were started: failing trials may take longer, and the order
+    /// in which pairs end must not choose what is looked at.
+    ///
+    /// # Errors
+    ///
+    /// If its case is not in the list; nothing changes then.
+    pub fn feed(&mut self, pair: Pair) -> Result<(), UnknownCase> {
+        let cases = self.names.len();
+        let tally = self.cases.get_mut(pair.case).ok_or(UnknownCase { case: pair.case, cases })?;
+        self.pairs.push(pair);
+        tally.seen.tried += 1;
+        let (Some(a), Some(b)) = (pair.a, pair.b) else {
+            tally.a.lost += u64::from(pair.a.is_none());
+            tally.b.lost += u64::from(pair.b.is_none());
+            return Ok(());
+        };
+        tally.a.rate.add(a);
+        tally.b.rate.add(b);
+        tally.seen.losses += u64::from(a && !b);
+        tally.seen.wins += u64::from(b && !a);
+        if let Some(no_worse) = &mut self.no_worse {
+            no_worse.feed(pair.case, i8::from(b) - i8::from(a));
+        }
+        Ok(())
+    }
+
+    /// The pairs fed so far, in their order.
+    #[must_use]
+    pub fn pairs(&self) -> &[Pair] {
+        &self.pairs
+    }
+
+    /// The case of the next pair; none without cases. `in_flight` are the cases of pairs that were started and not fed
+    /// yet. The answer hangs on the seed, the pairs fed and `in_flight` alone.
+    #[must_use]
+    pub fn next_case(&self, in_flight: &[usize]) -> Option<usize> {
+        let mut seen: Vec<Seen> = self.cases.iter().map(|tally| tally.seen).collect();
+        for case in in_flight {
+            if let Some(case) = seen.get_mut(*case) {
+                case.tried += 1;
+            }
+        }
+        let step = (self.pairs.len() + in_flight.len()) as u64;
+        // Weyl's sequence, so that the generators of neighbouring steps are far apart.
+        let mut rng = fastrand::Rng::with_seed(self.seed ^ step.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        (!seen.is_empty()).then(|| choice::next(&seen, &mut rng))
+    }
+
+    /// What the pairs so far come to. Stop once it is decided.
+    #[must_use]
+    pub fn word(&self) -> Word {
+        let strata = self.strata();
+        let Evidence::Sequential { worse, better, no_worse } = self.evidence() else { return Word::NothingMeasured };
+        let enough = |evidence: f64| evidence >= 1.0 / self.rule.alpha;
+        let held = self.rule.margin.filter(|_| no_worse.is_some_and(enough));
+        // The mean of the cases' rates; the interval is for the whole comparison alone, and takes longer.
+        let mean = |arm: fn(&Stratum) -> Rate| {
+            let tried = strata.iter().filter_map(|stratum| arm(stratum).share());
+            tried.sum::<f64>()
+        };
+        let apart = mean(|stratum| stratum.b) - mean(|stratum| stratum.a);
+        match held {
+            _ if strata.iter().all(|stratum| stratum.a.trials == 0) => Word::NothingMeasured,
+            _ if enough(better) && apart > 0.0 => Word::Better,
+            Some(margin) => Word::NoWorse { margin },
+            None if enough(worse) && apart < 0.0 => Word::Worse,
+            None => Word::Undecided { more: None },
+        }
+    }
+
+    /// Everything there is to show: the word, with the number of trials that would decide where it is undecided. The
+    /// interval is that of [`fixed`](super::fixed), which knows of no stop.
+    #[must_use]
+    pub fn comparison(&self) -> Comparison {
+        let strata = self.strata();
+        let difference = difference::of(&strata, self.rule.level);
+        let more = |difference: Difference| plan::more_trials(&strata, difference.difference, self.rule.alpha);
+        let word = match self.word() {
+            Word::Undecided { .. } => Word::Undecided { more: difference.and_then(more) },
+            word => word,
+        };
+        let arm = |counts: fn(&Tally) -> Counts| -> Arm {
+            self.names.iter().cloned().zip(self.cases.iter().map(counts)).collect()
+        };
+        let joined = Joined::new(&arm(|tally| tally.a), &arm(|tally| tally.b));
+        let by_name: std::collections::BTreeMap<&String, &Tally> = self.names.iter().zip(&self.cases).collect();
+        let p = |(name, ..): &(String, Counts, Counts)| {
+            by_name.get(name).map_or(1.0, |tally| (1.0 / e_two_sided(tally.seen.losses, tally.seen.wins)).min(1.0))
+        };
+        let p: Vec<f64> = joined.both.iter().map(p).collect();
+        joined.comparison(word, self.evidence(), difference, &p, &self.rule)
+    }
+
+    fn strata(&self) -> Vec<Stratum> {
+        self.cases.iter().map(|tally| Stratum { a: tally.a.rate, b: tally.b.rate }).collect()
+    }
+
+    fn evidence(&self) -> Evidence {
+        let all = |of: fn(&Seen) -> u64| self.cases.iter().map(|tally| of(&tally.seen)).sum();
+        let (losses, wins) = (all(|seen| seen.losses), all(|seen| seen.wins));
+        Evidence::Sequential {
+            worse: e_worse(losses, wins),
+            better: e_better(losses, wins),
+            no_worse: self.no_worse.as_ref().map(NoWorse::evidence),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: Rule = Rule { alpha: 0.05, level: 0.95, margin: Some(0.1) };
+
+    fn names(count: usize) -> Vec<String> {
+        (0..count).map(|case| format!("case-{case}")).collect()
+    }
+
+    /// Runs pairs of cases with these rates in A and B until a word is decided, 500 at most.
+    fn run(rates: &[(f64, f64)], seed: u64) -> State {
+        let mut state = State::new(names(rates.len()), RULE, seed);
+        let mut world = fastrand::Rng::with_seed(seed + 1000);
+        while !state.word().decided() && state.pairs().len() < 500 {
+            let case = state.next_case(&[]).expect("cases");
+            let (a, b) = rates[case];
+            let pair = Pair { case, a: Some(world.f64() < a), b: Some(world.f64() < b) };
+            state.feed(pair).expect("a case");
+        }
+        state
+    }
+
+    #[test]
+    fn a_drop_of_few_cases_is_found_there() {
+        let mut rates = vec![(1.0, 1.0); 20];
+        rates[7] = (1.0, 0.1);
+        let state = run(&rates, 1);
+        assert_eq!(state.word(), Word::Worse);
+        let found = state.comparison();
+        assert!(found.uneven && found.cases.len() == 20);
+        let most = found.cases.iter().max_by_key(|case| case.a.rate.trials).expect("cases");
+        assert_eq!(most.case, "case-7");
+    }
+
+    #[test]
+    fn good_news_ends_a_run_too() {
+        assert_eq!(run(&[(1.0, 1.0); 5], 1).word(), Word::NoWorse { margin: 0.1 });
+        assert_eq!(run(&[(0.2, 0.9); 5], 1).word(), Word::Better);
+    }
+
+    #[test]
+    fn feeding_the_same_pairs_again_resumes_where_it_stood() {
+        let done = run(&[(0.9, 0.6); 4], 5);
+        let mut again = State::new(names(4), RULE, 5);
+        for pair in done.pairs() {
+            assert_eq!(again.next_case(&[]), Some(pair.case));
+            again.feed(*pair).expect("a case");
+        }
+        assert_eq!(again.comparison(), done.comparison());
+    }
+
+    #[test]
+    fn lost_pairs_are_counted_apart_and_keep_no_case_busy() {
+        let mut state = State::new(names(2), RULE, 1);
+        for _ in 0..10 {
+            let case = state.next_case(&[]).expect("cases");
+            let b = (case == 1).then_some(true);
+            state.feed(Pair { case, a: Some(true), b }).expect("a case");
+        }
+        let found = state.comparison();
+        assert_eq!((found.a.lost, found.only_a.len(), found.cases.len()), (0, 0, 1));
+        assert!(found.b.lost > 0 && found.a.rate.trials > 1, "{found:?}");
+        assert_eq!(State::new(names(2), RULE, 1).word(), Word::NothingMeasured);
+    }
+
+    #[test]
+    fn pairs_in_flight_go_to_different_cases_and_unknown_ones_are_refused() {
+        let mut state = State::new(names(3), RULE, 1);
+        assert_eq!((state.next_case(&[0]), state.next_case(&[0, 1])), (Some(1), Some(2)));
+        let wrong = state.feed(Pair { case: 3, a: None, b: None }).expect_err("no such case");
+        assert_eq!(wrong.to_string(), "a pair is of case number 3, and only 3 cases are compared");
+        assert_eq!(State::new(Vec::new(), RULE, 1).next_case(&[]), None);
+    }
+}

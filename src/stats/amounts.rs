@@ -1,0 +1,184 @@
+//! How much more one arm takes than another: tokens, cost, seconds, commands.
+//!
+//! Amounts of agents differ by factors from case to case, so that they are compared as ratios within a case: what is
+//! estimated is the mean over the cases at hand of `mean ln B − mean ln A`, and shown is `exp` of it.
+
+use serde::Serialize;
+
+use super::Interval;
+use super::special::{len, t_quantile, t_two_sided};
+
+/// What the trials of a case took in both arms.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Amounts {
+    /// In the first arm, a number for each trial.
+    pub a: Vec<f64>,
+    /// In the second arm.
+    pub b: Vec<f64>,
+}
+
+/// B's amount by A's.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Ratio {
+    /// The ratio of geometric means, paired by case: 1.12 is 12 % more.
+    pub ratio: f64,
+    /// Where the true ratio may lie; none for a single case that was not tried twice in both arms, and where all cases
+    /// changed by the same factor to the last digit.
+    pub interval: Option<Interval>,
+    /// How likely a ratio as far from 1 is where nothing changed; none where there is no interval.
+    pub p: Option<f64>,
+    /// Cases with amounts in both arms.
+    pub cases: usize,
+    /// Cases with amounts in one arm only; in no figure.
+    pub one_sided: usize,
+    /// Amounts that are no positive numbers, with `plus`; in no figure.
+    pub unusable: usize,
+}
+
+/// The ratio over `cases`; none where no case has amounts in both arms. `plus` is added to every amount before its
+/// logarithm: 0 for what is never 0 (tokens, cost, seconds), 1 for counts that may be (commands).
+///
+/// Where every case was tried twice in both arms, the interval is Welch's on logarithms, stratified by case: the variance
+/// is `Σ (s²_A/n_A + s²_B/n_B) / C²`, the degrees of freedom are Satterthwaite's (Biometrics Bulletin 2 (1946) 110). Else
+/// it is Student's over the cases' own differences, and up to 16 cases p is exact: of all ways to exchange the arms within
+/// cases, the share that comes as far (Fisher, The Design of Experiments (1935), section 21).
+#[must_use]
+pub fn ratio(cases: &[Amounts], plus: f64, level: f64) -> Option<Ratio> {
+    let usable = |amount: &&f64| amount.is_finite() && **amount + plus > 0.0;
+    let logarithms = |amounts: &[f64]| Sample::of(amounts.iter().filter(usable).map(|amount| (amount + plus).ln()));
+    let samples: Vec<(Sample, Sample)> = cases.iter().map(|case| (logarithms(&case.a), logarithms(&case.b))).collect();
+    let given: usize = cases.iter().map(|case| case.a.len() + case.b.len()).sum();
+    let used: usize = samples.iter().map(|(a, b)| a.count + b.count).sum();
+    let one_sided = samples.iter().filter(|(a, b)| (a.count == 0) != (b.count == 0)).count();
+    let pairs: Vec<(Sample, Sample)> = samples.into_iter().filter(|(a, b)| a.count > 0 && b.count > 0).collect();
+    if pairs.is_empty() {
+        return None;
+    }
+    let differences: Vec<f64> = pairs.iter().map(|(a, b)| b.mean - a.mean).collect();
+    let all = Sample::of(differences.iter().copied());
+    let repeated = pairs.iter().all(|(a, b)| a.count > 1 && b.count > 1);
+    let error = if repeated { Error::within(&pairs) } else { Error::between(&all) };
+    let error = error.filter(|error| error.deviation > f64::EPSILON);
+    let exact = !repeated && differences.len() <= EXACT;
+    let p =
+        error.map(
+            |error| {
+                if exact { sign_flip(&differences) } else { t_two_sided(all.mean / error.deviation, error.freedom) }
+            },
+        );
+    let interval = error.map(|error| {
+        let reach = t_quantile(0.5 + level / 2.0, error.freedom) * error.deviation;
+        Interval { low: (all.mean - reach).exp(), high: (all.mean + reach).exp() }
+    });
+    let cases = differences.len();
+    Some(Ratio { ratio: all.mean.exp(), interval, p, cases, one_sided, unusable: given - used })
+}
+
+/// Up to this many cases, all ways to exchange the arms are tried: 65,536.
+const EXACT: usize = 16;
+
+/// Some numbers.
+struct Sample {
+    count: usize,
+    mean: f64,
+    /// Their variance, with `count − 1`; 0 for a single one.
+    variance: f64,
+}
+
+impl Sample {
+    fn of(numbers: impl Iterator<Item = f64>) -> Self {
+        let numbers: Vec<f64> = numbers.collect();
+        let count = numbers.len();
+        let mean = if count == 0 { 0.0 } else { numbers.iter().sum::<f64>() / len(count) };
+        let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
+        Self { count, mean, variance: if count < 2 { 0.0 } else { squares / len(count - 1) } }
+    }
+}
+
+/// How sure a mean is.
+#[derive(Clone, Copy)]
+struct Error {
+    /// Its standard error.
+    deviation: f64,
+    /// The degrees of freedom of that.
+    freedom: f64,
+}
+
+impl Error {
+    /// Of the mean of the pairs' differences, by how much trials of one case vary in one arm.
+    fn within(pairs: &[(Sample, Sample)]) -> Option<Self> {
+        let samples = pairs.iter().flat_map(|(a, b)| [a, b]);
+        let parts: Vec<(f64, f64)> =
+            samples.map(|sample| (sample.variance / len(sample.count), len(sample.count - 1))).collect();
+        let variance: f64 = parts.iter().map(|(part, _)| part).sum();
+        let freedom = variance.powi(2) / parts.iter().map(|(part, free)| part.powi(2) / free).sum::<f64>();
+        (variance > 0.0).then(|| Self { deviation: variance.sqrt() / len(pairs.len()), freedom })
+    }
+
+    /// By how much the cases' differences vary.
+    fn between(all: &Sample) -> Option<Self> {
+        (all.count > 1).then(|| Self { deviation: (all.variance / len(all.count)).sqrt(), freedom: len(all.count - 1) })
+    }
+}
+
+/// The share of all ways to turn the signs of `differences` whose sum is as far from 0.
+fn sign_flip(differences: &[f64]) -> f64 {
+    let seen = differences.iter().sum::<f64>().abs() * (1.0 - 1e-12);
+    let mut sums = vec![0.0];
+    for difference in differences {
+        sums = sums.iter().flat_map(|sum| [sum + difference, sum - difference]).collect();
+    }
+    len(sums.iter().filter(|sum: &&f64| sum.abs() >= seen).count()) / len(sums.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::reference::{close, number, section};
+
+    fn case(a: &[f64], b: &[f64]) -> Amounts {
+        Amounts { a: a.to_vec(), b: b.to_vec() }
+    }
+
+    #[test]
+    fn one_trial_a_case_is_students_interval_and_the_exact_sign_flip() {
+        let reference = section("paired_amounts");
+        let differences: Vec<f64> = reference["diffs"].as_array().expect("rows").iter().map(number).collect();
+        // Amounts whose logarithms differ by a thousandth of the reference's differences.
+        let cases: Vec<Amounts> = differences.iter().map(|by| case(&[7.0], &[7.0 * (by / 1000.0).exp()])).collect();
+        let found = ratio(&cases, 0.0, 0.95).expect("cases");
+        close(found.ratio.ln() * 1000.0, number(&reference["mean"]), &"mean");
+        close(found.p.expect("a p"), number(&reference["signflip_exact_two_sided_p"]), &"p");
+        let interval = found.interval.expect("an interval");
+        for (end, expected) in [interval.low, interval.high].into_iter().zip([0, 1]) {
+            close(end.ln() * 1000.0, number(&reference["t_ci"][expected]), &"interval");
+        }
+    }
+
+    #[test]
+    fn repeated_trials_of_one_case_are_welchs_test() {
+        let of = |numbers: &[f64]| numbers.iter().map(|number: &f64| number.exp()).collect::<Vec<f64>>();
+        let found = ratio(&[case(&of(&[1.0, 2.0, 4.0, 3.0]), &of(&[6.0, 5.0, 10.0]))], 0.0, 0.95).expect("a case");
+        // Means 2.5 and 7, variances 5/3 and 7.
+        let (in_a, in_b): (f64, f64) = (5.0 / 3.0 / 4.0, 7.0 / 3.0);
+        let freedom = (in_a + in_b).powi(2) / (in_a.powi(2) / 3.0 + in_b.powi(2) / 2.0);
+        let reach = t_quantile(0.975, freedom) * (in_a + in_b).sqrt();
+        let interval = found.interval.expect("an interval");
+        close(found.ratio.ln(), 4.5, &"difference");
+        close(interval.low.ln(), 4.5 - reach, &"low");
+        close(interval.high.ln(), 4.5 + reach, &"high");
+        close(found.p.expect("a p"), t_two_sided(4.5 / (in_a + in_b).sqrt(), freedom), &"p");
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_counted_and_in_no_figure() {
+        let cases = [case(&[1.0, 0.0], &[2.0]), case(&[3.0], &[]), case(&[4.0], &[8.0, f64::NAN])];
+        let found = ratio(&cases, 0.0, 0.95).expect("cases");
+        assert_eq!((found.cases, found.one_sided, found.unusable), (2, 1, 2));
+        close(found.ratio, 2.0, &"ratio");
+        assert_eq!(found.interval, None, "both doubled to the last digit");
+        let counted = ratio(&cases[..1], 1.0, 0.95).expect("a case");
+        assert_eq!(counted.unusable, 0);
+        assert_eq!(ratio(&cases[1..2], 0.0, 0.95), None);
+    }
+}

@@ -1,0 +1,126 @@
+//! One rate: how many of some trials passed, and between which rates the truth may lie.
+
+use serde::Serialize;
+
+use super::Interval;
+use super::special::{beta_quantile, real, two_sided_z};
+
+/// `passed` of `trials`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Rate {
+    /// Trials that passed; never more than `trials`.
+    pub passed: u64,
+    /// Trials that were measured.
+    pub trials: u64,
+}
+
+impl Rate {
+    /// `passed` of `trials`; what passed beyond them is not counted.
+    #[must_use]
+    pub fn new(passed: u64, trials: u64) -> Self {
+        Self { passed: passed.min(trials), trials }
+    }
+
+    /// The share that passed; none where nothing was measured.
+    #[must_use]
+    pub fn share(self) -> Option<f64> {
+        (self.trials > 0).then(|| real(self.passed) / real(self.trials))
+    }
+
+    /// Trials that did not pass.
+    #[must_use]
+    pub fn failed(self) -> u64 {
+        self.trials - self.passed
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { passed: self.passed + other.passed, trials: self.trials + other.trials }
+    }
+
+    /// Counts one trial.
+    pub fn add(&mut self, passed: bool) {
+        self.passed += u64::from(passed);
+        self.trials += 1;
+    }
+}
+
+/// Wilson's score interval: what to show beside one rate. Its coverage is near `level` on average, also for few trials
+/// and at 0 and 1; 0 to 1 without trials.
+///
+/// `(p̂ + z²/2n ± z √(p̂(1−p̂)/n + z²/4n²)) / (1 + z²/n)`: Wilson, JASA 22 (1927) 209.
+#[must_use]
+pub fn wilson(rate: Rate, level: f64) -> Interval {
+    let Some(share) = rate.share() else { return EVERYTHING };
+    let (trials, z) = (real(rate.trials), two_sided_z(level));
+    Interval { low: score_low(share, trials, z), high: score_high(share, trials, z) }
+}
+
+/// Wilson's upper limit `z` standard errors above the share `share` of `trials`, which need not be whole.
+pub(super) fn score_high(share: f64, trials: f64, z: f64) -> f64 {
+    if share >= 1.0 {
+        return 1.0;
+    }
+    let square = z * z / trials;
+    let root = (share * (1.0 - share) / trials + square / (4.0 * trials)).sqrt();
+    (z.mul_add(root, share + square / 2.0) / (1.0 + square)).clamp(0.0, 1.0)
+}
+
+/// Wilson's lower limit: the upper one of the failures.
+pub(super) fn score_low(share: f64, trials: f64, z: f64) -> f64 {
+    1.0 - score_high(1.0 - share, trials, z)
+}
+
+/// Clopper's and Pearson's interval: never covers less than `level`, and is wider for it; 0 to 1 without trials.
+///
+/// `Beta⁻¹(α/2; x, n−x+1)` to `Beta⁻¹(1−α/2; x+1, n−x)`: Biometrika 26 (1934) 404.
+#[must_use]
+pub fn clopper_pearson(rate: Rate, level: f64) -> Interval {
+    let tail = (1.0 - level) / 2.0;
+    let (passed, failed) = (real(rate.passed), real(rate.failed()));
+    Interval {
+        low: if rate.passed == 0 { 0.0 } else { beta_quantile(passed, failed + 1.0, tail) },
+        high: if rate.failed() == 0 { 1.0 } else { beta_quantile(passed + 1.0, failed, 1.0 - tail) },
+    }
+}
+
+/// Jeffreys' interval: the equal-tailed one of the posterior Beta(x+½, n−x+½), with 0 and 1 where nothing or everything
+/// passed; 0 to 1 without trials.
+///
+/// Brown, Cai and DasGupta, Statistical Science 16 (2001) 101, section 4.3.
+#[must_use]
+pub fn jeffreys(rate: Rate, level: f64) -> Interval {
+    let tail = (1.0 - level) / 2.0;
+    let (a, b) = (real(rate.passed) + 0.5, real(rate.failed()) + 0.5);
+    Interval {
+        low: if rate.passed == 0 { 0.0 } else { beta_quantile(a, b, tail) },
+        high: if rate.failed() == 0 { 1.0 } else { beta_quantile(a, b, 1.0 - tail) },
+    }
+}
+
+const EVERYTHING: Interval = Interval { low: 0.0, high: 1.0 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::reference::{count, ends, rows};
+
+    #[test]
+    fn intervals_of_one_rate_agree_with_statsmodels() {
+        for row in rows("proportion_95") {
+            let rate = Rate::new(count(&row["x"]), count(&row["n"]));
+            ends(wilson(rate, 0.95), &row["wilson"], &row);
+            ends(clopper_pearson(rate, 0.95), &row["clopper_pearson"], &row);
+            ends(jeffreys(rate, 0.95), &row["jeffreys"], &row);
+        }
+    }
+
+    #[test]
+    fn without_trials_every_rate_is_possible() {
+        for interval in [wilson, clopper_pearson, jeffreys] {
+            assert_eq!(interval(Rate::default(), 0.95), EVERYTHING);
+        }
+        assert_eq!(Rate::default().share(), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! The special functions that the others are made of, all of them `statrs`'s, and counts as real numbers.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::function::beta::{beta_reg, inv_beta_reg, ln_beta as statrs_ln_beta};
+use statrs::function::erf::erfc_inv;
+use statrs::function::factorial::ln_binomial;
+
+/// A count as a real number: exact below 2⁵³.
+#[expect(clippy::cast_precision_loss, reason = "nobody counts 2^53 trials")]
+#[must_use]
+pub fn real(count: u64) -> f64 {
+    count as f64
+}
+
+/// How many there are, as a real number.
+#[must_use]
+pub fn len(of: usize) -> f64 {
+    real(of as u64)
+}
+
+/// The smallest count that is not below `value`; 0 for what is negative or no number.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast stops at the ends of u64")]
+#[must_use]
+pub fn count_up(value: f64) -> u64 {
+    value.ceil() as u64
+}
+
+/// The point of the standard normal distribution below which the share `p` lies: `Φ⁻¹(p)`, 1.96 for 0.975.
+#[must_use]
+pub fn normal_quantile(p: f64) -> f64 {
+    -std::f64::consts::SQRT_2 * erfc_inv(2.0 * p.clamp(0.0, 1.0))
+}
+
+/// How many standard errors an interval of confidence `level` reaches to either side: 1.96 for 0.95.
+#[must_use]
+pub fn two_sided_z(level: f64) -> f64 {
+    normal_quantile(0.5 + level / 2.0)
+}
+
+/// The point of Student's t with `freedom` degrees of freedom below which the share `p` lies.
+#[must_use]
+pub fn t_quantile(p: f64, freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |t| t.inverse_cdf(p.clamp(0.0, 1.0)))
+}
+
+/// The probability that Student's t with `freedom` degrees of freedom is at least as far from 0 as `t`, either side.
+#[must_use]
+pub fn t_two_sided(t: f64, freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |of| (2.0 * of.sf(t.abs())).min(1.0))
+}
+
+/// The regularised incomplete beta function `I_x(a, b)`: the share of Beta(a, b) below `x`; `a` and `b` above 0.
+#[must_use]
+pub fn beta_share(a: f64, b: f64, x: f64) -> f64 {
+    beta_reg(a, b, x.clamp(0.0, 1.0))
+}
+
+/// The point of Beta(a, b) below which the share `p` lies; `a` and `b` above 0.
+#[must_use]
+pub fn beta_quantile(a: f64, b: f64, p: f64) -> f64 {
+    inv_beta_reg(a, b, p.clamp(0.0, 1.0))
+}
+
+/// `ln B(a, b)`; `a` and `b` above 0.
+#[must_use]
+pub fn ln_beta(a: f64, b: f64) -> f64 {
+    statrs_ln_beta(a, b)
+}
+
+/// `ln C(n, k)`; −∞ where `k` is more than `n`.
+#[must_use]
+pub fn ln_choose(n: u64, k: u64) -> f64 {
+    if k > n { f64::NEG_INFINITY } else { ln_binomial(n, k) }
+}
+
+/// The probabilities of 0 to `n` successes in `n` trials that succeed with probability `p`.
+#[must_use]
+pub fn binomial(n: u64, p: f64) -> Vec<f64> {
+    let of = |k: u64| {
+        let power = |base: f64, times: u64| if times == 0 { 0.0 } else { real(times) * base.ln() };
+        (ln_choose(n, k) + power(p, k) + power(1.0 - p, n - k)).exp()
+    };
+    (0..=n).map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::reference::{close, number, section};
+
+    #[test]
+    fn special_functions_agree_with_scipy() {
+        let section = section("special_functions");
+        let close = |found: f64, name: &str| close(found, number(&section[name]), &name);
+        close(beta_share(2.5, 1.5, 0.3), "betainc(2.5,1.5,.3)");
+        close(beta_quantile(5.5, 0.5, 0.025), "betaincinv(5.5,.5,.025)");
+        close(beta_quantile(0.5, 5.5, 0.975), "betaincinv(.5,5.5,.975)");
+        close(beta_quantile(1000.5, 0.5, 0.025), "betaincinv(1000.5,.5,.025)");
+        close(beta_quantile(1.0, 1000.0, 0.975), "betaincinv(1,1000,.975)");
+        close(normal_quantile(0.975), "norm_ppf(.975)");
+        close(t_quantile(0.975, 7.0), "t_ppf(.975,7)");
+    }
+
+    #[test]
+    fn probabilities_of_a_binomial_sum_to_one_with_rates_at_the_ends_too() {
+        for p in [0.0, 1e-9, 0.3, 1.0] {
+            close(binomial(40, p).iter().sum(), 1.0, &p);
+        }
+        close(binomial(3, 1.0)[3], 1.0, &"certain");
+    }
+}

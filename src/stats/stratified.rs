@@ -1,0 +1,244 @@
+//! Do two arms differ, over cases that are hard and easy? One exact test for all shapes.
+//!
+//! If the arms of a case do not differ, B's passes are hypergeometric, given how many of both arms' trials passed. Cases
+//! are independent, so that the distribution of B's passes over all of them is the convolution. With one trial in each
+//! arm this is McNemar's exact test, with one case it is Fisher's.
+//!
+//! Cox, Analysis of Binary Data (1970), section 4.3 (exact conditional inference for several 2×2 tables); mid-p: Lancaster,
+//! JASA 56 (1961) 223.
+
+use serde::Serialize;
+
+use super::proportion::Rate;
+use super::special::real;
+
+/// A case in two arms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Stratum {
+    /// What the first arm came to.
+    pub a: Rate,
+    /// What the second arm came to.
+    pub b: Rate,
+}
+
+/// How likely B's passes are where the arms do not differ. Exact to 1e-12 of the probability or 1e-30, whichever is more.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Tails {
+    /// The probability that B passes as little as it did, or less.
+    pub less: f64,
+    /// The probability that B passes as much as it did, or more.
+    pub greater: f64,
+    /// The probability of just what happened.
+    pub equal: f64,
+}
+
+impl Tails {
+    /// The exact p of a difference to either side: twice the smaller tail.
+    #[must_use]
+    pub fn two_sided(&self) -> f64 {
+        (2.0 * self.less.min(self.greater)).min(1.0)
+    }
+
+    /// `less` with half of what happened: right on average, where the exact one is careful.
+    #[must_use]
+    pub fn mid_less(&self) -> f64 {
+        (self.less - self.equal / 2.0).max(0.0)
+    }
+
+    /// `greater` with half of what happened.
+    #[must_use]
+    pub fn mid_greater(&self) -> f64 {
+        (self.greater - self.equal / 2.0).max(0.0)
+    }
+
+    /// The mid-p of a difference to either side: the exact one less the probability of what happened. Where both sides
+    /// are alike, that is less half of it; 1 where nothing else could have happened.
+    #[must_use]
+    pub fn mid_two_sided(&self) -> f64 {
+        if self.less >= 1.0 && self.greater >= 1.0 {
+            return 1.0;
+        }
+        if (self.less - self.greater).abs() <= 1e-12 {
+            return 1.0 - self.equal / 2.0;
+        }
+        (2.0 * self.mid_less().min(self.mid_greater())).min(1.0)
+    }
+}
+
+/// The tails of B's passes over `strata`; a case that was not tried in both arms says nothing. Memory goes by the width of
+/// the distribution, not by the trials: 10,000 cases of 100 trials an arm take less than a second.
+#[must_use]
+pub fn exact(strata: &[Stratum]) -> Tails {
+    let mut seen = 0;
+    // As a merge sort does it: pairs of equally many cases, so that both sides of a convolution stay narrow.
+    let mut stack: Vec<(u32, Masses)> = Vec::new();
+    for stratum in strata {
+        seen += stratum.b.passed;
+        let (mut height, mut masses) = (0, Masses::of(*stratum));
+        while let Some((_, below)) = stack.pop_if(|(below, _)| *below == height) {
+            masses = below.with(&masses);
+            height += 1;
+        }
+        stack.push((height, masses));
+    }
+    let all = stack.into_iter().rev().map(|(_, masses)| masses).reduce(|all, next| next.with(&all));
+    all.map_or(Tails { less: 1.0, greater: 1.0, equal: 1.0 }, |all| all.tails(seen))
+}
+
+/// A distribution over whole numbers: `probability[i]` is that of `start + i`.
+#[derive(Debug)]
+struct Masses {
+    start: u64,
+    probability: Vec<f64>,
+    /// What was cut from the ends, at most.
+    cut: f64,
+}
+
+/// Ends below this share of the most likely value are cut: far below every p, and the width stays that of the bulk.
+const CUT: f64 = 1e-40;
+
+impl Masses {
+    /// The distribution of B's passes in one case. Where one arm was not tried, or all trials ended alike, it is one number.
+    fn of(stratum: Stratum) -> Self {
+        let Stratum { a, b } = stratum;
+        let passed = a.passed + b.passed;
+        let (low, high) = (passed.saturating_sub(a.trials), passed.min(b.trials));
+        // From one number to the next by the ratio of their probabilities, outwards from the most likely one.
+        let up = |x: u64| real(passed - x) * real(b.trials - x) / (real(x + 1) * real(a.trials + x + 1 - passed));
+        let mode = (passed + 1).saturating_mul(b.trials + 1) / (a.trials + b.trials + 2);
+        let mode = mode.clamp(low, high);
+        let outwards = |xs: &mut dyn Iterator<Item = u64>, step: &dyn Fn(f64, u64) -> f64| {
+            let masses = xs.scan(1.0, |mass, x| {
+                *mass = step(*mass, x);
+                Some(*mass)
+            });
+            masses.take_while(|mass| *mass >= CUT).collect::<Vec<f64>>()
+        };
+        let below = outwards(&mut (low..mode).rev(), &|mass, x| mass / up(x));
+        let above = outwards(&mut (mode..high), &|mass, x| mass * up(x));
+        let start = mode - below.len() as u64;
+        let mut probability: Vec<f64> = below.into_iter().rev().chain([1.0]).chain(above).collect();
+        let sum: f64 = probability.iter().sum();
+        for mass in &mut probability {
+            *mass /= sum;
+        }
+        Self { start, probability, cut: CUT * real(high - low) }
+    }
+
+    /// The distribution of the sum of both.
+    fn with(&self, other: &Self) -> Self {
+        let (long, short) =
+            if self.probability.len() < other.probability.len() { (other, self) } else { (self, other) };
+        let mut probability = vec![0.0; long.probability.len() + short.probability.len() - 1];
+        for (at, factor) in short.probability.iter().enumerate() {
+            let into = &mut probability[at..at + long.probability.len()];
+            for (sum, mass) in into.iter_mut().zip(&long.probability) {
+                *sum += factor * mass;
+            }
+        }
+        let most = probability.iter().copied().fold(0.0, f64::max);
+        let kept = |mass: &f64| *mass >= most * CUT;
+        let first = probability.iter().position(kept).unwrap_or(0);
+        let last = probability.iter().rposition(kept).unwrap_or(0);
+        let gone: f64 = probability[..first].iter().chain(&probability[last + 1..]).sum();
+        Self {
+            start: self.start + other.start + first as u64,
+            probability: probability[first..=last].to_vec(),
+            cut: self.cut + other.cut + gone,
+        }
+    }
+
+    /// The tails at `seen`. What was cut counts to both: no p is smaller than the truth.
+    fn tails(&self, seen: u64) -> Tails {
+        let len = self.probability.len();
+        let at = usize::try_from(seen.saturating_sub(self.start)).unwrap_or(len).min(len);
+        // Small ones first, so that none is lost.
+        let below: f64 = self.probability[..at].iter().sum();
+        let inside = seen >= self.start && at < len;
+        let equal = if inside { self.probability[at] } else { 0.0 };
+        let above_from = if inside { at + 1 } else { at };
+        let above: f64 = self.probability[above_from..].iter().rev().sum();
+        let tail = |side: f64| (side + equal + self.cut).min(1.0);
+        Tails { less: tail(below), greater: tail(above), equal }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::reference::{close, count, number, rows};
+
+    fn stratum(a: (u64, u64), b: (u64, u64)) -> Stratum {
+        Stratum { a: Rate::new(a.0, a.1), b: Rate::new(b.0, b.1) }
+    }
+
+    #[test]
+    fn tails_agree_with_those_of_exact_fractions() {
+        for row in rows("stratified_exact_difference") {
+            let cases = row["cases_xa_na_xb_nb"].as_array().expect("cases");
+            let of = |case: &serde_json::Value| {
+                let at = |at: usize| count(&case[at]);
+                stratum((at(0), at(1)), (at(2), at(3)))
+            };
+            let strata: Vec<Stratum> = cases.iter().map(of).collect();
+            let tails = exact(&strata);
+            // The reference counts the first arm's passes: the more it passes, the less the second one.
+            close(tails.less, number(&row["p_a_greater"]), &row);
+            close(tails.greater, number(&row["p_a_less"]), &row);
+            close(tails.mid_less(), number(&row["mid_greater"]), &row);
+            close(tails.mid_greater(), number(&row["mid_less"]), &row);
+            close(tails.two_sided(), number(&row["two_sided_doubled"]), &row);
+        }
+    }
+
+    #[test]
+    fn one_trial_a_case_is_mcnemars_exact_test() {
+        for row in rows("mcnemar") {
+            let (lost, won) = (count(&row["b"]), count(&row["c"]));
+            let mut strata = vec![stratum((1, 1), (0, 1)); usize::try_from(lost).expect("few")];
+            strata.extend(vec![stratum((0, 1), (1, 1)); usize::try_from(won).expect("few")]);
+            strata.push(stratum((1, 1), (1, 1)));
+            let tails = exact(&strata);
+            close(tails.two_sided(), number(&row["exact"]), &row);
+            close(tails.mid_two_sided(), number(&row["mid_p"]), &row);
+            close(tails.greater, number(&row["one_sided_exact_c_gt_b"]), &row);
+        }
+    }
+
+    #[test]
+    fn one_case_is_fishers_exact_test() {
+        for row in rows("fisher_two_runs") {
+            let (a, b) = ((count(&row["a"]), count(&row["n1"])), (count(&row["b"]), count(&row["n2"])));
+            let tails = exact(&[stratum(a, b)]);
+            close(tails.less, number(&row["one_sided_worse"]), &row);
+            close(tails.two_sided(), number(&row["two_sided"]), &row);
+        }
+    }
+
+    #[test]
+    fn what_says_nothing_changes_nothing() {
+        let told = [stratum((5, 5), (1, 5))];
+        let silent = [stratum((5, 5), (5, 5)), stratum((0, 3), (0, 0)), told[0], stratum((0, 0), (2, 2))];
+        let (told, silent) = (exact(&told), exact(&silent));
+        close(told.less, silent.less, &"less");
+        close(told.greater, silent.greater, &"greater");
+        assert_eq!(exact(&[]).two_sided().to_bits(), 1.0_f64.to_bits());
+    }
+
+    #[test]
+    fn tails_stay_right_far_out_and_no_p_is_zero() {
+        // C(20, 10)^-3: all of three cases lost.
+        let all = exact(&[stratum((10, 10), (0, 10)); 3]);
+        let expected = 1.0 / 184_756.0_f64.powi(3);
+        assert!((all.less / expected - 1.0).abs() < 1e-9, "{}", all.less);
+        let many = exact(&vec![stratum((20, 20), (0, 20)); 40]);
+        assert!(many.less > 0.0 && many.less < 1e-30, "{}", many.less);
+    }
+
+    #[test]
+    fn many_cases_with_many_trials_keep_a_narrow_distribution() {
+        let cases = |count: u64| (0..count).map(|case| stratum((50 + case % 51, 100), (49 + case % 47, 100)));
+        let tails = exact(&cases(600).collect::<Vec<_>>());
+        assert!((tails.less + tails.greater - tails.equal - 1.0).abs() < 1e-9);
+    }
+}
