@@ -476,13 +476,16 @@ fn prompts_that_are_longer_than_an_argument_may_be_arrive_whole() {
 
 fn nothing_of_the_users_own_comes_along_but_the_login() {
     for mode in [CLI, "mcp", "native"] {
-        let live =
-            Live::new("should_trigger,prompt,sandbox", "false,Tell me.,workspace-write", |request| {
+        let live = Live::new(
+            "should_trigger,prompt,sandbox",
+            "false,Tell me.,workspace-write",
+            |request| {
                 match request.step {
-                    0 => Turn::Shell("env; ls -a $HOME/.claude; cat $HOME/.claude/.credentials.json".to_owned()),
+                    0 => Turn::Shell("env; echo ${ANTHROPIC_CUSTOM_HEADERS##* }; ls -a $HOME/.claude; cat $HOME/.claude/.credentials.json".to_owned()),
                     _ => Turn::Say("sk-abcdefghijklmnopqrstuvwxyz012345 is a key".to_owned()),
                 }
-            });
+            },
+        );
         let claude = live.user_home().join(".claude");
         let skill = claude.join("skills/users-own-skill");
         fs::create_dir_all(&skill).expect("a folder");
@@ -500,6 +503,7 @@ fn nothing_of_the_users_own_comes_along_but_the_login() {
         fs::write(live.fixture.root().join("CLAUDE.md"), "REPOSITORYS_OWN_MEMORY").expect("a memory");
         let mut command = live.command(&["--mode", mode]);
         command.env("SKILL_EVALS_UNKNOWN_TO_AGENTS", "x").env_remove("SKILL_EVALS_UNKNOWN_TO_AGENTS");
+        command.env("ANTHROPIC_CUSTOM_HEADERS", "X-Login: Bearer header-login-0123");
         command.env("USERS_OWN_VARIABLE", "users-own-variable").output().expect("the program starts");
         let trial = live.kept("greeting", "it", mode).expect("a kept trial");
         trial.expect(Verdict::Pass);
@@ -509,7 +513,12 @@ fn nothing_of_the_users_own_comes_along_but_the_login() {
         }
         assert!(asked.contains(".credentials.json"), "the login came along: {asked}");
         let kept = trial.everything();
-        for word in ["user-token-0123456789", "stand-in-key-for-claude", "sk-abcdefghijklmnopqrstuvwxyz012345"] {
+        for word in [
+            "user-token-0123456789",
+            "stand-in-key-for-claude",
+            "header-login-0123",
+            "sk-abcdefghijklmnopqrstuvwxyz012345",
+        ] {
             assert!(!kept.contains(word), "{word} was kept in {mode}");
         }
         assert!(kept.contains("[masked]"));

@@ -31,7 +31,8 @@ fn outcome(fixture: &Fixture, mode: &str) -> Outcome {
     let folder = store::trials_below(&folder).remove(0);
     let (meta, mut grade) = regraded(fixture, &folder);
     grade.metrics.duration_ms = 1234;
-    Outcome { id: meta.id(), grade, folder: PathBuf::new(), scripted: meta.scripted, spent: Spent::default() }
+    let (folder, scripted) = (PathBuf::new(), meta.scripted.clone());
+    Outcome { id: meta.id(), grade, folder, scripted, spent: Spent::default(), isolation: None }
 }
 
 #[test]

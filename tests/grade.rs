@@ -161,6 +161,46 @@ fn an_agent_that_died_is_an_error_for_positive_and_negative_cases_alike() {
 }
 
 #[test]
+fn an_agent_that_never_started_has_nothing_checked() {
+    for (trouble, should) in [(TroubleKind::CouldNotStart, true), (TroubleKind::NotDelivered, false)] {
+        let absent = trial(vec![Expectation::Trigger(should)]).with(|trial| {
+            trial.meta.ending = Ending { trouble: Some(Trouble::new(trouble, "no such file")), ..Ending::default() };
+            (trial.trace, trial.final_text) = (Trace::default(), None);
+        });
+        assert_eq!(
+            (absent.verdict(), absent.trouble(), absent.grade().checks),
+            (Verdict::Error, Some(trouble), vec![])
+        );
+    }
+}
+
+#[test]
+fn what_an_agent_did_not_come_to_write_did_not_fail() {
+    let path = RelativePath::parse("out.txt").expect("a path");
+    let wanted = vec![
+        Expectation::MustInclude(pattern("ahoy")),
+        Expectation::RequireFile(path),
+        Expectation::OutputSchema,
+        Expectation::InvokedSkills(true),
+    ];
+    let silent = || {
+        trial(wanted.clone()).with(|trial| {
+            (trial.final_text, trial.schema) = (None, Some(json!({})));
+        })
+    };
+    let statuses = |trial: &Trial| -> Vec<Status> {
+        let names = ["final-message", "must-include", "require-file", "output-schema", "invoked-skills"];
+        names.iter().map(|name| trial.status(name)).collect()
+    };
+    assert_eq!(statuses(&silent()), [Status::Fail; 5], "it came to its end and wrote nothing");
+    let cut = silent().with(|trial| {
+        trial.trace.progress = Progress::Answering;
+        trial.meta.ending.trouble = Some(Trouble::new(TroubleKind::NoAnswer, "nothing"));
+    });
+    assert_eq!((statuses(&cut), cut.verdict()), (vec![Status::Unknown; 5], Verdict::Error));
+}
+
+#[test]
 fn an_exit_status_without_a_word_is_a_crash() {
     let crashed = trial(Vec::new()).with(|trial| {
         trial.meta.ending.exit_code = Some(2);
@@ -401,6 +441,14 @@ fn the_answer_follows_its_schema_and_names_the_skills() {
     assert_eq!(answers(r#"{"invoked_skills":["greeting"]}"#, true).verdict(), Verdict::Pass);
     assert_eq!(answers(r#"{"invoked_skills":["greeting"]}"#, false).verdict(), Verdict::Fail);
     assert_eq!(answers(r#"{"invoked_skills":[]}"#, false).verdict(), Verdict::Pass);
+    for (same, other) in [("$greeting", "$greetings"), ("GREETING", "WELCOME"), ("/greeting", "tidy/greeting")] {
+        let answer = |name: &str| json!({ "invoked_skills": [name] }).to_string().leak() as &'static str;
+        assert_eq!(answers(answer(same), true).verdict(), Verdict::Pass, "{same}");
+        assert_eq!(answers(answer(same), false).verdict(), Verdict::Fail, "{same}");
+        assert_eq!(answers(answer(other), true).verdict(), Verdict::Fail, "{other}");
+    }
+    let objects = answers(r#"{"invoked_skills":[{"name":"greeting"}]}"#, false);
+    assert_eq!(objects.status("invoked-skills"), Status::Fail, "not a name, and no proof of silence either");
     assert_eq!(answers("{}", true).status("output-schema"), Status::Fail);
     assert_eq!(answers("no JSON", true).status("output-schema"), Status::Fail);
     let gone = answers("{}", true).with(|trial| trial.schema = None);

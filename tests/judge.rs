@@ -123,24 +123,41 @@ fn a_tie_decides_nothing() {
 
 #[test]
 fn a_lost_vote_is_a_vote_for_neither_side() {
-    let fake = fake(&[Says::Text(GOOD), Says::RateLimited]);
+    let fake = fake(&[Says::Text(GOOD), Says::RateLimited, Says::RateLimited]);
     assert_eq!(fake.run(&["--judge-votes", "2"]).code, 3);
-    assert_eq!(grade(&fake).verdict, Verdict::Unscored);
+    assert_eq!((grade(&fake).verdict, fake.asked()), (Verdict::Unscored, 3));
 }
 
 #[test]
-fn a_judge_that_is_rate_limited_or_hangs_leaves_the_trial_unscored_and_says_why() {
-    for (says, args, kind) in [
-        (Says::RateLimited, &[][..], TroubleKind::RateLimit),
-        (Says::Nothing, &["--judge-timeout-s", "1"][..], TroubleKind::NoAnswer),
-    ] {
-        let fake = fake(&[says]);
-        let ran = fake.run(args);
-        assert_eq!(ran.code, 3, "{}", ran.stdout);
-        let grade = grade(&fake);
-        assert_eq!((grade.verdict, trouble(&grade)), (Verdict::Unscored, Some(kind)));
-        assert_eq!(fake.asked(), 1, "trouble is no answer to ask for again");
-    }
+fn a_judge_that_the_provider_refuses_is_asked_again_as_often_as_a_trial_is_tried() {
+    let once = fake(&[Says::RateLimited, Says::Text(GOOD)]);
+    let ran = once.run(&[]);
+    assert_eq!((ran.code, once.asked()), (0, 2), "{}{}", ran.stdout, ran.stderr);
+    let attempts = &judgement(&once).votes[0].attempts;
+    let kinds: Vec<_> = attempts.iter().map(|attempt| attempt.trouble.as_ref().map(|trouble| trouble.kind)).collect();
+    assert_eq!(kinds, [Some(TroubleKind::RateLimit), None]);
+
+    // The retries of the settings are one.
+    let always = fake(&[Says::RateLimited, Says::RateLimited, Says::Text(GOOD)]);
+    assert_eq!((always.run(&[]).code, always.asked()), (3, 2));
+    let grade = grade(&always);
+    assert_eq!((grade.verdict, trouble(&grade)), (Verdict::Unscored, Some(TroubleKind::RateLimit)));
+}
+
+#[test]
+fn a_refusal_takes_away_no_second_chance_of_an_answer_that_cannot_be_used() {
+    let fake = fake(&[Says::Text("Looks fine."), Says::RateLimited, Says::Text(GOOD)]);
+    assert_eq!((fake.run(&[]).code, fake.asked()), (0, 3));
+}
+
+#[test]
+fn a_judge_that_hangs_leaves_the_trial_unscored_and_says_why() {
+    let fake = fake(&[Says::Nothing]);
+    let ran = fake.run(&["--judge-timeout-s", "1"]);
+    assert_eq!(ran.code, 3, "{}", ran.stdout);
+    let grade = grade(&fake);
+    assert_eq!((grade.verdict, trouble(&grade)), (Verdict::Unscored, Some(TroubleKind::NoAnswer)));
+    assert_eq!(fake.asked(), 1, "such trouble is not asked for again");
 }
 
 #[test]
@@ -185,6 +202,21 @@ fn the_judge_reads_a_copy_without_expectations_or_instructions() {
     }
     let args = fs::read_to_string(fake.own("args-1")).expect("arguments");
     assert!(args.starts_with("exec --json --sandbox read-only "), "{args}");
+}
+
+#[test]
+fn what_is_no_plain_file_in_the_kept_workspace_is_not_shown_to_the_judge() {
+    let fake = fake(&[Says::RateLimited, Says::RateLimited, Says::Text(GOOD)]);
+    assert_eq!(fake.run(&[]).code, 3);
+    let workspace = fake.trial().join("workspace");
+    fs::write(workspace.join("plain"), "Ahoy").expect("a file");
+    std::os::unix::fs::symlink("/etc", workspace.join("link")).expect("a link");
+    nix::unistd::mkfifo(&workspace.join("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let resumed = fake.program(&["run", "--run-id", "t", "--resume"]);
+    assert_eq!((resumed.code, fake.asked()), (0, 3), "{}{}", resumed.stdout, resumed.stderr);
+    let files = files_below(&fake.own("seen-3"));
+    assert!(files.contains(&"workspace/plain".to_owned()), "{files:?}");
+    assert!(!files.iter().any(|file| file.contains("link") || file.contains("pipe")), "{files:?}");
 }
 
 #[test]

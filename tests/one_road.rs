@@ -198,8 +198,39 @@ fn a_replay_of_nothing_is_no_success() {
     let ran = stub.run(&["run", "--replay"]);
     assert_eq!(ran.code, 3, "{}", ran.stdout);
     assert!(ran.stdout.contains("2 not run (no recording)"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("tidy/c0  codex  -  not run  no recording\n"), "{}", ran.stdout);
     assert_eq!(stub.run(&["run", "--case", "c0", "--record"]).code, 0);
-    assert_eq!(stub.run(&["run", "--replay"]).code, 0, "a case without a recording is no fault beside others");
+    let beside = stub.run(&["run", "--replay"]);
+    assert_eq!(beside.code, 0, "a case without a recording is no fault beside others");
+    let rows = "tidy/c0  codex  1/1  pass\ntidy/c1  codex    -  not run  no recording\n";
+    assert!(beside.stdout.contains(rows), "{}", beside.stdout);
+    let json: Value = serde_json::from_str(&stub.run(&["run", "--replay", "--json"]).stdout).expect("JSON");
+    let cells = |at: usize| (json["cases"][at]["verdict"].clone(), json["cases"][at]["not_run"].clone());
+    assert_eq!(cells(0), (json!("pass"), Value::Null));
+    assert_eq!(cells(1), (Value::Null, json!({ "no recording": 1 })));
+}
+
+/// The summary of the run `r` where agents are to be inside bubblewrap.
+fn ran_with_bwrap_wanted(stub: &Stub) -> String {
+    ran(stub.command(&["summary", "r"]).env_remove("SKILL_EVALS_ISOLATION")).stdout
+}
+
+#[test]
+fn a_summary_says_which_agents_were_on_their_own() {
+    let stub = Stub::new(2, "");
+    let ran = stub.run(&["run", "--run-id", "r"]);
+    assert!(ran.stdout.contains("unscored; 30 tokens"), "as asked: {}", ran.stdout);
+    let wanted = ran_with_bwrap_wanted(&stub);
+    assert!(wanted.contains("unscored; no agent inside bubblewrap; 30 tokens"), "{wanted}");
+    let meta = stub.run_folder("r").join("work/tidy/c0/codex/1/meta.json");
+    let facts = fs::read_to_string(&meta).expect("facts");
+    fs::write(&meta, facts.replace("\"isolation\": \"agent\"", "\"isolation\": \"bwrap\"")).expect("facts");
+    for form in ["--json", "--markdown"] {
+        let said = stub.run(&["summary", "r", form]).stdout;
+        let expected =
+            if form == "--json" { "\"agent\": 1,\n    \"bwrap\": 1" } else { "; 1 of 2 agents not inside bubblewrap" };
+        assert!(said.contains(expected), "{said}");
+    }
 }
 
 #[test]

@@ -10,8 +10,9 @@ use crate::cli::exit_code::Exit;
 use skill_evals::cases::case::Found;
 use skill_evals::report::trial as report;
 use skill_evals::results::summary::Summary;
+use skill_evals::results::table;
 use skill_evals::run::shared::Run;
-use skill_evals::run::{regrade, trial};
+use skill_evals::run::regrade;
 use skill_evals::settings::Settings;
 use skill_evals::store::{self, RunFolder, TrialFolder};
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
@@ -41,6 +42,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     }
     let mut out = io::stdout().lock();
     let mut summary = Summary::new(Vec::new(), run.settings.threshold);
+    summary.isolation_wanted = run.settings.isolation.kind;
     let mut could_not = false;
     let mut changed = Vec::new();
     for folder in trials {
@@ -99,5 +101,5 @@ fn grade_one<'a>(run: &'a Run, folder: &TrialFolder) -> Result<(&'a Found, Outco
     if news {
         folder.write_grade(&grade).map_err(|error| error.to_string())?;
     }
-    Ok((found, trial::outcome(run, id, grade, &meta, folder), news))
+    Ok((found, table::outcome(id, grade, &meta, folder, &run.settings.prices), news))
 }

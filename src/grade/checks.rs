@@ -18,13 +18,19 @@ const DELIVERED: &str = "delivered";
 /// The check of whether the model came to its own end.
 const COMPLETED: &str = "completed";
 
+/// What is found where the agent said nothing at its end.
+const NO_MESSAGE: &str = "there is no final message";
+
 /// Grades a trial of `case` by its evidence. `schema` is the content of the case's output schema, when it has one.
 #[must_use]
 pub fn grade(case: &Case, skill: &Skill, schema: Option<&Value>, evidence: &Evidence<'_>) -> Grade {
     let mut grader = Grader { case, skill, schema, evidence, checks: Vec::new() };
-    grader.general();
-    for expectation in &case.expectations {
-        grader.expectation(expectation);
+    // Of an agent that never started there is nothing to check.
+    if evidence.meta.ending.trouble.is_none() || evidence.trace.progress > Progress::Silent {
+        grader.general();
+        for expectation in &case.expectations {
+            grader.expectation(expectation);
+        }
     }
     let (verdict, trouble) = (Verdict::Pass, infrastructure(skill, evidence));
     settle(Grade {
@@ -162,7 +168,13 @@ impl Grader<'_> {
         self.check(DELIVERED, Goal::Process, status, expected, what);
         let text = self.final_text();
         let found = text.map_or_else(|| "none".to_owned(), excerpt);
-        self.holds("final-message", Goal::Outcome, text.is_some(), "a final message", found);
+        let status = if text.is_some() { Status::Pass } else { self.missing() };
+        self.check("final-message", Goal::Outcome, status, "a final message", found);
+    }
+
+    /// What it means that something is not there at the end: nothing, where the agent did not come to it.
+    fn missing(&self) -> Status {
+        if self.evidence.trace.ended() { Status::Fail } else { Status::Unknown }
     }
 
     fn final_text(&self) -> Option<&str> {
@@ -232,7 +244,7 @@ impl Grader<'_> {
         let evidence = match (&hit, text) {
             (Some(hit), _) => format!("found {hit:?}"),
             (None, Some(_)) => "not found".to_owned(),
-            (None, None) => "there is no final message".to_owned(),
+            (None, None) => NO_MESSAGE.to_owned(),
         };
         let expected = format!("the final message does not match {:?}", pattern.0);
         let status = match (hit, text) {
@@ -322,9 +334,14 @@ impl Grader<'_> {
         let evidence = match found {
             Some(true) => "it does".to_owned(),
             Some(false) => format!("it does not: {}", excerpt(self.final_text().unwrap_or_default())),
-            None => "there is no final message".to_owned(),
+            None => NO_MESSAGE.to_owned(),
         };
-        self.holds(id, goal, found == Some(true), expected, evidence);
+        let status = match found {
+            Some(true) => Status::Pass,
+            Some(false) => Status::Fail,
+            None => self.missing(),
+        };
+        self.check(id, goal, status, expected, evidence);
     }
 
     fn bad_pattern(&mut self, id: &str, error: &regex::Error) {
@@ -334,14 +351,15 @@ impl Grader<'_> {
     fn require_file(&mut self, path: &crate::text::relative_path::RelativePath) {
         let meta = self.evidence.meta;
         let hidden = meta.files_truncated && !meta.files_looked_for.iter().any(|known| known == path.as_path());
-        // A folder counts when a file lies below it.
+        // A folder counts as what it holds, and as itself where that is nothing.
         let found = meta.files.iter().find(|file| file.path.starts_with(path.as_path()));
         let status = match found {
             Some(_) => Status::Pass,
             None if hidden => Status::Unknown,
-            None => Status::Fail,
+            None => self.missing(),
         };
         let evidence = match found {
+            Some(file) if file.is_folder() => "an empty folder".to_owned(),
             Some(file) if file.path == path.as_path() => format!("{} bytes", file.size),
             Some(file) => format!("a folder with {}", file.path.display()),
             None if hidden => "the workspace holds more files than are listed".to_owned(),
@@ -374,9 +392,11 @@ impl Grader<'_> {
         }
     }
 
-    fn answer(&self) -> Result<Value, String> {
-        let text = self.final_text().ok_or("there is no final message")?;
-        serde_json::from_str(text.trim()).map_err(|error| format!("the final message is not JSON: {error}"))
+    /// The final message as JSON, or what kept it from being that and what follows from it.
+    fn answer(&self) -> Result<Value, (Status, String)> {
+        let text = self.final_text().ok_or_else(|| (self.missing(), NO_MESSAGE.to_owned()))?;
+        let not_json = |error| (Status::Fail, format!("the final message is not JSON: {error}"));
+        serde_json::from_str(text.trim()).map_err(not_json)
     }
 
     fn output_schema(&mut self) {
@@ -400,25 +420,30 @@ impl Grader<'_> {
                 .take(5)
                 .map(|error| format!("{} at `{}`", excerpt(&error.to_string()), error.instance_path()))
                 .collect();
-            if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
+            if problems.is_empty() { Ok(()) } else { Err((Status::Fail, problems.join("; "))) }
         });
-        let holds = result.is_ok();
-        self.holds("output-schema", Goal::Style, holds, expected, result.err().unwrap_or_else(|| "it does".to_owned()));
+        let (status, found) = result.err().unwrap_or_else(|| (Status::Pass, "it does".to_owned()));
+        self.check("output-schema", Goal::Style, status, expected, found);
     }
 
     fn invoked_skills(&mut self, should: bool) {
         let name = &self.skill.name;
         let expected = format!("`invoked_skills` {} `{name}`", if should { "names" } else { "does not name" });
-        let (holds, evidence) = match self.answer() {
-            Err(why) => (false, why),
+        let (status, evidence) = match self.answer() {
+            Err(why) => why,
             Ok(answer) => match answer.get("invoked_skills").and_then(Value::as_array) {
-                None => (false, "the final message has no list `invoked_skills`".to_owned()),
+                None => (Status::Fail, "the final message has no list `invoked_skills`".to_owned()),
+                Some(list) if !list.iter().all(Value::is_string) => {
+                    (Status::Fail, format!("`invoked_skills` holds what is no name: {}", Value::Array(list.clone())))
+                }
                 Some(list) => {
+                    // `$name` and `Name` name the same skill as `name`.
                     let named = list.iter().filter_map(Value::as_str).any(|found| slug(found) == self.skill.slug);
-                    (named == should, format!("invoked_skills: {}", Value::Array(list.clone())))
+                    let status = if named == should { Status::Pass } else { Status::Fail };
+                    (status, format!("invoked_skills: {}", Value::Array(list.clone())))
                 }
             },
         };
-        self.holds("invoked-skills", Goal::Style, holds, expected, evidence);
+        self.check("invoked-skills", Goal::Style, status, expected, evidence);
     }
 }

@@ -20,7 +20,7 @@ pub fn summary(summary: &Summary) -> String {
     text.push_str("## Cases\n\n| case | mode | passed | what did not |\n| --- | --- | ---: | --- |\n");
     for (key, counts) in table::worst_first(summary) {
         let CaseInMode { skill, case, mode } = key;
-        let passed = format!("{}/{}", counts.counts.passed, counts.counts.ended());
+        let passed = table::passed(counts);
         let _ = writeln!(text, "| {skill}/{case} | {mode} | {passed} | {} |", cell(&table::why(counts)));
     }
     text

@@ -15,28 +15,39 @@ pub fn table(summary: &Summary, color: bool) -> String {
     let rows = worst_first(summary);
     let cells: Vec<[String; 3]> = rows
         .iter()
-        .map(|(key, counts)| {
-            let passed = format!("{}/{}", counts.counts.passed, counts.counts.ended());
-            [format!("{}/{}", key.skill, key.case), key.mode.clone(), passed]
-        })
+        .map(|(key, counts)| [format!("{}/{}", key.skill, key.case), key.mode.clone(), passed(counts)])
         .collect();
     let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (first, second, third) = (width(0), width(1), width(2));
+    let fourth = rows.iter().map(|(_, counts)| word(counts, summary.threshold).len()).fold(6, usize::max);
     let mut text = String::new();
     for ([case, mode, passed], (_, counts)) in cells.iter().zip(&rows) {
         let word = word(counts, summary.threshold);
         let (start, end) = if color { (paint(word), "\u{1b}[0m") } else { ("", "") };
-        let line = format!("{case:first$}  {mode:second$}  {passed:>third$}  {start}{word:6}{end}  {}", why(counts));
+        let line =
+            format!("{case:first$}  {mode:second$}  {passed:>third$}  {start}{word:fourth$}{end}  {}", why(counts));
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text
 }
 
+/// How many of a case's trials passed, of how many that were run.
+#[must_use]
+pub fn passed(counts: &CaseCounts) -> String {
+    match counts.counts.ended() {
+        0 => "-".to_owned(),
+        ended => format!("{}/{ended}", counts.counts.passed),
+    }
+}
+
 /// What a case came to, in a word: `flaky` where both were seen and the case did not pass for it.
 fn word(counts: &CaseCounts, threshold: f64) -> &'static str {
-    let verdict = counts.verdict(threshold);
-    if verdict == Verdict::Fail && counts.counts.passed > 0 { "flaky" } else { verdict.as_str() }
+    match counts.verdict(threshold) {
+        Some(Verdict::Fail) if counts.counts.passed > 0 => "flaky",
+        Some(verdict) => verdict.as_str(),
+        None => "not run",
+    }
 }
 
 fn paint(word: &str) -> &'static str {
@@ -47,16 +58,19 @@ fn paint(word: &str) -> &'static str {
     }
 }
 
-/// The cases, those with the lowest share of passed trials first.
+/// The cases, those with the lowest share of passed trials first, and those that were not run last.
 #[must_use]
 pub fn worst_first(summary: &Summary) -> Vec<(&CaseInMode, &CaseCounts)> {
     let mut rows: Vec<(&CaseInMode, &CaseCounts)> = summary.cases.iter().collect();
     // In thousandths: shares that look alike keep the order of their names.
-    rows.sort_by_key(|(_, row)| row.counts.passed * 1000 / row.counts.ended().max(1));
+    rows.sort_by_key(|(_, row)| match row.counts.ended() {
+        0 => usize::MAX,
+        ended => row.counts.passed * 1000 / ended,
+    });
     rows
 }
 
-/// The counts in a line: what ended how, what was not run, tokens, cost.
+/// The counts in a line: what ended how, what was not run, whose agents were not isolated, tokens, cost.
 #[must_use]
 pub fn closing(summary: &Summary) -> String {
     let total = &summary.total;
@@ -66,6 +80,10 @@ pub fn closing(summary: &Summary) -> String {
     );
     for (why, count) in &summary.not_run {
         let _ = write!(text, ", {count} not run ({why})");
+    }
+    if let Some((alone, all)) = summary.on_their_own() {
+        let of = if alone == all { "no agent".to_owned() } else { format!("{alone} of {all} agents not") };
+        let _ = write!(text, "; {of} inside bubblewrap");
     }
     if total.retries > 0 {
         let _ = write!(
@@ -119,14 +137,16 @@ pub fn clock(time: Duration) -> String {
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
 }
 
-/// What did not pass, with how often where that was not each time.
+/// What did not pass or was not run, with how often where that was not each time.
 #[must_use]
 pub fn why(counts: &CaseCounts) -> String {
-    let all = counts.counts.ended();
+    let not_run: usize = counts.not_run.values().sum();
+    let all = counts.counts.ended() + not_run;
     let times = |name: &str, times: usize| {
         if times == all { safe::line(name) } else { format!("{} ({times}×)", safe::line(name)) }
     };
     let checks = counts.failed_checks.iter().map(|(name, count)| times(name, *count));
     let troubles = counts.troubles.iter().map(|(name, count)| times(name, *count));
-    checks.chain(troubles).collect::<Vec<_>>().join(", ")
+    let not_run = counts.not_run.iter().map(|(why, count)| times(why, *count));
+    checks.chain(troubles).chain(not_run).collect::<Vec<_>>().join(", ")
 }

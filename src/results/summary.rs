@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::grade::share::Ended;
+use crate::settings::Isolation;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::TrialRecord;
@@ -39,6 +40,10 @@ pub struct Summary {
     pub planned: Option<usize>,
     /// Trials that were not started, by reason.
     pub not_run: BTreeMap<String, usize>,
+    /// What was wanted of isolation.
+    pub isolation_wanted: Isolation,
+    /// For how many trials each kind of it held, where that is known.
+    pub isolation: BTreeMap<&'static str, usize>,
     /// All trials together.
     pub total: Counts,
     /// By mode.
@@ -92,14 +97,9 @@ pub struct CaseCounts {
     /// How often each kind of trouble was met.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub troubles: BTreeMap<&'static str, usize>,
-    /// How many of its trials were not run.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub not_run: usize,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-fn is_zero(number: &usize) -> bool {
-    *number == 0
+    /// How many of its trials were not run, by reason.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_run: BTreeMap<String, usize>,
 }
 
 impl Counts {
@@ -132,11 +132,12 @@ impl Counts {
 
 impl CaseCounts {
     /// What the case came to where the share `threshold` of its trials must pass. One with trials that were not run
-    /// has the verdict of those that were, unless the rest can still change it.
+    /// has the verdict of those that were, unless the rest can still change it; one of which none was run has none.
     #[must_use]
-    pub fn verdict(&self, threshold: f64) -> Verdict {
+    pub fn verdict(&self, threshold: f64) -> Option<Verdict> {
         let ended = self.counts.as_ended();
-        Ended { errors: ended.errors + self.not_run, ..ended }.verdict(threshold)
+        let not_run: usize = self.not_run.values().sum();
+        (ended.all() > 0).then(|| Ended { errors: ended.errors + not_run, ..ended }.verdict(threshold))
     }
 }
 
@@ -151,6 +152,8 @@ impl Summary {
             scripted: BTreeSet::new(),
             planned: None,
             not_run: BTreeMap::new(),
+            isolation_wanted: Isolation::default(),
+            isolation: BTreeMap::new(),
             total: Counts::default(),
             modes: BTreeMap::new(),
             skills: BTreeMap::new(),
@@ -176,6 +179,9 @@ impl Summary {
         if let Some(by) = &record.scripted {
             self.scripted.insert(by.clone());
         }
+        if let Some(isolation) = record.isolation {
+            *self.isolation.entry(isolation.as_str()).or_default() += 1;
+        }
     }
 
     /// Counts an attempt that measured nothing and is paid all the same.
@@ -193,14 +199,21 @@ impl Summary {
     /// Counts a trial that was not started.
     pub fn add_not_run(&mut self, id: &TrialId, why: &str) {
         *self.not_run.entry(why.to_owned()).or_default() += 1;
-        self.cases.entry(CaseInMode::of(id)).or_default().not_run += 1;
+        *self.cases.entry(CaseInMode::of(id)).or_default().not_run.entry(why.to_owned()).or_default() += 1;
+    }
+
+    /// How many agents were on their own, of how many, where that was not wanted or others were not.
+    #[must_use]
+    pub fn on_their_own(&self) -> Option<(usize, usize)> {
+        let alone = self.isolation.get(Isolation::Agent.as_str()).copied()?;
+        let all = self.isolation.values().sum::<usize>();
+        (alone < all || self.isolation_wanted == Isolation::Bwrap).then_some((alone, all))
     }
 
     /// How many cases in modes came to this verdict.
     #[must_use]
     pub fn cases_with(&self, verdict: Verdict) -> usize {
-        let ran = self.cases.values().filter(|row| row.counts.ended() > 0);
-        ran.filter(|row| row.verdict(self.threshold) == verdict).count()
+        self.cases.values().filter(|row| row.verdict(self.threshold) == Some(verdict)).count()
     }
 }
 
@@ -218,7 +231,8 @@ impl Serialize for Summary {
         struct Row<'a> {
             #[serde(flatten)]
             key: &'a CaseInMode,
-            verdict: Verdict,
+            /// `null` where no trial of it was run.
+            verdict: Option<Verdict>,
             #[serde(flatten)]
             counts: &'a CaseCounts,
         }
@@ -232,6 +246,8 @@ impl Serialize for Summary {
             #[serde(skip_serializing_if = "Option::is_none")]
             planned: Option<usize>,
             not_run: &'a BTreeMap<String, usize>,
+            #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+            isolation: &'a BTreeMap<&'static str, usize>,
             total: &'a Counts,
             modes: &'a BTreeMap<String, Counts>,
             skills: &'a BTreeMap<String, Counts>,
@@ -245,6 +261,7 @@ impl Serialize for Summary {
             scripted: &self.scripted,
             planned: self.planned,
             not_run: &self.not_run,
+            isolation: &self.isolation,
             total: &self.total,
             modes: &self.modes,
             skills: &self.skills,

@@ -14,15 +14,20 @@ use crate::trial::spent::Spent;
 /// When they cannot be read.
 pub fn row(folder: &TrialFolder, prices: &Prices) -> Result<TrialRecord, StoreError> {
     let (meta, grade) = (folder.meta()?, folder.grade()?);
-    let spent = spent(&meta, &grade, prices);
-    let (id, run) = (meta.id(), meta.run_id);
-    let outcome = Outcome { id, grade, folder: folder.path().to_path_buf(), scripted: meta.scripted, spent };
-    Ok(TrialRecord { run, ..TrialRecord::new(&outcome, 1) })
+    let outcome = outcome(meta.id(), grade, &meta, folder, prices);
+    Ok(TrialRecord { run: meta.run_id, ..TrialRecord::new(&outcome, 1) })
+}
+
+/// The outcome of a stored trial.
+#[must_use]
+pub fn outcome(id: TrialId, grade: Grade, meta: &Meta, folder: &TrialFolder, prices: &Prices) -> Outcome {
+    let spent = spent(meta, &grade, prices);
+    let (folder, scripted) = (folder.path().to_path_buf(), meta.scripted.clone());
+    Outcome { id, grade, folder, scripted, spent, isolation: meta.isolation }
 }
 
 /// What a graded trial took: its agent, and its judge where it had one.
-#[must_use]
-pub fn spent(meta: &Meta, grade: &Grade, prices: &Prices) -> Spent {
+fn spent(meta: &Meta, grade: &Grade, prices: &Prices) -> Spent {
     let agent = Spent::by(meta.agent.kind, meta.agent.model.as_deref(), grade.metrics.usage.as_ref(), prices);
     match &grade.judged {
         Some(Judged::Asked { agent: judge, model, usage, .. }) => {

@@ -6,13 +6,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use walkdir::WalkDir;
 
 use crate::agent::room::{Room, without_rooms};
 use crate::agent::{self, Assignment};
 use crate::cases::case::{Case, Sandbox};
 use crate::cases::catalog::FoundSkill;
 use crate::files::at::PathError;
+use crate::files::below::{self, Entry, Walk};
+use crate::files::bounded;
 use crate::grade::rubric::{self, Answer, Attempt, Judgement, Rubric, Subject, Vote};
 use crate::grade::session::session_trouble;
 use crate::run::agent_run::{self, files};
@@ -22,14 +23,15 @@ use crate::run::shared::Run;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode};
 use crate::store::{self, StoreError, TrialFolder};
+use crate::trial::event::Event;
 use crate::trial::evidence::{AgentMeta, Inputs, Meta, digest};
 use crate::trial::exposure::SkillTexts;
 use crate::trial::outcome::{Grade, Verdict};
 use crate::trial::trace::{Trace, excerpt};
 use crate::trial::trouble::{Trouble, TroubleKind};
 
-/// How often a judge is asked for one vote: an answer that cannot be used is asked for once more.
-const ATTEMPTS: usize = 2;
+/// How often a judge may answer for one vote: an answer that cannot be used is asked for once more.
+const ANSWERS: usize = 2;
 
 /// Files and folders that agents take for instructions wherever they find them. A judge gets them under other names.
 const INSTRUCTIONS: [&str; 8] =
@@ -65,7 +67,7 @@ pub fn judge(run: &Run, live: &Live, exhibit: &Exhibit<'_>, grade: Grade) -> Res
             return Ok(rubric::not_judged(grade, Trouble::new(TroubleKind::NotJudged, problem.to_string())));
         }
     };
-    let judgement = Judge { root: &run.root, settings: &run.settings, live, rubric, exhibit }.judgement();
+    let judgement = Judge { run, live, rubric, exhibit }.judgement();
     exhibit.folder.write_judgement(&judgement).map_err(|error| files(&error))?;
     Ok(rubric::join(grade, &judgement))
 }
@@ -131,8 +133,7 @@ fn evidence(exhibit: &Exhibit<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
 }
 
 struct Judge<'a> {
-    root: &'a Path,
-    settings: &'a Settings,
+    run: &'a Run,
     live: &'a Live,
     rubric: &'a Rubric,
     exhibit: &'a Exhibit<'a>,
@@ -148,30 +149,55 @@ struct Asked {
 
 impl Judge<'_> {
     fn judgement(&self) -> Judgement {
-        let settings = &self.settings.judge;
+        let settings = &self.run.settings.judge;
         let started = jiff::Timestamp::now().to_string();
         let mut agent = AgentMeta { kind: settings.agent, version: None, model: settings.model.clone() };
-        let mut votes = Vec::new();
-        for number in 1..=settings.votes {
-            let mut vote = Vote::default();
-            while vote.attempts.len() < ATTEMPTS && vote.answer.is_none() {
-                let asked = self.ask(number, vote.attempts.len() + 1);
-                if let Some(trace) = asked.trace {
-                    agent.version = trace.agent_version.or(agent.version);
-                    agent.model = trace.model.or(agent.model);
-                }
-                vote.answer = asked.answer;
-                let troubled = asked.attempt.trouble.is_some();
-                vote.attempts.push(asked.attempt);
-                if troubled {
-                    break;
-                }
-            }
-            votes.push(vote);
-        }
+        let votes = (1..=settings.votes).map(|number| self.vote(number, &mut agent)).collect();
         // Where the evidence cannot be read, the attempts say so.
         let inputs = inputs(self.rubric, self.exhibit).unwrap_or_default();
-        Judgement::new(agent, self.settings.scripted.clone(), started, inputs, votes)
+        Judgement::new(agent, self.run.settings.scripted.clone(), started, inputs, votes)
+    }
+
+    /// Asks for a vote until there is an answer that can be used, or no use in asking: once more after an answer that
+    /// cannot, and as often as a trial where the provider refuses for now.
+    fn vote(&self, number: u32, agent: &mut AgentMeta) -> Vote {
+        let mut vote = Vote::default();
+        let (mut answers, mut refusals) = (0, 0);
+        while answers < ANSWERS && vote.answer.is_none() {
+            let Some(permit) = self.run.pace.enter(agent.kind) else {
+                let trouble = Trouble::new(TroubleKind::Interrupted, "before the judge was asked");
+                vote.attempts.push(Attempt { trouble: Some(trouble), ..Attempt::default() });
+                break;
+            };
+            if refusals > 0 && self.run.no_more().is_some() {
+                break;
+            }
+            let asked = self.ask(number, vote.attempts.len() + 1);
+            if let Some(trace) = asked.trace {
+                agent.version = trace.agent_version.or(agent.version.take());
+                agent.model = trace.model.or(agent.model.take());
+            }
+            vote.answer = asked.answer;
+            let trouble = asked.attempt.trouble.as_ref().map(|trouble| trouble.kind);
+            vote.attempts.push(asked.attempt);
+            match trouble {
+                None => {
+                    permit.through();
+                    answers += 1;
+                }
+                Some(TroubleKind::RateLimit) => {
+                    refusals += 1;
+                    let Some(pause) = permit.refused_again(refusals, &self.run.settings) else { break };
+                    let id = self.exhibit.meta.id();
+                    self.run.tell(&Event::Heard(
+                        id,
+                        format!("the judge was refused; again in {:.1} s", pause.as_secs_f64()),
+                    ));
+                }
+                Some(_) => break,
+            }
+        }
+        vote
     }
 
     /// Asks once, and stores the answer.
@@ -190,13 +216,13 @@ impl Judge<'_> {
         copy_evidence(self.exhibit, &room).map_err(|error| files(&error))?;
         let schema = room.path().join("schema.json");
         fs::write(&schema, self.rubric.schema()).map_err(|error| files(&error))?;
-        let judge = &self.settings.judge;
+        let judge = &self.run.settings.judge;
         let mode = Mode::new("judge", judge.agent, Delivery::None);
         // The model under test does not judge itself unless the settings say so.
-        let settings = Settings { model: judge.model.clone(), ..self.settings.clone() };
+        let settings = Settings { model: judge.model.clone(), ..self.run.settings.clone() };
         let case = self.case();
         let assignment = Assignment {
-            root: self.root,
+            root: &self.run.root,
             case: &case,
             mode: &mode,
             settings: &settings,
@@ -235,7 +261,7 @@ impl Judge<'_> {
             prompt: prompt(self.rubric, self.exhibit),
             system_prompt: None,
             sandbox: Sandbox::ReadOnly,
-            timeout: Some(self.settings.judge.timeout),
+            timeout: Some(self.run.settings.judge.timeout),
             fixture: None,
             output_schema: None,
             judge: false,
@@ -256,15 +282,24 @@ fn copy_evidence(exhibit: &Exhibit<'_>, room: &Room) -> io::Result<()> {
     fs::write(to.join(store::META), serde_json::to_vec_pretty(exhibit.meta)?)?;
     fs::write(to.join("skill.md"), &exhibit.skill.bytes)?;
     let workspace = exhibit.folder.workspace();
-    for entry in WalkDir::new(&workspace).into_iter().flatten().filter(|entry| entry.file_type().is_file()) {
-        let path = entry.path().strip_prefix(&workspace).unwrap_or(entry.path());
-        let path = to.join("workspace").join(harmless(path));
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        fs::copy(entry.path(), path)?;
+    let name = Path::new(workspace.file_name().unwrap_or_default());
+    let mut copied = Ok(());
+    let walked = below::walk(exhibit.folder.path(), name, |_| false, &mut |entry| {
+        copied = copy(entry, &to.join(name).join(harmless(entry.path)));
+        if copied.is_ok() { Walk::On } else { Walk::Stop }
+    });
+    match walked {
+        // Of an agent that wrote nothing there is no folder.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+        Ok(_) => copied,
     }
-    Ok(())
+}
+
+fn copy(entry: &Entry<'_>, to: &Path) -> io::Result<()> {
+    let content = bounded::read_file(entry.open()?, bounded::MAX_FILE)?;
+    to.parent().map_or(Ok(()), fs::create_dir_all)?;
+    fs::write(to, content)
 }
 
 /// A path without the names that agents take for instructions.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::agent::Assignment;
 use crate::agent::delivery;
 use crate::agent::mcp_probe::SkillServer;
-use crate::agent::room::Room;
+use crate::agent::room::{Room, masked};
 use crate::cases::case::{Case, Expectation};
 use crate::cases::catalog::{FoundSkill, evals_folder};
 use crate::cases::skill::slug;
@@ -26,7 +26,7 @@ use crate::store::TrialFolder;
 use crate::trial::event::Event;
 use crate::trial::evidence::{AgentMeta, CaseMeta, Evidence, Inputs, META_FORMAT, Meta, SkillMeta};
 use crate::trial::id::TrialId;
-use crate::trial::outcome::Grade;
+use crate::trial::outcome::{Grade, Verdict};
 use crate::trial::trace::Trace;
 use crate::trial::trouble::{Trouble, TroubleKind};
 
@@ -42,8 +42,8 @@ pub(super) struct LiveTrial<'a> {
 }
 
 impl LiveTrial<'_> {
-    /// Runs the agent, stores what it left, and grades it.
-    pub(super) fn measure(&self, tell: &dyn Fn(Event)) -> Result<(Meta, Grade), Trouble> {
+    /// Runs the agent, stores what it left, and grades it; calls `measured` before a judge is asked about it.
+    pub(super) fn measure(&self, tell: &dyn Fn(Event), measured: &mut dyn FnMut()) -> Result<(Meta, Grade), Trouble> {
         let Self { run, live, case, skill, folder, .. } = *self;
         folder.clear().map_err(|error| files(&error))?;
         if self.mode.delivery != Delivery::None {
@@ -58,6 +58,9 @@ impl LiveTrial<'_> {
         let grade = run.own_checks.applied(grade, &evidence, folder).map_err(|why| {
             if interrupt::raised() { Trouble::new(TroubleKind::Interrupted, why) } else { files(&why) }
         })?;
+        if grade.verdict != Verdict::Error {
+            measured();
+        }
         let exhibit = Exhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder };
         let grade = judge::judge(run, live, &exhibit, grade)?;
         folder.write_session(&report::session(&evidence, &grade)).map_err(|error| files(&error))?;
@@ -110,7 +113,7 @@ impl LiveTrial<'_> {
         let ran = agent_run::run(&assignment, timeout, folder, &live.redactors, texts, &on_progress)?;
         let AgentRun { ending, not_enforced, isolation, redactor, server, trace, final_text } = ran;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
-        let skills_changed = room.changed_skills();
+        let skills_changed = room.changed_skills().iter().map(|path| masked(path, &mask)).collect();
         let required: Vec<&Path> = case.expectations.iter().filter_map(Expectation::required_file).collect();
         let captured = room.capture(&required, &folder.workspace(), &mask).map_err(|error| files(&error))?;
         let active = trace.activations.iter().map(|activation| slug(&activation.skill));

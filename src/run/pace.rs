@@ -10,8 +10,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::process::interrupt;
-use crate::settings::LONGEST_RETRY_WAIT;
 use crate::settings::mode::AgentKind;
+use crate::settings::{LONGEST_RETRY_WAIT, Settings};
 
 /// How often a waiting trial checks whether the run is to end.
 const LOOK: Duration = Duration::from_millis(50);
@@ -37,7 +37,7 @@ struct Provider {
     given_up: bool,
 }
 
-/// Permission to run, until dropped.
+/// Permission to run an agent, for a trial or its judge, until dropped.
 #[derive(Debug)]
 pub struct Permit<'a> {
     pace: &'a Pace,
@@ -73,10 +73,20 @@ impl Pace {
 }
 
 impl Permit<'_> {
+    /// The agent was refused, for the `times`th time. Returns for how long nothing of this provider starts; `None` where
+    /// it is not to be tried again, since it was refused more often than the settings allow, or another one just was.
+    #[must_use]
+    pub fn refused_again(self, times: u32, settings: &Settings) -> Option<Duration> {
+        if times > settings.retries {
+            self.give_up();
+            return None;
+        }
+        self.refused(settings.retry_wait)
+    }
+
     /// The trial was refused and would be tried again. Returns for how long no trial of this provider starts; `None`
     /// when it should not be tried again.
-    #[must_use]
-    pub fn refused(self, first: Duration) -> Option<Duration> {
+    fn refused(self, first: Duration) -> Option<Duration> {
         let now = Instant::now();
         let mut providers = self.pace.lock();
         let provider = providers.entry(self.kind).or_default();
@@ -93,7 +103,7 @@ impl Permit<'_> {
     }
 
     /// The trial was refused once too often.
-    pub fn give_up(self) {
+    fn give_up(self) {
         if let Some(provider) = self.pace.lock().get_mut(&self.kind) {
             (provider.given_up, provider.not_before) = (true, None);
         }

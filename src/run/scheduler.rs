@@ -6,12 +6,13 @@ use std::thread;
 use std::time::Duration;
 
 use crate::run::opening;
+use crate::run::pace::Permit;
 use crate::run::plan::Entry;
 use crate::run::shared::Run;
 use crate::run::trial;
 use crate::trial::event::Event;
 use crate::trial::id::{Planned, TrialId};
-use crate::trial::outcome::{NoOutcome, NotRun, Outcome, TroubleKind, Verdict};
+use crate::trial::outcome::{NoOutcome, NotRun, Outcome, TroubleKind};
 use crate::trial::run_record::TrialRecord;
 
 /// After how long without an event a tick is sent.
@@ -126,25 +127,18 @@ fn live(run: &Run, planned: &Planned, number: u32) -> (Result<Outcome, NoOutcome
         if attempt == 1 {
             run.tell(&Event::Started(planned.trial(number)));
         }
-        let result = trial::run_live(run, planned, number, &|event| run.tell(&event));
-        let grade = result.as_ref().ok().map(|outcome| &outcome.grade);
-        let measured = grade.is_some_and(|grade| grade.verdict != Verdict::Error);
-        let kind = grade.and_then(|grade| grade.trouble.as_ref()).map(|trouble| trouble.kind);
-        if !measured && kind == Some(TroubleKind::RateLimit) {
-            let pause = if attempt <= run.settings.retries {
-                permit.refused(run.settings.retry_wait)
-            } else {
-                permit.give_up();
-                None
-            };
-            if let (Some(pause), Ok(outcome)) = (pause, &result) {
-                let id = planned.trial(number);
-                run.tell(&Event::Refused { id, attempt, pause, spent: outcome.spent });
-                refused = result.ok();
-                continue;
-            }
-        } else if measured {
-            permit.through();
+        let mut permit = Some(permit);
+        // Its judge asks for a permit of its own.
+        let mut measured = || permit.take().into_iter().for_each(Permit::through);
+        let result = trial::run_live(run, planned, number, &|event| run.tell(&event), &mut measured);
+        let trouble = result.as_ref().ok().and_then(|outcome| outcome.grade.trouble.as_ref());
+        if let (Some(permit), Some(TroubleKind::RateLimit)) = (permit, trouble.map(|trouble| trouble.kind))
+            && let (Some(pause), Ok(outcome)) = (permit.refused_again(attempt, &run.settings), &result)
+        {
+            let id = planned.trial(number);
+            run.tell(&Event::Refused { id, attempt, pause, spent: outcome.spent });
+            refused = result.ok();
+            continue;
         }
         return (result, attempt);
     }

@@ -71,7 +71,9 @@ impl Run {
     /// A run over the repository at `root`, with an empty plan.
     #[must_use]
     pub fn new(root: PathBuf, settings: Settings, catalog: Catalog) -> Self {
-        let progress = Arc::new(Mutex::new(ProgressFiles::new(settings.threshold)));
+        let mut progress = ProgressFiles::new(settings.threshold);
+        progress.summary.isolation_wanted = settings.isolation.kind;
+        let progress = Arc::new(Mutex::new(progress));
         Self {
             root,
             slots: Slots::new(settings.jobs),

@@ -61,7 +61,7 @@ pub fn replay_from(run: &Run, planned: &Planned, folder: &TrialFolder, id: Trial
     if !changed.is_empty() {
         return Err(NoOutcome::Stale { folder: folder.path().to_path_buf(), changed });
     }
-    Ok(outcome(run, id, grade, &meta, folder))
+    Ok(table::outcome(id, grade, &meta, folder, &run.settings.prices))
 }
 
 /// The parts in which today's case, skills and settings differ from what the recording with these facts saw.
@@ -71,39 +71,42 @@ fn stale(run: &Run, planned: &Planned, case: &Case, meta: &Meta) -> io::Result<V
     Ok(stale_parts(&meta.inputs, &now))
 }
 
-/// The outcome of a stored trial.
-#[must_use]
-pub fn outcome(run: &Run, id: TrialId, grade: Grade, meta: &Meta, folder: &TrialFolder) -> Outcome {
-    let spent = table::spent(meta, &grade, &run.settings.prices);
-    Outcome { id, grade, folder: folder.path().to_path_buf(), scripted: meta.scripted.clone(), spent }
-}
-
-/// Runs repeat `number` of a planned trial with its agent, and stores everything. `tell` gets an event for each thing that the agent does.
+/// Runs repeat `number` of a planned trial with its agent, and stores everything. `tell` gets an event for each thing that
+/// the agent does; `measured` is called once the agent has got through and something was measured, before a judge is asked.
 ///
 /// # Errors
 /// When the case is wrong, the run cannot be opened, or the user interrupted it. Everything else is the outcome's
 /// verdict.
-pub fn run_live(run: &Run, planned: &Planned, number: u32, tell: &dyn Fn(Event)) -> Result<Outcome, NoOutcome> {
+pub fn run_live(
+    run: &Run,
+    planned: &Planned,
+    number: u32,
+    tell: &dyn Fn(Event),
+    measured: &mut dyn FnMut(),
+) -> Result<Outcome, NoOutcome> {
     let case = ready_case(run, planned)?;
     let skill = skill_of(run, case)?;
     let id = planned.trial(number);
     let live = opening::live(run).map_err(|why| NoOutcome::NotOpened(why.to_string()))?;
     let folder = live.folder.trial(&id);
     let attempt = LiveTrial { run, live, mode: &planned.mode, case, skill, id: &id, folder: &folder };
-    let (grade, spent) = match attempt.measure(tell) {
-        Ok((meta, grade)) => {
-            let spent = table::spent(&meta, &grade, &run.settings.prices);
-            (grade, spent)
-        }
-        Err(trouble) => (not_measured(trouble), Spent { more_tokens: true, more_cost: true, ..Spent::default() }),
+    let outcome = match attempt.measure(tell, measured) {
+        Ok((meta, grade)) => table::outcome(id, grade, &meta, &folder, &run.settings.prices),
+        Err(trouble) => Outcome {
+            id,
+            grade: not_measured(trouble),
+            folder: folder.path().to_path_buf(),
+            scripted: run.settings.scripted.clone(),
+            spent: Spent { more_tokens: true, more_cost: true, ..Spent::default() },
+            isolation: None,
+        },
     };
-    if grade.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Interrupted) {
+    if outcome.grade.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Interrupted) {
         // What was cut short has no grade and counts as not run; its evidence stays until the trial runs again. A trial
         // that only lacks its judge is judged by the next part of the run.
         return Err(NoOutcome::NotRun(NotRun::Interrupted));
     }
-    let scripted = run.settings.scripted.clone();
-    Ok(Outcome { id, grade, folder: folder.path().to_path_buf(), scripted, spent })
+    Ok(outcome)
 }
 
 /// What an earlier part of the run measured of repeat `number` of a planned trial, graded by today's checks, and judged
@@ -139,7 +142,7 @@ pub fn kept(run: &Run, planned: &Planned, number: u32) -> Result<Option<(Outcome
     if news {
         folder.write_grade(&joined).map_err(|error| unreadable(&error))?;
     }
-    Ok(Some((outcome(run, id, joined, &meta, &folder), news)))
+    Ok(Some((table::outcome(id, joined, &meta, &folder, &run.settings.prices), news)))
 }
 
 /// The grade of a trial that left no evidence.

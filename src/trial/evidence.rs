@@ -234,16 +234,24 @@ pub fn digest(content: &[u8]) -> String {
     blake3::hash(content).to_hex()[..32].to_owned()
 }
 
-/// A file in the workspace at the end.
+/// A file in the workspace at the end; also a folder that a case asks for and that holds none, with `/` at its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspaceFile {
-    /// Below the workspace. What is not UTF-8 in it is kept as U+FFFD.
+    /// Below the workspace. What is not UTF-8 in it is kept as U+FFFD, and what is a secret as `[masked]`.
     #[serde(serialize_with = "lossy_path")]
     pub path: PathBuf,
     /// In bytes.
     pub size: u64,
     /// Whether the agent made or changed it; false for an untouched file of the fixture.
     pub changed: bool,
+}
+
+impl WorkspaceFile {
+    /// Whether it is a folder without files.
+    #[must_use]
+    pub fn is_folder(&self) -> bool {
+        self.path.as_os_str().as_encoded_bytes().ends_with(b"/")
+    }
 }
 
 /// Names need not be UTF-8, JSON has to be.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::settings::Isolation;
 use crate::settings::mode::AgentKind;
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::id::TrialId;
@@ -211,6 +212,8 @@ pub struct Outcome {
     pub scripted: Option<String>,
     /// What the agent and its judge took.
     pub spent: Spent,
+    /// What kept the agent to its own folders; `None` where it did not start, or that was not stored.
+    pub isolation: Option<Isolation>,
 }
 
 /// Why there is no outcome.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::settings::Isolation;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Outcome, Status, Verdict};
 use crate::trial::spent::Spent;
@@ -175,6 +176,9 @@ pub struct TrialRecord {
     /// Why the answers are not a model's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scripted: Option<String>,
+    /// What kept the agent to its own folders; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
     /// When it ended, RFC 3339, UTC; absent where that is no longer known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
@@ -202,6 +206,7 @@ impl TrialRecord {
             spent: outcome.spent,
             attempts,
             scripted: outcome.scripted.clone(),
+            isolation: outcome.isolation,
             ended: None,
         }
     }

@@ -26,7 +26,14 @@ fn seconds(seconds: u64) -> Duration {
 fn ended(case: &str, verdict: Verdict) -> Result<Outcome, NoOutcome> {
     let metrics = Metrics::default();
     let grade = Grade { format: GRADE_FORMAT, verdict, trouble: None, checks: Vec::new(), metrics, judged: None };
-    Ok(Outcome { id: id(case), grade, folder: PathBuf::new(), scripted: None, spent: Spent::default() })
+    Ok(Outcome {
+        id: id(case),
+        grade,
+        folder: PathBuf::new(),
+        scripted: None,
+        spent: Spent::default(),
+        isolation: None,
+    })
 }
 
 #[test]

@@ -67,6 +67,40 @@ fn a_required_file_is_found_among_more_files_than_are_listed() {
 }
 
 #[test]
+fn a_required_folder_may_be_empty() {
+    let (stub, there) = trial("mkdir -p out/deep full; echo x > full/x", "out;full");
+    assert_eq!(there.code, 0, "{}{}", there.stdout, there.stderr);
+    let files = serde_json::json!([{ "path": "full/x", "size": 2, "changed": true }, { "path": "out/", "size": 0, "changed": false }]);
+    assert_eq!(meta(&stub)["files"], files);
+    let grade = stub.json("r", "work/tidy/c0/codex/1/grade.json").to_string();
+    assert!(grade.contains("an empty folder") && grade.contains("a folder with full/x"), "{grade}");
+    let (_stub, missing) = trial("mkdir other", "out");
+    assert_eq!(missing.code, 1, "{}{}", missing.stdout, missing.stderr);
+}
+
+#[test]
+fn names_that_hold_a_secret_are_masked() {
+    let stub = Stub::new(
+        1,
+        "echo a > \"$MY_TOKEN\"; mkdir \"x-$MY_TOKEN\"; echo b > \"x-$MY_TOKEN/b\"; echo c > \"x-$MY_TOKEN.txt\"; mkdir sub; cd sub; ln -s ../x .; echo d > \"[masked]\"; mkdir \"$MY_TOKEN\"; echo e > \"$MY_TOKEN/e\"",
+    );
+    stub.settings("pass_env = ['MY_TOKEN']");
+    let ran = crate::support::stub::ran(stub.command(&["run", "--run-id", "r"]).env("MY_TOKEN", "hunter2-hunter2"));
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let files = meta(&stub)["files"].to_string();
+    assert!(
+        files.contains("\"[masked]\"") && files.contains("\"x-[masked]/b\"") && files.contains("\"x-[masked].txt\""),
+        "{files}"
+    );
+    let everything = walkdir::WalkDir::new(kept(&stub)).into_iter().flatten();
+    let names: String = everything.map(|entry| entry.path().display().to_string() + "\n").collect();
+    assert!(
+        names.contains("workspace/[masked]\n") && !names.contains("hunter2") && !files.contains("hunter2"),
+        "{names}"
+    );
+}
+
+#[test]
 fn names_that_are_not_utf_8_or_too_long_are_no_error() {
     let long =
         "d=$(printf 'x%.0s' $(seq 200)); i=0; while [ $i -lt 15 ]; do mkdir $d; cd $d; i=$((i+1)); done; echo x > f";

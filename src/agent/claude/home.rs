@@ -43,8 +43,8 @@ const PROVIDER_FILES: [(&str, &str, &str); 3] = [
     ("CLAUDE_CODE_USE_VERTEX", "GOOGLE_APPLICATION_CREDENTIALS", ".config/gcloud/application_default_credentials.json"),
 ];
 
-/// Words in the names of variables whose values are secrets.
-const SECRET: [&str; 5] = ["KEY", "TOKEN", "SECRET", "HEADERS", "PASSWORD"];
+/// The variable with headers that claude is to send along, a line each.
+const HEADERS: &str = "ANTHROPIC_CUSTOM_HEADERS";
 
 /// What of the user's own comes along.
 pub(super) struct Users {
@@ -95,9 +95,8 @@ pub(super) fn prepare(room: &Room) -> Result<Users, Trouble> {
     let wanted =
         |name: &String| VARIABLES.contains(&name.as_str()) || FAMILIES.iter().any(|family| name.starts_with(family));
     let variables: Vec<String> = names.filter(wanted).collect();
-    let is_secret = |name: &&String| SECRET.iter().any(|word| name.contains(word));
-    let mut secrets: Vec<String> =
-        variables.iter().filter(is_secret).filter_map(|name| std::env::var(name).ok()).collect();
+    // What looks like a secret by its variable's name is masked in every trial.
+    let mut secrets = std::env::var(HEADERS).map_or_else(|_| Vec::new(), |headers| values_of(&headers));
     let home = set("HOME").map(PathBuf::from);
     if let Some(text) = users_folder().and_then(|config| read_if_there(&config.join(".credentials.json")).transpose()) {
         let text = text?;
@@ -116,7 +115,29 @@ pub(super) fn prepare(room: &Room) -> Result<Users, Trouble> {
     Ok(Users { variables, env, secrets })
 }
 
+/// The values of headers, any of which may be a login: each line whole, its value, and that behind a word like `Bearer`.
+fn values_of(headers: &str) -> Vec<String> {
+    let values = headers.lines().flat_map(|line| {
+        let value = line.split_once(':').map_or(line, |(_, value)| value).trim();
+        [line.trim(), value, value.rsplit(' ').next().unwrap_or(value)]
+    });
+    values.map(str::to_owned).collect()
+}
+
 /// The files of a provider's login that these variables name.
 pub(super) fn provider_files(env: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
     PROVIDER_FILES.iter().filter_map(|(_, variable, _)| env.get(OsStr::new(variable))).map(PathBuf::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_header_the_login_in_it_is_a_secret_by_itself() {
+        let values = values_of("Authorization: Bearer abc-123\nx-api-key: def-456");
+        for secret in ["Authorization: Bearer abc-123", "Bearer abc-123", "abc-123", "def-456"] {
+            assert!(values.iter().any(|value| value == secret), "{secret} is not in {values:?}");
+        }
+    }
 }

@@ -26,7 +26,7 @@ use scratch::FreeRooms;
 use skills::SkillsCopy;
 
 pub use capture::Captured;
-pub use paths::without_rooms;
+pub use paths::{masked, without_rooms};
 pub use scratch::Scratch;
 pub(crate) use skills::Originals;
 

@@ -1,5 +1,9 @@
 //! The paths of rooms in what is kept.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
 use regex::bytes::{Captures, Regex};
 
 /// `content` with other words for the paths of rooms: they are gone by the time it is read, and name somebody's machine.
@@ -17,4 +21,10 @@ pub fn without_rooms(content: &[u8]) -> Vec<u8> {
         }
         Err(_) => content.to_vec(),
     }
+}
+
+/// A path with the secrets in its names masked. An agent may name a file after one.
+#[must_use]
+pub fn masked(path: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> PathBuf {
+    PathBuf::from(OsString::from_vec(mask(path.as_os_str().as_bytes())))
 }

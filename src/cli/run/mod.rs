@@ -159,7 +159,7 @@ impl RunArgs {
         let mut plan = plan::plan(root, settings, catalog, &filters).map_err(|problems| problems.join("\n"))?;
         if let Some(failed) = &self.failed {
             let summary = super::summary::of_run(&RunFolder::open(root, failed)?, settings)?;
-            let not_passed = |row: &CaseCounts| row.verdict(summary.threshold) != Verdict::Pass;
+            let not_passed = |row: &CaseCounts| row.verdict(summary.threshold) != Some(Verdict::Pass);
             if !summary.cases.values().any(not_passed) {
                 return Err(format!("every case of the run {failed} passed").into());
             }
