@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         tests![
             a_model_that_opens_the_skill_triggers_it_in_every_mode,
             a_model_that_answers_by_itself_does_not_trigger_in_any_mode,
+            a_skill_that_a_sub_agents_sub_agent_uses_is_seen_live_and_in_its_recording,
             a_negative_case_fails_when_the_skill_is_loaded,
             a_sibling_that_is_opened_first_is_an_activation_of_both,
             a_skill_that_does_not_exist_was_not_used,
@@ -127,6 +128,41 @@ fn a_model_that_answers_by_itself_does_not_trigger_in_any_mode() {
         let trial = live.trial(mode);
         assert_eq!(trial.expect(Verdict::Fail).status("triggered"), Status::Fail, "{mode}");
         assert_eq!(trial.check("triggered").evidence, "not activated");
+    }
+}
+
+/// Starts a sub-agent that starts a sub-agent, which loads the skill or does not.
+fn delegates(loads: bool) -> impl Fn(&Request) -> Turn + Send + Sync + 'static {
+    let start = |prompt: &str| {
+        call("Agent", json!({ "description": "d", "prompt": prompt, "subagent_type": "general-purpose" }))
+    };
+    move |request| match (request.prompt.as_str(), request.step) {
+        ("Go deeper.", 0) => start("Go to the ground."),
+        ("Go to the ground.", 0) if loads => load(request, "greeting"),
+        ("What is 2+2?", 0) => start("Go deeper."),
+        _ => Turn::Say("4".to_owned()),
+    }
+}
+
+fn a_skill_that_a_sub_agents_sub_agent_uses_is_seen_live_and_in_its_recording() {
+    for mode in ["mcp", CLI] {
+        let loud = Live::new(TRIGGER, "false,What is 2+2?", delegates(true));
+        let ran = loud.run(&["--mode", mode, "--record", "--accept-failing"]);
+        let trial = loud.kept("greeting", "it", mode).unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
+        assert_eq!(trial.expect(Verdict::Fail).status("not-triggered"), Status::Fail);
+        assert_eq!(mechanisms(&trial).len(), 1, "{mode}");
+        assert!(
+            !trial.text("trace.jsonl").contains("AHOY_MARKER") && trial.text("subagents.jsonl").contains("Ahoy, NAME")
+        );
+        // Four requests of sub-agents, and those of the agent itself.
+        assert!(trial.grade.metrics.usage.is_some_and(|usage| usage.input_tokens > 6_000), "{:?}", trial.grade.metrics);
+        let replayed =
+            loud.program().args(["run", "--replay", "--mode", mode]).current_dir(loud.fixture.root()).output();
+        let replayed = String::from_utf8_lossy(&replayed.expect("the program starts").stdout).into_owned();
+        assert!(replayed.contains("not-triggered") && replayed.contains("1 failed"), "{replayed}");
+
+        let quiet = Live::new(TRIGGER, "false,What is 2+2?", delegates(false));
+        quiet.trial(mode).expect(Verdict::Pass);
     }
 }
 

@@ -171,6 +171,92 @@ fn what_a_sub_agent_does_counts_and_its_requests_are_not_the_first() {
     assert_eq!(trace.usage.map(|usage| (usage.input_tokens, usage.output_tokens)), Some((18, 2)));
 }
 
+/// The standard output of a run in which a sub-agent started a sub-agent, and the sub-agents' own files.
+fn nested(started: &str) -> (Vec<serde_json::Value>, Vec<serde_json::Value>) {
+    let say = |uuid: &str, parent: Option<&str>, block: serde_json::Value| json!({ "type": "assistant", "uuid": uuid, "parent_tool_use_id": parent, "message": { "content": [block] } });
+    let hear = |uuid: &str, parent: Option<&str>, call: &str, text: &str| {
+        let block = json!({ "type": "tool_result", "tool_use_id": call, "content": text });
+        json!({ "type": "user", "uuid": uuid, "parent_tool_use_id": parent, "message": { "content": [block] } })
+    };
+    let call = |id: &str, tool: &str, input| json!({ "type": "tool_use", "id": id, "name": tool, "input": input });
+    let agent = |id: &str| call(id, "Agent", json!({ "prompt": "go" }));
+    let began = |id: &str, call: &str| json!({ "type": "system", "subtype": "task_started", "task_id": id, "task_type": "local_agent", "tool_use_id": call });
+    let trace = vec![
+        say("a", None, agent("t1")),
+        began("one", "t1"),
+        json!({ "type": "user", "uuid": "b", "parent_tool_use_id": "t1", "message": { "content": "go" } }),
+        say("c", Some("t1"), agent("t2")),
+        began(started, "t2"),
+        hear("d", Some("t1"), "t2", "done"),
+        hear("e", None, "t1", "done"),
+        json!({ "type": "result", "subtype": "success", "result": "Hi" }),
+    ];
+    let own = |agent: &str, mut line: serde_json::Value| {
+        line["agentId"] = json!(agent);
+        line.as_object_mut().expect("a line").remove("parent_tool_use_id");
+        line
+    };
+    let skill = call("t1", "Skill", json!({ "skill": "greeting" }));
+    let files = vec![
+        own("one", trace[2].clone()),
+        own("one", trace[3].clone()),
+        own("one", trace[5].clone()),
+        own("one", json!({ "type": "attachment", "attachment": { "type": "skill_listing" } })),
+        own("two", json!({ "type": "user", "uuid": "f", "message": { "content": "go" } })),
+        own("two", say("g", None, skill)),
+        own("two", hear("h", None, "t1", "Launching skill: greeting")),
+        own("two", say("i", None, call("t2", "Bash", json!({ "command": "touch x" })))),
+    ];
+    (trace, files)
+}
+
+fn with_files(trace: &[serde_json::Value], files: &[serde_json::Value]) -> Trace {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = |lines: &[serde_json::Value]| lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    fs::write(folder.path().join("trace.jsonl"), text(trace)).expect("a file");
+    fs::write(folder.path().join("subagents.jsonl"), text(files)).expect("a file");
+    agent::of(AgentKind::ClaudeCli).decode(&Reference::default(), folder.path()).expect("the files can be read")
+}
+
+#[test]
+fn what_a_sub_agents_sub_agent_does_is_in_its_own_file_and_counts_once() {
+    let (trace, files) = nested("two");
+    let whole = with_files(&trace, &files);
+    assert_eq!((mechanisms(&whole), whole.gap()), (vec![("greeting", Mechanism::SkillTool)], None));
+    let calls = whole.steps.iter().filter(|step| matches!(step, Step::Tool { name, .. } if name == "Agent")).count();
+    assert_eq!((calls, whole.commands, whole.progress), (2, 1, Progress::Done));
+    assert_eq!(whole.waiting, Waiting::Nothing);
+}
+
+#[test]
+fn a_sub_agents_sub_agent_without_a_file_leaves_a_gap() {
+    let (trace, files) = nested("two");
+    assert!(with_files(&trace, &[]).gap().is_some_and(|gap| gap.contains("sub-agent")));
+    assert!(with_files(&trace, &files[..4]).gap().is_some(), "the second has none");
+    let (other, files) = nested("another");
+    assert!(with_files(&other, &files).gap().is_some(), "it is another's");
+    let untold: Vec<_> = trace.into_iter().filter(|line| line["type"] != "system").collect();
+    assert!(with_files(&untold, &[]).gap().is_some(), "a version that tells of no task");
+    assert_eq!(with_files(&untold, &files).gap(), None);
+    // One that the agent itself started shows on standard output.
+    let first: Vec<_> = nested("two")
+        .0
+        .into_iter()
+        .filter(|line| !["c", "d"].contains(&line["uuid"].as_str().unwrap_or_default()) && line["task_id"] != "two")
+        .collect();
+    assert_eq!(with_files(&first, &[]).gap(), None);
+    let mut torn = with_files(&first, &[json!("x")]);
+    torn.damaged_lines -= 1;
+    assert_eq!(torn.gap(), None, "a line that is none is damaged");
+}
+
+#[test]
+fn a_command_of_a_sub_agents_sub_agent_is_waited_for_as_a_tool() {
+    let (trace, files) = nested("two");
+    assert_eq!(with_files(&trace[..5], &files).waiting, Waiting::Tool("Bash".to_owned()));
+    assert_eq!(with_files(&trace[..5], &files[..7]).waiting, Waiting::Model);
+}
+
 #[test]
 fn damaged_lines_and_unknown_events_are_counted_and_passed_over() {
     let mut events = fs::read(folder("triggers").join("trace.jsonl")).expect("a trace");

@@ -5,6 +5,7 @@ mod support;
 use std::fs;
 use std::process::ExitCode;
 
+use serde_json::{Value, json};
 use skill_evals::trial::outcome::{Status, TroubleKind, Verdict};
 use skill_evals::trial::trace::Mechanism;
 use support::live::{Live, OPEN_GREETING, processes_with, request_text, wait_until};
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
             a_model_that_opens_the_skill_triggers_it,
             a_model_that_answers_by_itself_does_not_trigger,
             a_negative_case_passes_when_the_skill_stays_quiet_and_fails_when_it_does_not,
+            what_a_sub_agent_does_is_seen_and_counted_live_and_in_its_recording,
             a_dollar_mention_is_seen_as_injected,
             looking_around_among_skills_is_no_activation,
             a_skill_that_comes_by_a_pattern_is_opened,
@@ -86,6 +88,43 @@ fn a_negative_case_passes_when_the_skill_stays_quiet_and_fails_when_it_does_not(
     quiet.trial("codex").expect(Verdict::Pass);
     let loud = Live::new("should_trigger,prompt", "false,What is 2+2?", opens_and_says("4"));
     assert_eq!(loud.trial("codex").expect(Verdict::Fail).status("not-triggered"), Status::Fail);
+}
+
+/// Starts a sub-agent that opens the skill or does not, and waits for it.
+fn delegates(opens: bool) -> impl Fn(&support::stand_in::Request) -> Turn + Send + Sync + 'static {
+    let call = |tool: &str, input| Turn::Call { tool: format!("multi_agent_v1__{tool}"), input };
+    move |request| match (request.prompt.as_str(), request.step) {
+        ("Count for me.", 0) if opens => Turn::Shell(OPEN_GREETING.to_owned()),
+        ("What is 2+2?", 0) => call("spawn_agent", json!({ "message": "Count for me." })),
+        ("What is 2+2?", 1) => {
+            let started: Value = serde_json::from_str(&request.tool_results[0]).unwrap_or_default();
+            call("wait_agent", json!({ "targets": [started["agent_id"]], "timeout_ms": 20_000 }))
+        }
+        _ => Turn::Say("4".to_owned()),
+    }
+}
+
+fn what_a_sub_agent_does_is_seen_and_counted_live_and_in_its_recording() {
+    let loud = Live::new("should_trigger,prompt", "false,What is 2+2?", delegates(true));
+    let ran = loud.run(&["--record", "--accept-failing"]);
+    let trial = loud.kept("greeting", "it", "codex").unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
+    assert_eq!(trial.expect(Verdict::Fail).status("not-triggered"), Status::Fail);
+    assert_eq!((trial.grade.metrics.commands, trial.grade.metrics.unknown_events), (1, 0));
+    assert!(
+        !trial.text("rollout.jsonl").contains("name: greeting\n")
+            && trial.text("subagents.jsonl").contains("Ahoy, NAME")
+    );
+    // Three requests of the agent and two of its sub-agent.
+    let input = |trial: &support::live::Trial| trial.grade.metrics.usage.map_or(0, |usage| usage.input_tokens);
+    assert!(input(&trial) > 5_000, "{:?}", trial.grade.metrics);
+    let replayed = loud.program().args(["run", "--replay", "--json"]).current_dir(loud.fixture.root()).output();
+    let replayed: Value = serde_json::from_slice(&replayed.expect("the program starts").stdout).expect("JSON");
+    assert_eq!(replayed["cases"][0]["failed_checks"], json!({ "not-triggered": 1 }), "{replayed}");
+    let taken = trial.grade.metrics.usage.map(|usage| usage.total_tokens());
+    assert_eq!(replayed["total"]["tokens"].as_u64(), taken, "{replayed}");
+
+    let quiet = Live::new("should_trigger,prompt", "false,What is 2+2?", delegates(false)).trial("codex");
+    assert!(input(quiet.expect(Verdict::Pass)) > 4_000);
 }
 
 fn a_dollar_mention_is_seen_as_injected() {

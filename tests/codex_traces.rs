@@ -200,6 +200,58 @@ fn usage_of_another_type_is_unknown_and_the_turn_counts_all_the_same() {
     }
 }
 
+/// The trace of a run with these rollouts beside its events.
+fn with_rollouts(events: &[&str], own: &[&str], sub_agents: &[&str]) -> Trace {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, lines) in [("trace.jsonl", events), ("rollout.jsonl", own), ("subagents.jsonl", sub_agents)] {
+        fs::write(folder.path().join(name), lines.join("\n")).expect("a file");
+    }
+    agent::of(AgentKind::Codex).decode(&Reference::default(), folder.path()).expect("a trace")
+}
+
+const SPAWN: &str = r#"{"type":"item.completed","item":{"id":"1","type":"collab_tool_call","tool":"spawn_agent","receiver_thread_ids":["sub"],"status":"completed"}}"#;
+const DONE: &str = r#"{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":1}}"#;
+const SUB: [&str; 6] = [
+    r#"{"type":"session_meta","payload":{"id":"sub","parent_thread_id":"main","cli_version":"9"}}"#,
+    r#"{"type":"session_meta","payload":{"id":"main","cli_version":"9"}}"#,
+    r#"{"type":"event_msg","payload":{"type":"error","codex_error_info":"unauthorized"}}"#,
+    r#"{"type":"token_usage_record","payload":{"thread_id":"sub","session_id":"main","usage":{"input_tokens":100,"cached_input_tokens":50,"output_tokens":7}}}"#,
+    r#"{"type":"response_item","payload":{"type":"function_call","call_id":"c","name":"exec_command","arguments":"{\"cmd\":\"touch x\"}"}}"#,
+    r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"text":"done"}]}}"#,
+];
+
+#[test]
+fn what_a_sub_agent_does_and_takes_is_in_its_own_rollout() {
+    let trace = with_rollouts(&[SPAWN, DONE], &[], &SUB);
+    assert_eq!((trace.gap(), trace.commands, trace.agent_version.as_deref()), (None, 1, None));
+    assert!(trace.steps.contains(&Step::Message("(sub-agent) done".to_owned())), "{:#?}", trace.steps);
+    let usage = trace.usage.expect("usage");
+    assert_eq!((usage.input_tokens, usage.cached_input_tokens, usage.output_tokens), (110, 50, 8));
+    assert_eq!((trace.trouble, trace.first_input_tokens, trace.answers), (None, None, 0), "they are the agent's own");
+}
+
+#[test]
+fn a_sub_agent_without_a_rollout_leaves_a_gap_and_its_tokens_are_unknown() {
+    let by_event = with_rollouts(&[SPAWN, DONE], &[], &[]);
+    assert!(by_event.gap().is_some_and(|gap| gap.contains("sub-agent")) && by_event.usage.is_none());
+    let call = r#"{"type":"response_item","payload":{"type":"function_call","call_id":"c","name":"spawn_agent","namespace":"multi_agent_v1","arguments":"{}"}}"#;
+    let answer = r#"{"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"{\"agent_id\":\"sub\"}"}}"#;
+    assert!(with_rollouts(&[DONE], &[call, answer], &[]).gap().is_some());
+    assert_eq!(with_rollouts(&[DONE], &[call, answer], &SUB).gap(), None);
+    let deeper = answer.replace("sub", "deeper");
+    let nested = [&SUB[..], &[call, &deeper]].concat();
+    assert!(with_rollouts(&[SPAWN, DONE], &[], &nested).gap().is_some(), "started by a sub-agent");
+}
+
+#[test]
+fn a_wait_for_a_sub_agent_is_one_for_its_model_or_its_tool() {
+    let wait = r#"{"type":"item.started","item":{"id":"2","type":"collab_tool_call","tool":"wait","receiver_thread_ids":["sub"]}}"#;
+    assert_eq!(with_rollouts(&[SPAWN, wait], &[], &SUB[..4]).waiting, Waiting::Model);
+    assert_eq!(with_rollouts(&[SPAWN, wait], &[], &SUB).waiting, Waiting::Tool("shell".to_owned()));
+    let over = wait.replace("started", "completed");
+    assert_eq!(with_rollouts(&[SPAWN, wait, &over], &[], &SUB).waiting, Waiting::Model, "it waits no more");
+}
+
 #[test]
 fn what_cannot_be_read_leaves_a_gap() {
     let gap = |line: &str| trace_of(line.as_bytes()).gap().is_some();

@@ -20,6 +20,7 @@ mod refusal;
 pub mod room;
 pub mod sandbox;
 mod skill_calls;
+mod sub_agents;
 
 use crate::settings::mode::AgentKind;
 use crate::trial::trouble::Trouble;

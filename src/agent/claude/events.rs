@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::session::BODY;
+use super::sub_agents::{self, SubAgents};
 use super::wire::{
     Assistant, Block, Call, ControlRequest, Head, Init, RateLimit, ResultLine, Retry, User, UserLine, as_usage,
 };
@@ -17,9 +18,6 @@ const MAX_OPEN: usize = 1_000;
 
 /// What claude calls the model that it is itself when there is no answer.
 const SYNTHETIC: &str = "<synthetic>";
-
-/// The tools that start a sub-agent, in the versions of claude so far.
-const SUB_AGENT_TOOLS: [&str; 2] = ["Agent", "Task"];
 
 /// What a line says that the agent does.
 pub(super) fn describe(line: &[u8]) -> Option<String> {
@@ -56,6 +54,7 @@ pub(super) struct Reader<'a, 's> {
     order: Vec<String>,
     /// The last word, where it is claude's and not the model's.
     synthetic: Option<Synthetic>,
+    sub_agents: SubAgents,
 }
 
 /// What claude said in the model's place.
@@ -68,7 +67,8 @@ struct Synthetic {
 
 impl<'a, 's> Reader<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>, times: HashMap<String, String>) -> Self {
-        Self { skills, times, open: HashMap::new(), order: Vec::new(), synthetic: None }
+        let (open, order, sub_agents) = (HashMap::new(), Vec::new(), SubAgents::default());
+        Self { skills, times, open, order, synthetic: None, sub_agents }
     }
 
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
@@ -77,12 +77,17 @@ impl<'a, 's> Reader<'a, 's> {
             return;
         };
         trace.now = head.timestamp.or_else(|| self.times.get(head.uuid.as_deref()?).cloned());
+        let parent = head.parent_tool_use_id.as_deref();
+        if let Some(parent) = parent {
+            self.sub_agents.shown(head.uuid, parent);
+        }
         let subtype = head.subtype.as_deref().unwrap_or_default();
         let read = match (head.kind.as_str(), subtype) {
             ("system", "init") => parse(line).map(|init| Self::init(trace, init)),
             ("system", "api_retry") => parse(line).map(|retry: Retry| trace.push(Step::Notice(retry.to_string()))),
-            ("assistant", _) => parse(line).map(|message| self.assistant(trace, message)),
-            ("user", _) => parse(line).map(|message| self.user(trace, message)),
+            ("system", "task_started") => parse(line).map(|task| self.sub_agents.begun(task)),
+            ("assistant", _) => parse(line).map(|message| self.assistant(trace, message, parent)),
+            ("user", _) => parse(line).map(|message| self.user(trace, message, parent)),
             ("result", _) => parse(line).map(|result| self.result(trace, result)),
             ("control_request", _) => parse(line).map(|request| Self::asked(trace, &request)),
             ("rate_limit_event", _) => parse(line).map(|limit| Self::rate_limit(trace, &limit)),
@@ -95,7 +100,6 @@ impl<'a, 's> Reader<'a, 's> {
                 | "hook_started"
                 | "hook_progress"
                 | "hook_response"
-                | "task_started"
                 | "task_updated"
                 | "task_progress"
                 | "task_notification"
@@ -112,14 +116,31 @@ impl<'a, 's> Reader<'a, 's> {
             }
         };
         if read.is_none() {
-            let kind = format!("{} of another shape", head.kind);
-            trace.unknown(&kind);
-            // Calls and their answers are in these, and the end.
-            if ["assistant", "user", "result"].contains(&head.kind.as_str()) {
-                trace.lose(&kind);
-            }
+            unreadable(trace, &head.kind);
         }
         trace.now = None;
+    }
+
+    /// Reads a line of a sub-agent's own file, behind all of standard output.
+    pub(super) fn sub_agents_line(&mut self, trace: &mut Trace, line: &[u8]) {
+        let (Ok(head), Ok(own)) = (serde_json::from_slice::<Head>(line), serde_json::from_slice(line)) else {
+            trace.damaged_lines += 1;
+            return;
+        };
+        let Some(parent) = self.sub_agents.line(own, head.uuid.as_deref()) else { return };
+        trace.now = head.timestamp;
+        // Standard output has said what was waited for.
+        let waiting = trace.waiting.clone();
+        let read = match head.kind.as_str() {
+            "assistant" => parse(line).map(|message| self.assistant(trace, message, Some(&parent))),
+            "user" => parse(line).map(|message| self.user(trace, message, Some(&parent))),
+            // What claude notes for itself.
+            _ => Some(()),
+        };
+        if read.is_none() {
+            unreadable(trace, &head.kind);
+        }
+        (trace.now, trace.waiting) = (None, waiting);
     }
 
     fn init(trace: &mut Trace, init: Init) {
@@ -132,7 +153,8 @@ impl<'a, 's> Reader<'a, 's> {
         trace.offered = Some(Offered { native: init.skills.0, mcp: Some(OfferedMcp { servers, tools }) });
     }
 
-    fn assistant(&mut self, trace: &mut Trace, line: Assistant) {
+    /// A message of the agent, or of the sub-agent that the call `parent` started.
+    fn assistant(&mut self, trace: &mut Trace, line: Assistant, parent: Option<&str>) {
         let message = line.message;
         if message.model.as_deref() == Some(SYNTHETIC) {
             let said: Vec<String> = message.content.0.into_iter().filter_map(|block| block.text).collect();
@@ -148,23 +170,23 @@ impl<'a, 's> Reader<'a, 's> {
             trace.lose("a message of more parts than are read");
         }
         // One message may come in several lines, each with the usage of its start, of which only the input is right.
-        if let (None, Some(usage)) = (&line.parent_tool_use_id, &message.usage) {
+        if let (None, Some(usage)) = (parent, &message.usage) {
             trace.first_request(usage.input());
         }
         for block in message.content.0 {
             match block.kind.as_str() {
                 "text" => {
                     let text = block.text.unwrap_or_default();
-                    let by = if line.parent_tool_use_id.is_some() { "(sub-agent) " } else { "" };
+                    let by = if parent.is_some() { "(sub-agent) " } else { "" };
                     trace.push(Step::Message(format!("{by}{text}")));
                 }
                 "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-                    self.call(trace, line.parent_tool_use_id.as_deref(), block);
+                    self.call(trace, parent, block);
                 }
                 _ => {}
             }
         }
-        self.wait(trace, line.parent_tool_use_id.as_deref());
+        self.wait(trace, parent);
     }
 
     /// Notes what the agent, or its sub-agent `parent`, waits for now: an answer to its last call that has none, else
@@ -175,7 +197,7 @@ impl<'a, 's> Reader<'a, 's> {
             None => !id.contains('/'),
         };
         let call = self.order.iter().rev().filter(own).find_map(|id| self.open.get(id));
-        let call = call.filter(|call| !SUB_AGENT_TOOLS.contains(&call.name.as_str()));
+        let call = call.filter(|call| !is_sub_agent(call));
         trace.waiting = call.map_or(Waiting::Model, |call| Waiting::Tool(call.name.clone()));
     }
 
@@ -197,12 +219,11 @@ impl<'a, 's> Reader<'a, 's> {
         }
     }
 
-    fn user(&mut self, trace: &mut Trace, line: UserLine) {
+    fn user(&mut self, trace: &mut Trace, line: UserLine, parent: Option<&str>) {
         let User { content } = line.message;
         if content.is_full() {
             trace.lose("a message of more parts than are read");
         }
-        let parent = line.parent_tool_use_id.as_deref();
         // The body of a skill that claude put into the conversation.
         let bodies = content.0.iter().filter_map(|block| block.text.as_deref()).filter(|text| text.starts_with(BODY));
         for body in bodies {
@@ -213,7 +234,11 @@ impl<'a, 's> Reader<'a, 's> {
             let call = block.tool_use_id.as_ref().and_then(|id| self.open.remove(&open_id(parent, id)));
             let Some(call) = call else { continue };
             let output = block.content.map(|content| content.0).unwrap_or_default();
-            self.ended(trace, call, output, block.is_error.unwrap_or(false));
+            let failed = block.is_error.unwrap_or(false);
+            if parent.is_some() {
+                self.sub_agents.called(&call.name, failed);
+            }
+            self.ended(trace, call, output, failed);
         }
         self.wait(trace, parent);
     }
@@ -298,8 +323,27 @@ impl<'a, 's> Reader<'a, 's> {
         }
     }
 
+    /// What a sub-agent waits for that standard output does not show, where the agent waits for its sub-agents: a tool of
+    /// its own, else nothing but the model.
+    fn nested_wait(&self) -> Option<Waiting> {
+        let is_own = |id: &&String| !id.contains('/') && self.open.contains_key(*id);
+        let own = self.order.iter().rev().find(is_own).and_then(|id| self.open.get(id))?;
+        let nested = |id: &String| {
+            let (prefix, _) = id.split_once('/')?;
+            self.open.get(id).filter(|call| self.sub_agents.is_nested(prefix) && !is_sub_agent(call))
+        };
+        let call = self.order.iter().rev().find_map(nested)?;
+        is_sub_agent(own).then(|| Waiting::Tool(call.name.clone()))
+    }
+
     /// Notes the calls that nobody answered any more.
     pub(super) fn finish(mut self, trace: &mut Trace) {
+        if self.sub_agents.are_hidden() {
+            trace.lose("what a sub-agent did: the file in which claude keeps that is missing");
+        }
+        if trace.waiting == Waiting::Model {
+            trace.waiting = self.nested_wait().unwrap_or(Waiting::Model);
+        }
         for id in std::mem::take(&mut self.order) {
             let Some(Call { name, input, fields }) = self.open.remove(&id) else { continue };
             match fields.command {
@@ -308,6 +352,20 @@ impl<'a, 's> Reader<'a, 's> {
             }
         }
     }
+}
+
+/// Notes a line of which only the kind could be read.
+fn unreadable(trace: &mut Trace, kind: &str) {
+    let what = format!("{kind} of another shape");
+    trace.unknown(&what);
+    // Calls and their answers are in these, and the end.
+    if ["assistant", "user", "result"].contains(&kind) {
+        trace.lose(&what);
+    }
+}
+
+fn is_sub_agent(call: &Call) -> bool {
+    sub_agents::TOOLS.contains(&call.name.as_str())
 }
 
 /// Whether the model ended its turn short, by the fields that say so.

@@ -1,40 +1,40 @@
 //! What claude leaves of a run, as a trial and a recording keep it, and how it reads.
 
-use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use super::{SESSION, TRACE, events, session, slim};
 use crate::agent::room::Room;
 use crate::agent::skill_calls::{Reading, SkillCalls};
+use crate::agent::sub_agents::{Kept, SUB_AGENTS};
 use crate::files::below::{self, Walk};
 use crate::text::lines::{self, Line};
 use crate::trial::exposure::Reference;
 use crate::trial::trace::Trace;
 
 pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
-    // One run, one session: `projects/<the working folder>/<id>.jsonl`; what lies deeper is of sub-agents.
-    let mut session = None;
-    let walked = below::walk(&room.home(), Path::new(".claude/projects"), |_| false, &mut |entry| {
-        let is_session = entry.path.iter().count() == 2 && entry.path.extension() == Some("jsonl".as_ref());
-        if is_session {
-            session = Some(entry.open());
-            return Walk::Stop;
-        }
-        Walk::On
-    });
+    let mut session = Kept::new(folder.join(SESSION), mask);
+    let mut sub_agents = Kept::new(folder.join(SUB_AGENTS), mask);
+    let mut kept = Ok(());
     // Without a session there is no folder.
-    let (Ok(_), Some(session)) = (walked, session) else { return Ok(()) };
-    let mut kept = io::BufWriter::new(fs::File::create(folder.join(SESSION))?);
-    let mut result = Ok(());
-    lines::for_each_of(session?, &mut |line| {
-        if let (Ok(()), Line::Whole(line)) = (&result, line) {
-            let mut line = mask(line);
-            line.push(b'\n');
-            result = kept.write_all(&line);
-        }
-    })?;
-    result.and_then(|()| kept.flush())
+    let _ = below::walk(&room.home(), Path::new(".claude/projects"), |_| false, &mut |entry| {
+        // One run, one session: `projects/<the working folder>/<id>.jsonl`, and below `<id>/` those of sub-agents, each in
+        // a file of its own however deep it stands below another: `subagents/agent-<id>.jsonl`.
+        let file = match entry.path.iter().count() {
+            _ if entry.path.extension() != Some("jsonl".as_ref()) => return Walk::On,
+            2 if !session.is_begun() => &mut session,
+            3.. if is_sub_agents(entry.path) => &mut sub_agents,
+            _ => return Walk::On,
+        };
+        kept = entry.open().and_then(|from| file.add(from));
+        if kept.is_ok() { Walk::On } else { Walk::Stop }
+    });
+    kept.and_then(|()| session.finish()).and_then(|()| sub_agents.finish())
+}
+
+fn is_sub_agents(path: &Path) -> bool {
+    let name = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"));
+    name && path.iter().any(|folder| folder == "subagents")
 }
 
 pub(super) fn recorded(folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
@@ -47,7 +47,11 @@ pub(super) fn recorded(folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>
         })?;
         Ok::<_, io::Error>((name, kept))
     };
-    let mut files = vec![slimmed(TRACE, slim::line)?, slimmed(SESSION, session::slimmed)?];
+    let mut files = vec![
+        slimmed(TRACE, slim::line)?,
+        slimmed(SESSION, session::slimmed)?,
+        slimmed(SUB_AGENTS, slim::sub_agents_line)?,
+    ];
     files.retain(|(name, kept)| *name == TRACE || !kept.is_empty());
     Ok(files)
 }
@@ -65,6 +69,10 @@ pub(super) fn decode(reference: &Reference, folder: &Path) -> io::Result<Trace> 
     let mut events = events::Reader::new(&mut skills, times);
     lines::for_each(&folder.join(TRACE), |line| match line {
         Line::Whole(line) => events.line(&mut trace, line),
+        Line::Overlong => trace.damaged_lines += 1,
+    })?;
+    lines::for_each(&folder.join(SUB_AGENTS), |line| match line {
+        Line::Whole(line) => events.sub_agents_line(&mut trace, line),
         Line::Overlong => trace.damaged_lines += 1,
     })?;
     events.finish(&mut trace);

@@ -2,7 +2,8 @@
 //! JSON lines with the same program.
 //!
 //! Standard output (`trace.jsonl`) begins with what was offered: the skills, the MCP servers and their tools. What it
-//! hides is a skill that the prompt itself called as `/name`; the session file (`session.jsonl`) has that, and times.
+//! hides is a skill that the prompt itself called as `/name`; the session file (`session.jsonl`) has that, and times. It also
+//! hides what the sub-agents of sub-agents do; each has a file of its own, which are kept as one (`subagents.jsonl`).
 
 mod call;
 mod cli;
@@ -12,6 +13,7 @@ mod home;
 mod sdk;
 mod session;
 mod slim;
+mod sub_agents;
 mod wire;
 
 use std::io;

@@ -20,6 +20,9 @@ const KEPT: [(&str, &[&str]); 4] = [
             "max_retries",
             "error_status",
             "error",
+            "task_id",
+            "task_type",
+            "tool_use_id",
         ],
     ),
     ("assistant", &["type", "message", "parent_tool_use_id", "error"]),
@@ -56,8 +59,11 @@ pub(super) fn line(line: &[u8]) -> Option<Vec<u8>> {
     if kind == "control_response" {
         return None;
     }
+    // A sub-agent's own file has the same lines, and only their ids tell.
+    let of_sub_agent = value.get("parent_tool_use_id").is_some_and(Value::is_string);
     if let Some((_, kept)) = KEPT.iter().find(|(known, _)| *known == kind) {
-        value.retain(|key, value| kept.contains(&key.as_str()) && !value.is_null());
+        let is_kept = |key: &str| kept.contains(&key) || (of_sub_agent && key == "uuid");
+        value.retain(|key, value| is_kept(key) && !value.is_null());
     }
     let is_built_in = |tool: &Value| tool.as_str().is_none_or(|tool| tool != "Skill" && !tool.starts_with("mcp__"));
     if let Some(Value::Array(tools)) = value.get_mut("tools") {
@@ -72,6 +78,20 @@ pub(super) fn line(line: &[u8]) -> Option<Vec<u8>> {
             usage.retain(|_, value| value.is_number() || value.is_object());
             usage.retain(|_, value| value.as_object().is_none_or(|map| map.contains_key("inputTokens")));
         }
+    }
+    Some(format!("{}\n", Value::Object(value)).into_bytes())
+}
+
+/// A line of a sub-agent's own file: its conversation. `None` for the rest.
+pub(super) fn sub_agents_line(line: &[u8]) -> Option<Vec<u8>> {
+    let Ok(Value::Object(mut value)) = serde_json::from_slice(line) else {
+        return Some([line, b"\n"].concat());
+    };
+    let kind = value.get("type").and_then(Value::as_str);
+    kind.filter(|kind| ["assistant", "user"].contains(kind))?;
+    value.retain(|key, value| ["type", "uuid", "agentId", "message"].contains(&key.as_str()) && !value.is_null());
+    if let Some(Value::Object(message)) = value.get_mut("message") {
+        slim_message(message);
     }
     Some(format!("{}\n", Value::Object(value)).into_bytes())
 }

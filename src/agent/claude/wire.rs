@@ -33,6 +33,9 @@ pub(super) struct Head {
     pub timestamp: Option<String>,
     #[serde(default, deserialize_with = "lenient::option")]
     pub uuid: Option<String>,
+    /// The call that started the sub-agent whose line it is.
+    #[serde(default, deserialize_with = "lenient::option")]
+    pub parent_tool_use_id: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -56,8 +59,6 @@ pub(super) struct Server {
 #[derive(Deserialize)]
 pub(super) struct Assistant {
     pub message: Message,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub parent_tool_use_id: Option<String>,
     /// What kind of error claude tells of in the model's place.
     #[serde(default, deserialize_with = "lenient::option")]
     pub error: Option<String>,
@@ -78,8 +79,6 @@ pub(super) struct Message {
 #[derive(Deserialize)]
 pub(super) struct UserLine {
     pub message: User,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub parent_tool_use_id: Option<String>,
 }
 
 #[derive(Deserialize)]

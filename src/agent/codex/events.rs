@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::tokens::{Tokens, plus};
 use crate::agent::lenient;
 use crate::agent::refusal::Refusal;
 use crate::agent::skill_calls::{self, SkillCalls};
@@ -32,18 +33,6 @@ struct Message {
 }
 
 #[derive(Deserialize)]
-#[expect(clippy::struct_field_names, reason = "the names on the wire")]
-struct Tokens {
-    #[serde(default)]
-    input_tokens: u64,
-    cached_input_tokens: Option<u64>,
-    cache_write_input_tokens: Option<u64>,
-    #[serde(default)]
-    output_tokens: u64,
-    reasoning_output_tokens: Option<u64>,
-}
-
-#[derive(Deserialize)]
 struct Item {
     #[serde(rename = "type")]
     kind: String,
@@ -67,6 +56,11 @@ struct Item {
     status: Option<String>,
     #[serde(default, deserialize_with = "lenient::option")]
     query: Option<String>,
+    #[serde(default, deserialize_with = "lenient::option")]
+    prompt: Option<String>,
+    /// Sub-agents.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    receiver_thread_ids: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -94,6 +88,7 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
                 None => format!("runs: {}", item.command?),
             },
             "mcp_tool_call" => format!("calls {}/{}", item.server?, item.tool?),
+            "collab_tool_call" => format!("calls {}", item.tool?),
             "file_change" => {
                 let paths: Vec<String> = item.changes.into_iter().map(|change| change.path).collect();
                 format!("writes {}", paths.join(", "))
@@ -118,6 +113,8 @@ pub(super) struct Reader<'a, 's> {
     usage: Option<Usage>,
     /// Calls under way, by the ids of their items: the tools.
     open: BTreeMap<String, String>,
+    /// The call under way, by the id of its item, that waits for sub-agents.
+    waits_for_agents: Option<String>,
 }
 
 /// What the rollout has told, and the events need not tell again.
@@ -129,11 +126,19 @@ pub(super) struct Told {
     pub error_code: Option<String>,
     /// The HTTP status behind it.
     pub error_status: Option<u64>,
+    /// Sub-agents that were started, by their ids.
+    pub spawned: Vec<String>,
+    /// The sub-agents whose rollouts these were.
+    pub threads: Vec<String>,
+    /// What their requests took.
+    pub usage: Usage,
+    /// The tool that was waited for last and did not answer.
+    pub unanswered: Option<String>,
 }
 
 impl<'a, 's> Reader<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>, told: Told) -> Self {
-        Self { skills, told, usage: Some(Usage::default()), open: BTreeMap::new() }
+        Self { skills, told, usage: Some(Usage::default()), open: BTreeMap::new(), waits_for_agents: None }
     }
 
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
@@ -156,6 +161,9 @@ impl<'a, 's> Reader<'a, 's> {
                 // An `error` item may come before the model says anything.
                 if let Some(item) = event.item.filter(|item| item.kind != "error") {
                     trace.reached(Progress::Answering);
+                    if item.kind == "collab_tool_call" && item.tool.as_deref() == Some("wait") {
+                        self.waits_for_agents = Some(item.id.clone());
+                    }
                     let tool = match item.kind.as_str() {
                         "command_execution" => Some("shell".to_owned()),
                         "mcp_tool_call" => item.tool,
@@ -175,7 +183,7 @@ impl<'a, 's> Reader<'a, 's> {
             "turn.completed" => {
                 trace.reached(Progress::Done);
                 trace.waiting = Waiting::Nothing;
-                self.usage = self.usage.zip(event.usage).map(|(sum, tokens)| plus(sum, &tokens));
+                self.usage = self.usage.zip(event.usage).map(|(sum, tokens)| tokens.added_to(sum));
                 trace.usage = self.usage;
             }
             "turn.failed" => {
@@ -196,6 +204,21 @@ impl<'a, 's> Reader<'a, 's> {
         trace.waiting = self.open.values().next().map_or(Waiting::Model, |tool| Waiting::Tool(tool.clone()));
     }
 
+    /// Adds what only the rollouts of sub-agents tell.
+    pub(super) fn finish(self, trace: &mut Trace, by_sub_agents: &Told) {
+        let spawned = self.told.spawned.iter().chain(&by_sub_agents.spawned);
+        if !spawned.into_iter().all(|id| by_sub_agents.threads.contains(id)) {
+            trace.lose("what a sub-agent did: its rollout is missing");
+            trace.usage = None;
+        }
+        trace.usage = trace.usage.map(|usage| plus(usage, by_sub_agents.usage));
+        if let (Waiting::Model, Some(_), Some(tool)) =
+            (&trace.waiting, &self.waits_for_agents, &by_sub_agents.unanswered)
+        {
+            trace.waiting = Waiting::Tool(tool.clone());
+        }
+    }
+
     /// Notes why a turn failed.
     fn failed(&self, trace: &mut Trace, message: &str) {
         let code = self.told.error_code.as_deref();
@@ -211,6 +234,7 @@ impl<'a, 's> Reader<'a, 's> {
         if item.kind != "error" {
             trace.reached(Progress::Answering);
             self.open.remove(&item.id);
+            self.waits_for_agents.take_if(|id| *id == item.id);
             self.wait(trace);
         }
         match item.kind.as_str() {
@@ -244,6 +268,17 @@ impl<'a, 's> Reader<'a, 's> {
                     trace.failed(&name, &input);
                 }
             }
+            "collab_tool_call" => {
+                let name = item.tool.unwrap_or_default();
+                let failed = item.status.as_deref() == Some("failed");
+                if name == "spawn_agent" && !failed {
+                    self.told.spawned.extend(item.receiver_thread_ids);
+                }
+                if !self.told.conversation {
+                    let input = item.prompt.unwrap_or_default();
+                    trace.push(Step::Tool { name, input, output: String::new(), failed });
+                }
+            }
             "file_change" => trace.push(Step::FileChange(item.changes.into_iter().map(|change| change.path).collect())),
             "error" => trace.push(Step::Notice(item.message.unwrap_or_default())),
             "web_search" => {
@@ -253,18 +288,6 @@ impl<'a, 's> Reader<'a, 's> {
             "command_execution" | "reasoning" | "todo_list" => {}
             other => trace.unknown_event(&format!("item {other}"), line),
         }
-    }
-}
-
-fn plus(sum: Usage, tokens: &Tokens) -> Usage {
-    let optional = |sum: u64, more: Option<u64>| sum.saturating_add(more.unwrap_or(0));
-    Usage {
-        input_tokens: sum.input_tokens.saturating_add(tokens.input_tokens),
-        cached_input_tokens: optional(sum.cached_input_tokens, tokens.cached_input_tokens),
-        cache_write_input_tokens: optional(sum.cache_write_input_tokens, tokens.cache_write_input_tokens),
-        output_tokens: sum.output_tokens.saturating_add(tokens.output_tokens),
-        reasoning_output_tokens: optional(sum.reasoning_output_tokens, tokens.reasoning_output_tokens),
-        cost_usd: None,
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::{LAST_MESSAGE, ROLLOUT, TRACE, events, rollout};
 use crate::agent::room::Room;
 use crate::agent::skill_calls::{Reading, SkillCalls};
+use crate::agent::sub_agents::{Kept, SUB_AGENTS};
 use crate::files::below::{self, Walk};
 use crate::files::bounded;
 use crate::text::lines;
@@ -20,21 +21,27 @@ const MAX_ROLLOUT: u64 = 512 << 20;
 const MAX_TRACE: u64 = 1 << 30;
 
 pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
-    // One run, one session: `sessions/YYYY/MM/DD/rollout-….jsonl`. Sub-agents' are later and not the first.
+    // `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`: the first is the agent's own, the others are its sub-agents'.
     let mut rollout = None;
+    let mut sub_agents = Kept::new(folder.join(SUB_AGENTS), mask);
+    let mut kept = Ok(());
     let sessions = Path::new(".codex/sessions");
-    let walked = below::walk(&room.home(), sessions, |_| false, &mut |entry| {
-        if entry.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("rollout-")) {
-            rollout = Some(entry.open());
-            return Walk::Stop;
-        }
-        Walk::On
-    });
     // Without a session there is no folder.
-    if let (Ok(_), Some(rollout)) = (walked, rollout) {
-        let content = rollout
-            .and_then(|file| bounded::read_file(file, MAX_ROLLOUT))
-            .map_err(|error| io::Error::new(error.kind(), format!("codex's rollout file: {error}")))?;
+    let _ = below::walk(&room.home(), sessions, |_| false, &mut |entry| {
+        if !entry.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("rollout-")) {
+            return Walk::On;
+        }
+        if rollout.is_none() {
+            rollout = Some(entry.open());
+            return Walk::On;
+        }
+        kept = entry.open().and_then(|from| sub_agents.add(from));
+        if kept.is_ok() { Walk::On } else { Walk::Stop }
+    });
+    let in_words = |error: io::Error| io::Error::new(error.kind(), format!("codex's rollout file: {error}"));
+    kept.and_then(|()| sub_agents.finish()).map_err(in_words)?;
+    if let Some(rollout) = rollout {
+        let content = rollout.and_then(|file| bounded::read_file(file, MAX_ROLLOUT)).map_err(in_words)?;
         fs::write(folder.join(ROLLOUT), mask(&content))?;
     }
     match below::read(room.path(), Path::new(LAST_MESSAGE), bounded::MAX_FILE) {
@@ -47,16 +54,18 @@ pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) 
 }
 
 pub(super) fn recorded(folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
-    let mut kept = Vec::new();
-    lines::for_each(&folder.join(ROLLOUT), |line| {
-        if let lines::Line::Whole(line) = line {
-            kept.extend(rollout::slimmed(line).into_iter().flatten());
-        }
-    })?;
     let trace = bounded::read_at_most(&folder.join(TRACE), MAX_TRACE)?;
     let mut files = vec![(TRACE, trace)];
-    if !kept.is_empty() {
-        files.push((ROLLOUT, kept));
+    for name in [ROLLOUT, SUB_AGENTS] {
+        let mut kept = Vec::new();
+        lines::for_each(&folder.join(name), |line| {
+            if let lines::Line::Whole(line) = line {
+                kept.extend(rollout::slimmed(line).into_iter().flatten());
+            }
+        })?;
+        if !kept.is_empty() {
+            files.push((name, kept));
+        }
     }
     Ok(files)
 }
@@ -70,11 +79,18 @@ pub(super) fn decode(reference: &Reference, folder: &Path) -> io::Result<Trace> 
         lines::Line::Overlong => trace.damaged_lines += 1,
     })?;
     let told = rollout.finish(&mut trace);
+    let mut sub_agents = rollout::Reader::of_sub_agents(&mut skills);
+    lines::for_each(&folder.join(SUB_AGENTS), |line| match line {
+        lines::Line::Whole(line) => sub_agents.line(&mut trace, line),
+        lines::Line::Overlong => trace.damaged_lines += 1,
+    })?;
+    let by_sub_agents = sub_agents.finish(&mut trace);
     let mut events = events::Reader::new(&mut skills, told);
     lines::for_each(&folder.join(TRACE), |line| match line {
         lines::Line::Whole(line) => events.line(&mut trace, line),
         lines::Line::Overlong => trace.damaged_lines += 1,
     })?;
+    events.finish(&mut trace, &by_sub_agents);
     skills.finish(&mut trace);
     Ok(trace)
 }

@@ -2,7 +2,8 @@
 //!
 //! Two streams tell of a run. Standard output (`trace.jsonl`) has the messages, the token usage and the failures. The
 //! rollout file (`rollout.jsonl`) has what standard output hides: the skills that were offered, the skills injected
-//! for a `$name` in the prompt, and commands that the sandbox stopped.
+//! for a `$name` in the prompt, and commands that the sandbox stopped. Each sub-agent has a rollout of its own, which are
+//! kept as one (`subagents.jsonl`): standard output tells neither what they did nor what they took.
 
 mod command;
 mod events;
@@ -10,6 +11,7 @@ mod evidence;
 mod home;
 mod login;
 mod rollout;
+mod tokens;
 
 use std::ffi::OsString;
 use std::io;

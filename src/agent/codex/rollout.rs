@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::events::Told;
+use super::tokens::Tokens;
 use crate::agent::lenient;
 use crate::agent::skill_calls::SkillCalls;
 use crate::trial::trace::{Mechanism, Offered, Step, Trace};
@@ -37,16 +38,17 @@ struct Payload {
     arguments: Option<String>,
     input: Option<String>,
     call_id: Option<String>,
+    /// The thread's own id, in its first line.
+    #[serde(deserialize_with = "lenient::option")]
+    id: Option<String>,
+    /// The thread that started it, in the first line of a sub-agent's.
+    #[serde(deserialize_with = "lenient::option")]
+    parent_thread_id: Option<String>,
     output: Value,
     #[serde(deserialize_with = "lenient::option")]
     usage: Option<Tokens>,
     error: Value,
     codex_error_info: Value,
-}
-
-#[derive(Deserialize)]
-struct Tokens {
-    input_tokens: u64,
 }
 
 #[derive(Default, Deserialize)]
@@ -58,9 +60,19 @@ struct Content {
 /// The tools with which models run shell commands, in the versions of codex so far.
 const SHELL_TOOLS: [&str; 5] = ["exec_command", "shell_command", "shell", "local_shell", "container.exec"];
 
-/// Reads the rollout of one run.
+/// The tool that starts a sub-agent, behind its namespace.
+const SPAWN: &str = "spawn_agent";
+
+/// The tool that waits for sub-agents.
+const WAIT: &str = "wait_agent";
+
+/// Reads the rollout of one run, or those of its sub-agents, one behind the other.
 pub(super) struct Reader<'a, 's> {
     skills: &'a mut SkillCalls<'s>,
+    /// Whether it is those of sub-agents.
+    of_sub_agents: bool,
+    /// The sub-agent whose rollout it is.
+    thread: String,
     /// Calls without an answer yet: the tool and its input.
     open: HashMap<String, (String, String)>,
     /// The order of `open`.
@@ -71,7 +83,12 @@ pub(super) struct Reader<'a, 's> {
 
 impl<'a, 's> Reader<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>) -> Self {
-        Self { skills, open: HashMap::new(), order: Vec::new(), told: Told::default() }
+        let (open, order) = (HashMap::new(), Vec::new());
+        Self { skills, of_sub_agents: false, thread: String::new(), open, order, told: Told::default() }
+    }
+
+    pub(super) fn of_sub_agents(skills: &'a mut SkillCalls<'s>) -> Self {
+        Self { of_sub_agents: true, ..Self::new(skills) }
     }
 
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
@@ -88,6 +105,19 @@ impl<'a, 's> Reader<'a, 's> {
         };
         trace.now = timestamp;
         match (kind.as_str(), payload.kind.as_deref()) {
+            // A sub-agent that was given its parent's conversation has its parent's first line behind its own.
+            ("session_meta", _) if self.of_sub_agents => {
+                if let (Some(id), Some(_)) = (payload.id, payload.parent_thread_id) {
+                    self.told.threads.push(id.clone());
+                    self.thread = id;
+                }
+            }
+            ("token_usage_record", _) if self.of_sub_agents => {
+                if let Some(tokens) = payload.usage {
+                    self.told.usage = tokens.added_to(self.told.usage);
+                }
+            }
+            ("turn_context" | "event_msg", _) if self.of_sub_agents => {}
             ("session_meta", _) => trace.agent_version = payload.cli_version,
             ("token_usage_record", _) => {
                 trace.answers += 1;
@@ -122,7 +152,7 @@ impl<'a, 's> Reader<'a, 's> {
     fn message(&mut self, trace: &mut Trace, payload: &Payload) {
         for Content { text } in &payload.content {
             match payload.role.as_deref() {
-                Some("developer") => {
+                Some("developer") if !self.of_sub_agents => {
                     if let Some(list) = between(text, "<skills_instructions>", "</skills_instructions>") {
                         trace.offered = Some(Offered { native: offered_names(list), mcp: None });
                     }
@@ -138,20 +168,21 @@ impl<'a, 's> Reader<'a, 's> {
                 }
                 Some("assistant") => {
                     self.told.conversation = true;
-                    trace.push(Step::Message(text.clone()));
+                    let by = if self.of_sub_agents { "(sub-agent) " } else { "" };
+                    trace.push(Step::Message(format!("{by}{text}")));
                 }
                 _ => {}
             }
         }
         // The first developer message with permissions and the like is always there; without the list, no skills.
-        if payload.role.as_deref() == Some("developer") && trace.offered.is_none() {
+        if payload.role.as_deref() == Some("developer") && trace.offered.is_none() && !self.of_sub_agents {
             trace.offered = Some(Offered::default());
         }
     }
 
     fn call(&mut self, payload: Payload) {
         self.told.conversation = true;
-        let Some(id) = payload.call_id else { return };
+        let Some(id) = payload.call_id.map(|id| self.own(&id)) else { return };
         let name = payload.name.unwrap_or_else(|| "shell".to_owned());
         let name = payload.namespace.map_or(name.clone(), |namespace| format!("{namespace}__{name}"));
         self.open.insert(id.clone(), (name, payload.arguments.or(payload.input).unwrap_or_default()));
@@ -159,9 +190,20 @@ impl<'a, 's> Reader<'a, 's> {
     }
 
     fn answer(&mut self, trace: &mut Trace, payload: &Payload) {
-        let Some((name, input)) = payload.call_id.as_ref().and_then(|id| self.open.remove(id)) else { return };
+        let Some((name, input)) = payload.call_id.as_ref().and_then(|id| self.open.remove(&self.own(id))) else {
+            return;
+        };
         let output = output_text(&payload.output);
+        if name.ends_with(SPAWN) {
+            let answer: Value = serde_json::from_str(&output).unwrap_or_default();
+            self.told.spawned.extend(answer.get("agent_id").and_then(Value::as_str).map(str::to_owned));
+        }
         self.ended(trace, &name, input, Some(output));
+    }
+
+    /// A call's id, unique among those of all sub-agents.
+    fn own(&self, id: &str) -> String {
+        format!("{}/{id}", self.thread)
     }
 
     /// Notes a call and its answer, where there was one.
@@ -193,6 +235,10 @@ impl<'a, 's> Reader<'a, 's> {
     pub(super) fn finish(mut self, trace: &mut Trace) -> Told {
         for id in std::mem::take(&mut self.order) {
             if let Some((name, input)) = self.open.remove(&id) {
+                let tool = if SHELL_TOOLS.contains(&name.as_str()) { "shell" } else { name.as_str() };
+                if !name.ends_with(WAIT) {
+                    self.told.unanswered = Some(tool.to_owned());
+                }
                 self.ended(trace, &name, input, None);
             }
         }
@@ -252,10 +298,20 @@ pub(super) fn slimmed(line: &[u8]) -> Option<Vec<u8>> {
     let value: Value = serde_json::from_slice(line).ok()?;
     let payload = value.get("payload")?;
     let slim = match (value.get("type")?.as_str()?, payload.get("type").and_then(Value::as_str)) {
-        ("session_meta", _) => json!({ "cli_version": payload.get("cli_version") }),
+        ("session_meta", _) => match payload.get("parent_thread_id") {
+            Some(parent) => json!({ "id": payload.get("id"), "parent_thread_id": parent }),
+            None => json!({ "cli_version": payload.get("cli_version") }),
+        },
         ("turn_context", _) => json!({ "model": payload.get("model") }),
         ("token_usage_record", _) => {
-            json!({ "usage": { "input_tokens": payload.get("usage")?.get("input_tokens")? } })
+            let (usage, thread) = (payload.get("usage")?, payload.get("thread_id"));
+            match payload.get("session_id") {
+                // A sub-agent's: nothing else tells what those took.
+                Some(session) if thread != Some(session) => {
+                    json!({ "session_id": session, "thread_id": thread, "usage": usage })
+                }
+                _ => json!({ "usage": { "input_tokens": usage.get("input_tokens")? } }),
+            }
         }
         ("event_msg", Some("error" | "task_complete")) => {
             let info = payload.pointer("/error/codex_error_info").or_else(|| payload.get("codex_error_info"))?;

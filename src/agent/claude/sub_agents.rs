@@ -1,0 +1,90 @@
+//! Which sub-agents of a run are told of, and where. Standard output shows those that the agent itself started; their own
+//! files show all, those that sub-agents started too.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Deserialize;
+
+use crate::agent::lenient;
+
+/// The tools that start a sub-agent, in the versions of claude so far.
+pub(super) const TOOLS: [&str; 2] = ["Agent", "Task"];
+
+/// Most lines of standard output that are recognised in the sub-agents' files.
+const MAX_LINES: usize = 200_000;
+
+/// A line of a sub-agent's own file, but for what lines of standard output have too.
+#[derive(Deserialize)]
+pub(super) struct Line {
+    #[serde(default, rename = "agentId", deserialize_with = "lenient::or_default")]
+    agent: String,
+}
+
+/// A task that has begun.
+#[derive(Deserialize)]
+pub(super) struct Begun {
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    task_id: String,
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    task_type: String,
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    tool_use_id: String,
+}
+
+/// What is known of the sub-agents.
+#[derive(Debug, Default)]
+pub(super) struct SubAgents {
+    /// The lines of standard output that are a sub-agent's, by id: the calls that started it.
+    shown: HashMap<String, String>,
+    /// Those that have begun, by id: the calls that started them.
+    begun: HashMap<String, String>,
+    /// Those that have a file, by id: the calls that started them, where standard output shows them too.
+    told: HashMap<String, Option<String>>,
+    /// How many calls of sub-agents started one.
+    nested: usize,
+}
+
+impl SubAgents {
+    /// Standard output showed the line with this id, of the sub-agent that the call `parent` started.
+    pub(super) fn shown(&mut self, id: Option<String>, parent: &str) {
+        if let Some(id) = id.filter(|_| self.shown.len() < MAX_LINES) {
+            self.shown.insert(id, parent.to_owned());
+        }
+    }
+
+    /// Standard output told of a task.
+    pub(super) fn begun(&mut self, task: Begun) {
+        if task.task_type == "local_agent" && self.begun.len() < MAX_LINES {
+            self.begun.insert(task.task_id, task.tool_use_id);
+        }
+    }
+
+    /// A sub-agent's call of this tool was answered.
+    pub(super) fn called(&mut self, tool: &str, failed: bool) {
+        self.nested += usize::from(TOOLS.contains(&tool) && !failed);
+    }
+
+    /// A line of a sub-agent's file, with this id. Returns whose calls it belongs to, unless standard output showed it.
+    pub(super) fn line(&mut self, line: Line, id: Option<&str>) -> Option<String> {
+        let shown = id.and_then(|id| self.shown.get(id));
+        let parent = self.told.entry(line.agent.clone()).or_default();
+        if let Some(shown) = shown {
+            parent.get_or_insert_with(|| shown.clone());
+            return None;
+        }
+        Some(parent.clone().unwrap_or(line.agent))
+    }
+
+    /// Whether one did something that nothing tells of.
+    pub(super) fn are_hidden(&self) -> bool {
+        let shown: HashSet<&String> = self.shown.values().collect();
+        let hidden = |(id, call): (&String, &String)| !self.told.contains_key(id) && !shown.contains(call);
+        let nested = self.told.values().filter(|parent| parent.is_none()).count();
+        self.begun.iter().any(hidden) || self.nested > nested
+    }
+
+    /// Whether calls with this prefix are those of a sub-agent that standard output does not show.
+    pub(super) fn is_nested(&self, prefix: &str) -> bool {
+        self.told.get(prefix).is_some_and(Option::is_none)
+    }
+}
