@@ -1,8 +1,9 @@
-//! What users write: skills, cases in both formats, and the repository that holds them.
+//! What users write: skills, cases in both formats, schemas of answers, and the repository that holds them.
 
 pub mod case;
 pub mod catalog;
 pub mod name;
 pub mod repo_files;
 pub mod repository;
+pub mod schema;
 pub mod skill;

@@ -9,6 +9,7 @@ use crate::cli::exit_code::Exit;
 use skill_evals::harness::stubs;
 use skill_evals::lint;
 use skill_evals::report::diagnostics;
+use skill_evals::run::rubric;
 
 #[derive(Args)]
 pub struct LintArgs {
@@ -26,11 +27,13 @@ pub struct LintArgs {
 }
 
 pub fn lint(args: &LintArgs) -> CliResult {
-    let (repository, _, catalog) = args.repository.read()?;
+    let (repository, settings, catalog) = args.repository.read()?;
     let options = lint::Options { check_evals: args.check_evals || args.strict, strict: args.strict };
     let mut problems = lint::all(&catalog, &repository, options);
     if options.check_evals {
         problems.extend(stubs::problems(&repository.root, &catalog));
+        // Wherever a case or the command line asks for a judge.
+        problems.extend(rubric::read(&repository.root, &settings).err().map(|problem| *problem));
     }
     let mut out = io::stdout().lock();
     if args.json {

@@ -1,6 +1,6 @@
 //! One case against the repository it stands in.
 
-use crate::cases::case::{Case, Expectation, Found, Pattern};
+use crate::cases::case::{Case, Difference, Expectation, Found, Pattern};
 use crate::cases::catalog::evals_folder;
 use crate::cases::repo_files::{Kind, Tree};
 use crate::lint::schema::Schemas;
@@ -12,6 +12,7 @@ pub(super) fn check(found: &Found, case: &Case, tree: &dyn Tree, schemas: &mut S
     let mut problems = Vec::new();
     problems.extend(checker.fixture());
     problems.extend(checker.output_schema(schemas));
+    problems.extend(checker.dialects());
     // The prompts of the built-in cases cannot be changed.
     if is_curated(found) {
         problems.extend(if case.should_trigger { checker.marker_in_prompt() } else { checker.names_skill() });
@@ -54,6 +55,25 @@ impl Checker<'_> {
         } else {
             problem
         })
+    }
+
+    /// Patterns that match something else under other runners.
+    fn dialects(&self) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
+        for expectation in &self.case.expectations {
+            let (key, pattern) = match expectation {
+                Expectation::OutputMatches(pattern) => ("expectedOutputPattern", pattern),
+                Expectation::MustInclude(pattern) => ("must_include", pattern),
+                Expectation::MustNotInclude(pattern) => ("must_not_include", pattern),
+                _ => continue,
+            };
+            for Difference { part, here, python, instead } in pattern.differences() {
+                let message = format!("`{key}`: `{part}` means {here}; in Python, as other runners take it, {python}");
+                let problem = Diagnostic::warning(Code::RegexDialect, self.place(key, Some(part)), message);
+                problems.push(problem.help(format!("write {instead}, which means the same everywhere")));
+            }
+        }
+        problems
     }
 
     fn names_skill(&self) -> Option<Diagnostic> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::cases::repo_files::{Kind, Tree};
-use crate::text::cut;
+use crate::cases::schema::Schema;
 use crate::text::diagnostic::Code;
 
 /// What was found out about schema files: many cases share one.
@@ -29,15 +29,6 @@ fn check(path: &Path, tree: &dyn Tree) -> Result<(), (Code, String)> {
         Kind::Folder | Kind::Other => return Err((Code::MissingSchema, format!("the schema {shown} is not a file"))),
     }
     let bytes = tree.read(path).map_err(|error| (Code::Unreadable, format!("the schema {shown}: {error}")))?;
-    let schema: serde_json::Value = serde_json::from_slice(&bytes)
-        .map_err(|error| (Code::BadSchema, format!("the schema {shown} is not JSON: {error}")))?;
-    match jsonschema::validator_for(&schema) {
-        Ok(_) => Ok(()),
-        Err(error) => {
-            let at = error.instance_path().to_string();
-            let at = if at.is_empty() { String::new() } else { format!(" at {at}") };
-            let why = cut::start(&error.to_string(), 200);
-            Err((Code::BadSchema, format!("the schema {shown} does not compile{at}: {why}")))
-        }
-    }
+    let read = Schema::parse(&bytes).map(drop);
+    read.map_err(|error| (Code::BadSchema, format!("the schema {shown} {error}")))
 }

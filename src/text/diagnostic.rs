@@ -100,6 +100,8 @@ codes! {
     BadChoice = "bad-choice",
     /// A regular expression does not compile.
     BadRegex = "bad-regex",
+    /// A regular expression that means something else to other runners.
+    RegexDialect = "regex-dialect",
     /// A path leaves its folder, or is no path.
     BadPath = "bad-path",
     /// A case id with characters that a test name or a folder cannot carry.

@@ -56,6 +56,83 @@ fn schemas_that_are_missing_or_do_not_compile() {
     }
 }
 
+#[test]
+fn a_schema_that_would_never_end_is_an_error_in_no_time() {
+    let twice = |number| {
+        format!(
+            r##""a{}": {{"allOf": [{{"$ref": "#/$defs/a{number}"}}, {{"$ref": "#/$defs/a{number}"}}]}}"##,
+            number + 1
+        )
+    };
+    let definitions: Vec<String> = (0..64).map(twice).collect();
+    let schema = format!(r##"{{"$ref": "#/$defs/a64", "$defs": {{"a0": {{}}, {}}}}}"##, definitions.join(", "));
+    let row = "mid,true,Do it,evals/schemas/a.json";
+    let fixture = with_row(",output_schema", row).file("evals/schemas/a.json", schema.as_str());
+    assert_only(
+        &fixture,
+        &format!("{AT}:3:16: [bad-schema] the schema evals/schemas/a.json would be applied more than"),
+        &[],
+    );
+    assert!(fixture.lines().contains("lead to each subschema once"), "{}", fixture.lines());
+    // The judge's own schema is read by the same function.
+    let judged =
+        Fixture::new().skill("tidy").prompts("tidy", "id,should_trigger,prompt,judge\na,true,x,true\nb,false,y,\n");
+    let ran = judged.file("evals/schemas/style_rubric.schema.json", schema).run(&["lint", "--check-evals"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stdout.contains("style_rubric.schema.json") && ran.stdout.contains("applied more than"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn a_pattern_that_means_something_else_to_other_runners_is_told() {
+    for (pattern, part, python) in [
+        (r"done\<now", r"\<", "the character `<`"),
+        (r"now\>", r"\>", "the character `>`"),
+        (r"x\b{start}y", r"\b{start}", "a word boundary and the text in braces"),
+        ("x[a-z&&[^b]]", "a-z&&[^b]", "very signs"),
+        ("x[a-z--b]", "a-z--b", "very signs"),
+        ("x[[:alpha:]]", "[:alpha:]", "first `]`"),
+        ("x[a[bc]]", "[bc]", "first `]`"),
+        ("xa++", "a++", "a possessive one"),
+        ("xa{2}+", "a{2}+", "a possessive one"),
+    ] {
+        for column in ["must_include", "must_not_include"] {
+            let fixture = with_row(&format!(",{column}"), &format!("mid,true,Do it,fine|{pattern}"));
+            let at = 21 + pattern.find(part).expect("a part");
+            let start = format!("{AT}:3:{at}: [regex-dialect] `{column}`: `{part}` means");
+            assert_only(&fixture, &start, &[]);
+            assert!(fixture.lines().contains(python), "{}", fixture.lines());
+        }
+    }
+    for same in [
+        r"a\b", "[a&b]", r"[\[\]]", "[]a]", "[^]a]", "a+?", "(?:a+)+", "a*", r"[\&\&]", r"\\<", "(?i)a", r"^\d{2}$",
+        "a+?b",
+    ] {
+        let fixture = with_row(",must_not_include", &format!("mid,true,Do it,{same}"));
+        assert_eq!(fixture.lines(), "", "{same}");
+    }
+    let task = r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "tidy", "expectedOutputPattern": "[[:digit:]]{9}" } }"#;
+    assert_only(&Fixture::new().skill("tidy").task("one", task), "evals/tasks/one.json:1:92: [regex-dialect]", &[]);
+}
+
+#[test]
+fn what_other_runners_accept_and_this_one_does_not_is_told_with_what_to_write() {
+    for (pattern, help) in [
+        (r"done\Z", r"write `\z`"),
+        ("(?P<a>x)(?P=a)", "write that part out"),
+        (r"(x)\1", "write that part out"),
+        ("(?=x)", "say it with two patterns"),
+        ("(?>x)", "nothing here takes more than linear time"),
+    ] {
+        let fixture = with_row(",must_include", &format!("mid,true,Do it,{pattern}"));
+        assert_only(&fixture, &format!("{AT}:3:16: [bad-regex]"), &["mid"]);
+        assert!(fixture.drawn().contains(help), "{pattern}: {}", fixture.drawn());
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_schema_through_a_symbolic_link() {

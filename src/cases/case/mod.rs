@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub use found::{Broken, Format, Found, Source};
-pub use pattern::Pattern;
+pub use pattern::{Difference, Pattern};
 use serde::{Deserialize, Serialize};
 
 use crate::text::diagnostic::Place;

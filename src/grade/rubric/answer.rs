@@ -1,9 +1,9 @@
 //! A judge's answer: what it has to hold to be one.
 
-use jsonschema::Validator;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::cases::schema::Schema;
 use crate::trial::trace::excerpt;
 
 /// A judge's usable answer, as the schema of style rubrics has it.
@@ -34,14 +34,11 @@ impl Answer {
     ///
     /// # Errors
     /// Says, as the end of a sentence that starts with the answer, why it cannot be used.
-    pub(super) fn read(text: Option<&str>, validator: &Validator, demanded: &[String]) -> Result<Self, String> {
+    pub(super) fn read(text: Option<&str>, schema: &Schema, demanded: &[String]) -> Result<Self, String> {
         let text = text.map(str::trim).filter(|text| !text.is_empty()).ok_or("is missing")?;
         let value: Value = serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))?;
-        let problems: Vec<String> = validator
-            .iter_errors(&value)
-            .take(3)
-            .map(|error| format!("{} at `{}`", excerpt(&error.to_string()), error.instance_path()))
-            .collect();
+        let problems =
+            schema.problems(&value, 3).map_err(|why| format!("cannot be held against the schema, which {why}"))?;
         if !problems.is_empty() {
             return Err(format!("does not follow the schema: {}", problems.join("; ")));
         }
@@ -86,9 +83,8 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Answer, String> {
-        let schema = serde_json::from_str(crate::grade::rubric::BUILT_IN_SCHEMA).expect("a schema");
-        let validator = jsonschema::validator_for(&schema).expect("a schema");
-        Answer::read(Some(text), &validator, &["a".to_owned(), "b".to_owned()])
+        let schema = Schema::parse(crate::grade::rubric::BUILT_IN_SCHEMA.as_bytes()).expect("a schema");
+        Answer::read(Some(text), &schema, &["a".to_owned(), "b".to_owned()])
     }
 
     /// An answer with these checks, each an id, whether it passes, and notes.

@@ -10,13 +10,10 @@ mod template;
 use std::fmt::Write;
 use std::path::Path;
 
-use jsonschema::Validator;
-use serde_json::Value;
-
+use crate::cases::schema::Schema;
 use crate::text::diagnostic::{Code, Diagnostic, Place};
 use crate::trial::evidence::{Inputs, digest};
 use crate::trial::outcome::{Check, Goal, Grade, Judged, Status, Verdict};
-use crate::trial::trace::excerpt;
 use crate::trial::trouble::{Trouble, TroubleKind};
 
 pub use answer::{Answer, Point};
@@ -39,8 +36,9 @@ pub const BUILT_IN_SCHEMA: &str = include_str!("style_rubric.schema.json");
 #[derive(Debug)]
 pub struct Rubric {
     template: template::Template,
-    schema: String,
-    validator: Validator,
+    schema: Schema,
+    /// The schema as it is written.
+    text: String,
 }
 
 impl Rubric {
@@ -51,19 +49,17 @@ impl Rubric {
     pub fn new(template: (&Path, &str), schema: (&Path, &str)) -> Result<Self, Box<Diagnostic>> {
         let template = template::Template::parse(template.0, template.1)?;
         let bad = |why: &dyn std::fmt::Display| {
-            let why = excerpt(&why.to_string());
-            let message = format!("this schema of the judge's answer cannot be used: {why}");
+            let message = format!("this schema of the judge's answer cannot be used: it {why}");
             Box::new(Diagnostic::error(Code::BadSchema, Place::file(schema.0), message))
         };
-        let value: Value = serde_json::from_str(schema.1).map_err(|error| bad(&error))?;
-        let validator = jsonschema::validator_for(&value).map_err(|error| bad(&error))?;
-        Ok(Self { template, schema: schema.1.to_owned(), validator })
+        let checked = Schema::parse(schema.1.as_bytes()).map_err(|error| bad(&error))?;
+        Ok(Self { template, text: schema.1.to_owned(), schema: checked })
     }
 
     /// The schema's text, for the judge's program.
     #[must_use]
     pub fn schema(&self) -> &str {
-        &self.schema
+        &self.text
     }
 
     /// The judge's prompt.
@@ -77,7 +73,7 @@ impl Rubric {
     /// # Errors
     /// Says, as the end of a sentence that starts with the answer, why it cannot be used.
     pub fn answer(&self, text: Option<&str>) -> Result<Answer, String> {
-        Answer::read(text, &self.validator, &self.template.checks)
+        Answer::read(text, &self.schema, &self.template.checks)
     }
 
     /// The digests of what is judged and by what. `skill` is its SKILL.md; `evidence` the rest that the judge sees, in
@@ -86,7 +82,7 @@ impl Rubric {
     pub fn inputs(&self, prompt: &str, skill: &[u8], evidence: &[u8]) -> Inputs {
         let mut inputs = Inputs::default();
         inputs.0.insert("judge's template".to_owned(), self.template.digest());
-        inputs.0.insert("judge's schema".to_owned(), digest(self.schema.as_bytes()));
+        inputs.0.insert("judge's schema".to_owned(), digest(self.text.as_bytes()));
         inputs.add("judge's prompt", prompt.as_bytes());
         inputs.add("skill", skill);
         inputs.add("evidence", evidence);

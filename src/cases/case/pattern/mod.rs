@@ -1,8 +1,12 @@
 //! A regular expression that a user wrote.
 
+mod dialect;
+
 use serde::{Deserialize, Serialize};
 
 use crate::text::diagnostic::shorten;
+
+pub use dialect::Difference;
 
 /// A regular expression as the user wrote it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +48,12 @@ impl Pattern {
         regex::Regex::new(&self.0)
     }
 
+    /// The parts that other runners' regular expressions, those of Python, accept and take for something else.
+    #[must_use]
+    pub fn differences(&self) -> Vec<Difference<'_>> {
+        if self.is_literal() { Vec::new() } else { dialect::differences(&self.0) }
+    }
+
     /// Splits at bars, `\|` aside; trims; drops what is empty.
     #[must_use]
     pub fn list(text: &str) -> Vec<Self> {
@@ -70,6 +80,12 @@ impl Pattern {
         let what = whole.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
         let help = if what.contains("look-around") {
             "look-ahead and look-behind are not supported; say it with two patterns"
+        } else if what.contains("backreferences") || self.0.contains("(?P=") {
+            "a pattern cannot refer to what a group of it has matched; write that part out"
+        } else if self.0.contains(r"\Z") {
+            r"write `\z` for the end of the text"
+        } else if self.0.contains("(?>") {
+            "groups that give nothing back are not supported, nor needed: nothing here takes more than linear time"
         } else if name.starts_with("must") && what.contains("unclosed group") {
             "`|` parts patterns here, also inside a group; write one pattern for each alternative, or a class like [ab]"
         } else {

@@ -1,0 +1,79 @@
+//! A JSON schema that a user wrote, and whether an answer follows it. Where subschemas refer to each other, a short
+//! schema can ask for more work than there is time: what it comes to is counted first.
+
+mod work;
+
+use std::fmt;
+
+use jsonschema::Validator;
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::text::cut;
+
+pub use work::{MOST_WORK, TooMuch};
+
+/// A schema that can be used.
+#[derive(Debug)]
+pub struct Schema {
+    value: Value,
+    validator: Validator,
+}
+
+/// Why a text is no schema that can be used; reads as the end of a sentence that starts with its path.
+#[derive(Debug, Error)]
+pub enum SchemaError {
+    /// It is not JSON.
+    #[error("is not JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// It is no schema, or needs one that is not there.
+    #[error("does not compile{at}: {why}")]
+    Invalid {
+        /// Where, with a space before it.
+        at: String,
+        /// Why, in short.
+        why: String,
+    },
+    /// It asks for too much, whatever the answer.
+    #[error(transparent)]
+    TooMuch(#[from] TooMuch),
+}
+
+impl Schema {
+    /// Reads a schema.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub fn parse(bytes: &[u8]) -> Result<Self, SchemaError> {
+        Self::new(serde_json::from_slice(bytes)?)
+    }
+
+    /// The schema that is this value.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub fn new(value: Value) -> Result<Self, SchemaError> {
+        // Before it is compiled: that takes as long where `unevaluatedProperties` are nested.
+        work::check(&value)?;
+        let validator = jsonschema::validator_for(&value).map_err(|error| {
+            let at = error.instance_path().to_string();
+            let at = if at.is_empty() { at } else { format!(" at {at}") };
+            SchemaError::Invalid { at, why: short(&error) }
+        })?;
+        Ok(Self { value, validator })
+    }
+
+    /// The first `most` things in which `answer` does not follow it; none where it does.
+    ///
+    /// # Errors
+    /// When finding out takes too much.
+    pub fn problems(&self, answer: &Value, most: usize) -> Result<Vec<String>, TooMuch> {
+        work::check_with(&self.value, answer)?;
+        let found = self.validator.iter_errors(answer).take(most);
+        Ok(found.map(|error| format!("{} at `{}`", short(&error), error.instance_path())).collect())
+    }
+}
+
+fn short(error: &impl fmt::Display) -> String {
+    cut::start(&error.to_string(), 200).replace(char::is_control, " ")
+}
