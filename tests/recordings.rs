@@ -4,9 +4,11 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use skill_evals::store;
 use support::fixture::Fixture;
+use support::stub::Stub;
 
 /// Recordings of different agents, deliveries and endings.
 const RECORDINGS: [&str; 4] = [
@@ -87,6 +89,63 @@ fn a_recording_with_a_file_more_or_less_is_refused() {
     assert!(trial.meta().is_err());
     fs::write(recording.join("rollout.jsonl"), rollout).expect("a file");
     assert!(trial.meta().is_ok());
+}
+
+#[test]
+fn what_a_killed_recorder_left_is_no_recording_and_goes_with_the_next_one() {
+    let stub = Stub::new(3, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r", "--record"]).code, 0);
+    let recordings = stub.root().join("evals/recordings");
+    // Killed as it had moved one recording aside, with another one written anew.
+    let left = recordings.join(".new-abc");
+    fs::create_dir_all(left.join("old/tidy/c1")).expect("a folder");
+    fs::rename(recordings.join("tidy/c1/codex"), left.join("old/tidy/c1/codex")).expect("a folder");
+    fs::create_dir_all(left.join("tidy/c2")).expect("a folder");
+    assert!(
+        Command::new("cp").arg("-r").arg(recordings.join("tidy/c2/codex")).arg(left.join("tidy/c2/")).status().is_ok()
+    );
+    fs::create_dir_all(recordings.join(".new-def")).expect("a folder");
+    // Another process is at work in this one.
+    let other = recordings.join(".new-other");
+    fs::create_dir_all(&other).expect("a folder");
+    let lock = fs::File::open(&other).expect("a folder");
+    lock.lock().expect("a lock");
+
+    let graded = stub.run(&["grade", "evals/recordings/"]);
+    assert_eq!(graded.stdout.matches("tidy/c2/codex").count(), 1, "{}", graded.stdout);
+    assert!(!graded.stdout.contains(".new-"), "{}", graded.stdout);
+    assert_eq!(stub.run(&["record", "r", "c0"]).code, 0);
+    let names = |folder: &Path| -> Vec<String> {
+        let mut names: Vec<String> =
+            files(folder).iter().map(|path| path.file_name().expect("a name").to_string_lossy().into_owned()).collect();
+        names.retain(|name| name != "tidy");
+        names
+    };
+    assert_eq!(names(&recordings), [".new-other"]);
+    let replayed = stub.run(&["run", "--replay"]);
+    assert_eq!((replayed.code, replayed.stdout.matches(": pass").count()), (0, 3), "{}", replayed.stdout);
+    drop(lock);
+    assert_eq!(stub.run(&["record", "r", "c0"]).code, 0);
+    assert_eq!(names(&recordings), Vec::<String>::new());
+}
+
+#[test]
+fn git_passes_over_what_runs_keep_even_without_init() {
+    let stub = Stub::new(1, "");
+    let git = |args: &[&str]| {
+        let output = Command::new("git").args(args).current_dir(stub.root()).output().expect("git starts");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    git(&["init", "-q"]);
+    let before = git(&["status", "--porcelain", "--untracked-files=all"]);
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    let after = git(&["status", "--porcelain", "--untracked-files=all"]);
+    assert_eq!(after.replace("?? starts\n", ""), before);
+    // Rules of the user's own stay.
+    let rules = stub.root().join("artifacts/skill-evals/.gitignore");
+    fs::write(&rules, "").expect("a file");
+    assert_eq!(stub.run(&["run", "--run-id", "s"]).code, 0);
+    assert_eq!(fs::read_to_string(&rules).expect("a file"), "");
 }
 
 #[test]

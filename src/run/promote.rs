@@ -13,7 +13,7 @@ use crate::grade::share::Ended;
 use crate::run::plan::{Entry, Plan};
 use crate::run::shared::Run;
 use crate::run::trial;
-use crate::store::{self, RunFolder, StoreError, TrialFolder};
+use crate::store::{self, Beside, RunFolder, StoreError, TrialFolder};
 use crate::text::diagnostic::shown_path;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, Verdict};
@@ -98,7 +98,7 @@ fn record_case(run: &Run, from: &RunFolder, entry: &Entry, failing: Failing) -> 
         return Ok(Recorded { id: first, before, now: Now::NotMeasured });
     }
     // Written next to the recordings first and replayed from there: what is moved into place is known to replay.
-    let beside = store::beside_recordings(&run.root)?;
+    let beside = Beside::new(&run.root)?;
     for (number, trial) in (1..).zip(&measured) {
         keep(trial, &store::recording_in(beside.path(), &planned.trial(number)), number)?;
     }
@@ -109,7 +109,7 @@ fn record_case(run: &Run, from: &RunFolder, entry: &Entry, failing: Failing) -> 
     if !passes && failing == Failing::LeaveOut {
         return Ok(Recorded { id: first, before, now: Now::Failing(now) });
     }
-    let place = store::put_recording(&run.root, beside.path(), &first)?;
+    let place = beside.put(&run.root, &first)?;
     Ok(Recorded { id: first, before, now: Now::Kept(now, place) })
 }
 

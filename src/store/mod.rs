@@ -21,7 +21,7 @@ use crate::files::bounded;
 use crate::text::diagnostic::suggest;
 use crate::trial::id::TrialId;
 
-pub use recordings::{Recordings, beside_recordings, put_recording, recording_in};
+pub use recordings::{Beside, Recordings, recording_in};
 
 pub use ledger::{Follower, Ledger, Ledgered};
 pub use run_files::{RunLock, runs};
@@ -138,10 +138,11 @@ impl RunFolder {
             if run.is_run() {
                 return Err(StoreError::Exists(id.to_owned()));
             }
+            make_runs(&runs)?;
             fs::create_dir_all(&run.path).at(&run.path)?;
             return Ok(run);
         }
-        fs::create_dir_all(&runs).at(&runs)?;
+        make_runs(&runs)?;
         let stamp = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
         let mut id = stamp.clone();
         let mut number = 1;
@@ -225,6 +226,13 @@ impl RunFolder {
     }
 }
 
+/// Makes the folder of all runs, which tells git to pass over it: what a run keeps is large, and the machine's own.
+fn make_runs(runs: &Path) -> Result<(), StoreError> {
+    fs::create_dir_all(runs).at(runs)?;
+    let rules = runs.join(".gitignore");
+    if rules.exists() { Ok(()) } else { write_whole(&rules, b"*\n") }
+}
+
 fn check_run_id(id: &str) -> Result<(), StoreError> {
     crate::cases::name::check_id(id).map_err(|why| StoreError::BadRunId { id: id.to_owned(), why })
 }
@@ -265,6 +273,11 @@ fn trials_in(path: &Path) -> Vec<TrialFolder> {
     while let Some(entry) = walk.next() {
         let Ok(entry) = entry else { continue };
         if !entry.file_type().is_dir() {
+            continue;
+        }
+        // A recording that is not in its place yet, or not any more.
+        if entry.file_name().as_encoded_bytes().starts_with(recordings::NEW.as_bytes()) {
+            walk.skip_current_dir();
             continue;
         }
         let is_file = fs::symlink_metadata(entry.path().join(META)).is_ok_and(|meta| meta.is_file());

@@ -1,7 +1,8 @@
-//! Which cases have recordings: looked up skill by skill, so that cases without any cost nothing.
+//! Which cases have recordings, looked up skill by skill, so that cases without any cost nothing; and how new ones come
+//! into their place.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -14,35 +15,84 @@ pub fn recording_in(recordings: &Path, id: &TrialId) -> TrialFolder {
     TrialFolder::of(trial_path(recordings, id), id)
 }
 
+/// How the names of folders for new recordings begin. No skill is called so: ids begin with no full stop.
+pub(super) const NEW: &str = ".new-";
+
+/// Below such a folder: recordings on their way out, by the paths that they had.
+const OLD: &str = "old";
+
 /// A folder for new recordings until they are put in their place, on the same file system; gone when it is dropped.
-///
-/// # Errors
-/// When it cannot be made.
-pub fn beside_recordings(root: &Path) -> Result<tempfile::TempDir, StoreError> {
-    let folder = root.join(RECORDINGS);
-    fs::create_dir_all(&folder).at(&folder)?;
-    Ok(tempfile::Builder::new().prefix(".new-").tempdir_in(&folder).at(&folder)?)
+#[derive(Debug)]
+pub struct Beside {
+    folder: tempfile::TempDir,
+    /// Locked as long as this process lives: what a killed one left is not locked.
+    _lock: File,
 }
 
-/// Puts the recordings below `from` of the case and mode of `id` in the place of those that there are: all repeats, so
-/// that none of an earlier recording stays among them. Returns their folder.
-///
-/// # Errors
-/// When folders cannot be moved.
-pub fn put_recording(root: &Path, from: &Path, id: &TrialId) -> Result<PathBuf, StoreError> {
-    let mode = |base: &Path| base.join(&id.skill).join(&id.case).join(&id.mode);
-    let (new, place) = (mode(from), mode(&root.join(RECORDINGS)));
-    if let Some(parent) = place.parent() {
-        fs::create_dir_all(parent).at(parent)?;
+impl Beside {
+    /// Makes it, and removes what killed processes left of theirs. A recording that one of them had moved aside, with
+    /// nothing in its place yet, is put back.
+    ///
+    /// # Errors
+    /// When it cannot be made, or something cannot be put back.
+    pub fn new(root: &Path) -> Result<Self, StoreError> {
+        let recordings = root.join(RECORDINGS);
+        fs::create_dir_all(&recordings).at(&recordings)?;
+        // Nobody looks for what is left while another folder is made and not locked yet.
+        let gate = File::open(&recordings).at(&recordings)?;
+        gate.lock().at(&recordings)?;
+        for name in sub_folders(&recordings).into_iter().filter(|name| name.starts_with(NEW)) {
+            remove_left_over(&recordings, &recordings.join(name))?;
+        }
+        let folder = tempfile::Builder::new().prefix(NEW).tempdir_in(&recordings).at(&recordings)?;
+        let lock = File::open(folder.path()).at(folder.path())?;
+        lock.try_lock().map_err(io::Error::from).at(folder.path())?;
+        Ok(Self { folder, _lock: lock })
     }
-    // Moved aside before it is removed: there is no moment with half a recording.
-    let old = from.join("old");
-    match fs::rename(&place, &old) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Ok(Err(error).at(&place)?),
-        _ => {}
+
+    /// The folder itself, in which recordings lie as in that of all recordings.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.folder.path()
     }
-    fs::rename(&new, &place).at(&place)?;
-    Ok(place)
+
+    /// Puts the new recordings of the case and mode of `id` in the place of those that there are: all repeats, so that
+    /// none of an earlier recording stays among them. Returns their folder.
+    ///
+    /// # Errors
+    /// When folders cannot be moved.
+    pub fn put(&self, root: &Path, id: &TrialId) -> Result<PathBuf, StoreError> {
+        let mode = |base: &Path| base.join(&id.skill).join(&id.case).join(&id.mode);
+        let (new, place) = (mode(self.path()), mode(&root.join(RECORDINGS)));
+        // Moved aside before it is removed: there is no moment with half a recording.
+        let old = mode(&self.path().join(OLD));
+        for folder in [&place, &old].into_iter().filter_map(|folder| folder.parent()) {
+            fs::create_dir_all(folder).at(folder)?;
+        }
+        match fs::rename(&place, &old) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Ok(Err(error).at(&place)?),
+            _ => {}
+        }
+        fs::rename(&new, &place).at(&place)?;
+        Ok(place)
+    }
+}
+
+/// Removes a folder for new recordings whose process is gone, and puts back what that had moved aside.
+fn remove_left_over(recordings: &Path, folder: &Path) -> Result<(), StoreError> {
+    let Ok(lock) = File::open(folder) else { return Ok(()) };
+    if lock.try_lock().is_err() {
+        return Ok(());
+    }
+    let old = folder.join(OLD);
+    let aside = walkdir::WalkDir::new(&old).min_depth(3).max_depth(3).into_iter().flatten();
+    for entry in aside {
+        let place = recordings.join(entry.path().strip_prefix(&old).unwrap_or(entry.path()));
+        if !place.exists() {
+            fs::rename(entry.path(), &place).at(&place)?;
+        }
+    }
+    Ok(fs::remove_dir_all(folder).at(folder)?)
 }
 
 /// The recordings of a repository.

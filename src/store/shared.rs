@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use super::{At, RUNS, RunFolder, StoreError, sub_folders};
+use super::{At, RUNS, RunFolder, StoreError, make_runs, sub_folders};
 use crate::trial::run_record::RunRecord;
 
 /// Locked while a process looks for the shared run, or begins it.
@@ -22,7 +22,7 @@ impl RunFolder {
         begin: impl FnOnce(&str) -> RunRecord,
     ) -> Result<Self, StoreError> {
         let runs = root.join(RUNS);
-        fs::create_dir_all(&runs).at(&runs)?;
+        make_runs(&runs)?;
         let lock = runs.join(LOCK);
         let file = File::create(&lock).at(&lock)?;
         // Locked until the file is closed.
