@@ -142,6 +142,55 @@ fn a_dry_run_starts_nothing_and_says_what_is_known_of_the_cost() {
 }
 
 #[test]
+fn a_dry_run_finds_what_the_run_would_refuse() {
+    let judged = "id,should_trigger,prompt,judge\nc0,false,Prompt 0,true\n";
+    let cases: [(&str, &str, &[&str], &str); 6] = [
+        ("evals/judge.md", "Look at\n{{final_mesage}}", &[], "evals/judge.md:2:3"),
+        ("evals/schemas/style_rubric.schema.json", "{\"type\": 5}", &[], "style_rubric.schema.json"),
+        ("evals/schemas/style_rubric.schema.json", "{\"$ref\": \"#\"}", &[], "leads back to itself"),
+        ("x", "", &["--run-id", "../x"], "\"../x\" starts with `.`"),
+        ("x", "", &["--run-id", "a/../../x"], "holds characters other than"),
+        ("x", "", &["--resume", "--run-id", "../x"], "\"../x\" starts with `.`"),
+    ];
+    for (file, text, options, said) in cases {
+        let stub = Stub::new(1, "");
+        fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), judged).expect("a table");
+        let path = stub.root().join(file);
+        fs::create_dir_all(path.parent().expect("a folder above")).expect("a folder");
+        fs::write(path, text).expect("a file");
+        let dry = stub.run(&[&["run", "--dry-run"], options].concat());
+        assert_eq!(dry.code, 2, "{file}: {}", dry.stdout);
+        assert!(dry.stderr.contains(said), "{file}: {}", dry.stderr);
+        let run = stub.run(&[&["run"], options].concat());
+        assert_eq!((run.code, &run.stderr), (2, &dry.stderr), "the run says the same");
+        assert!(stub.starts().is_empty());
+        if file.starts_with("evals/") {
+            let lint = stub.run(&["lint", "--check-evals"]);
+            assert_eq!(lint.code, 1, "{}", lint.stdout);
+            assert!(lint.stdout.contains(said), "{}", lint.stdout);
+        }
+    }
+}
+
+#[test]
+fn isolation_that_is_required_and_cannot_be_had_is_found_by_a_dry_run_and_the_doctor() {
+    let stub = Stub::new(1, "");
+    for setting in ["require_isolation = true\n", "require_sandbox = true\n"] {
+        stub.settings(setting);
+        let said = "isolation is required (`require_isolation` in evals/evals.toml) and there is none";
+        let dry = stub.run(&["run", "--dry-run"]);
+        assert_eq!(dry.code, 2, "{}", dry.stdout);
+        assert!(dry.stderr.contains(said), "{}", dry.stderr);
+        let doctor = stub.run(&["doctor"]);
+        assert!(doctor.code == 1 && doctor.stdout.contains(said), "{}", doctor.stdout);
+        let run = stub.run(&["run"]);
+        assert!(run.code != 0 && run.stdout.contains(said), "{}", run.stdout);
+        // Nothing is started for a replay.
+        assert_eq!(stub.run(&["run", "--dry-run", "--replay"]).code, 0);
+    }
+}
+
+#[test]
 fn no_trial_starts_once_the_run_has_cost_its_limit() {
     let stub = Stub::new(4, "");
     // Ten tokens read and five written: 75 cents a trial.

@@ -1,6 +1,6 @@
 //! What happens between a plan and a line of the summary, whichever command or test started the run.
 //!
-//! [`plan`] lists the trials. [`opening`] makes the run's folder, takes its lock and copies the skills. [`scheduler`] runs
+//! [`plan`] lists the trials. [`ready`] finds what would keep them from beginning. [`opening`] makes the run's folder, takes its lock and copies the skills. [`scheduler`] runs
 //! the trials side by side, as fast as [`pace`] and [`budget`] allow. [`trial`] gets each to its outcome: [`measure`]
 //! prepares a room, has [`agent_run`] run the agent in it, grades the evidence with the built-in checks and [`own_check`],
 //! and asks the [`judge`]; a recording skips the agent and goes through [`regrade`].
@@ -24,6 +24,7 @@ pub mod pace;
 pub mod plan;
 pub mod progress_files;
 pub mod promote;
+pub mod ready;
 pub mod regrade;
 pub mod rubric;
 pub mod scheduler;

@@ -8,9 +8,9 @@ use crate::agent::delivery::Snapshot;
 use crate::agent::room::Scratch;
 use crate::process::{background, watchdog};
 use crate::results::table;
-use crate::run::budget;
 use crate::run::digests::{SkillFolders, opened_skills};
 use crate::run::live::{Live, NotOpened, Redactors};
+use crate::run::ready;
 use crate::run::shared::Run;
 use crate::settings::{Selection, Settings};
 use crate::store::{Ledger, RunFolder, StoreError};
@@ -35,7 +35,7 @@ pub fn live(run: &Run) -> Result<&Live, &NotOpened> {
 /// Opens the run; the second value writes its progress file.
 fn open(run: &Run) -> Result<(Live, ProgressFile), NotOpened> {
     let files = |error: &dyn fmt::Display| NotOpened::Trouble(Trouble::new(TroubleKind::Files, error.to_string()));
-    budget::check(&run.settings, &run.plan).map_err(NotOpened::Refused)?;
+    ready::check(run).map_err(NotOpened::Refused)?;
     let (folder, begun) = folder(run)?;
     let mut runner = background::this_process();
     if run.shared_id.is_some() {

@@ -6,11 +6,42 @@ pub mod bwrap;
 mod programs;
 mod view;
 
+use std::path::PathBuf;
+
 use crate::agent::assignment::Assignment;
 use crate::agent::command::Command;
 use crate::agent::sandbox::Sandbox;
-use crate::settings::{FILE, Isolation};
+use crate::settings::{FILE, Isolation, IsolationSettings};
 use crate::trial::trouble::{Trouble, TroubleKind};
+
+/// What will keep agents to their own folders here.
+#[derive(Debug)]
+pub enum Held {
+    /// This bubblewrap.
+    Bwrap(PathBuf),
+    /// Nothing but what they do by themselves, and why.
+    Nothing(String),
+    /// Nothing, though something is required, and why.
+    Refused(String),
+}
+
+/// What the settings come to on this machine: the same for a trial, a dry run and the doctor.
+#[must_use]
+pub fn held(wanted: &IsolationSettings) -> Held {
+    let why = match wanted.kind {
+        Isolation::Bwrap => match bwrap::working() {
+            Ok(bwrap) => return Held::Bwrap(bwrap),
+            Err(why) => why,
+        },
+        Isolation::Agent => "`isolation` is set to \"agent\"".to_owned(),
+    };
+    if wanted.required {
+        return Held::Refused(format!(
+            "isolation is required (`require_isolation` in {FILE}) and there is none: {why}"
+        ));
+    }
+    Held::Nothing(why)
+}
 
 /// Puts the command into the sandbox that the settings want. Where that is not to be had and not required either, the
 /// command stays as it is, and says what is not enforced.
@@ -18,24 +49,16 @@ use crate::trial::trouble::{Trouble, TroubleKind};
 /// # Errors
 /// When isolation is required and there is none.
 pub fn isolated(mut command: Command, assignment: &Assignment<'_>) -> Result<Command, Trouble> {
-    let wanted = &assignment.settings.isolation;
-    let bwrap = match wanted.kind {
-        Isolation::Bwrap => bwrap::working(),
-        Isolation::Agent => Err("`isolation` is set to \"agent\"".to_owned()),
-    };
-    match bwrap {
-        Ok(bwrap) => {
+    match held(&assignment.settings.isolation) {
+        Held::Bwrap(bwrap) => {
             let sandbox = Sandbox { program: bwrap, args: view::arguments(&command, assignment) };
             let args = std::mem::take(&mut command.args);
             (command.program, command.args) = sandbox.around(&command.program, args);
             command.sandbox = Some(sandbox);
             Ok(command)
         }
-        Err(why) if wanted.required => {
-            let what = format!("isolation is required (`require_isolation` in {FILE}) and there is none: {why}");
-            Err(Trouble::new(TroubleKind::CouldNotStart, what))
-        }
-        Err(why) => {
+        Held::Refused(why) => Err(Trouble::new(TroubleKind::CouldNotStart, why)),
+        Held::Nothing(why) => {
             command.not_enforced.extend(command.open.iter().map(|open| (*open).to_owned()));
             command.not_enforced.push(format!("the agent is not isolated: {why}"));
             Ok(command)

@@ -18,16 +18,17 @@ use options::ChoiceArgs;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::name::Filters;
 use skill_evals::process::{background, interrupt};
-use skill_evals::report::{comparison, diagnostics, estimate as words, table};
+use skill_evals::report::{comparison, estimate as words, table};
 use skill_evals::results::estimate;
 use skill_evals::results::summary::{CaseCounts, CaseInMode};
 use skill_evals::run::plan::{self, Entry, Plan};
 use skill_evals::run::promote::{self, Failing};
 use skill_evals::run::shared::Run;
-use skill_evals::run::{history, opening, scheduler, trial};
+use skill_evals::run::{history, opening, ready, scheduler, trial};
 use skill_evals::settings::Settings;
 use skill_evals::settings::mode::Mode;
 use skill_evals::store::{self, RunFolder};
+use skill_evals::text::safe;
 use skill_evals::trial::event::{Event, Reader};
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
@@ -116,10 +117,7 @@ pub fn run(args: &RunArgs) -> CliResult {
     if args.dry_run {
         return dry_run(args, &run);
     }
-    // A problem that keeps every trial from being graded is better found before the agents cost anything.
-    if run.plan.is_judged(&run.settings) {
-        run.rubric().map_err(|problem| diagnostics::render(std::slice::from_ref(problem), false))?;
-    }
+    ready::check(&run)?;
     run.own_checks = own_checks(&run.root)?;
     if args.background && !in_background {
         return start_in_background(&mut run);
@@ -128,7 +126,8 @@ pub fn run(args: &RunArgs) -> CliResult {
     if run.settings.live || args.write_progress {
         let live = opening::live(&run).map_err(ToString::to_string)?;
         for (id, changed) in &live.kept_although_changed {
-            writeln!(io::stderr(), "{id}: kept although changed since: {}", changed.join(", "))?;
+            let kept = format!("{id}: kept although changed since: {}", changed.join(", "));
+            writeln!(io::stderr(), "{}", safe::line(&kept))?;
         }
     }
     execute(args, &run)
@@ -227,14 +226,12 @@ fn stale(run: &Run) -> Result<Plan, Box<dyn Error>> {
 fn dry_run(args: &RunArgs, run: &Run) -> CliResult {
     let ids: Vec<TrialId> = run.plan.ids().collect();
     let settings = &run.settings;
-    let mut known = std::collections::BTreeMap::new();
-    if settings.live {
-        if let Some(id) = settings.run_id.as_deref().filter(|_| !settings.resume) {
-            RunFolder::check_new(&run.root, id)?;
-        }
-        skill_evals::run::budget::check(settings, &run.plan)?;
-        known = history::known_costs(&run.root, &settings.prices, &ids);
-    }
+    ready::foresee(run)?;
+    let known = if settings.live {
+        history::known_costs(&run.root, &settings.prices, &ids)
+    } else {
+        std::collections::BTreeMap::new()
+    };
     let estimate = estimate::estimate(&ids, &known, settings.max_cost_usd);
     let mut out = io::stdout().lock();
     if args.json {
@@ -322,7 +319,8 @@ fn execute(args: &RunArgs, run: &Run) -> CliResult {
         exit = exit.worse(Exit::Infrastructure);
         writeln!(
             io::stderr(),
-            "warning: {trouble}; the trials' own folders are complete, `skill-evals summary` reads them"
+            "warning: {}; the trials' own folders are complete, `skill-evals summary` reads them",
+            safe::line(&trouble)
         )?;
     }
     if run.settings.record && !interrupt::raised() {

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::agent;
 use crate::agent::handshake::Handshake;
+use crate::agent::isolation::{self, Held};
 use crate::agent::room::Scratch;
-use crate::agent::{self, isolation};
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Repository, Scope};
 use crate::report::diagnostics;
@@ -223,18 +224,15 @@ impl Doctor {
         let wanted = &settings.isolation;
         let without = "without it agents can read the repository with the expected answers, and more; see \
                        docs/threat-model.md";
-        let held = match wanted.kind {
-            Isolation::Agent => Err("agents are on their own: `isolation` is set to \"agent\"".to_owned()),
-            Isolation::Bwrap => isolation::bwrap::working(),
-        };
-        match held {
-            Ok(_) => self.ok("isolation", "agents run inside bubblewrap: their own room, no other process"),
-            Err(why) if wanted.required => {
-                let found = format!("required, and not there: {why}");
-                self.missing("isolation", found, "set `require_isolation = false`, or put right what is named")
+        match isolation::held(wanted) {
+            Held::Bwrap(_) => self.ok("isolation", "agents run inside bubblewrap: their own room, no other process"),
+            Held::Refused(why) => {
+                self.missing("isolation", why, "set `require_isolation = false`, or put right what is named")
             }
-            Err(why) if wanted.kind == Isolation::Agent => self.ok("isolation", why),
-            Err(why) => {
+            Held::Nothing(why) if wanted.kind == Isolation::Agent => {
+                self.ok("isolation", format!("agents are on their own: {why}"))
+            }
+            Held::Nothing(why) => {
                 self.missing("isolation", why, without);
                 true
             }

@@ -1,0 +1,37 @@
+//! What keeps a run from beginning, or each of its trials from measuring anything, found before an agent is started:
+//! asked by the run itself and by a dry run.
+
+use crate::agent::isolation::{self, Held};
+use crate::report::diagnostics;
+use crate::run::budget;
+use crate::run::shared::Run;
+use crate::store::RunFolder;
+
+/// What keeps the run from beginning.
+///
+/// # Errors
+/// What it is and what to do: the judge's template or schema, limits that could never hold.
+pub fn check(run: &Run) -> Result<(), String> {
+    if run.plan.is_judged(&run.settings) {
+        run.rubric().map_err(|problem| diagnostics::render(std::slice::from_ref(problem), false))?;
+    }
+    if run.settings.live { budget::check(&run.settings, &run.plan) } else { Ok(()) }
+}
+
+/// The same for a run that does not begin, with all that it would meet on the way to its first agent.
+///
+/// # Errors
+/// As [`check`], and where the run cannot have its id, or agents cannot be isolated as required.
+pub fn foresee(run: &Run) -> Result<(), String> {
+    check(run)?;
+    if !run.settings.live {
+        return Ok(());
+    }
+    if let Some(id) = run.settings.run_id.as_deref().filter(|_| !run.settings.resume) {
+        RunFolder::check_new(&run.root, id).map_err(|error| error.to_string())?;
+    }
+    match isolation::held(&run.settings.isolation) {
+        Held::Refused(why) => Err(why),
+        Held::Bwrap(_) | Held::Nothing(_) => Ok(()),
+    }
+}
