@@ -87,6 +87,62 @@ fn an_option_s_value_in_an_error_moves_no_cursor() {
 }
 
 #[test]
+fn names_of_skills_and_files_move_no_cursor() {
+    // What a file name can hold of it.
+    let name = HOSTILE.replace('/', "");
+    let stub = Stub::new(1, "");
+    let file = |path: String, text: &str| {
+        let path = stub.root().join(path);
+        fs::create_dir_all(path.parent().expect("a folder above")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    };
+    let yaml = serde_json::Value::from(HOSTILE);
+    file(
+        format!("skills/{name}/SKILL.md"),
+        &format!("---\nname: {yaml}\ndescription: {yaml}\n{yaml}: 1\n---\n[x]({name})\n"),
+    );
+    file(format!("skills/other/{name}/SKILL.md"), "no front matter");
+    file("skills/tidy2/SKILL.md".to_owned(), "---\nname: tidy2\ndescription: Tidies.\n---\n");
+    std::os::unix::fs::symlink(&name, stub.root().join("skills/tidy2").join(&name)).expect("a link");
+    std::os::unix::fs::symlink("/dev/zero", stub.root().join("skills/tidy2/zero")).expect("a link");
+    file(format!("evals/skills/{name}/prompts.csv"), "id,should_trigger,prompt\na,true,b\n");
+    file(format!("evals/tasks/{name}.json"), "{");
+    let quoted = format!("\"{}\"", HOSTILE.replace('"', "\"\""));
+    file(
+        "evals/skills/tidy2/prompts.csv".to_owned(),
+        &format!("id,should_trigger,prompt,fixture,{quoted}\n{quoted},{quoted},x,{quoted},\n"),
+    );
+    let mut shown = 0;
+    for arguments in [
+        vec!["lint", "--check-evals"],
+        vec!["list"],
+        vec!["doctor"],
+        vec!["run", "--dry-run"],
+        vec!["run", "--run-id", "r"],
+        vec!["run", "--run-id", "r", "--resume"],
+        vec!["record", "r", "--accept-failing"],
+        vec!["grade", "r"],
+        vec!["grade", &format!("./{name}")],
+        vec!["summary", "r"],
+        vec!["generate", "--overwrite"],
+        vec!["stubs"],
+        vec!["init"],
+        vec!["harness", "--", "--list"],
+        vec!["harness", "--"],
+        vec!["stop", "r"],
+        vec!["clean", "--keep", "0"],
+        vec!["mcp", "--skills", "skills"],
+    ] {
+        let ran = stub.run(&arguments);
+        let text = format!("{}{}", ran.stdout, ran.stderr);
+        shown += usize::from(text.contains("u{202e}"));
+        assert_harmless(&text, &arguments.join(" "));
+        assert!(!text.contains("panicked"), "{arguments:?}: {text}");
+    }
+    assert!(shown > 4, "what is shown of such names is spelled out: {shown}");
+}
+
+#[test]
 fn live_characters_are_spelled_out_and_others_stay() {
     assert_eq!(safe::line("a\u{1b}[0m\tb\r\nc\u{85}\u{202e}é🦀"), "a\\u{1b}[0m b c\\u{85}\\u{202e}é🦀");
     assert_eq!(safe::block("a\tb\r\nc\rd\u{7f}\u{2028}"), "a\tb\nc\\u{d}d\\u{7f}\\u{2028}");

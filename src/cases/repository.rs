@@ -205,7 +205,14 @@ impl Repository {
                 }
                 // Reading a pipe would wait for ever.
                 Ok(_) => problems.push(self.unreadable(&path, "it is no file")),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    // In the whole of a repository there are deep folders of all kinds.
+                    if entry.depth() == MAX_DEPTH && !root.as_os_str().is_empty() {
+                        let place = Place::file(crate::text::diagnostic::shown_path(&self.root, entry.path()));
+                        let message = format!("skills are looked for {MAX_DEPTH} folders deep, and not below this one");
+                        problems.push(Diagnostic::warning(Code::SkillRoot, place, message));
+                    }
+                }
                 Err(error) => problems.push(self.unreadable(&path, &error.to_string())),
             }
         }
@@ -220,6 +227,8 @@ impl Repository {
             }
             self.stray_skill(&slug, catalog);
             let path: PathBuf = [SKILL_EVALS, &slug, PROMPTS].iter().collect();
+            // A folder can have any name, a test cannot.
+            let slug = if name::check_id(&slug).is_ok() { slug } else { name::segment(&slug) };
             match bounded::read(&self.root.join(&path)) {
                 Ok(bytes) => Self::read_sheet(&slug, &path, bytes, catalog, &mut cases),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -338,8 +347,13 @@ impl Repository {
                 return Vec::new();
             }
         };
-        let mut names: Vec<String> =
-            entries.filter_map(Result::ok).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let mut names = Vec::new();
+        for entry in entries.filter_map(Result::ok) {
+            match entry.file_name().into_string() {
+                Ok(name) => names.push(name),
+                Err(_) => catalog.problems.push(self.unreadable(&entry.path(), "its name is not UTF-8")),
+            }
+        }
         names.sort();
         names
     }

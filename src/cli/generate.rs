@@ -14,6 +14,7 @@ use skill_evals::cases::skill::slug;
 use skill_evals::setup::generate;
 use skill_evals::store;
 use skill_evals::text::diagnostic::suggest;
+use skill_evals::text::safe;
 
 #[derive(Args)]
 pub struct GenerateArgs {
@@ -44,12 +45,13 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
     let mut written = false;
     for found in skills {
         let path = found.evals().join(PROMPTS);
-        let shown = path.display();
+        let shown = safe::line(&path.display().to_string());
         match plan(found, repository.kind(&path), args.overwrite) {
             Plan::Keep => writeln!(out, "kept {shown}")?,
             Plan::Skip(why) => {
                 exit = exit.worse(Exit::Problems);
-                writeln!(out, "skipped {}: {why}", found.skill().folder.display())?;
+                let folder = safe::line(&found.skill().folder.display().to_string());
+                writeln!(out, "skipped {folder}: {}", safe::line(&why))?;
             }
             Plan::Write => {
                 // Rows without their schema could not run: the schema comes first.

@@ -15,6 +15,7 @@ use skill_evals::run::regrade;
 use skill_evals::run::shared::Run;
 use skill_evals::settings::Settings;
 use skill_evals::store::{self, RunFolder, TrialFolder};
+use skill_evals::text::safe;
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
 use skill_evals::trial::run_record::TrialRecord;
 
@@ -57,7 +58,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
             }
             Err(why) => {
                 could_not = true;
-                writeln!(out, "{}: {why}", folder.path().display())?;
+                writeln!(out, "{}: {}", safe::line(&folder.path().display().to_string()), safe::block(&why))?;
             }
         }
     }

@@ -8,6 +8,7 @@ use clap::Args;
 use super::{RepositoryArgs, own_checks};
 use crate::cli::exit_code::Exit;
 use skill_evals::harness::Harness;
+use skill_evals::text::safe;
 
 #[derive(Args)]
 pub struct HarnessArgs {
@@ -29,6 +30,6 @@ pub fn harness(args: HarnessArgs) -> ExitCode {
 }
 
 fn could_not(why: &dyn std::fmt::Display) -> ExitCode {
-    let _ = writeln!(io::stderr(), "error: {why}");
+    let _ = writeln!(io::stderr(), "error: {}", safe::block(&why.to_string()));
     Exit::CouldNotRun.into()
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use super::CliResult;
 use crate::cli::exit_code::Exit;
 use skill_evals::setup::init::{self, Done};
+use skill_evals::text::safe;
 
 #[derive(Args)]
 pub struct InitArgs {
@@ -31,7 +32,7 @@ pub fn init(args: &InitArgs) -> CliResult {
             Done::IsThere => "is there already".to_owned(),
             Done::LeftAlone(what) => format!("is there already and was left alone; {what}"),
         };
-        writeln!(out, "{}: {done}", step.path.display())?;
+        writeln!(out, "{}", safe::line(&format!("{}: {done}", step.path.display())))?;
     }
     let manifest = if small_crate { " --manifest-path evals/Cargo.toml" } else { "" };
     writeln!(out, "\nnext: cargo test{manifest} --test skill_evals; with SKILL_EVALS_LIVE=1 it runs the agents")?;

@@ -10,6 +10,7 @@ use skill_evals::cases::name::Filters;
 use skill_evals::report::listing;
 use skill_evals::run::plan;
 use skill_evals::settings::{Selection, Settings};
+use skill_evals::text::safe;
 use skill_evals::trial::id::Planned;
 
 #[derive(Args)]
@@ -34,7 +35,7 @@ pub fn list(args: &ListArgs) -> CliResult {
         out.write_all(listing::render(&listed, out.is_terminal()).as_bytes())?;
     }
     for problem in &catalog.problems {
-        writeln!(io::stderr(), "{problem}")?;
+        writeln!(io::stderr(), "{}", safe::line(&problem.to_string()))?;
     }
     Ok(Exit::Clean)
 }

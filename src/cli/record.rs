@@ -13,6 +13,7 @@ use skill_evals::run::plan::{Entry, Plan};
 use skill_evals::run::promote::{self, Failing, Now, Recorded};
 use skill_evals::run::shared::Run;
 use skill_evals::store::RunFolder;
+use skill_evals::text::safe;
 use skill_evals::trial::id::Planned;
 
 #[derive(Args)]
@@ -41,6 +42,7 @@ pub fn record(args: &RecordArgs) -> CliResult {
         let id = folder.meta()?.id();
         let found = cases.get(&(id.skill.as_str(), id.case.as_str()));
         let (Some(found), Some(mode)) = (found, run.settings.mode(&id.mode)) else {
+            let id = safe::line(&id.to_string());
             writeln!(io::stderr(), "warning: {id}: not recorded: there is no such case or mode any more")?;
             continue;
         };
@@ -68,7 +70,7 @@ pub fn tell(run: &Run, recorded: &[Recorded], quietly: bool) -> CliResultOf<Exit
     let mut exit = Exit::Clean;
     for recorded in recorded {
         let place = recorded.place(&run.root).map(|place| format!("  {}", place.display())).unwrap_or_default();
-        let line = format!("{recorded}{place}");
+        let line = safe::line(&format!("{recorded}{place}"));
         if quietly {
             writeln!(io::stderr(), "{line}")?;
         } else {

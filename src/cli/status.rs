@@ -9,6 +9,7 @@ use crate::cli::exit_code::Exit;
 use skill_evals::report::standing as words;
 use skill_evals::results::standing;
 use skill_evals::store::{self, RunFolder};
+use skill_evals::text::safe;
 
 #[derive(Args)]
 pub struct StatusArgs {
@@ -53,7 +54,9 @@ pub fn runs(args: &RunsArgs) -> CliResult {
     for run in store::runs(&root) {
         match standing::standing(&run) {
             Ok(standing) => standings.push(standing),
-            Err(error) => writeln!(io::stderr(), "warning: {}: {error}", run.id())?,
+            Err(error) => {
+                writeln!(io::stderr(), "warning: {}: {}", run.id(), safe::line(&error.to_string()))?;
+            }
         }
     }
     let mut out = io::stdout().lock();

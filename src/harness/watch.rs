@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::report::progress::Board;
+use crate::text::safe;
 use crate::trial::event::{Event, Reader};
 use crate::trial::outcome::NoOutcome;
 
@@ -179,5 +180,5 @@ impl Screen {
 
 /// A line on standard error; if that is closed, the line is lost.
 pub(super) fn say(line: &str) {
-    let _ = io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+    let _ = io::stderr().lock().write_all(format!("{}\n", safe::block(line)).as_bytes());
 }

@@ -10,6 +10,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::library::{Change, Library, Place};
+use crate::text::safe;
 
 /// How often the skills are looked at. Looking reads folders and metadata only. File system events would be there
 /// sooner, but need a watch for each folder, come late or never on network and container file systems, and name half
@@ -146,5 +147,5 @@ fn report(library: &Library, before: &Library) {
 /// A line on standard error: standard output belongs to the protocol.
 pub(super) fn log(message: &str) {
     // Where standard error is closed, nobody is there to be told.
-    let _ = writeln!(io::stderr(), "skill-evals mcp: {message}");
+    let _ = writeln!(io::stderr(), "skill-evals mcp: {}", safe::line(message));
 }
