@@ -29,6 +29,26 @@ fn mechanisms(trace: &Trace) -> Vec<(&str, Mechanism)> {
 }
 
 #[test]
+fn a_recording_hides_no_damage() {
+    let left = tempfile::tempdir().expect("a folder");
+    fs::copy(folder("triggers").join("trace.jsonl"), left.path().join("trace.jsonl")).expect("a file");
+    let rollout = fs::read(folder("triggers").join("rollout.jsonl")).expect("a file");
+    let long = vec![b'x'; skill_evals::text::lines::LONGEST + 1];
+    for damage in [b"{\"type\": \"resp".to_vec(), long] {
+        fs::write(left.path().join("rollout.jsonl"), [&rollout, damage.as_slice(), b"\n"].concat()).expect("a file");
+        let recorded = tempfile::tempdir().expect("a folder");
+        for (name, content) in agent::of(AgentKind::Codex).recorded_evidence(left.path()).expect("the files") {
+            assert!(content.len() < 100_000);
+            fs::write(recorded.path().join(name), content).expect("a file");
+        }
+        for folder in [left.path(), recorded.path()] {
+            let trace = agent::of(AgentKind::Codex).decode(&Reference::default(), folder).expect("the files");
+            assert_eq!(trace.damaged_lines, 1);
+        }
+    }
+}
+
+#[test]
 fn opening_the_skill_file_is_an_activation_and_no_effective_command() {
     let trace = trace("triggers");
     assert_eq!(mechanisms(&trace), [("greeting", Mechanism::ReadSkillFile)]);

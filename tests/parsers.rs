@@ -238,6 +238,16 @@ proptest! {
     }
 }
 
+#[test]
+fn a_lone_carriage_return_ends_a_line_of_yaml_and_moves_no_place() {
+    let text = "---\nname: a\rlicense: \u{fffd}\u{fffd}x\ndescription: \u{fffd}b\r\n---\n";
+    let file = SkillFile::parse("skills/a", text.as_bytes());
+    assert_eq!(file.problems, []);
+    let shown: Vec<_> =
+        file.entries.iter().map(|entry| (&text[entry.key_range.clone()], &text[entry.value_range.clone()])).collect();
+    assert_eq!(shown, [("name", "a"), ("license", "\u{fffd}\u{fffd}x"), ("description", "\u{fffd}b")]);
+}
+
 /// A repository without files.
 struct Nothing;
 

@@ -239,12 +239,18 @@ struct Entries(Vec<(Spanned<String>, Spanned<Value>)>);
 impl Entries {
     fn entries(self, text: &str, front: &Range<usize>) -> Vec<Entry> {
         let range = |location: serde_saphyr::Location| {
-            let line = usize::try_from(location.line()).unwrap_or(1);
-            let column = usize::try_from(location.column()).unwrap_or(1);
-            let start = front.start + offset_of(&text[front.clone()], line, column);
+            let number = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
+            // Lines end otherwise in YAML: bytes are surer, where they are known.
+            let known = number(location.span().byte_offset()).map(|offset| front.start + offset);
+            let start = known.filter(|start| text.is_char_boundary(*start)).unwrap_or_else(|| {
+                let line = number(Some(location.line())).unwrap_or(1);
+                let column = number(Some(location.column())).unwrap_or(1);
+                front.start + offset_of(&text[front.clone()], line, column)
+            });
             let rest_of_line = text[start..].find('\n').unwrap_or(text.len() - start);
-            let len = location.span().byte_len().and_then(|len| usize::try_from(len).ok()).unwrap_or(0);
-            start..start + if len == 0 { rest_of_line } else { len.min(rest_of_line) }
+            let len = number(location.span().byte_len()).filter(|len| (1..=rest_of_line).contains(len));
+            let len = len.filter(|len| text.is_char_boundary(start + len)).unwrap_or(rest_of_line);
+            start..start + len
         };
         let entry = |(key, value): (Spanned<String>, Spanned<Value>)| Entry {
             key_range: range(key.referenced),

@@ -40,10 +40,10 @@ fn is_sub_agents(path: &Path) -> bool {
 pub(super) fn recorded(folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let slimmed = |name: &'static str, slim: fn(&[u8]) -> Option<Vec<u8>>| {
         let mut kept = Vec::new();
-        lines::for_each(&folder.join(name), |line| {
-            if let Line::Whole(line) = line {
-                kept.extend(slim(line).into_iter().flatten());
-            }
+        lines::for_each(&folder.join(name), |line| match line {
+            Line::Whole(line) => kept.extend(slim(line).into_iter().flatten()),
+            // As a damaged line: what was lost is lost in the recording too.
+            Line::Overlong => kept.extend_from_slice(b"a line that is too long to be read\n"),
         })?;
         Ok::<_, io::Error>((name, kept))
     };

@@ -17,6 +17,9 @@ use crate::trial::trace::Trace;
 /// The largest rollout file that is kept, in bytes.
 const MAX_ROLLOUT: u64 = 512 << 20;
 
+/// What a recording keeps of a line that is too long to be read: another line that cannot be.
+const OVERLONG: &[u8] = b"a line that is too long to be read\n";
+
 /// The largest trace that a recording keeps, in bytes.
 const MAX_TRACE: u64 = 1 << 30;
 
@@ -58,10 +61,9 @@ pub(super) fn recorded(folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>
     let mut files = vec![(TRACE, trace)];
     for name in [ROLLOUT, SUB_AGENTS] {
         let mut kept = Vec::new();
-        lines::for_each(&folder.join(name), |line| {
-            if let lines::Line::Whole(line) = line {
-                kept.extend(rollout::slimmed(line).into_iter().flatten());
-            }
+        lines::for_each(&folder.join(name), |line| match line {
+            lines::Line::Whole(line) => kept.extend(rollout::slimmed(line).into_iter().flatten()),
+            lines::Line::Overlong => kept.extend_from_slice(OVERLONG),
         })?;
         if !kept.is_empty() {
             files.push((name, kept));

@@ -295,7 +295,10 @@ fn offered_names(list: &str) -> Vec<String> {
 
 /// A line as a recording keeps it: what [`Reader`] reads, without the vendor's own prompts. `None` for the rest.
 pub(super) fn slimmed(line: &[u8]) -> Option<Vec<u8>> {
-    let value: Value = serde_json::from_slice(line).ok()?;
+    let Ok(value) = serde_json::from_slice::<Value>(line) else {
+        // A damaged line is evidence too.
+        return Some([line, b"\n"].concat());
+    };
     let payload = value.get("payload")?;
     let slim = match (value.get("type")?.as_str()?, payload.get("type").and_then(Value::as_str)) {
         ("session_meta", _) => match payload.get("parent_thread_id") {
