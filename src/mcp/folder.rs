@@ -1,8 +1,9 @@
 //! Files of a skill's folder, and nothing else: followed one name at a time from a folder held open, so that neither
 //! a link nor a folder that is swapped meanwhile leads out of it.
 
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -12,9 +13,10 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, open, openat};
 use nix::sys::stat::{Mode, SFlag, fstatat};
 use thiserror::Error;
-use walkdir::WalkDir;
 
 use crate::cases::repo_files::Kind;
+use crate::files::below::{self, Walk};
+use crate::files::bounded;
 use crate::files::stamp::Stamp;
 use crate::text::relative_path::RelativePath;
 
@@ -23,9 +25,6 @@ pub(super) const MAX_FILE: u64 = 256 * 1024;
 
 /// How many files of one skill are listed.
 const MAX_FILES: usize = 1000;
-
-/// How deep below a skill's folder files are listed.
-const MAX_DEPTH: usize = 12;
 
 /// Why a path of a skill has no answer. Reads as the end of a sentence that starts with the path.
 #[derive(Debug, Error)]
@@ -132,34 +131,23 @@ fn read(at: impl AsFd, name: &Path) -> Result<Vec<u8>, ResourceError> {
     if !metadata.is_file() {
         return Err(ResourceError::Special);
     }
-    if metadata.len() > MAX_FILE {
-        return Err(ResourceError::TooLarge { size: metadata.len() });
-    }
-    let mut bytes = Vec::new();
-    // It may have grown since.
-    let size = file.take(MAX_FILE + 1).read_to_end(&mut bytes)? as u64;
-    if size > MAX_FILE { Err(ResourceError::TooLarge { size }) } else { Ok(bytes) }
+    bounded::read_file(file, MAX_FILE).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => ResourceError::TooLarge { size: metadata.len() },
+        _ => ResourceError::Io(error),
+    })
 }
 
 /// The files below `folder`, by path, at most 1000 of them; links, special files, hidden folders, `node_modules` and
 /// names that are not UTF-8 are left out.
 pub(super) fn list(folder: &Path) -> Vec<Listed> {
-    let wanted = |entry: &walkdir::DirEntry| {
-        let name = entry.file_name().to_string_lossy();
-        entry.depth() == 0 || !entry.file_type().is_dir() || (!name.starts_with('.') && name != "node_modules")
-    };
-    WalkDir::new(folder)
-        .max_depth(MAX_DEPTH)
-        .sort_by_file_name()
-        .into_iter()
-        .filter_entry(wanted)
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_type().is_file())
-        .filter_map(|entry| {
-            let path = entry.path().strip_prefix(folder).ok()?.to_str()?.to_owned();
-            let metadata = entry.metadata().ok()?;
-            Some(Listed { path, size: metadata.len(), stamp: Stamp::of(&metadata) })
-        })
-        .take(MAX_FILES)
-        .collect()
+    let aside = |name: &OsStr| name.as_bytes().starts_with(b".") || name == "node_modules";
+    let mut files = Vec::new();
+    // What cannot be opened holds no files that could be handed out.
+    let _ = below::walk(folder, Path::new(""), aside, &mut |entry| {
+        if let Some(path) = entry.path.to_str() {
+            files.push(Listed { path: path.to_owned(), size: entry.size, stamp: entry.stamp.clone() });
+        }
+        if files.len() < MAX_FILES { Walk::On } else { Walk::Stop }
+    });
+    files
 }

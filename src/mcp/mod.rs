@@ -17,7 +17,7 @@ mod stdio;
 mod tools;
 mod uri;
 
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +25,7 @@ use std::time::Duration;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use thiserror::Error;
+use tokio::io::AsyncWrite;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -32,7 +33,7 @@ use crate::cases::repository::Repository;
 use library::Place;
 use server::Server;
 use state::State;
-use stdio::Stdio;
+use stdio::Lines;
 
 /// Why a server could not serve.
 #[derive(Debug, Error)]
@@ -57,10 +58,22 @@ pub enum McpError {
 /// # Errors
 /// When `skills` is no folder, or the connection fails.
 pub fn serve(skills: PathBuf) -> Result<(), McpError> {
+    serve_on(skills, BufReader::new(io::stdin()), tokio::io::stdout())
+}
+
+/// The same on any input and output.
+///
+/// # Errors
+/// As [`serve`].
+pub fn serve_on(
+    skills: PathBuf,
+    input: impl BufRead + Send + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<(), McpError> {
     if !skills.is_dir() {
         return Err(McpError::NoFolder { path: skills });
     }
-    run(Place::Skills(std::path::absolute(skills)?), false)
+    run(Place::Skills(std::path::absolute(skills)?), false, input, output)
 }
 
 /// Serves the skills below the default skill roots of the client's own roots, as they change, until standard input
@@ -71,20 +84,25 @@ pub fn serve(skills: PathBuf) -> Result<(), McpError> {
 pub fn serve_roots() -> Result<(), McpError> {
     let folder = std::path::absolute(Path::new("."))?;
     let root = Repository::around(&folder).map_or(folder, |repository| repository.root);
-    run(Place::Repository(root), true)
+    run(Place::Repository(root), true, BufReader::new(io::stdin()), tokio::io::stdout())
 }
 
 /// How long requests that were read before the end of the input may take to be answered.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
-fn run(place: Place, by_roots: bool) -> Result<(), McpError> {
+fn run(
+    place: Place,
+    by_roots: bool,
+    input: impl BufRead + Send + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<(), McpError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let served = runtime.block_on(async {
         let state = Arc::new(State::new(vec![place]));
         tokio::spawn(state.clone().keep_looking());
         let ended = watch::Sender::new(false);
         let mut end = ended.subscribe();
-        let service = match (Server { state, by_roots }).serve(Stdio::new(ended)).await {
+        let service = match (Server { state, by_roots }).serve(Lines::new(input, output, ended)).await {
             Ok(service) => service,
             // A client that goes before it says anything is served.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

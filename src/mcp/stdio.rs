@@ -1,4 +1,4 @@
-//! Standard input and output as the protocol's transport, with the manners that a server of a test needs.
+//! Lines of text as the protocol's transport, with the manners that a server of a test needs.
 
 use std::io::{self, BufRead, Read};
 use std::thread;
@@ -11,7 +11,7 @@ use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
-use tokio::io::{Empty, Stdout};
+use tokio::io::{AsyncWrite, Empty};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -39,9 +39,9 @@ const METHODS: [&str; 12] = [
 
 /// A transport beside rmcp's own, which gives up on the connection when anything but a request comes before the
 /// handshake, and leaves a request whose parameters are no object without an answer that bears its id.
-pub(super) struct Stdio {
-    lines: mpsc::Receiver<Line>,
-    output: AsyncRwTransport<RoleServer, Empty, Stdout>,
+pub(super) struct Lines<W: AsyncWrite> {
+    input: mpsc::Receiver<Line>,
+    output: AsyncRwTransport<RoleServer, Empty, W>,
     begun: bool,
     /// Answers to wrong lines, on their way.
     refusals: JoinSet<io::Result<()>>,
@@ -55,15 +55,15 @@ enum Line {
     Wrong(ErrorData, Option<RequestId>),
 }
 
-impl Stdio {
+impl<W: AsyncWrite + Send + Unpin + 'static> Lines<W> {
     /// Starts to read. `ended` turns true when the input has ended.
-    pub(super) fn new(ended: watch::Sender<bool>) -> Self {
-        let (send, lines) = mpsc::channel(WAITING);
+    pub(super) fn new(mut input: impl BufRead + Send + 'static, output: W, ended: watch::Sender<bool>) -> Self {
+        let (send, received) = mpsc::channel(WAITING);
         // A thread that nobody waits for: it may stand in a read when the process ends.
-        thread::spawn(move || read_lines(&mut io::stdin().lock(), &send));
+        thread::spawn(move || read_lines(&mut input, &send));
         Self {
-            lines,
-            output: AsyncRwTransport::new(tokio::io::empty(), tokio::io::stdout()),
+            input: received,
+            output: AsyncRwTransport::new(tokio::io::empty(), output),
             begun: false,
             refusals: JoinSet::new(),
             ended,
@@ -71,7 +71,7 @@ impl Stdio {
     }
 }
 
-impl Transport<RoleServer> for Stdio {
+impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Lines<W> {
     type Error = io::Error;
 
     fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
@@ -79,7 +79,7 @@ impl Transport<RoleServer> for Stdio {
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        while let Some(line) = self.lines.recv().await {
+        while let Some(line) = self.input.recv().await {
             match line {
                 Line::Message(message) => {
                     if let JsonRpcMessage::Request(request) = &*message {

@@ -1,0 +1,8 @@
+//! A rollout and an event stream of codex, of any bytes, separated by a NUL byte: see `decode`.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use skill_evals::settings::mode::AgentKind;
+use skill_evals_fuzz::trace;
+
+fuzz_target!(|bytes: &[u8]| trace::decode(AgentKind::Codex, ["rollout.jsonl", "trace.jsonl"], bytes));

@@ -1,0 +1,71 @@
+//! What fuzz targets share.
+
+pub mod trace;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use skill_evals::cases::repo_files::{Kind, Tree};
+use skill_evals::files::material::Problem;
+use skill_evals::text::diagnostic::Diagnostic;
+
+/// Checks that every problem points into `bytes`, and that it can be drawn.
+pub fn assert_inside(bytes: &[u8], problems: &[Diagnostic]) {
+    let lines = bytes.split(|byte| *byte == b'\n').count();
+    for problem in problems {
+        let place = &problem.place;
+        if place.line == 0 {
+            continue;
+        }
+        assert!(place.line <= lines, "{problem} in {lines} lines");
+        // Replacement characters may count for several bytes.
+        assert!((1..=3 * bytes.len() + 1).contains(&place.column), "{problem}");
+        let excerpt = place.excerpt.as_ref().expect("a place in a line has its text");
+        assert!(excerpt.text.get(excerpt.mark.clone()).is_some(), "{problem}: {excerpt:?}");
+    }
+    let _ = skill_evals::report::diagnostics::render(problems, true);
+}
+
+/// Parts of an input, separated by NUL bytes; as many as are asked for, the last with all that is left.
+pub fn parts<const N: usize>(bytes: &[u8]) -> [&[u8]; N] {
+    let mut parts = bytes.splitn(N, |byte| *byte == 0);
+    std::array::from_fn(|_| parts.next().unwrap_or_default())
+}
+
+/// A folder in memory, where the system has such.
+pub fn folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    made.expect("a folder")
+}
+
+/// Writes a file, its folders with it.
+pub fn write(path: &Path, bytes: &[u8]) {
+    if fs::write(path, bytes).is_err() {
+        fs::create_dir_all(path.parent().expect("a folder above")).expect("a folder");
+        fs::write(path, bytes).expect("a file");
+    }
+}
+
+/// A repository without files.
+pub struct Nothing;
+
+impl Tree for Nothing {
+    fn kind(&self, _: &Path) -> Kind {
+        Kind::Missing
+    }
+
+    fn read(&self, _: &Path) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn names(&self, _: &Path) -> io::Result<Vec<OsString>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn material_problems(&self, _: &Path) -> Vec<Problem> {
+        Vec::new()
+    }
+}

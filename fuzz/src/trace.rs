@@ -1,0 +1,56 @@
+//! Decodes what an agent left, and again what a recording keeps of it.
+
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use skill_evals::agent;
+use skill_evals::settings::ToolNames;
+use skill_evals::settings::mode::AgentKind;
+use skill_evals::trial::exposure::{Reference, SkillTexts, Texts};
+use skill_evals::trial::trace::Trace;
+
+use crate::{folder, parts, write};
+
+static FOLDERS: LazyLock<[tempfile::TempDir; 2]> = LazyLock::new(|| [folder(), folder()]);
+
+static REFERENCE: LazyLock<Reference> = LazyLock::new(|| {
+    let mut texts = Texts::default();
+    let skill = "---\nname: greeting\ndescription: Greets.\n---\n\nGreet as a sailor would, with a loud Ahoy.\n";
+    texts.add("greeting", "SKILL.md", skill.as_bytes());
+    texts.add("greeting", "templates/letter.md", b"Dear sailor, the ship leaves the harbour at dawn.\n");
+    Reference { names: ToolNames::default(), texts: SkillTexts::new(vec![Arc::new(texts)]) }
+});
+
+/// Decodes the files of these names, whose contents are parts of `bytes`; a recording of them must decode to the same
+/// activations and the same end, and must not hide what is damaged.
+pub fn decode(kind: AgentKind, names: [&str; 2], bytes: &[u8]) {
+    let agent = agent::of(kind);
+    let [left, recorded] = FOLDERS.each_ref().map(tempfile::TempDir::path);
+    for (name, content) in names.iter().zip(parts::<2>(bytes)) {
+        write(&left.join(name), content);
+        write(&recorded.join(name), b"");
+        for line in content.split(|byte| *byte == b'\n') {
+            let _ = agent.describe(line);
+        }
+    }
+    let trace = decoded(kind, left);
+    for (name, content) in agent.recorded_evidence(left).expect("the files can be read") {
+        write(&recorded.join(name), &content);
+    }
+    let again = decoded(kind, recorded);
+    let activations = |trace: &Trace| -> Vec<_> {
+        trace.activations.iter().map(|activation| (activation.skill.clone(), activation.how.as_str())).collect()
+    };
+    assert_eq!(trace.damaged_lines > 0, again.damaged_lines > 0);
+    // A line of another shape, say with a key twice, may be one that reads in a recording.
+    if trace.gap().is_none() {
+        assert_eq!(activations(&trace), activations(&again));
+        assert_eq!(trace.progress, again.progress);
+        assert_eq!(trace.final_message, again.final_message);
+        assert_eq!(again.gap(), None);
+    }
+}
+
+fn decoded(kind: AgentKind, folder: &Path) -> Trace {
+    agent::of(kind).decode(&REFERENCE, folder).expect("the files can be read")
+}
