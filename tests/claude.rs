@@ -29,6 +29,7 @@ fn main() -> ExitCode {
             a_negative_case_fails_when_the_skill_is_loaded,
             a_sibling_that_is_opened_first_is_an_activation_of_both,
             a_skill_that_does_not_exist_was_not_used,
+            what_only_users_or_only_models_may_call_is_offered_to_those,
             of_two_mechanisms_the_chosen_one_is_told,
             a_resource_is_seen_to_be_loaded_in_every_mode,
             listing_files_loads_none,
@@ -209,6 +210,39 @@ fn a_skill_that_does_not_exist_was_not_used() {
     for mode in CLAUDE_MODES {
         assert_eq!(mechanisms(live.trial(mode).expect(Verdict::Fail)), []);
     }
+}
+
+/// The skill with one more key, one case, and a model that loads it or does not.
+fn with_key(key: &str, case: &str, loads: bool) -> Live {
+    let text = GREETING.replacen("---\n", &format!("---\n{key}\n"), 1);
+    let fixture = Fixture::new().skill_text("greeting", text).prompts("greeting", format!("id,{TRIGGER}\nit,{case}\n"));
+    Live::over(fixture, move |request| match request.step {
+        0 if loads => load(request, "greeting"),
+        _ => Turn::Say("Ahoy".to_owned()),
+    })
+}
+
+fn what_only_users_or_only_models_may_call_is_offered_to_those() {
+    let users = "disable-model-invocation: true";
+    let called = with_key(users, "true,/greeting Ada", false).trial(CLI);
+    assert_eq!(mechanisms(called.expect(Verdict::Pass)), [("greeting", Mechanism::Injected)]);
+    assert!(called.check("delivered").evidence.contains("only users can call it"), "{:?}", called.grade.checks);
+    // claude does not let its model call it, so that no call can have been lost.
+    let tried = with_key(users, "true,Greet Ada.", true).trial(CLI);
+    assert_eq!(tried.expect(Verdict::Fail).status("triggered"), Status::Fail);
+    with_key("disable-model-invocation: 'true'", "false,What is 2+2?", true).trial("native").expect(Verdict::Pass);
+    let served = with_key(users, "false,What is 2+2?", false).trial("mcp");
+    assert_eq!(served.expect(Verdict::Error).grade.trouble.as_ref().map(|t| t.kind), Some(TroubleKind::NotDelivered));
+
+    let models = with_key("user-invocable: false", "true,Greet Ada.", true);
+    let ran = models.run(&["--mode", CLI, "--record"]);
+    let trial = models.kept("greeting", "it", CLI).expect("a kept trial");
+    assert_eq!(mechanisms(trial.expect(Verdict::Pass)), [("greeting", Mechanism::SkillTool)], "{}", ran.stdout);
+    let replayed =
+        models.program().args(["run", "--replay", "--mode", CLI]).current_dir(models.fixture.root()).output();
+    let replayed = String::from_utf8_lossy(&replayed.expect("the program starts").stdout).into_owned();
+    assert!(replayed.contains("1 passed, 0 failed"), "{replayed}");
+    with_key("user-invocable: false", "true,Greet Ada.", true).trial("mcp").expect(Verdict::Pass);
 }
 
 fn of_two_mechanisms_the_chosen_one_is_told() {

@@ -22,6 +22,7 @@ fn main() -> ExitCode {
             a_negative_case_passes_when_the_skill_stays_quiet_and_fails_when_it_does_not,
             what_a_sub_agent_does_is_seen_and_counted_live_and_in_its_recording,
             a_dollar_mention_is_seen_as_injected,
+            codex_offers_its_model_what_only_users_may_call,
             looking_around_among_skills_is_no_activation,
             a_skill_that_comes_by_a_pattern_is_opened,
             a_command_that_the_sandbox_stopped_is_counted,
@@ -132,6 +133,18 @@ fn a_dollar_mention_is_seen_as_injected() {
     let trial = live.trial("codex");
     trial.expect(Verdict::Pass);
     assert_eq!(trial.grade.metrics.activations[0].how, Mechanism::Injected);
+}
+
+fn codex_offers_its_model_what_only_users_may_call() {
+    let text = support::live::GREETING.replacen("---\n", "---\ndisable-model-invocation: true\n", 1);
+    let fixture = support::fixture::Fixture::new().skill_text("greeting", text);
+    let live = Live::over(
+        fixture.prompts("greeting", "id,should_trigger,prompt\nit,true,Greet Ada.\n"),
+        opens_and_says("Ahoy, Ada!"),
+    );
+    let trial = live.trial("codex");
+    assert_eq!(trial.expect(Verdict::Pass).grade.metrics.activations[0].how, Mechanism::ReadSkillFile);
+    assert!(!trial.check("delivered").evidence.contains("only users"));
 }
 
 fn looking_around_among_skills_is_no_activation() {

@@ -27,7 +27,7 @@ struct Trial {
 
 fn trial(expectations: Vec<Expectation>) -> Trial {
     let mut trace = Trace { progress: Progress::Done, ..Trace::default() };
-    trace.offered = Some(Offered { native: vec!["greeting".to_owned(), "other".to_owned()], mcp: None });
+    trace.offered = Some(Offered { native: vec!["greeting".to_owned(), "other".to_owned()], ..Offered::default() });
     trace.usage = Some(Usage { input_tokens: 100, output_tokens: 20, ..Usage::default() });
     trace.activate("greeting", Mechanism::ReadSkillFile, "cat .agents/skills/greeting/SKILL.md");
     let case = Case {
@@ -222,7 +222,7 @@ fn trouble_that_the_stream_tells_of_is_an_error_whatever_the_checks_say() {
 #[test]
 fn a_skill_that_was_not_offered_is_an_error() {
     let hidden = trial(vec![Expectation::Trigger(false)])
-        .with(|trial| trial.trace.offered = Some(Offered { native: vec!["other".to_owned()], mcp: None }));
+        .with(|trial| trial.trace.offered = Some(Offered { native: vec!["other".to_owned()], ..Offered::default() }));
     assert_eq!((hidden.verdict(), hidden.trouble()), (Verdict::Error, Some(TroubleKind::NotDelivered)));
     assert!(hidden.grade().trouble.expect("trouble").detail.contains("other"), "says what was offered instead");
 }

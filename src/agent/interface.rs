@@ -24,6 +24,11 @@ pub trait Agent: Sync {
     /// How to get the program, for a message behind a semicolon.
     fn how_to_get(&self) -> &'static str;
 
+    /// Whether it keeps skills that only users may call from its model.
+    fn hides_user_only(&self) -> bool {
+        false
+    }
+
     /// Where it looks for skills in its working folder.
     fn skill_folders(&self) -> &'static [&'static str];
 

@@ -31,7 +31,8 @@ pub struct Skill {
     pub description: String,
     /// The skill's folder, relative to the repository's root.
     pub folder: PathBuf,
-    /// Whether its front matter says `disable-model-invocation`: only a user may call it, no model.
+    /// Whether its front matter says `disable-model-invocation`: only a user may call it, no model, where the agent honours
+    /// that.
     pub user_only: bool,
 }
 
@@ -151,7 +152,9 @@ impl SkillFile {
         let folder_name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let name = string("name").filter(|name| !slug(name).is_empty()).unwrap_or(&folder_name).to_owned();
         let slug = Some(slug(&name)).filter(|slug| !slug.is_empty()).unwrap_or_else(|| UNNAMED.to_owned());
-        let user_only = entries.iter().any(|entry| entry.key == USER_ONLY && entry.value == Value::Bool(true));
+        // Claude Code takes it in quotes too.
+        let is_true = |value: &Value| *value == Value::Bool(true) || value.as_str() == Some("true");
+        let user_only = entries.iter().any(|entry| entry.key == USER_ONLY && is_true(&entry.value));
         let description = string("description").unwrap_or_default().to_owned();
         let skill = Skill { name, slug, description, folder, user_only };
         Self { skill, entries, body, problems }

@@ -11,9 +11,14 @@ pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, Stri
         return (Status::Unknown, "the evidence does not show which skills were offered".to_owned());
     };
     let delivery = evidence.meta.delivery;
-    let natively = offered.native.iter().any(|name| slug(name) == skill.slug);
+    let has = |list: &[String]| list.iter().any(|name| slug(name) == skill.slug);
+    // What only users may call is there where they can; an agent that does not know of that offers it to its model.
+    let natively = has(&offered.native) || (skill.user_only && has(&offered.by_user));
     let list = if offered.native.is_empty() { "no skills".to_owned() } else { offered.native.join(", ") };
     let mut found = format!("offered: {list}");
+    if natively && !has(&offered.native) {
+        found.push_str("; only users can call it");
+    }
     let by_mcp = by_mcp(offered, evidence, &mut found);
     let as_mode_says = natively == delivery.native() && by_mcp == delivery.mcp();
     (if as_mode_says { Status::Pass } else { Status::Fail }, found)

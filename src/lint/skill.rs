@@ -135,9 +135,10 @@ impl<'a> Checker<'a> {
 
     fn user_only(&mut self) {
         if let Some(entry) = self.entry(USER_ONLY).filter(|_| self.found.skill().user_only) {
-            let message = "agents do not offer this skill to their model: it cannot trigger by itself, and the MCP \
-                           server does not serve it";
-            let help = "test it with prompts that call it by name; remove the key to test whether it triggers";
+            let message = "only users may call this skill: Claude Code does not offer it to its model, nor does the MCP \
+                           server; codex does not know the key";
+            let help = "test it with prompts that call it, `/name` in Claude Code and `$name` in codex; remove the key \
+                        to test whether it triggers by itself";
             self.warning(Code::UserOnly, entry.key_range.clone(), message, help);
         }
     }

@@ -6,9 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use crate::agent;
 use crate::agent::delivery::Snapshot;
 use crate::cases::case::Case;
-use crate::cases::catalog::{Catalog, evals_folder};
+use crate::cases::catalog::{Catalog, FoundSkill, evals_folder};
 use crate::files::bounded;
 use crate::files::material::Material;
 use crate::settings::Settings;
@@ -89,7 +90,9 @@ impl InputReader {
             let list: Vec<(&str, &str)> = catalog
                 .skills
                 .iter()
-                .map(|found| (found.skill().name.as_str(), found.skill().description.as_str()))
+                .map(FoundSkill::skill)
+                .filter(|skill| !skill.user_only || !hides_user_only(settings, mode))
+                .map(|skill| (skill.name.as_str(), skill.description.as_str()))
                 .collect();
             inputs.add("catalogue of skills", serde_json::to_string(&list)?.as_bytes());
             for slug in std::iter::once(&case.skill).chain(opened) {
@@ -115,6 +118,14 @@ impl InputReader {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_path_buf(), whole.clone());
         whole
     }
+}
+
+/// Whether nothing offers a model in this mode what only users may call: the MCP server of skills does not serve it, and
+/// of a repository's own server nobody knows.
+fn hides_user_only(settings: &Settings, mode: &Mode) -> bool {
+    let natively = mode.delivery.native() && !agent::of(mode.agent).hides_user_only();
+    let by_mcp = mode.delivery.mcp() && settings.skill_server.is_some();
+    !(natively || by_mcp)
 }
 
 /// The digest of a folder, or where it cannot be given to an agent, one that says why: its own trials and the lint tell

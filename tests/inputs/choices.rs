@@ -2,6 +2,11 @@
 
 use std::fs;
 
+use skill_evals::run::digests::SkillFolders;
+use skill_evals::run::shared::Run;
+use skill_evals::settings::Settings;
+use skill_evals::settings::mode::Mode;
+
 use crate::support::fixture::Fixture;
 use crate::support::stub::Stub;
 
@@ -35,6 +40,23 @@ fn a_skill_that_only_users_may_call_has_no_implicit_case_and_the_lint_says_why()
     assert_eq!(ids("mine"), ["smoke-explicit", "smoke-negative"]);
     assert_eq!(ids("tidy").len(), 3);
     assert!(fixture.lines().contains("skills/mine/SKILL.md:4:1: [user-only]"), "{}", fixture.lines());
+}
+
+#[test]
+fn a_key_that_keeps_a_skill_from_models_changes_the_catalogue_where_agents_honour_it() {
+    let inputs = |key: &str, mode: &str| {
+        let text = format!("---\nname: mine\ndescription: Does it.\n{key}---\n\nDo it.\n");
+        let fixture = Fixture::new().skill("tidy").skill_text("mine", text);
+        let run = Run::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
+        let found = run.catalog.cases_of("tidy").next().expect("a case");
+        let mode = Mode::built_in().into_iter().find(|known| known.name == mode).expect("a mode");
+        run.digested(&SkillFolders::Repository, found.case().expect("a case"), &mode, &[]).expect("digests")
+    };
+    let changed = |mode: &str| inputs("", mode).differences(&inputs("disable-model-invocation: true\n", mode));
+    for mode in ["cli-native", "mcp", "codex-mcp", "mcp+native"] {
+        assert_eq!(changed(mode), ["catalogue of skills"], "{mode}");
+    }
+    assert_eq!(changed("codex"), [""; 0], "codex does not know the key");
 }
 
 #[test]

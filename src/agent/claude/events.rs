@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::session::BODY;
+use super::session::{BODY, Told};
 use super::sub_agents::{self, SubAgents};
 use super::wire::{
     Assistant, Block, Call, ControlRequest, Head, Init, RateLimit, ResultLine, Retry, User, UserLine, as_usage,
 };
 use crate::agent::refusal::Refusal;
 use crate::agent::skill_calls::{SkillCalls, texts};
+use crate::cases::skill::USER_ONLY;
 use crate::trial::trace::shell;
 use crate::trial::trace::{Mechanism, Offered, OfferedMcp, Progress, Step, Stop, Trace, Waiting, excerpt};
 use crate::trial::trouble::Trouble;
@@ -49,6 +50,8 @@ pub(super) struct Reader<'a, 's> {
     skills: &'a mut SkillCalls<'s>,
     /// When each line was written, by its id, where the session file tells.
     times: HashMap<String, String>,
+    /// The skills that the model was offered, where the session file tells.
+    listed: Option<Vec<String>>,
     /// Calls without an answer yet, by their ids, and their order.
     open: HashMap<String, Call>,
     order: Vec<String>,
@@ -66,9 +69,9 @@ struct Synthetic {
 }
 
 impl<'a, 's> Reader<'a, 's> {
-    pub(super) fn new(skills: &'a mut SkillCalls<'s>, times: HashMap<String, String>) -> Self {
+    pub(super) fn new(skills: &'a mut SkillCalls<'s>, Told { times, listed }: Told) -> Self {
         let (open, order, sub_agents) = (HashMap::new(), Vec::new(), SubAgents::default());
-        Self { skills, times, open, order, synthetic: None, sub_agents }
+        Self { skills, times, listed, open, order, synthetic: None, sub_agents }
     }
 
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
@@ -83,7 +86,7 @@ impl<'a, 's> Reader<'a, 's> {
         }
         let subtype = head.subtype.as_deref().unwrap_or_default();
         let read = match (head.kind.as_str(), subtype) {
-            ("system", "init") => parse(line).map(|init| Self::init(trace, init)),
+            ("system", "init") => parse(line).map(|init| self.init(trace, init)),
             ("system", "api_retry") => parse(line).map(|retry: Retry| trace.push(Step::Notice(retry.to_string()))),
             ("system", "task_started") => parse(line).map(|task| self.sub_agents.begun(task)),
             ("assistant", _) => parse(line).map(|message| self.assistant(trace, message, parent)),
@@ -143,14 +146,16 @@ impl<'a, 's> Reader<'a, 's> {
         (trace.now, trace.waiting) = (None, waiting);
     }
 
-    fn init(trace: &mut Trace, init: Init) {
+    fn init(&self, trace: &mut Trace, init: Init) {
         trace.reached(Progress::Started);
         trace.waiting = Waiting::Model;
         trace.agent_version = init.claude_code_version;
         trace.model = init.model;
         let tools = init.tools.0.into_iter().filter(|tool| tool.starts_with("mcp__")).collect();
         let servers = init.mcp_servers.0.into_iter().map(|server| (server.name, server.status)).collect();
-        trace.offered = Some(Offered { native: init.skills.0, mcp: Some(OfferedMcp { servers, tools }) });
+        // What comes first are the skills that a user can call; the session file has those that the model is offered.
+        let native = self.listed.clone().unwrap_or_else(|| init.skills.0.clone());
+        trace.offered = Some(Offered { native, by_user: init.skills.0, mcp: Some(OfferedMcp { servers, tools }) });
     }
 
     /// A message of the agent, or of the sub-agent that the call `parent` started.
@@ -255,6 +260,8 @@ impl<'a, 's> Reader<'a, 's> {
                 return trace.command(command, exit_code, output);
             }
             "Skill" => match fields.skill.or(fields.command).or(fields.name) {
+                // Nobody can know what would have become of it, unless models may not call it at all.
+                Some(_) if failed && output.contains(USER_ONLY) => trace.explore(&evidence()),
                 // A skill that could not be loaded was not used; that it was wanted is told.
                 Some(skill) if failed => {
                     trace.failed_load(skill.trim_start_matches('/'), Mechanism::SkillTool, &evidence());

@@ -65,8 +65,8 @@ pub(super) fn decode(reference: &Reference, folder: &Path) -> io::Result<Trace> 
             session.line(&mut trace, line);
         }
     })?;
-    let times = session.times();
-    let mut events = events::Reader::new(&mut skills, times);
+    let told = session.told();
+    let mut events = events::Reader::new(&mut skills, told);
     lines::for_each(&folder.join(TRACE), |line| match line {
         Line::Whole(line) => events.line(&mut trace, line),
         Line::Overlong => trace.damaged_lines += 1,

@@ -67,6 +67,10 @@ macro_rules! claude {
                  [agents.claude-cli] and [agents.claude-sdk]"
             }
 
+            fn hides_user_only(&self) -> bool {
+                true
+            }
+
             fn skill_folders(&self) -> &'static [&'static str] {
                 &[".claude/skills"]
             }

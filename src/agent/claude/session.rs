@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::agent::lenient;
 use crate::agent::skill_calls::SkillCalls;
 use crate::trial::trace::{Mechanism, Trace};
 
@@ -23,6 +24,33 @@ struct Line {
     #[serde(default, rename = "isMeta")]
     meta: bool,
     message: Option<Message>,
+    #[serde(default, deserialize_with = "lenient::option")]
+    attachment: Option<Attachment>,
+}
+
+/// What claude adds to the conversation by itself.
+#[derive(Deserialize)]
+struct Attachment {
+    #[serde(rename = "type")]
+    kind: String,
+    /// Of a list of skills: their names.
+    #[serde(default)]
+    names: Vec<String>,
+}
+
+impl Attachment {
+    fn is_skills(&self) -> bool {
+        self.kind == "skill_listing"
+    }
+}
+
+/// What the session file has told.
+#[derive(Default)]
+pub(super) struct Told {
+    /// When each line was written, by its id.
+    pub times: HashMap<String, String>,
+    /// The skills that the model was offered, where it says so.
+    pub listed: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -36,23 +64,26 @@ struct Message {
 /// Reads the session file of one run.
 pub(super) struct Reader<'a, 's> {
     skills: &'a mut SkillCalls<'s>,
-    times: HashMap<String, String>,
+    told: Told,
     /// The commands that the prompt gave, by the ids of their lines.
     commands: HashMap<String, String>,
 }
 
 impl<'a, 's> Reader<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>) -> Self {
-        Self { skills, times: HashMap::new(), commands: HashMap::new() }
+        Self { skills, told: Told::default(), commands: HashMap::new() }
     }
 
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
         // Of what is not understood here standard output tells all the same.
         let Ok(line) = serde_json::from_slice::<Line>(line) else { return };
         if let (Some(id), Some(time)) = (&line.uuid, line.timestamp)
-            && self.times.len() < MAX_TIMES
+            && self.told.times.len() < MAX_TIMES
         {
-            self.times.insert(id.clone(), time);
+            self.told.times.insert(id.clone(), time);
+        }
+        if let Some(list) = line.attachment.filter(Attachment::is_skills) {
+            self.told.listed.get_or_insert_default().extend(list.names);
         }
         let Some(message) = line.message.filter(|message| message.role == "user") else { return };
         let text = first_text(&message.content);
@@ -68,9 +99,9 @@ impl<'a, 's> Reader<'a, 's> {
         }
     }
 
-    /// When each line was written, by its id.
-    pub(super) fn times(self) -> HashMap<String, String> {
-        self.times
+    /// What it has told.
+    pub(super) fn told(self) -> Told {
+        self.told
     }
 }
 
@@ -85,9 +116,13 @@ fn command(text: &str) -> Option<&str> {
     Some(rest.split_once("</command-name>")?.0)
 }
 
-/// A line as a recording keeps it: skills called by the prompt. `None` for the rest.
+/// A line as a recording keeps it: skills that were offered, or called by the prompt. `None` for the rest.
 pub(super) fn slimmed(line: &[u8]) -> Option<Vec<u8>> {
     let value: Line = serde_json::from_slice(line).ok()?;
+    if let Some(list) = value.attachment.filter(Attachment::is_skills) {
+        let line = json!({ "type": "attachment", "attachment": { "type": list.kind, "names": list.names } });
+        return Some(format!("{line}\n").into_bytes());
+    }
     let message = value.message.filter(|message| message.role == "user")?;
     let text = first_text(&message.content);
     if !(value.meta && text.starts_with(BODY)) {

@@ -154,7 +154,7 @@ impl<'a, 's> Reader<'a, 's> {
             match payload.role.as_deref() {
                 Some("developer") if !self.of_sub_agents => {
                     if let Some(list) = between(text, "<skills_instructions>", "</skills_instructions>") {
-                        trace.offered = Some(Offered { native: offered_names(list), mcp: None });
+                        trace.offered = Some(Offered { native: offered_names(list), ..Offered::default() });
                     }
                 }
                 Some("user") => {

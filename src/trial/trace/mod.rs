@@ -99,6 +99,9 @@ pub enum Progress {
 pub struct Offered {
     /// Names in the agent's own catalogue of skills, its built-in ones included.
     pub native: Vec<String>,
+    /// Names of skills that a user can call, whether the model may or not; empty where the evidence does not show them.
+    #[serde(default)]
+    pub by_user: Vec<String>,
     /// What came by MCP; `None` where the evidence does not show it.
     pub mcp: Option<OfferedMcp>,
 }
