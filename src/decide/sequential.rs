@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::choice::{self, Seen};
+use super::choice::{self, Leaning, Seen};
 use super::{Arm, Comparison, Counts, Evidence, Joined, Rule, plan, word::Word};
 use crate::stats::betting::NoWorse;
 use crate::stats::difference::{self, Difference};
@@ -112,7 +112,7 @@ impl State {
         let step = (self.pairs.len() + in_flight.len()) as u64;
         // Weyl's sequence, so that the generators of neighbouring steps are far apart.
         let mut rng = fastrand::Rng::with_seed(self.seed ^ step.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        (!seen.is_empty()).then(|| choice::next(&seen, &mut rng))
+        (!seen.is_empty()).then(|| choice::next(&seen, self.leaning(), &mut rng))
     }
 
     /// What the pairs so far come to. Stop once it is decided.
@@ -162,6 +162,14 @@ impl State {
 
     fn strata(&self) -> Vec<Stratum> {
         self.cases.iter().map(|tally| Stratum { a: tally.a.rate, b: tally.b.rate }).collect()
+    }
+
+    /// What the evidence speaks for: the answer that is nearest.
+    fn leaning(&self) -> Leaning {
+        match self.evidence() {
+            Evidence::Sequential { worse, better, no_worse: Some(same) } if same > worse.max(better) => Leaning::Same,
+            _ => Leaning::Change,
+        }
     }
 
     fn evidence(&self) -> Evidence {

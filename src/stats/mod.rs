@@ -3,8 +3,10 @@
 //! Shares are from 0 to 1, differences are B − A from −1 to 1, and a level of 0.95 is a confidence of 95 %. What a number
 //! means for a skill, and which word follows from it, is [`decide`](crate::decide)'s.
 
+pub mod agreement;
 pub mod amounts;
 pub mod betting;
+pub mod calibration;
 pub mod difference;
 pub mod discordance;
 pub mod holm;
@@ -12,6 +14,7 @@ pub mod mean;
 pub mod power;
 pub mod proportion;
 pub mod repeats;
+pub mod retrieval;
 pub mod sequence;
 pub mod special;
 pub mod stratified;

@@ -1,0 +1,91 @@
+//! What a rate given by a judge is worth, once it is known how often the judge is right.
+
+use serde::Serialize;
+
+use super::Interval;
+use super::proportion::Rate;
+use super::special::{real, two_sided_z};
+
+/// A judge held against human labels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Judge {
+    /// Of what people passed, what the judge passed: its sensitivity.
+    pub passed_right: Rate,
+    /// Of what people failed, what the judge failed: its specificity.
+    pub failed_right: Rate,
+}
+
+/// A judge's rate, corrected.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Corrected {
+    /// The rate that people would have given, within 0 and 1.
+    pub rate: f64,
+    /// Its standard error.
+    pub error: f64,
+    /// Where it may lie, within 0 and 1.
+    pub interval: Interval,
+}
+
+impl Judge {
+    /// The rate that people would have given, where this judge passed `raw`; none where anything was not tried, and where
+    /// the judge is no better than a coin, whose rate says nothing.
+    ///
+    /// `θ = (q + sp − 1) / (se + sp − 1)`: Rogan and Gladen, American Journal of Epidemiology 107 (1978) 71; the variance
+    /// is `(q(1−q)/n + θ² se(1−se)/n_se + (1−θ)² sp(1−sp)/n_sp) / (se + sp − 1)²`. Where a rate is 0 or 1, its variance is
+    /// that of one more trial that ended either way, so that a few labels are not taken for certainty.
+    #[must_use]
+    pub fn correct(self, raw: Rate, level: f64) -> Option<Corrected> {
+        let (q, se, sp) = (raw.share()?, self.passed_right.share()?, self.failed_right.share()?);
+        let better = se + sp - 1.0;
+        if better <= 0.0 {
+            return None;
+        }
+        let rate = (q + sp - 1.0) / better;
+        let parts = variance(raw)
+            + rate.powi(2) * variance(self.passed_right)
+            + (1.0 - rate).powi(2) * variance(self.failed_right);
+        let error = parts.sqrt() / better;
+        let reach = two_sided_z(level) * error;
+        let within = |value: f64| value.clamp(0.0, 1.0);
+        let interval = Interval { low: within(rate - reach), high: within(rate + reach) };
+        Some(Corrected { rate: within(rate), error, interval })
+    }
+}
+
+fn variance(rate: Rate) -> f64 {
+    let sure = rate.passed == 0 || rate.failed() == 0;
+    let (passed, trials) = (real(rate.passed), real(rate.trials));
+    let (passed, trials) = if sure { (passed + 0.5, trials + 1.0) } else { (passed, trials) };
+    passed * (trials - passed) / trials.powi(3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::reference::{close, count, ends, number, section};
+
+    #[test]
+    fn a_corrected_rate_agrees_with_the_reference() {
+        let reference = section("rogan_gladen");
+        let rate = |share: &str, trials: &str| {
+            let trials = count(&reference[trials]);
+            let passed = number(&reference[share]) * real(trials);
+            Rate::new(super::super::special::count_up(passed - 0.5), trials)
+        };
+        let judge = Judge { passed_right: rate("sens", "n_sens"), failed_right: rate("spec", "n_spec") };
+        let found = judge.correct(rate("raw_rate", "n"), 0.95).expect("a judge better than a coin");
+        close(found.rate, number(&reference["corrected"]), &"rate");
+        close(found.error, number(&reference["se"]), &"error");
+        ends(found.interval, &reference["ci95"], &"interval");
+    }
+
+    #[test]
+    fn a_judge_that_was_never_wrong_on_five_labels_leaves_doubt_and_a_coin_says_nothing() {
+        let judge = Judge { passed_right: Rate::new(5, 5), failed_right: Rate::new(5, 5) };
+        let found = judge.correct(Rate::new(10, 10), 0.95).expect("a judge");
+        assert!((found.rate - 1.0).abs() < 1e-12 && found.interval.low < 0.9, "{found:?}");
+        let coin = Judge { passed_right: Rate::new(5, 10), failed_right: Rate::new(5, 10) };
+        assert_eq!(coin.correct(Rate::new(5, 10), 0.95), None);
+        assert_eq!(judge.correct(Rate::default(), 0.95), None);
+    }
+}
