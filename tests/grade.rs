@@ -6,7 +6,7 @@ use serde_json::json;
 use skill_evals::cases::case::{Case, Expectation, Pattern, Sandbox};
 use skill_evals::cases::skill::Skill;
 use skill_evals::grade::checks::grade;
-use skill_evals::settings::mode::{AgentKind, Delivery};
+use skill_evals::settings::mode::{AgentKind, Delivery, Offer};
 use skill_evals::text::diagnostic::Place;
 use skill_evals::text::relative_path::RelativePath;
 use skill_evals::trial::evidence::{
@@ -59,6 +59,8 @@ fn trial(expectations: Vec<Expectation>) -> Trial {
         trial: 1,
         agent: AgentMeta { kind: AgentKind::Codex, version: None, model: None },
         delivery: Delivery::Native,
+        offer: Offer::All,
+        commit: None,
         server: None,
         scripted: None,
         started: "2026-01-01T00:00:00Z".to_owned(),

@@ -30,13 +30,13 @@ struct Contents {
 }
 
 impl Snapshot {
-    /// Copies the skills of `catalog`, found below `root`, into the scratch folder. A skill that cannot be copied is left
-    /// out; [`Self::digest`] says why.
+    /// Copies the skills of `catalog`, found below `root`, into the folder `name` of the scratch folder. A skill that cannot
+    /// be copied is left out; [`Self::digest`] says why.
     ///
     /// # Errors
     /// When the folder cannot be made.
-    pub fn take(scratch: &Scratch, root: &Path, catalog: &Catalog) -> Result<Self, WorkspaceError> {
-        let folder = scratch.path().join("skills");
+    pub fn take(scratch: &Scratch, name: &str, root: &Path, catalog: &Catalog) -> Result<Self, WorkspaceError> {
+        let folder = scratch.path().join(name);
         let io = |path: &Path, source| WorkspaceError::from(PathError { path: path.to_path_buf(), source });
         fs::create_dir(&folder).map_err(|source| io(&folder, source))?;
         let mut digests = BTreeMap::new();
@@ -66,6 +66,23 @@ impl Snapshot {
             Some(Ok(digest)) => Ok(digest),
             Some(Err(why)) => Err(why.clone()),
             None => Err(format!("the skill `{slug}` was not there when the run began")),
+        }
+    }
+
+    /// The slugs of its skills.
+    pub fn slugs(&self) -> impl Iterator<Item = &str> {
+        self.digests.keys().map(String::as_str)
+    }
+
+    /// Of these skills those with these slugs.
+    #[must_use]
+    pub fn part(&self, slugs: &[String]) -> Self {
+        let wanted = |slug: &str| slugs.iter().any(|wanted| wanted == slug);
+        let of_wanted = |path: &Path| path.iter().next().is_some_and(|slug| wanted(&slug.to_string_lossy()));
+        let digests = self.digests.iter().filter(|(slug, _)| wanted(slug));
+        Self {
+            originals: Arc::new(self.originals.part(of_wanted)),
+            digests: digests.map(|(slug, digest)| (slug.clone(), digest.clone())).collect(),
         }
     }
 

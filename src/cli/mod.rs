@@ -1,5 +1,6 @@
 //! The command line: one file for each subcommand. The only files that print.
 
+mod compare;
 mod doctor;
 mod exit_code;
 mod generate;
@@ -11,10 +12,12 @@ mod list;
 mod mcp;
 mod record;
 mod run;
+mod select;
 mod status;
 mod stop;
 mod stubs;
 mod summary;
+mod terminal;
 
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
@@ -50,6 +53,8 @@ enum Command {
     Lint(lint::LintArgs),
     /// Run cases with their agents, or replay their recordings.
     Run(Box<run::RunArgs>),
+    /// Say whether the skills got better or worse: against another version, another run, another mode, or no skill at all.
+    Compare(Box<compare::CompareArgs>),
     /// Show the state of a run, also of one in the background or one that was killed.
     Status(status::StatusArgs),
     /// End a run and its agents.
@@ -92,6 +97,7 @@ pub fn main() -> ExitCode {
         Command::List(args) => list::list(&args),
         Command::Lint(args) => lint::lint(&args),
         Command::Run(args) => run::run(&args),
+        Command::Compare(args) => compare::compare(&args),
         Command::Status(args) => status::status(&args),
         Command::Stop(args) => stop::stop(&args),
         Command::Runs(args) => status::runs(&args),

@@ -9,6 +9,7 @@
 
 pub mod background;
 pub mod brief;
+pub mod git;
 pub mod interrupt;
 mod keeper;
 mod output;

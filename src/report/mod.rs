@@ -1,5 +1,6 @@
 //! What a reader sees: words and drawings made from values, never from the disk.
 
+pub mod compared;
 pub mod comparison;
 pub mod diagnostics;
 pub mod estimate;

@@ -62,7 +62,9 @@ pub fn status(standing: &Standing) -> String {
             (0, _) => format!("runs the {again} again that measured nothing or were not judged"),
             _ => format!("runs the {left} left, and the {again} again that measured nothing or were not judged"),
         };
-        let _ = writeln!(text, "  to go on: skill-evals run --resume --run-id {}  ({runs})", standing.id);
+        let (command, runs) =
+            if standing.compares { ("compare", "until the question is decided".to_owned()) } else { ("run", runs) };
+        let _ = writeln!(text, "  to go on: skill-evals {command} --resume --run-id {}  ({runs})", standing.id);
     }
     text
 }

@@ -1,6 +1,8 @@
 //! The results of runs as data: rows of trials read from the store, and what is computed on them. How they look is the
 //! business of `report`.
 
+pub mod arm;
+pub mod compared;
 pub mod estimate;
 pub mod standing;
 pub mod summary;

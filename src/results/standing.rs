@@ -32,6 +32,9 @@ pub struct Standing {
     pub left: Option<usize>,
     /// Lines of the progress file that could not be read.
     pub damaged_lines: usize,
+    /// Whether it compares two arms: `compare` goes on with it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub compares: bool,
 }
 
 /// What a run is doing.
@@ -111,6 +114,7 @@ pub fn standing(run: &RunFolder) -> Result<Standing, StoreError> {
     }
     let done = summary.total;
     let left = planned.map(|planned| planned.saturating_sub(done.ended()));
+    let compares = record.as_ref().is_some_and(|record| record.arms.is_some());
     let state = match (live, left, record.and_then(|record| record.ended).map(|ended| ended.how)) {
         (true, ..) => RunState::Running,
         // Trials that could not run at all are left over by a run that went through its plan.
@@ -139,6 +143,7 @@ pub fn standing(run: &RunFolder) -> Result<Standing, StoreError> {
             .collect(),
         done,
         damaged_lines: progress.damaged,
+        compares,
     })
 }
 

@@ -2,6 +2,7 @@
 //! the recording is stale.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +14,7 @@ use crate::cases::catalog::{Catalog, FoundSkill, evals_folder};
 use crate::files::bounded;
 use crate::files::material::Material;
 use crate::settings::Settings;
-use crate::settings::mode::{Delivery, Mode};
+use crate::settings::mode::{Delivery, Mode, Offer};
 use crate::text::redact::looks_secret;
 use crate::trial::evidence::{Inputs, digest};
 
@@ -76,6 +77,9 @@ impl InputReader {
             what.push('\0');
             what.push_str(arg);
         }
+        if mode.offer != Offer::All {
+            let _ = write!(what, "\0offer {}", mode.offer);
+        }
         inputs.add("mode", what.as_bytes());
         inputs.add("sandbox", case.sandbox.as_str().as_bytes());
         add_settings(&mut inputs, settings, mode);
@@ -91,6 +95,7 @@ impl InputReader {
                 .skills
                 .iter()
                 .map(FoundSkill::skill)
+                .filter(|skill| mode.offer.includes(&case.skill, &skill.slug))
                 .filter(|skill| !skill.user_only || !hides_user_only(settings, mode))
                 .map(|skill| (skill.name.as_str(), skill.description.as_str()))
                 .collect();

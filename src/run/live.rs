@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::agent::delivery::Snapshot;
 use crate::agent::room::Scratch;
 use crate::settings::Settings;
+use crate::settings::mode::{Mode, Offer};
 use crate::store::{Ledgered, RunFolder, RunLock};
 use crate::text::redact::{Redactor, looks_secret};
 use crate::trial::id::TrialId;
-use crate::trial::trouble::Trouble;
+use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// What live trials share.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub struct Live {
     /// Where the rooms of agents are made.
     pub scratch: Scratch,
     /// The skills they are given.
-    pub snapshot: Snapshot,
+    pub snapshots: Snapshots,
     /// Masks secrets in everything that is stored.
     pub redactors: Redactors,
     /// Results of an earlier part of the run that stand although what decides them has changed, and what has.
@@ -30,6 +31,46 @@ pub struct Live {
     /// Why the progress file lacks lines.
     pub ledger_trouble: Arc<Mutex<Option<String>>>,
     pub(super) _lock: RunLock,
+}
+
+/// Copies of the skills that trials are given, made when the run began: of every version, and of every part that a mode
+/// offers.
+#[derive(Debug)]
+pub struct Snapshots {
+    /// By commit; `None` is the working tree.
+    versions: HashMap<Option<String>, Arc<Snapshot>>,
+    parts: Mutex<HashMap<Part, Arc<Snapshot>>>,
+}
+
+/// The commit, and the slugs of the skills.
+type Part = (Option<String>, Vec<String>);
+
+impl Snapshots {
+    pub(super) fn new(versions: HashMap<Option<String>, Arc<Snapshot>>) -> Self {
+        Self { versions, parts: Mutex::default() }
+    }
+
+    /// What a trial of the skill `slug` is given in `mode`.
+    ///
+    /// # Errors
+    /// When its files have changed since the run began.
+    pub fn offered(&self, mode: &Mode, slug: &str) -> Result<Arc<Snapshot>, Trouble> {
+        let files = |error: &dyn fmt::Display| Trouble::new(TroubleKind::Files, error.to_string());
+        let whole = self.versions.get(&mode.commit).ok_or_else(|| files(&"the run did not begin with these skills"))?;
+        if mode.offer == Offer::All {
+            return Ok(Arc::clone(whole));
+        }
+        let slugs: Vec<String> =
+            whole.slugs().filter(|other| mode.offer.includes(slug, other)).map(str::to_owned).collect();
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (mode.commit.clone(), slugs);
+        if let Some(part) = parts.get(&key) {
+            return Ok(Arc::clone(part));
+        }
+        let part = Arc::new(whole.part(&key.1));
+        parts.insert(key, Arc::clone(&part));
+        Ok(part)
+    }
 }
 
 /// Why a run was not opened.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::agent::Assignment;
-use crate::agent::delivery;
+use crate::agent::delivery::{self, Snapshot};
 use crate::agent::mcp_probe::SkillServer;
 use crate::agent::room::{Room, masked};
 use crate::cases::case::{Case, Expectation};
@@ -37,6 +37,8 @@ pub(super) struct LiveTrial<'a> {
     pub mode: &'a Mode,
     pub case: &'a Case,
     pub skill: &'a FoundSkill,
+    /// The skills that its agent is given.
+    pub skills: &'a Snapshot,
     pub id: &'a TrialId,
     pub folder: &'a TrialFolder,
 }
@@ -47,7 +49,7 @@ impl LiveTrial<'_> {
         let Self { run, live, case, skill, folder, .. } = *self;
         folder.clear().map_err(|error| files(&error))?;
         if self.mode.delivery != Delivery::None {
-            live.snapshot.digest(&skill.skill().slug).map_err(|why| files(&why))?;
+            self.skills.digest(&skill.skill().slug).map_err(|why| files(&why))?;
         }
         let (meta, trace, final_text) = self.run_agent(tell)?;
         // The facts come first: an agent's run that was paid for is not lost when grading or judging is cut short.
@@ -72,7 +74,7 @@ impl LiveTrial<'_> {
 
     /// A room with the fixture and the skills in it; the fixture's digest goes into `inputs`.
     fn prepare_room(&self, inputs: &mut Inputs) -> Result<Room, Trouble> {
-        let Self { run, live, mode, case, .. } = *self;
+        let Self { run, live, mode, case, skills, .. } = *self;
         let mut room = live.scratch.room(&mode.name).map_err(|error| files(&error))?;
         if let Some(fixture) = &case.fixture {
             let fixture = run.root.join(evals_folder(&case.skill)).join(fixture.as_path());
@@ -80,16 +82,16 @@ impl LiveTrial<'_> {
             inputs.0.insert(FIXTURE_PART.to_owned(), digest);
         }
         room.create_folders(&run.settings.create).map_err(|error| files(&error))?;
-        delivery::deliver(mode, &live.snapshot, &mut room).map_err(|error| files(&error))?;
+        delivery::deliver(mode, skills, &mut room).map_err(|error| files(&error))?;
         room.prepared();
         Ok(room)
     }
 
     /// The facts of the agent's run, its event stream, and its final message.
     fn run_agent(&self, tell: &dyn Fn(Event)) -> Result<(Meta, Trace, Option<String>), Trouble> {
-        let Self { run, live, mode, case, skill: found, id, folder } = *self;
+        let Self { run, live, mode, case, skill: found, skills, id, folder } = *self;
         let (skill, settings) = (found.skill(), &run.settings);
-        let skills = SkillFolders::Snapshot(&live.snapshot);
+        let skills = SkillFolders::Snapshot(skills);
         let mut inputs = run.digested(&skills, case, mode, &[]).map_err(|error| files(&error))?;
         let room = self.prepare_room(&mut inputs)?;
         let server = mode.delivery.mcp().then(|| SkillServer::new(settings, &run.root, &room.skills())).transpose()?;
@@ -109,7 +111,7 @@ impl LiveTrial<'_> {
         let assignment =
             Assignment { root: &run.root, case, mode, settings, room: &room, server: server.as_ref(), schema };
         let on_progress = |words| tell(Event::Heard(id.clone(), words));
-        let texts = run.texts.snapshot(&live.folder.snapshot());
+        let texts = run.texts.snapshot(&live.folder.snapshot(mode.commit.as_deref()));
         let ran = agent_run::run(&assignment, timeout, folder, &live.redactors, texts, &on_progress)?;
         let AgentRun { ending, not_enforced, isolation, redactor, server, trace, final_text } = ran;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
@@ -132,6 +134,8 @@ impl LiveTrial<'_> {
             trial: id.number,
             agent: AgentMeta { kind: mode.agent, version: trace.agent_version.clone(), model },
             delivery: mode.delivery,
+            offer: mode.offer.clone(),
+            commit: mode.commit.clone(),
             server,
             scripted: settings.scripted.clone(),
             started: started.to_string(),

@@ -9,6 +9,7 @@
 //! events. [`promote`] turns results into recordings.
 
 pub mod agent_run;
+pub mod arms;
 pub mod budget;
 pub mod check_program;
 pub mod crate_harness;
@@ -21,6 +22,7 @@ pub mod measure;
 pub mod opening;
 pub mod own_check;
 pub mod pace;
+pub mod pairs;
 pub mod plan;
 pub mod progress_files;
 pub mod promote;
@@ -31,5 +33,6 @@ pub mod scheduler;
 pub mod shared;
 mod silence;
 pub mod skill_texts;
+pub mod skill_version;
 pub mod slots;
 pub mod trial;

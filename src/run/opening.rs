@@ -1,15 +1,18 @@
 //! Opens a run: its folder, the lock that keeps it to its runner, its record, the snapshot of the skills, and what it
 //! keeps of an earlier part of it.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::agent::delivery::Snapshot;
-use crate::agent::room::Scratch;
+use crate::agent::room::{Scratch, WorkspaceError};
+use crate::cases::catalog::Catalog;
 use crate::process::{background, watchdog};
 use crate::results::table;
 use crate::run::digests::{SkillFolders, opened_skills};
-use crate::run::live::{Live, NotOpened, Redactors};
+use crate::run::live::{Live, NotOpened, Redactors, Snapshots};
 use crate::run::ready;
 use crate::run::shared::Run;
 use crate::settings::{Selection, Settings};
@@ -70,17 +73,32 @@ fn open(run: &Run) -> Result<(Live, ProgressFile), NotOpened> {
     let ledger = folder.ledger().map_err(|error| files(&error))?;
     let scratch = Scratch::open(run.settings.scratch.as_deref()).map_err(|error| files(&error))?;
     watchdog::remove_afterwards(scratch.path());
-    let snapshot = Snapshot::take(&scratch, &run.root, &run.catalog).map_err(|error| files(&error))?;
-    snapshot.keep(&folder.snapshot()).map_err(|error| files(&error))?;
-    let kept_although_changed = if begun { changed(run, &folder, &snapshot)? } else { Vec::new() };
+    let snapshots = snapshots(run, &folder, &scratch).map_err(|error| files(&error))?;
+    let kept_although_changed = if begun { changed(run, &folder, &snapshots)? } else { Vec::new() };
     let planned = folder.add_to_plan(run.plan.ids()).map_err(|error| files(&error))?;
     keep_record(planned).map_err(|error| files(&error))?;
     let redactors = Redactors::new(&run.settings);
     let ledger_trouble = Arc::<Mutex<Option<String>>>::default();
     let progress = ProgressFile { ledger, trouble: Arc::clone(&ledger_trouble) };
     let live =
-        Live { folder, scratch, snapshot, redactors, kept_although_changed, before, ledger_trouble, _lock: lock };
+        Live { folder, scratch, snapshots, redactors, kept_although_changed, before, ledger_trouble, _lock: lock };
     Ok((live, progress))
+}
+
+/// Copies every version of the skills, and keeps a copy of each in the run's folder.
+fn snapshots(run: &Run, folder: &RunFolder, scratch: &Scratch) -> Result<Snapshots, WorkspaceError> {
+    let mut taken = HashMap::new();
+    let mut take = |commit: Option<&String>, name: &str, root: &Path, catalog: &Catalog| {
+        let snapshot = Snapshot::take(scratch, name, root, catalog)?;
+        snapshot.keep(&folder.snapshot(commit.map(String::as_str)))?;
+        taken.insert(commit.cloned(), Arc::new(snapshot));
+        Ok::<_, WorkspaceError>(())
+    };
+    take(None, "skills", &run.root, &run.catalog)?;
+    for (number, version) in run.versions.iter().enumerate() {
+        take(Some(&version.commit), &format!("skills-{number}"), version.root(), &version.catalog)?;
+    }
+    Ok(Snapshots::new(taken))
 }
 
 /// The run's folder, and whether an earlier part of the run is in it.
@@ -110,6 +128,7 @@ fn record(run: &Run, id: &str) -> RunRecord {
         shared_by: run.shared_id.clone(),
         planned: run.plan.len(),
         chosen: in_force(&run.chosen, &run.settings),
+        arms: run.arms.clone(),
         ended: None,
     }
 }
@@ -125,7 +144,7 @@ fn in_force(chosen: &Chosen, settings: &Settings) -> Chosen {
         max_skills,
         max_cases,
         modes: settings.selected_modes.clone().unwrap_or_default(),
-        model: settings.model.clone(),
+        model: settings.model.clone().or_else(|| chosen.model.clone()),
         trials: Some(settings.trials),
         timeout_s: Some(settings.timeout.as_secs()),
         judge: settings.judge.wanted,
@@ -140,13 +159,14 @@ fn in_force(chosen: &Chosen, settings: &Settings) -> Chosen {
 ///
 /// # Errors
 /// Where there are some and `--force` was not given.
-fn changed(run: &Run, folder: &RunFolder, snapshot: &Snapshot) -> Result<Vec<(TrialId, Vec<String>)>, NotOpened> {
+fn changed(run: &Run, folder: &RunFolder, snapshots: &Snapshots) -> Result<Vec<(TrialId, Vec<String>)>, NotOpened> {
     let mut found = Vec::new();
     for (entry, id) in run.plan.entries.iter().flat_map(|entry| entry.ids().map(move |id| (entry, id))) {
         // What cannot be read is measured again.
         let Ok(meta) = folder.trial(&id).meta() else { continue };
         let Ok(case) = entry.planned.found.case() else { continue };
-        let skills = SkillFolders::Snapshot(snapshot);
+        let snapshot = snapshots.offered(&entry.planned.mode, &case.skill).map_err(NotOpened::Trouble)?;
+        let skills = SkillFolders::Snapshot(&snapshot);
         let now = run.digested(&skills, case, &entry.planned.mode, &opened_skills(&meta.inputs));
         let now = now.map_err(|error| NotOpened::Trouble(Trouble::new(TroubleKind::Files, error.to_string())))?;
         let changed = meta.inputs.differences(&now);

@@ -16,7 +16,7 @@ use crate::trial::outcome::{NoOutcome, NotRun, Outcome, TroubleKind};
 use crate::trial::run_record::TrialRecord;
 
 /// After how long without an event a tick is sent.
-const QUIET: Duration = Duration::from_millis(250);
+pub(super) const QUIET: Duration = Duration::from_millis(250);
 
 /// Runs every trial of the plan, `jobs` at once.
 pub fn run(run: &Run) {

@@ -17,6 +17,7 @@ use crate::run::plan::Plan;
 use crate::run::progress_files::ProgressFiles;
 use crate::run::rubric;
 use crate::run::skill_texts::TextReader;
+use crate::run::skill_version::SkillVersion;
 use crate::run::slots::Slots;
 use crate::settings::Settings;
 use crate::settings::mode::Mode;
@@ -25,7 +26,7 @@ use crate::text::diagnostic::Diagnostic;
 use crate::trial::event::{Event, Reader};
 use crate::trial::evidence::Inputs;
 use crate::trial::outcome::NotRun;
-use crate::trial::run_record::{Chosen, End};
+use crate::trial::run_record::{Arms, Chosen, End};
 
 /// What the trials of a run share.
 pub struct Run {
@@ -35,6 +36,8 @@ pub struct Run {
     pub settings: Settings,
     /// The skills and cases.
     pub catalog: Catalog,
+    /// Versions of the skills beside those of the catalog, for modes that ask for them.
+    pub versions: Vec<SkillVersion>,
     /// Which trials it has.
     pub plan: Plan,
     /// What was chosen, as its record keeps it.
@@ -43,6 +46,8 @@ pub struct Run {
     pub own_checks: OwnChecks,
     /// How a reader runs something again.
     pub door: Door,
+    /// What it compares, where it does.
+    pub arms: Option<Arms>,
     /// What several processes that share a run have in common, where they do.
     pub shared_id: Option<String>,
     /// Digests of what trials see.
@@ -81,10 +86,12 @@ impl Run {
             progress,
             settings,
             catalog,
+            versions: Vec::new(),
             plan: Plan::default(),
             chosen: Chosen::default(),
             own_checks: OwnChecks::default(),
             door: Door::default(),
+            arms: None,
             shared_id: None,
             inputs: InputReader::default(),
             texts: TextReader::default(),
@@ -124,6 +131,17 @@ impl Run {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The skills that `mode` offers, of which it may leave out some; none where it asks for a version that the run lacks.
+    #[must_use]
+    pub fn skills_in(&self, mode: &Mode) -> Option<&Catalog> {
+        match &mode.commit {
+            None => Some(&self.catalog),
+            Some(commit) => {
+                self.versions.iter().find(|version| version.commit == *commit).map(|version| &version.catalog)
+            }
+        }
+    }
+
     /// What decides a run of `case` in `mode`: see [`InputReader::read`].
     ///
     /// # Errors
@@ -135,7 +153,8 @@ impl Run {
         mode: &Mode,
         opened: &[String],
     ) -> std::io::Result<Inputs> {
-        let seen = Seen { root: &self.root, settings: &self.settings, catalog: &self.catalog, skills: *skills };
+        let catalog = self.skills_in(mode).unwrap_or(&self.catalog);
+        let seen = Seen { root: &self.root, settings: &self.settings, catalog, skills: *skills };
         self.inputs.read(&seen, case, mode, opened)
     }
 

@@ -39,7 +39,7 @@ impl TextReader {
 
     /// What the trace of a stored trial is read against.
     pub fn reference(&self, root: &Path, catalog: &Catalog, meta: &Meta, folder: &TrialFolder) -> Reference {
-        let texts = match folder.snapshot() {
+        let texts = match folder.snapshot(meta.commit.as_deref()) {
             Some(snapshot) => self.snapshot(&snapshot),
             None => self.of_repository(root, catalog, meta),
         };
@@ -50,7 +50,7 @@ impl TextReader {
     pub fn reference_at(&self, meta: &Meta, folder: &TrialFolder) -> Reference {
         // evals, recordings, skill, case, mode, number.
         let root = folder.path().ancestors().nth(6).unwrap_or(folder.path()).to_path_buf();
-        let catalog = match folder.snapshot() {
+        let catalog = match folder.snapshot(meta.commit.as_deref()) {
             Some(_) => Catalog::default(),
             None => Repository { root: root.clone() }.catalog(None, Scope::All),
         };

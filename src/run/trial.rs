@@ -14,6 +14,7 @@ use crate::run::measure::LiveTrial;
 use crate::run::opening;
 use crate::run::regrade::{NotGraded, graded, regrade};
 use crate::run::shared::Run;
+use crate::settings::mode::Mode;
 use crate::store::{self, TrialFolder};
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::event::Event;
@@ -31,9 +32,12 @@ fn ready_case<'a>(run: &Run, planned: &'a Planned) -> Result<&'a Case, NoOutcome
     if errors.is_empty() { Ok(case) } else { Err(NoOutcome::BadCase(errors)) }
 }
 
-fn skill_of<'a>(run: &'a Run, case: &Case) -> Result<&'a FoundSkill, NoOutcome> {
-    let gone = || NoOutcome::Unreadable(format!("the skill `{}` was there a moment ago and is gone", case.skill));
-    run.catalog.skill(&case.skill).ok_or_else(gone)
+fn skill_of<'a>(run: &'a Run, case: &Case, mode: &Mode) -> Result<&'a FoundSkill, NoOutcome> {
+    let gone = || {
+        let place = mode.commit.as_deref().map_or_else(String::new, |commit| format!(" in the commit {commit}"));
+        NoOutcome::Unreadable(format!("there is no skill `{}`{place}", case.skill))
+    };
+    run.skills_in(mode).and_then(|catalog| catalog.skill(&case.skill)).ok_or_else(gone)
 }
 
 /// Replays repeat `number` of a planned trial from its recording.
@@ -51,7 +55,7 @@ pub fn replay(run: &Run, planned: &Planned, number: u32) -> Result<Outcome, NoOu
 /// As [`replay`].
 pub fn replay_from(run: &Run, planned: &Planned, folder: &TrialFolder, id: TrialId) -> Result<Outcome, NoOutcome> {
     let case = ready_case(run, planned)?;
-    let skill = skill_of(run, case)?;
+    let skill = skill_of(run, case, &planned.mode)?;
     if !folder.exists() {
         return Err(NoOutcome::NotRecorded);
     }
@@ -85,12 +89,15 @@ pub fn run_live(
     measured: &mut dyn FnMut(),
 ) -> Result<Outcome, NoOutcome> {
     let case = ready_case(run, planned)?;
-    let skill = skill_of(run, case)?;
+    let skill = skill_of(run, case, &planned.mode)?;
     let id = planned.trial(number);
     let live = opening::live(run).map_err(|why| NoOutcome::NotOpened(why.to_string()))?;
     let folder = live.folder.trial(&id);
-    let attempt = LiveTrial { run, live, mode: &planned.mode, case, skill, id: &id, folder: &folder };
-    let outcome = match attempt.measure(tell, measured) {
+    let mode = &planned.mode;
+    let ran = live.snapshots.offered(mode, &case.skill).and_then(|skills| {
+        LiveTrial { run, live, mode, case, skill, skills: &skills, id: &id, folder: &folder }.measure(tell, measured)
+    });
+    let outcome = match ran {
         Ok((meta, grade)) => table::outcome(id, grade, &meta, &folder, &run.settings.prices),
         Err(trouble) => Outcome {
             id,
@@ -121,7 +128,7 @@ pub fn kept(run: &Run, planned: &Planned, number: u32) -> Result<Option<(Outcome
     // What cannot be read measured nothing.
     let Ok(meta) = folder.meta() else { return Ok(None) };
     let case = ready_case(run, planned)?;
-    let skill = skill_of(run, case)?;
+    let skill = skill_of(run, case, &planned.mode)?;
     let stored = folder.grade().ok();
     let (grade, final_text) = match graded(run, case, skill, &meta, &folder) {
         Ok(graded) => graded,

@@ -18,7 +18,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::cases::case::LONGEST_TIMEOUT;
-use crate::settings::mode::{AgentKind, Delivery, Mode};
+use crate::settings::mode::{AgentKind, Delivery, Mode, Offer};
 use crate::text::diagnostic::{Code, Diagnostic, Place};
 use crate::text::relative_path::RelativePath;
 
@@ -227,6 +227,8 @@ struct OwnMode {
     model: Option<String>,
     #[serde(default)]
     args: Vec<String>,
+    #[serde(default)]
+    offer: Offer,
 }
 
 impl Settings {
@@ -337,8 +339,8 @@ impl Settings {
             } else if let Err(why) = crate::cases::name::check_id(&name.replace('+', "-")) {
                 wrong(range, format!("the mode name `{name}` {why}"));
             } else {
-                let OwnMode { agent, delivery, model, args } = mode;
-                self.modes.push(Arc::new(Mode { name, agent, delivery, model, args }));
+                let OwnMode { agent, delivery, model, args, offer } = mode;
+                self.modes.push(Arc::new(Mode { name, agent, delivery, model, args, offer, commit: None }));
             }
         }
         if let Some(names) = selected {

@@ -51,6 +51,83 @@ pub enum Delivery {
     None,
 }
 
+/// Which of the repository's skills an agent is offered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "OfferWritten", into = "OfferWritten")]
+pub enum Offer {
+    /// All of them.
+    #[default]
+    All,
+    /// Only the skill under test.
+    Alone,
+    /// These, by slug, beside the skill under test.
+    Only(Vec<String>),
+}
+
+/// As settings and artifacts write it: `"all"`, `"alone"`, or a list of slugs.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum OfferWritten {
+    Word(OfferWord),
+    List(Vec<String>),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum OfferWord {
+    All,
+    Alone,
+}
+
+impl From<OfferWritten> for Offer {
+    fn from(written: OfferWritten) -> Self {
+        match written {
+            OfferWritten::Word(OfferWord::All) => Self::All,
+            OfferWritten::Word(OfferWord::Alone) => Self::Alone,
+            OfferWritten::List(slugs) => Self::Only(slugs),
+        }
+    }
+}
+
+impl From<Offer> for OfferWritten {
+    fn from(offer: Offer) -> Self {
+        match offer {
+            Offer::All => Self::Word(OfferWord::All),
+            Offer::Alone => Self::Word(OfferWord::Alone),
+            Offer::Only(slugs) => Self::List(slugs),
+        }
+    }
+}
+
+impl Offer {
+    /// Whether nothing is left out.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        *self == Self::All
+    }
+
+    /// Whether an agent whose case belongs to the skill `own` is offered the skill `slug`.
+    #[must_use]
+    pub fn includes(&self, own: &str, slug: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Alone => slug == own,
+            Self::Only(slugs) => slug == own || slugs.iter().any(|offered| offered == slug),
+        }
+    }
+}
+
+/// `all`, `alone`, or the slugs with `+` between them, as on the command line.
+impl fmt::Display for Offer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Alone => f.write_str("alone"),
+            Self::Only(slugs) => f.write_str(&slugs.join("+")),
+        }
+    }
+}
+
 /// A named pair of agent and delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mode {
@@ -64,13 +141,17 @@ pub struct Mode {
     pub model: Option<String>,
     /// Arguments for the agent, behind our own and those of `[agents.*]`.
     pub args: Vec<String>,
+    /// Which skills it is offered.
+    pub offer: Offer,
+    /// The commit whose skills it is offered; `None` for those of the working tree.
+    pub commit: Option<String>,
 }
 
 impl Mode {
     /// A mode without a model or arguments of its own.
     #[must_use]
     pub fn new(name: &str, agent: AgentKind, delivery: Delivery) -> Self {
-        Self { name: name.to_owned(), agent, delivery, model: None, args: Vec::new() }
+        Self { name: name.to_owned(), agent, delivery, model: None, args: Vec::new(), offer: Offer::All, commit: None }
     }
 
     /// The built-in modes, in the order in which tables list them. The baselines are last: `none` is that of the Claude

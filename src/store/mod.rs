@@ -24,7 +24,7 @@ use crate::trial::id::TrialId;
 pub use recordings::{Beside, Recordings, recording_in};
 
 pub use ledger::{Follower, Ledger, Ledgered};
-pub use run_files::{RunLock, runs};
+pub use run_files::{RunLock, each_line, runs};
 pub use trial_folder::TrialFolder;
 
 /// Run folders, from the repository's root.
@@ -207,10 +207,10 @@ impl RunFolder {
         &self.path
     }
 
-    /// Where the run keeps its copy of the skills.
+    /// Where the run keeps its copy of the skills of a commit, or of the working tree.
     #[must_use]
-    pub fn snapshot(&self) -> PathBuf {
-        self.path.join(SNAPSHOT)
+    pub fn snapshot(&self, commit: Option<&str>) -> PathBuf {
+        self.path.join(snapshot_name(commit))
     }
 
     /// The folder of a trial, which may not exist yet.
@@ -231,6 +231,15 @@ fn make_runs(runs: &Path) -> Result<(), StoreError> {
     fs::create_dir_all(runs).at(runs)?;
     let rules = runs.join(".gitignore");
     if rules.exists() { Ok(()) } else { write_whole(&rules, b"*\n") }
+}
+
+/// The name of the copy of the skills of a commit, or of the working tree; `commit` may come from a file that an agent
+/// wrote.
+fn snapshot_name(commit: Option<&str>) -> String {
+    match commit.filter(|commit| commit.bytes().all(|byte| byte.is_ascii_hexdigit())) {
+        Some(commit) => format!("{SNAPSHOT}_{}", commit.get(..12).unwrap_or(commit)),
+        None => SNAPSHOT.to_owned(),
+    }
 }
 
 fn check_run_id(id: &str) -> Result<(), StoreError> {

@@ -14,10 +14,12 @@ use super::{At, RUNS, RunFolder, StoreError, check_format, read_json, sub_folder
 use crate::files::at::PathError;
 use crate::text::lines::{self, Line};
 use crate::trial::id::TrialId;
-use crate::trial::run_record::{Current, End, Ended, ProgressLine, RUN_FORMAT, RunRecord, Runner};
+use crate::trial::run_record::{Current, End, Ended, PairRecord, ProgressLine, RUN_FORMAT, RunRecord, Runner};
 
 const RUN: &str = "run.json";
 const PLAN: &str = "plan.jsonl";
+const PAIRS: &str = "pairs.jsonl";
+const COMPARISON: &str = "comparison.json";
 const PROGRESS: &str = "progress.jsonl";
 const CURRENT: &str = "current.json";
 const PARTIAL: &str = "summary.partial.json";
@@ -121,6 +123,46 @@ impl RunFolder {
         Ok(ids)
     }
 
+    /// Adds a pair of trials to those that the run has begun.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn add_pair(&self, pair: &PairRecord) -> Result<(), StoreError> {
+        let path = self.path.join(PAIRS);
+        let mut line = serde_json::to_vec(pair).map_err(io::Error::from).at(&path)?;
+        line.push(b'\n');
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(&path).at(&path)?;
+        // A line cut short by a crash is closed, so that this one is not lost with it.
+        if ledger::ends_within_a_line(&mut file) {
+            line.insert(0, b'\n');
+        }
+        Ok(file.write_all(&line).at(&path)?)
+    }
+
+    /// The pairs of trials that the run has begun, in their order.
+    ///
+    /// # Errors
+    /// When the file cannot be read; a line that is none was cut short, and its pair did not begin.
+    pub fn pairs(&self) -> Result<Vec<PairRecord>, StoreError> {
+        let path = self.path.join(PAIRS);
+        let mut pairs = Vec::new();
+        lines::for_each(&path, |line| {
+            if let Line::Whole(line) = line {
+                pairs.extend(serde_json::from_slice::<PairRecord>(line).ok());
+            }
+        })
+        .at(&path)?;
+        Ok(pairs)
+    }
+
+    /// Keeps what comparing the run's arms came to.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_comparison(&self, comparison: &impl Serialize) -> Result<(), StoreError> {
+        write_json(&self.path.join(COMPARISON), comparison)
+    }
+
     /// Notes that the run is being stopped, before its runner is told to end.
     ///
     /// # Errors
@@ -196,6 +238,12 @@ impl RunFolder {
     #[must_use]
     pub fn follower(&self) -> Follower {
         Follower::new(self.path.join(PROGRESS))
+    }
+
+    /// Where the progress file is.
+    #[must_use]
+    pub fn progress_path(&self) -> PathBuf {
+        self.path.join(PROGRESS)
     }
 
     /// What the progress file says.
@@ -283,6 +331,18 @@ impl RunFolder {
         let time = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
         [RUN, PROGRESS, SUMMARY].into_iter().filter_map(|name| time(&self.path.join(name))).max().or(time(&self.path))
     }
+}
+
+/// Hands each line of a progress file to `take`; one that is too long to be one is handed over empty.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn each_line(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), StoreError> {
+    let found = lines::for_each(path, |line| match line {
+        Line::Whole(line) => take(line),
+        Line::Overlong => take(b""),
+    });
+    Ok(found.at(path)?)
 }
 
 /// All runs of the repository at `root`, the latest first.

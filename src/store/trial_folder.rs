@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{
-    At, FINAL, GRADE, JUDGEMENT, JUDGING, META, SESSION, SNAPSHOT, StoreError, WORKSPACE, check_format, read_json,
-    seal, write_json, write_whole,
+    At, FINAL, GRADE, JUDGEMENT, JUDGING, META, SESSION, StoreError, WORKSPACE, check_format, read_json, seal,
+    snapshot_name, write_json, write_whole,
 };
 use crate::cases::name::check_id;
 use crate::files::bounded;
@@ -72,11 +72,12 @@ impl TrialFolder {
         }
     }
 
-    /// The copy of the skills that the trial's run gave to its agents, where it is a run's trial and has one.
+    /// The copy of the skills, of a commit or of the working tree, that the trial's run gave to its agents, where it is a
+    /// run's trial and has one.
     #[must_use]
-    pub fn snapshot(&self) -> Option<PathBuf> {
+    pub fn snapshot(&self, commit: Option<&str>) -> Option<PathBuf> {
         // Below the run: work, skill, case, mode, number.
-        let snapshot = self.path.ancestors().nth(5)?.join(SNAPSHOT);
+        let snapshot = self.path.ancestors().nth(5)?.join(snapshot_name(commit));
         snapshot.is_dir().then_some(snapshot)
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::cases::case::Sandbox;
-use crate::settings::mode::{AgentKind, Delivery};
+use crate::settings::mode::{AgentKind, Delivery, Offer};
 use crate::settings::{Isolation, ToolNames};
 use crate::trial::id::TrialId;
 use crate::trial::trace::Trace;
@@ -48,6 +48,12 @@ pub struct Meta {
     pub agent: AgentMeta,
     /// The way of the skills.
     pub delivery: Delivery,
+    /// Which skills were offered, where not all were.
+    #[serde(default, skip_serializing_if = "Offer::is_all")]
+    pub offer: Offer,
+    /// The commit whose skills were offered, where it was not the working tree's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// The MCP server that offered the skills, where the mode has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerMeta>,

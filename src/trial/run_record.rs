@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Isolation;
+use crate::settings::mode::Offer;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Outcome, Status, Verdict};
 use crate::trial::spent::Spent;
@@ -30,9 +31,65 @@ pub struct RunRecord {
     pub planned: usize,
     /// What was chosen: a resumed run takes these where nothing else is said.
     pub chosen: Chosen,
+    /// What the run compares, where it does; absent from any other run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arms: Option<Arms>,
     /// How it ended; absent while it runs, and where it was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
+}
+
+/// What a run compares: the same cases in two arms, in pairs of trials, until the question is decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Arms {
+    /// What is compared against: the version before an edit, or without the skill.
+    pub a: Arm,
+    /// What is asked about.
+    pub b: Arm,
+    /// How often a wrong word may be said.
+    pub alpha: f64,
+    /// The share by which B may pass less often and count as no worse; absent where that is not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
+    /// The most trials of both arms together.
+    pub max_trials: u64,
+    /// What the choice of the next case begins with.
+    pub seed: u64,
+}
+
+/// One arm: what it changes of the modes that were chosen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Arm {
+    /// What users call it.
+    pub label: String,
+    /// The mode, where it is not that of the case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// The model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Which skills are offered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offer: Option<Offer>,
+    /// The commit whose skills are offered, as a full hash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Whether no skills are offered.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub without: bool,
+    /// Whether it is the other arm over again, to see what changes by itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
+}
+
+/// A line of `pairs.jsonl`: a pair of trials of one case, one in each arm, in the order in which they began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairRecord {
+    /// The trial in arm A.
+    pub a: TrialId,
+    /// The trial in arm B.
+    pub b: TrialId,
 }
 
 /// How a run ended.

@@ -41,7 +41,7 @@ struct Contents {
     files: Vec<Original>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Original {
     path: PathBuf,
     stamp: Stamp,
@@ -78,6 +78,14 @@ impl Originals {
         let files = files.into_iter().map(original).collect::<Result<_, WorkspaceError>>()?;
         let contents = Arc::new(Contents { folders, files });
         Ok(Self { folder, contents, spare: Mutex::default(), modified: SystemTime::now() })
+    }
+
+    /// Of these those whose path is wanted.
+    pub(crate) fn part(&self, wanted: impl Fn(&Path) -> bool) -> Self {
+        let folders = self.contents.folders.iter().filter(|path| wanted(path)).cloned().collect();
+        let files = self.contents.files.iter().filter(|file| wanted(&file.path)).cloned().collect();
+        let contents = Arc::new(Contents { folders, files });
+        Self { folder: self.folder.clone(), contents, spare: Mutex::default(), modified: self.modified }
     }
 
     /// Copies everything to the folder `to`, which does not exist.

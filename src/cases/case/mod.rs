@@ -109,6 +109,12 @@ pub enum Expectation {
 }
 
 impl Expectation {
+    /// Whether it asks what became of the skill under test: nothing that an agent without the skill could be asked.
+    #[must_use]
+    pub fn asks_for_the_skill(&self) -> bool {
+        matches!(self, Self::Trigger(_) | Self::ResourceLoaded | Self::InvokedSkills(_))
+    }
+
     /// The file that it asks the workspace for.
     #[must_use]
     pub fn required_file(&self) -> Option<&Path> {

@@ -1,7 +1,6 @@
 //! `skill-evals run`.
 
 mod options;
-mod terminal;
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -12,8 +11,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs, color, own_checks, print_json};
+use super::{CliResult, RepositoryArgs, color, own_checks, print_json, select};
 use crate::cli::exit_code::Exit;
+use crate::cli::terminal::Terminal;
 use options::ChoiceArgs;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::name::Filters;
@@ -33,7 +33,6 @@ use skill_evals::trial::event::{Event, Reader};
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
 use skill_evals::trial::run_record::Chosen;
-use terminal::Terminal;
 
 /// How long a run in the background may take until it has its run folder.
 const BEGINNING: Duration = Duration::from_secs(20);
@@ -51,7 +50,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     judge_timeout_s: Option<u64>,
     /// Start no trial once the run is known to have cost this much; what is left counts as not run.
-    #[arg(long, value_name = "DOLLARS", value_parser = options::amount)]
+    #[arg(long, value_name = "DOLLARS", value_parser = select::amount)]
     max_cost_usd: Option<f64>,
     /// Start no trial once the run is known to have taken this many tokens; what is left counts as not run.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -105,7 +104,7 @@ pub fn run(args: &RunArgs) -> CliResult {
         Some(earlier) => chosen.or(earlier),
         None => chosen,
     };
-    options::apply(&chosen, &mut settings)?;
+    select::apply(&chosen, &mut settings)?;
     let (plan, chosen) = args.plan(&repository.root, &settings, &catalog, chosen)?;
     let mut run = Run::new(repository.root, settings, catalog).with_plan(plan);
     run.chosen = chosen;
@@ -191,6 +190,9 @@ fn earlier(root: &Path, settings: &Settings, failed: Option<&str>) -> Result<Opt
         return Err(format!("--resume needs --run-id{}", latest.unwrap_or_default()).into());
     };
     match RunFolder::open(root, id)?.run_record() {
+        Ok(Some(record)) if record.arms.is_some() => {
+            Err(format!("{id} is a comparison; to go on: skill-evals compare --resume --run-id {id}").into())
+        }
         Ok(Some(record)) => Ok(Some(record.chosen)),
         Ok(None) | Err(_) if settings.force => Ok(None),
         Ok(None) => Err(format!(
@@ -284,7 +286,7 @@ impl Reader for Compared {
 
 /// Runs what is planned, and prints the results.
 fn execute(args: &RunArgs, run: &Run) -> CliResult {
-    let terminal = Arc::new(Mutex::new(Terminal::new(run, !args.quiet && !args.json)));
+    let terminal = Arc::new(Mutex::new(Terminal::new(run, run.plan.len(), !args.quiet && !args.json)));
     run.read_by(Arc::clone(&terminal));
     let modes = modes_side_by_side(&run.plan);
     let compared = Arc::<Mutex<Compared>>::default();

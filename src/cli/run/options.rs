@@ -1,10 +1,8 @@
 //! What `run` can be told to choose, and what that makes of the settings.
 
-use std::time::Duration;
-
 use clap::Args;
 
-use skill_evals::settings::{MOST_VOTES, Selection, Settings, Suite};
+use crate::cli::select::SelectArgs;
 use skill_evals::trial::run_record::Chosen;
 
 /// Options that decide what is measured: a resumed run takes those of its first part.
@@ -13,45 +11,14 @@ pub struct ChoiceArgs {
     /// Only trials whose test name contains one of these, as with `cargo test`: `greeting`, `xlsx/verify`, `::codex`.
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
-    /// A part of each skill's cases [default: smoke, which is all of them].
-    #[arg(long, value_parser = Suite::NAMES)]
-    suite: Option<String>,
-    /// Only this skill, by name (repeatable).
-    #[arg(long, value_name = "NAME")]
-    skill: Vec<String>,
-    /// Only this task, by file name without `.json` (repeatable).
-    #[arg(long, value_name = "NAME")]
-    task: Vec<String>,
-    /// Only this case, as `id` or `skill/id` (repeatable).
-    #[arg(long, value_name = "ID")]
-    case: Vec<String>,
-    /// At most so many skills.
-    #[arg(long, value_name = "N")]
-    max_skills: Option<usize>,
-    /// At most so many cases of each skill.
-    #[arg(long, value_name = "N")]
-    max_cases: Option<usize>,
+    #[command(flatten)]
+    select: SelectArgs,
     /// In this mode (repeatable).
     #[arg(long, value_name = "MODE")]
     mode: Vec<String>,
-    /// The model to ask the agent for.
-    #[arg(long)]
-    model: Option<String>,
     /// How often to run each case.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     trials: Option<u32>,
-    /// Seconds for cases that name no timeout of their own.
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    timeout_s: Option<u64>,
-    /// Have every trial judged by the rubric, whatever its case says.
-    #[arg(long, conflicts_with = "no_judge")]
-    judge: bool,
-    /// Have no trial judged.
-    #[arg(long)]
-    no_judge: bool,
-    /// How often each trial is judged; more than half of the votes have to agree.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_VOTES)))]
-    judge_votes: Option<u32>,
     /// Replay recordings; start no agent.
     #[arg(long)]
     replay: bool,
@@ -61,55 +28,11 @@ impl ChoiceArgs {
     /// What was said.
     pub fn chosen(&self) -> Chosen {
         Chosen {
-            suite: self.suite.clone(),
-            skills: self.skill.clone(),
-            tasks: self.task.clone(),
-            cases: self.case.clone(),
-            max_skills: self.max_skills,
-            max_cases: self.max_cases,
             modes: self.mode.clone(),
-            model: self.model.clone(),
             trials: self.trials,
-            timeout_s: self.timeout_s,
-            judge: match (self.judge, self.no_judge) {
-                (true, _) => Some(true),
-                (_, true) => Some(false),
-                _ => None,
-            },
-            judge_votes: self.judge_votes,
             replay: self.replay,
             filters: self.filters.clone(),
-            trials_by_name: Vec::new(),
+            ..self.select.chosen()
         }
     }
-}
-
-/// Applies what was chosen.
-pub fn apply(chosen: &Chosen, settings: &mut Settings) -> Result<(), String> {
-    settings.live = !chosen.replay;
-    if !chosen.modes.is_empty() {
-        settings.select_modes(&chosen.modes)?;
-    }
-    settings.model = chosen.model.clone().or(settings.model.take());
-    settings.trials = chosen.trials.unwrap_or(settings.trials);
-    settings.timeout = chosen.timeout_s.map_or(settings.timeout, Duration::from_secs);
-    settings.judge.wanted = chosen.judge.or(settings.judge.wanted);
-    settings.judge.votes = chosen.judge_votes.unwrap_or(settings.judge.votes);
-    if chosen.selects() {
-        settings.selection = Selection {
-            suite: chosen.suite.as_deref().and_then(Suite::named).unwrap_or_default(),
-            skills: chosen.skills.clone(),
-            tasks: chosen.tasks.clone(),
-            cases: chosen.cases.clone(),
-            max_skills: chosen.max_skills,
-            max_cases: chosen.max_cases,
-        };
-    }
-    Ok(())
-}
-
-/// An amount of money above nothing.
-pub fn amount(text: &str) -> Result<f64, String> {
-    let amount = text.trim_start_matches('$').parse::<f64>().ok();
-    amount.filter(|amount| *amount > 0.0 && amount.is_finite()).ok_or_else(|| "expected an amount above 0".to_owned())
 }

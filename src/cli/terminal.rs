@@ -35,7 +35,8 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    pub fn new(run: &Run, tells: bool) -> Self {
+    /// For a run of `total` trials.
+    pub fn new(run: &Run, total: usize, tells: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let found = run.plan.entries.iter().map(|entry| &entry.planned.found);
         Self {
@@ -44,7 +45,7 @@ impl Terminal {
             found: found.map(|found| ((found.skill.clone(), found.id.clone()), Arc::clone(found))).collect(),
             tells,
             draws: tells && io::stderr().is_terminal() && !dumb,
-            board: Board::new(run.plan.len(), run.settings.jobs),
+            board: Board::new(total, run.settings.jobs),
             start: Instant::now(),
             drawn: 0,
             drawn_at: None,

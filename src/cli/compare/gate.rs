@@ -1,0 +1,84 @@
+//! Which answers of a comparison fail, and whether its numbers can give those answers at all.
+
+use clap::ValueEnum;
+
+use crate::cli::exit_code::Exit;
+use skill_evals::decide::Rule;
+use skill_evals::decide::plan::{Claim, Unreachable};
+use skill_evals::decide::word::Word;
+
+/// A word that `--gate` can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Gate {
+    Better,
+    Worse,
+    NoWorse,
+    Undecided,
+}
+
+impl Gate {
+    fn of(word: Word) -> Option<Self> {
+        match word {
+            Word::Better => Some(Self::Better),
+            Word::Worse => Some(Self::Worse),
+            Word::NoWorse { .. } => Some(Self::NoWorse),
+            Word::Undecided { .. } => Some(Self::Undecided),
+            Word::NothingMeasured => None,
+        }
+    }
+}
+
+/// The exit code of an answer.
+pub fn exit(word: Word, gate: &[Gate]) -> Exit {
+    match (Gate::of(word), gate) {
+        (None, _) | (Some(Gate::Undecided), []) => Exit::Infrastructure,
+        (Some(Gate::Worse), []) => Exit::Problems,
+        (Some(_), []) => Exit::Clean,
+        (Some(word), gate) if gate.contains(&word) => Exit::Problems,
+        _ => Exit::Clean,
+    }
+}
+
+/// Refuses a gate that can never fail, or never pass. `reach` says whether a claim can be made with these numbers, of
+/// what the numbers are.
+///
+/// # Errors
+/// What cannot be said, and the numbers that would do.
+pub fn check(
+    gate: &[Gate],
+    rule: &Rule,
+    numbers: &str,
+    reach: impl Fn(Claim) -> Result<(), Unreachable>,
+) -> Result<(), String> {
+    let said = |words: &[Gate]| -> Result<(), Unreachable> {
+        let mut last = None;
+        for word in words {
+            let result = match word {
+                Gate::Undecided => Ok(()),
+                Gate::Better | Gate::Worse => reach(Claim::Differs),
+                Gate::NoWorse => reach(Claim::NoWorse),
+            };
+            match result {
+                Ok(()) => return Ok(()),
+                Err(unreachable) => last = Some(unreachable),
+            }
+        }
+        last.map_or(Ok(()), Err)
+    };
+    let fails: &[Gate] = if gate.is_empty() { &[Gate::Worse] } else { gate };
+    let all = [Gate::Better, Gate::Worse, Gate::NoWorse, Gate::Undecided];
+    let passes: Vec<Gate> = all.into_iter().filter(|word| !fails.contains(word)).collect();
+    let refused = |verb: &str, unreachable: Unreachable| {
+        let needed = match unreachable.needed {
+            Some(needed) => format!("it takes {needed} {numbers}, and there are {}", unreachable.have),
+            None => format!("no number of {numbers} does"),
+        };
+        format!(
+            "this gate can never {verb} at these numbers: {needed} (α {}, margin {})",
+            rule.alpha,
+            rule.margin.unwrap_or_default()
+        )
+    };
+    said(fails).map_err(|unreachable| refused("fail", unreachable))?;
+    said(&passes).map_err(|unreachable| refused("pass", unreachable))
+}

@@ -1,0 +1,199 @@
+//! Runs both arms of a comparison until the question is decided.
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{CompareArgs, gate, select, stored};
+use crate::cli::exit_code::Exit;
+use crate::cli::terminal::Terminal;
+use crate::cli::{CliResult, own_checks};
+use skill_evals::cases::name::Filters;
+use skill_evals::decide::Rule;
+use skill_evals::decide::plan::{self as power, Plan as Numbers};
+use skill_evals::decide::sequential::State;
+use skill_evals::process::interrupt;
+use skill_evals::report::{diagnostics, estimate as words};
+use skill_evals::results::estimate;
+use skill_evals::run::arms::{self, Pairing};
+use skill_evals::run::pairs::{self, Stopped};
+use skill_evals::run::shared::Run;
+use skill_evals::run::{history, opening, plan, ready};
+use skill_evals::settings::Settings;
+use skill_evals::store::RunFolder;
+use skill_evals::trial::id::TrialId;
+use skill_evals::trial::run_record::{Arms, Chosen, PairRecord};
+
+/// The most trials of both arms together, where nothing else is said.
+const MOST_TRIALS: u64 = 400;
+
+/// A rate to plan with, where none is known.
+const USUAL_RATE: f64 = 0.9;
+
+/// Compares by running trials: `arms`, or those of the run to go on with.
+pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
+    let (repository, mut settings, catalog) = args.repository.read()?;
+    args.apply(&mut settings);
+    let chosen = Chosen { modes: modes_to_run(args, arms.as_ref()), ..args.select.chosen() };
+    let (chosen, mut arms, begun) = match arms {
+        Some(arms) => (chosen, arms, Vec::new()),
+        None => earlier(args, &repository.root, chosen)?,
+    };
+    select::apply(&chosen, &mut settings)?;
+    // An arm's model rules over the model of both.
+    if let Some(model) = settings.model.take() {
+        settings.modes.iter_mut().for_each(|mode| Arc::make_mut(mode).model = Some(model.clone()));
+    }
+    let planned = plan::plan(&repository.root, &settings, &catalog, &Filters::default());
+    let planned = planned.map_err(|problems| problems.join("\n"))?;
+    let mut run = Run::new(repository.root, settings, catalog).with_plan(planned);
+    run.chosen = chosen;
+    run.versions = arms::versions(&run, &arms)?;
+    let pairing = arms::pair(&run, &arms)?;
+    check(&pairing)?;
+    let pair_of_each = 2 * pairing.cases.len() as u64;
+    let earlier = Some(arms.max_trials).filter(|most| *most > 0);
+    arms.max_trials = args.max_trials.or(earlier).unwrap_or_else(|| MOST_TRIALS.max(pair_of_each));
+    let rule = Rule { alpha: arms.alpha, margin: arms.margin, ..args.rule() };
+    let numbers = Numbers { cases: pairing.cases.len(), pairs: arms.max_trials / 2, before: USUAL_RATE };
+    gate::check(&args.gate, &rule, "pairs of trials", |claim| power::reach(&numbers, &rule, claim))?;
+    run = run.with_plan(pairing.plan(|planned| pairs::begun(&begun, planned)));
+    run.arms = Some(arms.clone());
+    if args.dry_run {
+        return dry_run(args, &run, &pairing, &numbers, &rule);
+    }
+    ready::check(&run)?;
+    run.own_checks = own_checks(&run.root)?;
+    interrupt::listen(false)?;
+    execute(args, &run, &arms, &pairing, rule)
+}
+
+/// Runs pairs until the question is decided, and tells what they came to.
+fn execute(args: &CompareArgs, run: &Run, arms: &Arms, pairing: &Pairing, rule: Rule) -> CliResult {
+    let live = opening::live(run).map_err(ToString::to_string)?;
+    for (id, changed) in &live.kept_although_changed {
+        writeln!(io::stderr(), "{id}: kept although changed since: {}", changed.join(", "))?;
+    }
+    let most = usize::try_from(arms.max_trials).unwrap_or(usize::MAX);
+    let terminal = Arc::new(Mutex::new(Terminal::new(run, most, !args.quiet && !args.json)));
+    run.read_by(Arc::clone(&terminal));
+    let names = pairing.cases.iter().map(|case| case.name.clone()).collect();
+    let state = State::new(names, rule, arms.seed);
+    let (state, stopped) = pairs::run(run, live, pairing, state, arms.max_trials)?;
+    terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
+    let kept = run.close().map_err(|error| error.to_string());
+    let mut compared = stored::of_run(&live.folder, arms, &state)?;
+    compared.left_out.clone_from(&pairing.left_out);
+    live.folder.write_comparison(&compared)?;
+    if !args.quiet && !args.json {
+        writeln!(io::stdout())?;
+    }
+    let exit = args.tell(&compared)?;
+    let note = match stopped {
+        Stopped::Decided | Stopped::Trials => None,
+        Stopped::NothingMeasured => {
+            Some("no trial measured anything: see the errors above, and skill-evals doctor".to_owned())
+        }
+        Stopped::NoMore => {
+            Some(format!("it ended early; to go on: skill-evals compare --resume --run-id {}", live.folder.id()))
+        }
+        Stopped::Store(why) => Some(why),
+    };
+    for note in note.into_iter().chain(kept.err()).chain(run.ledger_trouble()) {
+        writeln!(io::stderr(), "{note}")?;
+    }
+    if !args.quiet && !args.json {
+        writeln!(io::stdout(), "{}", live.folder.path().display())?;
+    }
+    Ok(if interrupt::raised() { Exit::Interrupted } else { exit })
+}
+
+/// The modes that both arms start from, where they do not name their own.
+fn modes_to_run(args: &CompareArgs, arms: Option<&Arms>) -> Vec<String> {
+    match arms {
+        Some(arms) if arms.a.mode.is_none() || arms.b.mode.is_none() => args.mode.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// What the run to go on with was to do, and the pairs that it has begun.
+fn earlier(args: &CompareArgs, root: &Path, chosen: Chosen) -> Result<(Chosen, Arms, Vec<PairRecord>), Box<dyn Error>> {
+    let id = args.run_id.as_deref().unwrap_or_default();
+    let folder = RunFolder::open(root, id)?;
+    let record =
+        folder.run_record()?.ok_or_else(|| format!("{id} does not say what it was to do: it has no run.json"))?;
+    let arms = record
+        .arms
+        .ok_or_else(|| format!("{id} compares nothing; to go on: skill-evals run --resume --run-id {id}"))?;
+    Ok((chosen.or(record.chosen), arms, folder.pairs()?))
+}
+
+/// Refuses what cannot be compared before it costs anything.
+fn check(pairing: &Pairing) -> Result<(), String> {
+    for case in &pairing.cases {
+        if let Err(problems) = case.a.found.case() {
+            return Err(diagnostics::render(problems, false));
+        }
+    }
+    if !pairing.cases.is_empty() {
+        return Ok(());
+    }
+    match pairing.left_out.first() {
+        Some((case, why)) => Err(format!("no case can be run in both arms; {case}: {why}")),
+        None => Err("no case is selected".to_owned()),
+    }
+}
+
+fn dry_run(args: &CompareArgs, run: &Run, pairing: &Pairing, numbers: &Numbers, rule: &Rule) -> CliResult {
+    ready::foresee(run)?;
+    let ids: Vec<TrialId> = run.plan.ids().collect();
+    let known = history::known_costs(&run.root, &run.settings.prices, &ids);
+    let estimate = estimate::estimate(&ids, &known, run.settings.max_cost_usd);
+    let found = power::detectable(numbers, rule, 0.8);
+    let mut out = io::stdout().lock();
+    if args.json {
+        let plan = serde_json::json!({"cases": pairing.cases.len(), "max_trials": numbers.pairs * 2, "rule": rule,
+            "detectable_drop": found, "power": 0.8, "first_pass": estimate, "left_out": pairing.left_out});
+        super::print_json(&mut out, &plan)?;
+        return Ok(Exit::Clean);
+    }
+    let pairs = numbers.pairs;
+    writeln!(
+        out,
+        "{} cases, at most {} trials in pairs, {} of them for a first look at every case",
+        pairing.cases.len(),
+        pairs * 2,
+        ids.len()
+    )?;
+    match found {
+        Some(drop) => writeln!(
+            out,
+            "if all cases pass {:.0} % now, a drop of {:.0} points in all of them is found with 80 % probability; a drop of few \
+             cases is found sooner",
+            numbers.before * 100.0,
+            (drop * 100.0).ceil()
+        )?,
+        None => writeln!(out, "so few trials find no drop with 80 % probability")?,
+    }
+    for (case, why) in &pairing.left_out {
+        writeln!(out, "{case} is left out: {why}")?;
+    }
+    writeln!(out, "the first look:")?;
+    out.write_all(words::render(&estimate).as_bytes())?;
+    Ok(Exit::Clean)
+}
+
+impl CompareArgs {
+    /// Settings that no earlier part of a run decides.
+    fn apply(&self, settings: &mut Settings) {
+        settings.jobs = self.jobs.map_or(settings.jobs, |jobs| jobs as usize);
+        settings.run_id = self.run_id.clone().or(settings.run_id.take());
+        settings.resume = self.resume;
+        settings.force |= self.force;
+        settings.record = false;
+        settings.trials = 1;
+        settings.max_cost_usd = self.max_cost_usd.or(settings.max_cost_usd);
+        settings.max_tokens = self.max_tokens.or(settings.max_tokens);
+    }
+}

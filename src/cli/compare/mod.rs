@@ -1,0 +1,179 @@
+//! `skill-evals compare`.
+
+mod asked;
+mod gate;
+mod live;
+mod stored;
+
+use std::io::{self, Write};
+
+use clap::Args;
+
+use super::select::{self, SelectArgs};
+use super::{CliResult, RepositoryArgs, print_json};
+
+use asked::Asked;
+use gate::Gate;
+use skill_evals::decide::Rule;
+use skill_evals::report::compared as words;
+use skill_evals::results::compared::Compared;
+use skill_evals::settings::load;
+
+/// How much less may pass and count as no worse, where nothing else is said.
+const MARGIN: f64 = 0.1;
+
+/// What is compared, as `--help` tells it.
+const EXAMPLES: &str = "Examples:
+  skill-evals compare main                     the skills of the git reference `main` against those of the working tree
+  skill-evals compare RUN-A RUN-B              two stored runs; RUN-A,RUN-B are one arm, and a path is a baseline file
+  skill-evals compare --with codex --without   the same cases with the skills and without any
+  skill-evals compare --mode mcp --mode native
+  skill-evals compare --a model=X --b model=Y  also mode=, offer=all|alone|SKILL+SKILL, skills=GIT-REF
+  skill-evals compare --aa                     one version against itself: how much changes by itself
+  skill-evals compare RUN                      what comparing a run's arms came to
+
+A baseline file is the progress.jsonl of a run, kept anywhere.
+
+Exit codes:
+  0    better, or no worse by the margin
+  1    worse
+  2    could not run: wrong arguments, settings or cases, an unknown run, a gate that these numbers cannot decide
+  3    undecided, or nothing measured
+  130  interrupted
+With --gate the words it names exit with 1, `nothing measured` with 3, and any other with 0.";
+
+#[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
+#[command(after_help = EXAMPLES)]
+pub struct CompareArgs {
+    /// A git reference, or two stored runs or baseline files; A first, which B is compared with.
+    #[arg(value_name = "GIT-REF|RUN", num_args = 0..=2)]
+    what: Vec<String>,
+    /// The arm with the skills, in this mode; `--without` is the other arm.
+    #[arg(long, value_name = "MODE", requires = "without", conflicts_with_all = ["mode", "a", "b", "aa"])]
+    with: Option<String>,
+    /// The arm without any skills.
+    #[arg(long, requires = "with")]
+    without: bool,
+    /// Two of them are the arms; with a git reference, the modes to run.
+    #[arg(long, value_name = "MODE")]
+    mode: Vec<String>,
+    /// What arm A changes, such as `model=NAME` or `mode=mcp,offer=alone`.
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    a: Option<String>,
+    /// What arm B changes.
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    b: Option<String>,
+    /// Compare one version with itself.
+    #[arg(long, conflicts_with_all = ["what", "a", "b"])]
+    aa: bool,
+    /// By how much less B may pass and count as no worse, as a share: 0.05 is five points in a hundred.
+    #[arg(long, value_name = "SHARE", default_value_t = MARGIN, value_parser = share)]
+    margin: f64,
+    /// How often a wrong word may be said.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = share)]
+    alpha: f64,
+    /// Exit with 1 for these words: worse, undecided, better, no-worse. For `worse` alone if not given.
+    #[arg(long, value_name = "WORD,…", value_delimiter = ',')]
+    gate: Vec<Gate>,
+    /// Start no trial beyond so many, both arms together [default: 400, or a pair of each case].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
+    max_trials: Option<u64>,
+    /// Start no trial once the run is known to have cost this much.
+    #[arg(long, value_name = "DOLLARS", value_parser = select::amount)]
+    max_cost_usd: Option<f64>,
+    /// Start no trial once the run is known to have taken this many tokens.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: Option<u64>,
+    #[command(flatten)]
+    select: SelectArgs,
+    /// How many trials run at once.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    jobs: Option<u32>,
+    /// The run's name below artifacts/skill-evals [default: the time, UTC].
+    #[arg(long, value_name = "ID")]
+    run_id: Option<String>,
+    /// Go on with the comparison of --run-id.
+    #[arg(long, requires = "run_id", conflicts_with_all = ["what", "with", "mode", "a", "b", "aa"])]
+    resume: bool,
+    /// With --resume: keep what was measured even though its case, skill or settings have changed.
+    #[arg(long, requires = "resume")]
+    force: bool,
+    /// Say what would run, what drop that can find and what it may cost; run nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Print nothing but the answer.
+    #[arg(long, short, conflicts_with = "json")]
+    quiet: bool,
+    /// Print one JSON document: every figure in full precision.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+pub fn compare(args: &CompareArgs) -> CliResult {
+    let root = args.repository.open()?.root;
+    match asked::asked(args, &root)? {
+        Asked::Stored(a, b) => {
+            load::read(&root)?;
+            let compared = stored::compare(args, &root, &a, &b)?;
+            args.tell(&compared)
+        }
+        Asked::Again(run) => args.tell(&stored::again(args, &run)?),
+        Asked::Run(arms) => live::compare(args, Some(arms)),
+        Asked::Resume => live::compare(args, None),
+    }
+}
+
+impl CompareArgs {
+    fn rule(&self) -> Rule {
+        Rule { alpha: self.alpha, margin: Some(self.margin), ..Rule::default() }
+    }
+
+    /// Prints the comparison.
+    fn tell(&self, compared: &Compared) -> CliResult {
+        let mut out = io::stdout().lock();
+        if self.json {
+            print_json(&mut out, compared)?;
+        } else if self.quiet {
+            writeln!(out, "{}", words::sentence(compared))?;
+        } else {
+            out.write_all(words::render(compared).as_bytes())?;
+        }
+        Ok(gate::exit(compared.comparison.word, &self.gate))
+    }
+}
+
+/// A share above 0 and below 1.
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| *share > 0.0 && *share < 1.0);
+    share.ok_or_else(|| "expected a share above 0 and below 1, such as 0.05".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::exit_code::Exit;
+
+    use super::*;
+
+    #[test]
+    fn a_share_is_between_0_and_1() {
+        assert_eq!(share("0.05"), Ok(0.05));
+        for wrong in ["0", "1", "5", "-0.1", "NaN", "a"] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_exit_code_is_that_of_the_word_or_of_the_gate() {
+        use skill_evals::decide::word::Word;
+        let undecided = Word::Undecided { more: None };
+        assert_eq!(gate::exit(Word::Worse, &[]), Exit::Problems);
+        assert_eq!(gate::exit(Word::NoWorse { margin: 0.1 }, &[]), Exit::Clean);
+        assert_eq!(gate::exit(undecided, &[]), Exit::Infrastructure);
+        assert_eq!(gate::exit(undecided, &[Gate::Worse]), Exit::Clean);
+        assert_eq!(gate::exit(undecided, &[Gate::Worse, Gate::Undecided]), Exit::Problems);
+        assert_eq!(gate::exit(Word::NothingMeasured, &[Gate::Worse]), Exit::Infrastructure);
+    }
+}

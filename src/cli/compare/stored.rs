@@ -1,0 +1,152 @@
+//! Compares trials that are stored.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+use super::asked::StoredArm;
+use super::{CompareArgs, gate};
+use crate::cli::CliResultOf;
+use skill_evals::decide::plan;
+use skill_evals::decide::sequential::{Pair, State};
+use skill_evals::decide::{Arm, Rule};
+use skill_evals::results::arm::{ArmReader, ArmResults};
+use skill_evals::results::compared::{self, Compared, SpentTrials};
+use skill_evals::run::{arms, pairs};
+use skill_evals::store::{self, RunFolder};
+use skill_evals::trial::id::TrialId;
+use skill_evals::trial::run_record::{Arms, PairRecord};
+
+/// Compares stored trials of two arms.
+pub fn compare(args: &CompareArgs, root: &Path, a: &StoredArm, b: &StoredArm) -> CliResultOf<Compared> {
+    let readers = |arm: &StoredArm| -> Result<Vec<ArmReader>, Box<dyn Error>> {
+        arm.sources.iter().map(|source| read(root, source)).collect()
+    };
+    let (in_a, in_b) = (readers(a)?, readers(b)?);
+    let modes = |readers: &[ArmReader], only: &Option<String>| -> BTreeSet<String> {
+        let all = readers.iter().flat_map(ArmReader::modes).map(str::to_owned);
+        all.filter(|mode| only.as_ref().is_none_or(|only| only == mode)).collect()
+    };
+    let (modes_a, modes_b) = (modes(&in_a, &a.mode), modes(&in_b, &b.mode));
+    for (arm, modes) in [(a, &modes_a), (b, &modes_b)] {
+        if modes.is_empty() {
+            return Err(format!("{} holds no trials that ended", arm.label).into());
+        }
+    }
+    // Where both arms ran in the same modes, the mode is part of the case; else the arms are the modes.
+    let several = modes_a == modes_b && modes_a.len() > 1;
+    if modes_a != modes_b && (modes_a.len() > 1 || modes_b.len() > 1) {
+        let list = |modes: &BTreeSet<String>| modes.iter().cloned().collect::<Vec<_>>().join(", ");
+        return Err(format!(
+            "the runs are in different modes ({} against {}): choose one of each with --a mode=… --b mode=…",
+            list(&modes_a),
+            list(&modes_b)
+        )
+        .into());
+    }
+    let arm = |readers: &[ArmReader], only: &Option<String>| {
+        let mut arm = ArmResults::default();
+        for reader in readers {
+            reader.add_to(&mut arm, |skill, case, mode| {
+                only.as_ref().is_none_or(|only| only == mode).then(|| arms::case_name(skill, case, mode, several))
+            });
+        }
+        arm
+    };
+    let rule = args.rule();
+    let (in_a, in_b) = (arm(&in_a, &a.mode), arm(&in_b, &b.mode));
+    if !args.gate.is_empty() {
+        let design = design(&in_a.counts, &in_b.counts);
+        gate::check(&args.gate, &rule, "trials of each case in each arm", |claim| {
+            plan::reach_fixed(&design, &rule, claim)
+        })?;
+    }
+    Ok(compared::stored((a.label.clone(), b.label.clone()), &in_a, &in_b, rule))
+}
+
+/// The trials of each case that both arms have.
+fn design(a: &Arm, b: &Arm) -> Vec<(u64, u64)> {
+    let both = a.iter().filter_map(|(case, in_a)| Some((in_a.rate.trials, b.get(case)?.rate.trials)));
+    both.collect()
+}
+
+/// The trials of a run, or of a baseline file.
+fn read(root: &Path, source: &str) -> Result<ArmReader, Box<dyn Error>> {
+    let path = Path::new(source);
+    let path: PathBuf = match RunFolder::open(root, source) {
+        _ if source.contains('/') || path.extension().is_some_and(|end| end == "jsonl") => path.to_path_buf(),
+        Ok(run) => run.progress_path(),
+        Err(error) => return Err(error.into()),
+    };
+    let path = if path.is_dir() { RunFolder::at(&path).progress_path() } else { path };
+    if !path.is_file() {
+        return Err(
+            format!("{}: there is no such file; a baseline is the progress.jsonl of a run", path.display()).into()
+        );
+    }
+    let mut reader = ArmReader::default();
+    store::each_line(&path, |line| reader.line(line))?;
+    if reader.damaged > 0 {
+        let lines = reader.damaged;
+        return Err(format!(
+            "{}: {lines} of its lines cannot be read as results; a baseline is the progress.jsonl of a run",
+            path.display()
+        )
+        .into());
+    }
+    Ok(reader)
+}
+
+/// What comparing the arms of a run came to.
+pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<Compared> {
+    let record = run.run_record()?.and_then(|record| record.arms);
+    let arms = record.ok_or_else(|| format!("{} compared nothing", run.id()))?;
+    let (pairs, progress) = (run.pairs()?, run.progress()?.records);
+    let names = names(&pairs);
+    let rule = Rule { alpha: arms.alpha, margin: arms.margin, ..args.rule() };
+    let order: Vec<String> = {
+        let mut seen = BTreeSet::new();
+        names.iter().filter(|name| seen.insert((*name).clone())).cloned().collect()
+    };
+    let places: BTreeMap<&String, usize> = order.iter().enumerate().map(|(at, name)| (name, at)).collect();
+    let mut state = State::new(order.clone(), rule, arms.seed);
+    for (pair, name) in pairs.iter().zip(&names) {
+        let verdict = |id: &TrialId| progress.get(id).map(|record| pairs::of_verdict(record.verdict));
+        let (Some(a), Some(b)) = (verdict(&pair.a), verdict(&pair.b)) else { continue };
+        if state.word().decided() {
+            break;
+        }
+        state.feed(Pair { case: places[name], a, b })?;
+    }
+    of_run(run, &arms, &state)
+}
+
+/// The names of the cases of pairs.
+fn names(pairs: &[PairRecord]) -> Vec<String> {
+    let modes: BTreeSet<&String> = pairs.iter().map(|pair| &pair.b.mode).collect();
+    pairs.iter().map(|pair| arms::case_name(&pair.b.skill, &pair.b.case, &pair.b.mode, modes.len() > 1)).collect()
+}
+
+/// Everything there is to show of a run that compares, once its pairs have come to `state`.
+pub fn of_run(run: &RunFolder, arms: &Arms, state: &State) -> CliResultOf<Compared> {
+    let pairs = run.pairs()?;
+    let mut reader = ArmReader::default();
+    store::each_line(&run.progress_path(), |line| reader.line(line))?;
+    let arm = |of: fn(&PairRecord) -> &TrialId| {
+        let key = |id: &TrialId| (id.skill.clone(), id.case.clone(), id.mode.clone());
+        let named: BTreeMap<_, _> = pairs.iter().map(|pair| key(of(pair))).zip(names(&pairs)).collect();
+        let mut arm = ArmResults::default();
+        reader.add_to(&mut arm, |skill, case, mode| {
+            named.get(&(skill.to_owned(), case.to_owned(), mode.to_owned())).cloned()
+        });
+        arm
+    };
+    let (a, b) = (arm(|pair| &pair.a), arm(|pair| &pair.b));
+    let labels = (arms.a.label.clone(), arms.b.label.clone());
+    let rule = Rule { alpha: arms.alpha, margin: arms.margin, ..Rule::default() };
+    let used = 2 * state.pairs().len() as u64;
+    let run =
+        [&a, &b].into_iter().flat_map(|arm| arm.counts.values()).map(|counts| counts.rate.trials + counts.lost).sum();
+    let spent = Some(SpentTrials { used, run, most: arms.max_trials });
+    Ok(Compared { spent, ..compared::of(labels, state.comparison(), &a, &b, rule) })
+}

@@ -1,0 +1,63 @@
+//! What git is asked about the repository that holds a folder.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The commit that `reference` names in the repository around `folder`, as a full hash.
+///
+/// # Errors
+/// What git says: no repository, no such reference, no git.
+pub fn commit(folder: &Path, reference: &str) -> io::Result<String> {
+    if reference.starts_with('-') {
+        return Err(io::Error::other(format!("{reference:?} is no git reference")));
+    }
+    ask(folder, None, &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{reference}^{{commit}}")])
+        .map_err(|_| io::Error::other(format!("git knows no commit {reference:?} here")))
+}
+
+/// Writes what the commit holds below `folder` to the folder `to`, which exists.
+///
+/// # Errors
+/// What git says.
+pub fn export(folder: &Path, commit: &str, to: &Path) -> io::Result<()> {
+    // Below the work tree's root it is a folder of the commit.
+    let prefix = ask(folder, None, &["rev-parse", "--show-prefix"])?;
+    let tree = format!("{commit}:{prefix}");
+    // An index of its own: the user's own index and work tree stay as they are.
+    let index = tempfile::Builder::new().prefix(".index-").tempdir_in(to)?;
+    let index = index.path().join("index");
+    ask(folder, Some(&index), &["read-tree", &tree])?;
+    let mut target = to.as_os_str().to_owned();
+    target.push("/");
+    let mut prefix = OsString::from("--prefix=");
+    prefix.push(&target);
+    ask_with(folder, Some(&index), [OsStr::new("checkout-index"), OsStr::new("--all"), &prefix]).map(drop)
+}
+
+fn ask(folder: &Path, index: Option<&Path>, args: &[&str]) -> io::Result<String> {
+    ask_with(folder, index, args.iter().map(OsStr::new))
+}
+
+fn ask_with<S: AsRef<OsStr>>(
+    folder: &Path,
+    index: Option<&Path>,
+    args: impl IntoIterator<Item = S>,
+) -> io::Result<String> {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(folder).args(args).stdin(Stdio::null());
+    // Set by a hook or an alias that started this: they name another repository, or one file of this.
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
+        git.env_remove(name);
+    }
+    if let Some(index) = index {
+        git.env("GIT_INDEX_FILE", index);
+    }
+    let output = git.output().map_err(|error| io::Error::new(error.kind(), format!("git: {error}")))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned());
+    }
+    let words = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    Err(io::Error::other(format!("git: {}", if words.is_empty() { output.status.to_string() } else { words })))
+}

@@ -1,0 +1,213 @@
+//! A comparison of two arms as people read it: a sentence that answers, then the figures it rests on.
+
+use std::fmt::Write;
+
+use crate::decide::word::Word;
+use crate::decide::{CaseChange, Comparison, Evidence, Shown};
+use crate::report::diagnostics::counted;
+use crate::report::trial::scripted;
+use crate::results::compared::{Compared, SpentTrials};
+use crate::stats::Interval;
+use crate::stats::amounts::Ratio;
+use crate::stats::proportion::Rate;
+use crate::text::safe;
+
+/// Most cases that are listed by name; the others are counted.
+const MOST_CASES: usize = 12;
+
+/// The answer in a sentence: the word, both rates, the difference with its interval, how sure that is, and what it took.
+#[must_use]
+pub fn sentence(compared: &Compared) -> String {
+    let Comparison { word, a, b, difference, evidence, .. } = &compared.comparison;
+    let mut text = match word {
+        Word::NoWorse { margin } => format!("no worse than by {} points", points(*margin)),
+        word => word.as_str().to_owned(),
+    };
+    let Some(difference) = difference else {
+        let lost = a.lost + b.lost;
+        let why = if lost > 0 {
+            format!("{} ended in errors or unscored", trials(lost))
+        } else {
+            "no case was measured in both arms".to_owned()
+        };
+        let _ = write!(text, ": {why}");
+        return text;
+    };
+    let (low, high) = (signed(difference.interval.low), signed(difference.interval.high));
+    let level = compared.rule.level * 100.0;
+    let _ = write!(
+        text,
+        ": {} → {} passed, {} points ({level:.0} %: {low} … {high})",
+        rate(a.rate),
+        rate(b.rate),
+        signed(difference.difference),
+    );
+    let _ = match evidence {
+        Evidence::Fixed { p_shown, .. } => write!(text, ", p = {}", probability(*p_shown)),
+        Evidence::Sequential { worse, better, .. } => {
+            // What Ville's inequality makes of an e-value: it holds at every look.
+            let p = (1.0 / worse.max(*better)).min(1.0);
+            write!(text, ", p ≤ {}", probability(p))
+        }
+    };
+    if let Some(SpentTrials { used, most, .. }) = compared.spent {
+        let how = if word.decided() { "decided after" } else { "after" };
+        let _ = write!(text, ", {how} {used} of at most {most} trials");
+    }
+    if let Word::Undecided { more } = word {
+        let _ = match more {
+            Some(more) => write!(text, "; about {} would decide a difference of this size", more_trials(*more)),
+            None => write!(text, "; no difference is to be seen"),
+        };
+    }
+    text
+}
+
+/// The sentence, and below it the arms, the cases that changed, and what the arms took.
+#[must_use]
+pub fn render(compared: &Compared) -> String {
+    let comparison = &compared.comparison;
+    let mut text = format!("{}\n", sentence(compared));
+    let shown = [("A", &compared.a, &comparison.a), ("B", &compared.b, &comparison.b)];
+    for (arm, label, shown) in shown {
+        let _ = writeln!(text, "  {arm}  {}: {}", safe::line(label), arm_line(shown));
+    }
+    if comparison.uneven {
+        let _ = writeln!(text, "  cases were tried unequally often: points and shares weigh every case the same");
+    }
+    cases(&mut text, compared);
+    amounts(&mut text, compared);
+    notes(&mut text, compared);
+    text
+}
+
+fn arm_line(shown: &Shown) -> String {
+    let mut text = rate(shown.rate);
+    if let (Some(share), Some(interval)) = (shown.share, shown.interval) {
+        let _ = write!(text, ", {} % ({})", points(share), percent(interval));
+    }
+    if shown.lost > 0 {
+        let _ = write!(text, ", {} lost to errors or unscored", trials(shown.lost));
+    }
+    text
+}
+
+fn cases(text: &mut String, compared: &Compared) {
+    let comparison = &compared.comparison;
+    let moved = |case: &CaseChange| case.b.rate.share().unwrap_or_default() - case.a.rate.share().unwrap_or_default();
+    let mut cases: Vec<&CaseChange> = comparison.cases.iter().filter(|case| moved(case).abs() > f64::EPSILON).collect();
+    // The surest first, then the largest.
+    cases.sort_by(|x, y| x.p.total_cmp(&y.p).then_with(|| moved(y).abs().total_cmp(&moved(x).abs())));
+    let same = comparison.cases.len() - cases.len();
+    if cases.is_empty() && same == 0 {
+        return;
+    }
+    let width = cases.iter().take(MOST_CASES).map(|case| case.case.chars().count()).max().unwrap_or_default();
+    for case in cases.iter().take(MOST_CASES) {
+        let changed =
+            if case.changed { format!("  changed (p = {})", probability(case.adjusted)) } else { String::new() };
+        let (a, b) = (rate(case.a.rate), rate(case.b.rate));
+        let _ = writeln!(text, "  {:width$}  {a} → {b}{changed}", safe::line(&case.case));
+    }
+    let more = cases.len().saturating_sub(MOST_CASES);
+    let rest = match (more, same) {
+        (0, 0) => return,
+        (0, same) => format!("{} the same in both", counted(same, "case")),
+        (more, same) => format!("{} more that moved and {same} the same in both", counted(more, "case")),
+    };
+    let _ = writeln!(text, "  {rest}");
+}
+
+fn amounts(text: &mut String, compared: &Compared) {
+    let all = &compared.amounts;
+    let named = [("tokens", all.tokens), ("cost", all.cost), ("time", all.time), ("commands", all.commands)];
+    let told: Vec<String> =
+        named.iter().filter_map(|(name, ratio)| Some(format!("{name} {}", change(ratio.as_ref()?)))).collect();
+    if !told.is_empty() {
+        let _ = writeln!(text, "  {}", told.join(", "));
+    }
+}
+
+fn notes(text: &mut String, compared: &Compared) {
+    let comparison = &compared.comparison;
+    let lost = [("A", comparison.a.lost, comparison.b.lost), ("B", comparison.b.lost, comparison.a.lost)];
+    for (arm, lost, other) in lost {
+        if lost > other {
+            let _ = writeln!(
+                text,
+                "  arm {arm} lost more trials ({lost}, the other {other}): what they would have come to is in no figure"
+            );
+        }
+    }
+    for (cases, arm) in [(&comparison.only_a, "A"), (&comparison.only_b, "B")] {
+        if !cases.is_empty() {
+            let _ = writeln!(text, "  measured in {arm} only, and in no figure: {}", list(cases));
+        }
+    }
+    for (case, why) in &compared.left_out {
+        let _ = writeln!(text, "  {} is left out: {}", safe::line(case), safe::line(why));
+    }
+    if let Some(SpentTrials { used, run, .. }) = compared.spent.filter(|spent| spent.run > spent.used) {
+        let _ = writeln!(text, "  {} were under way when it was decided, and are in no figure", trials(run - used));
+    }
+    for by in &compared.scripted {
+        let _ = writeln!(text, "  {}", safe::line(&scripted(by)));
+    }
+}
+
+fn list(names: &[String]) -> String {
+    let shown: Vec<_> = names.iter().take(MOST_CASES).map(|name| safe::line(name)).collect();
+    let more = names.len().saturating_sub(MOST_CASES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", shown.join(", "))
+}
+
+fn trials(count: u64) -> String {
+    format!("{count} trial{}", if count == 1 { "" } else { "s" })
+}
+
+fn more_trials(count: u64) -> String {
+    format!("{count} more trial{}", if count == 1 { "" } else { "s" })
+}
+
+fn rate(rate: Rate) -> String {
+    format!("{}/{}", rate.passed, rate.trials)
+}
+
+/// A share in points.
+fn points(share: f64) -> String {
+    format!("{:.0}", share * 100.0)
+}
+
+fn percent(interval: Interval) -> String {
+    format!("{}–{}", points(interval.low), points(interval.high))
+}
+
+/// A difference in points, with its sign.
+fn signed(difference: f64) -> String {
+    with_sign(difference * 100.0)
+}
+
+fn with_sign(number: f64) -> String {
+    let rounded = number.round();
+    match rounded {
+        0.0 => "±0".to_owned(),
+        less if less < 0.0 => format!("−{:.0}", -less),
+        more => format!("+{more:.0}"),
+    }
+}
+
+fn change(ratio: &Ratio) -> String {
+    let percent = |ratio: f64| with_sign((ratio - 1.0) * 100.0);
+    let interval = ratio.interval.map(|found| format!(" ({} … {})", percent(found.low), percent(found.high)));
+    format!("{} %{}", percent(ratio.ratio), interval.unwrap_or_default())
+}
+
+/// A probability as it is quoted: two digits that count.
+fn probability(p: f64) -> String {
+    match p {
+        p if p >= 0.1 => format!("{p:.2}"),
+        p if p >= 0.001 => format!("{p:.3}"),
+        p => format!("{p:.0e}"),
+    }
+}

@@ -1,0 +1,192 @@
+//! An arm of a comparison: what trials came to and took, by case. Read from progress files line by line, since runs may
+//! have a million trials.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasher, RandomState};
+
+use serde::Deserialize;
+
+use crate::decide;
+use crate::stats::amounts::Amounts;
+use crate::stats::proportion::Rate;
+use crate::trial::outcome::{Status, Verdict};
+
+/// What trials of one arm came to and took, by case.
+#[derive(Clone, Debug, Default)]
+pub struct ArmResults {
+    /// How often each case passed.
+    pub counts: decide::Arm,
+    /// What its trials took.
+    pub took: BTreeMap<String, Took>,
+    /// How often each check passed, of the trials where it was asked and answered, over all cases.
+    pub checks: BTreeMap<String, Rate>,
+    /// Why answers are not a model's own, where they are not.
+    pub scripted: BTreeSet<String>,
+}
+
+/// What the measured trials of a case took, a number for each that told it.
+#[derive(Clone, Debug, Default)]
+pub struct Took {
+    /// Tokens read and written.
+    pub tokens: Vec<f64>,
+    /// US dollars.
+    pub cost_usd: Vec<f64>,
+    /// Seconds.
+    pub seconds: Vec<f64>,
+    /// Effective commands.
+    pub commands: Vec<f64>,
+}
+
+/// A line of a progress file that tells of a trial that ended, as far as it is compared. What a
+/// [`TrialRecord`](crate::trial::run_record::TrialRecord) writes, read in a third of the time.
+#[derive(Debug, Deserialize)]
+struct Row {
+    skill: String,
+    case: String,
+    mode: String,
+    #[serde(rename = "trial")]
+    number: u32,
+    verdict: Verdict,
+    #[serde(default)]
+    checks: Vec<(String, Status)>,
+    #[serde(default)]
+    duration_ms: u64,
+    #[serde(default)]
+    effective_commands: u64,
+    #[serde(default)]
+    tokens: Option<u64>,
+    #[serde(default)]
+    cost_usd: Option<f64>,
+    #[serde(default)]
+    scripted: Option<String>,
+}
+
+/// A trial, as small as can be.
+struct Trial {
+    case: u32,
+    verdict: Verdict,
+    checks: u32,
+    seconds: f32,
+    tokens: f64,
+    cost_usd: f64,
+    commands: f32,
+}
+
+/// Reads the lines of a progress file into arms. A later line of the same trial takes the earlier one's place.
+#[derive(Default)]
+pub struct ArmReader {
+    hasher: RandomState,
+    places: HashMap<u64, u32>,
+    trials: Vec<Trial>,
+    /// Cases by skill, id and mode.
+    cases: HashMap<(String, String, String), u32>,
+    names: Vec<(String, String, String)>,
+    /// Lists of checks, of which a run has few different ones.
+    checks: HashMap<Vec<(String, Status)>, u32>,
+    scripted: BTreeSet<String>,
+    /// Lines that say nothing.
+    pub damaged: usize,
+}
+
+impl ArmReader {
+    /// Takes a line; one that tells of a refused attempt is no trial that ended.
+    pub fn line(&mut self, line: &[u8]) {
+        let Ok(row) = serde_json::from_slice::<Row>(line) else {
+            let refused =
+                serde_json::from_slice::<serde_json::Value>(line).is_ok_and(|line| line.get("refused").is_some());
+            self.damaged += usize::from(!refused);
+            return;
+        };
+        self.scripted.extend(row.scripted);
+        let place = self.hasher.hash_one((&row.skill, &row.case, &row.mode, row.number));
+        let next = count(self.names.len());
+        let name = (row.skill, row.case, row.mode);
+        let case = *self.cases.entry(name).or_insert_with_key(|name| {
+            self.names.push(name.clone());
+            next
+        });
+        let next = count(self.checks.len());
+        let checks = *self.checks.entry(row.checks).or_insert(next);
+        let trial = Trial {
+            case,
+            verdict: row.verdict,
+            checks,
+            seconds: seconds(row.duration_ms),
+            tokens: row.tokens.map_or(f64::NAN, float),
+            cost_usd: row.cost_usd.unwrap_or(f64::NAN),
+            commands: small(row.effective_commands),
+        };
+        let next = count(self.trials.len());
+        match *self.places.entry(place).or_insert(next) {
+            place if place == next => self.trials.push(trial),
+            place => self.trials[place as usize] = trial,
+        }
+    }
+
+    /// The names of the modes that were read.
+    #[must_use]
+    pub fn modes(&self) -> BTreeSet<&str> {
+        self.names.iter().map(|(.., mode)| mode.as_str()).collect()
+    }
+
+    /// Adds the trials whose case `name` gives a name, by skill, id and mode, to an arm.
+    pub fn add_to(&self, arm: &mut ArmResults, name: impl Fn(&str, &str, &str) -> Option<String>) {
+        let names: Vec<Option<String>> = self.names.iter().map(|(skill, case, mode)| name(skill, case, mode)).collect();
+        let checks: BTreeMap<u32, &Vec<(String, Status)>> = self.checks.iter().map(|(list, at)| (*at, list)).collect();
+        for trial in &self.trials {
+            let Some(name) = &names[trial.case as usize] else { continue };
+            let counts = arm.counts.entry(name.clone()).or_default();
+            match trial.verdict {
+                Verdict::Pass | Verdict::Fail => counts.rate.add(trial.verdict == Verdict::Pass),
+                Verdict::Error | Verdict::Unscored => {
+                    counts.lost += 1;
+                    continue;
+                }
+            }
+            let took = arm.took.entry(name.clone()).or_default();
+            let mut keep = |list: fn(&mut Took) -> &mut Vec<f64>, amount: f64| {
+                if amount.is_finite() {
+                    list(took).push(amount);
+                }
+            };
+            keep(|took| &mut took.tokens, trial.tokens);
+            keep(|took| &mut took.cost_usd, trial.cost_usd);
+            keep(|took| &mut took.seconds, f64::from(trial.seconds));
+            keep(|took| &mut took.commands, f64::from(trial.commands));
+            for (check, status) in checks.get(&trial.checks).into_iter().copied().flatten() {
+                if *status != Status::Unknown {
+                    arm.checks.entry(check.clone()).or_default().add(*status == Status::Pass);
+                }
+            }
+        }
+        arm.scripted.extend(self.scripted.iter().cloned());
+    }
+}
+
+impl ArmResults {
+    /// What trials of both arms took, by case; of cases that both have.
+    pub(super) fn amounts(a: &Self, b: &Self, of: impl Fn(&Took) -> &Vec<f64>) -> Vec<Amounts> {
+        let both = a.took.iter().filter_map(|(case, a)| Some((a, b.took.get(case)?)));
+        both.map(|(a, b)| Amounts { a: of(a).clone(), b: of(b).clone() }).collect()
+    }
+}
+
+/// How many there are: nobody has four billion trials.
+fn count(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a millisecond of a day is enough")]
+fn seconds(milliseconds: u64) -> f32 {
+    (milliseconds as f64 / 1000.0) as f32
+}
+
+#[expect(clippy::cast_precision_loss, reason = "seven digits of a number of commands are enough")]
+fn small(count: u64) -> f32 {
+    count as f32
+}

@@ -1,0 +1,111 @@
+//! Two arms compared: the answer, every figure, and what it took to get there. The content of `comparison.json`.
+
+use serde::Serialize;
+
+use crate::decide::{Comparison, Rule, fixed};
+use crate::results::arm::{ArmResults, Took};
+use crate::stats::amounts::{self, Ratio};
+use crate::stats::proportion::Rate;
+
+/// The number of the format of `comparison.json`.
+pub const COMPARISON_FORMAT: u32 = 1;
+
+/// Two arms compared.
+#[derive(Clone, Debug, Serialize)]
+pub struct Compared {
+    /// [`COMPARISON_FORMAT`].
+    pub format: u32,
+    /// What arm A is.
+    pub a: String,
+    /// What arm B is.
+    pub b: String,
+    /// What was asked, and how sure the answer must be.
+    pub rule: Rule,
+    /// The answer and its figures.
+    pub comparison: Comparison,
+    /// What B takes, by what A takes.
+    pub amounts: Ratios,
+    /// Checks by name, with how often they passed in each arm, those with the largest difference first.
+    pub checks: Vec<CheckShares>,
+    /// Cases that were left out because one arm has no skill for them, with the reason.
+    pub left_out: Vec<(String, String)>,
+    /// How many trials of both arms it took, where they went on until something was decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spent: Option<SpentTrials>,
+    /// Why answers are not a model's own.
+    pub scripted: Vec<String>,
+}
+
+/// What one arm takes by what the other takes; none where no case told it in both.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Ratios {
+    /// Tokens read and written.
+    pub tokens: Option<Ratio>,
+    /// US dollars.
+    pub cost: Option<Ratio>,
+    /// Time.
+    pub time: Option<Ratio>,
+    /// Effective commands, one added to each.
+    pub commands: Option<Ratio>,
+}
+
+/// How often a check passed in each arm.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckShares {
+    /// Its name.
+    pub check: String,
+    /// In arm A.
+    pub a: Rate,
+    /// In arm B.
+    pub b: Rate,
+}
+
+/// Trials of a comparison that goes on until something is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SpentTrials {
+    /// Those that the answer rests on, lost ones included.
+    pub used: u64,
+    /// Those that ran all together.
+    pub run: u64,
+    /// The most that were allowed.
+    pub most: u64,
+}
+
+/// Compares stored trials.
+#[must_use]
+pub fn stored(labels: (String, String), a: &ArmResults, b: &ArmResults, rule: Rule) -> Compared {
+    of(labels, fixed::compare(&a.counts, &b.counts, &rule), a, b, rule)
+}
+
+/// Everything there is to show of a comparison of these arms.
+#[must_use]
+pub fn of(labels: (String, String), comparison: Comparison, a: &ArmResults, b: &ArmResults, rule: Rule) -> Compared {
+    let ratio = |of: fn(&Took) -> &Vec<f64>, plus| amounts::ratio(&ArmResults::amounts(a, b, of), plus, rule.level);
+    Compared {
+        format: COMPARISON_FORMAT,
+        a: labels.0,
+        b: labels.1,
+        rule,
+        comparison,
+        amounts: Ratios {
+            tokens: ratio(|took| &took.tokens, 0.0),
+            cost: ratio(|took| &took.cost_usd, 0.0),
+            time: ratio(|took| &took.seconds, 0.0),
+            // Often there are none.
+            commands: ratio(|took| &took.commands, 1.0),
+        },
+        checks: checks(a, b),
+        left_out: Vec::new(),
+        spent: None,
+        scripted: a.scripted.union(&b.scripted).cloned().collect(),
+    }
+}
+
+fn checks(a: &ArmResults, b: &ArmResults) -> Vec<CheckShares> {
+    let both = a.checks.iter().filter_map(|(check, in_a)| Some((check, *in_a, *b.checks.get(check)?)));
+    let mut shares: Vec<CheckShares> = both.map(|(check, a, b)| CheckShares { check: check.clone(), a, b }).collect();
+    let apart =
+        |shares: &CheckShares| (shares.b.share().unwrap_or_default() - shares.a.share().unwrap_or_default()).abs();
+    shares.sort_by(|x, y| apart(y).total_cmp(&apart(x)).then_with(|| x.check.cmp(&y.check)));
+    shares
+}

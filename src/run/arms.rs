@@ -1,0 +1,148 @@
+//! The two arms of a comparison: what each makes of the modes that were chosen, and the cases that both can run.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::run::plan::{Entry, Plan};
+use crate::run::shared::Run;
+use crate::run::skill_version::SkillVersion;
+use crate::settings::Settings;
+use crate::settings::mode::{Delivery, Mode};
+use crate::trial::id::Planned;
+use crate::trial::run_record::{Arm, Arms};
+
+/// A case in both arms.
+#[derive(Clone, Debug)]
+pub struct PairedCase {
+    /// Its name: `skill/case`, and the mode where cases are compared in several.
+    pub name: String,
+    /// In arm A.
+    pub a: Planned,
+    /// In arm B.
+    pub b: Planned,
+}
+
+/// What a comparison runs.
+#[derive(Clone, Debug, Default)]
+pub struct Pairing {
+    /// The cases that both arms can run.
+    pub cases: Vec<PairedCase>,
+    /// Cases that one arm has no skill for, by name, with the reason.
+    pub left_out: Vec<(String, String)>,
+}
+
+impl Arm {
+    /// The mode that this arm makes of `base`. Its name is that of the mode it starts from, and what is different.
+    ///
+    /// # Errors
+    /// When it names a mode that is not there.
+    pub fn mode(&self, base: &Arc<Mode>, settings: &Settings) -> Result<Arc<Mode>, String> {
+        let base = match &self.mode {
+            None => base,
+            Some(name) => settings.mode(name).ok_or_else(|| {
+                let known: Vec<&str> = settings.modes.iter().map(|mode| mode.name.as_str()).collect();
+                format!("there is no mode `{name}`; known: {}", known.join(", "))
+            })?,
+        };
+        let mut mode = Mode::clone(base);
+        let mut differs = Vec::new();
+        if self.without && mode.delivery != Delivery::None {
+            mode.delivery = Delivery::None;
+            differs.push("without".to_owned());
+        }
+        if let Some(model) = &self.model {
+            mode.model = Some(model.clone());
+            differs.push(model.clone());
+        }
+        if let Some(offer) = &self.offer {
+            mode.offer = offer.clone();
+            differs.push(format!("offer-{offer}"));
+        }
+        if let Some(commit) = &self.commit {
+            mode.commit = Some(commit.clone());
+            differs.push(commit.get(..12).unwrap_or(commit).to_owned());
+        }
+        if self.again {
+            differs.push("again".to_owned());
+        }
+        if !differs.is_empty() {
+            mode.name = free_name(&format!("{}.{}", base.name, differs.join(".")), settings);
+        }
+        Ok(Arc::new(mode))
+    }
+}
+
+/// The name with what no folder and no test may contain replaced, and not that of a mode that exists.
+fn free_name(name: &str, settings: &Settings) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
+    let mut name: String = name.chars().map(|c| if allowed(c) { c } else { '-' }).take(90).collect();
+    while settings.mode(&name).is_some() {
+        name.push('_');
+    }
+    name
+}
+
+/// The versions of the skills that the arms ask for.
+///
+/// # Errors
+/// When git does not give one.
+pub fn versions(run: &Run, arms: &Arms) -> Result<Vec<SkillVersion>, String> {
+    let commits: BTreeSet<&String> = [&arms.a, &arms.b].into_iter().filter_map(|arm| arm.commit.as_ref()).collect();
+    commits.into_iter().map(|commit| SkillVersion::of(&run.root, commit, &run.settings)).collect()
+}
+
+/// The planned cases in both arms. A case in several modes counts as several.
+///
+/// # Errors
+/// When an arm names a mode that is not there, or both arms come to the same.
+pub fn pair(run: &Run, arms: &Arms) -> Result<Pairing, String> {
+    let mut pairing = Pairing::default();
+    let mut both = Vec::new();
+    for Entry { planned, .. } in &run.plan.entries {
+        let in_mode = |mode| Planned { found: Arc::clone(&planned.found), mode };
+        let a = in_mode(arms.a.mode(&planned.mode, &run.settings)?);
+        both.push((a, in_mode(arms.b.mode(&planned.mode, &run.settings)?)));
+    }
+    let modes: BTreeSet<String> = both.iter().map(|(_, b)| b.mode.name.clone()).collect();
+    let mut seen = BTreeSet::new();
+    for (a, b) in both {
+        let found = Arc::clone(&a.found);
+        let name = case_name(&found.skill, &found.id, &b.mode.name, modes.len() > 1);
+        // Where both arms name their mode, a case in several default modes is one.
+        if !seen.insert(name.clone()) {
+            continue;
+        }
+        if a.mode == b.mode {
+            return Err(format!(
+                "both arms are the same: `{}` in the mode `{}`; say what is to differ, or --aa to see how much changes by \
+                 itself",
+                found.id, a.mode
+            ));
+        }
+        let lacks =
+            |planned: &Planned| run.skills_in(&planned.mode).is_none_or(|skills| skills.skill(&found.skill).is_none());
+        let lacking = [(&a, &arms.a), (&b, &arms.b)].into_iter().find(|(planned, _)| lacks(planned));
+        if let Some((_, arm)) = lacking {
+            pairing.left_out.push((name, format!("there is no skill `{}` in {}", found.skill, arm.label)));
+        } else {
+            pairing.cases.push(PairedCase { name, a, b });
+        }
+    }
+    Ok(pairing)
+}
+
+/// What a case is called in a comparison: its mode belongs to its name where cases are compared in several.
+#[must_use]
+pub fn case_name(skill: &str, case: &str, mode: &str, several: bool) -> String {
+    if several { format!("{skill}/{case}/{mode}") } else { format!("{skill}/{case}") }
+}
+
+impl Pairing {
+    /// Both arms of every case, each as often as it has been begun, and once at least.
+    #[must_use]
+    pub fn plan(&self, begun: impl Fn(&Planned) -> u32) -> Plan {
+        let both = self.cases.iter().flat_map(|case| [&case.a, &case.b]);
+        let entries = both.map(|planned| Entry { planned: planned.clone(), repeats: begun(planned).max(1) });
+        Plan { entries: entries.collect() }
+    }
+}

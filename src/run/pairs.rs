@@ -1,0 +1,233 @@
+//! Runs the pairs of a comparison: a trial of each arm of the same case, side by side, until the question is decided or a
+//! limit is reached. Which case comes next is for [`decide`](crate::decide) to say, by the pairs before it.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use crate::decide::sequential::{Pair, State};
+use crate::run::arms::{PairedCase, Pairing};
+use crate::run::live::Live;
+use crate::run::scheduler::{QUIET, trial};
+use crate::run::shared::Run;
+use crate::store::StoreError;
+use crate::trial::event::Event;
+use crate::trial::id::{Planned, TrialId};
+use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
+use crate::trial::run_record::PairRecord;
+
+/// After how many pairs that measured nothing, with none that did, a comparison ends: what keeps those from being measured
+/// keeps all of them.
+const MOST_LOST: usize = 5;
+
+/// Why no further pair began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The question is decided.
+    Decided,
+    /// The most trials were run.
+    Trials,
+    /// Nothing was measured, again and again.
+    NothingMeasured,
+    /// A limit in money or tokens, or the user.
+    NoMore,
+    /// The run's folder cannot be written.
+    Store(String),
+}
+
+/// What the workers share.
+struct Course {
+    state: State,
+    /// Pairs that an earlier part of the run began, to be gone through again first.
+    before: std::vec::IntoIter<PairRecord>,
+    /// How many pairs have begun, and of each case.
+    begun: usize,
+    of_case: Vec<u32>,
+    /// Pairs that have ended, by their place in the order in which they began, until all before them have.
+    ended: BTreeMap<usize, Pair>,
+    fed: usize,
+    in_flight: Vec<usize>,
+    stopped: Option<Stopped>,
+}
+
+/// Whether the trials of both arms passed; none for one that measured nothing.
+type Both = (Option<bool>, Option<bool>);
+
+/// A pair to be run.
+struct Next<'a> {
+    place: usize,
+    case: usize,
+    paired: &'a PairedCase,
+    number: u32,
+}
+
+/// Runs pairs, as many at once as the run has room for, and returns what they come to.
+///
+/// # Errors
+/// When the run's folder cannot be read.
+pub fn run(
+    run: &Run,
+    live: &Live,
+    pairing: &Pairing,
+    state: State,
+    max_trials: u64,
+) -> Result<(State, Stopped), StoreError> {
+    let course = Mutex::new(Course {
+        state,
+        before: live.folder.pairs()?.into_iter(),
+        begun: 0,
+        of_case: vec![0; pairing.cases.len()],
+        ended: BTreeMap::new(),
+        fed: 0,
+        in_flight: Vec::new(),
+        stopped: None,
+    });
+    let (alive, over) = channel::<()>();
+    thread::scope(|scope| {
+        // Each pair takes the room of two trials.
+        for _ in 0..run.settings.jobs.div_ceil(2).max(1) {
+            let (alive, course) = (alive.clone(), &course);
+            scope.spawn(move || {
+                loop {
+                    // In a statement of its own: the lock is not held while the pair runs.
+                    let next = next(run, live, pairing, &mut lock(course), max_trials);
+                    let Some(next) = next else { break };
+                    let both = both(run, &next);
+                    lock(course).take(&next, &both);
+                }
+                drop(alive);
+            });
+        }
+        drop(alive);
+        while over.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
+            run.tell(&Event::Tick);
+        }
+    });
+    let course = course.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok((course.state, course.stopped.unwrap_or(Stopped::NoMore)))
+}
+
+fn lock(course: &Mutex<Course>) -> MutexGuard<'_, Course> {
+    course.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The pair to run next, noted in the run's folder before it begins.
+fn next<'a>(run: &Run, live: &Live, pairing: &'a Pairing, course: &mut Course, max_trials: u64) -> Option<Next<'a>> {
+    if course.stopped.is_some() {
+        return None;
+    }
+    if run.no_more().is_some() {
+        course.stopped = Some(Stopped::NoMore);
+        return None;
+    }
+    let earlier = course.before.find_map(|pair| {
+        let is_it = |case: &PairedCase| case.a.trial(pair.a.number) == pair.a && case.b.trial(pair.b.number) == pair.b;
+        let case = pairing.cases.iter().position(is_it)?;
+        Some((case, pair.a.number))
+    });
+    let (case, number) = match earlier {
+        Some(earlier) => earlier,
+        None if (course.begun as u64 + 1) * 2 > max_trials => {
+            course.stopped = Some(Stopped::Trials);
+            return None;
+        }
+        None => {
+            let case = course.state.next_case(&course.in_flight)?;
+            let (paired, number) = (&pairing.cases[case], course.of_case[case] + 1);
+            let pair = PairRecord { a: paired.a.trial(number), b: paired.b.trial(number) };
+            let planned = live.folder.add_to_plan([&pair.a, &pair.b].into_iter().cloned());
+            if let Err(error) = planned.and_then(|_| live.folder.add_pair(&pair)) {
+                course.stopped = Some(Stopped::Store(error.to_string()));
+                return None;
+            }
+            (case, number)
+        }
+    };
+    course.of_case[case] = course.of_case[case].max(number);
+    course.in_flight.push(case);
+    course.begun += 1;
+    Some(Next { place: course.begun - 1, case, paired: &pairing.cases[case], number })
+}
+
+impl Course {
+    /// Takes in a pair that has ended, or was not run.
+    fn take(&mut self, next: &Next<'_>, both: &Result<Both, NoOutcome>) {
+        let Ok((a, b)) = *both else {
+            self.stopped.get_or_insert(Stopped::NoMore);
+            return;
+        };
+        self.ended.insert(next.place, Pair { case: next.case, a, b });
+        while let Some(pair) = self.ended.remove(&self.fed) {
+            self.fed += 1;
+            if let Some(at) = self.in_flight.iter().position(|case| *case == pair.case) {
+                self.in_flight.swap_remove(at);
+            }
+            // What ends after the decision was under way when it fell: it belongs to no figure.
+            if self.stopped == Some(Stopped::Decided) || self.state.feed(pair).is_err() {
+                continue;
+            }
+            if self.state.word().decided() {
+                self.stopped = Some(Stopped::Decided);
+            }
+        }
+        let measured = self.state.pairs().iter().any(|pair| pair.a.is_some() && pair.b.is_some());
+        if !measured && self.fed >= MOST_LOST {
+            self.stopped.get_or_insert(Stopped::NothingMeasured);
+        }
+    }
+}
+
+/// Runs a pair. Which arm comes first changes from pair to pair, so that neither has the quieter time.
+///
+/// # Errors
+/// Why a trial was not run.
+fn both(run: &Run, next: &Next<'_>) -> Result<Both, NoOutcome> {
+    let one = |planned: &Planned| passed(trial(run, planned, next.number));
+    let (a, b) = (&next.paired.a, &next.paired.b);
+    let a_first = next.place.is_multiple_of(2);
+    if run.settings.jobs == 1 {
+        let (first, second) = if a_first { (a, b) } else { (b, a) };
+        let first = one(first)?;
+        let second = one(second)?;
+        return Ok(if a_first { (first, second) } else { (second, first) });
+    }
+    let (a, b) = thread::scope(|scope| {
+        let (first, second) = if a_first { (a, b) } else { (b, a) };
+        let first = scope.spawn(move || one(first));
+        let second = one(second);
+        let first = first.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        if a_first { (first, second) } else { (second, first) }
+    });
+    Ok((a?, b?))
+}
+
+/// Whether a trial passed; none where it measured nothing.
+///
+/// # Errors
+/// Why it was not run.
+fn passed(result: Result<Outcome, NoOutcome>) -> Result<Option<bool>, NoOutcome> {
+    match result {
+        Ok(outcome) => Ok(of_verdict(outcome.grade.verdict)),
+        Err(why @ (NoOutcome::NotRun(_) | NoOutcome::NotOpened(_))) => Err(why),
+        Err(_) => Ok(None),
+    }
+}
+
+/// What a verdict says in a comparison.
+#[must_use]
+pub fn of_verdict(verdict: Verdict) -> Option<bool> {
+    match verdict {
+        Verdict::Pass => Some(true),
+        Verdict::Fail => Some(false),
+        Verdict::Error | Verdict::Unscored => None,
+    }
+}
+
+/// How often the trials of `planned` have begun, by the run's pairs.
+#[must_use]
+pub fn begun(pairs: &[PairRecord], planned: &Planned) -> u32 {
+    let numbers = pairs.iter().flat_map(|pair| [&pair.a, &pair.b]);
+    let same = |id: &&TrialId| planned.trial(id.number) == **id;
+    numbers.filter(same).map(|id| id.number).max().unwrap_or_default()
+}

@@ -1,0 +1,231 @@
+//! One command says whether the skills got better or worse: against a git reference, a stored run, another mode, or no skill.
+
+mod support;
+
+use std::fs;
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+use support::live::wait_until;
+use support::stub::{ANSWER, Stub, signal};
+
+/// An agent that answers `Broken.` where the skill that it was given says so.
+const BY_SKILL: &str = r#"skill=.agents/skills/tidy/SKILL.md
+if grep -q "BROKEN" "$skill" 2>/dev/null; then answer=Broken; else answer=Fine; fi
+printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"'$answer'."}}' '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
+exit 0
+"#;
+
+/// A repository under git whose committed skill works, with so many cases that ask for a `Fine` answer.
+fn repository(cases: usize, body: &str) -> Stub {
+    let stub = Stub::new(cases, body);
+    let rows = (0..cases).map(|case| format!("c{case},false,Prompt {case},Fine"));
+    let table: Vec<String> = std::iter::once("id,should_trigger,prompt,must_include".to_owned()).chain(rows).collect();
+    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), table.join("\n")).expect("cases");
+    fs::write(stub.root().join(".gitignore"), "artifacts\nstarts\nagent.*\n").expect("a file");
+    git(&stub, &["init", "--quiet", "--initial-branch", "main"]);
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "first"]);
+    stub
+}
+
+fn git(stub: &Stub, args: &[&str]) -> String {
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=t", "-c", "user.email=t@localhost"]).args(args).current_dir(stub.root());
+    let output = git.env("HOME", stub.scratch()).output().expect("git");
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8").trim().to_owned()
+}
+
+fn break_skill(stub: &Stub) {
+    let path = stub.root().join("skills/tidy/SKILL.md");
+    let text = fs::read_to_string(&path).expect("a skill");
+    fs::write(path, format!("{text}\nBROKEN\n")).expect("a skill");
+}
+
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn an_edit_that_breaks_a_skill_is_worse_than_the_commit_before_and_few_trials_say_so() {
+    let stub = repository(4, BY_SKILL);
+    break_skill(&stub);
+    let ran = stub.run(&["compare", "main", "--run-id", "r", "--jobs", "4"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    let sentence =
+        ran.stdout.lines().find(|line| line.starts_with("worse: ")).unwrap_or_else(|| panic!("{}", ran.stdout));
+    assert!(sentence.contains("→ 0/") && sentence.contains("−100 points (95 %: "), "{sentence}");
+    assert!(sentence.contains("of at most 400 trials"), "{sentence}");
+    assert!(stub.starts().len() <= 30, "{} trials", stub.starts().len());
+    // Both arms had their own skills, and today's prompts.
+    let commit = git(&stub, &["rev-parse", "HEAD"]);
+    let short = &commit[..12];
+    let before = stub.json("r", &format!("work/tidy/c0/codex.{short}/1/meta.json"));
+    assert_eq!((&before["commit"], &before["mode"]), (&json!(commit), &json!(format!("codex.{short}"))));
+    assert!(stub.json("r", "work/tidy/c0/codex/1/meta.json")["commit"].is_null());
+    let kept = |name: &str| fs::read_to_string(stub.run_folder("r").join(name).join("tidy/SKILL.md")).expect("a copy");
+    assert!(
+        kept("skills_snapshot").contains("BROKEN") && !kept(&format!("skills_snapshot_{short}")).contains("BROKEN")
+    );
+    // The user's index and work tree are as they were.
+    assert_eq!(git(&stub, &["status", "--porcelain"]), "M skills/tidy/SKILL.md");
+    // Asked again, the run tells the same, to the last digit.
+    let stored = stub.json("r", "comparison.json");
+    let again = stub.run(&["compare", "r", "--json"]);
+    assert_eq!(again.code, 1, "{}", again.stderr);
+    assert_eq!(json_of(&again.stdout)["comparison"], stored["comparison"]);
+    // Each arm can be graded by itself; a run that compares is no plain run to go on with.
+    let graded = stub.run(&["grade", "r"]);
+    assert_eq!(graded.code, 1, "{}", graded.stderr);
+    let resumed = stub.run(&["run", "--resume", "--run-id", "r"]);
+    assert!(
+        resumed.code == 2 && resumed.stderr.contains("skill-evals compare --resume --run-id r"),
+        "{}",
+        resumed.stderr
+    );
+}
+
+#[test]
+fn an_edit_that_changes_nothing_is_no_worse_long_before_the_last_trial() {
+    let stub = repository(5, BY_SKILL);
+    let ran = stub.run(&["compare", "HEAD", "--jobs", "4", "--run-id", "r"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("no worse than by 10 points: "), "{}", ran.stdout);
+    assert!(stub.starts().len() < 150, "{} trials", stub.starts().len());
+    let status = json_of(&stub.run(&["status", "--run-id", "r", "--json"]).stdout);
+    assert_eq!((&status["state"], &status["left"]), (&json!("finished"), &json!(0)), "{status}");
+}
+
+#[test]
+fn a_comparison_that_was_interrupted_goes_on_where_it_stood() {
+    let stub = repository(3, &format!("sleep 0.05\n{BY_SKILL}"));
+    let runner = stub.start(&["compare", "HEAD", "--run-id", "r", "--jobs", "2"]);
+    wait_until("ten trials", || stub.progress_lines("r") >= 10);
+    signal(&runner, Signal::SIGINT);
+    let output = runner.wait_with_output().expect("an end");
+    assert_eq!(output.status.code(), Some(130));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("skill-evals compare --resume --run-id r"), "{said}");
+    let status = stub.run(&["status", "--run-id", "r"]);
+    assert!(status.stdout.contains("to go on: skill-evals compare --resume --run-id r"), "{}", status.stdout);
+    let measured = stub.progress("r").len();
+    let ran = stub.run(&["compare", "--resume", "--run-id", "r", "--jobs", "2"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.stdout.matches("(kept)").count(), measured, "{}", ran.stdout);
+    let pairs = fs::read_to_string(stub.run_folder("r").join("pairs.jsonl")).expect("pairs");
+    assert_eq!(pairs.lines().collect::<std::collections::BTreeSet<_>>().len(), pairs.lines().count(), "no pair twice");
+    // What was asked for cannot change under way.
+    break_skill(&stub);
+    let refused = stub.run(&["compare", "--resume", "--run-id", "r"]);
+    assert!(refused.code == 2 && refused.stderr.contains("cannot go on"), "{}", refused.stderr);
+}
+
+#[test]
+fn what_measures_nothing_ends_at_once_and_says_that_nothing_was_measured() {
+    let stub = repository(10, "exit 7");
+    let ran = stub.run(&["compare", "HEAD", "--jobs", "2"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("nothing measured: "), "{}", ran.stdout);
+    assert!(stub.starts().len() <= 14, "{} trials", stub.starts().len());
+}
+
+#[test]
+fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
+    let stub = repository(6, BY_SKILL);
+    assert_eq!(stub.run(&["run", "--run-id", "before", "--trials", "3"]).code, 0);
+    break_skill(&stub);
+    assert_eq!(stub.run(&["run", "--run-id", "after", "--trials", "3"]).code, 1);
+    let starts = stub.starts().len();
+    let ran = stub.run(&["compare", "before", "after"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stdout.starts_with("worse: 18/18 → 0/18 passed, −100 points (95 %: "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  tidy/c0  3/3 → 0/3\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("tokens ±0 %"), "{}", ran.stdout);
+    fs::copy(stub.run_folder("before").join("progress.jsonl"), stub.root().join("evals/baseline.jsonl"))
+        .expect("a copy");
+    let same = stub.run(&["compare", "evals/baseline.jsonl", "after", "--json"]);
+    let found = json_of(&same.stdout);
+    assert_eq!(
+        (&found["comparison"]["word"], &found["comparison"]["b"]["rate"]["trials"]),
+        (&json!("worse"), &json!(18))
+    );
+    let better = stub.run(&["compare", "after", "before,evals/baseline.jsonl", "--quiet"]);
+    assert!(better.code == 0 && better.stdout.starts_with("better: 0/18 → 36/36 passed"), "{}", better.stdout);
+    // A case alone shows too little, and the answer says what it takes.
+    let few = stub.run(&["compare", "before", "before"]);
+    assert!(few.code == 3 && few.stdout.starts_with("undecided: "), "{}", few.stdout);
+    assert_eq!(stub.starts().len(), starts, "no agent ran");
+    fs::write(stub.root().join("evals/baseline.jsonl"), "{}\nno line\n").expect("a file");
+    let damaged = stub.run(&["compare", "evals/baseline.jsonl", "after"]);
+    assert!(damaged.code == 2 && damaged.stderr.contains("baseline.jsonl: 2 of its lines"), "{}", damaged.stderr);
+}
+
+#[test]
+fn with_and_without_the_skill_shows_what_it_is_worth_and_asks_nothing_of_an_absent_skill() {
+    let body = r#"if [ -e .agents/skills/tidy/SKILL.md ]; then answer=Fine; else answer=Lost
+sed -i 's/- tidy.*file: r0.*md)//' "$CODEX_HOME/sessions/rollout-1.jsonl"; fi
+printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"'$answer'."}}' '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
+exit 0
+"#;
+    let stub = repository(3, body);
+    let ran = stub.run(&["compare", "--with", "codex", "--without", "--run-id", "r"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("\nbetter: 0/"), "{}", ran.stdout);
+    let checks = stub.json("r", "work/tidy/c0/codex.without/1/grade.json");
+    let names: Vec<&str> =
+        checks["checks"].as_array().expect("checks").iter().filter_map(|check| check["id"].as_str()).collect();
+    assert!(!names.contains(&"trigger") && names.contains(&"must-include"), "{names:?}");
+}
+
+#[test]
+fn what_a_skill_is_offered_beside_is_a_part_of_the_mode() {
+    let body = format!("ls .agents/skills > \"$folder/offered-$(ls .agents/skills | wc -l)\"\n{ANSWER}exit 0");
+    let stub = repository(2, &body);
+    let more = stub.root().join("skills/other");
+    fs::create_dir(&more).expect("a folder");
+    fs::write(more.join("SKILL.md"), "---\nname: other\ndescription: Does other things.\n---\nDo.\n").expect("a skill");
+    let ran = stub.run(&[
+        "compare",
+        "--a",
+        "offer=alone",
+        "--b",
+        "offer=all",
+        "--skill",
+        "tidy",
+        "--max-trials",
+        "12",
+        "--run-id",
+        "r",
+    ]);
+    assert!(ran.code != 2, "{}", ran.stderr);
+    let seen = |name: &str| fs::read_to_string(stub.root().join(name)).unwrap_or_default();
+    assert_eq!((seen("offered-1").as_str(), seen("offered-2").as_str()), ("tidy\n", "other\ntidy\n"));
+    assert_eq!(stub.json("r", "work/tidy/c0/codex.offer-alone/1/meta.json")["offer"], "alone");
+}
+
+#[test]
+fn what_cannot_be_compared_is_told_with_what_to_do_and_starts_no_agent() {
+    let stub = repository(2, BY_SKILL);
+    for (args, words) in [
+        (&["compare"][..], "name what to compare"),
+        (&["compare", "nowhere"], "neither a run nor a git reference"),
+        (&["compare", "--a", "model=x", "--b", "model=x"], "both arms are the same"),
+        (&["compare", "--a", "colour=red"], "names `colour`; known: mode=, model="),
+        (&["compare", "--mode", "codex", "--mode", "nothing"], "there is no mode `nothing`; known: "),
+        (
+            &["compare", "HEAD", "--max-trials", "8"],
+            "this gate can never fail at these numbers: it takes 6 pairs of trials",
+        ),
+        (&["compare", "HEAD", "--gate", "worse,undecided,better", "--max-trials", "20"], "this gate can never pass"),
+        (&["compare", "HEAD", "--gate", "sideways"], "invalid value 'sideways'"),
+        (&["compare", "--resume", "--run-id", "none"], "there is no run `none`"),
+    ] {
+        let ran = stub.run(args);
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {} {}", ran.code, ran.stderr);
+    }
+    let dry = stub.run(&["compare", "HEAD", "--dry-run"]);
+    assert!(dry.code == 0 && dry.stdout.contains("is found with 80 % probability"), "{}{}", dry.stdout, dry.stderr);
+    assert_eq!(stub.starts(), Vec::<String>::new());
+}
