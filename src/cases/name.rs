@@ -23,6 +23,9 @@ pub fn segment(name: &str) -> String {
     segment
 }
 
+/// The longest name of a folder that is made of an id, in bytes: several of them make a path.
+pub const LONGEST_ID: usize = 100;
+
 /// Checks that `id` can name a folder and a test.
 ///
 /// # Errors
@@ -37,7 +40,7 @@ pub fn check_id(id: &str) -> Result<(), &'static str> {
     if id.starts_with('.') {
         return Err("starts with `.`, which hides its folder");
     }
-    if id.len() > 100 {
+    if id.len() > LONGEST_ID {
         return Err("is longer than 100 bytes");
     }
     if id.bytes().any(|b| b.is_ascii_control()) {

@@ -186,6 +186,9 @@ impl Repository {
                     continue;
                 }
             };
+            if entry.path_is_symlink() && entry.depth() > 0 && !root.as_os_str().is_empty() {
+                problems.extend(self.link_beside_skills(entry.path()));
+            }
             if !entry.file_type().is_dir() {
                 continue;
             }
@@ -217,6 +220,18 @@ impl Repository {
             }
         }
         folders
+    }
+
+    /// Says that a link to a folder is not followed, or where it leads to nothing.
+    fn link_beside_skills(&self, path: &Path) -> Option<Diagnostic> {
+        let place = Place::file(crate::text::diagnostic::shown_path(&self.root, path));
+        let message = match fs::metadata(path) {
+            Ok(found) if found.is_dir() => "this link to a folder is not followed: skills behind it are not tested",
+            Ok(_) => return None,
+            Err(_) => "this link leads to nothing",
+        };
+        let problem = Diagnostic::warning(Code::Symlink, place, message);
+        Some(problem.help("move the folder here, or name the one that holds it in evals/evals.toml: `skill_roots`"))
     }
 
     fn read_cases(&self, scope: Scope<'_>, catalog: &mut Catalog) {

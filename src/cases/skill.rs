@@ -9,6 +9,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
+use crate::cases::name::LONGEST_ID;
 use crate::text::diagnostic::{Code, Diagnostic, Place};
 
 /// The file that makes a folder a skill.
@@ -63,7 +64,7 @@ pub struct SkillFile {
 }
 
 /// A name made safe: lower case, white space to `-`, `/ \ :` dropped, every other run of characters outside
-/// `[a-z0-9._-]` to `-`, `-` trimmed at the ends. Empty when nothing is left.
+/// `[a-z0-9._-]` to `-`, `-` trimmed at the ends, full stops at the start; at most 100 bytes. Empty when nothing is left.
 #[must_use]
 pub fn slug(name: &str) -> String {
     let mut slug = String::with_capacity(name.len());
@@ -86,9 +87,9 @@ pub fn slug(name: &str) -> String {
         }
         in_run = run;
     }
-    let slug = slug.trim_matches('-');
-    // A folder cannot be named so.
-    if slug.bytes().all(|b| b == b'.') { String::new() } else { slug.to_owned() }
+    // A folder that begins with a full stop is hidden, and only so many bytes can name one.
+    let slug = slug.trim_start_matches(['-', '.']);
+    slug[..slug.len().min(LONGEST_ID)].trim_end_matches('-').to_owned()
 }
 
 #[derive(Clone, Copy, PartialEq)]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cases::catalog::Catalog;
 use crate::cases::name::segment;
+use crate::files::bounded;
 use crate::run::plan;
 use crate::settings::Settings;
 use crate::settings::load;
@@ -96,7 +97,8 @@ pub fn current(root: &Path, catalog: &Catalog) -> Result<String, load::ConfigErr
 /// The stub files that the repository has, from its root.
 #[must_use]
 pub fn files(root: &Path) -> Vec<PathBuf> {
-    CRATES.iter().map(|folder| Path::new(folder).join(FILE)).filter(|file| root.join(file).is_file()).collect()
+    let stands = |file: &PathBuf| fs::symlink_metadata(root.join(file)).is_ok();
+    CRATES.iter().map(|folder| Path::new(folder).join(FILE)).filter(stands).collect()
 }
 
 /// Where stubs go that are not there yet, from the root: the crate with a harness.
@@ -116,10 +118,16 @@ pub fn problems(root: &Path, catalog: &Catalog) -> Vec<Diagnostic> {
     }
     // Wrong settings are reported elsewhere.
     let Ok(current) = current(root, catalog) else { return Vec::new() };
-    let stale = files.into_iter().filter(|file| fs::read(root.join(file)).is_ok_and(|old| old != current.as_bytes()));
     let problem = |file: PathBuf| {
-        let message = "the stubs are out of date: IDEs show trials that are gone, or lack some";
-        Diagnostic::error(Code::StaleStubs, Place::file(file), message).help("run `skill-evals stubs`")
+        let problem = match bounded::read(&root.join(&file)) {
+            Ok(old) if old == current.as_bytes() => return None,
+            Ok(_) => {
+                let message = "the stubs are out of date: IDEs show trials that are gone, or lack some";
+                Diagnostic::error(Code::StaleStubs, Place::file(file), message)
+            }
+            Err(error) => Diagnostic::error(Code::Unreadable, Place::file(file), format!("cannot be read: {error}")),
+        };
+        Some(problem.help("run `skill-evals stubs`"))
     };
-    stale.map(problem).collect()
+    files.into_iter().filter_map(problem).collect()
 }
