@@ -182,6 +182,31 @@ fn a_plan_finds_the_drop_that_it_promised_to() {
     }
 }
 
+#[test]
+fn the_interval_holds_where_a_run_stopped_by_itself_too() {
+    for (name, rates) in [
+        ("few cases drop", rates(&[(2, 0.9, 0.4), (6, 0.95, 0.95)])),
+        ("all drop", rates(&[(6, 0.9, 0.7)])),
+        ("cases that are even hide a drop", rates(&[(2, 1.0, 0.6), (4, 0.5, 0.5)])),
+    ] {
+        let truth = worlds::difference(&rates);
+        let holds = |seed: &u32| {
+            let found = worlds::until_decided(&rates, RULE, u64::from(*seed), 300).comparison();
+            found.difference.expect("trials").interval.contains(truth)
+        };
+        let held = f64::from(u32::try_from((0..200).filter(holds).count()).expect("few")) / 200.0;
+        assert!(held >= 0.94 - by_chance(0.94, 200), "{name}: {held}");
+    }
+}
+
+#[test]
+fn what_changed_in_both_directions_is_not_called_by_its_smaller_side() {
+    // One case fails from now on, and three that always failed pass every other time: the mean rises.
+    let rates = rates(&[(1, 1.0, 0.0), (3, 0.0, 0.8), (6, 1.0, 1.0)]);
+    let worse = ends_in(&rates, RULE, 200, 200, |word| word == Word::Worse);
+    assert!(worse <= 0.05 + by_chance(0.05, 200), "{worse}");
+}
+
 /// Two stored runs of `rates`, `trials` of each case in each arm.
 fn stored(rates: &Rates, trials: u64, world: &mut fastrand::Rng) -> (Arm, Arm) {
     let mut arm = |of: fn(&(f64, f64)) -> f64| -> Arm {

@@ -13,18 +13,18 @@ pub struct Seen {
     pub tried: u64,
 }
 
-/// What the pairs so far speak for.
+/// What the next pair is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leaning {
-    /// That some cases changed: it is decided soonest where they did.
+pub enum Aim {
+    /// To find what changed: it is decided soonest where it did.
     Change,
-    /// That none did by more than the margin: it is decided once all cases have shown it, equally often.
-    Same,
+    /// To know all cases equally well: to show that none lost more than the margin, or on which side the balance is.
+    Balance,
 }
 
 /// The case that is tried next; 0 where there is none. Looks only back, so that evidence stays valid.
 ///
-/// Each case once, in their order, and further round where all is well. From then on the case whose next pair adds most
+/// Each case once, in their order, and further round where balance is the aim. From then on the case whose next pair adds most
 /// to the evidence: what a pair adds is `ln 2θ` for a loss and `ln 2(1−θ)` for a win, where θ is the probability that a
 /// discordant pair is a loss, and how often it comes to each differs from case to case. Both are drawn from what they may
 /// be (Thompson, Biometrika 25 (1933) 285): θ from `Beta(½ + losses, ½ + wins)` of all cases, a case's losses, wins and
@@ -34,9 +34,9 @@ pub enum Leaning {
 /// cases among twenty that takes five times as many pairs as going round. Where all cases changed alike, every choice is
 /// as good as any other.
 #[must_use]
-pub fn next(seen: &[Seen], leaning: Leaning, rng: &mut fastrand::Rng) -> usize {
+pub fn next(seen: &[Seen], aim: Aim, rng: &mut fastrand::Rng) -> usize {
     let least = (0..seen.len()).min_by_key(|at| seen[*at].tried).unwrap_or_default();
-    if leaning == Leaning::Same || seen.get(least).is_none_or(|case| case.tried == 0) {
+    if aim == Aim::Balance || seen.get(least).is_none_or(|case| case.tried == 0) {
         return least;
     }
     let all = |of: fn(&Seen) -> u64| real(seen.iter().map(of).sum());
@@ -101,37 +101,37 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(2);
         let mut seen = vec![Seen::default(); 7];
         for expected in 0..7 {
-            let at = next(&seen, Leaning::Change, &mut rng);
+            let at = next(&seen, Aim::Change, &mut rng);
             assert_eq!(at, expected);
             seen[at].tried += 1;
             seen[0].losses = seen[0].tried;
         }
-        assert_eq!(next(&[], Leaning::Change, &mut rng), 0);
+        assert_eq!(next(&[], Aim::Change, &mut rng), 0);
     }
 
     /// How many of 200 choices are `case`.
-    fn chosen(seen: &[Seen], leaning: Leaning, case: usize) -> usize {
+    fn chosen(seen: &[Seen], aim: Aim, case: usize) -> usize {
         let mut rng = fastrand::Rng::with_seed(3);
-        (0..200).filter(|_| next(seen, leaning, &mut rng) == case).count()
+        (0..200).filter(|_| next(seen, aim, &mut rng) == case).count()
     }
 
     #[test]
     fn trials_go_to_what_changed_and_not_to_what_passes_now_and_then_in_both_arms() {
         let mut seen = vec![Seen { tried: 12, ..Seen::default() }; 20];
         seen[13].losses = 6;
-        assert!(chosen(&seen, Leaning::Change, 13) > 150);
+        assert!(chosen(&seen, Aim::Change, 13) > 150);
         for flaky in &mut seen[..8] {
             (flaky.losses, flaky.wins) = (3, 3);
         }
-        assert!(chosen(&seen, Leaning::Change, 13) > 120, "{}", chosen(&seen, Leaning::Change, 13));
+        assert!(chosen(&seen, Aim::Change, 13) > 120, "{}", chosen(&seen, Aim::Change, 13));
     }
 
     #[test]
     fn good_news_is_collected_equally_often() {
         let mut seen = vec![Seen { tried: 4, ..Seen::default() }; 6];
         seen[2] = Seen { losses: 2, wins: 0, tried: 3 };
-        assert_eq!(chosen(&seen, Leaning::Same, 2), 200);
+        assert_eq!(chosen(&seen, Aim::Balance, 2), 200);
         seen[2].tried = 5;
-        assert_eq!(chosen(&seen, Leaning::Same, 0), 200);
+        assert_eq!(chosen(&seen, Aim::Balance, 0), 200);
     }
 }

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::choice::{self, Leaning, Seen};
+use super::choice::{self, Aim, Seen};
 use super::{Arm, Comparison, Counts, Evidence, Joined, Rule, plan, word::Word};
 use crate::stats::betting::NoWorse;
 use crate::stats::difference::{self, Difference};
@@ -112,7 +112,7 @@ impl State {
         let step = (self.pairs.len() + in_flight.len()) as u64;
         // Weyl's sequence, so that the generators of neighbouring steps are far apart.
         let mut rng = fastrand::Rng::with_seed(self.seed ^ step.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        (!seen.is_empty()).then(|| choice::next(&seen, self.leaning(), &mut rng))
+        (!seen.is_empty()).then(|| choice::next(&seen, self.aim(), &mut rng))
     }
 
     /// What the pairs so far come to. Stop once it is decided.
@@ -120,8 +120,7 @@ impl State {
     pub fn word(&self) -> Word {
         let strata = self.strata();
         let Evidence::Sequential { worse, better, no_worse } = self.evidence() else { return Word::NothingMeasured };
-        let enough = |evidence: f64| evidence >= 1.0 / self.rule.alpha;
-        let held = self.rule.margin.filter(|_| no_worse.is_some_and(enough));
+        let held = self.rule.margin.filter(|_| no_worse.is_some_and(|evidence| self.enough(evidence)));
         // The mean of the cases' rates; the interval is for the whole comparison alone, and takes longer.
         let mean = |arm: fn(&Stratum) -> Rate| {
             let tried = strata.iter().filter_map(|stratum| arm(stratum).share());
@@ -130,9 +129,9 @@ impl State {
         let apart = mean(|stratum| stratum.b) - mean(|stratum| stratum.a);
         match held {
             _ if strata.iter().all(|stratum| stratum.a.trials == 0) => Word::NothingMeasured,
-            _ if enough(better) && apart > 0.0 => Word::Better,
+            _ if self.enough(better) && apart > 0.0 => Word::Better,
             Some(margin) => Word::NoWorse { margin },
-            None if enough(worse) && apart < 0.0 => Word::Worse,
+            None if self.enough(worse) && apart < 0.0 => Word::Worse,
             None => Word::Undecided { more: None },
         }
     }
@@ -164,12 +163,21 @@ impl State {
         self.cases.iter().map(|tally| Stratum { a: tally.a.rate, b: tally.b.rate }).collect()
     }
 
-    /// What the evidence speaks for: the answer that is nearest.
-    fn leaning(&self) -> Leaning {
+    /// What it takes to the answer that is nearest: where that is `no worse`, or what changed is clear and only the
+    /// balance of all cases is not, pairs of every case.
+    fn aim(&self) -> Aim {
         match self.evidence() {
-            Evidence::Sequential { worse, better, no_worse: Some(same) } if same > worse.max(better) => Leaning::Same,
-            _ => Leaning::Change,
+            Evidence::Sequential { worse, better, no_worse }
+                if no_worse.is_some_and(|same| same > worse.max(better)) || self.enough(worse.max(better)) =>
+            {
+                Aim::Balance
+            }
+            _ => Aim::Change,
         }
+    }
+
+    fn enough(&self, evidence: f64) -> bool {
+        evidence >= 1.0 / self.rule.alpha
     }
 
     fn evidence(&self) -> Evidence {
@@ -233,6 +241,24 @@ mod tests {
             again.feed(*pair).expect("a case");
         }
         assert_eq!(again.comparison(), done.comparison());
+    }
+
+    #[test]
+    fn where_only_the_balance_is_open_all_cases_are_tried() {
+        let mut state = State::new(names(3), Rule { margin: None, ..RULE }, 1);
+        let mut feed = |case: usize, a: bool, b: bool, times: usize| {
+            for _ in 0..times {
+                state.feed(Pair { case, a: Some(a), b: Some(b) }).expect("a case");
+            }
+        };
+        // Twenty losses in one case, and one win in each of the others: the evidence is clear, the mean is not below zero.
+        feed(0, true, false, 20);
+        feed(1, false, true, 1);
+        feed(2, false, true, 1);
+        assert!(matches!(state.evidence(), Evidence::Sequential { worse, .. } if worse > 20.0));
+        assert!(!state.word().decided());
+        assert_eq!(state.next_case(&[]), Some(1));
+        assert_eq!(state.next_case(&[1]), Some(2));
     }
 
     #[test]
