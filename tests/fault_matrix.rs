@@ -20,7 +20,7 @@ use support::real::programs;
 use support::stand_in::{Fault, Protocol, Request, Turn};
 
 /// Agent and delivery.
-const MODES: [&str; 4] = ["codex", "cli-native", "mcp", "native"];
+const MODES: [&str; 6] = ["codex", "codex-mcp", "cli-native", "mcp", "native", "mcp+native"];
 
 /// What goes wrong.
 enum How {
@@ -30,7 +30,12 @@ enum How {
     Wrapper(&'static str),
     /// The same, and the model uses the skill, whether it should or not.
     WrapperOverUse(&'static str),
+    /// The MCP server ends when a tool is called, and the model uses the skill, whether it should or not.
+    ServerOverUse,
 }
+
+/// The verdicts of a case that should trigger and of one that should not; nothing where the fault cannot be.
+type Cell = Option<(Verdict, Verdict)>;
 
 /// A row of the table.
 struct Row {
@@ -38,14 +43,14 @@ struct Row {
     how: How,
     /// Seconds until the timeout.
     timeout: u32,
-    /// The verdicts of a case that should trigger and of one that should not, in each of [`MODES`].
-    verdicts: [(Verdict, Verdict); 4],
+    /// What comes of it in each of [`MODES`].
+    cells: [Cell; MODES.len()],
     why: &'static str,
 }
 
-const ERROR: [(Verdict, Verdict); 4] = [(Error, Error); 4];
-const FAIL: [(Verdict, Verdict); 4] = [(Fail, Fail); 4];
-const PASS: [(Verdict, Verdict); 4] = [(Pass, Pass); 4];
+const ERROR: [Cell; MODES.len()] = [Some((Error, Error)); MODES.len()];
+const FAIL: [Cell; MODES.len()] = [Some((Fail, Fail)); MODES.len()];
+const PASS: [Cell; MODES.len()] = [Some((Pass, Pass)); MODES.len()];
 
 fn faulty(fault: Fault) -> Turn {
     Turn::Faulty(Box::new(Turn::Say("Half an answer".to_owned())), fault)
@@ -55,7 +60,8 @@ fn faulty(fault: Fault) -> Turn {
 const NO_LAST: &str = r#"/"type":"\(result\|turn.completed\)"/"#;
 
 fn rows() -> Vec<Row> {
-    let row = |fault, how, timeout, verdicts, why| Row { fault, how, timeout, verdicts, why };
+    let row = |fault, how, timeout, cells, why| Row { fault, how, timeout, cells, why };
+    let error = Some((Error, Error));
     let answer = |step, turn| How::Answer(step, turn);
     vec![
         row("none", answer(9, || Turn::Hang), 60, PASS, "the checks decide"),
@@ -90,8 +96,15 @@ fn rows() -> Vec<Row> {
             "a damaged line over the use of the skill",
             How::WrapperOverUse("damage"),
             60,
-            [(Pass, Fail), (Error, Error), (Error, Error), (Error, Error)],
-            "codex's rollout tells all the same; elsewhere it may have been anything",
+            [Some((Pass, Fail)), error, error, error, error, error],
+            "codex's rollout tells of its commands all the same; elsewhere it may have been anything",
+        ),
+        row(
+            "the MCP server ends at the call",
+            How::ServerOverUse,
+            60,
+            [None, error, None, error, None, error],
+            "the skill was wanted, and what would have come of it nobody knows",
         ),
     ]
 }
@@ -102,13 +115,13 @@ fn script(name: &str) -> String {
         "lost" => format!("\"$real\" \"$@\" | sed -u '{NO_LAST}d'"),
         "cut" => format!("\"$real\" \"$@\" | sed -u '{NO_LAST}s/.$//'"),
         "hang" => "\"$real\" \"$@\"\nexec sleep 600".to_owned(),
-        _ => r#""$real" "$@" | sed -u -e '/"tool_use"/s/.$//' -e '/"command_execution"/s/.$//'"#.to_owned(),
+        _ => r#""$real" "$@" | sed -u '/"\(tool_use\|command_execution\|mcp_tool_call\)"/s/.$//'"#.to_owned(),
     }
 }
 
 fn main() -> ExitCode {
     let mut args = Arguments::from_args();
-    // Each runs eight agents at once.
+    // Each runs six agents at once.
     args.test_threads = Some(args.test_threads.unwrap_or(2));
     let mut trials = vec![Trial::test("the_table_is_the_one_in_the_docs", documented)];
     for row in rows() {
@@ -157,20 +170,23 @@ fn cells(row: &Row) -> Result<(), Failed> {
         .prompts("greeting", cases);
     let (step, instead) = match row.how {
         How::Answer(step, turn) => (step, Some(turn)),
-        How::Wrapper(_) | How::WrapperOverUse(_) => (usize::MAX, None),
+        How::Wrapper(_) | How::WrapperOverUse(_) | How::ServerOverUse => (usize::MAX, None),
     };
-    let always = matches!(row.how, How::WrapperOverUse(_));
+    let always = matches!(row.how, How::WrapperOverUse(_) | How::ServerOverUse);
     let live = Live::over(fixture, move |request| match instead {
         Some(turn) if request.step >= step => turn(),
         _ => well(request, always || request.prompt.contains("Greet")),
     });
     if let How::Wrapper(name) | How::WrapperOverUse(name) = row.how {
         wrap(live.fixture.root(), &script(name));
+    } else if let How::ServerOverUse = row.how {
+        wrap_server(live.fixture.root());
     }
-    let modes: Vec<&str> = MODES.iter().flat_map(|mode| ["--mode", mode]).collect();
-    let ran = live.run(&[&modes[..], &["--jobs", "4"]].concat());
+    let asked = || MODES.iter().zip(row.cells).filter_map(|(mode, cell)| Some((*mode, cell?)));
+    let modes: Vec<&str> = asked().flat_map(|(mode, _)| ["--mode", mode]).collect();
+    let ran = live.run(&[&modes[..], &["--jobs", "6"]].concat());
     let mut wrong = String::new();
-    for (mode, (positive, negative)) in MODES.iter().zip(row.verdicts) {
+    for (mode, (positive, negative)) in asked() {
         for (case, expected) in [("positive", positive), ("negative", negative)] {
             let Some(trial) = live.kept("greeting", case, mode) else {
                 return Err(format!("{case} in {mode} was not kept: {}{}", ran.stdout, ran.stderr).into());
@@ -205,6 +221,16 @@ fn wrap(root: &Path, script: &str) {
     fs::write(root.join("evals/evals.toml"), settings).expect("settings");
 }
 
+/// Puts a server in the place of ours that hears no call, and ends where one comes.
+fn wrap_server(root: &Path) {
+    let path = root.join("server.sh");
+    fs::write(&path, "#!/bin/bash\nsed -u '/\"tools\\/call\"/Q' | \"$1\" mcp --skills \"$2\"\n").expect("a script");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("permissions");
+    let program = env!("CARGO_BIN_EXE_skill-evals");
+    let settings = format!("[mcp]\ncommand = '{}'\nargs = ['{program}', '{{skills}}']\n", path.display());
+    fs::write(root.join("evals/evals.toml"), settings).expect("settings");
+}
+
 /// The table as docs/ has it.
 fn rendered() -> String {
     let mut text = "# Fault matrix\n\n\
@@ -219,8 +245,11 @@ fn rendered() -> String {
     text.push_str(&" --- |".repeat(MODES.len() + 1));
     for row in rows() {
         let _ = write!(text, "\n| {} |", row.fault);
-        for (positive, negative) in row.verdicts {
-            let _ = write!(text, " {positive} / {negative} |");
+        for cell in row.cells {
+            let _ = match cell {
+                Some((positive, negative)) => write!(text, " {positive} / {negative} |"),
+                None => write!(text, " – |"),
+            };
         }
         let _ = write!(text, " {} |", row.why);
     }

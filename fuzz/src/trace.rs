@@ -23,10 +23,10 @@ static REFERENCE: LazyLock<Reference> = LazyLock::new(|| {
 
 /// Decodes the files of these names, whose contents are parts of `bytes`; a recording of them must decode to the same
 /// activations and the same end, and must not hide what is damaged.
-pub fn decode(kind: AgentKind, names: [&str; 2], bytes: &[u8]) {
+pub fn decode<const N: usize>(kind: AgentKind, names: [&str; N], bytes: &[u8]) {
     let agent = agent::of(kind);
     let [left, recorded] = FOLDERS.each_ref().map(tempfile::TempDir::path);
-    for (name, content) in names.iter().zip(parts::<2>(bytes)) {
+    for (name, content) in names.iter().zip(parts::<N>(bytes)) {
         write(&left.join(name), content);
         write(&recorded.join(name), b"");
         for line in content.split(|byte| *byte == b'\n') {

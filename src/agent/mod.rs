@@ -14,13 +14,13 @@ mod files;
 pub mod handshake;
 mod interface;
 pub mod isolation;
+mod kept;
 mod lenient;
 pub mod mcp_probe;
 mod refusal;
 pub mod room;
 pub mod sandbox;
 mod skill_calls;
-mod sub_agents;
 
 use crate::settings::mode::AgentKind;
 use crate::trial::trouble::Trouble;

@@ -4,9 +4,9 @@ use std::io;
 use std::path::Path;
 
 use super::{SESSION, TRACE, events, session, slim};
+use crate::agent::kept::{Kept, SUB_AGENTS, slimmed};
 use crate::agent::room::Room;
 use crate::agent::skill_calls::{Reading, SkillCalls};
-use crate::agent::sub_agents::{Kept, SUB_AGENTS};
 use crate::files::below::{self, Walk};
 use crate::text::lines::{self, Line};
 use crate::trial::exposure::Reference;
@@ -38,19 +38,10 @@ fn is_sub_agents(path: &Path) -> bool {
 }
 
 pub(super) fn recorded(folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
-    let slimmed = |name: &'static str, slim: fn(&[u8]) -> Option<Vec<u8>>| {
-        let mut kept = Vec::new();
-        lines::for_each(&folder.join(name), |line| match line {
-            Line::Whole(line) => kept.extend(slim(line).into_iter().flatten()),
-            // As a damaged line: what was lost is lost in the recording too.
-            Line::Overlong => kept.extend_from_slice(b"a line that is too long to be read\n"),
-        })?;
-        Ok::<_, io::Error>((name, kept))
-    };
     let mut files = vec![
-        slimmed(TRACE, slim::line)?,
-        slimmed(SESSION, session::slimmed)?,
-        slimmed(SUB_AGENTS, slim::sub_agents_line)?,
+        (TRACE, slimmed(&folder.join(TRACE), slim::line)?),
+        (SESSION, slimmed(&folder.join(SESSION), session::slimmed)?),
+        (SUB_AGENTS, slimmed(&folder.join(SUB_AGENTS), slim::sub_agents_line)?),
     ];
     files.retain(|(name, kept)| *name == TRACE || !kept.is_empty());
     Ok(files)

@@ -5,9 +5,9 @@ use std::io;
 use std::path::Path;
 
 use super::{LAST_MESSAGE, ROLLOUT, TRACE, events, rollout};
+use crate::agent::kept::{Kept, SUB_AGENTS, slimmed};
 use crate::agent::room::Room;
 use crate::agent::skill_calls::{Reading, SkillCalls};
-use crate::agent::sub_agents::{Kept, SUB_AGENTS};
 use crate::files::below::{self, Walk};
 use crate::files::bounded;
 use crate::text::lines;
@@ -16,9 +16,6 @@ use crate::trial::trace::Trace;
 
 /// The largest rollout file that is kept, in bytes.
 const MAX_ROLLOUT: u64 = 512 << 20;
-
-/// What a recording keeps of a line that is too long to be read: another line that cannot be.
-const OVERLONG: &[u8] = b"a line that is too long to be read\n";
 
 /// The largest trace that a recording keeps, in bytes.
 const MAX_TRACE: u64 = 1 << 30;
@@ -60,11 +57,7 @@ pub(super) fn recorded(folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>
     let trace = bounded::read_at_most(&folder.join(TRACE), MAX_TRACE)?;
     let mut files = vec![(TRACE, trace)];
     for name in [ROLLOUT, SUB_AGENTS] {
-        let mut kept = Vec::new();
-        lines::for_each(&folder.join(name), |line| match line {
-            lines::Line::Whole(line) => kept.extend(rollout::slimmed(line).into_iter().flatten()),
-            lines::Line::Overlong => kept.extend_from_slice(OVERLONG),
-        })?;
+        let kept = slimmed(&folder.join(name), rollout::slimmed)?;
         if !kept.is_empty() {
             files.push((name, kept));
         }

@@ -1,17 +1,17 @@
-//! Sub-agents, which an agent starts by a tool of its own. Each writes what it did into a file of its own in the agent's
-//! home; a trial keeps them as one, and so does its recording.
+//! What is kept of an agent's own session files: whole by a trial, slimmed by its recording.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::text::lines::{self, Line};
 
-/// The file with what the sub-agents of a trial did, in its folder.
+/// The file with what the sub-agents of a trial did, in its folder: each has a session file of its own, which are kept as
+/// one.
 pub(super) const SUB_AGENTS: &str = "subagents.jsonl";
 
-/// What stands for a line that is too long to be kept. It is no JSON, so that it counts as damaged.
-const OVERLONG: &[u8] = b"a line that is too long to be kept\n";
+/// What stands for a line that is too long to be read. It is no JSON, so that what was lost is lost there too.
+const OVERLONG: &[u8] = b"a line that is too long to be read\n";
 
 /// A file of evidence that is made of others, line by line. It is not there until there is something to keep.
 pub(super) struct Kept<'a> {
@@ -54,4 +54,14 @@ impl<'a> Kept<'a> {
     pub(super) fn finish(self) -> io::Result<()> {
         self.file.map_or(Ok(()), |mut file| file.flush())
     }
+}
+
+/// The lines of the file at `path` as a recording keeps them; none where there is no file.
+pub(super) fn slimmed(path: &Path, slim: fn(&[u8]) -> Option<Vec<u8>>) -> io::Result<Vec<u8>> {
+    let mut kept = Vec::new();
+    lines::for_each(path, |line| match line {
+        Line::Whole(line) => kept.extend(slim(line).into_iter().flatten()),
+        Line::Overlong => kept.extend_from_slice(OVERLONG),
+    })?;
+    Ok(kept)
 }
