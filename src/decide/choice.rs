@@ -30,9 +30,9 @@ pub enum Aim {
 /// be (Thompson, Biometrika 25 (1933) 285): θ from `Beta(½ + losses, ½ + wins)` of all cases, a case's losses, wins and
 /// concordant pairs from `Dirichlet(1/16 + losses, 1/16 + wins, ½ + concordant)`.
 ///
-/// A rate of discordance alone would lead to cases that pass now and then in both arms, which tell nothing: with ten such
-/// cases among twenty that takes five times as many pairs as going round. Where all cases changed alike, every choice is
-/// as good as any other.
+/// A rate of discordance alone would lead to cases that pass now and then in both arms, which tell nothing: with many of
+/// those it takes several times as many pairs as going round. Where all cases changed alike, every choice is as good as
+/// any other.
 #[must_use]
 pub fn next(seen: &[Seen], aim: Aim, rng: &mut fastrand::Rng) -> usize {
     let least = (0..seen.len()).min_by_key(|at| seen[*at].tried).unwrap_or_default();

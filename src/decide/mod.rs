@@ -8,6 +8,7 @@ pub mod choice;
 pub mod fixed;
 pub mod plan;
 pub mod sequential;
+pub mod threshold;
 pub mod word;
 
 use std::collections::BTreeMap;
