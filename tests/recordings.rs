@@ -105,6 +105,10 @@ fn what_a_killed_recorder_left_is_no_recording_and_goes_with_the_next_one() {
         Command::new("cp").arg("-r").arg(recordings.join("tidy/c2/codex")).arg(left.join("tidy/c2/")).status().is_ok()
     );
     fs::create_dir_all(recordings.join(".new-def")).expect("a folder");
+    // A link is followed nowhere.
+    let outside = stub.root().join("outside");
+    fs::create_dir_all(outside.join("old/tidy/c9/codex")).expect("a folder");
+    std::os::unix::fs::symlink(&outside, recordings.join(".new-link")).expect("a link");
     // Another process is at work in this one.
     let other = recordings.join(".new-other");
     fs::create_dir_all(&other).expect("a folder");
@@ -121,12 +125,13 @@ fn what_a_killed_recorder_left_is_no_recording_and_goes_with_the_next_one() {
         names.retain(|name| name != "tidy");
         names
     };
-    assert_eq!(names(&recordings), [".new-other"]);
+    assert_eq!(names(&recordings), [".new-link", ".new-other"]);
+    assert!(outside.join("old/tidy/c9/codex").is_dir() && !recordings.join("tidy/c9").exists());
     let replayed = stub.run(&["run", "--replay"]);
     assert_eq!((replayed.code, replayed.stdout.matches(": pass").count()), (0, 3), "{}", replayed.stdout);
     drop(lock);
     assert_eq!(stub.run(&["record", "r", "c0"]).code, 0);
-    assert_eq!(names(&recordings), Vec::<String>::new());
+    assert_eq!(names(&recordings), [".new-link"]);
 }
 
 #[test]

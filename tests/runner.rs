@@ -144,11 +144,12 @@ fn a_dry_run_starts_nothing_and_says_what_is_known_of_the_cost() {
 #[test]
 fn a_dry_run_finds_what_the_run_would_refuse() {
     let judged = "id,should_trigger,prompt,judge\nc0,false,Prompt 0,true\n";
-    let cases: [(&str, &str, &[&str], &str); 6] = [
+    let cases: [(&str, &str, &[&str], &str); 7] = [
         ("evals/judge.md", "Look at\n{{final_mesage}}", &[], "evals/judge.md:2:3"),
         ("evals/schemas/style_rubric.schema.json", "{\"type\": 5}", &[], "style_rubric.schema.json"),
         ("evals/schemas/style_rubric.schema.json", "{\"$ref\": \"#\"}", &[], "leads back to itself"),
         ("x", "", &["--run-id", "../x"], "\"../x\" starts with `.`"),
+        ("x", "", &["--replay", "--write-progress", "--run-id", "../x"], "\"../x\" starts with `.`"),
         ("x", "", &["--run-id", "a/../../x"], "holds characters other than"),
         ("x", "", &["--resume", "--run-id", "../x"], "\"../x\" starts with `.`"),
     ];

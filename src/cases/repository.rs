@@ -226,7 +226,7 @@ impl Repository {
     fn link_beside_skills(&self, path: &Path) -> Option<Diagnostic> {
         let place = Place::file(crate::text::diagnostic::shown_path(&self.root, path));
         let message = match fs::metadata(path) {
-            Ok(found) if found.is_dir() => "this link to a folder is not followed: skills behind it are not tested",
+            Ok(found) if found.is_dir() => "this link to a folder is not followed to look for skills",
             Ok(_) => return None,
             Err(_) => "this link leads to nothing",
         };

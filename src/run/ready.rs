@@ -18,20 +18,18 @@ pub fn check(run: &Run) -> Result<(), String> {
     if run.settings.live { budget::check(&run.settings, &run.plan) } else { Ok(()) }
 }
 
-/// The same for a run that does not begin, with all that it would meet on the way to its first agent.
+/// The same for a run that does not begin, with all that it would meet on the way to its first agent. `keeps` is whether
+/// it would have a folder of its own.
 ///
 /// # Errors
 /// As [`check`], and where the run cannot have its id, or agents cannot be isolated as required.
-pub fn foresee(run: &Run) -> Result<(), String> {
+pub fn foresee(run: &Run, keeps: bool) -> Result<(), String> {
     check(run)?;
-    if !run.settings.live {
-        return Ok(());
-    }
-    if let Some(id) = run.settings.run_id.as_deref().filter(|_| !run.settings.resume) {
+    if let Some(id) = run.settings.run_id.as_deref().filter(|_| keeps && !run.settings.resume) {
         RunFolder::check_new(&run.root, id).map_err(|error| error.to_string())?;
     }
     match isolation::held(&run.settings.isolation) {
-        Held::Refused(why) => Err(why),
-        Held::Bwrap(_) | Held::Nothing(_) => Ok(()),
+        Held::Refused(why) if run.settings.live => Err(why),
+        _ => Ok(()),
     }
 }

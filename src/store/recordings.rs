@@ -78,15 +78,20 @@ impl Beside {
     }
 }
 
-/// Removes a folder for new recordings whose process is gone, and puts back what that had moved aside.
+/// Removes a folder for new recordings whose process is gone, and puts back what that had moved aside. A link in its
+/// place is nobody's.
 fn remove_left_over(recordings: &Path, folder: &Path) -> Result<(), StoreError> {
+    let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    if !is_folder(folder) {
+        return Ok(());
+    }
     let Ok(lock) = File::open(folder) else { return Ok(()) };
     if lock.try_lock().is_err() {
         return Ok(());
     }
     let old = folder.join(OLD);
     let aside = walkdir::WalkDir::new(&old).min_depth(3).max_depth(3).into_iter().flatten();
-    for entry in aside {
+    for entry in aside.filter(|_| is_folder(&old)) {
         let place = recordings.join(entry.path().strip_prefix(&old).unwrap_or(entry.path()));
         if !place.exists() {
             fs::rename(entry.path(), &place).at(&place)?;

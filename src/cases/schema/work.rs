@@ -77,6 +77,8 @@ struct Count<'a> {
     anchors: Vec<(&'a str, &'a Value)>,
     /// By the addresses of a subschema and of a part of the answer; `None` while it is being counted.
     known: HashMap<(usize, usize), Option<u64>>,
+    /// What counting itself has taken: it has the same bound.
+    steps: u64,
 }
 
 impl<'a> Count<'a> {
@@ -90,7 +92,7 @@ impl<'a> Count<'a> {
             resources.push(("", schema));
         }
         let anchors = ["$anchor", "$dynamicAnchor"].into_iter().flat_map(with).collect();
-        Self { resources, anchors, known: HashMap::new() }
+        Self { resources, anchors, known: HashMap::new(), steps: 0 }
     }
 
     /// How often subschemas are applied where `schema` is applied to `answer`.
@@ -99,6 +101,7 @@ impl<'a> Count<'a> {
         if depth > MOST_DEPTH {
             return Err(TooMuch::Depth);
         }
+        self.step(1)?;
         let key = (ptr::from_ref(schema).addr(), ptr::from_ref(answer).addr());
         match self.known.insert(key, None) {
             Some(Some(known)) => {
@@ -119,6 +122,11 @@ impl<'a> Count<'a> {
         Ok(work)
     }
 
+    fn step(&mut self, steps: usize) -> Result<(), TooMuch> {
+        self.steps = self.steps.saturating_add(steps as u64);
+        if self.steps > MOST_WORK { Err(TooMuch::Work) } else { Ok(()) }
+    }
+
     /// The keywords that apply subschemas to the very same part of the answer.
     fn here(&mut self, keywords: &'a Map<String, Value>, answer: &Value, depth: usize) -> Result<u64, TooMuch> {
         let mut work = 0_u64;
@@ -136,6 +144,7 @@ impl<'a> Count<'a> {
                     map.values().try_for_each(|part| add(self, part))?;
                 }
                 ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
+                    self.step(self.resources.len())?;
                     self.targets(reference).into_iter().try_for_each(|part| add(self, part))?;
                 }
                 _ => {}
@@ -228,6 +237,9 @@ mod tests {
         assert_eq!(check(&json!({"allOf": [{"$ref": "#"}]})), Err(TooMuch::Loop));
         assert_eq!(check(&json!({"$defs": {"a": {"$anchor": "x", "not": {"$ref": "#x"}}}})), Err(TooMuch::Loop));
         assert_eq!(check(&Value::Array(vec![json!({}); 30_000])), Err(TooMuch::Parts));
+        let addresses = |number: usize| json!({"$id": format!("i{number}"), "properties": {"x": {"$ref": "#"}}});
+        assert_eq!(check(&(0..6000).map(addresses).collect()), Err(TooMuch::Work));
+        assert_eq!(check(&(0..60).map(addresses).collect()), Ok(()));
     }
 
     #[test]

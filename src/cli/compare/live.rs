@@ -146,7 +146,7 @@ fn check(pairing: &Pairing) -> Result<(), String> {
 }
 
 fn dry_run(args: &CompareArgs, run: &Run, pairing: &Pairing, numbers: &Numbers, rule: &Rule) -> CliResult {
-    ready::foresee(run)?;
+    ready::foresee(run, true)?;
     let ids: Vec<TrialId> = run.plan.ids().collect();
     let known = history::known_costs(&run.root, &run.settings.prices, &ids);
     let estimate = estimate::estimate(&ids, &known, run.settings.max_cost_usd);

@@ -228,7 +228,7 @@ fn stale(run: &Run) -> Result<Plan, Box<dyn Error>> {
 fn dry_run(args: &RunArgs, run: &Run) -> CliResult {
     let ids: Vec<TrialId> = run.plan.ids().collect();
     let settings = &run.settings;
-    ready::foresee(run)?;
+    ready::foresee(run, settings.live || args.write_progress)?;
     let known = if settings.live {
         history::known_costs(&run.root, &settings.prices, &ids)
     } else {
