@@ -61,8 +61,8 @@
 //! | [`harness`] | trials as tests, for cargo test, nextest and IDEs |
 //! | `setup` | adds evals to a repository, and says what is missing |
 //!
-//! `stats`, `decide`, `trial`, `lint`, `grade` and `report` are pure: no disk, no clock, no environment. The program `skill-evals`
-//! (`src/main.rs`, `src/cli/`) parses arguments, calls the above and is the only thing that prints.
+//! `stats`, `decide`, `trial`, `lint`, `grade` and `report` are pure: no disk, no clock, no environment. The program
+//! `skill-evals` (`src/main.rs`, `src/cli/`) parses arguments, calls the above and is the only thing that prints.
 //!
 //! # Effective commands
 //!

@@ -23,20 +23,20 @@ pub struct Plan {
 
 /// The smallest drop in rate, alike in all cases, that `plan` calls `worse` with the probability `power`; none where it
 /// would find none. Exact, over every course that the pairs can take. A drop of few cases is found sooner, since trials go
-/// there.
+/// there. Not smaller than the margin: a drop within it may be called `no worse` first, and rightly so.
 #[must_use]
 pub fn detectable(plan: &Plan, rule: &Rule, power: f64) -> Option<f64> {
     let found = |drop: f64| {
         power::sequential(plan.pairs, Discordance::of(plan.before, plan.before - drop), rule.alpha) >= power
     };
-    smallest(plan.before, found)
+    smallest(plan.before, found).map(|drop| drop.max(rule.margin.unwrap_or_default().min(plan.before)))
 }
 
 /// The same for stored runs of `pairs` trials in each arm: by the exact test, which looks once.
 #[must_use]
 pub fn detectable_fixed(pairs: u64, before: f64, rule: &Rule, power: f64) -> Option<f64> {
     let found = |drop: f64| power::fixed(pairs, Discordance::of(before, before - drop), rule.alpha / 2.0) >= power;
-    smallest(before, found)
+    smallest(before, found).map(|drop| drop.max(rule.margin.unwrap_or_default().min(before)))
 }
 
 /// The smallest number up to `most` for which `found`, to a thousandth.
@@ -167,6 +167,9 @@ mod tests {
         assert!(few > 0.3 && many < 0.25, "{few} {many}");
         let truth = Discordance::of(0.9, 0.9 - many);
         assert!(power::sequential(200, truth, 0.05) >= 0.8);
+        let tolerant = Rule { margin: Some(0.4), ..RULE };
+        let found = detectable(&Plan { cases: 10, pairs: 200, before: 0.9 }, &tolerant, 0.8).expect("a drop");
+        assert!((found - 0.4).abs() < 1e-12, "a smaller one may be no worse by the margin: {found}");
         assert!(detectable_fixed(200, 0.9, &RULE, 0.8).is_some_and(|drop| drop < 0.2));
     }
 
