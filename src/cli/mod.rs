@@ -6,6 +6,7 @@ mod exit_code;
 mod generate;
 mod grade;
 mod harness;
+mod history;
 mod init;
 mod lint;
 mod list;
@@ -61,6 +62,8 @@ enum Command {
     Stop(stop::StopArgs),
     /// Show all runs.
     Runs(status::RunsArgs),
+    /// Show how often cases passed, run by run.
+    History(history::HistoryArgs),
     /// Remove old runs.
     Clean(stop::CleanArgs),
     /// Sum up runs from their trials' folders.
@@ -101,6 +104,7 @@ pub fn main() -> ExitCode {
         Command::Status(args) => status::status(&args),
         Command::Stop(args) => stop::stop(&args),
         Command::Runs(args) => status::runs(&args),
+        Command::History(args) => history::history(&args),
         Command::Clean(args) => stop::clean(&args),
         Command::Summary(args) => summary::summary(&args),
         Command::Grade(args) => grade::grade(&args),

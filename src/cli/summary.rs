@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::{CliResult, CliResultOf, RepositoryArgs, color, print_json};
 use crate::cli::exit_code::Exit;
-use skill_evals::report::{markdown, table};
+use skill_evals::report::{markdown, table, triggering};
 use skill_evals::results::standing;
 use skill_evals::results::summary::Summary;
 use skill_evals::results::table as results;
@@ -64,7 +64,8 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     } else if args.markdown {
         out.write_all(markdown::summary(&summary).as_bytes())?;
     } else {
-        writeln!(out, "{}{}", table::table(&summary, color(&out)), table::closing(&summary))?;
+        write!(out, "{}{}", table::table(&summary, color(&out)), triggering::triggering(&summary))?;
+        write!(out, "{}\n{}", table::closing(&summary), table::shown(&summary))?;
     }
     for error in &unreadable {
         writeln!(io::stderr(), "warning: not counted: {}", safe::line(&error.to_string()))?;

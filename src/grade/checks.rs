@@ -22,6 +22,12 @@ const COMPLETED: &str = "completed";
 /// What is found where the agent said nothing at its end.
 const NO_MESSAGE: &str = "there is no final message";
 
+/// The check that the skill under test became active.
+pub const TRIGGERED: &str = "triggered";
+
+/// The check that it did not.
+pub const NOT_TRIGGERED: &str = "not-triggered";
+
 /// Grades a trial of `case` by its evidence. `schema` is the content of the case's output schema, when it has one.
 #[must_use]
 pub fn grade(case: &Case, skill: &Skill, schema: Option<&Value>, evidence: &Evidence<'_>) -> Grade {
@@ -284,9 +290,9 @@ impl Grader<'_> {
         }
         let name = &self.skill.name;
         let (id, expected) = if should {
-            ("triggered", format!("`{name}` activated"))
+            (TRIGGERED, format!("`{name}` activated"))
         } else {
-            ("not-triggered", format!("`{name}` not activated"))
+            (NOT_TRIGGERED, format!("`{name}` not activated"))
         };
         let failed = trace.failed_loads.iter().find(|call| of_skill(&call.skill));
         if let (true, Some(call)) = (hits.is_empty(), failed) {

@@ -11,10 +11,11 @@ use crate::cases::repository::Repository;
 use crate::grade::share::{Ended, needed};
 use crate::harness::stubs;
 use crate::lint;
-use crate::report::{diagnostics, trial as report};
+use crate::report::{diagnostics, rate, trial as report};
 use crate::run::plan::{Entry, Plan};
 use crate::run::scheduler;
 use crate::run::shared::Run;
+use crate::stats::proportion::Rate;
 use crate::store;
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::id::Planned;
@@ -106,7 +107,10 @@ fn case_test(context: &TestContext, entry: &Entry) -> Result<Completion, Failed>
     }
     if entry.repeats > 1 && problems.is_empty() {
         let (passed, all) = (ended.passed, ended.all());
-        texts.insert(0, format!("{passed} of {all} trials passed; {} must\n", needed(all, run.settings.threshold)));
+        let share = rate::measured(Rate::new(passed as u64, (passed + ended.failed) as u64));
+        let share = share.map(|share| format!(", {share}")).unwrap_or_default();
+        let must = needed(all, run.settings.threshold);
+        texts.insert(0, format!("{passed} of {all} trials passed{share}; {must} must\n"));
     }
     problems.extend(texts);
     // A broken case breaks each of its repeats in the same way.

@@ -5,11 +5,10 @@ use std::fmt::Write;
 use crate::decide::word::Word;
 use crate::decide::{CaseChange, Comparison, Evidence, Shown};
 use crate::report::diagnostics::counted;
+use crate::report::rate::{self, fraction, points};
 use crate::report::trial::scripted;
 use crate::results::compared::{Compared, SpentTrials};
-use crate::stats::Interval;
 use crate::stats::amounts::Ratio;
-use crate::stats::proportion::Rate;
 use crate::text::safe;
 
 /// Most cases that are listed by name; the others are counted.
@@ -38,8 +37,8 @@ pub fn sentence(compared: &Compared) -> String {
     let _ = write!(
         text,
         ": {} → {} passed, {} points ({level:.0} %: {low} … {high})",
-        rate(a.rate),
-        rate(b.rate),
+        fraction(a.rate),
+        fraction(b.rate),
         signed(difference.difference),
     );
     let _ = match evidence {
@@ -82,9 +81,9 @@ pub fn render(compared: &Compared) -> String {
 }
 
 fn arm_line(shown: &Shown) -> String {
-    let mut text = rate(shown.rate);
+    let mut text = fraction(shown.rate);
     if let (Some(share), Some(interval)) = (shown.share, shown.interval) {
-        let _ = write!(text, ", {} % ({})", points(share), percent(interval));
+        let _ = write!(text, ", {}", rate::share(share, interval));
     }
     if shown.lost > 0 {
         let _ = write!(text, ", {} lost to errors or unscored", trials(shown.lost));
@@ -106,7 +105,7 @@ fn cases(text: &mut String, compared: &Compared) {
     for case in cases.iter().take(MOST_CASES) {
         let changed =
             if case.changed { format!("  changed (p = {})", probability(case.adjusted)) } else { String::new() };
-        let (a, b) = (rate(case.a.rate), rate(case.b.rate));
+        let (a, b) = (fraction(case.a.rate), fraction(case.b.rate));
         let _ = writeln!(text, "  {:width$}  {a} → {b}{changed}", safe::line(&case.case));
     }
     let more = cases.len().saturating_sub(MOST_CASES);
@@ -168,19 +167,6 @@ fn trials(count: u64) -> String {
 
 fn more_trials(count: u64) -> String {
     format!("{count} more trial{}", if count == 1 { "" } else { "s" })
-}
-
-fn rate(rate: Rate) -> String {
-    format!("{}/{}", rate.passed, rate.trials)
-}
-
-/// A share in points.
-fn points(share: f64) -> String {
-    format!("{:.0}", share * 100.0)
-}
-
-fn percent(interval: Interval) -> String {
-    format!("{}–{}", points(interval.low), points(interval.high))
 }
 
 /// A difference in points, with its sign.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::report::{table, trial};
+use crate::report::{rate, table, trial, triggering};
 use crate::results::summary::{CaseInMode, Counts, Summary};
 use crate::text::safe;
 
@@ -15,13 +15,24 @@ pub fn summary(summary: &Summary) -> String {
     for by in &summary.scripted {
         let _ = writeln!(text, "> Note: {}.\n", cell(&trial::scripted(by)));
     }
+    for line in table::shown(summary).lines() {
+        let _ = writeln!(text, "{line}\n");
+    }
     groups(&mut text, "mode", summary.modes.iter());
     groups(&mut text, "skill", summary.skills.iter());
-    text.push_str("## Cases\n\n| case | mode | passed | what did not |\n| --- | --- | ---: | --- |\n");
+    text.push_str(
+        "## Cases\n\n| case | mode | passed | share (95 %) | what did not |\n| --- | --- | ---: | ---: | --- |\n",
+    );
     for (key, counts) in table::worst_first(summary) {
         let CaseInMode { skill, case, mode } = key;
-        let passed = table::passed(counts);
-        let _ = writeln!(text, "| {skill}/{case} | {mode} | {passed} | {} |", cell(&table::why(counts)));
+        let (passed, share) = (table::passed(counts), rate::measured(counts.counts.rate()).unwrap_or_default());
+        let _ = writeln!(text, "| {skill}/{case} | {mode} | {passed} | {share} | {} |", cell(&table::why(counts)));
+    }
+    let triggering = triggering::triggering(summary);
+    if !triggering.is_empty() {
+        // Indented by four it is code: nothing in it is Markdown.
+        let _ = writeln!(text, "\n## Triggering\n");
+        triggering.lines().for_each(|line| text.extend(["    ", line, "\n"]));
     }
     text
 }

@@ -4,7 +4,9 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::report::diagnostics::counted;
-use crate::results::summary::{CaseCounts, CaseInMode, Summary};
+use crate::report::rate;
+use crate::results::summary::{CaseCounts, CaseInMode, Repeats, Summary};
+use crate::stats::repeats;
 use crate::text::safe;
 use crate::trial::outcome::Verdict;
 use crate::trial::spent::Spent;
@@ -13,31 +15,38 @@ use crate::trial::spent::Spent;
 #[must_use]
 pub fn table(summary: &Summary, color: bool) -> String {
     let rows = worst_first(summary);
-    let cells: Vec<[String; 3]> = rows
+    let cells: Vec<[String; 4]> = rows
         .iter()
-        .map(|(key, counts)| [format!("{}/{}", key.skill, key.case), key.mode.clone(), passed(counts)])
+        .map(|(key, counts)| {
+            let share = rate::measured(counts.counts.rate()).map(|share| format!("  {share}")).unwrap_or_default();
+            [format!("{}/{}", key.skill, key.case), key.mode.clone(), passed(counts), share]
+        })
         .collect();
     let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let (first, second, third) = (width(0), width(1), width(2));
+    let (first, second, third, shares) = (width(0), width(1), width(2), width(3));
     let fourth = rows.iter().map(|(_, counts)| word(counts, summary.threshold).len()).fold(6, usize::max);
     let mut text = String::new();
-    for ([case, mode, passed], (_, counts)) in cells.iter().zip(&rows) {
+    for ([case, mode, passed, share], (_, counts)) in cells.iter().zip(&rows) {
         let word = word(counts, summary.threshold);
         let (start, end) = if color { (paint(word), "\u{1b}[0m") } else { ("", "") };
-        let line =
-            format!("{case:first$}  {mode:second$}  {passed:>third$}  {start}{word:fourth$}{end}  {}", why(counts));
+        let line = format!(
+            "{case:first$}  {mode:second$}  {passed:>third$}{share:shares$}  {start}{word:fourth$}{end}  {}",
+            why(counts)
+        );
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text
 }
 
-/// How many of a case's trials passed, of how many that were run.
+/// How many of a case's trials passed, of how many that were measured; of how many that were run, where none was.
 #[must_use]
 pub fn passed(counts: &CaseCounts) -> String {
+    let measured = counts.counts.rate();
     match counts.counts.ended() {
         0 => "-".to_owned(),
-        ended => format!("{}/{ended}", counts.counts.passed),
+        ended if measured.trials == 0 => format!("0/{ended}"),
+        _ => rate::fraction(measured),
     }
 }
 
@@ -100,6 +109,37 @@ pub fn closing(summary: &Summary) -> String {
     }
     text
 }
+
+/// What the counts show, in lines: the share that passed, what repeats show, and whether they can tell the threshold from
+/// chance. Empty for a single trial.
+#[must_use]
+pub fn shown(summary: &Summary) -> String {
+    let mut text = String::new();
+    let Some((share, interval)) = summary.share().filter(|_| summary.total.rate().trials > 1) else { return text };
+    let _ = write!(text, "{} passed, every case weighing the same", rate::share(share, interval));
+    if let Some(Repeats { k, pass_at_k, pass_hat_k }) = summary.repeats() {
+        let (at, hat) = (rate::points(pass_at_k), rate::points(pass_hat_k));
+        let _ = write!(text, "; pass@{k} {at} %, pass^{k} {hat} %");
+    }
+    text.push('\n');
+    text.push_str(&chance(summary).unwrap_or_default());
+    text
+}
+
+/// Says when even a case whose trials all passed has too few of them to tell the threshold from chance.
+fn chance(summary: &Summary) -> Option<String> {
+    let all_pass = |row: &&CaseCounts| row.counts.failed == 0 && row.counts.passed > 1;
+    let fewest = summary.cases.values().filter(all_pass).map(|row| row.counts.passed as u64).min()?;
+    let shown = repeats::shown_by_all_passing(fewest, CONFIDENCE);
+    let needed = repeats::needed_all_passing(summary.threshold, CONFIDENCE)?;
+    (shown < summary.threshold && needed > fewest).then(|| {
+        let (shown, threshold) = (rate::points(shown), summary.threshold);
+        format!("{fewest} of {fewest} shows at least {shown} %; a threshold of {threshold} needs {needed} trials of a case\n")
+    })
+}
+
+/// How sure a lower bound is.
+const CONFIDENCE: f64 = 0.95;
 
 /// What is known of a cost, in words.
 #[must_use]

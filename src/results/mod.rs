@@ -4,6 +4,8 @@
 pub mod arm;
 pub mod compared;
 pub mod estimate;
+pub mod over_time;
 pub mod standing;
 pub mod summary;
 pub mod table;
+pub mod triggering;

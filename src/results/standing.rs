@@ -117,8 +117,9 @@ pub fn standing(run: &RunFolder) -> Result<Standing, StoreError> {
     let compares = record.as_ref().is_some_and(|record| record.arms.is_some());
     let state = match (live, left, record.and_then(|record| record.ended).map(|ended| ended.how)) {
         (true, ..) => RunState::Running,
-        // Trials that could not run at all are left over by a run that went through its plan.
-        (_, Some(0), _) | (_, _, Some(End::Finished)) => RunState::Finished,
+        // Trials that could not run at all are left over by a run that went through its plan. A comparison plans as it goes.
+        (_, Some(0), _) if !compares => RunState::Finished,
+        (_, _, Some(End::Finished)) => RunState::Finished,
         (_, _, Some(End::Interrupted)) => RunState::Interrupted,
         (_, _, Some(End::Stopped)) => RunState::Stopped,
         (_, _, None) => RunState::Killed,

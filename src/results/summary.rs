@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::grade::share::Ended;
+use crate::results::triggering::Confusion;
 use crate::settings::Isolation;
+use crate::stats::proportion::{Rate, wilson};
+use crate::stats::{Interval, mean, repeats};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::TrialRecord;
@@ -24,6 +27,9 @@ pub const STALE: &str = "the recording is stale";
 pub const UNREADABLE: &str = "a file cannot be read";
 /// The run could not be opened.
 pub const NOT_OPENED: &str = "the run could not be opened";
+
+/// The confidence of every interval.
+const LEVEL: f64 = 0.95;
 
 /// What the trials of one or more runs came to. Grows with the cases, not with the trials.
 #[derive(Clone, Debug)]
@@ -52,6 +58,37 @@ pub struct Summary {
     pub skills: BTreeMap<String, Counts>,
     /// By case and mode.
     pub cases: BTreeMap<CaseInMode, CaseCounts>,
+    /// What triggered, by what should have, in each mode that offers skills.
+    pub triggering: BTreeMap<String, Confusion>,
+}
+
+/// What repeats of the same cases show.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Repeats {
+    /// Trials of each case.
+    pub k: u64,
+    /// How probable it is that at least one of `k` trials passes.
+    pub pass_at_k: f64,
+    /// How probable it is that all `k` pass.
+    pub pass_hat_k: f64,
+}
+
+/// Counts with what they show.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Figures<'a> {
+    #[serde(flatten)]
+    counts: &'a Counts,
+    /// Of the measured trials, the share that passed; absent where none was measured.
+    share: Option<f64>,
+    /// Where the true share may lie, with a confidence of 95 %: Wilson's interval.
+    interval: Interval,
+}
+
+impl<'a> From<&'a Counts> for Figures<'a> {
+    fn from(counts: &'a Counts) -> Self {
+        let rate = counts.rate();
+        Self { counts, share: rate.share(), interval: wilson(rate, LEVEL) }
+    }
 }
 
 /// A case in a mode.
@@ -122,6 +159,12 @@ impl Counts {
         self.passed + self.failed + self.errors + self.unscored
     }
 
+    /// Trials that passed, of those that were measured.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        Rate::new(self.passed as u64, (self.passed + self.failed) as u64)
+    }
+
     /// The same for the verdict of a case.
     #[must_use]
     pub fn as_ended(&self) -> Ended {
@@ -158,6 +201,7 @@ impl Summary {
             modes: BTreeMap::new(),
             skills: BTreeMap::new(),
             cases: BTreeMap::new(),
+            triggering: BTreeMap::new(),
         }
     }
 
@@ -170,6 +214,7 @@ impl Summary {
         let key = CaseInMode { skill: skill.clone(), case: case.clone(), mode: mode.clone() };
         let row = self.cases.entry(key).or_default();
         row.counts.add(record);
+        self.triggering.entry(mode.clone()).or_default().add(record);
         for check in record.failed() {
             *row.failed_checks.entry(check.to_owned()).or_default() += 1;
         }
@@ -210,6 +255,27 @@ impl Summary {
         (alone < all || self.isolation_wanted == Isolation::Bwrap).then_some((alone, all))
     }
 
+    /// The mean of the cases' shares of passed trials, each weighing the same, and where the true mean may lie.
+    #[must_use]
+    pub fn share(&self) -> Option<(f64, Interval)> {
+        let rates: Vec<Rate> = self.cases.values().map(|case| case.counts.rate()).collect();
+        mean::of(&rates, LEVEL)
+    }
+
+    /// What repeats show, where every measured case has several: at least one of `k` passes, all `k` pass, as means over
+    /// the cases; `k` is the number of trials that every case has.
+    #[must_use]
+    pub fn repeats(&self) -> Option<Repeats> {
+        let rates: Vec<Rate> =
+            self.cases.values().map(|case| case.counts.rate()).filter(|rate| rate.trials > 0).collect();
+        let k = rates.iter().map(|rate| rate.trials).min().filter(|k| *k > 1)?;
+        let mean = |of: fn(Rate, u64) -> Option<f64>| {
+            let each: Vec<f64> = rates.iter().filter_map(|rate| of(*rate, k)).collect();
+            each.iter().sum::<f64>() / f64::from(u32::try_from(each.len()).unwrap_or(u32::MAX))
+        };
+        Some(Repeats { k, pass_at_k: mean(repeats::pass_at_k), pass_hat_k: mean(repeats::pass_hat_k) })
+    }
+
     /// How many cases in modes came to this verdict.
     #[must_use]
     pub fn cases_with(&self, verdict: Verdict) -> usize {
@@ -235,6 +301,8 @@ impl Serialize for Summary {
             verdict: Option<Verdict>,
             #[serde(flatten)]
             counts: &'a CaseCounts,
+            share: Option<f64>,
+            interval: Interval,
         }
         #[derive(Serialize)]
         struct Document<'a> {
@@ -249,11 +317,22 @@ impl Serialize for Summary {
             #[serde(skip_serializing_if = "BTreeMap::is_empty")]
             isolation: &'a BTreeMap<&'static str, usize>,
             total: &'a Counts,
-            modes: &'a BTreeMap<String, Counts>,
-            skills: &'a BTreeMap<String, Counts>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            share: Option<f64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            interval: Option<Interval>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            repeats: Option<Repeats>,
+            modes: BTreeMap<&'a String, Figures<'a>>,
+            skills: BTreeMap<&'a String, Figures<'a>>,
             cases: Vec<Row<'a>>,
+            triggering: BTreeMap<&'a String, &'a Confusion>,
         }
-        let rows = self.cases.iter().map(|(key, counts)| Row { key, verdict: counts.verdict(self.threshold), counts });
+        let rows = self.cases.iter().map(|(key, counts)| {
+            let Figures { share, interval, .. } = Figures::from(&counts.counts);
+            Row { key, verdict: counts.verdict(self.threshold), counts, share, interval }
+        });
+        let (share, interval) = self.share().unzip();
         Document {
             format: self.format,
             runs: &self.runs,
@@ -263,9 +342,13 @@ impl Serialize for Summary {
             not_run: &self.not_run,
             isolation: &self.isolation,
             total: &self.total,
-            modes: &self.modes,
-            skills: &self.skills,
+            share,
+            interval,
+            repeats: self.repeats(),
+            modes: self.modes.iter().map(|(name, counts)| (name, counts.into())).collect(),
+            skills: self.skills.iter().map(|(name, counts)| (name, counts.into())).collect(),
             cases: rows.collect(),
+            triggering: self.triggering.iter().filter(|(_, found)| !found.cells.is_empty()).collect(),
         }
         .serialize(serializer)
     }

@@ -313,6 +313,9 @@ fn execute(args: &RunArgs, run: &Run) -> CliResult {
             write!(out, "\n{}\n", comparison::comparison(&outcomes, &modes))?;
         }
         writeln!(out, "{}", table::closing(summary))?;
+        if !args.quiet {
+            out.write_all(table::shown(summary).as_bytes())?;
+        }
         if let Some(path) = run.folder().filter(|_| !args.quiet) {
             writeln!(out, "{}", path.display())?;
         }

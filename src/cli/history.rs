@@ -1,0 +1,59 @@
+//! `skill-evals history`.
+
+use std::io::{self, Write};
+
+use clap::Args;
+
+use super::{CliResult, RepositoryArgs, print_json};
+use crate::cli::exit_code::Exit;
+use skill_evals::report::over_time as words;
+use skill_evals::report::trial::scripted;
+use skill_evals::results::over_time::{self, Wanted};
+use skill_evals::store;
+use skill_evals::text::safe;
+
+#[derive(Args)]
+pub struct HistoryArgs {
+    /// Only trials of this skill.
+    #[arg(long, value_name = "NAME")]
+    skill: Option<String>,
+    /// Only trials in this mode.
+    #[arg(long, value_name = "MODE")]
+    mode: Option<String>,
+    /// The latest so many runs.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    last: usize,
+    /// Print a JSON array.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+pub fn history(args: &HistoryArgs) -> CliResult {
+    let root = args.repository.open()?.root;
+    let wanted = Wanted { skill: args.skill.clone(), mode: args.mode.clone() };
+    let mut points = Vec::new();
+    for run in store::runs(&root) {
+        if points.len() == args.last {
+            break;
+        }
+        match over_time::point(&run, &wanted) {
+            Ok(point) => points.extend(point),
+            Err(error) => writeln!(io::stderr(), "warning: {}", safe::line(&format!("{}: {error}", run.id())))?,
+        }
+    }
+    points.sort_by(|a, b| (&a.created, &a.run).cmp(&(&b.created, &b.run)));
+    let mut out = io::stdout().lock();
+    if args.json {
+        print_json(&mut out, &points)?;
+    } else if points.is_empty() {
+        writeln!(out, "no run has measured any such trial yet")?;
+    } else {
+        out.write_all(words::chart(&points).as_bytes())?;
+        for by in points.iter().flat_map(|point| &point.scripted).collect::<std::collections::BTreeSet<_>>() {
+            writeln!(out, "{}", safe::line(&scripted(by)))?;
+        }
+    }
+    Ok(Exit::Clean)
+}

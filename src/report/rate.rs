@@ -1,0 +1,37 @@
+//! Rates and shares as people read them.
+
+use crate::stats::Interval;
+use crate::stats::proportion::{Rate, wilson};
+
+/// The confidence of every interval that is shown without saying so.
+const LEVEL: f64 = 0.95;
+
+/// `4/5`.
+#[must_use]
+pub fn fraction(rate: Rate) -> String {
+    format!("{}/{}", rate.passed, rate.trials)
+}
+
+/// `80 % (38–96)`: the share, and where the true one may lie.
+#[must_use]
+pub fn share(share: f64, interval: Interval) -> String {
+    format!("{} % ({})", points(share), range(interval))
+}
+
+/// `80 % (38–96)` of a rate with more than one trial: one alone says no more than its verdict.
+#[must_use]
+pub fn measured(rate: Rate) -> Option<String> {
+    rate.share().filter(|_| rate.trials > 1).map(|passed| share(passed, wilson(rate, LEVEL)))
+}
+
+/// A share in points: hundredths, rounded.
+#[must_use]
+pub fn points(share: f64) -> String {
+    format!("{:.0}", share * 100.0)
+}
+
+/// `38–96`.
+#[must_use]
+pub fn range(interval: Interval) -> String {
+    format!("{}–{}", points(interval.low), points(interval.high))
+}

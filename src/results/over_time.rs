@@ -1,0 +1,79 @@
+//! How often a repository's cases passed, run by run.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::files::material::Material;
+use crate::results::arm::{ArmReader, ArmResults};
+use crate::stats::proportion::Rate;
+use crate::stats::{Interval, mean};
+use crate::store::{self, RunFolder, StoreError};
+use crate::trial::evidence::digest;
+
+/// The confidence of every interval.
+const LEVEL: f64 = 0.95;
+
+/// Which trials are looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Only those of this skill, by slug.
+    pub skill: Option<String>,
+    /// Only those in this mode.
+    pub mode: Option<String>,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Point {
+    /// The run's id.
+    pub run: String,
+    /// When it began, RFC 3339, UTC; absent where that was not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created: Option<String>,
+    /// All measured trials together.
+    #[serde(flatten)]
+    pub rate: Rate,
+    /// The mean of the cases' shares, each weighing the same.
+    pub share: f64,
+    /// Where the true mean may lie.
+    pub interval: Interval,
+    /// What tells runs of the same skills, cases and modes from others.
+    pub inputs: String,
+    /// Why answers are not a model's own, where they are not.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub scripted: BTreeSet<String>,
+}
+
+/// The point of a run; none where it measured nothing of what is wanted.
+///
+/// # Errors
+/// When its progress file cannot be read.
+pub fn point(run: &RunFolder, wanted: &Wanted) -> Result<Option<Point>, StoreError> {
+    let mut reader = ArmReader::default();
+    store::each_line(&run.progress_path(), |line| reader.line(line))?;
+    let mut found = ArmResults::default();
+    let is = |wanted: &Option<String>, name: &str| wanted.as_deref().is_none_or(|wanted| wanted == name);
+    reader.add_to(&mut found, |skill, case, mode| {
+        (is(&wanted.skill, skill) && is(&wanted.mode, mode)).then(|| format!("{skill}/{case}/{mode}"))
+    });
+    found.counts.retain(|_, counts| counts.rate.trials > 0);
+    let rates: Vec<Rate> = found.counts.values().map(|counts| counts.rate).collect();
+    let Some((share, interval)) = mean::of(&rates, LEVEL) else { return Ok(None) };
+    let record = run.run_record().ok().flatten();
+    // One skill may change without the others.
+    let snapshot = run.snapshot(None);
+    let skills = wanted.skill.as_ref().map_or_else(|| snapshot.clone(), |skill| snapshot.join(skill));
+    let skills = Material::list(&skills).whole().ok().and_then(|material| material.digest().ok());
+    let cases: Vec<&str> = found.counts.keys().map(String::as_str).collect();
+    let inputs = digest(format!("{}\n{}", skills.unwrap_or_default(), cases.join("\n")).as_bytes());
+    Ok(Some(Point {
+        run: run.id().to_owned(),
+        created: record.map(|record| record.created),
+        rate: rates.into_iter().fold(Rate::default(), Rate::plus),
+        share,
+        interval,
+        inputs,
+        scripted: found.scripted,
+    }))
+}

@@ -1,0 +1,183 @@
+//! Which skills became active, by the skill whose case it was: precision and recall of each skill, and the confusion matrix
+//! over the catalogue.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
+use crate::cases::skill::slug;
+use crate::grade::checks::{NOT_TRIGGERED, TRIGGERED};
+use crate::stats::Interval;
+use crate::stats::proportion::{Rate, wilson};
+use crate::stats::retrieval::Triggering;
+use crate::trial::outcome::Verdict;
+use crate::trial::run_record::TrialRecord;
+
+/// The confidence of every interval.
+const LEVEL: f64 = 0.95;
+
+/// Whose case it was.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Asked {
+    /// This skill was to become active.
+    For(String),
+    /// This skill was not, and no other was said to be.
+    NotFor(String),
+}
+
+/// What became active.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Active {
+    /// One skill.
+    Skill(String),
+    /// More than one.
+    Several,
+    /// None.
+    None,
+}
+
+/// How often what became active, by whose case it was.
+#[derive(Clone, Debug, Default)]
+pub struct Confusion {
+    /// The number of trials; cells without any are absent.
+    pub cells: BTreeMap<(Asked, Active), u64>,
+    skills: BTreeMap<String, Triggering>,
+}
+
+impl Confusion {
+    /// Counts a trial that was measured, where it was asked what triggers.
+    pub fn add(&mut self, record: &TrialRecord) {
+        let asks = |name: &str| record.checks.iter().any(|(check, _)| check == name);
+        let skill = record.id.skill.clone();
+        let asked = match record.verdict {
+            Verdict::Error | Verdict::Unscored => return,
+            _ if asks(TRIGGERED) => Asked::For(skill),
+            _ if asks(NOT_TRIGGERED) => Asked::NotFor(skill),
+            _ => return,
+        };
+        let mut active: Vec<String> = record.activated.iter().map(|name| slug(name)).collect();
+        active.sort_unstable();
+        active.dedup();
+        let wanted = match &asked {
+            Asked::For(skill) => Some(skill.as_str()),
+            Asked::NotFor(_) => None,
+        };
+        for skill in &active {
+            let counts = self.skills.entry(skill.clone()).or_default();
+            *(if wanted == Some(skill) { &mut counts.hits } else { &mut counts.false_alarms }) += 1;
+        }
+        if let Some(missed) = wanted.filter(|wanted| active.iter().all(|skill| skill != wanted)) {
+            self.skills.entry(missed.to_owned()).or_default().misses += 1;
+        }
+        let active = match active.as_slice() {
+            [] => Active::None,
+            [one] => Active::Skill(one.clone()),
+            _ => Active::Several,
+        };
+        *self.cells.entry((asked, active)).or_default() += 1;
+    }
+
+    /// Every skill that was to become active or did, with how well it does.
+    #[must_use]
+    pub fn skills(&self) -> Vec<SkillTriggering> {
+        self.skills.iter().map(|(skill, counts)| SkillTriggering::new(skill, *counts)).collect()
+    }
+
+    /// The cells off the diagonal, the most frequent first: what became active in place of what should have.
+    #[must_use]
+    pub fn mistakes(&self) -> Vec<(&Asked, &Active, u64)> {
+        let wrong = |asked: &Asked, active: &Active| match (asked, active) {
+            (Asked::For(skill), Active::Skill(active)) => skill != active,
+            (Asked::For(_), _) | (Asked::NotFor(_), Active::Skill(_) | Active::Several) => true,
+            (Asked::NotFor(_), Active::None) => false,
+        };
+        let cells = self.cells.iter().map(|((asked, active), count)| (asked, active, *count));
+        let mut mistakes: Vec<_> = cells.filter(|(asked, active, _)| wrong(asked, active)).collect();
+        mistakes.sort_by_key(|(_, _, count)| std::cmp::Reverse(*count));
+        mistakes
+    }
+}
+
+/// How well a skill triggers.
+#[derive(Clone, Debug, Serialize)]
+pub struct SkillTriggering {
+    /// The skill's slug.
+    pub skill: String,
+    /// Of the trials in which it became active, those in which it should.
+    pub precision: Share,
+    /// Of the trials in which it should become active, those in which it did.
+    pub recall: Share,
+    /// The harmonic mean of both; absent where it neither should become active nor did.
+    pub f1: Option<f64>,
+    /// Where the true F1 may lie.
+    pub f1_interval: Option<Interval>,
+}
+
+/// A rate with its share and Wilson's interval.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Share {
+    /// The counts.
+    #[serde(flatten)]
+    pub rate: Rate,
+    /// 0 to 1; absent without trials.
+    pub share: Option<f64>,
+    /// Where the true share may lie, with a confidence of 95 %.
+    pub interval: Interval,
+}
+
+impl From<Rate> for Share {
+    fn from(rate: Rate) -> Self {
+        Self { rate, share: rate.share(), interval: wilson(rate, LEVEL) }
+    }
+}
+
+impl SkillTriggering {
+    fn new(skill: &str, counts: Triggering) -> Self {
+        let f1 = counts.f1(LEVEL);
+        Self {
+            skill: skill.to_owned(),
+            precision: counts.precision().into(),
+            recall: counts.recall().into(),
+            f1: f1.map(|(f1, _)| f1),
+            f1_interval: f1.map(|(_, interval)| interval),
+        }
+    }
+}
+
+/// A cell of the matrix as JSON has it.
+#[derive(Serialize)]
+struct Cell<'a> {
+    case_of: &'a str,
+    should_trigger: bool,
+    /// A skill, `several skills`, or `null`.
+    activated: Option<&'a str>,
+    trials: u64,
+}
+
+impl<'a> Cell<'a> {
+    fn new((asked, active): &'a (Asked, Active), trials: u64) -> Self {
+        let (case_of, should_trigger) = match asked {
+            Asked::For(skill) => (skill.as_str(), true),
+            Asked::NotFor(skill) => (skill.as_str(), false),
+        };
+        let activated = match active {
+            Active::Skill(skill) => Some(skill.as_str()),
+            Active::Several => Some("several skills"),
+            Active::None => None,
+        };
+        Self { case_of, should_trigger, activated, trials }
+    }
+}
+
+/// `{"skills": […], "matrix": [{"case_of": …, "should_trigger": …, "activated": …, "trials": …}]}`.
+impl Serialize for Confusion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            skills: Vec<SkillTriggering>,
+            matrix: Vec<Cell<'a>>,
+        }
+        let matrix = self.cells.iter().map(|(cell, trials)| Cell::new(cell, *trials)).collect();
+        Document { skills: self.skills(), matrix }.serialize(serializer)
+    }
+}

@@ -1,0 +1,112 @@
+//! Numbers that people read say how sure they are: shares with intervals, what repeats show, which skills trigger.
+
+mod support;
+
+use std::fs;
+
+use serde_json::{Value, json};
+use support::stub::{ANSWER, Stub};
+
+/// An agent that activates a skill as codex does: it reads the skill's file, and says what the file says.
+const READS: &str = r#"sed -i 's|(file: r0/tidy/SKILL.md)|(file: r0/tidy/SKILL.md)\\n- other: x (file: r0/other/SKILL.md)|' "$CODEX_HOME/sessions/rollout-1.jsonl"
+activate() {
+  text=$(cat ".agents/skills/$1/SKILL.md" | sed ':a;N;$!ba;s/\n/\\n/g')
+  printf '%s\n' '{"type":"item.completed","item":{"id":"1","type":"command_execution","command":"cat .agents/skills/'$1'/SKILL.md","aggregated_output":"'"$text"'","exit_code":0,"status":"completed"}}'
+}
+"#;
+
+fn stub(rows: &[&str], body: &str) -> Stub {
+    let stub = Stub::new(0, body);
+    fs::write(
+        stub.root().join("evals/skills/tidy/prompts.csv"),
+        format!("id,should_trigger,prompt,must_include\n{}\n", rows.join("\n")),
+    )
+    .expect("cases");
+    stub
+}
+
+#[test]
+fn a_share_has_its_interval_and_repeats_what_they_show() {
+    // Every fifth start of the agent fails.
+    let say_no = ANSWER.replace("Done", "No");
+    let body = format!("[ $(($(wc -l < \"$folder/starts\") % 5)) = 0 ] && {{ {say_no} exit 0; }}");
+    let stub = stub(&["a,false,Prompt a,Done"], &body);
+    let ran = stub.run(&["run", "--trials", "5", "--jobs", "1", "--run-id", "r"]);
+    assert!(ran.stdout.contains("4/5  80 % (38–96)"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("passed, every case weighing the same; pass@5 100 %, pass^5 0 %\n"), "{}", ran.stdout);
+    let summary = stub.json("r", "summary.json");
+    let case = &summary["cases"][0];
+    assert_eq!(case["share"], json!(0.8));
+    let low = case["interval"]["low"].as_f64().expect("a number");
+    assert!((low - 0.375_534_629_8).abs() < 1e-9, "{low}");
+    assert_eq!((&summary["repeats"]["k"], &summary["repeats"]["pass_hat_k"]), (&json!(5), &json!(0.0)));
+    let page = fs::read_to_string(stub.run_folder("r").join("summary.md")).expect("a page");
+    assert!(page.contains("| 4/5 | 80 % (38–96) |"), "{page}");
+}
+
+#[test]
+fn a_threshold_that_so_few_trials_cannot_tell_from_chance_is_named() {
+    let stub = stub(&["a,false,Prompt a,"], "");
+    stub.settings("threshold = 0.8");
+    let ran = stub.run(&["run", "--trials", "5"]);
+    assert!(
+        ran.stdout.contains("5 of 5 shows at least 55 %; a threshold of 0.8 needs 14 trials of a case\n"),
+        "{}",
+        ran.stdout
+    );
+    let enough = stub.run(&["run", "--trials", "14"]);
+    assert!(!enough.stdout.contains("shows at least"), "{}", enough.stdout);
+}
+
+#[test]
+fn how_well_a_skill_triggers_and_what_became_active_in_its_place() {
+    let body = format!(
+        "{READS}case \"$prompt\" in *both*) activate tidy; activate other;; *tidy*) activate tidy;; *other*) activate other;; esac"
+    );
+    let rows =
+        ["a,true,tidy up,", "b,true,the other,", "c,true,both of them,", "d,false,something else,", "e,false,do tidy,"];
+    let stub = stub(&rows, &body);
+    let other = stub.root().join("skills/other");
+    fs::create_dir(&other).expect("a folder");
+    fs::write(
+        other.join("SKILL.md"),
+        "---\nname: other\ndescription: Does other things, unlike tidy.\n---\nDo others.\n",
+    )
+    .expect("a skill");
+    stub.run(&["run", "--run-id", "r", "--skill", "tidy"]);
+    let ran = stub.run(&["summary", "r"]);
+    for line in [
+        "triggering in the mode codex:",
+        "  tidy   precision 2/3 67 % (21–94)  recall 2/3 67 % (21–94)  F1 0.67",
+        "  1× `other` became active where `tidy` should have",
+        "  1× several skills became active where `tidy` should have",
+        "  1× `tidy` became active in a case that `tidy` should stay out of",
+    ] {
+        assert!(ran.stdout.contains(line), "{line}\n{}", ran.stdout);
+    }
+    let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");
+    let matrix = summary["triggering"]["codex"]["matrix"].as_array().expect("a matrix").clone();
+    let total: u64 = matrix.iter().filter_map(|cell| cell["trials"].as_u64()).sum();
+    assert_eq!(total, 5, "every measured trial is in one cell");
+    assert!(matrix.contains(&json!({"case_of": "tidy", "should_trigger": true, "activated": "other", "trials": 1})));
+}
+
+#[test]
+fn history_draws_a_line_for_each_run_and_marks_those_of_other_inputs() {
+    let stub = stub(&["a,false,Prompt a,", "b,false,Prompt b,"], "");
+    assert!(stub.run(&["history"]).stdout.contains("no run has measured any such trial yet"));
+    for id in ["one", "two"] {
+        assert_eq!(stub.run(&["run", "--run-id", id]).code, 0);
+    }
+    let path = stub.root().join("skills/tidy/SKILL.md");
+    let text = fs::read_to_string(&path).expect("a skill");
+    fs::write(&path, format!("{text}\nMore.\n")).expect("a skill");
+    assert_eq!(stub.run(&["run", "--run-id", "three"]).code, 0);
+    let points: Value = serde_json::from_str(&stub.run(&["history", "--json"]).stdout).expect("JSON");
+    let inputs: Vec<&Value> = points.as_array().expect("points").iter().map(|point| &point["inputs"]).collect();
+    assert!(inputs[0] == inputs[1] && inputs[1] != inputs[2], "{points}");
+    let chart = stub.run(&["history", "--skill", "tidy"]).stdout;
+    let lines: Vec<&str> = chart.lines().collect();
+    assert!(lines[1].starts_with("  one ") && lines[3].starts_with("≠ three "), "{chart}");
+    assert!(lines[1].contains("2/2") && lines[1].ends_with('●'), "{chart}");
+}
