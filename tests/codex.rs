@@ -95,7 +95,10 @@ fn a_negative_case_passes_when_the_skill_stays_quiet_and_fails_when_it_does_not(
 fn delegates(opens: bool) -> impl Fn(&support::stand_in::Request) -> Turn + Send + Sync + 'static {
     let call = |tool: &str, input| Turn::Call { tool: format!("multi_agent_v1__{tool}"), input };
     move |request| match (request.prompt.as_str(), request.step) {
-        ("Count for me.", 0) if opens => Turn::Shell(OPEN_GREETING.to_owned()),
+        ("Count for me.", 0) if opens => match request.tools.iter().find(|tool| *tool == "mcp__skilljack__skill") {
+            Some(tool) => Turn::Call { tool: tool.clone(), input: json!({ "name": "greeting" }) },
+            None => Turn::Shell(OPEN_GREETING.to_owned()),
+        },
         ("What is 2+2?", 0) => call("spawn_agent", json!({ "message": "Count for me." })),
         ("What is 2+2?", 1) => {
             let started: Value = serde_json::from_str(&request.tool_results[0]).unwrap_or_default();
@@ -124,8 +127,15 @@ fn what_a_sub_agent_does_is_seen_and_counted_live_and_in_its_recording() {
     let taken = trial.grade.metrics.usage.map(|usage| usage.total_tokens());
     assert_eq!(replayed["total"]["tokens"].as_u64(), taken, "{replayed}");
 
-    let quiet = Live::new("should_trigger,prompt", "false,What is 2+2?", delegates(false)).trial("codex");
-    assert!(input(quiet.expect(Verdict::Pass)) > 4_000);
+    // By MCP too, of which standard output says nothing where it is a sub-agent's.
+    let by_mcp = loud.trial("codex-mcp");
+    assert_eq!(by_mcp.expect(Verdict::Fail).grade.metrics.activations[0].how, Mechanism::McpTool);
+    assert!(!by_mcp.text("trace.jsonl").contains("mcp_tool_call"));
+
+    let quiet = Live::new("should_trigger,prompt", "false,What is 2+2?", delegates(false));
+    for mode in ["codex", "codex-mcp"] {
+        assert!(input(quiet.trial(mode).expect(Verdict::Pass)) > 4_000);
+    }
 }
 
 fn a_dollar_mention_is_seen_as_injected() {

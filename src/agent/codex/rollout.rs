@@ -211,8 +211,8 @@ impl<'a, 's> Reader<'a, 's> {
         if !SHELL_TOOLS.contains(&name) {
             let failed = output.as_deref().is_none_or(|output| output.starts_with("unsupported call"));
             let output = output.unwrap_or_default();
-            // Whether a call of MCP failed the events tell.
-            if !name.starts_with("mcp__") {
+            // Whether a call of MCP failed the events tell; of those of sub-agents they tell nothing.
+            if self.of_sub_agents || !name.starts_with("mcp__") {
                 self.skills.wrote(&input);
                 self.skills.tool(trace, name, &input, &output, failed);
             }
