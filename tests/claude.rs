@@ -40,6 +40,7 @@ fn main() -> ExitCode {
             a_rate_limit_is_an_error,
             an_overloaded_provider_is_an_error,
             a_model_that_never_answers_is_an_error,
+            a_sub_agents_sub_agent_that_hangs_is_told_by_what_it_waited_for,
             a_hanging_agent_and_its_grandchildren_are_gone_after_the_timeout,
             a_huge_answer_is_kept_whole,
             reading_tools_only_in_the_read_only_sandbox,
@@ -368,6 +369,22 @@ fn a_model_that_never_answers_is_an_error() {
         assert_eq!(trouble, Some(TroubleKind::NoAnswer));
         assert!(trial.text("trace.jsonl").contains("\"init\""), "partial output is kept");
     }
+}
+
+fn a_sub_agents_sub_agent_that_hangs_is_told_by_what_it_waited_for() {
+    let deep = |turn: fn() -> Turn| {
+        let script = delegates(false);
+        let turn = move |request: &Request| match request.prompt.as_str() {
+            "Go to the ground." => turn(),
+            _ => script(request),
+        };
+        Live::new("should_trigger,prompt,timeout_s", "false,What is 2+2?,12", turn).trial(CLI)
+    };
+    let model = deep(|| Turn::Hang);
+    let trouble = model.expect(Verdict::Error).grade.trouble.as_ref().map(|trouble| trouble.kind);
+    assert_eq!(trouble, Some(TroubleKind::NoAnswer));
+    let tool = deep(|| Turn::Shell("cat /dev/zero | tail".to_owned()));
+    assert_eq!(tool.expect(Verdict::Fail).status("in-time"), Status::Fail);
 }
 
 fn a_hanging_agent_and_its_grandchildren_are_gone_after_the_timeout() {

@@ -63,6 +63,11 @@ pub trait Agent: Sync {
     /// When the files cannot be read; what they hold is never an error.
     fn decode(&self, reference: &Reference, folder: &Path) -> io::Result<Trace>;
 
+    /// Whether a line of its output shows it at work: not what it says of tasks that it drops since it is being ended.
+    fn shows_work(&self, _line: &[u8]) -> bool {
+        true
+    }
+
     /// What a line of the event stream says that the agent does, in a few words; `None` for lines of no interest.
     fn describe(&self, line: &[u8]) -> Option<String>;
 

@@ -135,7 +135,9 @@ impl Listener for TraceListener<'_> {
     }
 
     fn line(&mut self, line: &[u8]) -> Reply {
-        self.silence.broken();
+        if agent::of(self.agent).shows_work(line) {
+            self.silence.broken();
+        }
         if let Some(words) = agent::of(self.agent).describe(&self.redactor.mask(line)) {
             (self.on_progress)(words);
         }

@@ -45,6 +45,13 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
     Some(excerpt(&words))
 }
 
+/// Whether a line shows the agent at work: not the end of a task, which is told of every sub-agent when claude is ended.
+pub(super) fn shows_work(line: &[u8]) -> bool {
+    let head: Option<Head> = parse(line);
+    let is_end = |head: Head| matches!(head.subtype.as_deref(), Some("task_notification" | "task_updated"));
+    !head.is_some_and(is_end)
+}
+
 /// Reads the lines of one run.
 pub(super) struct Reader<'a, 's> {
     skills: &'a mut SkillCalls<'s>,

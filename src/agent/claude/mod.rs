@@ -91,6 +91,10 @@ macro_rules! claude {
                 evidence::decode(reference, folder)
             }
 
+            fn shows_work(&self, line: &[u8]) -> bool {
+                events::shows_work(line)
+            }
+
             fn describe(&self, line: &[u8]) -> Option<String> {
                 events::describe(line)
             }
