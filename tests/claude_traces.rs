@@ -270,6 +270,26 @@ fn damaged_lines_and_unknown_events_are_counted_and_passed_over() {
 }
 
 #[test]
+fn a_recording_hides_no_damage() {
+    let whole = fs::read_to_string(folder("triggers").join("trace.jsonl")).expect("a trace");
+    let twice = whole.replace("\"type\":\"result\"", "\"type\":\"result\",\"subtype\":\"success\"");
+    assert_ne!(whole, twice);
+    for trace in [twice, format!("{whole}[]\n"), format!("{whole}{{\"type\":1}}\n"), format!("{whole}{{\"type\"")] {
+        let left = tempfile::tempdir().expect("a folder");
+        fs::write(left.path().join("trace.jsonl"), &trace).expect("a file");
+        let recorded = tempfile::tempdir().expect("a folder");
+        for (name, content) in agent::of(AgentKind::ClaudeCli).recorded_evidence(left.path()).expect("the files") {
+            fs::write(recorded.path().join(name), content).expect("a file");
+        }
+        let [before, after] = [left, recorded].map(|folder| {
+            agent::of(AgentKind::ClaudeCli).decode(&Reference::default(), folder.path()).expect("the files")
+        });
+        assert!(before.gap().is_some(), "{}", &trace[trace.len() - 40..]);
+        assert_eq!((before.gap(), before.progress), (after.gap(), after.progress));
+    }
+}
+
+#[test]
 fn a_call_that_nobody_answered_is_kept() {
     let trace = trace("hang");
     assert_eq!((trace.progress, trace.final_message), (Progress::Started, None));

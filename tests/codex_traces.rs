@@ -34,7 +34,8 @@ fn a_recording_hides_no_damage() {
     fs::copy(folder("triggers").join("trace.jsonl"), left.path().join("trace.jsonl")).expect("a file");
     let rollout = fs::read(folder("triggers").join("rollout.jsonl")).expect("a file");
     let long = vec![b'x'; skill_evals::text::lines::LONGEST + 1];
-    for damage in [b"{\"type\": \"resp".to_vec(), long] {
+    let twice = br#"{"type": "response_item", "type": "x", "payload": {}}"#.to_vec();
+    for damage in [b"{\"type\": \"resp".to_vec(), b"[]".to_vec(), twice, long] {
         fs::write(left.path().join("rollout.jsonl"), [&rollout, damage.as_slice(), b"\n"].concat()).expect("a file");
         let recorded = tempfile::tempdir().expect("a folder");
         for (name, content) in agent::of(AgentKind::Codex).recorded_evidence(left.path()).expect("the files") {

@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value};
 
+use super::wire::{Assistant, Head, ResultLine, UserLine};
+
 /// Keys that are kept of each kind of line; of other kinds everything is.
 const KEPT: [(&str, &[&str]); 4] = [
     (
@@ -48,9 +50,23 @@ const KEPT: [(&str, &[&str]); 4] = [
     ),
 ];
 
+/// Whether a line is what it says that it is: one that has a key twice, say, is none, and would be one once it is written
+/// anew.
+fn reads(line: &[u8]) -> bool {
+    fn is<'a, T: serde::Deserialize<'a>>(line: &'a [u8]) -> bool {
+        serde_json::from_slice::<T>(line).is_ok()
+    }
+    serde_json::from_slice::<Head>(line).is_ok_and(|head| match head.kind.as_str() {
+        "assistant" => is::<Assistant>(line),
+        "user" => is::<UserLine>(line),
+        "result" => is::<ResultLine>(line),
+        _ => true,
+    })
+}
+
 /// The line, or `None` where it is of no use later.
 pub(super) fn line(line: &[u8]) -> Option<Vec<u8>> {
-    let Ok(Value::Object(mut value)) = serde_json::from_slice(line) else {
+    let (Ok(Value::Object(mut value)), true) = (serde_json::from_slice(line), reads(line)) else {
         // A damaged line is evidence too.
         return Some([line, b"\n"].concat());
     };

@@ -295,7 +295,8 @@ fn offered_names(list: &str) -> Vec<String> {
 
 /// A line as a recording keeps it: what [`Reader`] reads, without the vendor's own prompts. `None` for the rest.
 pub(super) fn slimmed(line: &[u8]) -> Option<Vec<u8>> {
-    let Ok(value) = serde_json::from_slice::<Value>(line) else {
+    let read = serde_json::from_slice::<Line<'_>>(line).and_then(|_| serde_json::from_slice::<Value>(line));
+    let Ok(value) = read else {
         // A damaged line is evidence too.
         return Some([line, b"\n"].concat());
     };
