@@ -79,7 +79,7 @@ pub struct Comparison {
 pub struct Shown {
     /// All trials together.
     pub rate: Rate,
-    /// Lost trials, of cases in neither comparison too.
+    /// Lost trials of all its cases, those that are not compared too.
     pub lost: u64,
     /// The mean of the cases' rates, each weighing the same.
     pub share: Option<f64>,

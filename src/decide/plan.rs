@@ -87,7 +87,7 @@ pub fn reach(plan: &Plan, rule: &Rule, claim: Claim) -> Result<(), Unreachable> 
             rule.margin.is_some_and(|margin| enough(crate::stats::betting::all_alike(pairs / cases * cases, margin)))
         }
     };
-    judge(plan.pairs, said)
+    reached(plan.pairs, said)
 }
 
 /// Whether stored trials can say `claim` at all; `design` are the trials of A and B in each case.
@@ -114,11 +114,11 @@ pub fn reach_fixed(design: &[(u64, u64)], rule: &Rule, claim: Claim) -> Result<(
         return Ok(());
     }
     let have = design.iter().map(|(a, b)| *a.min(b)).min().unwrap_or_default();
-    judge(have, |trials| trials > have && said(&vec![(trials, trials); design.len().max(1)]))
+    reached(have, |trials| trials > have && said(&vec![(trials, trials); design.len().max(1)]))
 }
 
 /// Whether `said` holds for `have`, and from which number on it does.
-fn judge(have: u64, said: impl Fn(u64) -> bool) -> Result<(), Unreachable> {
+fn reached(have: u64, said: impl Fn(u64) -> bool) -> Result<(), Unreachable> {
     if said(have) {
         return Ok(());
     }

@@ -5,7 +5,7 @@
 //! a win (B alone passes) with probability `win`.
 
 use super::discordance::e_worse;
-use super::special::{beta_share, binomial, count_up, ln_choose, normal_quantile, real};
+use super::special::{beta_share, binomial, binomial_mass, count_up, normal_quantile, real};
 
 /// How often a pair is discordant, and in which direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,11 +88,7 @@ const COUNTED: f64 = 400.0;
 /// The mean of `of` over the number of discordant pairs among `pairs`.
 fn over_discordant(pairs: u64, any: f64, of: impl Fn(u64) -> f64) -> f64 {
     let (fewest, most) = likely(pairs, any);
-    let chance = |k: u64| {
-        let power = |base: f64, times: u64| if times == 0 { 0.0 } else { real(times) * base.ln() };
-        (ln_choose(pairs, k) + power(any, k) + power(1.0 - any, pairs - k)).exp()
-    };
-    (fewest..=most).map(|k| chance(k) * of(k)).sum()
+    (fewest..=most).map(|k| binomial_mass(pairs, k, any) * of(k)).sum()
 }
 
 /// Between which numbers of discordant pairs all but nothing of the probability lies: eight standard deviations to both

@@ -73,14 +73,17 @@ pub fn ln_choose(n: u64, k: u64) -> f64 {
     if k > n { f64::NEG_INFINITY } else { ln_binomial(n, k) }
 }
 
-/// The probabilities of 0 to `n` successes in `n` trials that succeed with probability `p`.
+/// The probability of `k` successes in `n` trials that succeed with probability `p`.
+#[must_use]
+pub fn binomial_mass(n: u64, k: u64, p: f64) -> f64 {
+    let power = |base: f64, times: u64| if times == 0 { 0.0 } else { real(times) * base.ln() };
+    (ln_choose(n, k) + power(p, k) + power(1.0 - p, n.saturating_sub(k))).exp()
+}
+
+/// The probabilities of 0 to `n` successes.
 #[must_use]
 pub fn binomial(n: u64, p: f64) -> Vec<f64> {
-    let of = |k: u64| {
-        let power = |base: f64, times: u64| if times == 0 { 0.0 } else { real(times) * base.ln() };
-        (ln_choose(n, k) + power(p, k) + power(1.0 - p, n - k)).exp()
-    };
-    (0..=n).map(of).collect()
+    (0..=n).map(|k| binomial_mass(n, k, p)).collect()
 }
 
 #[cfg(test)]
