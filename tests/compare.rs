@@ -173,10 +173,21 @@ exit 0
     let ran = stub.run(&["compare", "--with", "codex", "--without", "--run-id", "r"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("\nbetter: 0/"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("`must-include` passes as often"), "{}", ran.stdout);
     let checks = stub.json("r", "work/tidy/c0/codex.without/1/grade.json");
     let names: Vec<&str> =
         checks["checks"].as_array().expect("checks").iter().filter_map(|check| check["id"].as_str()).collect();
     assert!(!names.contains(&"trigger") && names.contains(&"must-include"), "{names:?}");
+}
+
+#[test]
+fn a_check_that_passes_as_often_without_the_skill_does_not_tell_its_worth() {
+    let gone = r#"[ -e .agents/skills ] || sed -i 's/- tidy.*file: r0.*md)//' "$CODEX_HOME/sessions/rollout-1.jsonl""#;
+    let stub = repository(3, &format!("{gone}\n{BY_SKILL}"));
+    let ran = stub.run(&["compare", "--with", "codex", "--without"]);
+    let note = "`must-include` passes as often without (";
+    assert!(ran.stdout.contains(note), "{}{}", ran.stdout, ran.stderr);
+    assert!(!ran.stdout.contains("`delivered` passes"), "{}", ran.stdout);
 }
 
 #[test]

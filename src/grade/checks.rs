@@ -22,6 +22,9 @@ const COMPLETED: &str = "completed";
 /// What is found where the agent said nothing at its end.
 const NO_MESSAGE: &str = "there is no final message";
 
+/// The checks of every trial, whatever its case asks.
+pub const GENERAL: [&str; 5] = ["in-time", COMPLETED, "exit-code", DELIVERED, "final-message"];
+
 /// The check that the skill under test became active.
 pub const TRIGGERED: &str = "triggered";
 

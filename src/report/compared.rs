@@ -149,6 +149,13 @@ fn notes(text: &mut String, compared: &Compared) {
     if let Some(SpentTrials { used, run, .. }) = compared.spent.filter(|spent| spent.run > spent.used) {
         let _ = writeln!(text, "  {} were under way when it was decided, and are in no figure", trials(run - used));
     }
+    for shares in compared.telling_nothing() {
+        let (check, with, without) = (safe::line(&shares.check), fraction(shares.b), fraction(shares.a));
+        let _ = writeln!(
+            text,
+            "  `{check}` passes as often without ({without}) as with ({with}): it does not tell the skills' worth"
+        );
+    }
     for by in &compared.scripted {
         let _ = writeln!(text, "  {}", safe::line(&scripted(by)));
     }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::decide::{Comparison, Rule, fixed};
+use crate::grade::checks::GENERAL;
 use crate::results::arm::{ArmResults, Took};
 use crate::stats::amounts::{self, Ratio};
 use crate::stats::proportion::Rate;
@@ -27,6 +28,9 @@ pub struct Compared {
     pub amounts: Ratios,
     /// Checks by name, with how often they passed in each arm, those with the largest difference first.
     pub checks: Vec<CheckShares>,
+    /// Whether arm A has no skills, so that the difference is what they are worth.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub worth: bool,
     /// Cases that were left out because one arm has no skill for them, with the reason.
     pub left_out: Vec<(String, String)>,
     /// How many trials of both arms it took, where they went on until something was decided.
@@ -95,9 +99,20 @@ pub fn of(labels: (String, String), comparison: Comparison, a: &ArmResults, b: &
             commands: ratio(|took| &took.commands, 1.0),
         },
         checks: checks(a, b),
+        worth: false,
         left_out: Vec::new(),
         spent: None,
         scripted: a.scripted.union(&b.scripted).cloned().collect(),
+    }
+}
+
+impl Compared {
+    /// Of a comparison with and without skills, the checks that passed as often without: they do not tell what the skills
+    /// are worth. Those of every trial (`in-time`, `exit-code`, `delivered` …) are not meant to.
+    pub fn telling_nothing(&self) -> impl Iterator<Item = &CheckShares> {
+        let asked_of_all = |shares: &&CheckShares| !GENERAL.contains(&shares.check.as_str());
+        let no_better = |shares: &&CheckShares| shares.a.share() >= shares.b.share();
+        self.checks.iter().filter(|_| self.worth).filter(asked_of_all).filter(no_better)
     }
 }
 

@@ -148,5 +148,6 @@ pub fn of_run(run: &RunFolder, arms: &Arms, state: &State) -> CliResultOf<Compar
     let run =
         [&a, &b].into_iter().flat_map(|arm| arm.counts.values()).map(|counts| counts.rate.trials + counts.lost).sum();
     let spent = Some(SpentTrials { used, run, most: arms.max_trials });
-    Ok(Compared { spent, ..compared::of(labels, state.comparison(), &a, &b, rule) })
+    let worth = arms.a.without && !arms.b.without;
+    Ok(Compared { spent, worth, ..compared::of(labels, state.comparison(), &a, &b, rule) })
 }
