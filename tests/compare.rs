@@ -92,8 +92,8 @@ fn an_edit_that_changes_nothing_is_no_worse_long_before_the_last_trial() {
     let stub = repository(5, BY_SKILL);
     let ran = stub.run(&["compare", "HEAD", "--jobs", "4", "--run-id", "r"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("no worse than by 10 points: "), "{}", ran.stdout);
-    assert!(stub.starts().len() < 150, "{} trials", stub.starts().len());
+    assert!(ran.stdout.contains("no worse than by 5 points: "), "{}", ran.stdout);
+    assert!(stub.starts().len() < 200, "{} trials", stub.starts().len());
     let status = json_of(&stub.run(&["status", "--run-id", "r", "--json"]).stdout);
     assert_eq!((&status["state"], &status["left"]), (&json!("finished"), &json!(0)), "{status}");
 }
@@ -160,6 +160,37 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     fs::write(stub.root().join("evals/baseline.jsonl"), "{}\nno line\n").expect("a file");
     let damaged = stub.run(&["compare", "evals/baseline.jsonl", "after"]);
     assert!(damaged.code == 2 && damaged.stderr.contains("baseline.jsonl: 2 of its lines"), "{}", damaged.stderr);
+}
+
+#[test]
+fn one_version_against_itself_shows_how_often_verdicts_flip() {
+    // Every third start answers otherwise.
+    let body = BY_SKILL
+        .replace("if grep -q \"BROKEN\"", "if [ $(($(wc -l < \"$folder/starts\") % 3)) = 0 ] || grep -q \"BROKEN\"");
+    let stub = repository(2, &body);
+    let ran = stub.run(&["compare", "--aa", "--max-trials", "24", "--jobs", "1", "--run-id", "r"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stdout.contains("  noise: the verdict flipped in 8/12 pairs of equal trials, 67 % ("),
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(stub.json("r", "work/tidy/c0/codex.again/1/meta.json")["mode"], "codex.again");
+}
+
+#[test]
+fn a_single_case_that_got_worse_is_told_beside_good_news() {
+    // One case of twenty fails with the edited skill.
+    let body = BY_SKILL.replace("if grep -q \"BROKEN\"", "if [ \"$prompt\" = 'Prompt 7' ] && grep -q \"BROKEN\"");
+    let stub = repository(20, &body);
+    assert_eq!(stub.run(&["run", "--run-id", "before", "--trials", "8", "--jobs", "4"]).code, 0);
+    break_skill(&stub);
+    assert_eq!(stub.run(&["run", "--run-id", "after", "--trials", "8", "--jobs", "4"]).code, 1);
+    let ran = stub.run(&["compare", "before", "after", "--margin", "0.2"]);
+    assert!(ran.stdout.starts_with("no worse than by 20 points: 160/160 → 152/160 passed"), "{}", ran.stdout);
+    let sentence = ran.stdout.lines().next().unwrap_or_default();
+    assert!(sentence.ends_with("; 1 case got worse nevertheless"), "{sentence}");
+    assert!(ran.stdout.contains("  tidy/c7  8/8 → 0/8  changed (p = "), "{}", ran.stdout);
 }
 
 #[test]

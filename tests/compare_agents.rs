@@ -57,10 +57,10 @@ fn edited(rates: Rates) -> Live {
     live
 }
 
-fn compare(live: &Live, mode: &str) -> (i32, Value) {
+fn compare(live: &Live, mode: &str, options: &[&str]) -> (i32, Value) {
     let mut command = live.program();
     command.args(["compare", "main", "--mode", mode, "--jobs", "4", "--run-id", "r", "--json"]);
-    let output = command.current_dir(live.fixture.root()).output().expect("the program starts");
+    let output = command.args(options).current_dir(live.fixture.root()).output().expect("the program starts");
     let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let found = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}\n{told}"));
     (output.status.code().unwrap_or_default(), found)
@@ -68,7 +68,7 @@ fn compare(live: &Live, mode: &str) -> (i32, Value) {
 
 fn is_found_worse(mode: &str) {
     let live = edited(Rates { old: 0.95, edited: 0.2 });
-    let (code, found) = compare(&live, mode);
+    let (code, found) = compare(&live, mode, &[]);
     let comparison = &found["comparison"];
     assert_eq!((code, comparison["word"].as_str()), (1, Some("worse")), "{found:#}");
     let share = |arm: &str| comparison[arm]["share"].as_f64().expect("a share");
@@ -92,6 +92,6 @@ fn claude_with_an_edit_that_makes_it_worse_is_worse_than_the_commit_before() {
 
 fn an_edit_that_the_model_does_not_mind_is_no_worse() {
     let live = edited(Rates { old: 1.0, edited: 1.0 });
-    let (code, found) = compare(&live, "codex");
+    let (code, found) = compare(&live, "codex", &["--margin", "0.2"]);
     assert_eq!((code, found["comparison"]["word"].as_str()), (0, Some("no-worse")), "{found:#}");
 }

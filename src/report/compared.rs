@@ -53,6 +53,10 @@ pub fn sentence(compared: &Compared) -> String {
         let how = if word.decided() { "decided after" } else { "after" };
         let _ = write!(text, ", {how} {used} of at most {most} trials");
     }
+    let got_worse = compared.comparison.cases.iter().filter(|case| case.changed && moved(case) < 0.0).count();
+    if got_worse > 0 && !matches!(word, Word::Worse) {
+        let _ = write!(text, "; {} got worse nevertheless", counted(got_worse, "case"));
+    }
     if let Word::Undecided { more } = word {
         let _ = match more {
             Some(more) => write!(text, "; about {} would decide a difference of this size", more_trials(*more)),
@@ -91,9 +95,13 @@ fn arm_line(shown: &Shown) -> String {
     text
 }
 
+/// The difference in the shares of a case.
+fn moved(case: &CaseChange) -> f64 {
+    case.b.rate.share().unwrap_or_default() - case.a.rate.share().unwrap_or_default()
+}
+
 fn cases(text: &mut String, compared: &Compared) {
     let comparison = &compared.comparison;
-    let moved = |case: &CaseChange| case.b.rate.share().unwrap_or_default() - case.a.rate.share().unwrap_or_default();
     let mut cases: Vec<&CaseChange> = comparison.cases.iter().filter(|case| moved(case).abs() > f64::EPSILON).collect();
     // The surest first, then the largest.
     cases.sort_by(|x, y| x.p.total_cmp(&y.p).then_with(|| moved(y).abs().total_cmp(&moved(x).abs())));
@@ -148,6 +156,15 @@ fn notes(text: &mut String, compared: &Compared) {
     }
     if let Some(SpentTrials { used, run, .. }) = compared.spent.filter(|spent| spent.run > spent.used) {
         let _ = writeln!(text, "  {} were under way when it was decided, and are in no figure", trials(run - used));
+    }
+    if let Some(SpentTrials { flipped, .. }) = compared.spent.filter(|_| compared.same) {
+        let share = rate::measured(flipped).map(|share| format!(", {share}")).unwrap_or_default();
+        let alpha = rate::points(compared.rule.alpha);
+        let pairs = fraction(flipped);
+        let _ = writeln!(
+            text,
+            "  noise: the verdict flipped in {pairs} pairs of equal trials{share}; a wrong word is said in {alpha} % at most"
+        );
     }
     for shares in compared.telling_nothing() {
         let (check, with, without) = (safe::line(&shares.check), fraction(shares.b), fraction(shares.a));

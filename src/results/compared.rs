@@ -31,6 +31,9 @@ pub struct Compared {
     /// Whether arm A has no skills, so that the difference is what they are worth.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub worth: bool,
+    /// Whether both arms are the same, so that what differs is noise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub same: bool,
     /// Cases that were left out because one arm has no skill for them, with the reason.
     pub left_out: Vec<(String, String)>,
     /// How many trials of both arms it took, where they went on until something was decided.
@@ -73,6 +76,8 @@ pub struct SpentTrials {
     pub run: u64,
     /// The most that were allowed.
     pub most: u64,
+    /// Pairs whose trials came to different verdicts, of those that were measured: between equal arms, the noise.
+    pub flipped: Rate,
 }
 
 /// Compares stored trials.
@@ -100,6 +105,7 @@ pub fn of(labels: (String, String), comparison: Comparison, a: &ArmResults, b: &
         },
         checks: checks(a, b),
         worth: false,
+        same: false,
         left_out: Vec::new(),
         spent: None,
         scripted: a.scripted.union(&b.scripted).cloned().collect(),

@@ -20,7 +20,7 @@ use skill_evals::results::compared::Compared;
 use skill_evals::settings::load;
 
 /// How much less may pass and count as no worse, where nothing else is said.
-const MARGIN: f64 = 0.1;
+const MARGIN: f64 = 0.05;
 
 /// What is compared, as `--help` tells it.
 const EXAMPLES: &str = "Examples:

@@ -13,6 +13,7 @@ use skill_evals::decide::{Arm, Rule};
 use skill_evals::results::arm::{ArmReader, ArmResults};
 use skill_evals::results::compared::{self, Compared, SpentTrials};
 use skill_evals::run::{arms, pairs};
+use skill_evals::stats::proportion::Rate;
 use skill_evals::store::{self, RunFolder};
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::run_record::{Arms, PairRecord};
@@ -147,7 +148,10 @@ pub fn of_run(run: &RunFolder, arms: &Arms, state: &State) -> CliResultOf<Compar
     let used = 2 * state.pairs().len() as u64;
     let run =
         [&a, &b].into_iter().flat_map(|arm| arm.counts.values()).map(|counts| counts.rate.trials + counts.lost).sum();
-    let spent = Some(SpentTrials { used, run, most: arms.max_trials });
+    let mut flipped = Rate::default();
+    state.pairs().iter().filter_map(|pair| Some(pair.a? != pair.b?)).for_each(|differs| flipped.add(differs));
+    let spent = Some(SpentTrials { used, run, most: arms.max_trials, flipped });
     let worth = arms.a.without && !arms.b.without;
-    Ok(Compared { spent, worth, ..compared::of(labels, state.comparison(), &a, &b, rule) })
+    let same = arms.a.again || arms.b.again;
+    Ok(Compared { spent, worth, same, ..compared::of(labels, state.comparison(), &a, &b, rule) })
 }
