@@ -10,6 +10,9 @@ use crate::text::lines::{self, Line};
 /// one.
 pub(super) const SUB_AGENTS: &str = "subagents.jsonl";
 
+/// Most bytes that one such file is made of: an agent may leave any number of files, and of any size.
+const MAX_KEPT: u64 = 512 << 20;
+
 /// What stands for a line that is too long to be read. It is no JSON, so that what was lost is lost there too.
 const OVERLONG: &[u8] = b"a line that is too long to be read\n";
 
@@ -18,12 +21,14 @@ pub(super) struct Kept<'a> {
     path: PathBuf,
     mask: &'a dyn Fn(&[u8]) -> Vec<u8>,
     file: Option<BufWriter<File>>,
+    /// How many bytes more are read.
+    left: u64,
 }
 
 impl<'a> Kept<'a> {
     /// A file at `path`, of lines that are passed through `mask`.
     pub(super) fn new(path: PathBuf, mask: &'a dyn Fn(&[u8]) -> Vec<u8>) -> Self {
-        Self { path, mask, file: None }
+        Self { path, mask, file: None, left: MAX_KEPT }
     }
 
     /// Whether something has been kept.
@@ -31,14 +36,21 @@ impl<'a> Kept<'a> {
         self.file.is_some()
     }
 
-    /// Keeps all lines of `from` behind those kept before.
-    pub(super) fn add(&mut self, from: impl Read) -> io::Result<()> {
+    /// Keeps all lines of `from` behind those kept before; of a file that is too large, that it was there.
+    pub(super) fn add(&mut self, from: File) -> io::Result<()> {
         let mut file = match self.file.take() {
             Some(file) => file,
             None => BufWriter::new(File::create(&self.path)?),
         };
+        let size = from.metadata()?.len();
+        if size > self.left {
+            file.write_all(OVERLONG)?;
+            self.file = Some(file);
+            return Ok(());
+        }
+        self.left -= size;
         let mut result = Ok(());
-        lines::for_each_of(from, &mut |line| {
+        lines::for_each_of(from.take(size), &mut |line| {
             if result.is_ok() {
                 result = match line {
                     Line::Whole(line) => file.write_all(&(self.mask)(line)).and_then(|()| file.write_all(b"\n")),
@@ -64,4 +76,29 @@ pub(super) fn slimmed(path: &Path, slim: fn(&[u8]) -> Option<Vec<u8>>) -> io::Re
         Line::Overlong => kept.extend_from_slice(OVERLONG),
     })?;
     Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_file_that_is_too_large_only_that_it_was_there_is_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str, text: &str, size: u64| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("a file");
+            let file = File::options().read(true).write(true).open(path).expect("a file");
+            file.set_len(size.max(text.len() as u64)).expect("a size");
+            file
+        };
+        let mask = |line: &[u8]| line.to_vec();
+        let mut kept = Kept::new(folder.path().join("kept"), &mask);
+        for from in [file("a", "one\n\ntwo", 0), file("b", "", MAX_KEPT), file("c", "three\n", 0)] {
+            kept.add(from).expect("a kept file");
+        }
+        kept.finish().expect("a kept file");
+        let text = std::fs::read_to_string(folder.path().join("kept")).expect("a kept file");
+        assert_eq!(text, format!("one\ntwo\n{}three\n", String::from_utf8_lossy(OVERLONG)));
+    }
 }

@@ -123,7 +123,7 @@ pub struct Settings {
     pub max_tokens: Option<u64>,
     /// What tokens cost where an agent does not say.
     pub prices: Prices,
-    /// How often a trial is started again that the provider refused for now.
+    /// How often a trial is started again, or its judge, that the provider refused for now.
     pub retries: u32,
     /// The first pause after a refusal; later ones double.
     pub retry_wait: Duration,

@@ -35,7 +35,10 @@ pub const VARIABLES: [(&str, &str); 28] = [
     ("SKILL_EVALS_RECORD", "`1` makes what a live run measured the recordings, when it ends"),
     ("SKILL_EVALS_MAX_COST_USD", "no trial starts once the run is known to have cost this much"),
     ("SKILL_EVALS_MAX_TOKENS", "no trial starts once the run is known to have taken this many tokens"),
-    ("SKILL_EVALS_RETRIES", "how often a trial is started again that the provider refused for now, 1 to 100"),
+    (
+        "SKILL_EVALS_RETRIES",
+        "how often a trial is started again, or its judge, that the provider refused for now, 1 to 100",
+    ),
     ("SKILL_EVALS_RETRY_WAIT_S", "seconds of the first pause after a refusal; later ones double"),
     ("SKILL_EVALS_ROOT", "the repository's root, where it is not the one around the crate or the working folder"),
     ("SKILL_EVALS_HARNESS", "the harness to ask for the checks that a crate adds, where cargo is not to build it"),
