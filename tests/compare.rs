@@ -157,6 +157,8 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     let few = stub.run(&["compare", "before", "before"]);
     assert!(few.code == 3 && few.stdout.starts_with("undecided: "), "{}", few.stdout);
     assert_eq!(stub.starts().len(), starts, "no agent ran");
+    let twice = stub.run(&["compare", "before,before", "after"]);
+    assert!(twice.code == 2 && twice.stderr.contains("before is named twice in one arm"), "{}", twice.stderr);
     fs::write(stub.root().join("evals/baseline.jsonl"), "{}\nno line\n").expect("a file");
     let damaged = stub.run(&["compare", "evals/baseline.jsonl", "after"]);
     assert!(damaged.code == 2 && damaged.stderr.contains("baseline.jsonl: 2 of its lines"), "{}", damaged.stderr);

@@ -27,6 +27,8 @@ pub struct Terminal {
     found: HashMap<(String, String), Arc<Found>>,
     /// Whether each trial's result is printed.
     tells: bool,
+    /// Whether a failure is a line, for a reader who looks for the difference and not for the cause.
+    brief: bool,
     draws: bool,
     board: Board,
     start: Instant,
@@ -44,6 +46,7 @@ impl Terminal {
             door: run.door.clone(),
             found: found.map(|found| ((found.skill.clone(), found.id.clone()), Arc::clone(found))).collect(),
             tells,
+            brief: false,
             draws: tells && io::stderr().is_terminal() && !dumb,
             board: Board::new(total, run.settings.jobs),
             start: Instant::now(),
@@ -52,9 +55,15 @@ impl Terminal {
         }
     }
 
+    /// The same with a line for each trial, whatever it came to.
+    pub fn in_brief(self) -> Self {
+        Self { brief: true, ..self }
+    }
+
     fn finished(&mut self, id: &TrialId, result: &Result<Outcome, NoOutcome>) {
         let text = match result {
             Ok(outcome) => match self.found.get(&(id.skill.clone(), id.case.clone())) {
+                Some(_) if self.brief && outcome.grade.verdict == Verdict::Fail => report::failed(outcome),
                 Some(found) if outcome.grade.verdict != Verdict::Pass => report::graded(&self.root, found, outcome),
                 _ => report::passed(outcome),
             },

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The commit that `reference` names in the repository around `folder`, as a full hash.
@@ -22,8 +22,10 @@ pub fn commit(folder: &Path, reference: &str) -> io::Result<String> {
 /// # Errors
 /// What git says.
 pub fn export(folder: &Path, commit: &str, to: &Path) -> io::Result<()> {
-    // Below the work tree's root it is a folder of the commit.
+    // Below the work tree's root it is a folder of the commit; git started there would write only what lies there.
     let prefix = ask(folder, None, &["rev-parse", "--show-prefix"])?;
+    let top = PathBuf::from(ask(folder, None, &["rev-parse", "--show-toplevel"])?);
+    let folder = top.as_path();
     let tree = format!("{commit}:{prefix}");
     // An index of its own: the user's own index and work tree stay as they are.
     let index = tempfile::Builder::new().prefix(".index-").tempdir_in(to)?;
@@ -60,4 +62,36 @@ fn ask_with<S: AsRef<OsStr>>(
     }
     let words = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
     Err(io::Error::other(format!("git: {}", if words.is_empty() { output.status.to_string() } else { words })))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_a_commit_holds_below_a_folder_is_written_with_links_and_permissions_and_nothing_else_changes() {
+        let top = tempfile::tempdir().expect("a folder");
+        let folder = top.path().join("below/it");
+        fs::create_dir_all(folder.join("skills/a")).expect("folders");
+        fs::write(folder.join("skills/a/SKILL.md"), "old").expect("a file");
+        fs::write(top.path().join("above"), "not below").expect("a file");
+        std::os::unix::fs::symlink("SKILL.md", folder.join("skills/a/link")).expect("a link");
+        let git = |args: &[&str]| ask(top.path(), None, args).expect("git");
+        git(&["init", "--quiet", "--initial-branch", "main"]);
+        git(&["add", "--all"]);
+        git(&["-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "--message", "one"]);
+        fs::write(folder.join("skills/a/SKILL.md"), "new").expect("a file");
+        let to = tempfile::tempdir().expect("a folder");
+        let hash = commit(&folder, "main").expect("a commit");
+        export(&folder, &hash, to.path()).expect("an export");
+        assert_eq!(fs::read_to_string(to.path().join("skills/a/SKILL.md")).expect("a file"), "old");
+        assert_eq!(fs::read_link(to.path().join("skills/a/link")).expect("a link"), Path::new("SKILL.md"));
+        let names: Vec<_> =
+            fs::read_dir(to.path()).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
+        assert_eq!(names, ["skills"]);
+        assert_eq!(git(&["status", "--porcelain"]), "M below/it/skills/a/SKILL.md".to_owned().replacen('M', " M", 1));
+        assert!(commit(&folder, "nowhere").is_err() && commit(&folder, "--all").is_err());
+    }
 }

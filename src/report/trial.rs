@@ -16,6 +16,14 @@ pub const NO_RECORDING: &str = "no recording; SKILL_EVALS_LIVE=1 runs the agent"
 /// What is said of a recording whose case wants a judge, and that holds no answer of one.
 pub const NOT_JUDGED: &str = "graded without the rubric: the recording holds no judge's answer";
 
+/// A trial that failed, on a line: its id, and the checks that did.
+#[must_use]
+pub fn failed(outcome: &Outcome) -> String {
+    let failed = outcome.grade.checks.iter().filter(|check| check.status == Status::Fail);
+    let checks: Vec<&str> = failed.map(|check| check.id.as_str()).collect();
+    format!("{}: fail  {}\n", outcome.id, checks.join(", "))
+}
+
 /// A trial that passed, on a line.
 #[must_use]
 pub fn passed(outcome: &Outcome) -> String {

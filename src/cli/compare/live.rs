@@ -76,7 +76,7 @@ fn execute(args: &CompareArgs, run: &Run, arms: &Arms, pairing: &Pairing, rule: 
         writeln!(io::stderr(), "{id}: kept although changed since: {}", changed.join(", "))?;
     }
     let most = usize::try_from(arms.max_trials).unwrap_or(usize::MAX);
-    let terminal = Arc::new(Mutex::new(Terminal::new(run, most, !args.quiet && !args.json)));
+    let terminal = Arc::new(Mutex::new(Terminal::new(run, most, !args.quiet && !args.json).in_brief()));
     run.read_by(Arc::clone(&terminal));
     let names = pairing.cases.iter().map(|case| case.name.clone()).collect();
     let state = State::new(names, rule, arms.seed);

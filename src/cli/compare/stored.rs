@@ -21,6 +21,10 @@ use skill_evals::trial::run_record::{Arms, PairRecord};
 /// Compares stored trials of two arms.
 pub fn compare(args: &CompareArgs, root: &Path, a: &StoredArm, b: &StoredArm) -> CliResultOf<Compared> {
     let readers = |arm: &StoredArm| -> Result<Vec<ArmReader>, Box<dyn Error>> {
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = arm.sources.iter().find(|source| !seen.insert(source.trim_end_matches('/'))) {
+            return Err(format!("{twice} is named twice in one arm: its trials would count twice").into());
+        }
         arm.sources.iter().map(|source| read(root, source)).collect()
     };
     let (in_a, in_b) = (readers(a)?, readers(b)?);
