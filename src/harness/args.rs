@@ -260,6 +260,12 @@ impl Front {
         (self.filters.is_empty() || self.filters.iter().any(matches)) && !self.args.skip.iter().any(matches)
     }
 
+    /// Whether every trial is wanted.
+    #[must_use]
+    pub fn wants_all(&self) -> bool {
+        self.filters.is_empty() && self.args.skip.is_empty()
+    }
+
     /// The one trial that can match, by the segments of its name.
     #[must_use]
     pub fn only(&self) -> Option<(&str, &str, Option<&str>)> {

@@ -236,7 +236,7 @@ fn run(harness: Harness, mut front: Front) -> ExitCode {
     (settings.jobs, front.args.test_threads) = (jobs, Some(jobs));
     // The list is for programs, nextest shows progress of its own, and lines among JSON would break it.
     let silent = front.args.list || front.json() || nextest;
-    let wanted = plan.entries.iter().filter(|entry| front.wants(&entry.planned.test_name()));
+    let wanted = plan.entries.iter().filter(|entry| front.wants_all() || front.wants(&entry.planned.test_name()));
     let wanted = Plan { entries: wanted.cloned().collect() };
     let chosen = Chosen { trials_by_name: trials_by_name(&plan, &wanted), ..Chosen::default() };
     let mut run = Run::new(root, settings, catalog).with_plan(wanted);

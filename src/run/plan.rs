@@ -72,7 +72,7 @@ pub fn plan(root: &Path, settings: &Settings, catalog: &Catalog, filters: &Filte
     let mut entries = Vec::new();
     for found in cases {
         let recorded = if settings.live { Vec::new() } else { recordings.modes(&found.skill, &found.id) };
-        for planned in planned(settings, found, &recorded).filter(|planned| filters.want(&planned.test_name())) {
+        for planned in planned(settings, found, &recorded).filter(|planned| filters.want(|| planned.test_name())) {
             let is_recorded = recorded.contains(&planned.mode.name);
             let repeats = if settings.live {
                 settings.trials
