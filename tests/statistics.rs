@@ -4,7 +4,7 @@
 #[path = "support/worlds.rs"]
 mod worlds;
 
-use skill_evals::decide::plan::{self, Plan};
+use skill_evals::decide::plan::{self, Design};
 use skill_evals::decide::word::Word;
 use skill_evals::decide::{Arm, Counts, Rule, fixed};
 use skill_evals::stats::difference;
@@ -180,7 +180,7 @@ fn a_plan_finds_the_drop_that_it_promised_to() {
         (10, 150, 0.95, tolerant),
         (5, 200, 1.0, tolerant),
     ] {
-        let plan = Plan { cases, pairs, before };
+        let plan = Design { cases, pairs, before };
         let drop = plan::detectable(&plan, &rule, 0.8).expect("a drop");
         let rates = rates(&[(u32::try_from(cases).expect("few"), before, before - drop)]);
         let most = usize::try_from(pairs).expect("few");

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{CliResult, RepositoryArgs, print_json};
 use crate::cli::exit_code::Exit;
-use skill_evals::setup::doctor::{self, State};
+use skill_evals::setup::doctor::{self, Health};
 use skill_evals::text::safe;
 
 #[derive(Args)]
@@ -33,9 +33,9 @@ pub fn doctor(args: &DoctorArgs) -> CliResult {
         let width = examination.findings.iter().map(|finding| finding.id.len()).max().unwrap_or_default();
         for finding in &examination.findings {
             let state = match finding.state {
-                State::Ok => "ok",
-                State::Missing => "missing",
-                State::Unknown => "unknown",
+                Health::Ok => "ok",
+                Health::Missing => "missing",
+                Health::Unknown => "unknown",
             };
             let found = safe::block(&finding.found).replace('\n', &format!("\n{:1$}", "", width + 11));
             writeln!(out, "{state:<9}{:<width$}  {found}", finding.id)?;

@@ -12,7 +12,7 @@ use skill_evals::report::trial as report;
 use skill_evals::report::trial::Door;
 use skill_evals::run::shared::Run;
 use skill_evals::text::safe;
-use skill_evals::trial::event::{Event, Reader};
+use skill_evals::trial::event::{Event, Listener};
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
 
@@ -115,7 +115,7 @@ impl Terminal {
     }
 }
 
-impl Reader for Terminal {
+impl Listener for Terminal {
     fn hear(&mut self, event: &Event) {
         let now = self.start.elapsed();
         match event {

@@ -12,7 +12,7 @@ use crate::stats::stratified::{self, Stratum};
 
 /// Pairs to come, at most, that go on until something is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Plan {
+pub struct Design {
     /// The cases.
     pub cases: usize,
     /// Pairs at most: half of the trials.
@@ -25,7 +25,7 @@ pub struct Plan {
 /// would find none. Exact, over every course that the pairs can take. A drop of few cases is found sooner, since trials go
 /// there. Not smaller than the margin: a drop within it may be called `no worse` first, and rightly so.
 #[must_use]
-pub fn detectable(plan: &Plan, rule: &Rule, power: f64) -> Option<f64> {
+pub fn detectable(plan: &Design, rule: &Rule, power: f64) -> Option<f64> {
     let found = |drop: f64| {
         power::sequential(plan.pairs, Discordance::of(plan.before, plan.before - drop), rule.alpha) >= power
     };
@@ -77,7 +77,7 @@ pub struct Unreachable {
 /// # Errors
 ///
 /// With the pairs that it takes.
-pub fn reach(plan: &Plan, rule: &Rule, claim: Claim) -> Result<(), Unreachable> {
+pub fn reach(plan: &Design, rule: &Rule, claim: Claim) -> Result<(), Unreachable> {
     let enough = |evidence: f64| evidence >= 1.0 / rule.alpha;
     let cases = plan.cases.max(1) as u64;
     let said = |pairs: u64| match claim {
@@ -161,21 +161,21 @@ mod tests {
 
     #[test]
     fn a_drop_that_can_be_found_is_smaller_the_more_pairs_there_are() {
-        let found = |pairs| detectable(&Plan { cases: 10, pairs, before: 0.9 }, &RULE, 0.8);
+        let found = |pairs| detectable(&Design { cases: 10, pairs, before: 0.9 }, &RULE, 0.8);
         assert_eq!(found(5), None, "five losses in a row are not enough");
         let (few, many) = (found(20).expect("a drop"), found(200).expect("a drop"));
         assert!(few > 0.3 && many < 0.25, "{few} {many}");
         let truth = Discordance::of(0.9, 0.9 - many);
         assert!(power::sequential(200, truth, 0.05) >= 0.8);
         let tolerant = Rule { margin: Some(0.4), ..RULE };
-        let found = detectable(&Plan { cases: 10, pairs: 200, before: 0.9 }, &tolerant, 0.8).expect("a drop");
+        let found = detectable(&Design { cases: 10, pairs: 200, before: 0.9 }, &tolerant, 0.8).expect("a drop");
         assert!((found - 0.4).abs() < 1e-12, "a smaller one may be no worse by the margin: {found}");
         assert!(detectable_fixed(200, 0.9, &RULE, 0.8).is_some_and(|drop| drop < 0.2));
     }
 
     #[test]
     fn a_gate_that_can_never_speak_is_told_the_numbers_that_would_do() {
-        let plan = |pairs| Plan { cases: 5, pairs, before: 0.9 };
+        let plan = |pairs| Design { cases: 5, pairs, before: 0.9 };
         assert_eq!(reach(&plan(5), &RULE, Claim::Differs), Err(Unreachable { have: 5, needed: Some(6) }));
         assert_eq!(reach(&plan(6), &RULE, Claim::Differs), Ok(()));
         let short = reach(&plan(20), &RULE, Claim::NoWorse).expect_err("too few");

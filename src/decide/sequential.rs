@@ -31,7 +31,7 @@ pub struct Pair {
 /// A comparison under way. It is made of its cases, its rule, its seed and the pairs fed so far, and nothing else: store
 /// those, and feed the pairs again to resume.
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct Course {
     names: Vec<String>,
     rule: Rule,
     seed: u64,
@@ -58,7 +58,7 @@ struct Tally {
     seen: Seen,
 }
 
-impl State {
+impl Course {
     /// A comparison of `cases` before its first pair. `seed` chooses among cases that seem to tell the same.
     #[must_use]
     pub fn new(cases: Vec<String>, rule: Rule, seed: u64) -> Self {
@@ -202,8 +202,8 @@ mod tests {
     }
 
     /// Runs pairs of cases with these rates in A and B until a word is decided, 500 at most.
-    fn run(rates: &[(f64, f64)], seed: u64) -> State {
-        let mut state = State::new(names(rates.len()), RULE, seed);
+    fn run(rates: &[(f64, f64)], seed: u64) -> Course {
+        let mut state = Course::new(names(rates.len()), RULE, seed);
         let mut world = fastrand::Rng::with_seed(seed + 1000);
         while !state.word().decided() && state.pairs().len() < 500 {
             let case = state.next_case(&[]).expect("cases");
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn feeding_the_same_pairs_again_resumes_where_it_stood() {
         let done = run(&[(0.9, 0.6); 4], 5);
-        let mut again = State::new(names(4), RULE, 5);
+        let mut again = Course::new(names(4), RULE, 5);
         for pair in done.pairs() {
             assert_eq!(again.next_case(&[]), Some(pair.case));
             again.feed(*pair).expect("a case");
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn where_only_the_balance_is_open_all_cases_are_tried() {
-        let mut state = State::new(names(3), Rule { margin: None, ..RULE }, 1);
+        let mut state = Course::new(names(3), Rule { margin: None, ..RULE }, 1);
         let mut feed = |case: usize, a: bool, b: bool, times: usize| {
             for _ in 0..times {
                 state.feed(Pair { case, a: Some(a), b: Some(b) }).expect("a case");
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn lost_pairs_are_counted_apart_and_keep_no_case_busy() {
-        let mut state = State::new(names(2), RULE, 1);
+        let mut state = Course::new(names(2), RULE, 1);
         for _ in 0..10 {
             let case = state.next_case(&[]).expect("cases");
             let b = (case == 1).then_some(true);
@@ -272,15 +272,15 @@ mod tests {
         let found = state.comparison();
         assert_eq!((found.a.lost, found.only_a.len(), found.cases.len()), (0, 0, 1));
         assert!(found.b.lost > 0 && found.a.rate.trials > 1, "{found:?}");
-        assert_eq!(State::new(names(2), RULE, 1).word(), Word::NothingMeasured);
+        assert_eq!(Course::new(names(2), RULE, 1).word(), Word::NothingMeasured);
     }
 
     #[test]
     fn pairs_in_flight_go_to_different_cases_and_unknown_ones_are_refused() {
-        let mut state = State::new(names(3), RULE, 1);
+        let mut state = Course::new(names(3), RULE, 1);
         assert_eq!((state.next_case(&[0]), state.next_case(&[0, 1])), (Some(1), Some(2)));
         let wrong = state.feed(Pair { case: 3, a: None, b: None }).expect_err("no such case");
         assert_eq!(wrong.to_string(), "a pair is of case number 3, and only 3 cases are compared");
-        assert_eq!(State::new(Vec::new(), RULE, 1).next_case(&[]), None);
+        assert_eq!(Course::new(Vec::new(), RULE, 1).next_case(&[]), None);
     }
 }

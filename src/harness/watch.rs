@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::report::progress::Board;
 use crate::text::safe;
-use crate::trial::event::{Event, Reader};
+use crate::trial::event::{Event, Listener};
 use crate::trial::outcome::NoOutcome;
 
 /// How often a terminal is redrawn.
@@ -74,8 +74,8 @@ impl Watch {
     }
 
     /// The reader of the run's events.
-    pub(super) fn reader(&self) -> WatchReader {
-        WatchReader(Arc::clone(&self.shared))
+    pub(super) fn reader(&self) -> WatchListener {
+        WatchListener(Arc::clone(&self.shared))
     }
 
     /// Erases what is drawn, so that something else can be printed.
@@ -94,9 +94,9 @@ impl Watch {
 }
 
 /// Reads the events of the run that is watched.
-pub(super) struct WatchReader(Arc<Shared>);
+pub(super) struct WatchListener(Arc<Shared>);
 
-impl Reader for WatchReader {
+impl Listener for WatchListener {
     fn hear(&mut self, event: &Event) {
         let shared = &self.0;
         let now = shared.start.elapsed();

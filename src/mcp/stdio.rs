@@ -40,7 +40,7 @@ const METHODS: [&str; 12] = [
 /// A transport beside rmcp's own, which gives up on the connection when anything but a request comes before the
 /// handshake, and leaves a request whose parameters are no object without an answer that bears its id.
 pub(super) struct Lines<W: AsyncWrite> {
-    input: mpsc::Receiver<Line>,
+    input: mpsc::Receiver<Incoming>,
     output: AsyncRwTransport<RoleServer, Empty, W>,
     begun: bool,
     /// Answers to wrong lines, on their way.
@@ -49,7 +49,7 @@ pub(super) struct Lines<W: AsyncWrite> {
 }
 
 /// A line of the input.
-enum Line {
+enum Incoming {
     Message(Box<ClientJsonRpcMessage>),
     /// What to answer to it.
     Wrong(ErrorData, Option<RequestId>),
@@ -81,7 +81,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Lines<W> 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         while let Some(line) = self.input.recv().await {
             match line {
-                Line::Message(message) => {
+                Incoming::Message(message) => {
                     if let JsonRpcMessage::Request(request) = &*message {
                         self.begun |= begins(&request.request);
                         return Some(*message);
@@ -91,7 +91,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Lines<W> 
                     }
                 }
                 // Not awaited here, where rmcp may drop what is under way.
-                Line::Wrong(error, id) => {
+                Incoming::Wrong(error, id) => {
                     while self.refusals.try_join_next().is_some() {}
                     self.refusals.spawn(self.output.send(ServerJsonRpcMessage::error(error, id)));
                 }
@@ -108,7 +108,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Lines<W> 
 }
 
 /// Reads lines to the end of `input`, or until nobody wants them any more.
-fn read_lines(input: &mut impl BufRead, send: &mpsc::Sender<Line>) {
+fn read_lines(input: &mut impl BufRead, send: &mpsc::Sender<Incoming>) {
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -121,7 +121,7 @@ fn read_lines(input: &mut impl BufRead, send: &mpsc::Sender<Line>) {
                 return;
             }
             let message = format!("the line is longer than {MAX_LINE} bytes");
-            Some(Line::Wrong(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None), None))
+            Some(Incoming::Wrong(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None), None))
         } else {
             understand(&line)
         };
@@ -132,23 +132,26 @@ fn read_lines(input: &mut impl BufRead, send: &mpsc::Sender<Line>) {
 }
 
 /// What a line says; nothing where it is blank or a notification that is not known, which is never answered.
-fn understand(line: &[u8]) -> Option<Line> {
+fn understand(line: &[u8]) -> Option<Incoming> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return None;
     }
     if let Ok(message) = serde_json::from_slice(line) {
-        return Some(Line::Message(Box::new(message)));
+        return Some(Incoming::Message(Box::new(message)));
     }
     let Ok(value) = serde_json::from_slice::<Value>(line) else {
         let error = ErrorData::new(ErrorCode::PARSE_ERROR, "the line is not JSON", None);
-        return Some(Line::Wrong(error, None));
+        return Some(Incoming::Wrong(error, None));
     };
     let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
     match value.get("method").and_then(Value::as_str).filter(|_| value["jsonrpc"] == "2.0") {
         Some(_) if value.get("id").is_none() => None,
-        Some(method) if id.is_some() => Some(Line::Wrong(unfit(method), id)),
-        _ => Some(Line::Wrong(ErrorData::new(ErrorCode::INVALID_REQUEST, "the line is no JSON-RPC message", None), id)),
+        Some(method) if id.is_some() => Some(Incoming::Wrong(unfit(method), id)),
+        _ => Some(Incoming::Wrong(
+            ErrorData::new(ErrorCode::INVALID_REQUEST, "the line is no JSON-RPC message", None),
+            id,
+        )),
     }
 }
 

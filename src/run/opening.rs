@@ -17,7 +17,7 @@ use crate::run::ready;
 use crate::run::shared::Run;
 use crate::settings::{Selection, Settings};
 use crate::store::{Ledger, RunFolder, StoreError};
-use crate::trial::event::{Event, Reader};
+use crate::trial::event::{Event, Listener};
 use crate::trial::id::TrialId;
 use crate::trial::run_record::{Chosen, ProgressLine, RUN_FORMAT, RunRecord, TrialRecord};
 use crate::trial::trouble::{Trouble, TroubleKind};
@@ -198,7 +198,7 @@ struct ProgressFile {
     trouble: Arc<Mutex<Option<String>>>,
 }
 
-impl Reader for ProgressFile {
+impl Listener for ProgressFile {
     fn hear(&mut self, event: &Event) {
         let line = match event {
             Event::Finished { result, attempts, .. } => {

@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::decide::sequential::{Pair, State};
+use crate::decide::sequential::{Course, Pair};
 use crate::run::arms::{PairedCase, Pairing};
 use crate::run::live::Live;
 use crate::run::scheduler::{QUIET, trial};
@@ -37,8 +37,8 @@ pub enum Stopped {
 }
 
 /// What the workers share.
-struct Course {
-    state: State,
+struct Shared {
+    state: Course,
     /// Pairs that an earlier part of the run began, to be gone through again first.
     before: std::vec::IntoIter<PairRecord>,
     /// How many pairs have begun, and of each case.
@@ -70,10 +70,10 @@ pub fn run(
     run: &Run,
     live: &Live,
     pairing: &Pairing,
-    state: State,
+    state: Course,
     max_trials: u64,
-) -> Result<(State, Stopped), StoreError> {
-    let course = Mutex::new(Course {
+) -> Result<(Course, Stopped), StoreError> {
+    let course = Mutex::new(Shared {
         state,
         before: live.folder.pairs()?.into_iter(),
         begun: 0,
@@ -108,12 +108,12 @@ pub fn run(
     Ok((course.state, course.stopped.unwrap_or(Stopped::NoMore)))
 }
 
-fn lock(course: &Mutex<Course>) -> MutexGuard<'_, Course> {
+fn lock(course: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     course.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The pair to run next, noted in the run's folder before it begins.
-fn next<'a>(run: &Run, live: &Live, pairing: &'a Pairing, course: &mut Course, max_trials: u64) -> Option<Next<'a>> {
+fn next<'a>(run: &Run, live: &Live, pairing: &'a Pairing, course: &mut Shared, max_trials: u64) -> Option<Next<'a>> {
     if course.stopped.is_some() {
         return None;
     }
@@ -150,7 +150,7 @@ fn next<'a>(run: &Run, live: &Live, pairing: &'a Pairing, course: &mut Course, m
     Some(Next { place: course.begun - 1, case, paired: &pairing.cases[case], number })
 }
 
-impl Course {
+impl Shared {
     /// Takes in a pair that has ended, or was not run.
     fn take(&mut self, next: &Next<'_>, both: &Result<Both, NoOutcome>) {
         let Ok((a, b)) = *both else {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::report::markdown;
 use crate::results::summary::{self, Summary};
 use crate::store::{RunFolder, StoreError};
-use crate::trial::event::{Event, Reader};
+use crate::trial::event::{Event, Listener};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, Outcome};
 use crate::trial::run_record::{Current, RUN_FORMAT, Running, TrialRecord};
@@ -67,7 +67,7 @@ impl ProgressFiles {
     }
 }
 
-impl Reader for ProgressFiles {
+impl Listener for ProgressFiles {
     fn hear(&mut self, event: &Event) {
         match event {
             Event::Started(id) => {

@@ -23,7 +23,7 @@ use crate::settings::Settings;
 use crate::settings::mode::Mode;
 use crate::store::StoreError;
 use crate::text::diagnostic::Diagnostic;
-use crate::trial::event::{Event, Reader};
+use crate::trial::event::{Event, Listener};
 use crate::trial::evidence::Inputs;
 use crate::trial::outcome::NotRun;
 use crate::trial::run_record::{Arms, Chosen, End};
@@ -60,7 +60,7 @@ pub struct Run {
     pub slots: Slots,
     /// The results so far.
     pub progress: Arc<Mutex<ProgressFiles>>,
-    readers: Mutex<Vec<Box<dyn Reader>>>,
+    readers: Mutex<Vec<Box<dyn Listener>>>,
     rubric: OnceLock<Result<Rubric, Box<Diagnostic>>>,
     pub(super) live: OnceLock<Result<Live, NotOpened>>,
     budget: OnceLock<Budget>,
@@ -116,7 +116,7 @@ impl Run {
     }
 
     /// Adds a reader of every event from now on.
-    pub fn read_by(&self, reader: impl Reader + 'static) {
+    pub fn read_by(&self, reader: impl Listener + 'static) {
         self.readers().push(Box::new(reader));
     }
 
@@ -127,7 +127,7 @@ impl Run {
         }
     }
 
-    fn readers(&self) -> MutexGuard<'_, Vec<Box<dyn Reader>>> {
+    fn readers(&self) -> MutexGuard<'_, Vec<Box<dyn Listener>>> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -159,7 +159,7 @@ impl Run {
     }
 
     /// The run is open: from now on its limits apply, and its events are stored.
-    pub(super) fn begin(&self, live: &Live, progress_file: impl Reader + 'static) {
+    pub(super) fn begin(&self, live: &Live, progress_file: impl Listener + 'static) {
         let _ = self.budget.set(Budget::new(&self.settings, live.folder.follower()));
         // First, so that no result is reported before it is stored.
         self.readers().insert(0, Box::new(progress_file));

@@ -68,12 +68,12 @@ impl Event {
 }
 
 /// Reads a run's events.
-pub trait Reader: Send {
+pub trait Listener: Send {
     /// Hears what happened. Called from whatever thread it happened in, one event at a time.
     fn hear(&mut self, event: &Event);
 }
 
-impl<R: Reader> Reader for std::sync::Arc<std::sync::Mutex<R>> {
+impl<R: Listener> Listener for std::sync::Arc<std::sync::Mutex<R>> {
     fn hear(&mut self, event: &Event) {
         self.lock().unwrap_or_else(std::sync::PoisonError::into_inner).hear(event);
     }

@@ -53,7 +53,7 @@ pub(super) fn shows_work(line: &[u8]) -> bool {
 }
 
 /// Reads the lines of one run.
-pub(super) struct Reader<'a, 's> {
+pub(super) struct Decoder<'a, 's> {
     skills: &'a mut SkillCalls<'s>,
     /// When each line was written, by its id, where the session file tells.
     times: HashMap<String, String>,
@@ -75,7 +75,7 @@ struct Synthetic {
     stop_reason: Option<String>,
 }
 
-impl<'a, 's> Reader<'a, 's> {
+impl<'a, 's> Decoder<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>, Told { times, listed }: Told) -> Self {
         let (open, order, sub_agents) = (HashMap::new(), Vec::new(), SubAgents::default());
         Self { skills, times, listed, open, order, synthetic: None, sub_agents }

@@ -50,14 +50,14 @@ pub(super) fn recorded(folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>
 pub(super) fn decode(reference: &Reference, folder: &Path) -> io::Result<Trace> {
     let mut trace = Trace::default();
     let mut skills = SkillCalls::new(reference, Reading::Looks);
-    let mut session = session::Reader::new(&mut skills);
+    let mut session = session::Decoder::new(&mut skills);
     lines::for_each(&folder.join(SESSION), |line| {
         if let Line::Whole(line) = line {
             session.line(&mut trace, line);
         }
     })?;
     let told = session.told();
-    let mut events = events::Reader::new(&mut skills, told);
+    let mut events = events::Decoder::new(&mut skills, told);
     lines::for_each(&folder.join(TRACE), |line| match line {
         Line::Whole(line) => events.line(&mut trace, line),
         Line::Overlong => trace.damaged_lines += 1,

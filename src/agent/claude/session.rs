@@ -16,7 +16,7 @@ const MAX_TIMES: usize = 20_000;
 pub(super) const BODY: &str = "Base directory for this skill:";
 
 #[derive(Deserialize)]
-struct Line {
+struct SessionLine {
     uuid: Option<String>,
     #[serde(rename = "parentUuid")]
     parent: Option<String>,
@@ -62,21 +62,21 @@ struct Message {
 }
 
 /// Reads the session file of one run.
-pub(super) struct Reader<'a, 's> {
+pub(super) struct Decoder<'a, 's> {
     skills: &'a mut SkillCalls<'s>,
     told: Told,
     /// The commands that the prompt gave, by the ids of their lines.
     commands: HashMap<String, String>,
 }
 
-impl<'a, 's> Reader<'a, 's> {
+impl<'a, 's> Decoder<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>) -> Self {
         Self { skills, told: Told::default(), commands: HashMap::new() }
     }
 
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
         // Of what is not understood here standard output tells all the same.
-        let Ok(line) = serde_json::from_slice::<Line>(line) else { return };
+        let Ok(line) = serde_json::from_slice::<SessionLine>(line) else { return };
         if let (Some(id), Some(time)) = (&line.uuid, line.timestamp)
             && self.told.times.len() < MAX_TIMES
         {
@@ -118,7 +118,7 @@ fn command(text: &str) -> Option<&str> {
 
 /// A line as a recording keeps it: skills that were offered, or called by the prompt. `None` for the rest.
 pub(super) fn slimmed(line: &[u8]) -> Option<Vec<u8>> {
-    let value: Line = serde_json::from_slice(line).ok()?;
+    let value: SessionLine = serde_json::from_slice(line).ok()?;
     if let Some(list) = value.attachment.filter(Attachment::is_skills) {
         let line = json!({ "type": "attachment", "attachment": { "type": list.kind, "names": list.names } });
         return Some(format!("{line}\n").into_bytes());

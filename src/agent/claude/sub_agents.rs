@@ -15,7 +15,7 @@ const MAX_LINES: usize = 200_000;
 
 /// A line of a sub-agent's own file, but for what lines of standard output have too.
 #[derive(Deserialize)]
-pub(super) struct Line {
+pub(super) struct TranscriptLine {
     #[serde(default, rename = "agentId", deserialize_with = "lenient::or_default")]
     agent: String,
 }
@@ -65,7 +65,7 @@ impl SubAgents {
     }
 
     /// A line of a sub-agent's file, with this id. Returns whose calls it belongs to, unless standard output showed it.
-    pub(super) fn line(&mut self, line: Line, id: Option<&str>) -> Option<String> {
+    pub(super) fn line(&mut self, line: TranscriptLine, id: Option<&str>) -> Option<String> {
         let shown = id.and_then(|id| self.shown.get(id));
         let parent = self.told.entry(line.agent.clone()).or_default();
         if let Some(shown) = shown {

@@ -105,7 +105,7 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
 }
 
 /// Reads the events of one run.
-pub(super) struct Reader<'a, 's> {
+pub(super) struct Decoder<'a, 's> {
     skills: &'a mut SkillCalls<'s>,
     /// What the rollout has told already.
     told: Told,
@@ -136,7 +136,7 @@ pub(super) struct Told {
     pub unanswered: Option<String>,
 }
 
-impl<'a, 's> Reader<'a, 's> {
+impl<'a, 's> Decoder<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>, told: Told) -> Self {
         Self { skills, told, usage: Some(Usage::default()), open: BTreeMap::new(), waits_for_agents: None }
     }

@@ -68,19 +68,19 @@ pub(super) fn recorded(folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>
 pub(super) fn decode(reference: &Reference, folder: &Path) -> io::Result<Trace> {
     let mut trace = Trace::default();
     let mut skills = SkillCalls::new(reference, Reading::Activates);
-    let mut rollout = rollout::Reader::new(&mut skills);
+    let mut rollout = rollout::Decoder::new(&mut skills);
     lines::for_each(&folder.join(ROLLOUT), |line| match line {
         lines::Line::Whole(line) => rollout.line(&mut trace, line),
         lines::Line::Overlong => trace.damaged_lines += 1,
     })?;
     let told = rollout.finish(&mut trace);
-    let mut sub_agents = rollout::Reader::of_sub_agents(&mut skills);
+    let mut sub_agents = rollout::Decoder::of_sub_agents(&mut skills);
     lines::for_each(&folder.join(SUB_AGENTS), |line| match line {
         lines::Line::Whole(line) => sub_agents.line(&mut trace, line),
         lines::Line::Overlong => trace.damaged_lines += 1,
     })?;
     let by_sub_agents = sub_agents.finish(&mut trace);
-    let mut events = events::Reader::new(&mut skills, told);
+    let mut events = events::Decoder::new(&mut skills, told);
     lines::for_each(&folder.join(TRACE), |line| match line {
         lines::Line::Whole(line) => events.line(&mut trace, line),
         lines::Line::Overlong => trace.damaged_lines += 1,

@@ -13,7 +13,7 @@ use crate::agent::skill_calls::SkillCalls;
 use crate::trial::trace::{Mechanism, Offered, Step, Trace};
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct RolloutLine<'a> {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default, deserialize_with = "lenient::option")]
@@ -67,7 +67,7 @@ const SPAWN: &str = "spawn_agent";
 const WAIT: &str = "wait_agent";
 
 /// Reads the rollout of one run, or those of its sub-agents, one behind the other.
-pub(super) struct Reader<'a, 's> {
+pub(super) struct Decoder<'a, 's> {
     skills: &'a mut SkillCalls<'s>,
     /// Whether it is those of sub-agents.
     of_sub_agents: bool,
@@ -81,7 +81,7 @@ pub(super) struct Reader<'a, 's> {
     told: Told,
 }
 
-impl<'a, 's> Reader<'a, 's> {
+impl<'a, 's> Decoder<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>) -> Self {
         let (open, order) = (HashMap::new(), Vec::new());
         Self { skills, of_sub_agents: false, thread: String::new(), open, order, told: Told::default() }
@@ -92,7 +92,7 @@ impl<'a, 's> Reader<'a, 's> {
     }
 
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
-        let Ok(Line { kind, timestamp, payload: raw }) = serde_json::from_slice::<Line<'_>>(line) else {
+        let Ok(RolloutLine { kind, timestamp, payload: raw }) = serde_json::from_slice::<RolloutLine<'_>>(line) else {
             trace.damaged_lines += 1;
             return;
         };
@@ -293,9 +293,9 @@ fn offered_names(list: &str) -> Vec<String> {
     lines.filter_map(|line| Some(line.strip_prefix("- ")?.split_once(": ")?.0.to_owned())).collect()
 }
 
-/// A line as a recording keeps it: what [`Reader`] reads, without the vendor's own prompts. `None` for the rest.
+/// A line as a recording keeps it: what [`Decoder`] reads, without the vendor's own prompts. `None` for the rest.
 pub(super) fn slimmed(line: &[u8]) -> Option<Vec<u8>> {
-    let read = serde_json::from_slice::<Line<'_>>(line).and_then(|_| serde_json::from_slice::<Value>(line));
+    let read = serde_json::from_slice::<RolloutLine<'_>>(line).and_then(|_| serde_json::from_slice::<Value>(line));
     let Ok(value) = read else {
         // A damaged line is evidence too.
         return Some([line, b"\n"].concat());

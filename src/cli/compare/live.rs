@@ -11,8 +11,8 @@ use crate::cli::terminal::Terminal;
 use crate::cli::{CliResult, own_checks};
 use skill_evals::cases::name::Filters;
 use skill_evals::decide::Rule;
-use skill_evals::decide::plan::{self as power, Plan as Numbers};
-use skill_evals::decide::sequential::State;
+use skill_evals::decide::plan::{self as power, Design};
+use skill_evals::decide::sequential::Course;
 use skill_evals::process::interrupt;
 use skill_evals::report::{diagnostics, estimate as words};
 use skill_evals::results::estimate;
@@ -56,7 +56,7 @@ pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
     let earlier = Some(arms.max_trials).filter(|most| *most > 0);
     arms.max_trials = args.max_trials.or(earlier).unwrap_or_else(|| MOST_TRIALS.max(pair_of_each));
     let rule = Rule { alpha: arms.alpha, margin: arms.margin, ..args.rule() };
-    let numbers = Numbers { cases: pairing.cases.len(), pairs: arms.max_trials / 2, before: USUAL_RATE };
+    let numbers = Design { cases: pairing.cases.len(), pairs: arms.max_trials / 2, before: USUAL_RATE };
     gate::check(&args.gate, &rule, "pairs of trials", |claim| power::reach(&numbers, &rule, claim))?;
     run = run.with_plan(pairing.plan(|planned| pairs::begun(&begun, planned)));
     run.arms = Some(arms.clone());
@@ -79,7 +79,7 @@ fn execute(args: &CompareArgs, run: &Run, arms: &Arms, pairing: &Pairing, rule: 
     let terminal = Arc::new(Mutex::new(Terminal::new(run, most, !args.quiet && !args.json).in_brief()));
     run.read_by(Arc::clone(&terminal));
     let names = pairing.cases.iter().map(|case| case.name.clone()).collect();
-    let state = State::new(names, rule, arms.seed);
+    let state = Course::new(names, rule, arms.seed);
     let (state, stopped) = pairs::run(run, live, pairing, state, arms.max_trials)?;
     terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
     let kept = run.close().map_err(|error| error.to_string());
@@ -145,7 +145,7 @@ fn check(pairing: &Pairing) -> Result<(), String> {
     }
 }
 
-fn dry_run(args: &CompareArgs, run: &Run, pairing: &Pairing, numbers: &Numbers, rule: &Rule) -> CliResult {
+fn dry_run(args: &CompareArgs, run: &Run, pairing: &Pairing, numbers: &Design, rule: &Rule) -> CliResult {
     ready::foresee(run, true)?;
     let ids: Vec<TrialId> = run.plan.ids().collect();
     let known = history::known_costs(&run.root, &run.settings.prices, &ids);

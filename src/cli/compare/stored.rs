@@ -8,7 +8,7 @@ use super::asked::StoredArm;
 use super::{CompareArgs, gate};
 use crate::cli::CliResultOf;
 use skill_evals::decide::plan;
-use skill_evals::decide::sequential::{Pair, State};
+use skill_evals::decide::sequential::{Course, Pair};
 use skill_evals::decide::{Arm, Rule};
 use skill_evals::results::arm::{ArmReader, ArmResults};
 use skill_evals::results::compared::{self, Compared, SpentTrials};
@@ -114,7 +114,7 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<Compared> {
         names.iter().filter(|name| seen.insert((*name).clone())).cloned().collect()
     };
     let places: BTreeMap<&String, usize> = order.iter().enumerate().map(|(at, name)| (name, at)).collect();
-    let mut state = State::new(order.clone(), rule, arms.seed);
+    let mut state = Course::new(order.clone(), rule, arms.seed);
     for (pair, name) in pairs.iter().zip(&names) {
         let verdict = |id: &TrialId| progress.get(id).map(|record| pairs::of_verdict(record.verdict));
         let (Some(a), Some(b)) = (verdict(&pair.a), verdict(&pair.b)) else { continue };
@@ -133,7 +133,7 @@ fn names(pairs: &[PairRecord]) -> Vec<String> {
 }
 
 /// Everything there is to show of a run that compares, once its pairs have come to `state`.
-pub fn of_run(run: &RunFolder, arms: &Arms, state: &State) -> CliResultOf<Compared> {
+pub fn of_run(run: &RunFolder, arms: &Arms, state: &Course) -> CliResultOf<Compared> {
     let pairs = run.pairs()?;
     let mut reader = ArmReader::default();
     store::each_line(&run.progress_path(), |line| reader.line(line))?;

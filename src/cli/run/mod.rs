@@ -29,7 +29,7 @@ use skill_evals::settings::Settings;
 use skill_evals::settings::mode::Mode;
 use skill_evals::store::{self, RunFolder};
 use skill_evals::text::safe;
-use skill_evals::trial::event::{Event, Reader};
+use skill_evals::trial::event::{Event, Listener};
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
 use skill_evals::trial::run_record::Chosen;
@@ -278,7 +278,7 @@ fn start_in_background(run: &mut Run) -> CliResult {
 #[derive(Debug, Default)]
 struct Compared(Vec<Outcome>);
 
-impl Reader for Compared {
+impl Listener for Compared {
     fn hear(&mut self, event: &Event) {
         self.0.extend(event.outcome().cloned());
     }

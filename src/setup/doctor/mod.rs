@@ -22,7 +22,7 @@ use probe::Probes;
 /// How one thing stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum Health {
     /// As it should be.
     Ok,
     /// Missing or not working.
@@ -37,7 +37,7 @@ pub struct Finding {
     /// What: a stable name, kebab-case.
     pub id: String,
     /// How it stands.
-    pub state: State,
+    pub state: Health,
     /// What was found.
     pub found: String,
     /// What to do about it, where it is not as it should be.
@@ -80,7 +80,7 @@ pub fn examine(repository: Option<&Repository>, own_program: &Path) -> Examinati
     let isolated = doctor.isolation(used);
     let ready = settings.is_some() && scratch.is_some() && !catalog.cases.is_empty() && isolated;
     let can_run = ready && !agents.is_empty();
-    let unknown = doctor.findings.iter().any(|finding| finding.state == State::Unknown);
+    let unknown = doctor.findings.iter().any(|finding| finding.state == Health::Unknown);
     Examination { can_run, undecided: ready && !can_run && unknown, agents, findings: doctor.findings }
 }
 
@@ -89,18 +89,18 @@ struct Doctor {
 }
 
 impl Doctor {
-    fn note(&mut self, id: impl Into<String>, state: State, found: impl Into<String>, advice: Option<String>) -> bool {
+    fn note(&mut self, id: impl Into<String>, state: Health, found: impl Into<String>, advice: Option<String>) -> bool {
         let (id, found) = (id.into(), found.into());
         self.findings.push(Finding { id, state, found, advice });
-        state == State::Ok
+        state == Health::Ok
     }
 
     fn ok(&mut self, id: impl Into<String>, found: impl Into<String>) -> bool {
-        self.note(id, State::Ok, found, None)
+        self.note(id, Health::Ok, found, None)
     }
 
     fn missing(&mut self, id: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> bool {
-        self.note(id, State::Missing, found, Some(advice.into()))
+        self.note(id, Health::Missing, found, Some(advice.into()))
     }
 
     /// The settings, unless they are wrong.
@@ -185,12 +185,14 @@ impl Doctor {
         };
         let there = program.display().to_string();
         let starts = match probes.map(|probes| probes.run(&program, &["--version".into()])) {
-            None => self.note(name, State::Unknown, format!("{there}, not started for lack of a scratch folder"), None),
+            None => {
+                self.note(name, Health::Unknown, format!("{there}, not started for lack of a scratch folder"), None)
+            }
             Some(Ok(ran)) if ran.well() => self.ok(name, format!("{} ({there})", ran.first_line())),
             Some(Ok(ran)) => {
                 self.missing(name, format!("{there} --version: {}", ran.last_words()), "install the program anew")
             }
-            Some(Err(error)) => self.note(name, State::Unknown, format!("{there}: {error}"), None),
+            Some(Err(error)) => self.note(name, Health::Unknown, format!("{there}: {error}"), None),
         };
         let logged_in = match agent::of(kind).login() {
             Ok(found) => self.ok(format!("{name}-login"), found),
@@ -247,7 +249,7 @@ impl Doctor {
             Ok(ran) if ran.wrote => self.missing(id, "it starts, and does not keep commands from writing", advice),
             Ok(ran) if ran.first_line() == "started" => self.ok(id, "it starts, and commands in it cannot write"),
             Ok(ran) => self.missing(id, format!("it does not start: {}", ran.last_words()), advice),
-            Err(error) => self.note(id, State::Unknown, error.to_string(), None),
+            Err(error) => self.note(id, Health::Unknown, error.to_string(), None),
         };
     }
 
@@ -272,7 +274,7 @@ impl Doctor {
                 let advice = "run `skill-evals mcp --skills <folder>` by hand and see what it says";
                 self.missing("mcp", why, advice)
             }
-            Err(error) => self.note("mcp", State::Unknown, error.to_string(), None),
+            Err(error) => self.note("mcp", Health::Unknown, error.to_string(), None),
         };
     }
 }
