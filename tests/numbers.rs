@@ -5,6 +5,7 @@ mod support;
 use std::fs;
 
 use serde_json::{Value, json};
+use support::fake_codex::{BAD, Fake, GOOD, Says};
 use support::stub::{ANSWER, Stub};
 
 /// An agent that activates a skill as codex does: it reads the skill's file, and says what the file says.
@@ -109,4 +110,37 @@ fn history_draws_a_line_for_each_run_and_marks_those_of_other_inputs() {
     let lines: Vec<&str> = chart.lines().collect();
     assert!(lines[1].starts_with("  one ") && lines[3].starts_with("≠ three "), "{chart}");
     assert!(lines[1].contains("2/2") && lines[1].ends_with('●'), "{chart}");
+}
+
+#[test]
+fn judges_are_held_against_each_other_and_against_people() {
+    let answers = [Says::Text(GOOD), Says::Text(BAD), Says::Text(GOOD)];
+    let fake = Fake::new("should_trigger,prompt,judge", "true,Greet Ada.,true", "Ahoy, Ada!", &answers);
+    assert_eq!(fake.run(&["--judge-votes", "3"]).code, 0);
+    let ran = fake.program(&["judge", "agreement", "t"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("judged: 1/1, 100 % (21–100) passed\nvotes on the same trial: 33 % alike, AC1 "),
+        "{}",
+        ran.stdout
+    );
+
+    let labels = fake.fixture.root().join("labels.csv");
+    let calibrate = |text: &str| {
+        fs::write(&labels, text).expect("labels");
+        fake.program(&["judge", "calibrate", "labels.csv", "t", "--json"])
+    };
+    let ran = calibrate("\u{feff}trial,pass\ngreeting/it/codex,true\ngreeting/gone/codex,no\n");
+    let found: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stderr));
+    let calibration = &found["calibration"];
+    assert_eq!((&calibration["sensitivity"]["passed"], &calibration["specificity"]["trials"]), (&json!(1), &json!(0)));
+    assert_eq!((&calibration["unmatched"], &calibration["corrected"]), (&json!(["greeting/gone/codex"]), &Value::Null));
+    for (text, words) in [
+        ("trial,good\na,true\n", "labels.csv:1: there is no column `pass`; expected `trial` and `pass`"),
+        ("trial,pass\na,perhaps\n", "labels.csv:2: `pass` is \"perhaps\"; expected true or false"),
+        ("trial,pass\na,true\na,false\n", "labels.csv:3: a is labelled twice, and differently"),
+    ] {
+        let ran = calibrate(text);
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{}", ran.stderr);
+    }
 }

@@ -8,6 +8,7 @@ mod grade;
 mod harness;
 mod history;
 mod init;
+mod judge;
 mod lint;
 mod list;
 mod mcp;
@@ -62,6 +63,8 @@ enum Command {
     Stop(stop::StopArgs),
     /// Show all runs.
     Runs(status::RunsArgs),
+    /// Say how far judges agree, with each other and with people.
+    Judge(judge::JudgeArgs),
     /// Show how often cases passed, run by run.
     History(history::HistoryArgs),
     /// Remove old runs.
@@ -104,6 +107,7 @@ pub fn main() -> ExitCode {
         Command::Status(args) => status::status(&args),
         Command::Stop(args) => stop::stop(&args),
         Command::Runs(args) => status::runs(&args),
+        Command::Judge(args) => judge::judge(&args),
         Command::History(args) => history::history(&args),
         Command::Clean(args) => stop::clean(&args),
         Command::Summary(args) => summary::summary(&args),

@@ -4,6 +4,7 @@ pub mod compared;
 pub mod comparison;
 pub mod diagnostics;
 pub mod estimate;
+pub mod judges;
 pub mod listing;
 pub mod markdown;
 pub mod over_time;

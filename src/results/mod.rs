@@ -4,6 +4,7 @@
 pub mod arm;
 pub mod compared;
 pub mod estimate;
+pub mod judges;
 pub mod over_time;
 pub mod standing;
 pub mod summary;

@@ -1,0 +1,111 @@
+//! `skill-evals judge`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+
+use super::{CliResult, CliResultOf, RepositoryArgs, print_json};
+use crate::cli::exit_code::Exit;
+use skill_evals::files::bounded;
+use skill_evals::report::judges as words;
+use skill_evals::results::judges;
+use skill_evals::store::RunFolder;
+
+#[derive(Args)]
+pub struct JudgeArgs {
+    #[command(subcommand)]
+    command: JudgeCommand,
+}
+
+#[derive(Subcommand)]
+enum JudgeCommand {
+    /// How far the votes of judges on the same trial agree.
+    Agreement(RunsArgs),
+    /// How far judges agree with people, and what their rates come to by that.
+    Calibrate {
+        /// A CSV file with the columns `trial` (as it is printed: skill/case/mode) and `pass` (true or false, by people).
+        #[arg(value_name = "LABELS.csv")]
+        labels: PathBuf,
+        #[command(flatten)]
+        runs: RunsArgs,
+    },
+}
+
+#[derive(Args)]
+struct RunsArgs {
+    /// The runs whose trials were judged.
+    #[arg(value_name = "RUN-ID", required = true)]
+    runs: Vec<String>,
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+pub fn judge(args: &JudgeArgs) -> CliResult {
+    let (args, labels) = match &args.command {
+        JudgeCommand::Agreement(args) => (args, None),
+        JudgeCommand::Calibrate { labels, runs } => (runs, Some(read_labels(labels)?)),
+    };
+    let root = args.repository.open()?.root;
+    let (mut trials, mut seen) = (Vec::new(), BTreeSet::new());
+    for run in &args.runs {
+        for trial in judges::read(&RunFolder::open(&root, run)?)? {
+            if labels.is_some() && !seen.insert(trial.trial.clone()) {
+                let which = trial.trial;
+                return Err(format!(
+                    "{which} is in several of these runs: labels cannot say which is meant; name one run"
+                )
+                .into());
+            }
+            trials.push(trial);
+        }
+    }
+    if trials.is_empty() {
+        return Err(format!("no trial of {} was judged; `run --judge` has them judged", args.runs.join(", ")).into());
+    }
+    let found = judges::of(&trials, labels.as_ref());
+    let mut out = io::stdout().lock();
+    if args.json {
+        print_json(&mut out, &found)?;
+    } else {
+        out.write_all(words::render(&found).as_bytes())?;
+    }
+    Ok(Exit::Clean)
+}
+
+/// What people say of trials.
+fn read_labels(path: &Path) -> CliResultOf<BTreeMap<String, bool>> {
+    let name = path.display();
+    let bytes = bounded::read(path).map_err(|error| format!("{name}: {error}"))?;
+    // Spreadsheets begin files with a mark of their encoding.
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
+    let header = reader.headers().map_err(|error| format!("{name}: {error}"))?.clone();
+    let column = |wanted: &str| {
+        let found = header.iter().position(|column| column == wanted);
+        found.ok_or_else(|| format!("{name}:1: there is no column `{wanted}`; expected `trial` and `pass`"))
+    };
+    let (trial, pass) = (column("trial")?, column("pass")?);
+    let mut labels = BTreeMap::new();
+    for row in reader.records() {
+        let row = row.map_err(|error| format!("{name}: {error}"))?;
+        let line = row.position().map_or(0, csv::Position::line);
+        let (trial, said) = (row.get(trial).unwrap_or_default(), row.get(pass).unwrap_or_default());
+        let passed = match said.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "1" | "pass" => true,
+            "false" | "no" | "0" | "fail" => false,
+            _ => return Err(format!("{name}:{line}: `pass` is {said:?}; expected true or false").into()),
+        };
+        if trial.is_empty() {
+            return Err(format!("{name}:{line}: `trial` is empty; expected skill/case/mode").into());
+        }
+        if labels.insert(trial.to_owned(), passed).is_some_and(|before| before != passed) {
+            return Err(format!("{name}:{line}: {trial} is labelled twice, and differently").into());
+        }
+    }
+    Ok(labels)
+}

@@ -1,0 +1,54 @@
+//! What judges came to, as people read it.
+
+use std::fmt::Write;
+
+use crate::report::rate::{self, fraction};
+use crate::results::judges::{Calibration, Judges};
+use crate::results::triggering::Share;
+use crate::text::safe;
+
+/// The figures in lines.
+#[must_use]
+pub fn render(judges: &Judges) -> String {
+    let mut text = format!("judged: {} passed", share(judges.passed));
+    if judges.unscored > 0 {
+        let _ = write!(text, ", {} without a majority of votes", judges.unscored);
+    }
+    text.push('\n');
+    match &judges.votes {
+        Some(votes) => {
+            let number = |found: Option<f64>| found.map_or_else(|| "-".to_owned(), |found| format!("{found:.2}"));
+            let (ac1, kappa) = (number(votes.ac1), number(votes.fleiss));
+            let (alike, items) = (rate::points(votes.observed), votes.items);
+            let _ = writeln!(text, "votes on the same trial: {alike} % alike, AC1 {ac1}, κ {kappa} ({items} trials)");
+        }
+        None => text.push_str("votes on the same trial: one each, so that nothing shows how far they agree\n"),
+    }
+    if let Some(calibration) = &judges.calibration {
+        against_people(&mut text, calibration);
+    }
+    text
+}
+
+fn against_people(text: &mut String, found: &Calibration) {
+    let _ = writeln!(text, "of what people passed, it passed {}", share(found.sensitivity));
+    let _ = writeln!(text, "of what people failed, it failed {}", share(found.specificity));
+    if let Some(kappa) = found.kappa {
+        let _ = writeln!(text, "κ with people: {kappa:.2}");
+    }
+    let _ = match &found.corrected {
+        Some(corrected) => {
+            let share = rate::share(corrected.rate, corrected.interval);
+            writeln!(text, "people would have passed {share} of all that it judged")
+        }
+        None => writeln!(text, "the labels do not show that it is better than a coin: its rate cannot be corrected"),
+    };
+    for trial in &found.unmatched {
+        let _ = writeln!(text, "labelled, but not judged in these runs: {}", safe::line(trial));
+    }
+}
+
+fn share(share: Share) -> String {
+    let percent = share.share.map(|passed| format!(", {}", rate::share(passed, share.interval)));
+    format!("{}{}", fraction(share.rate), percent.unwrap_or_default())
+}
