@@ -144,3 +144,32 @@ fn judges_are_held_against_each_other_and_against_people() {
         assert!(ran.code == 2 && ran.stderr.contains(words), "{}", ran.stderr);
     }
 }
+
+#[test]
+fn junit_tells_failures_from_errors_and_from_what_was_not_run() {
+    let body = format!(
+        "case \"$prompt\" in *crash*) exit 7;; *bad*) {} exit 0;; esac",
+        ANSWER.replace("Done", "<No> & \\u0007")
+    );
+    let stub = stub(&["good,false,fine,Done", "bad,false,bad one,Done", "crash,false,a crash,Done"], &body);
+    let ran = stub.run(&["run", "--run-id", "r", "--trials", "2", "--junit", "out/junit.xml"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let text = fs::read_to_string(stub.root().join("out/junit.xml")).expect("a document");
+    for part in [
+        r#"<testsuite name="tidy" tests="3" skipped="0" errors="1" failures="1""#,
+        r#"<testcase name="tidy::good::codex" classname="tidy""#,
+        r#"<property name="trials" value="2"/>"#,
+        r#"<failure message="must-include""#,
+        r#"<error message="the agent crashed""#,
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    // The same from the stored run, and what was not run is skipped.
+    assert_eq!(stub.run(&["summary", "r", "--junit", "again.xml"]).code, 1);
+    let again = fs::read_to_string(stub.root().join("again.xml")).expect("a document");
+    assert_eq!(again.lines().count(), text.lines().count());
+    let ran = stub.run(&["run", "--replay", "--junit", "replay.xml"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    let text = fs::read_to_string(stub.root().join("replay.xml")).expect("a document");
+    assert_eq!(text.matches(r#"<skipped message="no recording""#).count(), 3, "{text}");
+}

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::{CliResult, CliResultOf, RepositoryArgs, color, print_json};
 use crate::cli::exit_code::Exit;
-use skill_evals::report::{markdown, table, triggering};
+use skill_evals::report::{junit, markdown, table, triggering};
 use skill_evals::results::standing;
 use skill_evals::results::summary::Summary;
 use skill_evals::results::table as results;
@@ -28,6 +28,9 @@ pub struct SummaryArgs {
     /// Print a JSON object.
     #[arg(long)]
     json: bool,
+    /// Write JUnit XML to this file.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
     /// Write the summary files of a single run anew.
     #[arg(long)]
     write: bool,
@@ -58,6 +61,9 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
         let [run] = folders.as_slice() else { return Err("--write needs exactly one run, by its id".into()) };
         run.write_summary(&summary, &markdown::summary(&summary))?;
     }
+    if let Some(file) = &args.junit {
+        write_junit(file, &summary)?;
+    }
     let mut out = io::stdout().lock();
     if args.json {
         print_json(&mut out, &summary)?;
@@ -83,6 +89,12 @@ pub fn of_run(run: &RunFolder, settings: &Settings) -> CliResultOf<Summary> {
     summary.isolation_wanted = settings.isolation.kind;
     add_run(&mut summary, run, false, &settings.prices)?;
     Ok(summary)
+}
+
+/// Writes a summary as JUnit XML.
+pub fn write_junit(file: &Path, summary: &Summary) -> CliResultOf<()> {
+    let text = junit::junit(summary)?;
+    Ok(store::write_whole(file, text.as_bytes())?)
 }
 
 /// Writes the summary files of a stored run anew.

@@ -5,6 +5,8 @@ pub mod comparison;
 pub mod diagnostics;
 pub mod estimate;
 pub mod judges;
+#[cfg(feature = "program")]
+pub mod junit;
 pub mod listing;
 pub mod markdown;
 pub mod over_time;

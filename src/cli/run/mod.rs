@@ -5,7 +5,7 @@ mod options;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -85,6 +85,9 @@ pub struct RunArgs {
     /// Print what would run and the most it may cost; run nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Write the results as JUnit XML to this file when the run ends.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
     /// Print nothing but the last line.
     #[arg(long, short, conflicts_with = "json")]
     quiet: bool,
@@ -299,6 +302,9 @@ fn execute(args: &RunArgs, run: &Run) -> CliResult {
     let kept = run.close().map_err(|error| error.to_string());
     let summary = &run.figures().summary;
     let mut exit = Exit::of_summary(summary);
+    if let Some(file) = &args.junit {
+        super::summary::write_junit(file, summary)?;
+    }
     let mut out = io::stdout().lock();
     if args.json {
         print_json(&mut out, summary)?;
