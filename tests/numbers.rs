@@ -173,3 +173,23 @@ fn junit_tells_failures_from_errors_and_from_what_was_not_run() {
     let text = fs::read_to_string(stub.root().join("replay.xml")).expect("a document");
     assert_eq!(text.matches(r#"<skipped message="no recording""#).count(), 3, "{text}");
 }
+
+#[test]
+fn github_is_shown_each_case_at_its_own_line_and_the_summary_on_its_page() {
+    let body = format!("case \"$prompt\" in *crash*) exit 7;; *bad*) {} exit 0;; esac", ANSWER.replace("Done", "No"));
+    let stub = stub(&["good,false,fine,Done", "bad,false,bad one,Done", "crash,false,a crash,Done"], &body);
+    let mut command = stub.command(&["run", "--github", "--quiet"]);
+    let page = stub.root().join("page.md");
+    fs::write(&page, "before\n").expect("a page");
+    let ran = support::stub::ran(command.env("GITHUB_STEP_SUMMARY", &page));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    for line in [
+        "::error file=evals/skills/tidy/prompts.csv,line=3::tidy/bad in the mode codex: must-include\n",
+        "::warning file=evals/skills/tidy/prompts.csv,line=4::tidy/crash in the mode codex: the agent crashed\n",
+    ] {
+        assert!(ran.stdout.contains(line), "{line}{}", ran.stdout);
+    }
+    assert_eq!(ran.stdout.matches("::").count(), 4, "{}", ran.stdout);
+    let text = fs::read_to_string(&page).expect("a page");
+    assert!(text.starts_with("before\n# ") && text.contains("| tidy/bad | codex | 0/1 |"), "{text}");
+}

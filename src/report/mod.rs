@@ -4,6 +4,7 @@ pub mod compared;
 pub mod comparison;
 pub mod diagnostics;
 pub mod estimate;
+pub mod github;
 pub mod judges;
 #[cfg(feature = "program")]
 pub mod junit;

@@ -5,6 +5,9 @@
 //! prepares a room, has [`agent_run`] run the agent in it, grades the evidence with the built-in checks and [`own_check`],
 //! and asks the [`judge`]; a recording skips the agent and goes through [`regrade`].
 //!
+//! A comparison has [`arms`], each with modes and perhaps a [`skill_version`] of its own; [`pairs`] runs a trial of each arm at
+//! a time until [`decide`](crate::decide) has an answer.
+//!
 //! Everything that happens is an event. The progress file, [`progress_files`] (the summary) and the terminal read the same
 //! events. [`promote`] turns results into recordings.
 

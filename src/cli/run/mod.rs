@@ -18,9 +18,9 @@ use options::ChoiceArgs;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::name::Filters;
 use skill_evals::process::{background, interrupt};
-use skill_evals::report::{comparison, estimate as words, table};
+use skill_evals::report::{comparison, estimate as words, github, markdown, table};
 use skill_evals::results::estimate;
-use skill_evals::results::summary::{CaseCounts, CaseInMode};
+use skill_evals::results::summary::{CaseCounts, CaseInMode, Summary};
 use skill_evals::run::plan::{self, Entry, Plan};
 use skill_evals::run::promote::{self, Failing};
 use skill_evals::run::shared::Run;
@@ -88,6 +88,9 @@ pub struct RunArgs {
     /// Write the results as JUnit XML to this file when the run ends.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    /// In GitHub Actions: mark each case that did not pass at its own line, and add the summary to the job's page.
+    #[arg(long, conflicts_with = "json")]
+    github: bool,
     /// Print nothing but the last line.
     #[arg(long, short, conflicts_with = "json")]
     quiet: bool,
@@ -306,6 +309,9 @@ fn execute(args: &RunArgs, run: &Run) -> CliResult {
         super::summary::write_junit(file, summary)?;
     }
     let mut out = io::stdout().lock();
+    if args.github {
+        for_github(&mut out, run, summary)?;
+    }
     if args.json {
         print_json(&mut out, summary)?;
     } else {
@@ -340,6 +346,18 @@ fn execute(args: &RunArgs, run: &Run) -> CliResult {
         exit = exit.worse(super::record::tell(run, &recorded, args.json || args.quiet)?);
     }
     Ok(if interrupt::raised() { Exit::Interrupted } else { exit })
+}
+
+/// Marks cases for GitHub Actions, and adds the summary to the file that it names for that.
+fn for_github(out: &mut impl Write, run: &Run, summary: &Summary) -> io::Result<()> {
+    let found = run.plan.entries.iter().map(|entry| entry.planned.found.as_ref());
+    let places = found.map(|found| ((found.skill.as_str(), found.id.as_str()), (found.file.as_path(), found.line)));
+    out.write_all(github::annotations(summary, &places.collect()).as_bytes())?;
+    if let Some(page) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|page| !page.is_empty()) {
+        let mut page = std::fs::OpenOptions::new().create(true).append(true).open(page)?;
+        page.write_all(markdown::summary(summary).as_bytes())?;
+    }
+    Ok(())
 }
 
 /// The modes of what is planned, where there are several to compare; only then are outcomes kept in memory.

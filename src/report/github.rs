@@ -1,0 +1,52 @@
+//! A summary as workflow commands of GitHub Actions: each case that did not pass is marked at its own line in the changed
+//! files. <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::report::table::why;
+use crate::results::summary::Summary;
+use crate::trial::outcome::Verdict;
+
+/// Where cases are written down, by skill and id: a file, from the repository's root, and a line from 1.
+pub type Places<'a> = BTreeMap<(&'a str, &'a str), (&'a Path, usize)>;
+
+/// A line for each case that did not pass: an error where it failed, a warning where nothing was measured.
+#[must_use]
+pub fn annotations(summary: &Summary, places: &Places<'_>) -> String {
+    let mut text = String::new();
+    for (key, row) in &summary.cases {
+        let level = match row.verdict(summary.threshold) {
+            Some(Verdict::Pass) | None => continue,
+            Some(Verdict::Fail) => "error",
+            Some(Verdict::Error | Verdict::Unscored) => "warning",
+        };
+        let place = places.get(&(key.skill.as_str(), key.case.as_str()));
+        let place = place.map(|(file, line)| format!(" file={},line={line}", property(&file.to_string_lossy())));
+        let said = message(&format!("{}/{} in the mode {}: {}", key.skill, key.case, key.mode, why(row)));
+        let _ = writeln!(text, "::{level}{}::{said}", place.unwrap_or_default());
+    }
+    text
+}
+
+/// Text that ends no command and begins none.
+fn message(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// The same for the value of a property.
+fn property(text: &str) -> String {
+    message(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_others_wrote_ends_a_command_or_adds_a_property() {
+        assert_eq!(message("100 %\n::error::x"), "100 %25%0A::error::x");
+        assert_eq!(property("a:b,line=7%"), "a%3Ab%2Cline=7%25");
+    }
+}
