@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `run.json` | [`RunRecord`] |
 //! | `plan.jsonl` | a [`TrialId`] a line |
+//! | `pairs.jsonl` | a [`PairRecord`] a line
 //! | `progress.jsonl` | a [`ProgressLine`] a line |
 //! | `work/<skill>/<case>/<mode>/<trial>/meta.json` | [`Meta`] |
 //! | `work/<skill>/<case>/<mode>/<trial>/grade.json` | [`Grade`] |
@@ -19,7 +20,7 @@ pub use crate::trial::id::TrialId;
 #[doc(inline)]
 pub use crate::trial::outcome::{Check, Goal, Grade, Judged, Metrics, Status, Verdict};
 #[doc(inline)]
-pub use crate::trial::run_record::{Chosen, End, Ended, ProgressLine, RunRecord, TrialRecord};
+pub use crate::trial::run_record::{Arm, Arms, Chosen, End, Ended, PairRecord, ProgressLine, RunRecord, TrialRecord};
 #[doc(inline)]
 pub use crate::trial::spent::Spent;
 #[doc(inline)]

@@ -2,7 +2,7 @@
 //!
 //! A program runs in a process group of its own, with exactly the environment it is given and its output going to
 //! files as it comes. Its end, whichever way it comes (exit, timeout, Ctrl-C, SIGTERM), is the end of its whole tree:
-//! what was started below it is asked to go, then killed. On Linux nothing escapes that: a [keeper] stands between this
+//! what was started below it is asked to go, then killed. On Linux nothing escapes that: a keeper stands between this
 //! process and the program, or bubblewrap does with a PID namespace, and both end all that is below them, even where
 //! this process is killed. Elsewhere, what was started is found by its group; where this process is killed, its
 //! [`watchdog`] does that.

@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(1);
 pub enum Holder {
     /// Nothing: its processes are found by descent, group and mark, and one that drops all three is lost.
     Nothing,
-    /// The first process is a [keeper](super::keeper): it ends all that descend from it before it ends itself.
+    /// The first process is a keeper: it ends all that descend from it before it ends itself.
     Keeper,
     /// The first process is bubblewrap with a PID namespace: the kernel kills all that is in it.
     Namespace,

@@ -80,7 +80,7 @@ fn executable(messages: &[u8], test: &str) -> Option<PathBuf> {
 }
 
 /// Answers questions about these checks of the repository at `root`, on standard input and output until the input ends:
-/// what a harness does when it is started with [`ARGUMENT`].
+/// what a harness does when it is started with [`ARGUMENT`](crate::run::check_program::ARGUMENT).
 ///
 /// # Errors
 /// When the pipes fail.

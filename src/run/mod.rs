@@ -1,9 +1,10 @@
 //! What happens between a plan and a line of the summary, whichever command or test started the run.
 //!
-//! [`plan`] lists the trials. [`ready`] finds what would keep them from beginning. [`opening`] makes the run's folder, takes its lock and copies the skills. [`scheduler`] runs
-//! the trials side by side, as fast as [`pace`] and [`budget`] allow. [`trial`] gets each to its outcome: [`measure`]
-//! prepares a room, has [`agent_run`] run the agent in it, grades the evidence with the built-in checks and [`own_check`],
-//! and asks the [`judge`]; a recording skips the agent and goes through [`regrade`].
+//! [`plan`] lists the trials. [`ready`] finds what would keep them from beginning. [`opening`] makes the run's folder, takes
+//! its lock and copies the skills. [`scheduler`] runs the trials side by side, as fast as [`pace`] and [`budget`] allow.
+//! [`trial`] gets each to its outcome: [`measure`] prepares a room, has [`agent_run`] run the agent in it, grades the evidence
+//! with the built-in checks and [`own_check`], and asks the [`judge`]; a recording skips the agent and goes through
+//! [`regrade`].
 //!
 //! A comparison has [`arms`], each with modes and perhaps a [`skill_version`] of its own; [`pairs`] runs a trial of each arm at
 //! a time until [`decide`](crate::decide) has an answer.
