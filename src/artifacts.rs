@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `run.json` | [`RunRecord`] |
 //! | `plan.jsonl` | a [`TrialId`] a line |
-//! | `pairs.jsonl` | a [`PairRecord`] a line
+//! | `pairs.jsonl` | a [`PairRecord`] a line |
 //! | `progress.jsonl` | a [`ProgressLine`] a line |
 //! | `work/<skill>/<case>/<mode>/<trial>/meta.json` | [`Meta`] |
 //! | `work/<skill>/<case>/<mode>/<trial>/grade.json` | [`Grade`] |
