@@ -1,5 +1,6 @@
 //! `skill-evals grade`.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -46,8 +47,10 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     summary.isolation_wanted = run.settings.isolation.kind;
     let mut could_not = false;
     let mut changed = Vec::new();
+    let cases = run.catalog.cases.iter().map(|found| ((found.skill.as_str(), found.id.as_str()), found.as_ref()));
+    let cases: Cases<'_> = cases.collect();
     for folder in trials {
-        match grade_one(&run, &folder) {
+        match grade_one(&run, &cases, &folder) {
             Ok((found, outcome, news)) => {
                 let passed = outcome.grade.verdict == Verdict::Pass;
                 let text = if passed { report::passed(&outcome) } else { report::graded(root, found, &outcome) };
@@ -87,11 +90,14 @@ fn keep_news(run: &RunFolder, changed: Vec<TrialRecord>, settings: &Settings) ->
     Ok(())
 }
 
-fn grade_one<'a>(run: &'a Run, folder: &TrialFolder) -> Result<(&'a Found, Outcome, bool), String> {
+/// The cases there are, by skill and id.
+type Cases<'a> = HashMap<(&'a str, &'a str), &'a Found>;
+
+fn grade_one<'a>(run: &Run, cases: &Cases<'a>, folder: &TrialFolder) -> Result<(&'a Found, Outcome, bool), String> {
     let catalog = &run.catalog;
     let meta = folder.meta().map_err(|error| error.to_string())?;
     let id = meta.id();
-    let found = catalog.cases.iter().find(|found| found.skill == id.skill && found.id == id.case);
+    let found = cases.get(&(id.skill.as_str(), id.case.as_str())).copied();
     let found = found.ok_or_else(|| format!("there is no case `{}` of the skill `{}` any more", id.case, id.skill))?;
     let bad = |problems: &[_]| report::not_graded(&id, &NoOutcome::BadCase(problems.to_vec()), &run.door);
     let case = found.case().map_err(bad)?;
