@@ -50,6 +50,26 @@ fn a_recording_hides_no_damage() {
 }
 
 #[test]
+fn a_part_of_the_conversation_that_cannot_be_read_stays_a_gap_in_a_recording() {
+    let left = tempfile::tempdir().expect("a folder");
+    fs::copy(folder("triggers").join("trace.jsonl"), left.path().join("trace.jsonl")).expect("a file");
+    let mut rollout = fs::read(folder("triggers").join("rollout.jsonl")).expect("a file");
+    // Written anew it would have the key once, and read.
+    rollout.extend(
+        br#"{"type":"response_item","payload":{"type":"message","role":"user","content":[{"text":"a","text":"b"}]}}"#,
+    );
+    fs::write(left.path().join("rollout.jsonl"), rollout).expect("a file");
+    let recorded = tempfile::tempdir().expect("a folder");
+    for (name, content) in agent::of(AgentKind::Codex).recorded_evidence(left.path()).expect("the files") {
+        fs::write(recorded.path().join(name), content).expect("a file");
+    }
+    for folder in [left.path(), recorded.path()] {
+        let trace = agent::of(AgentKind::Codex).decode(&Reference::default(), folder).expect("the files");
+        assert!(trace.gap().is_some_and(|gap| gap.contains("response_item of another shape")), "{:?}", trace.gap());
+    }
+}
+
+#[test]
 fn opening_the_skill_file_is_an_activation_and_no_effective_command() {
     let trace = trace("triggers");
     assert_eq!(mechanisms(&trace), [("greeting", Mechanism::ReadSkillFile)]);

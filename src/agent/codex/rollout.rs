@@ -295,7 +295,13 @@ fn offered_names(list: &str) -> Vec<String> {
 
 /// A line as a recording keeps it: what [`Decoder`] reads, without the vendor's own prompts. `None` for the rest.
 pub(super) fn slimmed(line: &[u8]) -> Option<Vec<u8>> {
-    let read = serde_json::from_slice::<RolloutLine<'_>>(line).and_then(|_| serde_json::from_slice::<Value>(line));
+    let read = serde_json::from_slice::<RolloutLine<'_>>(line).and_then(|read| {
+        // What the decoder cannot read must not become readable, as a key does that was there twice.
+        if read.kind == "response_item" {
+            serde_json::from_str::<Payload>(read.payload.get())?;
+        }
+        serde_json::from_slice::<Value>(line)
+    });
     let Ok(value) = read else {
         // A damaged line is evidence too.
         return Some([line, b"\n"].concat());
