@@ -76,9 +76,19 @@ fn an_edit_that_breaks_a_skill_is_worse_than_the_commit_before_and_few_trials_sa
     let again = stub.run(&["compare", "r", "--json"]);
     assert_eq!(again.code, 1, "{}", again.stderr);
     assert_eq!(json_of(&again.stdout)["comparison"], stored["comparison"]);
-    // Each arm can be graded by itself; a run that compares is no plain run to go on with.
+    let decided = stub.run(&["compare", "r", "--margin", "0.2"]);
+    assert!(decided.code == 2 && decided.stderr.contains("leave out --margin"), "{}", decided.stderr);
+    // Each arm can be graded by itself, against its own skills; a run that compares is no plain run to go on with.
     let graded = stub.run(&["grade", "r"]);
     assert_eq!(graded.code, 1, "{}", graded.stderr);
+    let skill = stub.root().join("skills/tidy/SKILL.md");
+    let today = fs::read_to_string(&skill).expect("a skill");
+    fs::write(&skill, today.replace("name: tidy", "name: Tidy")).expect("a skill");
+    stub.run(&["grade", "r"]);
+    let expected = |mode: &str| stub.json("r", &format!("work/tidy/c0/{mode}/1/grade.json"))["checks"].to_string();
+    assert!(expected(&format!("codex.{short}")).contains("`tidy`"), "{}", expected(&format!("codex.{short}")));
+    assert!(expected("codex").contains("`Tidy`"), "{}", expected("codex"));
+    fs::write(&skill, today).expect("a skill");
     let resumed = stub.run(&["run", "--resume", "--run-id", "r"]);
     assert!(
         resumed.code == 2 && resumed.stderr.contains("skill-evals compare --resume --run-id r"),
@@ -116,6 +126,14 @@ fn a_comparison_that_was_interrupted_goes_on_where_it_stood() {
     assert_eq!(ran.stdout.matches("(kept)").count(), measured, "{}", ran.stdout);
     let pairs = fs::read_to_string(stub.run_folder("r").join("pairs.jsonl")).expect("pairs");
     assert_eq!(pairs.lines().collect::<std::collections::BTreeSet<_>>().len(), pairs.lines().count(), "no pair twice");
+    // A case that was compared and is gone is no silent loss.
+    let table = stub.root().join("evals/skills/tidy/prompts.csv");
+    let rows = fs::read_to_string(&table).expect("cases");
+    fs::write(&table, rows.replace("c1,false,Prompt 1,Fine\n", "")).expect("cases");
+    let refused = stub.run(&["compare", "--resume", "--run-id", "r"]);
+    let words = "no arm has tidy/c1 any more; --force leaves those pairs out";
+    assert!(refused.code == 2 && refused.stderr.contains(words), "{}", refused.stderr);
+    fs::write(&table, rows).expect("cases");
     // What was asked for cannot change under way.
     break_skill(&stub);
     let refused = stub.run(&["compare", "--resume", "--run-id", "r"]);
@@ -159,6 +177,21 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     assert_eq!(stub.starts().len(), starts, "no agent ran");
     let twice = stub.run(&["compare", "before,before", "after"]);
     assert!(twice.code == 2 && twice.stderr.contains("before is named twice in one arm"), "{}", twice.stderr);
+    // Of stored trials only some can be chosen; what would need an agent is refused, not ignored.
+    let chosen = stub.run(&["compare", "before", "after", "--case", "c1", "--case", "tidy/c2", "--mode", "codex"]);
+    assert!(chosen.stdout.starts_with("worse: 6/6 → 0/6 passed"), "{}{}", chosen.stdout, chosen.stderr);
+    for (args, words) in [
+        (&["--case", "c99"][..], "no trial is of the case `c99`"),
+        (&["--skill", "tydi"], "no trial is of the skill `tydi`; did you mean `tidy`?"),
+        (&["--mode", "mcp"], "in the mode mcp holds no trials"),
+        (&["--max-trials", "8"], "--max-trials: these trials are stored"),
+        (&["--model", "x"], "--model: these trials are stored"),
+        (&["--jobs", "2"], "--jobs: these trials are stored"),
+        (&["--a", "offer=alone"], "--a and --b with more than mode=: these trials are stored"),
+    ] {
+        let refused = stub.run(&[&["compare", "before", "after"], args].concat());
+        assert!(refused.code == 2 && refused.stderr.contains(words), "{args:?}: {}", refused.stderr);
+    }
     fs::write(stub.root().join("evals/baseline.jsonl"), "{}\nno line\n").expect("a file");
     let damaged = stub.run(&["compare", "evals/baseline.jsonl", "after"]);
     assert!(damaged.code == 2 && damaged.stderr.contains("baseline.jsonl: 2 of its lines"), "{}", damaged.stderr);
@@ -262,6 +295,8 @@ fn what_cannot_be_compared_is_told_with_what_to_do_and_starts_no_agent() {
             &["compare", "HEAD", "--max-trials", "8"],
             "this gate can never fail at these numbers: it takes 6 pairs of trials",
         ),
+        (&["compare", "HEAD", "--a", "skills=HEAD"], "HEAD says which skills arm A has"),
+        (&["compare", "HEAD", "--with", "codex", "--without"], "cannot be used with"),
         (&["compare", "HEAD", "--gate", "worse,undecided,better", "--max-trials", "20"], "this gate can never pass"),
         (&["compare", "HEAD", "--gate", "sideways"], "invalid value 'sideways'"),
         (&["compare", "--resume", "--run-id", "none"], "there is no run `none`"),

@@ -1,6 +1,6 @@
 //! `skill-evals grade`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -14,6 +14,7 @@ use skill_evals::results::summary::Summary;
 use skill_evals::results::table;
 use skill_evals::run::regrade;
 use skill_evals::run::shared::Run;
+use skill_evals::run::skill_version::SkillVersion;
 use skill_evals::settings::Settings;
 use skill_evals::store::{self, RunFolder, TrialFolder};
 use skill_evals::text::safe;
@@ -31,17 +32,18 @@ pub struct GradeArgs {
 
 pub fn grade(args: &GradeArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read()?;
-    let mut run = Run::new(repository.root, settings, catalog);
-    run.own_checks = own_checks(&run.root)?;
-    let root = &run.root;
     let folder = PathBuf::from(&args.what);
-    let stored = if args.what.contains('/') { None } else { Some(RunFolder::open(root, &args.what)?) };
+    let stored = if args.what.contains('/') { None } else { Some(RunFolder::open(&repository.root, &args.what)?) };
     let mut trials = stored.as_ref().map_or_else(|| store::trials_below(&folder), RunFolder::trials);
     // What was cut short in a run has no grade, and no evidence to grade.
     trials.retain(|trial| trial.has_grade() || trial.meta().map_or(true, |meta| !meta.was_interrupted()));
     if trials.is_empty() {
         return Err(format!("{} holds no stored trials (no meta.json below it)", args.what).into());
     }
+    let mut run = Run::new(repository.root, settings, catalog);
+    run.own_checks = own_checks(&run.root)?;
+    run.versions = versions(&run, &trials)?;
+    let root = &run.root;
     let mut out = io::stdout().lock();
     let mut summary = Summary::new(Vec::new(), run.settings.threshold);
     summary.isolation_wanted = run.settings.isolation.kind;
@@ -72,6 +74,12 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     Ok(if could_not { exit.worse(Exit::CouldNotRun) } else { exit })
 }
 
+/// The skills of the commits whose skills the trials were given.
+fn versions(run: &Run, trials: &[TrialFolder]) -> Result<Vec<SkillVersion>, String> {
+    let commits: BTreeSet<String> = trials.iter().filter_map(|trial| trial.meta().ok()?.commit).collect();
+    commits.iter().map(|commit| SkillVersion::of(&run.root, commit, &run.settings)).collect()
+}
+
 /// Brings the run's progress file, and its summary where it has ended, up to the grades.
 fn keep_news(run: &RunFolder, changed: Vec<TrialRecord>, settings: &Settings) -> CliResultOf<()> {
     if changed.is_empty() {
@@ -94,14 +102,16 @@ fn keep_news(run: &RunFolder, changed: Vec<TrialRecord>, settings: &Settings) ->
 type Cases<'a> = HashMap<(&'a str, &'a str), &'a Found>;
 
 fn grade_one<'a>(run: &Run, cases: &Cases<'a>, folder: &TrialFolder) -> Result<(&'a Found, Outcome, bool), String> {
-    let catalog = &run.catalog;
     let meta = folder.meta().map_err(|error| error.to_string())?;
     let id = meta.id();
     let found = cases.get(&(id.skill.as_str(), id.case.as_str())).copied();
     let found = found.ok_or_else(|| format!("there is no case `{}` of the skill `{}` any more", id.case, id.skill))?;
     let bad = |problems: &[_]| report::not_graded(&id, &NoOutcome::BadCase(problems.to_vec()), &run.door);
     let case = found.case().map_err(bad)?;
-    let skill = catalog.skill(&id.skill).ok_or_else(|| format!("there is no skill `{}` any more", id.skill))?;
+    let skills = run.skills_of(meta.commit.as_deref());
+    let skill = skills
+        .and_then(|skills| skills.skill(&id.skill))
+        .ok_or_else(|| format!("there is no skill `{}` any more", id.skill))?;
     let (meta, grade) = regrade::regrade(run, case, skill, folder).map_err(|error| error.to_string())?;
     // A recording has no grade of its own; a run's trial has, and keeps the newest.
     let news = folder.has_grade() && folder.grade().map_or(true, |stored| stored != grade);

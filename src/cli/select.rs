@@ -45,7 +45,69 @@ pub struct SelectArgs {
     judge_votes: Option<u32>,
 }
 
+/// Limits of a run that starts agents; what no earlier part of it decides.
+#[derive(Args)]
+pub struct LimitArgs {
+    /// How many trials run at once.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    jobs: Option<u32>,
+    /// Start no trial once the run is known to have cost this much; what is left counts as not run.
+    #[arg(long, value_name = "DOLLARS", value_parser = amount)]
+    max_cost_usd: Option<f64>,
+    /// Start no trial once the run is known to have taken this many tokens; what is left counts as not run.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: Option<u64>,
+}
+
+/// The first option that was given, of those named beside whether they were.
+fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
+    options.iter().find_map(|(name, given)| given.then_some(*name))
+}
+
+impl LimitArgs {
+    /// The first option that was given, where no agent is to be started.
+    pub fn first_given(&self) -> Option<&'static str> {
+        first_given(&[
+            ("--jobs", self.jobs.is_some()),
+            ("--max-cost-usd", self.max_cost_usd.is_some()),
+            ("--max-tokens", self.max_tokens.is_some()),
+        ])
+    }
+
+    /// Takes what was said.
+    pub fn apply(&self, settings: &mut Settings) {
+        settings.jobs = self.jobs.map_or(settings.jobs, |jobs| jobs as usize);
+        settings.max_cost_usd = self.max_cost_usd.or(settings.max_cost_usd);
+        settings.max_tokens = self.max_tokens.or(settings.max_tokens);
+    }
+}
+
 impl SelectArgs {
+    /// The first option that was given and that says nothing of trials that are stored: of those, skills, tasks and cases
+    /// can be chosen.
+    pub fn first_of_a_run(&self) -> Option<&'static str> {
+        first_given(&[
+            ("--suite", self.suite.is_some()),
+            ("--max-skills", self.max_skills.is_some()),
+            ("--max-cases", self.max_cases.is_some()),
+            ("--model", self.model.is_some()),
+            ("--timeout-s", self.timeout_s.is_some()),
+            ("--judge", self.judge),
+            ("--no-judge", self.no_judge),
+            ("--judge-votes", self.judge_votes.is_some()),
+        ])
+    }
+
+    /// Names of skills, tasks and cases that were chosen.
+    pub fn names(&self) -> Selection {
+        Selection {
+            skills: self.skill.clone(),
+            tasks: self.task.clone(),
+            cases: self.case.clone(),
+            ..Selection::default()
+        }
+    }
+
     /// What was said.
     pub fn chosen(&self) -> Chosen {
         Chosen {
@@ -93,7 +155,7 @@ pub fn apply(chosen: &Chosen, settings: &mut Settings) -> Result<(), String> {
 }
 
 /// An amount of money above nothing.
-pub fn amount(text: &str) -> Result<f64, String> {
+fn amount(text: &str) -> Result<f64, String> {
     let amount = text.trim_start_matches('$').parse::<f64>().ok();
     amount.filter(|amount| *amount > 0.0 && amount.is_finite()).ok_or_else(|| "expected an amount above 0".to_owned())
 }

@@ -14,7 +14,10 @@ pub fn commit(folder: &Path, reference: &str) -> io::Result<String> {
         return Err(io::Error::other(format!("{reference:?} is no git reference")));
     }
     ask(folder, None, &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{reference}^{{commit}}")])
-        .map_err(|_| io::Error::other(format!("git knows no commit {reference:?} here")))
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::Other => io::Error::other(format!("git knows no commit {reference:?} here")),
+            _ => error,
+        })
 }
 
 /// Writes what the commit holds below `folder` to the folder `to`, which exists.

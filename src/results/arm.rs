@@ -129,6 +129,11 @@ impl ArmReader {
         self.names.iter().map(|(.., mode)| mode.as_str()).collect()
     }
 
+    /// The cases that were read, by skill and id.
+    pub fn cases(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.names.iter().map(|(skill, case, _)| (skill.as_str(), case.as_str()))
+    }
+
     /// Adds the trials whose case `name` gives a name, by skill, id and mode, to an arm.
     pub fn add_to(&self, arm: &mut ArmResults, name: impl Fn(&str, &str, &str) -> Option<String>) {
         let names: Vec<Option<String>> = self.names.iter().map(|(skill, case, mode)| name(skill, case, mode)).collect();

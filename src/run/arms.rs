@@ -9,7 +9,7 @@ use crate::run::skill_version::SkillVersion;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode};
 use crate::trial::id::Planned;
-use crate::trial::run_record::{Arm, Arms};
+use crate::trial::run_record::{Arm, Arms, PairRecord};
 
 /// A case in both arms.
 #[derive(Clone, Debug)]
@@ -119,8 +119,9 @@ pub fn pair(run: &Run, arms: &Arms) -> Result<Pairing, String> {
                 found.id, a.mode
             ));
         }
-        let lacks =
-            |planned: &Planned| run.skills_in(&planned.mode).is_none_or(|skills| skills.skill(&found.skill).is_none());
+        let lacks = |planned: &Planned| {
+            run.skills_of(planned.mode.commit.as_deref()).is_none_or(|skills| skills.skill(&found.skill).is_none())
+        };
         let lacking = [(&a, &arms.a), (&b, &arms.b)].into_iter().find(|(planned, _)| lacks(planned));
         if let Some((_, arm)) = lacking {
             pairing.left_out.push((name, format!("there is no skill `{}` in {}", found.skill, arm.label)));
@@ -138,6 +139,13 @@ pub fn case_name(skill: &str, case: &str, mode: &str, several: bool) -> String {
 }
 
 impl Pairing {
+    /// The place among the cases of the one that a pair is of; none where it is not among them any more.
+    #[must_use]
+    pub fn case_of(&self, pair: &PairRecord) -> Option<usize> {
+        let is_it = |case: &PairedCase| case.a.trial(pair.a.number) == pair.a && case.b.trial(pair.b.number) == pair.b;
+        self.cases.iter().position(is_it)
+    }
+
     /// Both arms of every case, each as often as it has been begun, and once at least.
     #[must_use]
     pub fn plan(&self, begun: impl Fn(&Planned) -> u32) -> Plan {

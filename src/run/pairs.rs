@@ -121,11 +121,7 @@ fn next<'a>(run: &Run, live: &Live, pairing: &'a Pairing, course: &mut Shared, m
         course.stopped = Some(Stopped::NoMore);
         return None;
     }
-    let earlier = course.before.find_map(|pair| {
-        let is_it = |case: &PairedCase| case.a.trial(pair.a.number) == pair.a && case.b.trial(pair.b.number) == pair.b;
-        let case = pairing.cases.iter().position(is_it)?;
-        Some((case, pair.a.number))
-    });
+    let earlier = course.before.find_map(|pair| Some((pairing.case_of(&pair)?, pair.a.number)));
     let (case, number) = match earlier {
         Some(earlier) => earlier,
         None if (course.begun as u64 + 1) * 2 > max_trials => {

@@ -131,13 +131,13 @@ impl Run {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The skills that `mode` offers, of which it may leave out some; none where it asks for a version that the run lacks.
+    /// The skills of the working tree, or of a commit; none where the run lacks that version.
     #[must_use]
-    pub fn skills_in(&self, mode: &Mode) -> Option<&Catalog> {
-        match &mode.commit {
+    pub fn skills_of(&self, commit: Option<&str>) -> Option<&Catalog> {
+        match commit {
             None => Some(&self.catalog),
             Some(commit) => {
-                self.versions.iter().find(|version| version.commit == *commit).map(|version| &version.catalog)
+                self.versions.iter().find(|version| version.commit == commit).map(|version| &version.catalog)
             }
         }
     }
@@ -153,7 +153,7 @@ impl Run {
         mode: &Mode,
         opened: &[String],
     ) -> std::io::Result<Inputs> {
-        let catalog = self.skills_in(mode).unwrap_or(&self.catalog);
+        let catalog = self.skills_of(mode.commit.as_deref()).unwrap_or(&self.catalog);
         let seen = Seen { root: &self.root, settings: &self.settings, catalog, skills: *skills };
         self.inputs.read(&seen, case, mode, opened)
     }

@@ -37,7 +37,7 @@ fn skill_of<'a>(run: &'a Run, case: &Case, mode: &Mode) -> Result<&'a FoundSkill
         let place = mode.commit.as_deref().map_or_else(String::new, |commit| format!(" in the commit {commit}"));
         NoOutcome::Unreadable(format!("there is no skill `{}`{place}", case.skill))
     };
-    run.skills_in(mode).and_then(|catalog| catalog.skill(&case.skill)).ok_or_else(gone)
+    run.skills_of(mode.commit.as_deref()).and_then(|catalog| catalog.skill(&case.skill)).ok_or_else(gone)
 }
 
 /// Replays repeat `number` of a planned trial from its recording.

@@ -1,5 +1,6 @@
 //! Which of a catalog's cases are wanted, and in which modes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::cases::case::Found;
@@ -63,8 +64,34 @@ impl Selection {
     fn wants(&self, case: &Found) -> bool {
         let is_task = case.format().is_task;
         let by_task = is_task && self.tasks.contains(&case.id);
-        let by_case = self.cases.iter().any(|name| names_case(name, case));
+        let by_case = self.cases.iter().any(|name| names_case(name, &case.skill, &case.id));
         (self.tasks.is_empty() && self.cases.is_empty()) || by_task || by_case
+    }
+
+    /// Those of `stored` cases, as pairs of a skill's slug and a case's id, that the names choose. A stored case does not
+    /// say whether it was a task: the name of a task names any case of that id.
+    ///
+    /// # Errors
+    /// A message for the first name that is none of them, with the nearest.
+    pub fn of_stored<'a>(&self, stored: &BTreeSet<(&'a str, &'a str)>) -> Result<BTreeSet<(&'a str, &'a str)>, String> {
+        let of_skill = |name: &String, skill: &str| slug(name) == skill;
+        if let Some(name) = self.skills.iter().find(|name| !stored.iter().any(|(skill, _)| of_skill(name, skill))) {
+            let known: Vec<&str> = stored.iter().map(|(skill, _)| *skill).collect();
+            return Err(format!("no trial is of the skill `{name}`; {}", suggest(&slug(name), &known)));
+        }
+        let mut cases = self.tasks.iter().chain(&self.cases);
+        let named = |name: &String, skill: &str, case: &str| names_case(name, skill, case);
+        if let Some(name) = cases.find(|name| !stored.iter().any(|(skill, case)| named(name, skill, case))) {
+            let known: Vec<&str> = stored.iter().map(|(_, case)| *case).collect();
+            return Err(format!("no trial is of the case `{name}`; {}", suggest(name, &known)));
+        }
+        let mut chosen = stored.clone();
+        chosen.retain(|(skill, case)| {
+            let by_skill = self.skills.is_empty() || self.skills.iter().any(|name| of_skill(name, skill));
+            let any_case = self.tasks.is_empty() && self.cases.is_empty();
+            by_skill && (any_case || self.tasks.iter().chain(&self.cases).any(|name| named(name, skill, case)))
+        });
+        Ok(chosen)
     }
 
     fn check_names(&self, catalog: &Catalog) -> Result<(), Vec<String>> {
@@ -78,7 +105,9 @@ impl Selection {
         for name in self.tasks.iter().filter(|name| !tasks.contains(&name.as_str())) {
             problems.push(format!("there is no task `{name}`; {}", suggest(name, &tasks)));
         }
-        for name in self.cases.iter().filter(|name| !catalog.cases.iter().any(|case| names_case(name, case))) {
+        for name in
+            self.cases.iter().filter(|name| !catalog.cases.iter().any(|case| names_case(name, &case.skill, &case.id)))
+        {
             let mut ids: Vec<&str> = catalog.cases.iter().map(|case| case.id.as_str()).collect();
             ids.sort_unstable();
             ids.dedup();
@@ -88,10 +117,10 @@ impl Selection {
     }
 }
 
-fn names_case(name: &str, case: &Found) -> bool {
+fn names_case(name: &str, skill: &str, case: &str) -> bool {
     match name.split_once('/') {
-        Some((skill, id)) => slug(skill) == case.skill && id == case.id,
-        None => name == case.id,
+        Some((of, id)) => slug(of) == skill && id == case,
+        None => name == case,
     }
 }
 

@@ -38,7 +38,15 @@ pub fn asked(args: &CompareArgs, root: &Path) -> Result<Asked, Box<dyn Error>> {
     }
     let (a, b) = (arm(args.a.as_deref(), root)?, arm(args.b.as_deref(), root)?);
     match args.what.as_slice() {
-        [first, second] => Ok(Asked::Stored(stored(first, &a), stored(second, &b))),
+        [first, second] => {
+            let [in_a, in_b] = match args.mode.as_slice() {
+                [] => [&a, &b].map(|arm| arm.mode.clone()),
+                [both] => [Some(both.clone()), Some(both.clone())],
+                [in_a, in_b] => [Some(in_a.clone()), Some(in_b.clone())],
+                _ => return Err("two runs are compared in one mode, or in one each".into()),
+            };
+            Ok(Asked::Stored(stored(first, &Arm { mode: in_a, ..a }), stored(second, &Arm { mode: in_b, ..b })))
+        }
         [one] => of_one(args, root, one, &a, &b),
         _ => Ok(Asked::Run(args.arms(of_modes(args, a, b)?))),
     }
@@ -67,6 +75,9 @@ fn of_one(args: &CompareArgs, root: &Path, one: &str, a: &Arm, b: &Arm) -> Resul
         (Some(run), Err(_)) => run,
         (None, Ok(commit)) => {
             let short = &commit[..commit.len().min(12)];
+            if a.commit.is_some() {
+                return Err(format!("{one} says which skills arm A has: leave out skills= in --a").into());
+            }
             let a = Arm { label: format!("the skills of {one} ({short})"), commit: Some(commit.clone()), ..a.clone() };
             let b = Arm { label: "the working tree".to_owned(), ..b.clone() };
             return Ok(Asked::Run(args.arms((a, b))));
@@ -118,10 +129,11 @@ impl CompareArgs {
         Arms {
             a,
             b,
-            alpha: self.alpha,
-            margin: Some(self.margin),
+            alpha: self.rule().alpha,
+            margin: self.rule().margin,
             max_trials: self.max_trials.unwrap_or_default(),
             seed: fastrand::u64(..),
+            left_out: Vec::new(),
         }
     }
 }
@@ -150,6 +162,11 @@ fn arm(text: Option<&str>, root: &Path) -> Result<Arm, String> {
         }
     }
     Ok(arm)
+}
+
+/// Whether an arm names more than a mode, which only trials to come can follow.
+pub fn of_a_run(arm: &str) -> bool {
+    arm.split(',').any(|part| part.split('=').next().is_some_and(|key| key.trim() != "mode"))
 }
 
 fn offer(text: &str) -> Offer {

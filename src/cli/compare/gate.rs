@@ -40,14 +40,14 @@ pub fn exit(word: Word, gate: &[Gate]) -> Exit {
 }
 
 /// Refuses a gate that can never fail, or never pass. `reach` says whether a claim can be made with these numbers, of
-/// what the numbers are.
+/// what the numbers are and how to get more of them.
 ///
 /// # Errors
 /// What cannot be said, and the numbers that would do.
 pub fn check(
     gate: &[Gate],
     rule: &Rule,
-    numbers: &str,
+    (numbers, remedy): (&str, &str),
     reach: impl Fn(Claim) -> Result<(), Unreachable>,
 ) -> Result<(), String> {
     let said = |words: &[Gate]| -> Result<(), Unreachable> {
@@ -74,7 +74,7 @@ pub fn check(
             None => format!("no number of {numbers} does"),
         };
         format!(
-            "this gate can never {verb} at these numbers: {needed} (α {}, margin {})",
+            "this gate can never {verb} at these numbers: {needed} (α {}, margin {}); {remedy}, or choose other words",
             rule.alpha,
             rule.margin.unwrap_or_default()
         )

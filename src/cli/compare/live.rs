@@ -1,14 +1,15 @@
 //! Runs both arms of a comparison until the question is decided.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{CompareArgs, gate, select, stored};
+use super::{CompareArgs, gate, stored};
 use crate::cli::exit_code::Exit;
 use crate::cli::terminal::Terminal;
-use crate::cli::{CliResult, own_checks};
+use crate::cli::{CliResult, own_checks, select};
 use skill_evals::cases::name::Filters;
 use skill_evals::decide::Rule;
 use skill_evals::decide::plan::{self as power, Design};
@@ -52,12 +53,15 @@ pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
     run.versions = arms::versions(&run, &arms)?;
     let pairing = arms::pair(&run, &arms)?;
     check(&pairing)?;
+    arms.left_out.clone_from(&pairing.left_out);
+    tell_of_gone(&begun, &pairing, run.settings.force)?;
     let pair_of_each = 2 * pairing.cases.len() as u64;
     let earlier = Some(arms.max_trials).filter(|most| *most > 0);
     arms.max_trials = args.max_trials.or(earlier).unwrap_or_else(|| MOST_TRIALS.max(pair_of_each));
     let rule = Rule { alpha: arms.alpha, margin: arms.margin, ..args.rule() };
     let numbers = Design { cases: pairing.cases.len(), pairs: arms.max_trials / 2, before: USUAL_RATE };
-    gate::check(&args.gate, &rule, "pairs of trials", |claim| power::reach(&numbers, &rule, claim))?;
+    let remedy = "raise --max-trials, which counts both trials of a pair";
+    gate::check(&args.gate, &rule, ("pairs of trials", remedy), |claim| power::reach(&numbers, &rule, claim))?;
     run = run.with_plan(pairing.plan(|planned| pairs::begun(&begun, planned)));
     run.arms = Some(arms.clone());
     if args.dry_run {
@@ -83,8 +87,7 @@ fn execute(args: &CompareArgs, run: &Run, arms: &Arms, pairing: &Pairing, rule: 
     let (state, stopped) = pairs::run(run, live, pairing, state, arms.max_trials)?;
     terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
     let kept = run.close().map_err(|error| error.to_string());
-    let mut compared = stored::of_run(&live.folder, arms, &state)?;
-    compared.left_out.clone_from(&pairing.left_out);
+    let compared = stored::of_run(&live.folder, arms, &state)?;
     live.folder.write_comparison(&compared)?;
     if !args.quiet && !args.json {
         writeln!(io::stdout())?;
@@ -96,7 +99,8 @@ fn execute(args: &CompareArgs, run: &Run, arms: &Arms, pairing: &Pairing, rule: 
             Some("no trial measured anything: see the errors above, and skill-evals doctor".to_owned())
         }
         Stopped::NoMore => {
-            Some(format!("it ended early; to go on: skill-evals compare --resume --run-id {}", live.folder.id()))
+            let why = run.no_more().map(|why| format!(": {why}")).unwrap_or_default();
+            Some(format!("it ended early{why}; to go on: skill-evals compare --resume --run-id {}", live.folder.id()))
         }
         Stopped::Store(why) => Some(why),
     };
@@ -145,6 +149,24 @@ fn check(pairing: &Pairing) -> Result<(), String> {
     }
 }
 
+/// Pairs that have begun and whose cases are not there any more would be missing from the answer.
+fn tell_of_gone(begun: &[PairRecord], pairing: &Pairing, force: bool) -> Result<(), Box<dyn Error>> {
+    let gone: BTreeSet<String> = begun.iter().filter(|pair| pairing.case_of(pair).is_none()).map(of_case).collect();
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let list = gone.into_iter().collect::<Vec<_>>().join(", ");
+    if !force {
+        return Err(format!("cannot go on: no arm has {list} any more; --force leaves those pairs out").into());
+    }
+    writeln!(io::stderr(), "left out, since no arm has them any more: {list}")?;
+    Ok(())
+}
+
+fn of_case(pair: &PairRecord) -> String {
+    format!("{}/{}", pair.b.skill, pair.b.case)
+}
+
 fn dry_run(args: &CompareArgs, run: &Run, pairing: &Pairing, numbers: &Design, rule: &Rule) -> CliResult {
     ready::foresee(run, true)?;
     let ids: Vec<TrialId> = run.plan.ids().collect();
@@ -187,13 +209,11 @@ fn dry_run(args: &CompareArgs, run: &Run, pairing: &Pairing, numbers: &Design, r
 impl CompareArgs {
     /// Settings that no earlier part of a run decides.
     fn apply(&self, settings: &mut Settings) {
-        settings.jobs = self.jobs.map_or(settings.jobs, |jobs| jobs as usize);
+        self.limits.apply(settings);
         settings.run_id = self.run_id.clone().or(settings.run_id.take());
         settings.resume = self.resume;
         settings.force |= self.force;
         settings.record = false;
         settings.trials = 1;
-        settings.max_cost_usd = self.max_cost_usd.or(settings.max_cost_usd);
-        settings.max_tokens = self.max_tokens.or(settings.max_tokens);
     }
 }

@@ -9,15 +9,14 @@ use std::io::{self, Write};
 
 use clap::Args;
 
-use super::select::{self, SelectArgs};
+use super::select::{LimitArgs, SelectArgs};
 use super::{CliResult, RepositoryArgs, print_json};
-
 use asked::Asked;
 use gate::Gate;
 use skill_evals::decide::Rule;
 use skill_evals::report::compared as words;
 use skill_evals::results::compared::Compared;
-use skill_evals::settings::load;
+use skill_evals::settings::Selection;
 
 /// How much less may pass and count as no worse, where nothing else is said.
 const MARGIN: f64 = 0.05;
@@ -50,7 +49,7 @@ pub struct CompareArgs {
     #[arg(value_name = "GIT-REF|RUN", num_args = 0..=2)]
     what: Vec<String>,
     /// The arm with the skills, in this mode; `--without` is the other arm.
-    #[arg(long, value_name = "MODE", requires = "without", conflicts_with_all = ["mode", "a", "b", "aa"])]
+    #[arg(long, value_name = "MODE", requires = "without", conflicts_with_all = ["what", "mode", "a", "b", "aa"])]
     with: Option<String>,
     /// The arm without any skills.
     #[arg(long, requires = "with")]
@@ -67,29 +66,22 @@ pub struct CompareArgs {
     /// Compare one version with itself.
     #[arg(long, conflicts_with_all = ["what", "a", "b"])]
     aa: bool,
-    /// By how much less B may pass and count as no worse, as a share: 0.05 is five points in a hundred.
-    #[arg(long, value_name = "SHARE", default_value_t = MARGIN, value_parser = share)]
-    margin: f64,
-    /// How often a wrong word may be said.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = share)]
-    alpha: f64,
+    /// By how much less B may pass and count as no worse, as a share: 0.05 is five points in a hundred [default: 0.05].
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
+    margin: Option<f64>,
+    /// How often a wrong word may be said [default: 0.05].
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
+    alpha: Option<f64>,
     /// Exit with 1 for these words: worse, undecided, better, no-worse. For `worse` alone if not given.
     #[arg(long, value_name = "WORD,…", value_delimiter = ',')]
     gate: Vec<Gate>,
     /// Start no trial beyond so many, both arms together [default: 400, or a pair of each case].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
     max_trials: Option<u64>,
-    /// Start no trial once the run is known to have cost this much.
-    #[arg(long, value_name = "DOLLARS", value_parser = select::amount)]
-    max_cost_usd: Option<f64>,
-    /// Start no trial once the run is known to have taken this many tokens.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_tokens: Option<u64>,
     #[command(flatten)]
     select: SelectArgs,
-    /// How many trials run at once.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    jobs: Option<u32>,
+    #[command(flatten)]
+    limits: LimitArgs,
     /// The run's name below artifacts/skill-evals [default: the time, UTC].
     #[arg(long, value_name = "ID")]
     run_id: Option<String>,
@@ -116,7 +108,6 @@ pub fn compare(args: &CompareArgs) -> CliResult {
     let root = args.repository.open()?.root;
     match asked::asked(args, &root)? {
         Asked::Stored(a, b) => {
-            load::read(&root)?;
             let compared = stored::compare(args, &root, &a, &b)?;
             args.tell(&compared)
         }
@@ -128,7 +119,40 @@ pub fn compare(args: &CompareArgs) -> CliResult {
 
 impl CompareArgs {
     fn rule(&self) -> Rule {
-        Rule { alpha: self.alpha, margin: Some(self.margin), ..Rule::default() }
+        let rule = Rule::default();
+        Rule { alpha: self.alpha.unwrap_or(rule.alpha), margin: Some(self.margin.unwrap_or(MARGIN)), ..rule }
+    }
+
+    /// Refuses options that mean nothing where trials are only read.
+    fn refuse_what_runs(&self) -> Result<(), String> {
+        let of_arms = [&self.a, &self.b].into_iter().flatten().any(|arm| asked::of_a_run(arm));
+        let given = [
+            ("--max-trials", self.max_trials.is_some()),
+            ("--run-id", self.run_id.is_some()),
+            ("--dry-run", self.dry_run),
+            ("--a and --b with more than mode=", of_arms),
+        ];
+        let given = given.into_iter().find_map(|(name, given)| given.then_some(name));
+        match self.limits.first_given().or_else(|| self.select.first_of_a_run()).or(given) {
+            Some(option) => Err(format!("{option}: these trials are stored, no agent is started; leave it out")),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses to decide anew what a run has decided: its trials were chosen by these numbers.
+    fn refuse_what_decided(&self, run: &str) -> Result<(), String> {
+        let names = self.select.names() != Selection::default();
+        let given = [
+            ("--margin", self.margin.is_some()),
+            ("--alpha", self.alpha.is_some()),
+            ("--mode", !self.mode.is_empty()),
+            ("--a and --b", self.a.is_some() || self.b.is_some()),
+            ("--skill, --task and --case", names),
+        ];
+        match given.into_iter().find_map(|(name, given)| given.then_some(name)) {
+            Some(option) => Err(format!("{run} has compared its arms, with options of its own: leave out {option}")),
+            None => Ok(()),
+        }
     }
 
     /// Prints the comparison.

@@ -20,6 +20,7 @@ use skill_evals::trial::run_record::{Arms, PairRecord};
 
 /// Compares stored trials of two arms.
 pub fn compare(args: &CompareArgs, root: &Path, a: &StoredArm, b: &StoredArm) -> CliResultOf<Compared> {
+    args.refuse_what_runs()?;
     let readers = |arm: &StoredArm| -> Result<Vec<ArmReader>, Box<dyn Error>> {
         let mut seen = BTreeSet::new();
         if let Some(twice) = arm.sources.iter().find(|source| !seen.insert(source.trim_end_matches('/'))) {
@@ -32,6 +33,8 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredArm, b: &StoredArm) ->
         let all = readers.iter().flat_map(ArmReader::modes).map(str::to_owned);
         all.filter(|mode| only.as_ref().is_none_or(|only| only == mode)).collect()
     };
+    let stored: BTreeSet<(&str, &str)> = in_a.iter().chain(&in_b).flat_map(ArmReader::cases).collect();
+    let chosen = args.select.names().of_stored(&stored)?;
     let (modes_a, modes_b) = (modes(&in_a, &a.mode), modes(&in_b, &b.mode));
     for (arm, modes) in [(a, &modes_a), (b, &modes_b)] {
         if modes.is_empty() {
@@ -53,7 +56,8 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredArm, b: &StoredArm) ->
         let mut arm = ArmResults::default();
         for reader in readers {
             reader.add_to(&mut arm, |skill, case, mode| {
-                only.as_ref().is_none_or(|only| only == mode).then(|| arms::case_name(skill, case, mode, several))
+                let wanted = only.as_ref().is_none_or(|only| only == mode) && chosen.contains(&(skill, case));
+                wanted.then(|| arms::case_name(skill, case, mode, several))
             });
         }
         arm
@@ -62,9 +66,8 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredArm, b: &StoredArm) ->
     let (in_a, in_b) = (arm(&in_a, &a.mode), arm(&in_b, &b.mode));
     if !args.gate.is_empty() {
         let design = design(&in_a.counts, &in_b.counts);
-        gate::check(&args.gate, &rule, "trials of each case in each arm", |claim| {
-            plan::reach_fixed(&design, &rule, claim)
-        })?;
+        let numbers = ("trials of each case in each arm", "measure more with run --trials");
+        gate::check(&args.gate, &rule, numbers, |claim| plan::reach_fixed(&design, &rule, claim))?;
     }
     Ok(compared::stored((a.label.clone(), b.label.clone()), &in_a, &in_b, rule))
 }
@@ -104,6 +107,8 @@ fn read(root: &Path, source: &str) -> Result<ArmReader, Box<dyn Error>> {
 
 /// What comparing the arms of a run came to.
 pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<Compared> {
+    args.refuse_what_runs()?;
+    args.refuse_what_decided(run.id())?;
     let record = run.run_record()?.and_then(|record| record.arms);
     let arms = record.ok_or_else(|| format!("{} compared nothing", run.id()))?;
     let (pairs, progress) = (run.pairs()?, run.progress()?.records);
@@ -117,7 +122,8 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<Compared> {
     let mut state = Course::new(order.clone(), rule, arms.seed);
     for (pair, name) in pairs.iter().zip(&names) {
         let verdict = |id: &TrialId| progress.get(id).map(|record| pairs::of_verdict(record.verdict));
-        let (Some(a), Some(b)) = (verdict(&pair.a), verdict(&pair.b)) else { continue };
+        // As while it runs: what began after a pair that is not there waits for it.
+        let (Some(a), Some(b)) = (verdict(&pair.a), verdict(&pair.b)) else { break };
         if state.word().decided() {
             break;
         }
@@ -157,5 +163,6 @@ pub fn of_run(run: &RunFolder, arms: &Arms, state: &Course) -> CliResultOf<Compa
     let spent = Some(SpentTrials { used, run, most: arms.max_trials, flipped });
     let worth = arms.a.without && !arms.b.without;
     let same = arms.a.again || arms.b.again;
-    Ok(Compared { spent, worth, same, ..compared::of(labels, state.comparison(), &a, &b, rule) })
+    let left_out = arms.left_out.clone();
+    Ok(Compared { spent, worth, same, left_out, ..compared::of(labels, state.comparison(), &a, &b, rule) })
 }

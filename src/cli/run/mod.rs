@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs, color, own_checks, print_json, select};
+use super::select::{self, LimitArgs};
+use super::{CliResult, RepositoryArgs, color, own_checks, print_json};
 use crate::cli::exit_code::Exit;
 use crate::cli::terminal::Terminal;
 use options::ChoiceArgs;
@@ -43,18 +44,11 @@ const BEGINNING: Duration = Duration::from_secs(20);
 pub struct RunArgs {
     #[command(flatten)]
     choice: ChoiceArgs,
-    /// How many trials run at once.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    jobs: Option<u32>,
+    #[command(flatten)]
+    limits: LimitArgs,
     /// Seconds a judge may take.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     judge_timeout_s: Option<u64>,
-    /// Start no trial once the run is known to have cost this much; what is left counts as not run.
-    #[arg(long, value_name = "DOLLARS", value_parser = select::amount)]
-    max_cost_usd: Option<f64>,
-    /// Start no trial once the run is known to have taken this many tokens; what is left counts as not run.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_tokens: Option<u64>,
     /// The run's name below artifacts/skill-evals [default: the time, UTC].
     #[arg(long, value_name = "ID", overrides_with = "run_id")]
     run_id: Option<String>,
@@ -141,14 +135,12 @@ pub fn run(args: &RunArgs) -> CliResult {
 impl RunArgs {
     /// Settings that no earlier part of a run decides.
     fn apply(&self, settings: &mut Settings) {
-        settings.jobs = self.jobs.map_or(settings.jobs, |jobs| jobs as usize);
+        self.limits.apply(settings);
         settings.run_id = self.run_id.clone().or(settings.run_id.take());
         settings.resume |= self.resume;
         settings.force |= self.force;
         settings.record |= self.record;
         settings.judge.timeout = self.judge_timeout_s.map_or(settings.judge.timeout, Duration::from_secs);
-        settings.max_cost_usd = self.max_cost_usd.or(settings.max_cost_usd);
-        settings.max_tokens = self.max_tokens.or(settings.max_tokens);
     }
 
     /// The plan, and what was chosen with what this makes of it.
