@@ -13,7 +13,7 @@ use serde_json::json;
 use skill_evals::agent;
 use skill_evals::settings::mode::AgentKind;
 use skill_evals::trial::exposure::Reference;
-use skill_evals::trial::trace::{Mechanism, Progress, Step, Stop, Trace, Waiting};
+use skill_evals::trial::trace::{Mark, Marked, Mechanism, Progress, Step, Stop, Trace, Waiting};
 use skill_evals::trial::trouble::TroubleKind;
 use support::fixture::Fixture;
 
@@ -45,8 +45,8 @@ fn the_skill_tool_is_an_activation_with_totals_and_times() {
     let usage = trace.usage.expect("usage");
     assert_eq!((usage.input_tokens, usage.cached_input_tokens, usage.output_tokens), (2016, 1000, 10));
     assert_eq!((trace.first_input_tokens, trace.turns, trace.api_duration_ms), (Some(1005), Some(3), Some(69)));
-    assert_eq!(trace.times.len(), trace.steps.len());
-    assert_eq!(trace.times[0].as_deref(), Some("2026-11-21T21:04:46.559Z"));
+    assert_eq!(trace.moments.len(), trace.steps.len());
+    assert_eq!(trace.moments[0].ended.as_deref(), Some("2026-11-21T21:04:46.559Z"));
     assert!(trace.unknown_events.is_empty() && trace.damaged_lines == 0, "{:?}", trace.unknown_events);
     let offered = trace.offered.expect("the init event says what was offered");
     assert!(offered.native.contains(&"greeting".to_owned()));
@@ -451,4 +451,30 @@ fn a_monstrous_trace_is_graded_in_bounded_memory() {
     assert!(peak > 1 << 10, "it was looked at: {report}");
     assert!(peak < 100 << 10, "{report}");
     println!("{report}");
+}
+
+#[test]
+fn thoughts_are_told_and_an_answer_in_several_lines_counts_once() {
+    let line = |block: serde_json::Value| json!({ "type": "assistant", "message": { "id": "m", "usage": { "input_tokens": 5 }, "content": [block] } });
+    let lines =
+        [line(json!({ "type": "thinking", "thinking": "Look first." })), line(json!({ "type": "text", "text": "Hi" }))];
+    let trace = trace_of(lines.map(|line| line.to_string()).join("\n"));
+    assert_eq!(trace.steps, [Step::Thinking("Look first.".to_owned()), Step::Message("Hi".to_owned())]);
+    assert_eq!(trace.requests.len(), 1);
+}
+
+#[test]
+fn sub_agents_stand_below_and_a_call_that_was_not_allowed_is_marked_where_it_was_made() {
+    let (trace, files) = nested("two");
+    let trace = with_files(&trace, &files);
+    let depths: Vec<u32> = trace.moments.iter().map(|moment| moment.depth).collect();
+    assert!(depths.contains(&0) && depths.contains(&1) && depths.contains(&2), "{depths:?} {:#?}", trace.steps);
+    let call = json!({ "type": "assistant", "message": { "content": [
+        { "type": "tool_use", "id": "1", "name": "Bash", "input": { "command": "rm x" } } ] } });
+    let answer = json!({ "type": "user", "message": { "content": [
+        { "type": "tool_result", "tool_use_id": "1", "content": "no", "is_error": true } ] } });
+    let end = json!({ "type": "result", "subtype": "success", "result": "done",
+        "permission_denials": [{ "tool_name": "Bash", "tool_input": { "command": "rm x" } }] });
+    let trace = trace_of([call, answer, end].map(|line| line.to_string()).join("\n"));
+    assert_eq!(trace.marks, [Mark { step: 0, what: Marked::Denial(0) }]);
 }

@@ -301,3 +301,25 @@ fn what_cannot_be_read_leaves_a_gap() {
     assert!(gap(r#"{"type":"item.completed","item":{"type":"shell_call","command":"ls"}}"#));
     assert!(!gap(r#"{"type":"moon.phase"}"#));
 }
+
+#[test]
+fn thoughts_times_and_the_tokens_of_each_answer_are_told_and_encrypted_thoughts_leave_no_gap() {
+    let own = [
+        r#"{"timestamp":"2026-01-01T00:00:01Z","type":"response_item","payload":{"type":"reasoning","summary":[{"type":"summary_text","text":"Look first."}],"content":null,"encrypted_content":"x"}}"#,
+        r#"{"timestamp":"2026-01-01T00:00:02Z","type":"response_item","payload":{"type":"function_call","call_id":"c","name":"exec_command","arguments":"{\"cmd\":\"ls\"}"}}"#,
+        r#"{"timestamp":"2026-01-01T00:00:02Z","type":"token_usage_record","payload":{"usage":{"input_tokens":100,"output_tokens":7}}}"#,
+        r#"{"timestamp":"2026-01-01T00:00:05Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"Process exited with code 0\nOutput:\na"}}"#,
+        r#"{"timestamp":"2026-01-01T00:00:06Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"text":"done"}]}}"#,
+        r#"{"timestamp":"2026-01-01T00:00:06Z","type":"token_usage_record","payload":{"usage":{"input_tokens":120}}}"#,
+    ];
+    let trace = with_rollouts(&[DONE], &own, &[]);
+    assert_eq!((trace.gap(), &trace.steps[0]), (None, &Step::Thinking("Look first.".to_owned())));
+    let moment = &trace.moments[1];
+    let times = (moment.began.as_deref(), moment.ended.as_deref(), moment.depth);
+    assert_eq!(times, (Some("2026-01-01T00:00:02Z"), Some("2026-01-01T00:00:05Z"), 0));
+    let requests: Vec<_> = trace.requests.iter().map(|r| (r.step, r.input_tokens, r.output_tokens)).collect();
+    assert_eq!(requests, [(0, 100, Some(7)), (2, 120, None)]);
+    let by_sub_agent = with_rollouts(&[SPAWN, DONE], &[], &SUB);
+    let depths: Vec<u32> = by_sub_agent.moments.iter().map(|moment| moment.depth).collect();
+    assert_eq!(depths, [1, 1, 0], "the last is the call that started it");
+}

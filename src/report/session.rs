@@ -67,13 +67,17 @@ fn steps(text: &mut String, evidence: &Evidence<'_>) {
         text.push_str("\nNothing.\n");
     }
     for (index, step) in trace.steps.iter().enumerate() {
-        let time = trace.times.get(index).and_then(Option::as_deref).and_then(clock);
+        let time = trace.moments.get(index).and_then(|moment| clock(moment.ended.as_deref()?));
         let time = time.map_or_else(String::new, |time| format!("{} ", safe::markdown(time)));
         let number = index + 1;
         match step {
             Step::Message(said) => {
                 let _ = writeln!(text, "\n{number}. {time}said");
                 quote(text, said);
+            }
+            Step::Thinking(thought) => {
+                let _ = writeln!(text, "\n{number}. {time}thought");
+                quote(text, thought);
             }
             Step::Command { command, exit_code, output } => {
                 let code = exit_code.map_or_else(|| "no exit status".to_owned(), |code| format!("exit status {code}"));

@@ -9,4 +9,5 @@ pub mod over_time;
 pub mod standing;
 pub mod summary;
 pub mod table;
+pub mod timeline;
 pub mod triggering;

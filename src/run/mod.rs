@@ -32,6 +32,7 @@ pub mod progress_files;
 pub mod promote;
 pub mod ready;
 pub mod regrade;
+pub mod review;
 pub mod rubric;
 pub mod scheduler;
 pub mod shared;

@@ -84,7 +84,8 @@ pub(super) fn graded(
     Ok((grade, final_text))
 }
 
-fn decode(run: &Run, meta: &Meta, folder: &TrialFolder) -> Result<Trace, StoreError> {
+/// What the agent's own files of a stored trial tell.
+pub(super) fn decode(run: &Run, meta: &Meta, folder: &TrialFolder) -> Result<Trace, StoreError> {
     let reference = run.texts.reference(&run.root, &run.catalog, meta, folder);
     agent::of(meta.agent.kind)
         .decode(&reference, folder.path())

@@ -11,7 +11,7 @@ use crate::agent::refusal::Refusal;
 use crate::agent::skill_calls::{SkillCalls, texts};
 use crate::cases::skill::USER_ONLY;
 use crate::trial::trace::shell;
-use crate::trial::trace::{Mechanism, Offered, OfferedMcp, Progress, Step, Stop, Trace, Waiting, excerpt};
+use crate::trial::trace::{Mechanism, Moment, Offered, OfferedMcp, Progress, Step, Stop, Trace, Waiting, excerpt};
 use crate::trial::trouble::Trouble;
 
 /// Most calls that wait for their answer at a time.
@@ -65,6 +65,8 @@ pub(super) struct Decoder<'a, 's> {
     /// The last word, where it is claude's and not the model's.
     synthetic: Option<Synthetic>,
     sub_agents: SubAgents,
+    /// The answer of the model that is being told, by its id.
+    answer: Option<String>,
 }
 
 /// What claude said in the model's place.
@@ -78,7 +80,7 @@ struct Synthetic {
 impl<'a, 's> Decoder<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>, Told { times, listed }: Told) -> Self {
         let (open, order, sub_agents) = (HashMap::new(), Vec::new(), SubAgents::default());
-        Self { skills, times, listed, open, order, synthetic: None, sub_agents }
+        Self { skills, times, listed, open, order, synthetic: None, sub_agents, answer: None }
     }
 
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
@@ -86,8 +88,9 @@ impl<'a, 's> Decoder<'a, 's> {
             trace.damaged_lines += 1;
             return;
         };
-        trace.now = head.timestamp.or_else(|| self.times.get(head.uuid.as_deref()?).cloned());
         let parent = head.parent_tool_use_id.as_deref();
+        let time = head.timestamp.or_else(|| self.times.get(head.uuid.as_deref()?).cloned());
+        trace.now = Moment { began: None, ended: time, depth: u32::from(parent.is_some()) };
         if let Some(parent) = parent {
             self.sub_agents.shown(head.uuid, parent);
         }
@@ -128,7 +131,7 @@ impl<'a, 's> Decoder<'a, 's> {
         if read.is_none() {
             unreadable(trace, &head.kind);
         }
-        trace.now = None;
+        trace.now = Moment::default();
     }
 
     /// Reads a line of a sub-agent's own file, behind all of standard output.
@@ -138,7 +141,8 @@ impl<'a, 's> Decoder<'a, 's> {
             return;
         };
         let Some(parent) = self.sub_agents.line(own, head.uuid.as_deref()) else { return };
-        trace.now = head.timestamp;
+        let depth = 1 + u32::from(self.sub_agents.is_nested(&parent));
+        trace.now = Moment { began: None, ended: head.timestamp, depth };
         // Standard output has said what was waited for.
         let waiting = trace.waiting.clone();
         let read = match head.kind.as_str() {
@@ -150,7 +154,7 @@ impl<'a, 's> Decoder<'a, 's> {
         if read.is_none() {
             unreadable(trace, &head.kind);
         }
-        (trace.now, trace.waiting) = (None, waiting);
+        (trace.now, trace.waiting) = (Moment::default(), waiting);
     }
 
     fn init(&self, trace: &mut Trace, init: Init) {
@@ -185,8 +189,14 @@ impl<'a, 's> Decoder<'a, 's> {
         if let (None, Some(usage)) = (parent, &message.usage) {
             trace.first_request(usage.input());
         }
+        // Every line of one answer has the same id and the same usage.
+        if let Some(usage) = message.usage.filter(|_| message.id.is_none() || message.id != self.answer) {
+            trace.answered(trace.steps.len(), usage.input(), None);
+            self.answer = message.id;
+        }
         for block in message.content.0 {
             match block.kind.as_str() {
+                "thinking" => trace.thought(block.thinking),
                 "text" => {
                     let text = block.text.unwrap_or_default();
                     let by = if parent.is_some() { "(sub-agent) " } else { "" };
@@ -220,7 +230,7 @@ impl<'a, 's> Decoder<'a, 's> {
             trace.lose("more calls at once than are followed");
             return;
         }
-        let call = Call::from(block);
+        let call = Call { at: trace.now.clone(), ..Call::from(block) };
         if let Ok(input) = serde_json::from_str(&call.fields.raw) {
             self.skills.wrote(&texts(&input));
         }
@@ -257,7 +267,9 @@ impl<'a, 's> Decoder<'a, 's> {
 
     /// Notes a call that was answered.
     fn ended(&mut self, trace: &mut Trace, call: Call, output: String, failed: bool) {
-        let Call { name, input, fields } = call;
+        let Call { name, input, fields, at } = call;
+        // The time of its own line is that of the call.
+        trace.now.began = at.ended;
         let evidence = || format!("{name} {}", excerpt(&input));
         match name.as_str() {
             "Bash" => {
@@ -301,7 +313,7 @@ impl<'a, 's> Decoder<'a, 's> {
         trace.api_duration_ms = result.duration_api_ms;
         trace.usage = as_usage(&result).or(trace.usage);
         for denial in result.permission_denials.0 {
-            trace.deny(&format!("{} {}", denial.tool_name, denial.tool_input.as_deref().map_or("", |raw| raw.get())));
+            trace.deny(&denial.tool_name, denial.tool_input.as_deref().map_or("", |raw| raw.get()));
         }
         let text = result.result.unwrap_or_default();
         let synthetic = self.synthetic.take().filter(|synthetic| !synthetic.said.is_empty());
@@ -359,7 +371,8 @@ impl<'a, 's> Decoder<'a, 's> {
             trace.waiting = self.nested_wait().unwrap_or(Waiting::Model);
         }
         for id in std::mem::take(&mut self.order) {
-            let Some(Call { name, input, fields }) = self.open.remove(&id) else { continue };
+            let Some(Call { name, input, fields, at }) = self.open.remove(&id) else { continue };
+            trace.now = Moment { began: at.ended, ended: None, depth: at.depth };
             match fields.command {
                 Some(command) if name == "Bash" => trace.command(command, None, String::new()),
                 _ => trace.push(Step::Tool { name, input, output: String::new(), failed: true }),

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::agent::lenient;
 use crate::trial::exposure::MAX_ANSWER;
-use crate::trial::trace::{MAX_TEXT, Usage, cut};
+use crate::trial::trace::{MAX_TEXT, Moment, Usage, cut};
 
 /// Most items of a list that are read.
 const MAX_ITEMS: usize = 1_000;
@@ -66,6 +66,9 @@ pub(super) struct Assistant {
 
 #[derive(Deserialize)]
 pub(super) struct Message {
+    /// The same in every line of one answer of the model.
+    #[serde(default, deserialize_with = "lenient::option")]
+    pub id: Option<String>,
     #[serde(default, deserialize_with = "lenient::option")]
     pub model: Option<String>,
     #[serde(default)]
@@ -93,6 +96,8 @@ pub(super) struct Block {
     #[serde(rename = "type")]
     pub kind: String,
     pub text: Option<String>,
+    #[serde(deserialize_with = "lenient::option")]
+    pub thinking: Option<String>,
     pub id: Option<String>,
     pub name: Option<String>,
     pub input: Option<Box<RawValue>>,
@@ -269,6 +274,8 @@ pub(super) struct Call {
     /// Its input as JSON, cut for people.
     pub input: String,
     pub fields: Fields,
+    /// When it was made, and by whom.
+    pub at: Moment,
 }
 
 /// What is looked at of a call's input.
@@ -307,7 +314,7 @@ impl From<Block> for Call {
             fields = Fields { command: fields.command.map(shortened), ..fields };
         }
         let input = if input.len() > MAX_TEXT { cut(shortened(input.to_owned())) } else { input.to_owned() };
-        Self { name: block.name.unwrap_or_default(), input, fields }
+        Self { name: block.name.unwrap_or_default(), input, fields, at: Moment::default() }
     }
 }
 

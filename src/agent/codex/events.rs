@@ -122,6 +122,8 @@ pub(super) struct Decoder<'a, 's> {
 pub(super) struct Told {
     /// Messages and commands.
     pub conversation: bool,
+    /// The model's thoughts.
+    pub thoughts: bool,
     /// What kind of error ended the turn, as codex names it.
     pub error_code: Option<String>,
     /// The HTTP status behind it.
@@ -253,21 +255,7 @@ impl<'a, 's> Decoder<'a, 's> {
                 self.skills.command(trace, &command, item.exit_code, &output);
                 trace.command(command, item.exit_code, output);
             }
-            // The rollout has the call too, but not whether it failed.
-            "mcp_tool_call" => {
-                let name = format!("mcp__{}__{}", item.server.unwrap_or_default(), item.tool.unwrap_or_default());
-                let failed =
-                    item.status.as_deref() == Some("failed") || item.error.as_ref().is_some_and(|e| !e.is_null());
-                let input = item.arguments.map(|value| value.to_string()).unwrap_or_default();
-                let output = item.result.or(item.error).unwrap_or_default();
-                self.skills.tool(trace, &name, &input, &skill_calls::texts(&output), failed);
-                let output = if output.is_null() { String::new() } else { output.to_string() };
-                if !self.told.conversation {
-                    trace.push(Step::Tool { name, input, output, failed });
-                } else if failed {
-                    trace.failed(&name, &input);
-                }
-            }
+            "mcp_tool_call" => self.mcp_call(trace, item),
             "collab_tool_call" => {
                 let name = item.tool.unwrap_or_default();
                 let failed = item.status.as_deref() == Some("failed");
@@ -285,8 +273,26 @@ impl<'a, 's> Decoder<'a, 's> {
                 let input = item.query.unwrap_or_default();
                 trace.push(Step::Tool { name: "web_search".to_owned(), input, output: String::new(), failed: false });
             }
+            "reasoning" if !self.told.thoughts => trace.thought(item.text),
             "command_execution" | "reasoning" | "todo_list" => {}
             other => trace.unknown_event(&format!("item {other}"), line),
+        }
+    }
+
+    /// A call of an MCP server's tool: the rollout has it too, but not whether it failed.
+    fn mcp_call(&mut self, trace: &mut Trace, item: Item) {
+        let name = format!("mcp__{}__{}", item.server.unwrap_or_default(), item.tool.unwrap_or_default());
+        let failed = item.status.as_deref() == Some("failed") || item.error.as_ref().is_some_and(|e| !e.is_null());
+        let input = item.arguments.map(|value| value.to_string()).unwrap_or_default();
+        let output = item.result.or(item.error).unwrap_or_default();
+        trace.at = trace.call(&name, &input);
+        self.skills.tool(trace, &name, &input, &skill_calls::texts(&output), failed);
+        trace.at = None;
+        let output = if output.is_null() { String::new() } else { output.to_string() };
+        if !self.told.conversation {
+            trace.push(Step::Tool { name, input, output, failed });
+        } else if failed {
+            trace.failed(&name, &input);
         }
     }
 }

@@ -10,7 +10,7 @@ use super::events::Told;
 use super::tokens::Tokens;
 use crate::agent::lenient;
 use crate::agent::skill_calls::SkillCalls;
-use crate::trial::trace::{Mechanism, Offered, Step, Trace};
+use crate::trial::trace::{Mechanism, Moment, Offered, Step, Trace, Turn};
 
 #[derive(Deserialize)]
 struct RolloutLine<'a> {
@@ -28,7 +28,11 @@ struct Payload {
     #[serde(rename = "type")]
     kind: Option<String>,
     role: Option<String>,
-    content: Vec<Content>,
+    /// Of thoughts that were encrypted it is null.
+    content: Option<Vec<Content>>,
+    /// Of thoughts: what may be shown of them.
+    #[serde(deserialize_with = "lenient::or_default")]
+    summary: Vec<Content>,
     #[serde(deserialize_with = "lenient::option")]
     cli_version: Option<String>,
     #[serde(deserialize_with = "lenient::option")]
@@ -57,6 +61,13 @@ struct Content {
     text: String,
 }
 
+/// A call without an answer yet.
+struct Call {
+    tool: String,
+    input: String,
+    at: Moment,
+}
+
 /// The tools with which models run shell commands, in the versions of codex so far.
 const SHELL_TOOLS: [&str; 5] = ["exec_command", "shell_command", "shell", "local_shell", "container.exec"];
 
@@ -73,8 +84,12 @@ pub(super) struct Decoder<'a, 's> {
     of_sub_agents: bool,
     /// The sub-agent whose rollout it is.
     thread: String,
-    /// Calls without an answer yet: the tool and its input.
-    open: HashMap<String, (String, String)>,
+    /// How deep each sub-agent stands below the agent.
+    depths: HashMap<String, u32>,
+    /// The answer of the model that is being told.
+    turn: Turn,
+    /// Calls without an answer yet.
+    open: HashMap<String, Call>,
     /// The order of `open`.
     order: Vec<String>,
     /// What it has told.
@@ -83,8 +98,16 @@ pub(super) struct Decoder<'a, 's> {
 
 impl<'a, 's> Decoder<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>) -> Self {
-        let (open, order) = (HashMap::new(), Vec::new());
-        Self { skills, of_sub_agents: false, thread: String::new(), open, order, told: Told::default() }
+        Self {
+            skills,
+            of_sub_agents: false,
+            thread: String::new(),
+            depths: HashMap::new(),
+            turn: Turn::default(),
+            open: HashMap::new(),
+            order: Vec::new(),
+            told: Told::default(),
+        }
     }
 
     pub(super) fn of_sub_agents(skills: &'a mut SkillCalls<'s>) -> Self {
@@ -103,17 +126,26 @@ impl<'a, 's> Decoder<'a, 's> {
             }
             return;
         };
-        trace.now = timestamp;
+        let depth = self.depths.get(&self.thread).copied().unwrap_or(u32::from(self.of_sub_agents));
+        trace.now = Moment { began: None, ended: timestamp, depth };
+        let by_model = payload.role.as_deref().is_none_or(|role| role == "assistant")
+            && payload.kind.as_deref().is_some_and(|kind| !kind.ends_with("_output"));
+        if kind == "response_item" && by_model {
+            self.turn.begins(trace.steps.len());
+        }
         match (kind.as_str(), payload.kind.as_deref()) {
             // A sub-agent that was given its parent's conversation has its parent's first line behind its own.
             ("session_meta", _) if self.of_sub_agents => {
-                if let (Some(id), Some(_)) = (payload.id, payload.parent_thread_id) {
+                if let (Some(id), Some(parent)) = (payload.id, payload.parent_thread_id) {
                     self.told.threads.push(id.clone());
+                    let above = self.depths.get(&parent).copied().unwrap_or(0);
+                    self.depths.insert(id.clone(), above.saturating_add(1));
                     self.thread = id;
                 }
             }
             ("token_usage_record", _) if self.of_sub_agents => {
                 if let Some(tokens) = payload.usage {
+                    self.answered(trace, &tokens);
                     self.told.usage = tokens.added_to(self.told.usage);
                 }
             }
@@ -122,15 +154,19 @@ impl<'a, 's> Decoder<'a, 's> {
             ("token_usage_record", _) => {
                 trace.answers += 1;
                 if let Some(tokens) = payload.usage {
+                    self.answered(trace, &tokens);
                     trace.first_request(tokens.input_tokens);
                 }
             }
             ("turn_context", _) => trace.model = payload.model.or(trace.model.take()),
             ("event_msg", Some("error" | "task_complete" | "stream_error")) => self.error(&payload),
             ("response_item", Some("message")) => self.message(trace, &payload),
-            ("response_item", Some("function_call" | "custom_tool_call" | "local_shell_call")) => self.call(payload),
+            ("response_item", Some("function_call" | "custom_tool_call" | "local_shell_call")) => {
+                self.call(payload, trace.now.clone());
+            }
             ("response_item", Some("function_call_output" | "custom_tool_call_output")) => self.answer(trace, &payload),
-            ("response_item", Some("reasoning" | "web_search_call" | "compaction" | "ghost_snapshot")) => {}
+            ("response_item", Some("reasoning")) => self.thought(trace, payload),
+            ("response_item", Some("web_search_call" | "compaction" | "ghost_snapshot")) => {}
             ("response_item", Some(other)) => {
                 trace.unknown_event(&format!("response_item {other}"), raw.get().as_bytes());
             }
@@ -149,8 +185,22 @@ impl<'a, 's> Decoder<'a, 's> {
         }
     }
 
+    /// Notes what an answer of the model took.
+    fn answered(&mut self, trace: &mut Trace, tokens: &Tokens) {
+        let step = self.turn.ends(trace.steps.len());
+        trace.answered(step, tokens.input_tokens, tokens.written());
+    }
+
+    /// Keeps the model's thoughts, or its summary of them.
+    fn thought(&mut self, trace: &mut Trace, payload: Payload) {
+        let parts = payload.summary.into_iter().chain(payload.content.unwrap_or_default());
+        let texts: Vec<String> = parts.map(|part| part.text).collect();
+        self.told.thoughts = true;
+        trace.thought(Some(texts.join("\n\n")));
+    }
+
     fn message(&mut self, trace: &mut Trace, payload: &Payload) {
-        for Content { text } in &payload.content {
+        for Content { text } in payload.content.iter().flatten() {
             match payload.role.as_deref() {
                 Some("developer") if !self.of_sub_agents => {
                     if let Some(list) = between(text, "<skills_instructions>", "</skills_instructions>") {
@@ -180,19 +230,24 @@ impl<'a, 's> Decoder<'a, 's> {
         }
     }
 
-    fn call(&mut self, payload: Payload) {
+    fn call(&mut self, payload: Payload, at: Moment) {
         self.told.conversation = true;
         let Some(id) = payload.call_id.map(|id| self.own(&id)) else { return };
         let name = payload.name.unwrap_or_else(|| "shell".to_owned());
         let name = payload.namespace.map_or(name.clone(), |namespace| format!("{namespace}__{name}"));
-        self.open.insert(id.clone(), (name, payload.arguments.or(payload.input).unwrap_or_default()));
+        let input = payload.arguments.or(payload.input).unwrap_or_default();
+        self.open.insert(id.clone(), Call { tool: name, input, at });
         self.order.push(id);
     }
 
     fn answer(&mut self, trace: &mut Trace, payload: &Payload) {
-        let Some((name, input)) = payload.call_id.as_ref().and_then(|id| self.open.remove(&self.own(id))) else {
+        let Some(Call { tool: name, input, at }) =
+            payload.call_id.as_ref().and_then(|id| self.open.remove(&self.own(id)))
+        else {
             return;
         };
+        // The time of its own line is that of the call.
+        trace.now.began = at.ended;
         let output = output_text(&payload.output);
         if name.ends_with(SPAWN) {
             let answer: Value = serde_json::from_str(&output).unwrap_or_default();
@@ -234,7 +289,8 @@ impl<'a, 's> Decoder<'a, 's> {
     /// Notes the calls that nobody answered any more. Returns what the file has told.
     pub(super) fn finish(mut self, trace: &mut Trace) -> Told {
         for id in std::mem::take(&mut self.order) {
-            if let Some((name, input)) = self.open.remove(&id) {
+            if let Some(Call { tool: name, input, at }) = self.open.remove(&id) {
+                trace.now = Moment { began: at.ended, ended: None, depth: at.depth };
                 let tool = if SHELL_TOOLS.contains(&name.as_str()) { "shell" } else { name.as_str() };
                 if !name.ends_with(WAIT) {
                     self.told.unanswered = Some(tool.to_owned());
@@ -242,7 +298,7 @@ impl<'a, 's> Decoder<'a, 's> {
                 self.ended(trace, &name, input, None);
             }
         }
-        trace.now = None;
+        trace.now = Moment::default();
         self.told
     }
 }

@@ -18,6 +18,11 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
+    /// Those written; recordings leave them out.
+    pub(super) fn written(&self) -> Option<u64> {
+        (self.output_tokens > 0).then_some(self.output_tokens)
+    }
+
     /// The sum of both.
     pub(super) fn added_to(&self, sum: Usage) -> Usage {
         plus(

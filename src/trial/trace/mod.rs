@@ -4,6 +4,7 @@
 //! trace of at most some megabytes, and what did not fit is counted.
 
 mod ending;
+mod place;
 pub mod shell;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::text::cut;
 use crate::trial::trouble::Trouble;
 pub use ending::{Stop, Waiting};
+pub use place::{Mark, Marked, Moment, Request, Turn};
 
 /// Most steps kept; the rest is counted in [`Trace::steps_dropped`].
 const MAX_STEPS: usize = 5_000;
@@ -31,8 +33,12 @@ pub struct Trace {
     pub offered: Option<Offered>,
     /// What happened, in order.
     pub steps: Vec<Step>,
-    /// When each of `steps` happened, RFC 3339, where the agent told.
-    pub times: Vec<Option<String>>,
+    /// When each of `steps` happened, and who took it.
+    pub moments: Vec<Moment>,
+    /// The answers of the model, in order, where the agent tells of them one by one.
+    pub requests: Vec<Request>,
+    /// At which steps the activations, resources and the like below were seen.
+    pub marks: Vec<Mark>,
     /// Steps that did not fit.
     pub steps_dropped: u64,
     /// Skills that became active, in order, each mechanism once.
@@ -57,8 +63,10 @@ pub struct Trace {
     pub turns: Option<u64>,
     /// Time spent waiting for the model in milliseconds, where the agent told.
     pub api_duration_ms: Option<u64>,
-    /// When what is pushed next happened.
-    pub now: Option<String>,
+    /// When what is pushed next happened, and who did it.
+    pub now: Moment,
+    /// The step at which what is noted next was seen; `None` for the step that is pushed next.
+    pub at: Option<usize>,
     /// How far the agent got.
     pub progress: Progress,
     /// How often the model has answered.
@@ -120,6 +128,8 @@ pub struct OfferedMcp {
 pub enum Step {
     /// The agent said something.
     Message(String),
+    /// The model's thoughts, or its summary of them, where the agent tells.
+    Thinking(String),
     /// A shell command ended.
     Command {
         /// The command line.
@@ -251,9 +261,10 @@ impl Trace {
             self.steps_dropped += 1;
             return;
         }
-        self.times.push(self.now.clone());
+        self.moments.push(self.now.clone());
         self.steps.push(match step {
             Step::Message(text) => Step::Message(cut(text)),
+            Step::Thinking(text) => Step::Thinking(cut(text)),
             Step::Command { command, exit_code, output } => {
                 Step::Command { command: cut(command), exit_code, output: cut(output) }
             }
@@ -266,6 +277,41 @@ impl Trace {
             }
             Step::Notice(text) => Step::Notice(cut(text)),
         });
+    }
+
+    /// Adds what the model thought, where anything of it is told.
+    pub fn thought(&mut self, text: Option<String>) {
+        if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
+            self.push(Step::Thinking(text));
+        }
+    }
+
+    /// Notes an answer of the model that began at `step`.
+    pub fn answered(&mut self, step: usize, input_tokens: u64, output_tokens: Option<u64>) {
+        if self.requests.len() < MAX_STEPS {
+            self.requests.push(Request { step, input_tokens, output_tokens });
+        }
+    }
+
+    /// Notes where what was noted last was seen.
+    fn mark(&mut self, what: Marked) {
+        let step = self.at.unwrap_or(self.steps.len());
+        self.marks.push(Mark { step, what });
+    }
+
+    /// The first call of this tool with this input, as a step.
+    #[must_use]
+    pub fn call(&self, tool: &str, call: &str) -> Option<usize> {
+        // Events and session files may write the same JSON in other words.
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+        let wanted = value(call);
+        let same = |input: &str| input == call || (wanted.is_some() && value(input) == wanted);
+        let line = wanted.as_ref().and_then(|wanted| wanted.get("command")?.as_str());
+        self.steps.iter().position(|step| match step {
+            Step::Tool { name, input, .. } => name == tool && same(input),
+            Step::Command { command, .. } => line == Some(command),
+            _ => false,
+        })
     }
 
     /// Marks the last call of this tool with this input as failed.
@@ -282,6 +328,7 @@ impl Trace {
             && !self.activations.iter().any(|known| known.skill == skill && known.how == how)
         {
             let evidence = excerpt(evidence);
+            self.mark(Marked::Activation(self.activations.len()));
             self.activations.push(Activation { skill: skill.to_owned(), how, evidence, seen: None });
         }
     }
@@ -292,6 +339,7 @@ impl Trace {
             && !self.resources.iter().any(|known| known.skill == skill && known.path == path)
         {
             let evidence = excerpt(evidence);
+            self.mark(Marked::Resource(self.resources.len()));
             self.resources.push(Resource { skill: skill.to_owned(), path: path.to_owned(), evidence, seen: None });
         }
     }
@@ -299,14 +347,18 @@ impl Trace {
     /// Notes a look at skill files that was no activation.
     pub fn explore(&mut self, evidence: &str) {
         if self.explorations.len() < 100 {
+            self.mark(Marked::Exploration(self.explorations.len()));
             self.explorations.push(excerpt(evidence));
         }
     }
 
-    /// Notes a tool call that the agent did not allow.
-    pub fn deny(&mut self, evidence: &str) {
+    /// Notes a call of this tool that the agent did not allow.
+    pub fn deny(&mut self, tool: &str, input: &str) {
         if self.denials.len() < 100 {
-            self.denials.push(excerpt(evidence));
+            self.at = self.call(tool, input).or(self.at);
+            self.mark(Marked::Denial(self.denials.len()));
+            self.at = None;
+            self.denials.push(excerpt(&format!("{tool} {input}")));
         }
     }
 
@@ -330,6 +382,7 @@ impl Trace {
     pub fn failed_load(&mut self, skill: &str, how: Mechanism, evidence: &str) {
         if self.failed_loads.len() < 100 {
             let evidence = excerpt(evidence);
+            self.mark(Marked::FailedLoad(self.failed_loads.len()));
             self.failed_loads.push(Activation { skill: skill.to_owned(), how, evidence, seen: None });
         }
     }

@@ -1,0 +1,140 @@
+use serde_json::json;
+
+use super::*;
+use crate::cases::case::{Case, Expectation, Pattern};
+use crate::text::diagnostic::Place;
+use crate::trial::evidence::Meta;
+use crate::trial::outcome::{Check, Goal, Metrics, Status, Verdict};
+use crate::trial::trace::{Moment, Offered, Step, Trace};
+
+fn meta() -> Meta {
+    serde_json::from_value(json!({
+        "format": 1, "run_id": "r", "skill": { "name": "greeting", "slug": "greeting" },
+        "case": { "id": "c", "prompt": "Welcome Ada.", "sandbox": "workspace-write", "timeout_s": 60 },
+        "mode": "codex", "trial": 1, "agent": { "kind": "codex" }, "delivery": "native",
+        "started": "2026-01-01T00:00:00Z", "ending": { "exit_code": 0, "duration_ms": 9_000 }, "inputs": {}, "files": [],
+    }))
+    .expect("facts")
+}
+
+fn case(expectations: Vec<Expectation>) -> Case {
+    Case {
+        id: "c".into(),
+        skill: "greeting".into(),
+        origin: Place { path: "prompts.csv".into(), line: 1, column: 1, excerpt: None },
+        should_trigger: true,
+        prompt: String::new(),
+        system_prompt: None,
+        sandbox: crate::cases::case::Sandbox::default(),
+        timeout: None,
+        fixture: None,
+        output_schema: None,
+        judge: false,
+        expectations,
+    }
+}
+
+fn check(id: &str, status: Status, expected: &str, evidence: &str) -> Check {
+    let (expected, evidence) = (expected.to_owned(), evidence.to_owned());
+    Check { id: id.into(), goal: Goal::Outcome, status, expected, evidence, own: id == "own" }
+}
+
+fn at(second: u32, depth: u32) -> Moment {
+    Moment { began: None, ended: Some(format!("2026-01-01T00:00:{second:02}Z")), depth }
+}
+
+/// The skill is read, two commands follow, a sub-agent speaks in between, and an answer ends it.
+fn trace() -> Trace {
+    let offered = Offered { native: vec!["greeting".into()], ..Offered::default() };
+    let mut trace = Trace { offered: Some(offered), ..Trace::default() };
+    trace.now = at(2, 0);
+    trace.activate("greeting", Mechanism::ReadSkillFile, "cat skills/greeting/SKILL.md");
+    trace.answered(0, 700, Some(12));
+    trace.command("cat skills/greeting/SKILL.md".into(), Some(0), "# Greeting".into());
+    trace.now = Moment { began: Some("2026-01-01T00:00:03Z".into()), ..at(4, 0) };
+    trace.command("rm -rf build".into(), Some(0), String::new());
+    trace.now = at(8, 0);
+    trace.command("touch out/a.txt".into(), Some(1), String::new());
+    trace.push(Step::Message("Ahoy, Ada!\nahoy".into()));
+    trace.now = at(6, 1);
+    trace.push(Step::Message("(sub-agent) done".into()));
+    trace
+}
+
+fn timeline(checks: Vec<Check>, case: Option<&Case>) -> Timeline {
+    let (meta, trace) = (meta(), trace());
+    let evidence = Evidence { meta: &meta, trace: &trace, final_text: Some("Ahoy, Ada!\nahoy") };
+    let metrics = Metrics::default();
+    let grade = Grade { format: 1, verdict: Verdict::Fail, trouble: None, checks, metrics, judged: None };
+    Timeline::new(&evidence, &grade, case)
+}
+
+/// The text of the only piece that a check with this outcome marks.
+fn marked(check: Check, case: Option<&Case>) -> (Option<usize>, Vec<String>) {
+    let timeline = timeline(vec![check], case);
+    let finding = &timeline.findings[0];
+    let text = |piece: &Piece| {
+        let texts = timeline.entries[piece.entry].what.texts();
+        let (_, text) = texts.into_iter().find(|(part, _)| *part == piece.part).expect("a text");
+        text[piece.bytes.clone()].to_owned()
+    };
+    (finding.entry, finding.pieces.iter().map(text).collect())
+}
+
+#[test]
+fn what_sub_agents_did_comes_where_it_happened_with_times_tokens_and_marks() {
+    let entries = timeline(Vec::new(), None).entries;
+    let kinds: Vec<String> = entries
+        .iter()
+        .map(|entry| serde_json::to_value(entry).expect("JSON")["kind"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(kinds, ["prompt", "offered", "command", "command", "said", "command", "said", "end"]);
+    assert_eq!((entries[4].depth, entries[4].what.texts()[0].1), (1, "done"), "the mark of a sub-agent is its depth");
+    assert_eq!((entries[3].took_ms, entries[3].gap_ms, entries[5].gap_ms), (Some(1_000), Some(1_000), Some(2_000)));
+    assert_eq!(entries[2].tokens, Some(Tokens { read: 700, written: Some(12) }));
+    assert!(matches!(&entries[2].marks[..], [Note::Loaded { under_test: true, .. }]), "{:?}", entries[2].marks);
+    assert!(matches!(entries[6].what, What::Said { answer: true, .. }));
+}
+
+#[test]
+fn every_check_leads_to_what_it_is_about() {
+    let with = |expectation| case(vec![expectation]);
+    let triggered = check("triggered", Status::Pass, "`greeting` activated", "read SKILL.md");
+    assert_eq!(marked(triggered, None), (Some(2), vec!["cat skills/greeting/SKILL.md".to_owned()]));
+    let delivered = check("delivered", Status::Pass, "", "");
+    assert_eq!(marked(delivered, None), (Some(1), vec![]));
+    let pattern = Pattern("ahoy".into());
+    let must_not = check("must-not-include", Status::Fail, "the final message does not match \"ahoy\"", "found");
+    let hits = marked(must_not.clone(), Some(&with(Expectation::MustNotInclude(pattern.clone()))));
+    assert_eq!(hits, (Some(6), vec!["Ahoy".to_owned(), "ahoy".to_owned()]));
+    assert_eq!(marked(must_not, None), (Some(6), vec![]), "without its case there is nothing to look for");
+    let commands = check("max-commands", Status::Fail, "at most 1 effective commands", "2 effective of 3 commands");
+    let (entry, pieces) = marked(commands, Some(&with(Expectation::MaxCommands(1))));
+    assert_eq!((entry, pieces), (Some(5), vec!["rm -rf build".to_owned(), "touch out/a.txt".to_owned()]));
+    let file = check("require-file", Status::Fail, "the workspace holds out/a.txt", "missing");
+    assert_eq!(marked(file, None), (Some(5), vec!["out/a.txt".to_owned()]));
+    let own = check("own", Status::Fail, "no command deletes", "it ran `rm -rf` once");
+    assert_eq!(marked(own, None), (Some(3), vec!["rm -rf".to_owned()]));
+    assert_eq!(marked(check("in-time", Status::Pass, "", ""), None), (Some(7), vec![]));
+}
+
+#[test]
+fn an_answer_that_the_trace_cut_is_whole_and_one_that_it_lacks_is_added() {
+    let (meta, mut trace) = (meta(), Trace::default());
+    let long = "é".repeat(5_000);
+    trace.push(Step::Message(long.clone()));
+    let grade = Grade {
+        format: 1,
+        verdict: Verdict::Pass,
+        trouble: None,
+        checks: Vec::new(),
+        metrics: Metrics::default(),
+        judged: None,
+    };
+    for (said, entries) in [(long.as_str(), 3), ("else", 4)] {
+        let evidence = Evidence { meta: &meta, trace: &trace, final_text: Some(said) };
+        let timeline = Timeline::new(&evidence, &grade, None);
+        let answer = |entry: &Entry| entry.what == What::Said { text: said.to_owned(), answer: true };
+        assert_eq!((timeline.entries.len(), timeline.entries.iter().filter(|e| answer(e)).count()), (entries, 1));
+    }
+}
