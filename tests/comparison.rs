@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use skill_evals::agent;
+use skill_evals::report::paint::Paint;
 use skill_evals::report::{comparison, session};
 use skill_evals::run::regrade;
 use skill_evals::run::shared::Run;
@@ -41,8 +42,8 @@ fn one_case_in_four_modes_is_one_table() {
     let outcomes: Vec<Outcome> =
         ["cli-native", "mcp+native", "native", "mcp"].iter().map(|mode| outcome(&fixture, mode)).collect();
     let all: Vec<&Outcome> = outcomes.iter().collect();
-    insta::assert_snapshot!(comparison::comparison(&all, &Mode::built_in()));
-    assert_eq!(comparison::comparison(&all[..1], &Mode::built_in()), "", "one mode is no comparison");
+    insta::assert_snapshot!(comparison::comparison(&all, &Mode::built_in(), Paint::Plain));
+    assert_eq!(comparison::comparison(&all[..1], &Mode::built_in(), Paint::Plain), "", "one mode is no comparison");
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn assert_inside(bytes: &[u8], problems: &[Diagnostic]) {
         assert!(excerpt.text.get(excerpt.mark.clone()).is_some(), "{problem}: {excerpt:?}");
     }
     // Drawing them must not fail either.
-    let _ = skill_evals::report::diagnostics::render(problems, true);
+    let _ = skill_evals::report::diagnostics::render(problems, skill_evals::report::paint::Paint::Color);
 }
 
 fn sheet_problems(bytes: &[u8]) -> Vec<Diagnostic> {

@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs, print_json};
+use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
+use skill_evals::report::paint::Tone;
 use skill_evals::setup::doctor::{self, Health};
 use skill_evals::text::safe;
 
@@ -30,15 +32,17 @@ pub fn doctor(args: &DoctorArgs) -> CliResult {
     if args.json {
         print_json(&mut out, &examination)?;
     } else {
+        let paint = paint(&out);
         let width = examination.findings.iter().map(|finding| finding.id.len()).max().unwrap_or_default();
         for finding in &examination.findings {
-            let state = match finding.state {
-                Health::Ok => "ok",
-                Health::Missing => "missing",
-                Health::Unknown => "unknown",
+            let (state, tone) = match finding.state {
+                Health::Ok => ("ok", Tone::Good),
+                Health::Missing => ("missing", Tone::Bad),
+                Health::Unknown => ("unknown", Tone::Broken),
             };
+            let state = paint.on(tone, &format!("{state:<9}"));
             let found = safe::block(&finding.found).replace('\n', &format!("\n{:1$}", "", width + 11));
-            writeln!(out, "{state:<9}{:<width$}  {found}", finding.id)?;
+            writeln!(out, "{state}{:<width$}  {found}", finding.id)?;
             if let Some(advice) = &finding.advice {
                 writeln!(out, "{:9}{:<width$}  → {}", "", "", safe::block(advice))?;
             }

@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{CliResult, CliResultOf, RepositoryArgs, own_checks};
+use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use skill_evals::cases::case::Found;
+use skill_evals::report::paint::Paint;
 use skill_evals::report::trial as report;
 use skill_evals::results::summary::Summary;
 use skill_evals::results::table;
@@ -55,7 +57,11 @@ pub fn grade(args: &GradeArgs) -> CliResult {
         match grade_one(&run, &cases, &folder) {
             Ok((found, outcome, news)) => {
                 let passed = outcome.grade.verdict == Verdict::Pass;
-                let text = if passed { report::passed(&outcome) } else { report::graded(root, found, &outcome) };
+                let text = if passed {
+                    report::passed(&outcome, paint(&out))
+                } else {
+                    report::graded(root, found, &outcome, paint(&out))
+                };
                 write!(out, "{text}")?;
                 let record = TrialRecord::new(&outcome, 1);
                 summary.add(&record);
@@ -106,7 +112,7 @@ fn grade_one<'a>(run: &Run, cases: &Cases<'a>, folder: &TrialFolder) -> Result<(
     let id = meta.id();
     let found = cases.get(&(id.skill.as_str(), id.case.as_str())).copied();
     let found = found.ok_or_else(|| format!("there is no case `{}` of the skill `{}` any more", id.case, id.skill))?;
-    let bad = |problems: &[_]| report::not_graded(&id, &NoOutcome::BadCase(problems.to_vec()), &run.door);
+    let bad = |problems: &[_]| report::not_graded(&id, &NoOutcome::BadCase(problems.to_vec()), &run.door, Paint::Plain);
     let case = found.case().map_err(bad)?;
     let skills = run.skills_of(meta.commit.as_deref());
     let skill = skills

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs, color, print_json};
+use super::{CliResult, RepositoryArgs, print_json};
+use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use skill_evals::harness::stubs;
 use skill_evals::lint;
@@ -44,8 +45,8 @@ pub fn lint(args: &LintArgs) -> CliResult {
         let skills = diagnostics::counted(catalog.skills.len(), "skill");
         writeln!(out, "{skills}{cases}: {}", diagnostics::counts(&problems))?;
     } else {
-        let color = color(&out);
-        out.write_all(diagnostics::render(&problems, color).as_bytes())?;
+        let paint = paint(&out);
+        out.write_all(diagnostics::render(&problems, paint).as_bytes())?;
     }
     let (errors, _) = lint::count(&problems);
     Ok(if errors == 0 { Exit::Clean } else { Exit::Problems })

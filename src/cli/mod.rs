@@ -1,5 +1,6 @@
 //! The command line: one file for each subcommand. The only files that print.
 
+mod color;
 mod compare;
 mod doctor;
 mod exit_code;
@@ -22,7 +23,7 @@ mod summary;
 mod terminal;
 
 use std::error::Error;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -33,6 +34,7 @@ use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::{Repository, Scope};
 use skill_evals::process::watchdog;
 use skill_evals::report::diagnostics;
+use skill_evals::report::paint::Tone;
 use skill_evals::run::crate_harness;
 use skill_evals::run::own_check::OwnChecks;
 use skill_evals::settings::Settings;
@@ -43,6 +45,9 @@ use skill_evals::text::safe;
 #[derive(Parser)]
 #[command(name = "skill-evals", version)]
 struct Cli {
+    /// Whether what is printed is coloured; `auto` goes by the terminal, `NO_COLOR`, `CLICOLOR` and `CLICOLOR_FORCE`.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    color: clap::ColorChoice,
     #[command(subcommand)]
     command: Command,
 }
@@ -99,7 +104,9 @@ pub fn main() -> ExitCode {
     if watchdog::take_over() {
         return ExitCode::SUCCESS;
     }
-    let result = match Cli::parse().command {
+    let cli = Cli::parse();
+    color::choose(cli.color);
+    let result = match cli.command {
         Command::List(args) => list::list(&args),
         Command::Lint(args) => lint::lint(&args),
         Command::Run(args) => run::run(&args),
@@ -126,11 +133,12 @@ pub fn main() -> ExitCode {
             return Exit::Clean;
         }
         // Where standard error is closed too, only the exit code is left.
+        let paint = color::paint(&io::stderr());
         let _ = match error.downcast_ref::<ConfigError>() {
             Some(ConfigError::File(problems)) => {
-                write!(io::stderr(), "{}", diagnostics::render(problems, color(&io::stderr())))
+                write!(io::stderr(), "{}", diagnostics::render(problems, paint))
             }
-            _ => writeln!(io::stderr(), "error: {}", safe::block(&error.to_string())),
+            _ => writeln!(io::stderr(), "{} {}", paint.on(Tone::Bad, "error:"), safe::block(&error.to_string())),
         };
         Exit::CouldNotRun
     });
@@ -186,9 +194,4 @@ fn not_found(message: String) -> io::Error {
 fn print_json(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, value)?;
     writeln!(out)
-}
-
-/// Whether to colour what goes to `stream`: <https://no-color.org>.
-fn color(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs, print_json};
+use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use skill_evals::report::standing as words;
 use skill_evals::results::standing;
@@ -43,7 +44,8 @@ pub fn status(args: &StatusArgs) -> CliResult {
     if args.json {
         print_json(&mut out, &standing)?;
     } else {
-        out.write_all(words::status(&standing).as_bytes())?;
+        let paint = paint(&out);
+        out.write_all(words::status(&standing, paint).as_bytes())?;
     }
     Ok(Exit::Clean)
 }
@@ -65,7 +67,8 @@ pub fn runs(args: &RunsArgs) -> CliResult {
     } else if standings.is_empty() {
         writeln!(out, "there are no runs yet")?;
     } else {
-        out.write_all(words::runs(&standings).as_bytes())?;
+        let paint = paint(&out);
+        out.write_all(words::runs(&standings, paint).as_bytes())?;
     }
     Ok(Exit::Clean)
 }

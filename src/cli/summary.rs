@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, color, print_json};
+use super::{CliResult, CliResultOf, RepositoryArgs, print_json};
+use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use skill_evals::report::{junit, markdown, table, triggering};
 use skill_evals::results::standing;
@@ -70,8 +71,8 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     } else if args.markdown {
         out.write_all(markdown::summary(&summary).as_bytes())?;
     } else {
-        write!(out, "{}{}", table::table(&summary, color(&out)), triggering::triggering(&summary))?;
-        write!(out, "{}\n{}", table::closing(&summary), table::shown(&summary))?;
+        write!(out, "{}{}", table::table(&summary, paint(&out)), triggering::triggering(&summary))?;
+        write!(out, "{}\n{}", table::closing(&summary, paint(&out)), table::shown(&summary))?;
     }
     for error in &unreadable {
         writeln!(io::stderr(), "warning: not counted: {}", safe::line(&error.to_string()))?;

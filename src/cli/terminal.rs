@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::cli::color::paint;
 use skill_evals::cases::case::Found;
+use skill_evals::report::paint::Paint;
 use skill_evals::report::progress::{Board, duration};
 use skill_evals::report::trial as report;
 use skill_evals::report::trial::Door;
@@ -30,6 +32,8 @@ pub struct Terminal {
     /// Whether a failure is a line, for a reader who looks for the difference and not for the cause.
     brief: bool,
     draws: bool,
+    /// How results are painted.
+    paint: Paint,
     board: Board,
     start: Instant,
     drawn: usize,
@@ -48,6 +52,7 @@ impl Terminal {
             tells,
             brief: false,
             draws: tells && io::stderr().is_terminal() && !dumb,
+            paint: paint(&io::stdout()),
             board: Board::new(total, run.settings.jobs),
             start: Instant::now(),
             drawn: 0,
@@ -63,21 +68,23 @@ impl Terminal {
     fn finished(&mut self, id: &TrialId, result: &Result<Outcome, NoOutcome>) {
         let text = match result {
             Ok(outcome) => match self.found.get(&(id.skill.clone(), id.case.clone())) {
-                Some(_) if self.brief && outcome.grade.verdict == Verdict::Fail => report::failed(outcome),
-                Some(found) if outcome.grade.verdict != Verdict::Pass => report::graded(&self.root, found, outcome),
-                _ => report::passed(outcome),
+                Some(_) if self.brief && outcome.grade.verdict == Verdict::Fail => report::failed(outcome, self.paint),
+                Some(found) if outcome.grade.verdict != Verdict::Pass => {
+                    report::graded(&self.root, found, outcome, self.paint)
+                }
+                _ => report::passed(outcome, self.paint),
             },
-            Err(problem) => report::not_graded(id, problem, &self.door),
+            Err(problem) => report::not_graded(id, problem, &self.door, self.paint),
         };
         self.print(&text);
     }
 
-    /// Prints a result, in place of what is drawn.
+    /// Prints a result, which is safe to show already, in place of what is drawn.
     fn print(&mut self, text: &str) {
         if self.tells {
             self.erase();
             // A closed standard output does not end the run.
-            let _ = io::stdout().lock().write_all(safe::block(text).as_bytes());
+            let _ = io::stdout().lock().write_all(text.as_bytes());
         }
     }
 
@@ -131,7 +138,7 @@ impl Listener for Terminal {
             }
             Event::Kept { outcome, .. } => {
                 self.board.finished(&outcome.id, &Ok((**outcome).clone()), now);
-                self.print(&format!("{}: {} (kept)\n", outcome.id, outcome.grade.verdict));
+                self.print(&format!("{} (kept)\n", report::headline(outcome, self.paint)));
             }
             Event::Skipped(id, why) => {
                 let result = Err(NoOutcome::NotRun(*why));

@@ -10,6 +10,7 @@ use libtest_mimic::{Completion, Failed};
 use super::args::Front;
 use super::watch::{Watch, say};
 use crate::cases::case::Found;
+use crate::report::paint::Paint;
 use crate::report::{progress, trial as report};
 use crate::run::promote;
 use crate::run::shared::Run;
@@ -26,6 +27,8 @@ pub(super) struct TestContext {
     pub(super) nextest: bool,
     /// Whether ignored trials were asked for, so that being ignored again is no answer.
     pub(super) ignored_too: bool,
+    /// How failures are painted. Where no colours are wanted libtest-mimic takes them out again; what programs read has none.
+    pub(super) paint: Paint,
     fail_fast: bool,
     report_time: bool,
     show_output: bool,
@@ -41,6 +44,7 @@ impl TestContext {
             setup_problem,
             nextest,
             ignored_too: nextest || front.args.ignored || front.args.include_ignored,
+            paint: if nextest || front.json() { Paint::Plain } else { Paint::Color },
             fail_fast: front.fail_fast,
             report_time: front.report_time,
             show_output: front.show_output && !front.json(),
@@ -104,7 +108,7 @@ impl TestContext {
             self.scripted.fetch_add(1, Ordering::Relaxed);
         }
         if self.show_output && outcome.grade.verdict == crate::trial::outcome::Verdict::Pass {
-            self.say(&report::graded(&self.run.root, found, outcome));
+            self.say(&report::graded(&self.run.root, found, outcome, Paint::Plain));
         }
     }
 

@@ -29,6 +29,7 @@ use crate::cases::repository::{Repository, Scope};
 use crate::mcp;
 use crate::process::{interrupt, watchdog};
 use crate::report::diagnostics;
+use crate::report::paint::Paint;
 use crate::report::trial::Door;
 use crate::run::check_program;
 use crate::run::crate_harness;
@@ -216,7 +217,7 @@ fn run(harness: Harness, mut front: Front) -> ExitCode {
     let mut setup_problem = None;
     let mut settings = load::read(&root).unwrap_or_else(|error| {
         setup_problem = Some(match &error {
-            ConfigError::File(problems) => diagnostics::render(problems, false),
+            ConfigError::File(problems) => diagnostics::render(problems, Paint::Plain),
             other => other.to_string(),
         });
         Settings::default()

@@ -11,6 +11,7 @@ use crate::cases::repository::Repository;
 use crate::grade::share::{Ended, needed};
 use crate::harness::stubs;
 use crate::lint;
+use crate::report::paint::Paint;
 use crate::report::{diagnostics, rate, trial as report};
 use crate::run::plan::{Entry, Plan};
 use crate::run::scheduler;
@@ -25,9 +26,9 @@ use crate::trial::outcome::{NoOutcome, Verdict};
 pub(super) fn all(context: &Arc<TestContext>, front: &Front, plan: Plan) -> Vec<Trial> {
     let mut trials = Trials { context, taken: HashSet::with_capacity(plan.entries.len()), list: Vec::new() };
     for (index, found) in context.run.catalog.skills.iter().enumerate() {
-        trials.push(stubs::skill_lint(&found.skill().slug), false, move |context| skill_lint(&context.run, index));
+        trials.push(stubs::skill_lint(&found.skill().slug), false, move |context| skill_lint(context, index));
     }
-    trials.push(stubs::REPOSITORY_LINT.to_owned(), false, |context| repository_lint(&context.run));
+    trials.push(stubs::REPOSITORY_LINT.to_owned(), false, repository_lint);
 
     let run = &context.run;
     // What is ignored has to be known before, where that is what is asked; else the trial says it, with the reason.
@@ -92,14 +93,16 @@ fn case_test(context: &TestContext, entry: &Entry) -> Result<Completion, Failed>
                 context.note(&planned.found, &outcome);
                 ended.add(outcome.grade.verdict);
                 if outcome.grade.verdict != Verdict::Pass {
-                    texts.push(report::graded(&run.root, &planned.found, &outcome));
+                    texts.push(report::graded(&run.root, &planned.found, &outcome, context.paint));
                 }
             }
             // Where ignored trials were asked for they are to run, and nextest would show an ignored one as passed.
             Err(NoOutcome::NotRecorded) if !context.ignored_too => {
                 return Ok(Completion::ignored_with(report::NO_RECORDING));
             }
-            Err(problem) => problems.push(report::not_graded(&planned.trial(number), &problem, &run.door)),
+            Err(problem) => {
+                problems.push(report::not_graded(&planned.trial(number), &problem, &run.door, context.paint));
+            }
         }
     }
     if problems.is_empty() && ended.verdict(run.settings.threshold) == Verdict::Pass {
@@ -118,22 +121,25 @@ fn case_test(context: &TestContext, entry: &Entry) -> Result<Completion, Failed>
     Err(problems.join("\n").into())
 }
 
-fn skill_lint(run: &Run, index: usize) -> Result<Completion, Failed> {
+fn skill_lint(context: &TestContext, index: usize) -> Result<Completion, Failed> {
+    let run = &context.run;
     let tree = Repository { root: run.root.clone() };
-    verdict_of(&lint::skill_trial(&run.catalog, &run.catalog.skills[index].skill().slug, &tree))
+    let problems = lint::skill_trial(&run.catalog, &run.catalog.skills[index].skill().slug, &tree);
+    verdict_of(&problems, context.paint)
 }
 
-fn repository_lint(run: &Run) -> Result<Completion, Failed> {
+fn repository_lint(context: &TestContext) -> Result<Completion, Failed> {
+    let run = &context.run;
     if run.catalog.cases.is_empty() {
         return Err(format!("there are no skills and no cases in {}", run.root.display()).into());
     }
     let mut problems = run.catalog.problems.clone();
     problems.extend(stubs::problems(&run.root, &run.catalog));
-    verdict_of(&problems)
+    verdict_of(&problems, context.paint)
 }
 
 /// Warnings do not fail a test; errors do.
-fn verdict_of(problems: &[Diagnostic]) -> Result<Completion, Failed> {
+fn verdict_of(problems: &[Diagnostic], paint: Paint) -> Result<Completion, Failed> {
     let errors: Vec<Diagnostic> = problems.iter().filter(|problem| problem.is_error()).cloned().collect();
-    if errors.is_empty() { Ok(Completion::Completed) } else { Err(diagnostics::render(&errors, false).into()) }
+    if errors.is_empty() { Ok(Completion::Completed) } else { Err(diagnostics::render(&errors, paint).into()) }
 }

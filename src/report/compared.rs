@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::decide::word::Word;
 use crate::decide::{CaseChange, Comparison, Evidence, Shown};
 use crate::report::diagnostics::counted;
+use crate::report::paint::{Paint, Tone};
 use crate::report::rate::{self, fraction, points};
 use crate::report::trial::scripted;
 use crate::results::compared::{Compared, SpentTrials};
@@ -16,12 +17,13 @@ const MOST_CASES: usize = 12;
 
 /// The answer in a sentence: the word, both rates, the difference with its interval, how sure that is, and what it took.
 #[must_use]
-pub fn sentence(compared: &Compared) -> String {
+pub fn sentence(compared: &Compared, paint: Paint) -> String {
     let Comparison { word, a, b, difference, evidence, .. } = &compared.comparison;
-    let mut text = match word {
+    let text = match word {
         Word::NoWorse { margin } => format!("no worse than by {} points", points(*margin)),
         word => word.as_str().to_owned(),
     };
+    let mut text = paint.on(tone(word), &text);
     let Some(difference) = difference else {
         let lost = a.lost + b.lost;
         let why = if lost > 0 {
@@ -66,11 +68,20 @@ pub fn sentence(compared: &Compared) -> String {
     text
 }
 
+fn tone(word: &Word) -> Tone {
+    match word {
+        Word::Better | Word::NoWorse { .. } => Tone::Good,
+        Word::Worse => Tone::Bad,
+        Word::Undecided { .. } => Tone::Open,
+        Word::NothingMeasured => Tone::Broken,
+    }
+}
+
 /// The sentence, and below it the arms, the cases that changed, and what the arms took.
 #[must_use]
-pub fn render(compared: &Compared) -> String {
+pub fn render(compared: &Compared, paint: Paint) -> String {
     let comparison = &compared.comparison;
-    let mut text = format!("{}\n", sentence(compared));
+    let mut text = format!("{}\n", sentence(compared, paint));
     let shown = [("A", &compared.a, &comparison.a), ("B", &compared.b, &comparison.b)];
     for (arm, label, shown) in shown {
         let _ = writeln!(text, "  {arm}  {}: {}", safe::line(label), arm_line(shown));

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::report::paint::{Paint, Tone};
 use crate::report::trial::scripted;
 use crate::settings::mode::Mode;
 use crate::trial::outcome::{Metrics, Outcome};
@@ -17,7 +18,7 @@ const NOTHING: &str = "-";
 /// two modes of one case its difference is the price of their catalogues and tools, every turn anew; what `mcp+native`
 /// has more than `native` is the second catalogue.
 #[must_use]
-pub fn comparison(outcomes: &[&Outcome], modes: &[Mode]) -> String {
+pub fn comparison(outcomes: &[&Outcome], modes: &[Mode], paint: Paint) -> String {
     let mut rows: Vec<&Outcome> = outcomes.to_vec();
     let place = |outcome: &Outcome| modes.iter().position(|mode| mode.name == outcome.id.mode).unwrap_or(usize::MAX);
     let key =
@@ -29,12 +30,13 @@ pub fn comparison(outcomes: &[&Outcome], modes: &[Mode]) -> String {
     }
     let mut table = vec![TITLES.map(str::to_owned)];
     let mut above: Option<&Outcome> = None;
-    for outcome in rows {
+    for outcome in &rows {
         let again = above.is_some_and(|above| same_case(above, outcome));
         table.push(row(outcome, again));
-        above = Some(outcome);
+        above = Some(*outcome);
     }
-    let mut text = render(&table);
+    let tones: Vec<Tone> = rows.iter().map(|outcome| outcome.grade.verdict.into()).collect();
+    let mut text = render(&table, &tones, paint);
     if let Some(by) = outcomes.iter().find_map(|outcome| outcome.scripted.as_deref()) {
         let _ = writeln!(text, "\n{}", scripted(by));
     }
@@ -43,6 +45,9 @@ pub fn comparison(outcomes: &[&Outcome], modes: &[Mode]) -> String {
 
 const TITLES: [&str; 9] =
     ["case", "mode", "verdict", "skill by", "first request", "tokens in", "tokens out", "cost", "seconds"];
+
+/// The column that is coloured.
+const VERDICT: usize = 2;
 
 /// How many of the columns, from the left, are words; the others are numbers.
 const WORDS: usize = 4;
@@ -74,15 +79,19 @@ fn mechanism(metrics: &Metrics, skill: &str) -> String {
     if ways.is_empty() { NOTHING.to_owned() } else { ways.join(", ") }
 }
 
-/// A Markdown table whose columns line up as plain text too.
-fn render(table: &[[String; 9]]) -> String {
+/// A Markdown table whose columns line up as plain text too. `tones` are those of its rows, without the titles.
+fn render(table: &[[String; 9]], tones: &[Tone], paint: Paint) -> String {
     let widths: Vec<usize> =
         (0..TITLES.len()).map(|at| table.iter().map(|row| row[at].chars().count()).max().unwrap_or(0)).collect();
     let mut text = String::new();
     for (index, row) in table.iter().enumerate() {
         for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let cell = if at < WORDS { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
+            // The first row are the titles.
+            let tone = index.checked_sub(1).and_then(|row| tones.get(row)).filter(|_| at == VERDICT);
+            let cell = tone.map_or_else(|| cell.clone(), |tone| paint.on(*tone, &cell));
             // Writing to a string cannot fail.
-            let _ = if at < WORDS { write!(text, "| {cell:<width$} ") } else { write!(text, "| {cell:>width$} ") };
+            let _ = write!(text, "| {cell} ");
         }
         text.push_str("|\n");
         if index == 0 {

@@ -3,17 +3,18 @@
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 use crate::lint;
+use crate::report::paint::Paint;
 use crate::text::diagnostic::{Diagnostic, Severity};
 use crate::text::safe;
 
 /// `diagnostics`, errors first, else in the order given, each with its line and mark; then a line that counts them.
-/// Empty for none. `color` adds ANSI escapes.
+/// Empty for none.
 #[must_use]
-pub fn render(diagnostics: &[Diagnostic], color: bool) -> String {
+pub fn render(diagnostics: &[Diagnostic], paint: Paint) -> String {
     let mut text = String::new();
     let (errors, warnings): (Vec<_>, Vec<_>) = diagnostics.iter().partition(|diagnostic| diagnostic.is_error());
     for diagnostic in errors.into_iter().chain(warnings) {
-        text.push_str(&draw(diagnostic, color));
+        text.push_str(&draw(diagnostic, paint));
         text.push_str("\n\n");
     }
     if !diagnostics.is_empty() {
@@ -38,7 +39,7 @@ pub fn counted(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
-fn draw(diagnostic: &Diagnostic, color: bool) -> String {
+fn draw(diagnostic: &Diagnostic, paint: Paint) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -60,7 +61,7 @@ fn draw(diagnostic: &Diagnostic, color: bool) -> String {
     if let Some(help) = &help {
         groups.push(Group::with_title(Level::HELP.secondary_title(help)));
     }
-    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    let renderer = if paint == Paint::Color { Renderer::styled() } else { Renderer::plain() };
     let drawn = renderer.render(&groups);
     // An excerpt cut at its start counts its columns from the cut.
     let counted = place.excerpt.as_ref().and_then(|excerpt| excerpt.text.get(..excerpt.mark.start));

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::report::paint::Paint;
 use crate::report::{rate, table, trial, triggering};
 use crate::results::summary::{CaseInMode, Counts, Summary};
 use crate::text::safe;
@@ -11,7 +12,7 @@ use crate::text::safe;
 pub fn summary(summary: &Summary) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "# {}\n\n{}\n", summary.runs.join(", "), table::closing(summary));
+    let _ = writeln!(text, "# {}\n\n{}\n", summary.runs.join(", "), table::closing(summary, Paint::Plain));
     for by in &summary.scripted {
         let _ = writeln!(text, "> Note: {}.\n", cell(&trial::scripted(by)));
     }

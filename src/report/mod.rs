@@ -11,6 +11,7 @@ pub mod junit;
 pub mod listing;
 pub mod markdown;
 pub mod over_time;
+pub mod paint;
 pub mod progress;
 pub mod rate;
 pub mod session;

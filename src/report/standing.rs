@@ -3,31 +3,24 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use crate::report::table::{clock, cost, tokens};
+use crate::report::paint::{Paint, Tone};
+use crate::report::table::{clock, cost, endings, tokens};
 use crate::results::standing::{RunState, Standing};
 use crate::trial::outcome::Verdict;
 
 /// Where a run stands, over several lines.
 #[must_use]
-pub fn status(standing: &Standing) -> String {
+pub fn status(standing: &Standing, paint: Paint) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let pid = match (standing.state, standing.pid) {
         (RunState::Running, Some(pid)) => format!(" (process {pid})"),
         _ => String::new(),
     };
-    let _ = writeln!(text, "{}: {}{pid}", standing.id, standing.state.as_str());
+    let _ = writeln!(text, "{}: {}{pid}", standing.id, state(standing, standing.state.as_str(), paint));
     let done = &standing.done;
     let of = standing.planned.map_or_else(String::new, |planned| format!(" of {planned}"));
-    let _ = writeln!(
-        text,
-        "  done     {}{of}: {} passed, {} failed, {} errors, {} unscored",
-        done.ended(),
-        done.passed,
-        done.failed,
-        done.errors,
-        done.unscored
-    );
+    let _ = writeln!(text, "  done     {}{of}: {}", done.ended(), endings(done, paint));
     let was = if standing.state == RunState::Running { "running" } else { "was at" };
     for running in &standing.running {
         let time = clock(Duration::from_secs(running.seconds));
@@ -39,7 +32,8 @@ pub fn status(standing: &Standing) -> String {
             Verdict::Error => "error",
             Verdict::Unscored => "unscored",
         };
-        let _ = writeln!(text, "  {word:<9}{}: {}", not_passed.trial, not_passed.why);
+        let word = paint.on(not_passed.verdict.into(), &format!("{word:<9}"));
+        let _ = writeln!(text, "  {word}{}: {}", not_passed.trial, not_passed.why);
     }
     if let Some(left) = standing.left {
         let _ = writeln!(text, "  left     {left}");
@@ -71,21 +65,24 @@ pub fn status(standing: &Standing) -> String {
 
 /// A line for each run.
 #[must_use]
-pub fn runs(standings: &[Standing]) -> String {
+pub fn runs(standings: &[Standing], paint: Paint) -> String {
     let width = standings.iter().map(|standing| standing.id.len()).max().unwrap_or(0);
     let mut text = String::new();
-    for Standing { id, state, planned, done, .. } in standings {
+    for standing in standings {
+        let Standing { id, planned, done, .. } = standing;
         let of = planned.map_or_else(|| "?".to_owned(), |planned| planned.to_string());
         let cost = done.spent.cost_usd.map_or_else(String::new, |_| format!(", {}", cost(&done.spent)));
-        let _ = writeln!(
-            text,
-            "{id:width$}  {:11}  {}/{of} done, {} passed, {} failed, {} errors{cost}",
-            state.as_str(),
-            done.ended(),
-            done.passed,
-            done.failed,
-            done.errors
-        );
+        let state = state(standing, &format!("{:11}", standing.state.as_str()), paint);
+        let _ = writeln!(text, "{id:width$}  {state}  {}/{of} done, {}{cost}", done.ended(), endings(done, paint));
     }
     text
+}
+
+/// The state of a run in its colour: what ended before its end is to be seen.
+fn state(standing: &Standing, word: &str, paint: Paint) -> String {
+    match standing.state {
+        RunState::Running => paint.on(Tone::Strong, word),
+        RunState::Finished => word.to_owned(),
+        RunState::Interrupted | RunState::Stopped | RunState::Killed => paint.on(Tone::Broken, word),
+    }
 }

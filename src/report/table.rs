@@ -4,8 +4,9 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::report::diagnostics::counted;
+use crate::report::paint::{Paint, Tone};
 use crate::report::rate;
-use crate::results::summary::{CaseCounts, CaseInMode, Repeats, Summary};
+use crate::results::summary::{CaseCounts, CaseInMode, Counts, Repeats, Summary};
 use crate::stats::repeats;
 use crate::text::safe;
 use crate::trial::outcome::Verdict;
@@ -13,7 +14,7 @@ use crate::trial::spent::Spent;
 
 /// A line for each case in each mode, the worst first, then the totals.
 #[must_use]
-pub fn table(summary: &Summary, color: bool) -> String {
+pub fn table(summary: &Summary, paint: Paint) -> String {
     let rows = worst_first(summary);
     let cells: Vec<[String; 4]> = rows
         .iter()
@@ -28,11 +29,9 @@ pub fn table(summary: &Summary, color: bool) -> String {
     let mut text = String::new();
     for ([case, mode, passed, share], (_, counts)) in cells.iter().zip(&rows) {
         let word = word(counts, summary.threshold);
-        let (start, end) = if color { (paint(word), "\u{1b}[0m") } else { ("", "") };
-        let line = format!(
-            "{case:first$}  {mode:second$}  {passed:>third$}{share:shares$}  {start}{word:fourth$}{end}  {}",
-            why(counts)
-        );
+        let tone = counts.verdict(summary.threshold).map_or(Tone::Faint, Tone::from);
+        let word = paint.on(tone, &format!("{word:fourth$}"));
+        let line = format!("{case:first$}  {mode:second$}  {passed:>third$}{share:shares$}  {word}  {}", why(counts));
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}", line.trim_end());
     }
@@ -59,14 +58,6 @@ fn word(counts: &CaseCounts, threshold: f64) -> &'static str {
     }
 }
 
-fn paint(word: &str) -> &'static str {
-    match word {
-        "pass" => "\u{1b}[32m",
-        "fail" => "\u{1b}[31m",
-        _ => "\u{1b}[33m",
-    }
-}
-
 /// The cases, those with the lowest share of passed trials first, and those that were not run last.
 #[must_use]
 pub fn worst_first(summary: &Summary) -> Vec<(&CaseInMode, &CaseCounts)> {
@@ -81,12 +72,9 @@ pub fn worst_first(summary: &Summary) -> Vec<(&CaseInMode, &CaseCounts)> {
 
 /// The counts in a line: what ended how, what was not run, whose agents were not isolated, tokens, cost.
 #[must_use]
-pub fn closing(summary: &Summary) -> String {
+pub fn closing(summary: &Summary, paint: Paint) -> String {
     let total = &summary.total;
-    let mut text = format!(
-        "{} passed, {} failed, {} errors, {} unscored",
-        total.passed, total.failed, total.errors, total.unscored
-    );
+    let mut text = endings(total, paint);
     for (why, count) in &summary.not_run {
         let _ = write!(text, ", {count} not run ({why})");
     }
@@ -108,6 +96,18 @@ pub fn closing(summary: &Summary) -> String {
         let _ = write!(text, "; {}", cost(&total.spent));
     }
     text
+}
+
+/// How many ended in which way.
+#[must_use]
+pub fn endings(counts: &Counts, paint: Paint) -> String {
+    let parts = [
+        paint.count(Tone::Good, counts.passed, "passed"),
+        paint.count(Tone::Bad, counts.failed, "failed"),
+        paint.count(Tone::Broken, counts.errors, "errors"),
+        paint.count(Tone::Open, counts.unscored, "unscored"),
+    ];
+    parts.join(", ")
 }
 
 /// What the counts show, in lines: the share that passed, what repeats show, and whether they can tell the threshold from

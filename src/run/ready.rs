@@ -3,6 +3,7 @@
 
 use crate::agent::isolation::{self, Held};
 use crate::report::diagnostics;
+use crate::report::paint::Paint;
 use crate::run::budget;
 use crate::run::shared::Run;
 use crate::store::RunFolder;
@@ -13,7 +14,7 @@ use crate::store::RunFolder;
 /// What it is and what to do: the judge's template or schema, limits that could never hold.
 pub fn check(run: &Run) -> Result<(), String> {
     if run.plan.is_judged(&run.settings) {
-        run.rubric().map_err(|problem| diagnostics::render(std::slice::from_ref(problem), false))?;
+        run.rubric().map_err(|problem| diagnostics::render(std::slice::from_ref(problem), Paint::Plain))?;
     }
     if run.settings.live { budget::check(&run.settings, &run.plan) } else { Ok(()) }
 }

@@ -57,6 +57,7 @@ fn every_choice_of_the_command_line_has_a_variable() {
         "--accept-failing",
         "--junit",
         "--github",
+        "--color",
     ];
     let words: Vec<String> = options.filter(|option| !said_otherwise.contains(&option.as_str())).collect();
     assert!(words.contains(&"--suite".to_owned()) && words.len() > 10, "{words:?}");

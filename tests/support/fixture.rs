@@ -107,7 +107,7 @@ impl Fixture {
 
     /// All problems as a terminal shows them, without colour.
     pub fn drawn(&self) -> String {
-        skill_evals::report::diagnostics::render(&self.problems(), false)
+        skill_evals::report::diagnostics::render(&self.problems(), skill_evals::report::paint::Paint::Plain)
     }
 
     /// The names of the cases that can run.

@@ -15,6 +15,7 @@ use skill_evals::decide::Rule;
 use skill_evals::decide::plan::{self as power, Design};
 use skill_evals::decide::sequential::Course;
 use skill_evals::process::interrupt;
+use skill_evals::report::paint::Paint;
 use skill_evals::report::{diagnostics, estimate as words};
 use skill_evals::results::estimate;
 use skill_evals::run::arms::{self, Pairing};
@@ -137,7 +138,7 @@ fn earlier(args: &CompareArgs, root: &Path, chosen: Chosen) -> Result<(Chosen, A
 fn check(pairing: &Pairing) -> Result<(), String> {
     for case in &pairing.cases {
         if let Err(problems) = case.a.found.case() {
-            return Err(diagnostics::render(problems, false));
+            return Err(diagnostics::render(problems, Paint::Plain));
         }
     }
     if !pairing.cases.is_empty() {

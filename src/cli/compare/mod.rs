@@ -9,6 +9,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 
+use super::color::paint;
 use super::select::{LimitArgs, SelectArgs};
 use super::{CliResult, RepositoryArgs, print_json};
 use asked::Asked;
@@ -161,9 +162,10 @@ impl CompareArgs {
         if self.json {
             print_json(&mut out, compared)?;
         } else if self.quiet {
-            writeln!(out, "{}", words::sentence(compared))?;
+            writeln!(out, "{}", words::sentence(compared, paint(&out)))?;
         } else {
-            out.write_all(words::render(compared).as_bytes())?;
+            let paint = paint(&out);
+            out.write_all(words::render(compared, paint).as_bytes())?;
         }
         Ok(gate::exit(compared.comparison.word, &self.gate))
     }

@@ -12,7 +12,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::select::{self, LimitArgs};
-use super::{CliResult, RepositoryArgs, color, own_checks, print_json};
+use super::{CliResult, RepositoryArgs, own_checks, print_json};
+use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::terminal::Terminal;
 use options::ChoiceArgs;
@@ -308,15 +309,15 @@ fn execute(args: &RunArgs, run: &Run) -> CliResult {
         print_json(&mut out, summary)?;
     } else {
         if !args.quiet && run.plan.len() > 1 {
-            write!(out, "\n{}", table::table(summary, color(&out)))?;
+            write!(out, "\n{}", table::table(summary, paint(&out)))?;
         }
         if !modes.is_empty() && !args.quiet {
             let mut compared = compared.lock().unwrap_or_else(PoisonError::into_inner);
             compared.0.sort_by(|a, b| a.id.cmp(&b.id));
             let outcomes: Vec<&Outcome> = compared.0.iter().collect();
-            write!(out, "\n{}\n", comparison::comparison(&outcomes, &modes))?;
+            write!(out, "\n{}\n", comparison::comparison(&outcomes, &modes, paint(&out)))?;
         }
-        writeln!(out, "{}", table::closing(summary))?;
+        writeln!(out, "{}", table::closing(summary, paint(&out)))?;
         if !args.quiet {
             out.write_all(table::shown(summary).as_bytes())?;
         }

@@ -13,6 +13,7 @@ use crate::agent::room::Scratch;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Repository, Scope};
 use crate::report::diagnostics;
+use crate::report::paint::Paint;
 use crate::run::rubric;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::mode::AgentKind;
@@ -116,7 +117,11 @@ impl Doctor {
                 Some(settings)
             }
             Err(ConfigError::File(problems)) => {
-                self.missing("settings", diagnostics::render(&problems, false).trim_end(), "fix the lines shown");
+                self.missing(
+                    "settings",
+                    diagnostics::render(&problems, Paint::Plain).trim_end(),
+                    "fix the lines shown",
+                );
                 None
             }
             Err(error) => {

@@ -1,0 +1,81 @@
+//! The colours of what a reader sees: one for each verdict, wherever it is said.
+
+use crate::trial::outcome::Verdict;
+
+/// Whether text is coloured. Whoever prints decides it; what makes text is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Paint {
+    /// Text alone: for files, pipes, and those who want no colours.
+    #[default]
+    Plain,
+    /// With ANSI escape codes.
+    Color,
+}
+
+/// What a colour says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// It passed; it is as it should be.
+    Good,
+    /// It failed; it got worse.
+    Bad,
+    /// Nothing was measured.
+    Broken,
+    /// It was measured, and nobody has decided.
+    Open,
+    /// It was not run, or matters little.
+    Faint,
+    /// It is what a part of the text is about.
+    Strong,
+}
+
+impl Paint {
+    /// `text` in the colour of its tone; the spaces at its end, which only pad, are left as they are.
+    #[must_use]
+    pub fn on(self, tone: Tone, text: &str) -> String {
+        let word = text.trim_end();
+        if self == Self::Plain || word.is_empty() {
+            return text.to_owned();
+        }
+        let code = match tone {
+            Tone::Good => "32",
+            Tone::Bad => "31",
+            Tone::Broken => "33",
+            Tone::Open => "35",
+            Tone::Faint => "2",
+            Tone::Strong => "1",
+        };
+        format!("\u{1b}[{code}m{word}\u{1b}[0m{}", &text[word.len()..])
+    }
+
+    /// A number of things of this tone; none of them is nothing to see.
+    #[must_use]
+    pub fn count(self, tone: Tone, count: usize, what: &str) -> String {
+        let text = format!("{count} {what}");
+        if count == 0 { text } else { self.on(tone, &text) }
+    }
+}
+
+impl From<Verdict> for Tone {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Pass => Self::Good,
+            Verdict::Fail => Self::Bad,
+            Verdict::Error => Self::Broken,
+            Verdict::Unscored => Self::Open,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_pads_a_column_is_not_painted_and_plain_text_stays_as_it_is() {
+        assert_eq!(Paint::Color.on(Tone::Bad, "fail  "), "\u{1b}[31mfail\u{1b}[0m  ");
+        assert_eq!(Paint::Plain.on(Tone::Bad, "fail  "), "fail  ");
+        assert_eq!(Paint::Color.on(Tone::Bad, "  "), "  ");
+        assert_eq!(Paint::Color.count(Tone::Bad, 0, "failed"), "0 failed");
+    }
+}

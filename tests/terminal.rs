@@ -1,0 +1,105 @@
+//! What a reader sees in a terminal, and what files and pipes get.
+
+mod support;
+
+use support::fixture::Ran;
+use support::stub::{ANSWER, Stub, ran};
+
+const GREEN: &str = "\u{1b}[32m";
+const RED: &str = "\u{1b}[31m";
+const YELLOW: &str = "\u{1b}[33m";
+
+/// A repository with a case that passes, one that fails, and one that measures nothing.
+fn one_of_each() -> Stub {
+    let body = format!("case \"$prompt\" in *crash*) exit 7;; *bad*) {} exit 0;; esac", ANSWER.replace("Done", "No"));
+    let stub = Stub::new(1, &body);
+    let rows = "id,should_trigger,prompt,must_include\ngood,false,fine,Done\nbad,false,bad one,Done\ncrash,false,a crash,Done\n";
+    std::fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), rows).expect("cases");
+    stub
+}
+
+fn with(stub: &Stub, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+    let mut command = stub.command(args);
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+        command.env_remove(name);
+    }
+    ran(command.envs(variables.iter().copied()))
+}
+
+#[test]
+fn verdicts_have_a_colour_of_their_own_wherever_they_are_said() {
+    let stub = one_of_each();
+    let ran = with(&stub, &["run", "--run-id", "r", "--color", "always"], &[]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    for painted in [
+        format!("tidy/good/codex: {GREEN}pass\u{1b}[0m\n"),
+        format!("tidy/bad/codex: {RED}fail\u{1b}[0m\n"),
+        format!("  {RED}failed\u{1b}[0m      must-include (outcome)\n"),
+        format!("tidy/crash/codex: {YELLOW}error\u{1b}[0m (nothing was measured)\n"),
+        format!("{GREEN}1 passed\u{1b}[0m, {RED}1 failed\u{1b}[0m, {YELLOW}1 errors\u{1b}[0m, 0 unscored"),
+    ] {
+        assert!(ran.stdout.contains(&painted), "{painted:?}\n{:?}", ran.stdout);
+    }
+    for (args, painted) in [
+        (vec!["summary", "r"], format!("tidy/bad    codex  0/1  {RED}fail\u{1b}[0m    must-include")),
+        (vec!["status", "--run-id", "r"], format!("  {RED}failed\u{1b}[0m   tidy/bad/codex: must-include")),
+        (vec!["runs"], format!("{RED}1 failed\u{1b}[0m")),
+        (vec!["grade", "r"], format!("tidy/bad/codex: {RED}fail\u{1b}[0m\n")),
+        (vec!["doctor"], format!("{GREEN}ok\u{1b}[0m       ")),
+        (vec!["compare", "r", "r"], "\u{1b}[35mundecided\u{1b}[0m: 1/2".to_owned()),
+        (vec!["status", "--run-id", "none"], format!("{RED}error:\u{1b}[0m ")),
+    ] {
+        let plain = with(&stub, &args, &[]);
+        assert!(!plain.stdout.contains('\u{1b}') && !plain.stderr.contains('\u{1b}'), "{args:?}: {:?}", plain.stdout);
+        let ran = with(&stub, &[&["--color=always"], args.as_slice()].concat(), &[]);
+        let text = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(text.contains(&painted), "{args:?}: {painted:?}\n{text:?}");
+    }
+}
+
+#[test]
+fn a_pipe_gets_colours_only_where_they_are_asked_for() {
+    let stub = one_of_each();
+    with(&stub, &["run", "--run-id", "r"], &[]);
+    let colored = |args: &[&str], variables: &[(&str, &str)]| {
+        with(&stub, &[&["summary", "r"], args].concat(), variables).stdout.contains('\u{1b}')
+    };
+    assert!(!colored(&[], &[]), "a pipe");
+    assert!(!colored(&[], &[("CLICOLOR", "1")]), "a pipe all the same");
+    assert!(colored(&[], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!colored(&[], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+    assert!(colored(&[], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "")]), "empty is not set");
+    assert!(!colored(&["--color", "never"], &[("CLICOLOR_FORCE", "1")]), "the option comes first");
+    assert!(colored(&["--color", "always"], &[("NO_COLOR", "1")]));
+    // What is stored, and what programs read, has none.
+    assert!(!colored(&["--color", "always", "--json"], &[]));
+    assert!(!colored(&["--color", "always", "--markdown"], &[]));
+    with(&stub, &["run", "--run-id", "s", "--color", "always", "--junit", "junit.xml"], &[]);
+    for entry in walkdir::WalkDir::new(stub.run_folder("s")).into_iter().flatten() {
+        let text = std::fs::read(entry.path()).unwrap_or_default();
+        assert!(!text.contains(&0x1b), "{}", entry.path().display());
+    }
+    assert!(!std::fs::read(stub.root().join("junit.xml")).expect("a document").contains(&0x1b));
+    assert_eq!(with(&stub, &["runs", "--color", "sometimes"], &[]).code, 2);
+}
+
+#[test]
+fn a_failing_test_is_coloured_as_libtest_s_own_words_are() {
+    let stub = one_of_each();
+    let harness = |args: &[&str], variables: &[(&str, &str)]| {
+        let args: Vec<&str> = ["harness", "--"].iter().chain(args).copied().collect();
+        with(&stub, &args, &[&[("SKILL_EVALS_LIVE", "1")], variables].concat()).stdout
+    };
+    let painted = format!("tidy/bad/codex: {RED}fail\u{1b}[0m\n");
+    let text = harness(&["--color", "always"], &[]);
+    assert!(text.contains(&painted), "{text:?}");
+    assert!(harness(&[], &[("CLICOLOR_FORCE", "1")]).contains(&painted));
+    let plain = harness(&[], &[]);
+    assert!(plain.contains("tidy/bad/codex: fail\n") && !plain.contains('\u{1b}'), "{plain:?}");
+    let json = harness(&["--format", "json", "--color", "always"], &[]);
+    assert!(json.contains("tidy/bad/codex: fail\\n") && !json.contains("\\u001b"), "{json:?}");
+    // Said to the program, it holds for the harness too.
+    let text =
+        with(&stub, &["--color", "never", "harness", "--"], &[("SKILL_EVALS_LIVE", "1"), ("CLICOLOR_FORCE", "1")]);
+    assert!(!text.stdout.contains('\u{1b}'), "{:?}", text.stdout);
+}
