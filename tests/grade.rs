@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use skill_evals::cases::case::{Case, Expectation, Pattern, Sandbox};
+use skill_evals::cases::case::{Case, Expectation, Pattern, Repetition, Sandbox};
 use skill_evals::cases::skill::Skill;
 use skill_evals::grade::checks::grade;
 use skill_evals::settings::mode::{AgentKind, Delivery, Offer};
@@ -42,6 +42,7 @@ fn trial(expectations: Vec<Expectation>) -> Trial {
         fixture: None,
         output_schema: RelativePath::parse("schema.json").ok(),
         judge: false,
+        repetition: Repetition::default(),
         expectations,
     };
     let meta = Meta {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, own_checks};
+use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, select};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use skill_evals::cases::case::Found;
@@ -33,9 +33,12 @@ pub struct GradeArgs {
 }
 
 pub fn grade(args: &GradeArgs) -> CliResult {
-    let (repository, settings, catalog) = args.repository.read()?;
+    let (repository, mut settings, catalog) = args.repository.read()?;
     let folder = PathBuf::from(&args.what);
     let stored = if args.what.contains('/') { None } else { Some(RunFolder::open(&repository.root, &args.what)?) };
+    if let Some(stored) = &stored {
+        select::apply_threshold_of(stored, &mut settings);
+    }
     let mut trials = stored.as_ref().map_or_else(|| store::trials_below(&folder), RunFolder::trials);
     // What was cut short in a run has no grade, and no evidence to grade.
     trials.retain(|trial| trial.has_grade() || trial.meta().map_or(true, |meta| !meta.was_interrupted()));
@@ -47,7 +50,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     run.versions = versions(&run, &trials)?;
     let root = &run.root;
     let mut out = io::stdout().lock();
-    let mut summary = Summary::new(Vec::new(), run.settings.threshold);
+    let mut summary = Summary::new(Vec::new(), run.settings.repetition.threshold());
     summary.isolation_wanted = run.settings.isolation.kind;
     let mut could_not = false;
     let mut changed = Vec::new();

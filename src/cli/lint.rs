@@ -33,6 +33,7 @@ pub fn lint(args: &LintArgs) -> CliResult {
     let mut problems = lint::all(&catalog, &repository, options);
     if options.check_evals {
         problems.extend(stubs::problems(&repository.root, &catalog));
+        problems.extend(settings.repetition.unknown_skills(&catalog));
         // Wherever a case or the command line asks for a judge.
         problems.extend(rubric::read(&repository.root, &settings).err().map(|problem| *problem));
     }

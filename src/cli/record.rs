@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, own_checks};
+use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, select};
 use crate::cli::exit_code::Exit;
 use skill_evals::cases::name::Filters;
 use skill_evals::run::plan::{Entry, Plan};
@@ -31,8 +31,9 @@ pub struct RecordArgs {
 }
 
 pub fn record(args: &RecordArgs) -> CliResult {
-    let (repository, settings, catalog) = args.repository.read()?;
+    let (repository, mut settings, catalog) = args.repository.read()?;
     let from = RunFolder::open(&repository.root, &args.run_id)?;
+    select::apply_threshold_of(&from, &mut settings);
     let filters = Filters::new(&args.filters, false);
     let mut run = Run::new(repository.root, settings, catalog);
     let mut plan = Plan::default();

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 
+use skill_evals::cases::case::repetition::{self, A_SHARE, Repetition};
 use skill_evals::settings::{MOST_VOTES, Selection, Settings, Suite};
+use skill_evals::store::RunFolder;
 use skill_evals::trial::run_record::Chosen;
 
 /// Options that decide what is measured, whatever the command does with it.
@@ -137,7 +139,8 @@ pub fn apply(chosen: &Chosen, settings: &mut Settings) -> Result<(), String> {
         settings.select_modes(&chosen.modes)?;
     }
     settings.model = chosen.model.clone().or(settings.model.take());
-    settings.trials = chosen.trials.unwrap_or(settings.trials);
+    let asked = &mut settings.repetition.asked;
+    *asked = Repetition { trials: chosen.trials, threshold: chosen.threshold }.or(*asked);
     settings.timeout = chosen.timeout_s.map_or(settings.timeout, Duration::from_secs);
     settings.judge.wanted = chosen.judge.or(settings.judge.wanted);
     settings.judge.votes = chosen.judge_votes.unwrap_or(settings.judge.votes);
@@ -152,6 +155,18 @@ pub fn apply(chosen: &Chosen, settings: &mut Settings) -> Result<(), String> {
         };
     }
     Ok(())
+}
+
+/// Holds the trials of a stored run to the threshold that it was started with, where no variable says another.
+pub fn apply_threshold_of(run: &RunFolder, settings: &mut Settings) {
+    let record = run.run_record().ok().flatten();
+    let asked = &mut settings.repetition.asked.threshold;
+    *asked = asked.or(record.and_then(|record| record.chosen.threshold));
+}
+
+/// A threshold.
+pub fn share(text: &str) -> Result<f64, String> {
+    text.parse().ok().and_then(repetition::threshold).ok_or_else(|| format!("expected {A_SHARE}"))
 }
 
 /// An amount of money above nothing.

@@ -42,7 +42,7 @@ pub struct SummaryArgs {
 pub fn summary(args: &SummaryArgs) -> CliResult {
     let root = args.repository.open()?.root;
     let settings = load::read(&root)?;
-    let mut summary = Summary::new(Vec::new(), settings.threshold);
+    let mut summary = Summary::new(Vec::new(), settings.repetition.threshold());
     summary.isolation_wanted = settings.isolation.kind;
     let (mut unreadable, mut folders, mut places) = (Vec::new(), Vec::new(), BTreeSet::new());
     for what in &args.what {
@@ -86,7 +86,7 @@ const NOT_RUN: &str = "not run";
 
 /// The summary of a stored run.
 pub fn of_run(run: &RunFolder, settings: &Settings) -> CliResultOf<Summary> {
-    let mut summary = Summary::new(vec![run.id().to_owned()], settings.threshold);
+    let mut summary = Summary::new(vec![run.id().to_owned()], settings.repetition.threshold());
     summary.isolation_wanted = settings.isolation.kind;
     add_run(&mut summary, run, false, &settings.prices)?;
     Ok(summary)

@@ -50,6 +50,7 @@ pub fn grade(case: &Case, skill: &Skill, schema: Option<&Value>, evidence: &Evid
         checks: grader.checks,
         metrics: metrics(evidence),
         judged: None,
+        threshold: None,
     })
 }
 

@@ -105,14 +105,15 @@ fn case_test(context: &TestContext, entry: &Entry) -> Result<Completion, Failed>
             }
         }
     }
-    if problems.is_empty() && ended.verdict(run.settings.threshold) == Verdict::Pass {
+    let threshold = run.threshold(&planned.found);
+    if problems.is_empty() && ended.verdict(threshold) == Verdict::Pass {
         return Ok(Completion::Completed);
     }
     if entry.repeats > 1 && problems.is_empty() {
         let (passed, all) = (ended.passed, ended.all());
         let share = rate::measured(Rate::new(passed as u64, (passed + ended.failed) as u64));
         let share = share.map(|share| format!(", {share}")).unwrap_or_default();
-        let must = needed(all, run.settings.threshold);
+        let must = needed(all, threshold);
         texts.insert(0, format!("{passed} of {all} trials passed{share}; {must} must\n"));
     }
     problems.extend(texts);
@@ -135,6 +136,7 @@ fn repository_lint(context: &TestContext) -> Result<Completion, Failed> {
     }
     let mut problems = run.catalog.problems.clone();
     problems.extend(stubs::problems(&run.root, &run.catalog));
+    problems.extend(run.settings.repetition.unknown_skills(&run.catalog));
     verdict_of(&problems, context.paint)
 }
 

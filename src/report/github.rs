@@ -17,7 +17,7 @@ pub type Places<'a> = BTreeMap<(&'a str, &'a str), (&'a Path, usize)>;
 pub fn annotations(summary: &Summary, places: &Places<'_>) -> String {
     let mut text = String::new();
     for (key, row) in &summary.cases {
-        let level = match row.verdict(summary.threshold) {
+        let level = match row.verdict() {
             Some(Verdict::Pass) | None => continue,
             Some(Verdict::Fail) => "error",
             Some(Verdict::Error | Verdict::Unscored) => "warning",

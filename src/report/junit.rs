@@ -21,7 +21,7 @@ pub fn junit(summary: &Summary) -> Result<String, SerializeError> {
     let mut suites: BTreeMap<&String, TestSuite> = BTreeMap::new();
     for (key, counts) in &summary.cases {
         let suite = suites.entry(&key.skill).or_insert_with(|| TestSuite::new(key.skill.as_str()));
-        suite.add_test_case(test_case(key, counts, summary.threshold));
+        suite.add_test_case(test_case(key, counts));
     }
     let mut report = Report::new(format!("skill-evals {}", summary.runs.join(", ")).trim_end());
     for mut suite in suites.into_values() {
@@ -40,14 +40,14 @@ fn suite_time(summary: &Summary, suite: &TestSuite) -> u64 {
     summary.skills.get(suite.name.as_str()).map_or(0, |counts| counts.duration_ms)
 }
 
-fn test_case(key: &CaseInMode, row: &CaseCounts, threshold: f64) -> TestCase {
+fn test_case(key: &CaseInMode, row: &CaseCounts) -> TestCase {
     let why = why(row);
     let not = |kind: NonSuccessKind| {
         let mut status = TestCaseStatus::non_success(kind);
         status.set_message(why.as_str());
         status
     };
-    let status = match row.verdict(threshold) {
+    let status = match row.verdict() {
         Some(Verdict::Pass) => TestCaseStatus::success(),
         Some(Verdict::Fail) => not(NonSuccessKind::Failure),
         Some(Verdict::Error | Verdict::Unscored) => not(NonSuccessKind::Error),

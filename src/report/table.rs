@@ -25,11 +25,11 @@ pub fn table(summary: &Summary, paint: Paint) -> String {
         .collect();
     let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (first, second, third, shares) = (width(0), width(1), width(2), width(3));
-    let fourth = rows.iter().map(|(_, counts)| word(counts, summary.threshold).len()).fold(6, usize::max);
+    let fourth = rows.iter().map(|(_, counts)| word(counts).len()).fold(6, usize::max);
     let mut text = String::new();
     for ([case, mode, passed, share], (_, counts)) in cells.iter().zip(&rows) {
-        let word = word(counts, summary.threshold);
-        let tone = counts.verdict(summary.threshold).map_or(Tone::Faint, Tone::from);
+        let word = word(counts);
+        let tone = counts.verdict().map_or(Tone::Faint, Tone::from);
         let word = paint.on(tone, &format!("{word:fourth$}"));
         let line = format!("{case:first$}  {mode:second$}  {passed:>third$}{share:shares$}  {word}  {}", why(counts));
         // Writing to a string cannot fail.
@@ -50,8 +50,8 @@ pub fn passed(counts: &CaseCounts) -> String {
 }
 
 /// What a case came to, in a word: `flaky` where both were seen and the case did not pass for it.
-fn word(counts: &CaseCounts, threshold: f64) -> &'static str {
-    match counts.verdict(threshold) {
+fn word(counts: &CaseCounts) -> &'static str {
+    match counts.verdict() {
         Some(Verdict::Fail) if counts.counts.passed > 0 => "flaky",
         Some(verdict) => verdict.as_str(),
         None => "not run",
@@ -122,20 +122,31 @@ pub fn shown(summary: &Summary) -> String {
         let _ = write!(text, "; pass@{k} {at} %, pass^{k} {hat} %");
     }
     text.push('\n');
-    text.push_str(&chance(summary).unwrap_or_default());
+    text.push_str(&chance(summary));
     text
 }
 
-/// Says when even a case whose trials all passed has too few of them to tell the threshold from chance.
-fn chance(summary: &Summary) -> Option<String> {
+/// Says where even a case whose trials all passed has too few of them to tell its threshold from chance: a line for each
+/// threshold, the lowest first, with the fewest such trials.
+fn chance(summary: &Summary) -> String {
+    let mut fewest: Vec<(f64, u64)> = Vec::new();
     let all_pass = |row: &&CaseCounts| row.counts.failed == 0 && row.counts.passed > 1;
-    let fewest = summary.cases.values().filter(all_pass).map(|row| row.counts.passed as u64).min()?;
-    let shown = repeats::shown_by_all_passing(fewest, CONFIDENCE);
-    let needed = repeats::needed_all_passing(summary.threshold, CONFIDENCE)?;
-    (shown < summary.threshold && needed > fewest).then(|| {
-        let (shown, threshold) = (rate::points(shown), summary.threshold);
-        format!("{fewest} of {fewest} shows at least {shown} %; a threshold of {threshold} needs {needed} trials of a case\n")
-    })
+    for row in summary.cases.values().filter(all_pass) {
+        fewest.extend(row.threshold.map(|threshold| (threshold, row.counts.passed as u64)));
+    }
+    fewest.sort_by(|(a, few), (b, many)| a.total_cmp(b).then(few.cmp(many)));
+    fewest.dedup_by_key(|(threshold, _)| *threshold);
+    fewest.into_iter().filter_map(|(threshold, passed)| too_few(threshold, passed)).collect()
+}
+
+/// The line for so many trials that all passed, where they are too few.
+fn too_few(threshold: f64, passed: u64) -> Option<String> {
+    let shown = repeats::shown_by_all_passing(passed, CONFIDENCE);
+    let needed = repeats::needed_all_passing(threshold, CONFIDENCE).filter(|needed| *needed > passed)?;
+    let points = rate::points(shown);
+    Some(format!(
+        "{passed} of {passed} shows at least {points} %; a threshold of {threshold} needs {needed} trials of a case\n"
+    ))
 }
 
 /// How sure a lower bound is.

@@ -38,7 +38,7 @@ pub struct Summary {
     pub format: u32,
     /// The runs' ids.
     pub runs: Vec<String>,
-    /// The share of a case's trials that must pass.
+    /// The share of a case's trials that must pass, where neither the case nor its trials say.
     pub threshold: f64,
     /// Why answers are not a model's own, for those that are not.
     pub scripted: BTreeSet<String>,
@@ -128,6 +128,9 @@ pub struct CaseCounts {
     /// How they ended.
     #[serde(flatten)]
     pub counts: Counts,
+    /// The share of its trials that must pass: the highest that one of them was graded with. Absent where none was run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
     /// How often each check failed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_checks: BTreeMap<String, usize>,
@@ -174,13 +177,13 @@ impl Counts {
 }
 
 impl CaseCounts {
-    /// What the case came to where the share `threshold` of its trials must pass. One with trials that were not run
-    /// has the verdict of those that were, unless the rest can still change it; one of which none was run has none.
+    /// What the case came to. One with trials that were not run has the verdict of those that were, unless the rest can still change it; one of which none was run has none.
     #[must_use]
-    pub fn verdict(&self, threshold: f64) -> Option<Verdict> {
+    pub fn verdict(&self) -> Option<Verdict> {
         let ended = self.counts.as_ended();
         let not_run: usize = self.not_run.values().sum();
-        (ended.all() > 0).then(|| Ended { errors: ended.errors + not_run, ..ended }.verdict(threshold))
+        (ended.all() > 0)
+            .then(|| Ended { errors: ended.errors + not_run, ..ended }.verdict(self.threshold.unwrap_or(1.0)))
     }
 }
 
@@ -214,6 +217,8 @@ impl Summary {
         let key = CaseInMode { skill: skill.clone(), case: case.clone(), mode: mode.clone() };
         let row = self.cases.entry(key).or_default();
         row.counts.add(record);
+        let threshold = record.threshold.unwrap_or(self.threshold);
+        row.threshold = Some(row.threshold.map_or(threshold, |known| known.max(threshold)));
         self.triggering.entry(mode.clone()).or_default().add(record);
         for check in record.failed() {
             *row.failed_checks.entry(check.to_owned()).or_default() += 1;
@@ -279,7 +284,7 @@ impl Summary {
     /// How many cases in modes came to this verdict.
     #[must_use]
     pub fn cases_with(&self, verdict: Verdict) -> usize {
-        self.cases.values().filter(|row| row.verdict(self.threshold) == Some(verdict)).count()
+        self.cases.values().filter(|row| row.verdict() == Some(verdict)).count()
     }
 }
 
@@ -330,7 +335,7 @@ impl Serialize for Summary {
         }
         let rows = self.cases.iter().map(|(key, counts)| {
             let Figures { share, interval, .. } = Figures::from(&counts.counts);
-            Row { key, verdict: counts.verdict(self.threshold), counts, share, interval }
+            Row { key, verdict: counts.verdict(), counts, share, interval }
         });
         let (share, interval) = self.share().unzip();
         Document {

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::agent::room::{Room, without_rooms};
 use crate::agent::{self, Assignment};
-use crate::cases::case::{Case, Sandbox};
+use crate::cases::case::{Case, Repetition, Sandbox};
 use crate::cases::catalog::FoundSkill;
 use crate::files::at::PathError;
 use crate::files::below::{self, Entry, Walk};
@@ -265,6 +265,7 @@ impl Judge<'_> {
             fixture: None,
             output_schema: None,
             judge: false,
+            repetition: Repetition::default(),
             expectations: Vec::new(),
         }
     }

@@ -12,14 +12,13 @@ use crate::cases::case::{Case, Expectation};
 use crate::cases::catalog::{FoundSkill, evals_folder};
 use crate::cases::skill::slug;
 use crate::files::bounded;
-use crate::grade::checks::grade;
 use crate::process::interrupt;
 use crate::report::session as report;
 use crate::run::agent_run::{self, AgentRun, files};
 use crate::run::digests::{FIXTURE_PART, SCHEMA_PART, SkillFolders};
 use crate::run::judge::{self, Exhibit};
 use crate::run::live::Live;
-use crate::run::regrade::schema_value;
+use crate::run::regrade::by_checks;
 use crate::run::shared::Run;
 use crate::settings::mode::{Delivery, Mode};
 use crate::store::TrialFolder;
@@ -54,10 +53,8 @@ impl LiveTrial<'_> {
         let (meta, trace, final_text) = self.run_agent(tell)?;
         // The facts come first: an agent's run that was paid for is not lost when grading or judging is cut short.
         folder.write_meta(&meta).map_err(|error| files(&error))?;
-        let schema = schema_value(&run.root, case);
         let evidence = Evidence { meta: &meta, trace: &trace, final_text: final_text.as_deref() };
-        let grade = grade(case, skill.skill(), schema.as_ref(), &evidence);
-        let grade = run.own_checks.applied(grade, &evidence, folder).map_err(|why| {
+        let grade = by_checks(run, case, skill, &evidence, folder).map_err(|why| {
             if interrupt::raised() { Trouble::new(TroubleKind::Interrupted, why) } else { files(&why) }
         })?;
         if grade.verdict != Verdict::Error {

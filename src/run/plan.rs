@@ -1,5 +1,6 @@
 //! Which trials a run has, and how often each case runs.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -52,6 +53,16 @@ impl Plan {
         self.entries.is_empty()
     }
 
+    /// Takes cases as often as an earlier part of the run planned them; others stay.
+    pub fn repeat_as_in(&mut self, earlier: &BTreeSet<TrialId>) {
+        for entry in &mut self.entries {
+            let (first, last) = (entry.planned.trial(1), entry.planned.trial(u32::MAX));
+            if let Some(last) = earlier.range(first..=last).next_back() {
+                entry.repeats = last.number;
+            }
+        }
+    }
+
     /// Whether any of the trials is to be judged.
     #[must_use]
     pub fn is_judged(&self, settings: &Settings) -> bool {
@@ -75,7 +86,7 @@ pub fn plan(root: &Path, settings: &Settings, catalog: &Catalog, filters: &Filte
         for planned in planned(settings, found, &recorded).filter(|planned| filters.want(|| planned.test_name())) {
             let is_recorded = recorded.contains(&planned.mode.name);
             let repeats = if settings.live {
-                settings.trials
+                settings.repetition.of(&found.skill, found.repetition()).trials
             } else if is_recorded {
                 recorded_repeats(root, &planned)
             } else {

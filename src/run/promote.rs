@@ -15,7 +15,7 @@ use crate::run::shared::Run;
 use crate::run::trial;
 use crate::store::{self, Beside, RunFolder, StoreError, TrialFolder};
 use crate::text::diagnostic::shown_path;
-use crate::trial::id::TrialId;
+use crate::trial::id::{Planned, TrialId};
 use crate::trial::outcome::{NoOutcome, Verdict};
 
 /// Most bytes of the files that the agent made that a recording keeps, all together: checks of a repository's own may
@@ -105,7 +105,7 @@ fn record_case(run: &Run, from: &RunFolder, entry: &Entry, failing: Failing) -> 
     let repeats = u32::try_from(measured.len()).unwrap_or(u32::MAX);
     let new = Entry { planned: planned.clone(), repeats };
     let now = replayed(run, &new, &|number| store::recording_in(beside.path(), &planned.trial(number)));
-    let passes = matches!(&now, Replayed::Ended(verdicts) if case_verdict(run, verdicts) == Verdict::Pass);
+    let passes = matches!(&now, Replayed::Ended(verdicts) if case_verdict(run, planned, verdicts) == Verdict::Pass);
     if !passes && failing == Failing::LeaveOut {
         return Ok(Recorded { id: first, before, now: Now::Failing(now) });
     }
@@ -114,12 +114,12 @@ fn record_case(run: &Run, from: &RunFolder, entry: &Entry, failing: Failing) -> 
 }
 
 /// The verdict of a case whose trials ended like this: the same share must pass as everywhere.
-fn case_verdict(run: &Run, verdicts: &[Verdict]) -> Verdict {
+fn case_verdict(run: &Run, planned: &Planned, verdicts: &[Verdict]) -> Verdict {
     let mut ended = Ended::default();
     for verdict in verdicts {
         ended.add(*verdict);
     }
-    ended.verdict(run.settings.threshold)
+    ended.verdict(run.threshold(&planned.found))
 }
 
 /// What replaying the recordings of a case in a mode comes to, all its repeats.

@@ -11,8 +11,12 @@ use crate::store::RunFolder;
 /// What keeps the run from beginning.
 ///
 /// # Errors
-/// What it is and what to do: the judge's template or schema, limits that could never hold.
+/// What it is and what to do: skills in the settings that are not there, the judge's template or schema, limits that could never hold.
 pub fn check(run: &Run) -> Result<(), String> {
+    let unknown = run.settings.repetition.unknown_skills(&run.catalog);
+    if !unknown.is_empty() {
+        return Err(diagnostics::render(&unknown, Paint::Plain));
+    }
     if run.plan.is_judged(&run.settings) {
         run.rubric().map_err(|problem| diagnostics::render(std::slice::from_ref(problem), Paint::Plain))?;
     }

@@ -77,11 +77,26 @@ pub(super) fn graded(
     }
     let trace = decode(run, meta, folder)?;
     let final_text = folder.final_text()?;
-    let schema = schema_value(&run.root, case);
     let evidence = Evidence { meta, trace: &trace, final_text: final_text.as_deref() };
-    let grade = grade(case, skill.skill(), schema.as_ref(), &evidence);
-    let grade = run.own_checks.applied(grade, &evidence, folder).map_err(NotGraded::OwnChecks)?;
+    let grade = by_checks(run, case, skill, &evidence, folder).map_err(NotGraded::OwnChecks)?;
     Ok((grade, final_text))
+}
+
+/// The grade of a trial by its checks, the repository's own among them, live or stored.
+///
+/// # Errors
+/// When the repository's own checks cannot be run.
+pub(super) fn by_checks(
+    run: &Run,
+    case: &Case,
+    skill: &FoundSkill,
+    evidence: &Evidence<'_>,
+    folder: &TrialFolder,
+) -> Result<Grade, String> {
+    let schema = schema_value(&run.root, case);
+    let threshold = run.settings.repetition.of(&case.skill, case.repetition).threshold;
+    let grade = Grade { threshold: Some(threshold), ..grade(case, skill.skill(), schema.as_ref(), evidence) };
+    run.own_checks.applied(grade, evidence, folder)
 }
 
 /// What the agent's own files of a stored trial tell.
@@ -93,7 +108,7 @@ pub(super) fn decode(run: &Run, meta: &Meta, folder: &TrialFolder) -> Result<Tra
 }
 
 /// The output schema. The lint has checked that it exists and is valid.
-pub(super) fn schema_value(root: &Path, case: &Case) -> Option<Value> {
+fn schema_value(root: &Path, case: &Case) -> Option<Value> {
     let bytes = bounded::read(&root.join(case.output_schema.as_ref()?.as_path())).ok()?;
     serde_json::from_slice(&bytes).ok()
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::cases::case::Case;
+use crate::cases::case::{Case, Found};
 use crate::cases::catalog::Catalog;
 use crate::grade::rubric::Rubric;
 use crate::process::interrupt;
@@ -76,7 +76,7 @@ impl Run {
     /// A run over the repository at `root`, with an empty plan.
     #[must_use]
     pub fn new(root: PathBuf, settings: Settings, catalog: Catalog) -> Self {
-        let mut progress = ProgressFiles::new(settings.threshold);
+        let mut progress = ProgressFiles::new(settings.repetition.threshold());
         progress.summary.isolation_wanted = settings.isolation.kind;
         let progress = Arc::new(Mutex::new(progress));
         Self {
@@ -140,6 +140,12 @@ impl Run {
                 self.versions.iter().find(|version| version.commit == commit).map(|version| &version.catalog)
             }
         }
+    }
+
+    /// The share of a case's trials that must pass.
+    #[must_use]
+    pub fn threshold(&self, found: &Found) -> f64 {
+        self.settings.repetition.of(&found.skill, found.repetition()).threshold
     }
 
     /// What decides a run of `case` in `mode`: see [`InputReader::read`].

@@ -101,7 +101,7 @@ pub fn run_live(
         Ok((meta, grade)) => table::outcome(id, grade, &meta, &folder, &run.settings.prices),
         Err(trouble) => Outcome {
             id,
-            grade: not_measured(trouble),
+            grade: not_measured(trouble, run.threshold(&planned.found)),
             folder: folder.path().to_path_buf(),
             scripted: run.settings.scripted.clone(),
             spent: Spent { more_tokens: true, more_cost: true, ..Spent::default() },
@@ -153,7 +153,8 @@ pub fn kept(run: &Run, planned: &Planned, number: u32) -> Result<Option<(Outcome
 }
 
 /// The grade of a trial that left no evidence.
-fn not_measured(trouble: Trouble) -> Grade {
+fn not_measured(trouble: Trouble, threshold: f64) -> Grade {
     let (verdict, metrics) = (Verdict::Error, Metrics::default());
-    Grade { format: GRADE_FORMAT, verdict, trouble: Some(trouble), checks: Vec::new(), metrics, judged: None }
+    let (trouble, checks) = (Some(trouble), Vec::new());
+    Grade { format: GRADE_FORMAT, verdict, trouble, checks, metrics, judged: None, threshold: Some(threshold) }
 }

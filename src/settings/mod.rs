@@ -6,6 +6,7 @@ mod judge;
 pub mod load;
 pub mod mode;
 mod prices;
+mod repetition;
 pub mod selection;
 mod server;
 mod variables;
@@ -26,6 +27,7 @@ pub use choice::{Selection, Suite};
 pub use isolation::{Isolation, IsolationSettings};
 pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
 pub use prices::{Price, Prices};
+pub use repetition::{InForce, RepetitionSettings};
 pub use server::{OwnServer, ToolNames};
 pub use variables::{PREFIX, VARIABLES};
 
@@ -80,10 +82,8 @@ pub struct Settings {
     pub live: bool,
     /// The model to ask the agents for, whatever the mode says.
     pub model: Option<String>,
-    /// How often each case runs.
-    pub trials: u32,
-    /// The share of a case's trials that must pass, above 0 and up to 1.
-    pub threshold: f64,
+    /// How often cases run, and which share of their trials must pass.
+    pub repetition: RepetitionSettings,
     /// Trials under way at once.
     pub jobs: usize,
     /// For cases that name no timeout of their own.
@@ -152,8 +152,7 @@ impl Default for Settings {
             selected_modes: None,
             live: false,
             model: None,
-            trials: 1,
-            threshold: 1.0,
+            repetition: RepetitionSettings::default(),
             jobs: DEFAULT_JOBS,
             timeout: crate::cases::case::DEFAULT_TIMEOUT,
             env: BTreeMap::new(),
@@ -190,6 +189,8 @@ struct File {
     model: Option<String>,
     trials: Option<toml::Spanned<i64>>,
     threshold: Option<toml::Spanned<f64>>,
+    #[serde(default)]
+    skills: BTreeMap<toml::Spanned<String>, repetition::SkillTable>,
     jobs: Option<toml::Spanned<i64>>,
     timeout_s: Option<toml::Spanned<i64>>,
     retries: Option<toml::Spanned<i64>>,
@@ -257,22 +258,14 @@ impl Settings {
             }
             read
         };
-        let trials = number(file.trials, "trials", 1000);
         let jobs = number(file.jobs, "jobs", 1000);
         let timeout = number(file.timeout_s, "timeout_s", LONGEST_TIMEOUT.as_secs());
         self.max_tokens = number(file.max_tokens, "max_tokens", MOST_TOKENS).or(self.max_tokens);
-        self.trials = trials.and_then(|trials| u32::try_from(trials).ok()).unwrap_or(self.trials);
         self.jobs = jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(self.jobs);
         self.timeout = timeout.map_or(self.timeout, Duration::from_secs);
         self.apply_limits(file.retries.as_ref(), file.retry_wait_s.as_ref(), file.max_cost_usd.as_ref(), &mut wrong);
-        if let Some(threshold) = file.threshold {
-            let share = *threshold.get_ref();
-            if share > 0.0 && share <= 1.0 {
-                self.threshold = share;
-            } else {
-                wrong(threshold.span(), format!("`threshold` is {share}; expected a share above 0 and up to 1"));
-            }
-        }
+        self.repetition.apply(file.trials.as_ref(), file.threshold.as_ref(), &mut wrong);
+        self.repetition.apply_skills(file.skills, place, &mut wrong);
         self.apply_agents(file.agents, &mut wrong);
         for (name, price) in file.prices {
             self.prices.0.insert(name, price.read(&mut wrong));

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use super::{INTERNAL, Isolation, LONGEST_RETRY_WAIT, MOST_COST, MOST_TOKENS, MOST_VOTES, Settings, Suite};
 use crate::cases::case::LONGEST_TIMEOUT;
+use crate::cases::case::repetition::MOST_TRIALS;
 use crate::text::diagnostic::nearest;
 
 /// The prefix of every variable of this program.
 pub const PREFIX: &str = "SKILL_EVALS_";
 
 /// The variables that are read, and what they choose. The list in docs/settings.md is this one.
-pub const VARIABLES: [(&str, &str); 28] = [
+pub const VARIABLES: [(&str, &str); 29] = [
     ("SKILL_EVALS_LIVE", "`1` runs the agents; `0`, the default, replays recordings"),
     ("SKILL_EVALS_SUITE", "a part of each skill's cases: `smoke` (all), `explicit`, `positive` or `negative`"),
     ("SKILL_EVALS_SKILL", "only these skills, comma-separated"),
@@ -21,7 +22,11 @@ pub const VARIABLES: [(&str, &str); 28] = [
     ("SKILL_EVALS_MAX_CASES", "at most so many cases of each skill"),
     ("SKILL_EVALS_MODE", "modes to run in, comma-separated"),
     ("SKILL_EVALS_MODEL", "the model to ask the agent for"),
-    ("SKILL_EVALS_TRIALS", "how often to run each case, 1 to 1000"),
+    ("SKILL_EVALS_TRIALS", "how often to run each case, 1 to 1000, whatever the case says"),
+    (
+        "SKILL_EVALS_THRESHOLD",
+        "the share of a case's trials that must pass, above 0 and up to 1, whatever the case says",
+    ),
     ("SKILL_EVALS_JOBS", "how many trials run at once, 1 to 1000"),
     ("SKILL_EVALS_TIMEOUT_S", "seconds for cases that name no timeout of their own, 1 to 86400"),
     ("SKILL_EVALS_JUDGE", "`1` has every trial judged by the rubric, `0` none; else each case says"),
@@ -87,7 +92,8 @@ impl Settings {
             "MODE" | "ISOLATION" if value.is_empty() => {}
             "MODE" => self.select_modes(&given.list()).map_err(|why| format!("{name}: {why}"))?,
             "MODEL" => self.model = Some(value.to_owned()).filter(|model| !model.is_empty()).or(self.model.take()),
-            "TRIALS" => self.trials = u32::try_from(given.number(1000)?).unwrap_or(1),
+            "TRIALS" => self.repetition.asked.trials = u32::try_from(given.number(u64::from(MOST_TRIALS))?).ok(),
+            "THRESHOLD" => self.repetition.asked.threshold = Some(given.amount(1.0)?),
             "JOBS" => self.jobs = given.size(1000)?,
             "TIMEOUT_S" => self.timeout = Duration::from_secs(given.number(LONGEST_TIMEOUT.as_secs())?),
             "JUDGE" => self.judge.apply_wanted(value).map_err(|expected| given.not_allowed(expected))?,

@@ -115,6 +115,9 @@ pub struct Grade {
     /// What the rubric judge had to say, where one was wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<Judged>,
+    /// The share of the case's trials that must pass; absent where that is for the reader to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
 }
 
 /// The judge of grades that do not name theirs.

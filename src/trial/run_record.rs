@@ -136,8 +136,11 @@ pub struct Chosen {
     pub modes: Vec<String>,
     /// The model.
     pub model: Option<String>,
-    /// How often each case runs.
+    /// How often each case runs, whatever it says itself; absent where that was not said.
     pub trials: Option<u32>,
+    /// The share of a case's trials that must pass, whatever it says itself; absent where that was not said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
     /// Seconds for cases that name no timeout.
     pub timeout_s: Option<u64>,
     /// Whether a judge is asked, where that was said.
@@ -174,6 +177,7 @@ impl Chosen {
             modes: if self.modes.is_empty() { earlier.modes } else { self.modes },
             model: self.model.or(earlier.model),
             trials: self.trials.or(earlier.trials),
+            threshold: self.threshold.or(earlier.threshold),
             timeout_s: self.timeout_s.or(earlier.timeout_s),
             judge: self.judge.or(earlier.judge),
             judge_votes: self.judge_votes.or(earlier.judge_votes),
@@ -224,6 +228,9 @@ pub struct TrialRecord {
     /// Turns, where the agent counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
+    /// The share of the case's trials that must pass, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
     /// The skills that became active, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub activated: Vec<String>,
@@ -262,6 +269,7 @@ impl TrialRecord {
             duration_ms: grade.metrics.duration_ms,
             effective_commands: grade.metrics.effective_commands,
             turns: grade.metrics.turns,
+            threshold: grade.threshold,
             activated: grade.metrics.activations.iter().map(|activation| activation.skill.clone()).collect(),
             spent: outcome.spent,
             attempts,

@@ -25,7 +25,15 @@ fn seconds(seconds: u64) -> Duration {
 #[expect(clippy::unnecessary_wraps, reason = "what the board is told")]
 fn ended(case: &str, verdict: Verdict) -> Result<Outcome, NoOutcome> {
     let metrics = Metrics::default();
-    let grade = Grade { format: GRADE_FORMAT, verdict, trouble: None, checks: Vec::new(), metrics, judged: None };
+    let grade = Grade {
+        format: GRADE_FORMAT,
+        verdict,
+        trouble: None,
+        checks: Vec::new(),
+        metrics,
+        judged: None,
+        threshold: None,
+    };
     Ok(Outcome {
         id: id(case),
         grade,

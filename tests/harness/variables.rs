@@ -21,7 +21,7 @@ fn every_variable_of_the_table_is_read() {
     for (name, _) in VARIABLES {
         let value = match name.trim_start_matches("SKILL_EVALS_") {
             "LIVE" | "TRIALS" | "JOBS" | "TIMEOUT_S" | "MAX_SKILLS" | "MAX_CASES" | "RESUME" | "MAX_COST_USD"
-            | "RETRIES" | "RETRY_WAIT_S" | "RECORD" | "MAX_TOKENS" => "1",
+            | "RETRIES" | "RETRY_WAIT_S" | "RECORD" | "MAX_TOKENS" | "THRESHOLD" => "1",
             name if name.starts_with("JUDGE") => "1",
             "SUITE" => "negative",
             "MODE" => "codex",

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use crate::cases::case::Case;
+use crate::cases::case::{Case, Repetition};
 use crate::cases::repo_files::Tree;
 use crate::text::diagnostic::{Diagnostic, Place};
 
@@ -34,6 +34,11 @@ pub trait Source: fmt::Debug + Send + Sync {
 
     /// Whether the skill should trigger, as far as that can be told without reading the whole case.
     fn should_trigger(&self) -> Option<bool>;
+
+    /// What the case says of its repeats, as far as that can be told without reading the whole case.
+    fn repetition(&self) -> Repetition {
+        Repetition::default()
+    }
 
     /// Where the value of `key` stands, or `text` within it; `None` where the format cannot tell.
     fn place(&self, _key: &str, _text: Option<&str>, _tree: &dyn Tree) -> Option<Place> {
@@ -77,6 +82,12 @@ impl Found {
     #[must_use]
     pub fn should_trigger(&self) -> Option<bool> {
         self.source.should_trigger()
+    }
+
+    /// What the case says of its repeats, as far as that can be told without reading the whole case.
+    #[must_use]
+    pub fn repetition(&self) -> Repetition {
+        self.source.repetition()
     }
 
     /// The format it is written in.

@@ -7,6 +7,7 @@
 mod found;
 mod pattern;
 pub mod prompts_csv;
+pub mod repetition;
 pub mod smoke;
 pub mod task_json;
 
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 pub use found::{Broken, Format, Found, Source};
 pub use pattern::{Difference, Pattern};
+pub use repetition::Repetition;
 use serde::{Deserialize, Serialize};
 
 use crate::text::diagnostic::Place;
@@ -51,6 +53,8 @@ pub struct Case {
     pub output_schema: Option<RelativePath>,
     /// Whether a rubric judge is asked.
     pub judge: bool,
+    /// How often it runs and which share must pass, where the case says so.
+    pub repetition: Repetition,
     /// What must hold of the trial, beside what must hold of every trial.
     pub expectations: Vec<Expectation>,
 }

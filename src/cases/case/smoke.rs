@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::cases::case::{Case, DEFAULT_TIMEOUT, Expectation, Format, Sandbox, Source};
+use crate::cases::case::{Case, DEFAULT_TIMEOUT, Expectation, Format, Repetition, Sandbox, Source};
 use crate::cases::skill::{SKILL_FILE, Skill};
 use crate::text::diagnostic::{Diagnostic, Place};
 use crate::text::relative_path::RelativePath;
@@ -85,6 +85,7 @@ fn case(
         fixture: None,
         output_schema: schema.cloned(),
         judge: false,
+        repetition: Repetition::default(),
         expectations,
     }
 }

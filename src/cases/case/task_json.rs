@@ -3,7 +3,8 @@
 //! ```json
 //! { "prompt": "…", "systemPrompt": "…",
 //!   "evalConfig": { "expectedSkillName": "greeting", "expectedOutput": "…",
-//!                   "expectedOutputPattern": "…", "expectResourceLoad": true } }
+//!                   "expectedOutputPattern": "…", "expectResourceLoad": true,
+//!                   "trials": 5, "threshold": 0.8 } }
 //! ```
 //!
 //! `expectedOutput` is a substring of the final message in any case, `expectedOutputPattern` a regular expression
@@ -15,17 +16,19 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{ParseOptions, parse_to_ast};
 
-use crate::cases::case::{Case, Expectation, Format, Pattern, Sandbox, Source};
+use crate::cases::case::repetition::{self, A_SHARE, MOST_TRIALS};
+use crate::cases::case::{Case, Expectation, Format, Pattern, Repetition, Sandbox, Source};
 use crate::cases::name;
 use crate::cases::repo_files::Tree;
 use crate::cases::skill::slug;
-use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, Place, shorten, suggest};
 
 /// Tasks run under the Agent SDK with our MCP server unless chosen otherwise: the format was made for it.
 pub static FORMAT: Format = Format { name: "task", default_mode: "mcp", is_task: true, curated: true };
 
 const KEYS: [&str; 3] = ["prompt", "systemPrompt", "evalConfig"];
-const EVAL_KEYS: [&str; 4] = ["expectedSkillName", "expectedOutput", "expectedOutputPattern", "expectResourceLoad"];
+const EVAL_KEYS: [&str; 6] =
+    ["expectedSkillName", "expectedOutput", "expectedOutputPattern", "expectResourceLoad", "trials", "threshold"];
 
 /// Standard JSON and nothing else.
 const STRICT: ParseOptions = ParseOptions {
@@ -73,6 +76,10 @@ impl Source for Task {
 
     fn should_trigger(&self) -> Option<bool> {
         self.case.as_ref().ok().map(|case| case.should_trigger)
+    }
+
+    fn repetition(&self) -> Repetition {
+        self.case.as_ref().map(|case| case.repetition).unwrap_or_default()
     }
 
     fn place(&self, key: &str, _text: Option<&str>, tree: &dyn Tree) -> Option<Place> {
@@ -147,6 +154,7 @@ impl TaskParser<'_> {
         self.unknown_keys(config, &EVAL_KEYS, shift);
         let skill = self.required_string(config, "expectedSkillName", "evalConfig.", shift);
         let expectations = self.expectations(config, shift);
+        let repetition = self.repetition(config, shift);
         let id = self.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         if let Err(why) = name::check_id(&id) {
             self.problems.push(name::id_problem(&id, why, Place::file(self.path)));
@@ -164,6 +172,7 @@ impl TaskParser<'_> {
             fixture: None,
             output_schema: None,
             judge: false,
+            repetition,
             expectations,
         })
     }
@@ -200,6 +209,35 @@ impl TaskParser<'_> {
             Some(other) => self.wrong_type(range(other), "`evalConfig.expectResourceLoad`", "true or false", other),
         }
         expectations
+    }
+
+    /// What `evalConfig` says of the case's repeats.
+    fn repetition(&mut self, config: &Object<'_>, shift: usize) -> Repetition {
+        let trials = self.number(config, "trials", shift, &format!("1 to {MOST_TRIALS}"), repetition::trials);
+        Repetition { trials, threshold: self.number(config, "threshold", shift, A_SHARE, repetition::threshold) }
+    }
+
+    /// The number of this key of `evalConfig`, where `allowed` takes it.
+    fn number<N: std::str::FromStr, A>(
+        &mut self,
+        config: &Object<'_>,
+        key: &str,
+        shift: usize,
+        expected: &str,
+        allowed: fn(N) -> Option<A>,
+    ) -> Option<A> {
+        let value = &config.get(key)?.value;
+        let range = value.start() + shift..value.end() + shift;
+        let Value::NumberLit(number) = value else {
+            self.wrong_type(range, &format!("`evalConfig.{key}`"), "a number", value);
+            return None;
+        };
+        let read = number.value.parse().ok().and_then(allowed);
+        if read.is_none() {
+            let message = format!("`evalConfig.{key}` is {}; expected {expected}", shorten(number.value));
+            self.problem(Code::BadNumber, range, message);
+        }
+        read
     }
 
     fn unknown_keys(&mut self, object: &Object<'_>, known: &[&str], shift: usize) {

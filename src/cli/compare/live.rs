@@ -215,6 +215,6 @@ impl CompareArgs {
         settings.resume = self.resume;
         settings.force |= self.force;
         settings.record = false;
-        settings.trials = 1;
+        settings.repetition.asked.trials = Some(1);
     }
 }

@@ -156,7 +156,7 @@ impl RunArgs {
         let mut plan = plan::plan(root, settings, catalog, &filters).map_err(|problems| problems.join("\n"))?;
         if let Some(failed) = &self.failed {
             let summary = super::summary::of_run(&RunFolder::open(root, failed)?, settings)?;
-            let not_passed = |row: &CaseCounts| row.verdict(summary.threshold) != Some(Verdict::Pass);
+            let not_passed = |row: &CaseCounts| row.verdict() != Some(Verdict::Pass);
             if !summary.cases.values().any(not_passed) {
                 return Err(format!("every case of the run {failed} passed").into());
             }
@@ -169,6 +169,14 @@ impl RunArgs {
         } else if !chosen.trials_by_name.is_empty() {
             let wanted: BTreeSet<&String> = chosen.trials_by_name.iter().collect();
             plan.entries.retain(|entry| wanted.contains(&entry.planned.trial(1).to_string()));
+        }
+        if let (true, Some(id), None) = (settings.resume, &settings.run_id, self.choice.chosen().trials) {
+            let folder = RunFolder::open(root, id)?;
+            let (earlier, record) = (folder.plan()?, folder.run_record().ok().flatten());
+            // A plan that lacks lines does not say how often.
+            if record.is_some_and(|record| earlier.len() >= record.planned) {
+                plan.repeat_as_in(&earlier);
+            }
         }
         if plan.is_empty() { Err("no case is selected".into()) } else { Ok((plan, chosen)) }
     }
@@ -215,7 +223,8 @@ fn stale(run: &Run) -> Result<Plan, Box<dyn Error>> {
         for planned in plan::planned(&run.settings, found, &recorded) {
             let replayed = trial::replay(run, &planned, 1);
             if matches!(replayed, Err(NoOutcome::Stale { .. } | NoOutcome::Unreadable(_))) {
-                entries.push(Entry { planned, repeats: run.settings.trials });
+                let repeats = run.settings.repetition.of(&found.skill, found.repetition()).trials;
+                entries.push(Entry { planned, repeats });
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use crate::cli::select::SelectArgs;
+use crate::cli::select::{self, SelectArgs};
+use skill_evals::cases::case::repetition::MOST_TRIALS;
 use skill_evals::trial::run_record::Chosen;
 
 /// Options that decide what is measured: a resumed run takes those of its first part.
@@ -16,9 +17,12 @@ pub struct ChoiceArgs {
     /// In this mode (repeatable).
     #[arg(long, value_name = "MODE")]
     mode: Vec<String>,
-    /// How often to run each case.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// How often to run each case, whatever it says itself.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TRIALS)))]
     trials: Option<u32>,
+    /// The share of a case's trials that must pass, whatever it says itself: 0.8 for four of five.
+    #[arg(long, value_name = "SHARE", value_parser = select::share)]
+    threshold: Option<f64>,
     /// Replay recordings; start no agent.
     #[arg(long)]
     replay: bool,
@@ -30,6 +34,7 @@ impl ChoiceArgs {
         Chosen {
             modes: self.mode.clone(),
             trials: self.trials,
+            threshold: self.threshold,
             replay: self.replay,
             filters: self.filters.clone(),
             ..self.select.chosen()

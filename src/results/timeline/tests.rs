@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::cases::case::{Case, Expectation, Pattern};
+use crate::cases::case::{Case, Expectation, Pattern, Repetition};
 use crate::text::diagnostic::Place;
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::{Check, Goal, Metrics, Status, Verdict};
@@ -30,6 +30,7 @@ fn case(expectations: Vec<Expectation>) -> Case {
         fixture: None,
         output_schema: None,
         judge: false,
+        repetition: Repetition::default(),
         expectations,
     }
 }
@@ -65,7 +66,8 @@ fn timeline(checks: Vec<Check>, case: Option<&Case>) -> Timeline {
     let (meta, trace) = (meta(), trace());
     let evidence = Evidence { meta: &meta, trace: &trace, final_text: Some("Ahoy, Ada!\nahoy") };
     let metrics = Metrics::default();
-    let grade = Grade { format: 1, verdict: Verdict::Fail, trouble: None, checks, metrics, judged: None };
+    let grade =
+        Grade { format: 1, verdict: Verdict::Fail, trouble: None, checks, metrics, judged: None, threshold: None };
     Timeline::new(&evidence, &grade, case)
 }
 
@@ -130,6 +132,7 @@ fn an_answer_that_the_trace_cut_is_whole_and_one_that_it_lacks_is_added() {
         checks: Vec::new(),
         metrics: Metrics::default(),
         judged: None,
+        threshold: None,
     };
     for (said, entries) in [(long.as_str(), 3), ("else", 4)] {
         let evidence = Evidence { meta: &meta, trace: &trace, final_text: Some(said) };

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::Row;
-use crate::cases::case::{Case, Expectation, LONGEST_TIMEOUT, Pattern, Sandbox};
+use crate::cases::case::repetition::{self, A_SHARE, MOST_TRIALS};
+use crate::cases::case::{Case, Expectation, LONGEST_TIMEOUT, Pattern, Repetition, Sandbox};
 use crate::cases::name;
 use crate::text::diagnostic::{Code, Diagnostic, shorten, suggest};
 use crate::text::relative_path::RelativePath;
@@ -57,8 +58,28 @@ impl Reader<'_> {
             fixture: self.path("fixture"),
             output_schema,
             judge: self.boolean("judge", Some(false)),
+            repetition: self.repetition(),
             expectations,
         }
+    }
+
+    /// What the row says of its repeats.
+    pub(super) fn repetition(&mut self) -> Repetition {
+        let trials = self.number("trials", 1..=u64::from(MOST_TRIALS));
+        Repetition { trials: trials.and_then(|number| u32::try_from(number).ok()), threshold: self.threshold() }
+    }
+
+    fn threshold(&mut self) -> Option<f64> {
+        let text = self.text("threshold");
+        if text.is_empty() {
+            return None;
+        }
+        let share = text.parse().ok().and_then(repetition::threshold);
+        if share.is_none() {
+            let message = format!("`threshold` is {:?}; expected {A_SHARE}", shorten(&text));
+            self.problem(Code::BadNumber, "threshold", message, "write 0.8 where four of five trials must pass");
+        }
+        share
     }
 
     fn text(&self, column: &str) -> String {

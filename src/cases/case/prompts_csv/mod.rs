@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::cases::case::{Case, Format, Found, Source};
+use crate::cases::case::{Case, Format, Found, Repetition, Source};
 use crate::cases::name;
 use crate::cases::repo_files::Tree;
 use crate::text::diagnostic::{Code, Diagnostic, Place, nearest, shorten};
@@ -23,7 +23,7 @@ pub static FORMAT: Format = Format { name: "prompts.csv", default_mode: "codex",
 pub const REQUIRED: [&str; 3] = ["id", "should_trigger", "prompt"];
 
 /// All columns that are read.
-pub const COLUMNS: [&str; 15] = [
+pub const COLUMNS: [&str; 17] = [
     "id",
     "should_trigger",
     "prompt",
@@ -39,6 +39,8 @@ pub const COLUMNS: [&str; 15] = [
     "must_include",
     "must_not_include",
     "fixture",
+    "trials",
+    "threshold",
 ];
 
 /// A prompts.csv cut into rows.
@@ -331,6 +333,10 @@ impl Source for Row {
 
     fn should_trigger(&self) -> Option<bool> {
         cells::boolean(self.text("should_trigger").trim())
+    }
+
+    fn repetition(&self) -> Repetition {
+        cells::Reader { row: self, problems: Vec::new() }.repetition()
     }
 
     fn place(&self, key: &str, text: Option<&str>, _tree: &dyn Tree) -> Option<Place> {

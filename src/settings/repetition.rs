@@ -1,0 +1,114 @@
+//! How often cases run and which share of their trials must pass, where it is not the case that says so.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::Deserialize;
+
+use crate::cases::case::repetition::{self, A_SHARE, MOST_TRIALS, Repetition};
+use crate::cases::catalog::Catalog;
+use crate::cases::skill::slug;
+use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
+
+/// What was said about the repeats of cases, by whom.
+#[derive(Clone, Debug, Default)]
+pub struct RepetitionSettings {
+    /// By a variable or the command line: it rules over what cases say.
+    pub asked: Repetition,
+    /// By evals.toml, for every case.
+    all: Repetition,
+    /// By evals.toml, for the cases of a skill by its slug.
+    of_skills: BTreeMap<String, (Repetition, Place)>,
+}
+
+/// `[skills.<name>]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SkillTable {
+    trials: Option<toml::Spanned<i64>>,
+    threshold: Option<toml::Spanned<f64>>,
+}
+
+impl RepetitionSettings {
+    /// What holds for a case of this skill that says `own` of itself.
+    #[must_use]
+    pub fn of(&self, skill: &str, own: Repetition) -> InForce {
+        let file = self.of_skills.get(skill).map(|(said, _)| *said).unwrap_or_default();
+        let Repetition { trials, threshold } = self.asked.or(own).or(file).or(self.all);
+        InForce { trials: trials.unwrap_or(1), threshold: threshold.unwrap_or(1.0) }
+    }
+
+    /// The threshold of cases of which nothing else is known.
+    #[must_use]
+    pub fn threshold(&self) -> f64 {
+        self.of("", Repetition::default()).threshold
+    }
+
+    /// The skills that evals.toml names and that are not there.
+    #[must_use]
+    pub fn unknown_skills(&self, catalog: &Catalog) -> Vec<Diagnostic> {
+        let known: Vec<&str> = catalog.skills.iter().map(|found| found.skill().slug.as_str()).collect();
+        let unknown = self.of_skills.iter().filter(|(skill, _)| !known.contains(&skill.as_str()));
+        let problem = |(skill, (_, place)): (&String, &(Repetition, Place))| {
+            let message = format!("there is no skill `{skill}`");
+            Diagnostic::error(Code::Config, place.clone(), message).help(suggest(skill, &known))
+        };
+        unknown.map(problem).collect()
+    }
+
+    /// Takes what evals.toml says of all cases.
+    pub(super) fn apply(
+        &mut self,
+        trials: Option<&toml::Spanned<i64>>,
+        threshold: Option<&toml::Spanned<f64>>,
+        wrong: &mut impl FnMut(Range<usize>, String),
+    ) {
+        self.all = read(trials, threshold, wrong).or(self.all);
+    }
+
+    /// Takes what evals.toml says of the cases of single skills; `place` says where in it something stands.
+    pub(super) fn apply_skills(
+        &mut self,
+        tables: BTreeMap<toml::Spanned<String>, SkillTable>,
+        place: impl Fn(Range<usize>) -> Place,
+        wrong: &mut impl FnMut(Range<usize>, String),
+    ) {
+        for (name, table) in tables {
+            let said = read(table.trials.as_ref(), table.threshold.as_ref(), wrong);
+            let (span, skill) = (name.span(), slug(name.get_ref()));
+            if self.of_skills.insert(skill, (said, place(span.clone()))).is_some() {
+                wrong(span, format!("the skill `{}` has a table already", name.get_ref()));
+            }
+        }
+    }
+}
+
+/// What holds for a case.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InForce {
+    /// How often it runs.
+    pub trials: u32,
+    /// The share of its trials that must pass.
+    pub threshold: f64,
+}
+
+fn read(
+    trials: Option<&toml::Spanned<i64>>,
+    threshold: Option<&toml::Spanned<f64>>,
+    wrong: &mut impl FnMut(Range<usize>, String),
+) -> Repetition {
+    let mut said = Repetition::default();
+    if let Some(number) = trials {
+        said.trials = repetition::trials(*number.get_ref());
+        if said.trials.is_none() {
+            wrong(number.span(), format!("`trials` is {}; expected 1 to {MOST_TRIALS}", number.get_ref()));
+        }
+    }
+    if let Some(share) = threshold {
+        said.threshold = repetition::threshold(*share.get_ref());
+        if said.threshold.is_none() {
+            wrong(share.span(), format!("`threshold` is {}; expected {A_SHARE}", share.get_ref()));
+        }
+    }
+    said
+}

@@ -1,0 +1,194 @@
+//! How often a case runs and which share of its trials must pass: who may say so, and that every command goes by it.
+
+mod support;
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use support::fixture::Fixture;
+use support::stub::{ANSWER, Stub, ran};
+
+/// An agent that says what must be said every second time only, for each prompt on its own.
+fn every_second() -> String {
+    format!(
+        "[ $(($(grep -c -F -x -- \"$prompt\" \"$folder/starts\") % 2)) = 1 ] || {{ {} exit 0; }}",
+        ANSWER.replace("Done", "No")
+    )
+}
+
+fn table(stub: &Stub, rows: &[&str]) {
+    let text = format!("id,should_trigger,prompt,must_include,trials,threshold\n{}\n", rows.join("\n"));
+    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), text).expect("cases");
+}
+
+fn harness(stub: &Stub, trial: &str) -> Command {
+    let mut command = stub.command(&["harness", "--exact", trial]);
+    for name in ["NEXTEST", "NEXTEST_RUN_ID", "CARGO_MANIFEST_DIR"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Verdicts of the cases of a run by id, as `summary` has them.
+fn verdicts(stub: &Stub, run: &str) -> Value {
+    let summary: Value = serde_json::from_str(&stub.run(&["summary", run, "--json"]).stdout).expect("JSON");
+    let cases = summary["cases"].as_array().expect("cases").iter();
+    cases.map(|row| (row["case"].as_str().expect("an id").to_owned(), row["verdict"].clone())).collect()
+}
+
+#[test]
+fn a_case_says_itself_how_often_it_runs_and_what_share_must_pass() {
+    let stub = Stub::new(0, &every_second());
+    table(&stub, &["half,false,One,Done,4,0.5", "most,false,Two,Done,4,0.6", "once,false,Three,Done,,"]);
+    stub.settings("jobs = 1");
+    let run = stub.run(&["run", "--run-id", "r"]);
+    assert_eq!((run.code, stub.starts().len()), (1, 9), "{}", run.stdout);
+    let expected = json!({"half": "pass", "most": "fail", "once": "pass"});
+    assert_eq!(verdicts(&stub, "r"), expected);
+    assert_eq!(stub.json("r", "summary.json")["cases"][0]["threshold"], json!(0.5));
+
+    // A stored grade has its threshold; `grade` goes by that of today.
+    table(&stub, &["half,false,One,Done,4,0.6", "most,false,Two,Done,4,0.5", "once,false,Three,Done,,"]);
+    assert_eq!(verdicts(&stub, "r"), expected);
+    assert_eq!(stub.run(&["grade", "r"]).code, 1);
+    assert_eq!(verdicts(&stub, "r"), json!({"half": "fail", "most": "pass", "once": "pass"}));
+    let recorded = stub.run(&["record", "r"]);
+    assert!(recorded.stdout.contains("tidy/half/codex  new: 2/4 passed, not recorded"), "{}", recorded.stdout);
+    assert!(recorded.stdout.contains("tidy/most/codex  new: 2/4 passed  evals/"), "{}", recorded.stdout);
+    assert_eq!(stub.run(&["run", "--replay"]).code, 0);
+    assert_eq!(ran(&mut harness(&stub, "tidy::most::codex")).code, 0);
+    let live = ran(harness(&stub, "tidy::half::codex").env("SKILL_EVALS_LIVE", "1"));
+    assert!(live.code == 101 && live.stdout.contains("2 of 4 trials passed, 50 % (15–85); 3 must"), "{}", live.stdout);
+    assert_eq!(ran(harness(&stub, "tidy::most::codex").env("SKILL_EVALS_LIVE", "1")).code, 0);
+}
+
+#[test]
+fn the_command_line_rules_over_the_case_the_case_over_its_skill_and_that_over_the_rest() {
+    let stub = Stub::new(0, "");
+    let trials = |args: &[&str], variables: &[(&str, &str)]| {
+        let estimate =
+            ran(stub.command(&[&["run", "--dry-run", "--json"], args].concat()).envs(variables.iter().copied()));
+        let estimate: Value = serde_json::from_str(&estimate.stdout).expect("JSON");
+        estimate["trials"].as_array().expect("trials").len()
+    };
+    table(&stub, &["own,false,One,,2,", "plain,false,Two,,,"]);
+    assert_eq!(trials(&[], &[]), 2 + 1);
+    stub.settings("trials = 5");
+    assert_eq!(trials(&[], &[]), 2 + 5);
+    stub.settings("trials = 5\nskills.Tidy.trials = 3");
+    assert_eq!(trials(&[], &[]), 2 + 3);
+    assert_eq!(trials(&[], &[("SKILL_EVALS_TRIALS", "4")]), 4 + 4);
+    assert_eq!(trials(&["--trials", "6"], &[("SKILL_EVALS_TRIALS", "4")]), 6 + 6);
+}
+
+#[test]
+fn a_threshold_of_the_command_line_holds_for_its_run_and_for_no_other() {
+    let stub = Stub::new(0, &every_second());
+    table(&stub, &["it,false,One,Done,2,1"]);
+    stub.settings("jobs = 1\nskills.tidy.threshold = 0.9");
+    assert_eq!(stub.run(&["run", "--run-id", "r", "--threshold", "0.5"]).code, 0);
+    for args in [&["summary", "r"][..], &["grade", "r"], &["summary", "r"], &["run", "--resume", "--run-id", "r"]] {
+        assert_eq!(stub.run(args).code, 0, "{args:?}");
+    }
+    let again = ran(stub.command(&["grade", "r"]).env("SKILL_EVALS_THRESHOLD", "1"));
+    assert_eq!((again.code, stub.starts().len()), (1, 2), "{}", again.stdout);
+    assert_eq!(stub.run(&["run", "--run-id", "other"]).code, 1);
+    let wrong = stub.run(&["run", "--threshold", "80"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("expected a share above 0 and up to 1"), "{}", wrong.stderr);
+}
+
+#[test]
+fn a_run_goes_on_with_as_many_trials_as_it_began_with() {
+    let stub = Stub::new(0, "");
+    table(&stub, &["it,false,One,,3,"]);
+    let first = stub.run(&["run", "--run-id", "r", "--jobs", "1", "--max-tokens", "1"]);
+    assert_eq!((first.code, stub.starts().len()), (3, 1), "{}", first.stdout);
+    table(&stub, &["it,false,One,,5,"]);
+    assert_eq!(stub.run(&["run", "--resume", "--run-id", "r"]).code, 0);
+    assert_eq!(stub.starts().len(), 3);
+    assert_eq!(stub.run(&["run", "--resume", "--run-id", "r", "--trials", "4"]).code, 0);
+    assert_eq!(stub.starts().len(), 4);
+}
+
+#[test]
+fn too_few_trials_are_named_for_each_threshold() {
+    let stub = Stub::new(0, "");
+    table(
+        &stub,
+        &[
+            "a,false,One,,5,0.8",
+            "b,false,Two,,14,0.8",
+            "c,false,Three,,3,0.5",
+            "d,false,Four,,3,",
+            "e,false,Five,,5,0.5",
+        ],
+    );
+    let ran = stub.run(&["run"]);
+    let end = "3 of 3 shows at least 37 %; a threshold of 0.5 needs 5 trials of a case\n\
+               5 of 5 shows at least 55 %; a threshold of 0.8 needs 14 trials of a case\n";
+    assert!(ran.stdout.contains(end), "{}", ran.stdout);
+    assert_eq!(ran.stdout.matches("shows at least").count(), 2, "{}", ran.stdout);
+}
+
+#[test]
+fn what_cannot_be_a_number_of_trials_or_a_share_is_named_where_it_stands() {
+    let csv = Fixture::new().skill("tidy").prompts(
+        "tidy",
+        "id,should_trigger,prompt,trials,threshold\na,true,Do it,0,80%\nb,true,Do that,1001,0\nc,true,More,2,1\n",
+    );
+    let lines = csv.lines();
+    for line in [
+        "evals/skills/tidy/prompts.csv:2:14: [bad-number] `trials` is \"0\"; expected a whole number, 1 to 1000",
+        "evals/skills/tidy/prompts.csv:2:16: [bad-number] `threshold` is \"80%\"; expected a share above 0 and up to 1",
+        "evals/skills/tidy/prompts.csv:3:16: [bad-number] `trials` is \"1001\"",
+        "evals/skills/tidy/prompts.csv:3:21: [bad-number] `threshold` is \"0\"",
+    ] {
+        assert!(lines.contains(line), "{line}\n{lines}");
+    }
+    assert_eq!(csv.good_cases(), ["c"]);
+
+    let config = |more: &str| {
+        let text =
+            format!("{{ \"prompt\": \"Do it\", \"evalConfig\": {{ \"expectedSkillName\": \"tidy\", {more} }} }}");
+        Fixture::new().skill("tidy").task("it", text)
+    };
+    let task = config("\"trials\": 2.5, \"threshold\": \"most\"").lines();
+    assert!(
+        task.contains("evals/tasks/it.json:1:77: [bad-number] `evalConfig.trials` is 2.5; expected 1 to 1000"),
+        "{task}"
+    );
+    assert!(
+        task.contains("evals/tasks/it.json:1:95: [json-type] `evalConfig.threshold` is a string; expected a number"),
+        "{task}"
+    );
+    let found = config("\"trials\": 2, \"threshold\": 0.5").catalog();
+    let said = found.cases[0].repetition();
+    assert_eq!((said.trials, said.threshold), (Some(2), Some(0.5)));
+
+    let settings = "threshold = 1.5\n[skills.tidy]\ntrials = 0\n";
+    let wrong = Fixture::new().skill("tidy").file("evals/evals.toml", settings).run(&["list"]);
+    for place in ["evals.toml:1:13", "evals.toml:3:10"] {
+        assert!(wrong.code == 2 && wrong.stderr.contains(place), "{place}: {}", wrong.stderr);
+    }
+}
+
+#[test]
+fn settings_for_a_skill_that_is_not_there_are_an_error_in_every_command_that_goes_by_them() {
+    let stub = Stub::new(1, "");
+    stub.settings("skills.tidyy.trials = 2");
+    let message = |text: &str| {
+        assert!(text.contains("evals/evals.toml:2:8") && text.contains("there is no skill `tidyy`"), "{text}");
+        assert!(text.contains("did you mean `tidy`?"), "{text}");
+    };
+    for args in [&["run"][..], &["run", "--replay"], &["run", "--dry-run"]] {
+        let ran = stub.run(args);
+        assert_eq!((ran.code, stub.starts().len()), (2, 0), "{args:?}");
+        message(&ran.stderr);
+    }
+    message(&stub.run(&["lint", "--check-evals"]).stdout);
+    let lint = ran(&mut harness(&stub, "repository::lint"));
+    assert_eq!(lint.code, 101);
+    message(&lint.stdout);
+    assert_eq!(stub.run(&["list"]).code, 0);
+}
