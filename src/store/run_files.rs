@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::ledger::{self, Follower, Ledger, Ledgered};
@@ -92,18 +93,8 @@ impl RunFolder {
     pub fn add_to_plan(&self, ids: impl Iterator<Item = TrialId>) -> Result<usize, StoreError> {
         let path = self.path.join(PLAN);
         let mut known = self.plan()?;
-        let mut text = Vec::new();
-        // A line cut short by a crash is closed, so that the next one is not lost with it.
-        if File::open(&path).is_ok_and(|mut file| ledger::ends_within_a_line(&mut file)) {
-            text.push(b'\n');
-        }
-        for id in ids.filter(|id| known.insert(id.clone())) {
-            serde_json::to_writer(&mut text, &id).map_err(io::Error::from).at(&path)?;
-            text.push(b'\n');
-        }
-        // In one piece: the system puts it behind what other processes append.
-        let file = OpenOptions::new().append(true).create(true).open(&path);
-        file.and_then(|mut file| file.write_all(&text)).at(&path)?;
+        let new: Vec<TrialId> = ids.filter(|id| known.insert(id.clone())).collect();
+        append(&path, &new).at(&path)?;
         Ok(known.len())
     }
 
@@ -113,14 +104,7 @@ impl RunFolder {
     /// When the file cannot be read; lines that are none are left out.
     pub fn plan(&self) -> Result<BTreeSet<TrialId>, StoreError> {
         let path = self.path.join(PLAN);
-        let mut ids = BTreeSet::new();
-        lines::for_each(&path, |line| {
-            if let Line::Whole(line) = line {
-                ids.extend(serde_json::from_slice::<TrialId>(line).ok());
-            }
-        })
-        .at(&path)?;
-        Ok(ids)
+        Ok(read_lines(&path).at(&path)?.into_iter().collect())
     }
 
     /// Adds a pair of trials to those that the run has begun.
@@ -129,14 +113,7 @@ impl RunFolder {
     /// When the file cannot be written.
     pub fn add_pair(&self, pair: &PairRecord) -> Result<(), StoreError> {
         let path = self.path.join(PAIRS);
-        let mut line = serde_json::to_vec(pair).map_err(io::Error::from).at(&path)?;
-        line.push(b'\n');
-        let mut file = OpenOptions::new().read(true).append(true).create(true).open(&path).at(&path)?;
-        // A line cut short by a crash is closed, so that this one is not lost with it.
-        if ledger::ends_within_a_line(&mut file) {
-            line.insert(0, b'\n');
-        }
-        Ok(file.write_all(&line).at(&path)?)
+        Ok(append(&path, &[pair]).at(&path)?)
     }
 
     /// The pairs of trials that the run has begun, in their order.
@@ -145,14 +122,7 @@ impl RunFolder {
     /// When the file cannot be read; a line that is none was cut short, and its pair did not begin.
     pub fn pairs(&self) -> Result<Vec<PairRecord>, StoreError> {
         let path = self.path.join(PAIRS);
-        let mut pairs = Vec::new();
-        lines::for_each(&path, |line| {
-            if let Line::Whole(line) = line {
-                pairs.extend(serde_json::from_slice::<PairRecord>(line).ok());
-            }
-        })
-        .at(&path)?;
-        Ok(pairs)
+        Ok(read_lines(&path).at(&path)?)
     }
 
     /// Keeps what comparing the run's arms came to.
@@ -331,6 +301,30 @@ impl RunFolder {
         let time = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
         [RUN, PROGRESS, SUMMARY].into_iter().filter_map(|name| time(&self.path.join(name))).max().or(time(&self.path))
     }
+}
+
+/// What the whole lines of a file hold, a JSON value each; lines that are none are left out.
+fn read_lines<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
+    let mut found = Vec::new();
+    lines::for_each(path, |line| {
+        if let Line::Whole(line) = line {
+            found.extend(serde_json::from_slice::<T>(line).ok());
+        }
+    })?;
+    Ok(found)
+}
+
+/// Adds lines to a file, a JSON value each.
+fn append<T: Serialize>(path: &Path, values: &[T]) -> io::Result<()> {
+    let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+    // A line cut short by a crash is closed, so that the next one is not lost with it.
+    let mut text = if ledger::ends_within_a_line(&mut file) { vec![b'\n'] } else { Vec::new() };
+    for value in values {
+        serde_json::to_writer(&mut text, value)?;
+        text.push(b'\n');
+    }
+    // In one piece: the system puts it behind what other processes append.
+    file.write_all(&text)
 }
 
 /// Hands each line of a progress file to `take`; one that is too long to be one is handed over empty.
