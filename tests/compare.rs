@@ -98,6 +98,18 @@ fn an_edit_that_breaks_a_skill_is_worse_than_the_commit_before_and_few_trials_sa
 }
 
 #[test]
+fn two_git_references_are_compared_as_they_are_whatever_the_working_tree_has() {
+    let stub = repository(4, BY_SKILL);
+    break_skill(&stub);
+    git(&stub, &["commit", "--quiet", "--all", "--message", "second"]);
+    fs::write(stub.root().join("skills/tidy/SKILL.md"), "---\nname: tidy\ndescription: Tidies.\n---\nDo.\n")
+        .expect("a skill");
+    let ran = stub.run(&["compare", "HEAD~1", "HEAD", "--jobs", "4", "--run-id", "r"]);
+    assert!(ran.code == 1 && ran.stdout.contains("\nworse: "), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("  B  the skills of HEAD ("), "{}", ran.stdout);
+}
+
+#[test]
 fn an_edit_that_changes_nothing_is_no_worse_long_before_the_last_trial() {
     let stub = repository(5, BY_SKILL);
     let ran = stub.run(&["compare", "HEAD", "--jobs", "4", "--run-id", "r"]);
@@ -176,6 +188,9 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     assert!(few.code == 3 && few.stdout.starts_with("undecided: "), "{}", few.stdout);
     assert_eq!(stub.starts().len(), starts, "no agent ran");
     let twice = stub.run(&["compare", "before,before", "after"]);
+    let path = stub.run_folder("before");
+    let otherwise = stub.run(&["compare", &format!("before,{}", path.display()), "after"]);
+    assert!(otherwise.code == 2 && otherwise.stderr.contains("is named twice in one arm"), "{}", otherwise.stderr);
     assert!(twice.code == 2 && twice.stderr.contains("before is named twice in one arm"), "{}", twice.stderr);
     // Of stored trials only some can be chosen; what would need an agent is refused, not ignored.
     let chosen = stub.run(&["compare", "before", "after", "--case", "c1", "--case", "tidy/c2", "--mode", "codex"]);
@@ -295,7 +310,11 @@ fn what_cannot_be_compared_is_told_with_what_to_do_and_starts_no_agent() {
             &["compare", "HEAD", "--max-trials", "8"],
             "this gate can never fail at these numbers: it takes 6 pairs of trials",
         ),
-        (&["compare", "HEAD", "--a", "skills=HEAD"], "HEAD says which skills arm A has"),
+        (&["compare", "HEAD", "--a", "skills=HEAD"], "HEAD says which skills the arm has"),
+        (&["compare", "--a", "offer=nobody"], "offers `nobody`, and there is no such skill"),
+        (&["compare", "--a", "offer=tidy+"], "names a skill without a name"),
+        (&["compare", "--a", "model=x,model=y"], "says `model` twice"),
+        (&["compare", "HEAD", "evals/skills"], "one of HEAD and evals/skills is a git reference"),
         (&["compare", "HEAD", "--with", "codex", "--without"], "cannot be used with"),
         (&["compare", "HEAD", "--gate", "worse,undecided,better", "--max-trials", "20"], "this gate can never pass"),
         (&["compare", "HEAD", "--gate", "sideways"], "invalid value 'sideways'"),
@@ -304,7 +323,8 @@ fn what_cannot_be_compared_is_told_with_what_to_do_and_starts_no_agent() {
         let ran = stub.run(args);
         assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {} {}", ran.code, ran.stderr);
     }
-    let dry = stub.run(&["compare", "HEAD", "--dry-run"]);
+    // Any number of trials is planned in no time.
+    let dry = stub.run(&["compare", "HEAD", "--dry-run", "--max-trials", "900000000"]);
     assert!(dry.code == 0 && dry.stdout.contains("is found with 80 % probability"), "{}{}", dry.stdout, dry.stderr);
     assert_eq!(stub.starts(), Vec::<String>::new());
 }

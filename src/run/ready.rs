@@ -1,12 +1,16 @@
 //! What keeps a run from beginning, or each of its trials from measuring anything, found before an agent is started:
 //! asked by the run itself and by a dry run.
 
+use std::collections::BTreeMap;
+
 use crate::agent::isolation::{self, Held};
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::run::budget;
 use crate::run::shared::Run;
+use crate::settings::mode::Offer;
 use crate::store::RunFolder;
+use crate::text::diagnostic::suggest;
 
 /// What keeps the run from beginning.
 ///
@@ -20,7 +24,28 @@ pub fn check(run: &Run) -> Result<(), String> {
     if run.plan.is_judged(&run.settings) {
         run.rubric().map_err(|problem| diagnostics::render(std::slice::from_ref(problem), Paint::Plain))?;
     }
+    offers(run)?;
     if run.settings.live { budget::check(&run.settings, &run.plan) } else { Ok(()) }
+}
+
+/// Whether every skill that a planned mode offers by name is there, in the working tree or the version it asks for.
+fn offers(run: &Run) -> Result<(), String> {
+    let modes = run.plan.entries.iter().map(|entry| &entry.planned.mode);
+    let modes: BTreeMap<_, _> = modes.map(|mode| (&mode.name, mode)).collect();
+    for mode in modes.values() {
+        let Offer::Only(slugs) = &mode.offer else { continue };
+        let catalogs = [Some(&run.catalog), run.skills_of(mode.commit.as_deref())];
+        let skills = catalogs.into_iter().flatten().flat_map(|catalog| &catalog.skills);
+        let known: Vec<&str> = skills.map(|found| found.skill().slug.as_str()).collect();
+        if let Some(slug) = slugs.iter().find(|slug| !known.contains(&slug.as_str())) {
+            return Err(format!(
+                "the mode `{}` offers `{slug}`, and there is no such skill; {}",
+                mode.name,
+                suggest(slug, &known)
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The same for a run that does not begin, with all that it would meet on the way to its first agent. `keeps` is whether

@@ -60,6 +60,14 @@ pub struct Arms {
     pub left_out: Vec<(String, String)>,
 }
 
+impl Arm {
+    /// Whether it is the modes that were chosen, as they are.
+    #[must_use]
+    pub fn changes_nothing(&self) -> bool {
+        Self { label: String::new(), ..self.clone() } == Self::default()
+    }
+}
+
 /// One arm: what it changes of the modes that were chosen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

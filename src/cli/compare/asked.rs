@@ -1,5 +1,6 @@
 //! What a command line asks to compare.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::Path;
 
@@ -38,15 +39,7 @@ pub fn asked(args: &CompareArgs, root: &Path) -> Result<Asked, Box<dyn Error>> {
     }
     let (a, b) = (arm(args.a.as_deref(), root)?, arm(args.b.as_deref(), root)?);
     match args.what.as_slice() {
-        [first, second] => {
-            let [in_a, in_b] = match args.mode.as_slice() {
-                [] => [&a, &b].map(|arm| arm.mode.clone()),
-                [both] => [Some(both.clone()), Some(both.clone())],
-                [in_a, in_b] => [Some(in_a.clone()), Some(in_b.clone())],
-                _ => return Err("two runs are compared in one mode, or in one each".into()),
-            };
-            Ok(Asked::Stored(stored(first, &Arm { mode: in_a, ..a }), stored(second, &Arm { mode: in_b, ..b })))
-        }
+        [first, second] => of_two(args, root, [first, second], [&a, &b]),
         [one] => of_one(args, root, one, &a, &b),
         _ => Ok(Asked::Run(args.arms(of_modes(args, a, b)?))),
     }
@@ -60,28 +53,29 @@ fn stored(sources: &str, arm: &Arm) -> StoredArm {
     StoredArm { label, sources: sources.split(',').map(str::to_owned).collect(), mode: arm.mode.clone() }
 }
 
-/// A single name is a run with arms or modes to compare, or a git reference.
-fn of_one(args: &CompareArgs, root: &Path, one: &str, a: &Arm, b: &Arm) -> Result<Asked, Box<dyn Error>> {
-    let run = store::runs(root).into_iter().find(|run| run.id() == one);
-    let commit = git::commit(root, one);
-    let run = match (run, &commit) {
-        (Some(_), Ok(_)) => {
-            return Err(format!(
-                "`{one}` is a run and a git reference: write refs/heads/{one} or {one}^0 for the reference, or the run's \
-                 progress.jsonl by its path"
-            )
-            .into());
-        }
-        (Some(run), Err(_)) => run,
-        (None, Ok(commit)) => {
-            let short = &commit[..commit.len().min(12)];
-            if a.commit.is_some() {
-                return Err(format!("{one} says which skills arm A has: leave out skills= in --a").into());
-            }
-            let a = Arm { label: format!("the skills of {one} ({short})"), commit: Some(commit.clone()), ..a.clone() };
-            let b = Arm { label: "the working tree".to_owned(), ..b.clone() };
-            return Ok(Asked::Run(args.arms((a, b))));
-        }
+/// What a name on the command line stands for.
+enum Named {
+    /// A run.
+    Run(RunFolder),
+    /// Runs and files, as an arm has them.
+    Sources,
+    /// A commit, by its full hash.
+    Commit(String),
+}
+
+fn named(root: &Path, name: &str) -> Result<Named, Box<dyn Error>> {
+    let run = store::runs(root).into_iter().find(|run| run.id() == name);
+    if run.is_none() && (name.contains(',') || name.ends_with(".jsonl") || Path::new(name).exists()) {
+        return Ok(Named::Sources);
+    }
+    match (run, git::commit(root, name)) {
+        (Some(_), Ok(_)) => Err(format!(
+            "`{name}` is a run and a git reference: write refs/heads/{name} or {name}^0 for the reference, or the run's \
+             progress.jsonl by its path"
+        )
+        .into()),
+        (Some(run), Err(_)) => Ok(Named::Run(run)),
+        (None, Ok(commit)) => Ok(Named::Commit(commit)),
         (None, Err(why)) => {
             let known: Vec<String> = store::runs(root).iter().take(5).map(|run| run.id().to_owned()).collect();
             let known = if known.is_empty() {
@@ -89,8 +83,57 @@ fn of_one(args: &CompareArgs, root: &Path, one: &str, a: &Arm, b: &Arm) -> Resul
             } else {
                 format!("runs: {}", known.join(", "))
             };
-            return Err(format!("`{one}` is neither a run nor a git reference: {why}; {known}").into());
+            Err(format!("`{name}` is neither a run nor a git reference: {why}; {known}").into())
         }
+    }
+}
+
+/// Two names are two stored runs, or two git references.
+fn of_two(args: &CompareArgs, root: &Path, names: [&str; 2], [a, b]: [&Arm; 2]) -> Result<Asked, Box<dyn Error>> {
+    let [first, second] = names;
+    match (named(root, first)?, named(root, second)?) {
+        (Named::Commit(in_a), Named::Commit(in_b)) => {
+            Ok(Asked::Run(args.arms((of_commit(first, in_a, a, "--a")?, of_commit(second, in_b, b, "--b")?))))
+        }
+        (Named::Commit(_), _) | (_, Named::Commit(_)) => Err(format!(
+            "one of {first} and {second} is a git reference, the other stored trials: compare two of a kind, or measure the \
+             reference first with `skill-evals compare {}`",
+            if matches!(named(root, first)?, Named::Commit(_)) { first } else { second }
+        )
+        .into()),
+        _ => {
+            let [in_a, in_b] = match args.mode.as_slice() {
+                [] => [a, b].map(|arm| arm.mode.clone()),
+                [both] => [Some(both.clone()), Some(both.clone())],
+                [in_a, in_b] => [Some(in_a.clone()), Some(in_b.clone())],
+                _ => return Err("two runs are compared in one mode, or in one each".into()),
+            };
+            let arm = |sources: &str, arm: &Arm, mode| stored(sources, &Arm { mode, ..arm.clone() });
+            Ok(Asked::Stored(arm(first, a, in_a), arm(second, b, in_b)))
+        }
+    }
+}
+
+/// An arm with the skills of a commit, which `name` stands for.
+fn of_commit(name: &str, commit: String, arm: &Arm, option: &str) -> Result<Arm, String> {
+    if arm.commit.is_some() {
+        return Err(format!("{name} says which skills the arm has: leave out skills= in {option}"));
+    }
+    let short = commit.get(..12).unwrap_or(&commit);
+    let besides = if arm.changes_nothing() { String::new() } else { format!(", {}", arm.label) };
+    let label = format!("the skills of {name} ({short}){besides}");
+    Ok(Arm { label, commit: Some(commit), ..arm.clone() })
+}
+
+/// A single name is a run with arms or modes to compare, or a git reference.
+fn of_one(args: &CompareArgs, root: &Path, one: &str, a: &Arm, b: &Arm) -> Result<Asked, Box<dyn Error>> {
+    let run = match named(root, one)? {
+        Named::Commit(commit) => {
+            let a = of_commit(one, commit, a, "--a")?;
+            return Ok(Asked::Run(args.arms((a, b.clone()))));
+        }
+        Named::Sources => return Err(format!("{one} are stored trials: name those to compare them with").into()),
+        Named::Run(run) => run,
     };
     match (run.run_record()?.and_then(|record| record.arms), args.mode.as_slice(), (&a.mode, &b.mode)) {
         (Some(_), ..) => Ok(Asked::Again(run)),
@@ -142,17 +185,21 @@ impl CompareArgs {
 fn arm(text: Option<&str>, root: &Path) -> Result<Arm, String> {
     let Some(text) = text else { return Ok(Arm { label: "the working tree".to_owned(), ..Arm::default() }) };
     let mut arm = Arm { label: text.to_owned(), ..Arm::default() };
+    let mut seen = BTreeSet::new();
     for part in text.split(',') {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
-        let value = value.trim();
-        match key.trim() {
+        let (key, value) = (key.trim(), value.trim());
+        if !seen.insert(key) {
+            return Err(format!("{text:?} says `{key}` twice"));
+        }
+        match key {
             "without" if value.is_empty() => arm.without = true,
             key @ ("mode" | "model" | "offer" | "skills") if value.is_empty() => {
                 return Err(format!("`{key}` in {text:?} has no value; write {key}=…"));
             }
             "mode" => arm.mode = Some(value.to_owned()),
             "model" => arm.model = Some(value.to_owned()),
-            "offer" => arm.offer = Some(offer(value)),
+            "offer" => arm.offer = Some(offer(value)?),
             "skills" => arm.commit = Some(git::commit(root, value).map_err(|error| error.to_string())?),
             key => {
                 return Err(format!(
@@ -169,10 +216,13 @@ pub fn of_a_run(arm: &str) -> bool {
     arm.split(',').any(|part| part.split('=').next().is_some_and(|key| key.trim() != "mode"))
 }
 
-fn offer(text: &str) -> Offer {
-    match text {
+fn offer(text: &str) -> Result<Offer, String> {
+    Ok(match text {
         "all" => Offer::All,
         "alone" => Offer::Alone,
+        list if list.split('+').any(str::is_empty) => {
+            return Err(format!("offer={text} names a skill without a name; write offer=SKILL+SKILL"));
+        }
         list => Offer::Only(list.split('+').map(str::to_owned).collect()),
-    }
+    })
 }

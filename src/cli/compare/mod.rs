@@ -25,6 +25,7 @@ const MARGIN: f64 = 0.05;
 /// What is compared, as `--help` tells it.
 const EXAMPLES: &str = "Examples:
   skill-evals compare main                     the skills of the git reference `main` against those of the working tree
+  skill-evals compare v1 v2                    the skills of two git references
   skill-evals compare RUN-A RUN-B              two stored runs; RUN-A,RUN-B are one arm, and a path is a baseline file
   skill-evals compare --with codex --without   the same cases with the skills and without any
   skill-evals compare --mode mcp --mode native
@@ -46,7 +47,7 @@ With --gate the words it names exit with 1, `nothing measured` with 3, and any o
 #[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
-    /// A git reference, or two stored runs or baseline files; A first, which B is compared with.
+    /// One git reference or two, or two stored runs or baseline files; A first, which B is compared with.
     #[arg(value_name = "GIT-REF|RUN", num_args = 0..=2)]
     what: Vec<String>,
     /// The arm with the skills, in this mode; `--without` is the other arm.

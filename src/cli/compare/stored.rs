@@ -23,10 +23,15 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredArm, b: &StoredArm) ->
     args.refuse_what_runs()?;
     let readers = |arm: &StoredArm| -> Result<Vec<ArmReader>, Box<dyn Error>> {
         let mut seen = BTreeSet::new();
-        if let Some(twice) = arm.sources.iter().find(|source| !seen.insert(source.trim_end_matches('/'))) {
-            return Err(format!("{twice} is named twice in one arm: its trials would count twice").into());
+        let mut readers = Vec::new();
+        for source in &arm.sources {
+            let path = progress_of(root, source)?;
+            if !seen.insert(path.canonicalize()?) {
+                return Err(format!("{source} is named twice in one arm: its trials would count twice").into());
+            }
+            readers.push(read(&path)?);
         }
-        arm.sources.iter().map(|source| read(root, source)).collect()
+        Ok(readers)
     };
     let (in_a, in_b) = (readers(a)?, readers(b)?);
     let modes = |readers: &[ArmReader], only: &Option<String>| -> BTreeSet<String> {
@@ -78,8 +83,8 @@ fn design(a: &Arm, b: &Arm) -> Vec<(u64, u64)> {
     both.collect()
 }
 
-/// The trials of a run, or of a baseline file.
-fn read(root: &Path, source: &str) -> Result<ArmReader, Box<dyn Error>> {
+/// The file with the trials of a run, or the baseline file.
+fn progress_of(root: &Path, source: &str) -> Result<PathBuf, Box<dyn Error>> {
     let path = Path::new(source);
     let path: PathBuf = match RunFolder::open(root, source) {
         _ if source.contains('/') || path.extension().is_some_and(|end| end == "jsonl") => path.to_path_buf(),
@@ -92,8 +97,13 @@ fn read(root: &Path, source: &str) -> Result<ArmReader, Box<dyn Error>> {
             format!("{}: there is no such file; a baseline is the progress.jsonl of a run", path.display()).into()
         );
     }
+    Ok(path)
+}
+
+/// The trials that a progress file tells of.
+fn read(path: &Path) -> Result<ArmReader, Box<dyn Error>> {
     let mut reader = ArmReader::default();
-    store::each_line(&path, |line| reader.line(line))?;
+    store::each_line(path, |line| reader.line(line))?;
     if reader.damaged > 0 {
         let lines = reader.damaged;
         return Err(format!(
