@@ -65,7 +65,7 @@ enum Named {
 
 fn named(root: &Path, name: &str) -> Result<Named, Box<dyn Error>> {
     let run = store::runs(root).into_iter().find(|run| run.id() == name);
-    if run.is_none() && (name.contains(',') || name.ends_with(".jsonl") || Path::new(name).exists()) {
+    if run.is_none() && (name.contains(',') || is_path(name)) {
         return Ok(Named::Sources);
     }
     match (run, git::commit(root, name)) {
@@ -86,6 +86,12 @@ fn named(root: &Path, name: &str) -> Result<Named, Box<dyn Error>> {
             Err(format!("`{name}` is neither a run nor a git reference: {why}; {known}").into())
         }
     }
+}
+
+/// Whether a name is that of a file or folder, rather than of a run.
+pub fn is_path(name: &str) -> bool {
+    let path = Path::new(name);
+    path.extension().is_some_and(|end| end == "jsonl") || path.exists()
 }
 
 /// Two names are two stored runs, or two git references.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use super::asked::StoredArm;
+use super::asked::{StoredArm, is_path};
 use super::{CompareArgs, gate};
 use crate::cli::CliResultOf;
 use skill_evals::decide::plan;
@@ -85,10 +85,10 @@ fn design(a: &Arm, b: &Arm) -> Vec<(u64, u64)> {
 
 /// The file with the trials of a run, or the baseline file.
 fn progress_of(root: &Path, source: &str) -> Result<PathBuf, Box<dyn Error>> {
-    let path = Path::new(source);
-    let path: PathBuf = match RunFolder::open(root, source) {
-        _ if source.contains('/') || path.extension().is_some_and(|end| end == "jsonl") => path.to_path_buf(),
+    let path = match RunFolder::open(root, source) {
+        _ if source.contains('/') => PathBuf::from(source),
         Ok(run) => run.progress_path(),
+        Err(_) if is_path(source) => PathBuf::from(source),
         Err(error) => return Err(error.into()),
     };
     let path = if path.is_dir() { RunFolder::at(&path).progress_path() } else { path };
