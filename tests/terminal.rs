@@ -103,3 +103,39 @@ fn a_failing_test_is_coloured_as_libtest_s_own_words_are() {
         with(&stub, &["--color", "never", "harness", "--"], &[("SKILL_EVALS_LIVE", "1"), ("CLICOLOR_FORCE", "1")]);
     assert!(!text.stdout.contains('\u{1b}'), "{:?}", text.stdout);
 }
+
+#[test]
+fn shells_complete_commands_and_options() {
+    let stub = Stub::new(1, "");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = stub.run(&["completions", shell]);
+        assert!(ran.code == 0 && ran.stderr.is_empty(), "{shell}: {}", ran.stderr);
+        assert!(ran.stdout.contains("history") && ran.stdout.contains("write-progress"), "{shell}: {}", ran.stdout);
+    }
+    let script = stub.root().join("complete.bash");
+    std::fs::write(&script, stub.run(&["completions", "bash"]).stdout).expect("a script");
+    // As bash itself would ask.
+    let asks = "source ./complete.bash; asked=$(complete -p skill-evals); asked=${asked#*-F }; \
+                COMP_WORDS=(skill-evals judge cal); COMP_CWORD=2; ${asked%% *} skill-evals cal judge; echo \"${COMPREPLY[@]}\"";
+    let mut bash = std::process::Command::new("bash");
+    let ran = ran(bash.args(["-c", asks]).current_dir(stub.root()));
+    assert_eq!(ran.stdout, "calibrate\n", "{}", ran.stderr);
+    assert_eq!(stub.run(&["completions", "tcsh"]).code, 2);
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let stub = Stub::new(1, "");
+    let page = stub.run(&["man"]).stdout;
+    assert!(page.contains(".TH skill-evals 1") && page.contains("skill\\-evals\\-run(1)"), "{page}");
+    let ran = stub.run(&["man", "share/man/man1"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let page = |name: &str| std::fs::read_to_string(stub.root().join("share/man/man1").join(name)).expect("a page");
+    assert!(page("skill-evals.1").contains(".SH SUBCOMMANDS"));
+    let run = page("skill-evals-run.1");
+    assert!(
+        run.contains("\\-\\-write\\-progress") && run.contains("\\-\\-color") && run.contains("interrupted"),
+        "{run}"
+    );
+    assert!(page("skill-evals-judge-calibrate.1").contains("LABELS"));
+}

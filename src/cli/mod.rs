@@ -16,6 +16,7 @@ mod mcp;
 mod record;
 mod run;
 mod select;
+mod shell;
 mod status;
 mod stop;
 mod stubs;
@@ -27,7 +28,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::cli::exit_code::Exit;
 use skill_evals::cases::catalog::Catalog;
@@ -90,6 +91,10 @@ enum Command {
     Generate(generate::GenerateArgs),
     /// Make the trials of a run the recordings that are replayed.
     Record(record::RecordArgs),
+    /// Print a script by which a shell completes commands and options.
+    Completions(shell::CompletionsArgs),
+    /// Print the manual page, or write those of all commands.
+    Man(shell::ManArgs),
     /// Serve skills to an agent: an MCP server on standard input and output.
     Mcp(mcp::McpArgs),
 }
@@ -123,6 +128,8 @@ pub fn main() -> ExitCode {
         Command::Generate(args) => generate::generate(&args),
         Command::Record(args) => record::record(&args),
         Command::Mcp(args) => mcp::mcp(&args),
+        Command::Completions(args) => shell::completions(&args, Cli::command()),
+        Command::Man(args) => shell::man(&args, Cli::command()),
         Command::Harness(args) => return harness::harness(args),
         Command::Init(args) => init::init(&args),
         Command::Stubs(args) => stubs::stubs(&args),

@@ -1,0 +1,61 @@
+//! `skill-evals completions` and `skill-evals man`: what a shell and `man` know of the program, made from its own arguments.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command};
+
+use super::{CliResult, CliResultOf};
+use crate::cli::exit_code::Exit;
+use skill_evals::store;
+use skill_evals::text::safe;
+
+#[derive(Args)]
+pub struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_name = "SHELL")]
+    shell: clap_complete::Shell,
+}
+
+#[derive(Args)]
+pub struct ManArgs {
+    /// Write a page for the program and one for each command into this folder [default: print the program's].
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+pub fn completions(args: &CompletionsArgs, mut program: Command) -> CliResult {
+    let (name, mut script) = (program.get_name().to_owned(), Vec::new());
+    clap_complete::generate(args.shell, &mut program, name, &mut script);
+    io::stdout().write_all(&script)?;
+    Ok(Exit::Clean)
+}
+
+pub fn man(args: &ManArgs, mut program: Command) -> CliResult {
+    let Some(folder) = &args.folder else {
+        io::stdout().write_all(&page(program)?)?;
+        return Ok(Exit::Clean);
+    };
+    // Gives commands their whole names and the options that hold for all of them.
+    program.build();
+    pages(folder, &program)?;
+    Ok(Exit::Clean)
+}
+
+/// Writes the page of a command and those of its own commands.
+fn pages(folder: &Path, command: &Command) -> CliResultOf<()> {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+    let file = folder.join(format!("{name}.1"));
+    store::write_whole(&file, &page(command.clone())?)?;
+    writeln!(io::stdout(), "wrote {}", safe::line(&file.display().to_string()))?;
+    command
+        .get_subcommands()
+        .filter(|command| command.get_name() != "help")
+        .try_for_each(|command| pages(folder, command))
+}
+
+fn page(command: Command) -> io::Result<Vec<u8>> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command).render(&mut page)?;
+    Ok(page)
+}
