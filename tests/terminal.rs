@@ -139,3 +139,50 @@ fn every_command_has_a_manual_page() {
     );
     assert!(page("skill-evals-judge-calibrate.1").contains("LABELS"));
 }
+
+#[test]
+fn repeats_that_failed_alike_are_one_block() {
+    // The third of five says something else.
+    let other = ANSWER.replace("Done", "Nearly");
+    let body = format!("test \"$(wc -l < \"$folder/starts\")\" = 3 && {{ {other} exit 0; }}");
+    let stub = Stub::new(1, &body);
+    let rows = "id,should_trigger,prompt,must_include\nbad,false,bad one,Pune\n";
+    std::fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), rows).expect("cases");
+    let ran = stub.run(&["run", "--run-id", "r", "--trials", "5", "--jobs", "1"]);
+    for part in [
+        "4× tidy/bad/codex: fail\n  failed      must-include (outcome)\n",
+        "  look into   artifacts/skill-evals/r/work/tidy/bad/codex/1 (and 2, 4, 5 beside it)\n",
+        "tidy/bad/codex/3: fail\n",
+    ] {
+        assert!(ran.stdout.contains(part), "{part}\n{}", ran.stdout);
+    }
+    assert_eq!(ran.stdout.matches("must-include (outcome)").count(), 2, "{}", ran.stdout);
+    // The same in the harness, which adds how many had to pass.
+    stub.body("");
+    let mut command = stub.command(&["harness", "--"]);
+    let text = support::stub::ran(command.env("SKILL_EVALS_LIVE", "1").env("SKILL_EVALS_TRIALS", "5")).stdout;
+    assert!(text.contains("0 of 5 trials passed") && text.contains("5× tidy/bad/codex: fail\n"), "{text}");
+    assert_eq!(text.matches("must-include (outcome)").count(), 1, "{text}");
+    // A broken case is broken once.
+    std::fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), rows.replace("Pune", "(")).expect("cases");
+    let ran = stub.run(&["run", "--run-id", "s", "--trials", "5"]);
+    assert_eq!(ran.stdout.matches("unclosed group").count(), 1, "{}", ran.stdout);
+}
+
+#[test]
+fn checks_of_one_name_are_numbered_and_say_which_they_are() {
+    let stub = Stub::new(1, "");
+    let rows = "id,should_trigger,prompt,must_include\nseveral,false,Tidy up.,Done|Pune|Oslo\n";
+    std::fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), rows).expect("cases");
+    let ran = stub.run(&["run", "--run-id", "r"]);
+    for part in [
+        "  failed      must-include 2 of 3 (outcome)\n    expected  the final message matches \"Pune\"\n",
+        "  failed      must-include 3 of 3 (outcome)\n    expected  the final message matches \"Oslo\"\n",
+        "must-include 1 of 3 (the final message matches \"Done\")",
+    ] {
+        assert!(ran.stdout.contains(part), "{part}\n{}{}", ran.stdout, ran.stderr);
+    }
+    let summary = stub.json("r", "summary.json");
+    let failed = &summary["cases"][0]["failed_checks"];
+    assert_eq!(failed, &serde_json::json!({"must-include 2 of 3": 1, "must-include 3 of 3": 1}), "{summary}");
+}

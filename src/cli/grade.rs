@@ -63,7 +63,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
                 let text = if passed {
                     report::passed(&outcome, paint(&out))
                 } else {
-                    report::graded(root, found, &outcome, paint(&out))
+                    report::graded(root, found, [&outcome], paint(&out)).concat()
                 };
                 write!(out, "{text}")?;
                 let record = TrialRecord::new(&outcome, 1);

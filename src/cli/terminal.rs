@@ -21,12 +21,24 @@ use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
 /// How often drawn lines are redrawn.
 const TURN: Duration = Duration::from_millis(200);
 
+/// A case in a mode.
+type InMode = (String, String, String);
+
+fn in_mode(id: &TrialId) -> InMode {
+    (id.skill.clone(), id.case.clone(), id.mode.clone())
+}
+
 /// Reads a run's events and prints.
 pub struct Terminal {
     root: PathBuf,
     door: Door,
-    /// Where each case is written down, by its trial without the repeat.
-    found: HashMap<(String, String), Arc<Found>>,
+    /// Where each case is written down.
+    found: HashMap<InMode, Arc<Found>>,
+    /// How many of its trials have not ended; a comparison may have any number of them, and holds none back.
+    left: HashMap<InMode, u32>,
+    /// Trials that did not pass, until all repeats have ended: those that failed alike are told together.
+    held: HashMap<InMode, Vec<Outcome>>,
+    last_problem: Option<String>,
     /// Whether each trial's result is printed.
     tells: bool,
     /// Whether a failure is a line, for a reader who looks for the difference and not for the cause.
@@ -44,11 +56,14 @@ impl Terminal {
     /// For a run of `total` trials.
     pub fn new(run: &Run, total: usize, tells: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let found = run.plan.entries.iter().map(|entry| &entry.planned.found);
+        let keyed = || run.plan.entries.iter().map(|entry| (in_mode(&entry.planned.trial(1)), entry));
         Self {
             root: run.root.clone(),
             door: run.door.clone(),
-            found: found.map(|found| ((found.skill.clone(), found.id.clone()), Arc::clone(found))).collect(),
+            found: keyed().map(|(key, entry)| (key, Arc::clone(&entry.planned.found))).collect(),
+            left: keyed().map(|(key, entry)| (key, entry.repeats)).collect(),
+            held: HashMap::new(),
+            last_problem: None,
             tells,
             brief: false,
             draws: tells && io::stderr().is_terminal() && !dumb,
@@ -62,21 +77,48 @@ impl Terminal {
 
     /// The same with a line for each trial, whatever it came to.
     pub fn in_brief(self) -> Self {
-        Self { brief: true, ..self }
+        Self { brief: true, left: HashMap::new(), ..self }
     }
 
     fn finished(&mut self, id: &TrialId, result: &Result<Outcome, NoOutcome>) {
         let text = match result {
-            Ok(outcome) => match self.found.get(&(id.skill.clone(), id.case.clone())) {
-                Some(_) if self.brief && outcome.grade.verdict == Verdict::Fail => report::failed(outcome, self.paint),
-                Some(found) if outcome.grade.verdict != Verdict::Pass => {
-                    report::graded(&self.root, found, outcome, self.paint)
+            Ok(outcome) => match outcome.grade.verdict {
+                Verdict::Pass => report::passed(outcome, self.paint),
+                Verdict::Fail if self.brief => report::failed(outcome, self.paint),
+                _ => {
+                    self.held.entry(in_mode(id)).or_default().push(outcome.clone());
+                    String::new()
                 }
-                _ => report::passed(outcome, self.paint),
             },
             Err(problem) => report::not_graded(id, problem, &self.door, self.paint),
         };
-        self.print(&text);
+        // What is wrong with a case is wrong with each of its repeats.
+        if !text.is_empty() && self.last_problem.as_ref() != Some(&text) {
+            self.print(&text);
+        }
+        self.last_problem = result.is_err().then_some(text);
+        self.ended(id);
+    }
+
+    /// A trial of a case in a mode has ended: with the last of its repeats, those that did not pass are printed together.
+    fn ended(&mut self, id: &TrialId) {
+        let key = in_mode(id);
+        let left = self.left.get_mut(&key).map_or(0, |left| {
+            *left = left.saturating_sub(1);
+            *left
+        });
+        if left == 0 {
+            self.tell_held(&key);
+        }
+    }
+
+    fn tell_held(&mut self, key: &InMode) {
+        let Some(mut outcomes) = self.held.remove(key) else { return };
+        outcomes.sort_by_key(|outcome| outcome.id.number);
+        let Some(found) = self.found.get(key) else { return };
+        for text in report::graded(&self.root, found, &outcomes, self.paint) {
+            self.print(&text);
+        }
     }
 
     /// Prints a result, which is safe to show already, in place of what is drawn.
@@ -116,8 +158,12 @@ impl Terminal {
         }
     }
 
-    /// Erases what is drawn.
+    /// Prints what is held back, and erases what is drawn.
     pub fn end(&mut self) {
+        let held: Vec<InMode> = self.held.keys().cloned().collect();
+        for key in held {
+            self.tell_held(&key);
+        }
         self.erase();
     }
 }
@@ -139,6 +185,7 @@ impl Listener for Terminal {
             Event::Kept { outcome, .. } => {
                 self.board.finished(&outcome.id, &Ok((**outcome).clone()), now);
                 self.print(&format!("{} (kept)\n", report::headline(outcome, self.paint)));
+                self.ended(&outcome.id);
             }
             Event::Skipped(id, why) => {
                 let result = Err(NoOutcome::NotRun(*why));

@@ -108,7 +108,7 @@ impl TestContext {
             self.scripted.fetch_add(1, Ordering::Relaxed);
         }
         if self.show_output && outcome.grade.verdict == crate::trial::outcome::Verdict::Pass {
-            self.say(&report::graded(&self.run.root, found, outcome, Paint::Plain));
+            self.say(&report::graded(&self.run.root, found, [outcome], Paint::Plain).concat());
         }
     }
 

@@ -86,14 +86,14 @@ fn is_ignored(run: &Run, planned: &Planned) -> bool {
 fn case_test(context: &TestContext, entry: &Entry) -> Result<Completion, Failed> {
     let (run, planned) = (&context.run, &entry.planned);
     let mut ended = Ended::default();
-    let (mut texts, mut problems) = (Vec::new(), Vec::new());
+    let (mut failed, mut problems) = (Vec::new(), Vec::new());
     for (number, result) in (1..).zip(scheduler::repeats(run, entry)) {
         match result {
             Ok(outcome) => {
                 context.note(&planned.found, &outcome);
                 ended.add(outcome.grade.verdict);
                 if outcome.grade.verdict != Verdict::Pass {
-                    texts.push(report::graded(&run.root, &planned.found, &outcome, context.paint));
+                    failed.push(outcome);
                 }
             }
             // Where ignored trials were asked for they are to run, and nextest would show an ignored one as passed.
@@ -114,9 +114,12 @@ fn case_test(context: &TestContext, entry: &Entry) -> Result<Completion, Failed>
         let share = rate::measured(Rate::new(passed as u64, (passed + ended.failed) as u64));
         let share = share.map(|share| format!(", {share}")).unwrap_or_default();
         let must = needed(all, threshold);
-        texts.insert(0, format!("{passed} of {all} trials passed{share}; {must} must\n"));
+        problems.push(format!(
+            "{passed} of {all} trials passed{share}; {must} must
+"
+        ));
     }
-    problems.extend(texts);
+    problems.extend(report::graded(&run.root, &planned.found, &failed, context.paint));
     // A broken case breaks each of its repeats in the same way.
     problems.dedup();
     Err(problems.join("\n").into())

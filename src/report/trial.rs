@@ -20,8 +20,8 @@ pub const NOT_JUDGED: &str = "graded without the rubric: the recording holds no 
 /// A trial that failed, on a line: its id, and the checks that did.
 #[must_use]
 pub fn failed(outcome: &Outcome, paint: Paint) -> String {
-    let failed = outcome.grade.checks.iter().filter(|check| check.status == Status::Fail);
-    let checks: Vec<&str> = failed.map(|check| check.id.as_str()).collect();
+    let failed = outcome.grade.named_checks().into_iter().filter(|(_, check)| check.status == Status::Fail);
+    let checks: Vec<String> = failed.map(|(name, _)| name).collect();
     format!("{}  {}\n", headline(outcome, paint), safe::line(&checks.join(", ")))
 }
 
@@ -43,40 +43,75 @@ pub fn headline(outcome: &Outcome, paint: Paint) -> String {
     format!("{}: {}", safe::line(&outcome.id.to_string()), paint.on(verdict.into(), verdict.as_str()))
 }
 
-/// A graded trial, for the reader of a failing test: which checks did not pass, on what evidence, and where to look.
+/// Graded trials of a case in a mode, for the reader of a failing test: which checks did not pass, on what evidence, and
+/// where to look. Those that differ in nothing are one block, which says how many they are.
 #[must_use]
-pub fn graded(root: &Path, found: &Found, outcome: &Outcome, paint: Paint) -> String {
-    let grade = &outcome.grade;
-    let mut text = headline(outcome, paint);
-    match grade.verdict {
-        Verdict::Error => text.push_str(" (nothing was measured)"),
-        Verdict::Unscored => text.push_str(" (the evidence passed; there is no judge's answer that counts)"),
-        Verdict::Pass | Verdict::Fail => {}
+pub fn graded<'a>(
+    root: &Path,
+    found: &Found,
+    outcomes: impl IntoIterator<Item = &'a Outcome>,
+    paint: Paint,
+) -> Vec<String> {
+    let mut blocks: Vec<(String, Vec<&Outcome>)> = Vec::new();
+    for outcome in outcomes {
+        let text = findings(found, outcome, paint);
+        match blocks.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, alike)) => alike.push(outcome),
+            None => blocks.push((text, vec![outcome])),
+        }
     }
-    text.push('\n');
+    blocks.iter().filter_map(|(text, alike)| block(root, text, alike, paint)).collect()
+}
+
+/// Trials that came to the same, under the name of the first.
+fn block(root: &Path, findings: &str, alike: &[&Outcome], paint: Paint) -> Option<String> {
+    let (first, others) = alike.split_first()?;
+    let times = if others.is_empty() { String::new() } else { format!("{}× ", alike.len()) };
+    let mut text = format!("{times}{}{findings}", headline(first, paint));
+    let others: Vec<String> = others.iter().map(|outcome| outcome.id.number.to_string()).collect();
+    let beside = if others.is_empty() { String::new() } else { format!(" (and {} beside it)", others.join(", ")) };
+    line(&mut text, "look into", &format!("{}{beside}", shown_path(root, &first.folder).display()));
+    if first.grade.judged == Some(Judged::NotRecorded) {
+        line(&mut text, "note", NOT_JUDGED);
+    }
+    if let Some(by) = &first.scripted {
+        line(&mut text, "note", &scripted(by));
+    }
+    Some(text)
+}
+
+/// What a trial came to, from behind its verdict on.
+fn findings(found: &Found, outcome: &Outcome, paint: Paint) -> String {
+    let grade = &outcome.grade;
+    let mut text = match grade.verdict {
+        Verdict::Error => " (nothing was measured)\n",
+        Verdict::Unscored => " (the evidence passed; there is no judge's answer that counts)\n",
+        Verdict::Pass | Verdict::Fail => "\n",
+    }
+    .to_owned();
     if let Some(trouble) = &grade.trouble {
         toned(&mut text, paint, Tone::Broken, "why", &trouble.to_string());
     }
-    for check in grade.not_passed() {
-        let (mark, tone) =
-            if check.status == Status::Unknown { ("unknown", Tone::Broken) } else { ("failed", Tone::Bad) };
-        toned(&mut text, paint, tone, mark, &format!("{} ({})", check.id, goal(check.goal)));
+    let mut passed = Vec::new();
+    for (name, check) in grade.named_checks() {
+        let (mark, tone) = match check.status {
+            Status::Fail => ("failed", Tone::Bad),
+            Status::Unknown => ("unknown", Tone::Broken),
+            Status::Pass => {
+                // One of several of its name says which by what it expected.
+                let which = if name == check.id { String::new() } else { format!(" ({})", check.expected) };
+                passed.push(format!("{name}{which}"));
+                continue;
+            }
+        };
+        toned(&mut text, paint, tone, mark, &format!("{name} ({})", goal(check.goal)));
         line(&mut text, "  expected", &check.expected);
         line(&mut text, "  found", &check.evidence);
     }
-    let passed = grade.checks.iter().filter(|check| check.status == Status::Pass);
-    let passed: Vec<&str> = passed.map(|check| check.id.as_str()).collect();
     if !passed.is_empty() {
         toned(&mut text, paint, Tone::Good, "passed", &passed.join(", "));
     }
     line(&mut text, "case", &format!("{}:{}", found.file.display(), found.line));
-    line(&mut text, "look into", &shown_path(root, &outcome.folder).display().to_string());
-    if grade.judged == Some(Judged::NotRecorded) {
-        line(&mut text, "note", NOT_JUDGED);
-    }
-    if let Some(by) = &outcome.scripted {
-        line(&mut text, "note", &scripted(by));
-    }
     text
 }
 

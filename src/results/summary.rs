@@ -221,7 +221,7 @@ impl Summary {
         row.threshold = Some(row.threshold.map_or(threshold, |known| known.max(threshold)));
         self.triggering.entry(mode.clone()).or_default().add(record);
         for check in record.failed() {
-            *row.failed_checks.entry(check.to_owned()).or_default() += 1;
+            *row.failed_checks.entry(check).or_default() += 1;
         }
         if let Some(trouble) = &record.trouble {
             *row.troubles.entry(trouble.kind.as_str()).or_default() += 1;

@@ -1,5 +1,6 @@
 //! What a trial came to: checks, a verdict, and the figures that compare over time.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -195,11 +196,38 @@ pub struct Metrics {
 }
 
 impl Grade {
-    /// Checks that did not pass, failed ones first.
-    pub fn not_passed(&self) -> impl Iterator<Item = &Check> {
-        let of = |status| self.checks.iter().filter(move |check| check.status == status);
-        of(Status::Fail).chain(of(Status::Unknown))
+    /// Every check with its name, [`numbered`] where several are called the same; failed ones first, then what is unknown.
+    #[must_use]
+    pub fn named_checks(&self) -> Vec<(String, &Check)> {
+        let ids: Vec<&str> = self.checks.iter().map(|check| check.id.as_str()).collect();
+        let mut checks: Vec<(String, &Check)> = numbered(&ids).into_iter().zip(&self.checks).collect();
+        checks.sort_by_key(|(_, check)| match check.status {
+            Status::Fail => 0,
+            Status::Unknown => 1,
+            Status::Pass => 2,
+        });
+        checks
     }
+}
+
+/// The names of checks as readers tell them apart: `must-include 2 of 3` where a case has three of that name.
+#[must_use]
+pub fn numbered(ids: &[&str]) -> Vec<String> {
+    let mut seen: HashMap<&str, (usize, usize)> = HashMap::new();
+    for id in ids {
+        seen.entry(id).or_default().1 += 1;
+    }
+    let mut names = Vec::with_capacity(ids.len());
+    for id in ids {
+        names.push(match seen.get_mut(id) {
+            Some((at, all)) if *all > 1 => {
+                *at += 1;
+                format!("{id} {at} of {all}")
+            }
+            _ => (*id).to_owned(),
+        });
+    }
+    names
 }
 
 /// What became of a trial.

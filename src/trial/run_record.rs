@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::settings::Isolation;
 use crate::settings::mode::Offer;
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{Outcome, Status, Verdict};
+use crate::trial::outcome::{Outcome, Status, Verdict, numbered};
 use crate::trial::spent::Spent;
 use crate::trial::trouble::Trouble;
 
@@ -288,9 +288,10 @@ impl TrialRecord {
     }
 
     /// The checks that failed; none of a trial that measured nothing, whatever it left.
-    pub fn failed(&self) -> impl Iterator<Item = &str> {
-        let failed = |(_, status): &&(String, Status)| self.verdict == Verdict::Fail && *status == Status::Fail;
-        self.checks.iter().filter(failed).map(|(name, _)| name.as_str())
+    pub fn failed(&self) -> impl Iterator<Item = String> {
+        let ids: Vec<&str> = self.checks.iter().map(|(id, _)| id.as_str()).collect();
+        let failed = |(_, status): &(String, Status)| self.verdict == Verdict::Fail && *status == Status::Fail;
+        numbered(&ids).into_iter().zip(&self.checks).filter(move |(_, check)| failed(check)).map(|(name, _)| name)
     }
 }
 
