@@ -328,3 +328,20 @@ fn what_cannot_be_compared_is_told_with_what_to_do_and_starts_no_agent() {
     assert!(dry.code == 0 && dry.stdout.contains("is found with 80 % probability"), "{}{}", dry.stdout, dry.stderr);
     assert_eq!(stub.starts(), Vec::<String>::new());
 }
+
+#[test]
+fn a_comparison_that_ended_before_it_tried_every_case_says_so_and_says_the_same_again() {
+    // As many pairs that are alike as would show `no worse by 20 points`, if there were no other case.
+    let stub = repository(22, BY_SKILL);
+    let ran = stub.run(&["compare", "HEAD", "--run-id", "r", "--jobs", "4", "--margin", "0.2", "--max-trials", "42"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    let note = "  measured in neither arm, and in no figure: tidy/c21\n";
+    assert!(ran.stdout.contains("\nundecided: 21/21 → 21/21 passed") && ran.stdout.contains(note), "{}", ran.stdout);
+    let stored = stub.json("r", "comparison.json");
+    let again = stub.run(&["compare", "r", "--json"]);
+    assert_eq!((again.code, &json_of(&again.stdout)), (3, &stored));
+    let further = stub.run(&["compare", "--resume", "--run-id", "r", "--max-trials", "44"]);
+    assert!(further.stdout.contains("decided after 44 of at most 44 trials"), "{}{}", further.stdout, further.stderr);
+    let again = stub.run(&["compare", "r"]);
+    assert!(again.stdout.contains("decided after 44 of at most 44 trials"), "{}{}", again.stdout, again.stderr);
+}

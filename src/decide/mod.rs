@@ -70,6 +70,8 @@ pub struct Comparison {
     pub only_a: Vec<String>,
     /// Cases that were measured in B alone: in no other figure.
     pub only_b: Vec<String>,
+    /// Cases that were measured in neither arm, since all their trials were lost or none was run: in no other figure.
+    pub neither: Vec<String>,
     /// Whether cases were tried unequally often, so that a rate over cases is not that over trials.
     pub uneven: bool,
 }
@@ -132,17 +134,19 @@ pub enum Evidence {
 }
 
 /// The cases of two arms, joined.
+#[derive(Default)]
 struct Joined {
     both: Vec<(String, Counts, Counts)>,
     only_a: Vec<String>,
     only_b: Vec<String>,
+    neither: Vec<String>,
     lost: (u64, u64),
 }
 
 impl Joined {
     fn new(a: &Arm, b: &Arm) -> Self {
         let lost = |arm: &Arm| arm.values().map(|counts| counts.lost).sum();
-        let mut joined = Self { both: Vec::new(), only_a: Vec::new(), only_b: Vec::new(), lost: (lost(a), lost(b)) };
+        let mut joined = Self { lost: (lost(a), lost(b)), ..Self::default() };
         let mut names: Vec<&String> = a.keys().chain(b.keys()).collect();
         names.sort_unstable();
         names.dedup();
@@ -153,7 +157,7 @@ impl Joined {
                 (true, true) => joined.both.push((name.clone(), in_a, in_b)),
                 (true, false) => joined.only_a.push(name.clone()),
                 (false, true) => joined.only_b.push(name.clone()),
-                (false, false) => {}
+                (false, false) => joined.neither.push(name.clone()),
             }
         }
         joined
@@ -195,6 +199,7 @@ impl Joined {
             changed: adjusted <= rule.alpha,
         });
         let cases = cases.collect();
-        Comparison { word, a, b, difference, evidence, cases, only_a: self.only_a, only_b: self.only_b, uneven }
+        let Self { only_a, only_b, neither, .. } = self;
+        Comparison { word, a, b, difference, evidence, cases, only_a, only_b, neither, uneven }
     }
 }

@@ -162,6 +162,9 @@ fn notes(text: &mut String, compared: &Compared) {
             let _ = writeln!(text, "  measured in {arm} only, and in no figure: {}", list(cases));
         }
     }
+    if !comparison.neither.is_empty() {
+        let _ = writeln!(text, "  measured in neither arm, and in no figure: {}", list(&comparison.neither));
+    }
     for (case, why) in &compared.left_out {
         let _ = writeln!(text, "  {} is left out: {}", safe::line(case), safe::line(why));
     }

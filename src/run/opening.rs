@@ -53,8 +53,11 @@ fn open(run: &Run) -> Result<(Live, ProgressFile), NotOpened> {
     }
     let earlier = if begun { folder.run_record().ok().flatten() } else { None };
     // What an earlier part of the run was to do stays what the run is to do. Kept before anything that takes long: a run
-    // that is killed meanwhile must not go on with more than it was to do.
-    let record = alone.then(|| earlier.unwrap_or_else(|| record(run, folder.id())));
+    // that is killed meanwhile must not go on with more than it was to do. What is compared may go further than before.
+    let record = alone.then(|| match earlier {
+        Some(earlier) => RunRecord { arms: run.arms.clone().or(earlier.arms), ..earlier },
+        None => record(run, folder.id()),
+    });
     let keep_record = |planned: usize| match &record {
         Some(record) => folder.write_run(&RunRecord { planned, ended: None, ..record.clone() }),
         None => Ok(()),

@@ -55,6 +55,8 @@ pub struct Arms {
     pub max_trials: u64,
     /// What the choice of the next case begins with.
     pub seed: u64,
+    /// The cases that are compared, by name, those that were not tried yet too.
+    pub cases: Vec<String>,
     /// Cases that one arm has no skill for, by name, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<(String, String)>,

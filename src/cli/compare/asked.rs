@@ -182,6 +182,7 @@ impl CompareArgs {
             margin: self.rule().margin,
             max_trials: self.max_trials.unwrap_or_default(),
             seed: fastrand::u64(..),
+            cases: Vec::new(),
             left_out: Vec::new(),
         }
     }

@@ -54,6 +54,7 @@ pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
     run.versions = arms::versions(&run, &arms)?;
     let pairing = arms::pair(&run, &arms)?;
     check(&pairing)?;
+    arms.cases = pairing.cases.iter().map(|case| case.name.clone()).collect();
     arms.left_out.clone_from(&pairing.left_out);
     tell_of_gone(&begun, &pairing, run.settings.force)?;
     let pair_of_each = 2 * pairing.cases.len() as u64;
@@ -83,8 +84,7 @@ fn execute(args: &CompareArgs, run: &Run, arms: &Arms, pairing: &Pairing, rule: 
     let most = usize::try_from(arms.max_trials).unwrap_or(usize::MAX);
     let terminal = Arc::new(Mutex::new(Terminal::new(run, most, !args.quiet && !args.json).in_brief()));
     run.read_by(Arc::clone(&terminal));
-    let names = pairing.cases.iter().map(|case| case.name.clone()).collect();
-    let state = Course::new(names, rule, arms.seed);
+    let state = Course::new(arms.cases.clone(), rule, arms.seed);
     let (state, stopped) = pairs::run(run, live, pairing, state, arms.max_trials)?;
     terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
     let kept = run.close().map_err(|error| error.to_string());

@@ -122,30 +122,27 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<Compared> {
     let record = run.run_record()?.and_then(|record| record.arms);
     let arms = record.ok_or_else(|| format!("{} compared nothing", run.id()))?;
     let (pairs, progress) = (run.pairs()?, run.progress()?.records);
-    let names = names(&pairs);
     let rule = Rule { alpha: arms.alpha, margin: arms.margin, ..args.rule() };
-    let order: Vec<String> = {
-        let mut seen = BTreeSet::new();
-        names.iter().filter(|name| seen.insert((*name).clone())).cloned().collect()
-    };
-    let places: BTreeMap<&String, usize> = order.iter().enumerate().map(|(at, name)| (name, at)).collect();
-    let mut state = Course::new(order.clone(), rule, arms.seed);
-    for (pair, name) in pairs.iter().zip(&names) {
+    let mut state = Course::new(arms.cases.clone(), rule, arms.seed);
+    for pair in &pairs {
         let verdict = |id: &TrialId| progress.get(id).map(|record| pairs::of_verdict(record.verdict));
+        // A case that no arm had any more when the run went on is not compared.
+        let Some(case) = case_of(&arms, pair) else { continue };
         // As while it runs: what began after a pair that is not there waits for it.
         let (Some(a), Some(b)) = (verdict(&pair.a), verdict(&pair.b)) else { break };
         if state.word().decided() {
             break;
         }
-        state.feed(Pair { case: places[name], a, b })?;
+        state.feed(Pair { case, a, b })?;
     }
     of_run(run, &arms, &state)
 }
 
-/// The names of the cases of pairs.
-fn names(pairs: &[PairRecord]) -> Vec<String> {
-    let modes: BTreeSet<&String> = pairs.iter().map(|pair| &pair.b.mode).collect();
-    pairs.iter().map(|pair| arms::case_name(&pair.b.skill, &pair.b.case, &pair.b.mode, modes.len() > 1)).collect()
+/// The place of a pair's case among those that are compared. A mode belongs to their names only where there are several.
+fn case_of(arms: &Arms, pair: &PairRecord) -> Option<usize> {
+    let TrialId { skill, case, mode, .. } = &pair.b;
+    let names = [true, false].map(|several| arms::case_name(skill, case, mode, several));
+    arms.cases.iter().position(|case| names.contains(case))
 }
 
 /// Everything there is to show of a run that compares, once its pairs have come to `state`.
@@ -155,10 +152,11 @@ pub fn of_run(run: &RunFolder, arms: &Arms, state: &Course) -> CliResultOf<Compa
     store::each_line(&run.progress_path(), |line| reader.line(line))?;
     let arm = |of: fn(&PairRecord) -> &TrialId| {
         let key = |id: &TrialId| (id.skill.clone(), id.case.clone(), id.mode.clone());
-        let named: BTreeMap<_, _> = pairs.iter().map(|pair| key(of(pair))).zip(names(&pairs)).collect();
+        let named = pairs.iter().filter_map(|pair| Some((key(of(pair)), &arms.cases[case_of(arms, pair)?])));
+        let named: BTreeMap<_, _> = named.collect();
         let mut arm = ArmResults::default();
         reader.add_to(&mut arm, |skill, case, mode| {
-            named.get(&(skill.to_owned(), case.to_owned(), mode.to_owned())).cloned()
+            named.get(&(skill.to_owned(), case.to_owned(), mode.to_owned())).map(|name| (*name).clone())
         });
         arm
     };
