@@ -20,25 +20,32 @@ pub fn commit(folder: &Path, reference: &str) -> io::Result<String> {
         })
 }
 
-/// Writes what the commit holds below `folder` to the folder `to`, which exists.
+/// Where `folder` lies below the root of its work tree; empty where it is that.
 ///
 /// # Errors
 /// What git says.
-pub fn export(folder: &Path, commit: &str, to: &Path) -> io::Result<()> {
-    // Below the work tree's root it is a folder of the commit; git started there would write only what lies there.
-    let prefix = ask(folder, None, &["rev-parse", "--show-prefix"])?;
-    let top = PathBuf::from(ask(folder, None, &["rev-parse", "--show-toplevel"])?);
-    let folder = top.as_path();
-    let tree = format!("{commit}:{prefix}");
-    // An index of its own: the user's own index and work tree stay as they are.
+pub fn place(folder: &Path) -> io::Result<PathBuf> {
+    ask(folder, None, &["rev-parse", "--show-prefix"]).map(PathBuf::from)
+}
+
+/// Writes what the commit holds below `folder` to the folder `to`, which exists, and returns where it lies then: as far
+/// below `to` as `folder` is below its work tree's root.
+///
+/// # Errors
+/// What git says.
+pub fn export(folder: &Path, commit: &str, to: &Path) -> io::Result<PathBuf> {
+    let place = place(folder)?;
+    // An index of its own: the user's own index and work tree stay as they are. It holds the whole commit, and git writes
+    // of it what lies below the folder it is started in: by their whole paths, attributes of any folder above hold too.
     let index = tempfile::Builder::new().prefix(".index-").tempdir_in(to)?;
     let index = index.path().join("index");
-    ask(folder, Some(&index), &["read-tree", &tree])?;
+    ask(folder, Some(&index), &["read-tree", commit])?;
     let mut target = to.as_os_str().to_owned();
     target.push("/");
     let mut prefix = OsString::from("--prefix=");
     prefix.push(&target);
-    ask_with(folder, Some(&index), [OsStr::new("checkout-index"), OsStr::new("--all"), &prefix]).map(drop)
+    ask_with(folder, Some(&index), [OsStr::new("checkout-index"), OsStr::new("--all"), &prefix])?;
+    Ok(to.join(place))
 }
 
 fn ask(folder: &Path, index: Option<&Path>, args: &[&str]) -> io::Result<String> {
@@ -78,8 +85,9 @@ mod tests {
         let top = tempfile::tempdir().expect("a folder");
         let folder = top.path().join("below/it");
         fs::create_dir_all(folder.join("skills/a")).expect("folders");
-        fs::write(folder.join("skills/a/SKILL.md"), "old").expect("a file");
+        fs::write(folder.join("skills/a/SKILL.md"), "old\n").expect("a file");
         fs::write(top.path().join("above"), "not below").expect("a file");
+        fs::write(top.path().join(".gitattributes"), "/below/it/skills/** text eol=crlf\n").expect("a file");
         std::os::unix::fs::symlink("SKILL.md", folder.join("skills/a/link")).expect("a link");
         let git = |args: &[&str]| ask(top.path(), None, args).expect("git");
         git(&["init", "--quiet", "--initial-branch", "main"]);
@@ -88,12 +96,14 @@ mod tests {
         fs::write(folder.join("skills/a/SKILL.md"), "new").expect("a file");
         let to = tempfile::tempdir().expect("a folder");
         let hash = commit(&folder, "main").expect("a commit");
-        export(&folder, &hash, to.path()).expect("an export");
-        assert_eq!(fs::read_to_string(to.path().join("skills/a/SKILL.md")).expect("a file"), "old");
-        assert_eq!(fs::read_link(to.path().join("skills/a/link")).expect("a link"), Path::new("SKILL.md"));
-        let names: Vec<_> =
-            fs::read_dir(to.path()).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
-        assert_eq!(names, ["skills"]);
+        let at = export(&folder, &hash, to.path()).expect("an export");
+        // As in the work tree, by what a folder above says of it.
+        assert_eq!(fs::read_to_string(at.join("skills/a/SKILL.md")).expect("a file"), "old\r\n");
+        assert_eq!(fs::read_link(at.join("skills/a/link")).expect("a link"), Path::new("SKILL.md"));
+        let names = |folder: &Path| -> Vec<_> {
+            fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.file_name()).collect()
+        };
+        assert_eq!((names(to.path()), names(&at)), (vec!["below".into()], vec!["skills".into()]));
         assert_eq!(git(&["status", "--porcelain"]), "M below/it/skills/a/SKILL.md".to_owned().replacen('M', " M", 1));
         assert!(commit(&folder, "nowhere").is_err() && commit(&folder, "--all").is_err());
     }

@@ -1,6 +1,7 @@
 //! Other versions of the repository's skills than those of the working tree: as a commit of git has them.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -16,7 +17,8 @@ pub struct SkillVersion {
     pub commit: String,
     /// Its skills; it has no cases.
     pub catalog: Catalog,
-    folder: TempDir,
+    root: PathBuf,
+    _folder: TempDir,
 }
 
 impl SkillVersion {
@@ -28,8 +30,8 @@ impl SkillVersion {
         let short = commit.get(..12).unwrap_or(commit);
         let wrong = |error: &dyn std::fmt::Display| format!("the skills of {short}: {error}");
         let folder = tempfile::tempdir().map_err(|error| wrong(&error))?;
-        git::export(root, commit, folder.path()).map_err(|error| wrong(&error))?;
-        let repository = Repository { root: folder.path().to_path_buf() };
+        let exported = git::export(root, commit, folder.path()).map_err(|error| wrong(&error))?;
+        let repository = Repository { root: exported.clone() };
         let mut catalog = repository.catalog(settings.skill_roots.as_deref(), Scope::All);
         catalog.cases.clear();
         if catalog.skills.is_empty() {
@@ -39,12 +41,20 @@ impl SkillVersion {
             });
             return Err(wrong(&format!("there are none{looked}")));
         }
-        Ok(Self { commit: commit.to_owned(), catalog, folder })
+        let inside = fs::canonicalize(folder.path()).map_err(|error| wrong(&error))?;
+        let leads_out = |at: &Path| fs::canonicalize(exported.join(at)).is_ok_and(|at| !at.starts_with(&inside));
+        if let Some(found) = catalog.skills.iter().find(|found| leads_out(&found.skill().folder)) {
+            let at = found.skill().folder.display();
+            return Err(wrong(&format!(
+                "`{at}` is reached by a link that leads out of the repository; what lies there is today's"
+            )));
+        }
+        Ok(Self { commit: commit.to_owned(), catalog, root: exported, _folder: folder })
     }
 
     /// Where they are.
     #[must_use]
     pub fn root(&self) -> &Path {
-        self.folder.path()
+        &self.root
     }
 }
