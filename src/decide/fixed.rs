@@ -7,8 +7,8 @@ use crate::stats::stratified::{self, Stratum, Tails};
 /// Compares `b` with `a`.
 ///
 /// `better` and `worse` where the exact test, stratified by case, has a two-sided p of at most `rule.alpha`; `no worse`
-/// where the interval of the difference lies above the margin. A margin that is held outweighs `worse`: a loss that small
-/// is what it allows.
+/// where the interval of the difference at a confidence of 1 − α lies above the margin. A margin that is held outweighs
+/// `worse`: a loss that small is what it allows.
 #[must_use]
 pub fn compare(a: &Arm, b: &Arm, rule: &Rule) -> Comparison {
     let joined = Joined::new(a, b);
@@ -33,7 +33,7 @@ fn word(strata: &[Stratum], tails: &Tails, difference: &Difference, rule: &Rule)
     if differs && tails.greater < tails.less && difference.difference > 0.0 {
         return Word::Better;
     }
-    if let Some(margin) = rule.margin.filter(|margin| difference.interval.low > -margin) {
+    if let Some(margin) = rule.held(strata) {
         return Word::NoWorse { margin };
     }
     if differs && tails.less < tails.greater && difference.difference < 0.0 {
@@ -85,6 +85,11 @@ mod tests {
         let found = compare(&arm(&[("a", 1000, 1000)]), &arm(&[("a", 990, 1000)]), &rule);
         assert_eq!(found.word, Word::NoWorse { margin: 0.05 });
         assert!(matches!(found.evidence, Evidence::Fixed { p, .. } if p < 0.05));
+        let surer = Rule { alpha: 1e-6, ..rule };
+        let found = compare(&arm(&[("a", 100, 100)]), &arm(&[("a", 100, 100)]), &rule);
+        assert_eq!(found.word, Word::NoWorse { margin: 0.05 });
+        let found = compare(&arm(&[("a", 100, 100)]), &arm(&[("a", 100, 100)]), &surer);
+        assert_eq!(found.word, Word::Undecided { more: None }, "not at one in a million");
         let few = compare(&arm(&[("a", 5, 5)]), &arm(&[("a", 5, 5)]), &rule);
         assert_eq!(few.word, Word::Undecided { more: None });
     }

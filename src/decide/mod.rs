@@ -16,8 +16,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::stats::Interval;
-use crate::stats::difference::Difference;
+use crate::stats::difference::{self, Difference};
 use crate::stats::proportion::Rate;
+use crate::stats::stratified::Stratum;
 use crate::stats::{holm, mean};
 use word::Word;
 
@@ -47,6 +48,14 @@ pub struct Rule {
 impl Default for Rule {
     fn default() -> Self {
         Self { alpha: 0.05, level: 0.95, margin: None }
+    }
+}
+
+impl Rule {
+    /// The margin, where the interval of the difference at a confidence of 1 − α lies above it.
+    fn held(&self, strata: &[Stratum]) -> Option<f64> {
+        let low = difference::of(strata, 1.0 - self.alpha)?.interval.low;
+        self.margin.filter(|margin| low > -margin)
     }
 }
 

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::Rule;
-use crate::stats::difference;
 use crate::stats::discordance::e_worse;
 use crate::stats::power::{self, Discordance};
 use crate::stats::proportion::Rate;
@@ -108,10 +107,7 @@ pub fn reach_fixed(design: &[(u64, u64)], rule: &Rule, claim: Claim) -> Result<(
         };
         match claim {
             Claim::Differs => stratified::exact(&stratum(|_| 0)).two_sided() <= rule.alpha,
-            Claim::NoWorse => {
-                let interval = difference::of(&stratum(|trials| trials), rule.level).map(|found| found.interval);
-                rule.margin.is_some_and(|margin| interval.is_some_and(|interval| interval.low > -margin))
-            }
+            Claim::NoWorse => rule.held(&stratum(|trials| trials)).is_some(),
         }
     };
     if said(design) {
