@@ -110,6 +110,15 @@ fn history_draws_a_line_for_each_run_and_marks_those_of_other_inputs() {
     let lines: Vec<&str> = chart.lines().collect();
     assert!(lines[1].starts_with("  one ") && lines[3].starts_with("≠ three "), "{chart}");
     assert!(lines[1].contains("2/2") && lines[1].ends_with('●'), "{chart}");
+    // A skill may be named as it is written, and a line that is lost is told.
+    assert_eq!(stub.run(&["history", "--skill", "Tidy"]).stdout, chart);
+    let path = stub.run_folder("two").join("progress.jsonl");
+    let text = fs::read_to_string(&path).expect("progress");
+    fs::write(&path, &text[..text.len() - 20]).expect("progress");
+    let torn = stub.run(&["history"]);
+    assert_eq!(torn.stderr, "warning: two: 1 line of its progress file cannot be read; what is lost is in no figure\n");
+    assert!(torn.stdout.contains("≠ two    1/1 "), "{}", torn.stdout);
+    assert_eq!(stub.run(&["history", "--last", "0"]).code, 2);
 }
 
 #[test]
@@ -130,6 +139,13 @@ fn judges_are_held_against_each_other_and_against_people() {
         fs::write(&labels, text).expect("labels");
         fake.program(&["judge", "calibrate", "labels.csv", "t", "--json"])
     };
+    let twice = fake.program(&["judge", "agreement", "t", "t"]);
+    assert!(twice.code == 2 && twice.stderr.contains("t is named twice"), "{}", twice.stderr);
+    fs::write(&labels, "trial,pass\ngreeting/it/codex/1,true\n").expect("labels");
+    let ran = fake.program(&["judge", "calibrate", "labels.csv", "t"]);
+    let words = "it passed 1/1, 100 % (21–100)\nof what people failed, it failed 0/0\n\
+                 nothing that people failed is labelled: its rate cannot be corrected\n";
+    assert!(ran.stdout.ends_with(words), "{}{}", ran.stdout, ran.stderr);
     let ran = calibrate("\u{feff}trial,pass\ngreeting/it/codex,true\ngreeting/gone/codex,no\n");
     let found: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stderr));
     let calibration = &found["calibration"];
@@ -139,6 +155,10 @@ fn judges_are_held_against_each_other_and_against_people() {
         ("trial,good\na,true\n", "labels.csv:1: there is no column `pass`; expected `trial` and `pass`"),
         ("trial,pass\na,perhaps\n", "labels.csv:2: `pass` is \"perhaps\"; expected true or false"),
         ("trial,pass\na,true\na,false\n", "labels.csv:3: a is labelled twice, and differently"),
+        ("trial,pass\na/b/c,true\na/b/c/1,false\n", "labels.csv:3: a/b/c is labelled twice, and differently"),
+        ("trial,pass,pass\na,true,false\n", "labels.csv:1: there are two columns `pass`"),
+        ("trial,pass\n", "no label is of a judged trial; `trial` is written as it is printed: greeting/it/codex"),
+        ("trial,pass\nit,true\n", "no label is of a judged trial"),
     ] {
         let ran = calibrate(text);
         assert!(ran.code == 2 && ran.stderr.contains(words), "{}", ran.stderr);
@@ -172,6 +192,53 @@ fn junit_tells_failures_from_errors_and_from_what_was_not_run() {
     assert_eq!(ran.code, 3, "{}", ran.stderr);
     let text = fs::read_to_string(stub.root().join("replay.xml")).expect("a document");
     assert_eq!(text.matches(r#"<skipped message="no recording""#).count(), 3, "{text}");
+}
+
+#[test]
+fn junit_goes_where_a_link_points_and_one_that_cannot_be_written_hides_no_result() {
+    let stub = stub(&["good,false,fine,Done"], "");
+    let at = |name: &str| stub.root().join(name);
+    fs::write(at("real.xml"), "").expect("a file");
+    std::os::unix::fs::symlink("real.xml", at("link.xml")).expect("a link");
+    nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let reads = std::thread::spawn({
+        let pipe = at("pipe");
+        move || fs::read_to_string(pipe).expect("a document")
+    });
+    assert_eq!(stub.run(&["run", "--run-id", "r", "--junit", "pipe"]).code, 0);
+    assert!(reads.join().expect("a reader").contains("<testsuites"));
+    assert_eq!(stub.run(&["summary", "r", "--junit", "link.xml"]).code, 0);
+    assert!(at("link.xml").is_symlink() && fs::read_to_string(at("real.xml")).expect("a file").contains("<testsuites"));
+    let ran = stub.run(&["run", "--run-id", "s", "--junit", "real.xml/below"]);
+    assert!(ran.code == 3 && ran.stdout.contains("1 passed, 0 failed"), "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stderr.contains("real.xml") && ran.stderr.contains("`skill-evals summary` reads them"),
+        "{}",
+        ran.stderr
+    );
+    let mut command = stub.command(&["run", "--github"]);
+    let ran = support::stub::ran(command.env("GITHUB_STEP_SUMMARY", stub.root()));
+    assert!(ran.code == 3 && ran.stdout.contains("1 passed, 0 failed"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn github_knows_files_by_their_place_in_the_whole_repository() {
+    let stub = stub(&["bad,false,bad one,Done"], &format!("{} exit 0", ANSWER.replace("Done", "No")));
+    let above = stub.root().parent().expect("a folder above");
+    let folder = stub.root().file_name().expect("a name").to_string_lossy().into_owned();
+    let all = above.join(format!("{folder}.all"));
+    fs::create_dir(&all).expect("a folder");
+    fs::rename(stub.root(), all.join("part")).expect("moved");
+    let git = std::process::Command::new("git").args(["init", "--quiet"]).arg(&all).status().expect("git");
+    assert!(git.success());
+    // The agent is found where it was.
+    std::os::unix::fs::symlink(all.join("part"), stub.root()).expect("a link");
+    let ran = support::stub::ran(stub.command(&["run", "--github"]).current_dir(all.join("part")));
+    fs::remove_file(stub.root()).expect("a link");
+    fs::rename(all.join("part"), stub.root()).expect("moved");
+    fs::remove_dir_all(&all).expect("a folder");
+    let place = "::error file=part/evals/skills/tidy/prompts.csv,line=2::";
+    assert!(ran.stdout.contains(place), "{}{}", ran.stdout, ran.stderr);
 }
 
 #[test]

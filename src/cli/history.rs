@@ -6,9 +6,11 @@ use clap::Args;
 
 use super::{CliResult, RepositoryArgs, print_json};
 use crate::cli::exit_code::Exit;
+use skill_evals::cases::skill::slug;
+use skill_evals::report::diagnostics::counted;
 use skill_evals::report::over_time as words;
 use skill_evals::report::trial::scripted;
-use skill_evals::results::over_time::{self, Wanted};
+use skill_evals::results::over_time::{self, Point, Wanted};
 use skill_evals::store;
 use skill_evals::text::safe;
 
@@ -21,8 +23,8 @@ pub struct HistoryArgs {
     #[arg(long, value_name = "MODE")]
     mode: Option<String>,
     /// The latest so many runs.
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    last: usize,
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    last: u64,
     /// Print a JSON array.
     #[arg(long)]
     json: bool,
@@ -32,14 +34,23 @@ pub struct HistoryArgs {
 
 pub fn history(args: &HistoryArgs) -> CliResult {
     let root = args.repository.open()?.root;
-    let wanted = Wanted { skill: args.skill.clone(), mode: args.mode.clone() };
+    let wanted = Wanted { skill: args.skill.as_deref().map(slug), mode: args.mode.clone() };
     let mut points = Vec::new();
     for run in store::runs(&root) {
-        if points.len() == args.last {
+        if points.len() as u64 == args.last {
             break;
         }
         match over_time::point(&run, &wanted) {
-            Ok(point) => points.extend(point),
+            Ok(point) => {
+                if let Some(Point { run, damaged_lines: damaged @ 1.., .. }) = &point {
+                    let lines = counted(*damaged, "line");
+                    writeln!(
+                        io::stderr(),
+                        "warning: {run}: {lines} of its progress file cannot be read; what is lost is in no figure"
+                    )?;
+                }
+                points.extend(point);
+            }
             Err(error) => writeln!(io::stderr(), "warning: {}", safe::line(&format!("{}: {error}", run.id())))?,
         }
     }

@@ -51,8 +51,11 @@ pub fn judge(args: &JudgeArgs) -> CliResult {
         JudgeCommand::Calibrate { labels, runs } => (runs, Some(read_labels(labels)?)),
     };
     let root = args.repository.open()?.root;
-    let (mut trials, mut seen) = (Vec::new(), BTreeSet::new());
+    let (mut trials, mut seen, mut named) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for run in &args.runs {
+        if !named.insert(run) {
+            return Err(format!("{run} is named twice: its trials would count twice").into());
+        }
         for trial in judges::read(&RunFolder::open(&root, run)?)? {
             if labels.is_some() && !seen.insert(trial.trial.clone()) {
                 let which = trial.trial;
@@ -66,6 +69,12 @@ pub fn judge(args: &JudgeArgs) -> CliResult {
     }
     if trials.is_empty() {
         return Err(format!("no trial of {} was judged; `run --judge` has them judged", args.runs.join(", ")).into());
+    }
+    if let Some(labels) = &labels
+        && !trials.iter().any(|trial| labels.contains_key(&trial.trial))
+    {
+        let example = &trials[0].trial;
+        return Err(format!("no label is of a judged trial; `trial` is written as it is printed: {example}").into());
     }
     let found = judges::of(&trials, labels.as_ref());
     let mut out = io::stdout().lock();
@@ -86,8 +95,12 @@ fn read_labels(path: &Path) -> CliResultOf<BTreeMap<String, bool>> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
     let header = reader.headers().map_err(|error| format!("{name}: {error}"))?.clone();
     let column = |wanted: &str| {
-        let found = header.iter().position(|column| column == wanted);
-        found.ok_or_else(|| format!("{name}:1: there is no column `{wanted}`; expected `trial` and `pass`"))
+        let mut found = header.iter().enumerate().filter(|(_, column)| *column == wanted).map(|(at, _)| at);
+        match (found.next(), found.next()) {
+            (Some(at), None) => Ok(at),
+            (Some(_), Some(_)) => Err(format!("{name}:1: there are two columns `{wanted}`")),
+            (None, _) => Err(format!("{name}:1: there is no column `{wanted}`; expected `trial` and `pass`")),
+        }
     };
     let (trial, pass) = (column("trial")?, column("pass")?);
     let mut labels = BTreeMap::new();
@@ -103,6 +116,9 @@ fn read_labels(path: &Path) -> CliResultOf<BTreeMap<String, bool>> {
         if trial.is_empty() {
             return Err(format!("{name}:{line}: `trial` is empty; expected skill/case/mode").into());
         }
+        // The first trial of a case is printed without its number, and may be labelled with it.
+        let is_first = trial.matches('/').count() == 3;
+        let trial = trial.strip_suffix("/1").filter(|_| is_first).unwrap_or(trial);
         if labels.insert(trial.to_owned(), passed).is_some_and(|before| before != passed) {
             return Err(format!("{name}:{line}: {trial} is labelled twice, and differently").into());
         }

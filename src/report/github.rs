@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::PathBuf;
 
 use crate::report::table::why;
 use crate::results::summary::Summary;
 use crate::trial::outcome::Verdict;
 
 /// Where cases are written down, by skill and id: a file, from the repository's root, and a line from 1.
-pub type Places<'a> = BTreeMap<(&'a str, &'a str), (&'a Path, usize)>;
+pub type Places<'a> = BTreeMap<(&'a str, &'a str), (PathBuf, usize)>;
 
 /// A line for each case that did not pass: an error where it failed, a warning where nothing was measured.
 #[must_use]

@@ -41,6 +41,12 @@ fn against_people(text: &mut String, found: &Calibration) {
             let share = rate::share(corrected.rate, corrected.interval);
             writeln!(text, "people would have passed {share} of all that it judged")
         }
+        None if found.sensitivity.rate.trials == 0 => {
+            writeln!(text, "nothing that people passed is labelled: its rate cannot be corrected")
+        }
+        None if found.specificity.rate.trials == 0 => {
+            writeln!(text, "nothing that people failed is labelled: its rate cannot be corrected")
+        }
         None => writeln!(text, "the labels do not show that it is better than a coin: its rate cannot be corrected"),
     };
     for trial in &found.unmatched {

@@ -43,6 +43,14 @@ pub struct Point {
     /// Why answers are not a model's own, where they are not.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub scripted: BTreeSet<String>,
+    /// Lines of its progress file that cannot be read, whichever trials they were of.
+    #[serde(skip_serializing_if = "is_none")]
+    pub damaged_lines: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// The point of a run; none where it measured nothing of what is wanted.
@@ -75,5 +83,6 @@ pub fn point(run: &RunFolder, wanted: &Wanted) -> Result<Option<Point>, StoreErr
         interval,
         inputs,
         scripted: found.scripted,
+        damaged_lines: reader.damaged,
     }))
 }

@@ -19,7 +19,7 @@ use crate::cli::terminal::Terminal;
 use options::ChoiceArgs;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::name::Filters;
-use skill_evals::process::{background, interrupt};
+use skill_evals::process::{background, git, interrupt};
 use skill_evals::report::{comparison, estimate as words, github, markdown, table};
 use skill_evals::results::estimate;
 use skill_evals::results::summary::{CaseCounts, CaseInMode, Summary};
@@ -307,13 +307,10 @@ fn execute(args: &RunArgs, run: &Run) -> CliResult {
     let kept = run.close().map_err(|error| error.to_string());
     let summary = &run.figures().summary;
     let mut exit = Exit::of_summary(summary);
-    if let Some(file) = &args.junit {
-        super::summary::write_junit(file, summary)?;
-    }
+    // What others are told of it is no reason to say nothing here.
+    let junit = args.junit.as_ref().and_then(|file| super::summary::write_junit(file, summary).err());
     let mut out = io::stdout().lock();
-    if args.github {
-        for_github(&mut out, run, summary)?;
-    }
+    let page = if args.github { for_github(&mut out, run, summary)? } else { None };
     if args.json {
         print_json(&mut out, summary)?;
     } else {
@@ -334,7 +331,8 @@ fn execute(args: &RunArgs, run: &Run) -> CliResult {
             writeln!(out, "{}", path.display())?;
         }
     }
-    for trouble in kept.err().into_iter().chain(run.ledger_trouble()) {
+    let told = junit.into_iter().map(|error| error.to_string()).chain(page);
+    for trouble in kept.err().into_iter().chain(run.ledger_trouble()).chain(told) {
         exit = exit.worse(Exit::Infrastructure);
         writeln!(
             io::stderr(),
@@ -350,16 +348,17 @@ fn execute(args: &RunArgs, run: &Run) -> CliResult {
     Ok(if interrupt::raised() { Exit::Interrupted } else { exit })
 }
 
-/// Marks cases for GitHub Actions, and adds the summary to the file that it names for that.
-fn for_github(out: &mut impl Write, run: &Run, summary: &Summary) -> io::Result<()> {
+/// Marks cases for GitHub Actions, and adds the summary to the file that it names for that. Returns why that failed.
+fn for_github(out: &mut impl Write, run: &Run, summary: &Summary) -> io::Result<Option<String>> {
+    // It knows files by their place in the whole repository.
+    let above = git::place(&run.root).unwrap_or_default();
     let found = run.plan.entries.iter().map(|entry| entry.planned.found.as_ref());
-    let places = found.map(|found| ((found.skill.as_str(), found.id.as_str()), (found.file.as_path(), found.line)));
+    let places = found.map(|found| ((found.skill.as_str(), found.id.as_str()), (above.join(&found.file), found.line)));
     out.write_all(github::annotations(summary, &places.collect()).as_bytes())?;
-    if let Some(page) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|page| !page.is_empty()) {
-        let mut page = std::fs::OpenOptions::new().create(true).append(true).open(page)?;
-        page.write_all(markdown::summary(summary).as_bytes())?;
-    }
-    Ok(())
+    let Some(page) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|page| !page.is_empty()) else { return Ok(None) };
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(&page);
+    let written = file.and_then(|mut file| file.write_all(markdown::summary(summary).as_bytes()));
+    Ok(written.err().map(|error| format!("{}: {error}", Path::new(&page).display())))
 }
 
 /// The modes of what is planned, where there are several to compare; only then are outcomes kept in memory.
