@@ -318,6 +318,10 @@ fn what_cannot_be_compared_is_told_with_what_to_do_and_starts_no_agent() {
         (&["compare", "HEAD", "--with", "codex", "--without"], "cannot be used with"),
         (&["compare", "HEAD", "--gate", "worse,undecided,better", "--max-trials", "20"], "this gate can never pass"),
         (&["compare", "HEAD", "--gate", "sideways"], "invalid value 'sideways'"),
+        (
+            &["compare", "HEAD", "--gate", "worse,better,no-worse,undecided"],
+            "this gate can never pass: it names every word",
+        ),
         (&["compare", "--resume", "--run-id", "none"], "there is no run `none`"),
     ] {
         let ran = stub.run(args);
@@ -344,4 +348,37 @@ fn a_comparison_that_ended_before_it_tried_every_case_says_so_and_says_the_same_
     assert!(further.stdout.contains("decided after 44 of at most 44 trials"), "{}{}", further.stdout, further.stderr);
     let again = stub.run(&["compare", "r"]);
     assert!(again.stdout.contains("decided after 44 of at most 44 trials"), "{}{}", again.stdout, again.stderr);
+}
+
+#[test]
+fn a_comparison_that_is_stopped_or_has_lost_a_line_says_how_it_goes_on() {
+    let stub = repository(3, &format!("sleep 0.05\n{BY_SKILL}"));
+    let runner = stub.start(&["compare", "HEAD", "--run-id", "r", "--jobs", "2"]);
+    wait_until("four trials", || stub.progress_lines("r") >= 4);
+    let stopped = stub.run(&["stop", "r"]);
+    assert!(stopped.stdout.contains("`skill-evals compare --resume --run-id r` goes on with it"), "{}", stopped.stdout);
+    runner.wait_with_output().expect("an end");
+    let path = stub.run_folder("r").join("progress.jsonl");
+    let text = fs::read_to_string(&path).expect("progress");
+    fs::write(&path, &text[..text.len() - 20]).expect("progress");
+    let torn = stub.run(&["compare", "r"]);
+    let words = "1 line of the progress file of r cannot be read; `compare --resume --run-id r` writes it anew";
+    assert!(torn.stderr.contains(words), "{}", torn.stderr);
+}
+
+#[test]
+fn skills_that_a_commit_reaches_by_a_link_out_of_the_repository_are_not_taken_for_its_own() {
+    let stub = repository(2, BY_SKILL);
+    fs::rename(stub.root().join("skills"), stub.root().join("mine")).expect("moved");
+    std::os::unix::fs::symlink("mine", stub.root().join("skills")).expect("a link");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "a link within"]);
+    assert_eq!(stub.run(&["compare", "HEAD", "--dry-run"]).code, 0);
+    fs::remove_file(stub.root().join("skills")).expect("no link");
+    std::os::unix::fs::symlink(stub.root().join("mine"), stub.root().join("skills")).expect("a link");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "a link to an absolute path"]);
+    let ran = stub.run(&["compare", "HEAD"]);
+    let words = "`skills/tidy` is reached by a link that leads out of the repository; what lies there is today's";
+    assert!(ran.code == 2 && ran.stderr.contains(words), "{}{}", ran.stdout, ran.stderr);
 }

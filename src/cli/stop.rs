@@ -45,7 +45,9 @@ pub fn stop(args: &StopArgs) -> CliResult {
     // A runner that could not say so itself, or several that share the run.
     run.write_ended(End::Stopped)?;
     let how = if killed { "killed" } else { "stopped" };
-    writeln!(io::stdout(), "{} {how}; `skill-evals run --resume --run-id {}` goes on with it", run.id(), run.id())?;
+    let compares = run.run_record().ok().flatten().is_some_and(|record| record.arms.is_some());
+    let (id, command) = (run.id(), if compares { "compare" } else { "run" });
+    writeln!(io::stdout(), "{id} {how}; `skill-evals {command} --resume --run-id {id}` goes on with it")?;
     Ok(Exit::Clean)
 }
 

@@ -68,6 +68,9 @@ pub fn check(
     let fails: &[Gate] = if gate.is_empty() { &[Gate::Worse] } else { gate };
     let all = [Gate::Better, Gate::Worse, Gate::NoWorse, Gate::Undecided];
     let passes: Vec<Gate> = all.into_iter().filter(|word| !fails.contains(word)).collect();
+    if passes.is_empty() {
+        return Err("this gate can never pass: it names every word there is; leave one out".to_owned());
+    }
     let refused = |verb: &str, unreachable: Unreachable| {
         let needed = match unreachable.needed {
             Some(needed) => format!("it takes {needed} {numbers}, and there are {}", unreachable.have),

@@ -138,7 +138,7 @@ fn earlier(args: &CompareArgs, root: &Path, chosen: Chosen) -> Result<(Chosen, A
 fn check(pairing: &Pairing) -> Result<(), String> {
     for case in &pairing.cases {
         if let Err(problems) = case.a.found.case() {
-            return Err(diagnostics::render(problems, Paint::Plain));
+            return Err(format!("a case to compare is wrong\n{}", diagnostics::render(problems, Paint::Plain)));
         }
     }
     if !pairing.cases.is_empty() {
@@ -184,8 +184,8 @@ fn dry_run(args: &CompareArgs, run: &Run, pairing: &Pairing, numbers: &Design, r
     let pairs = numbers.pairs;
     writeln!(
         out,
-        "{} cases, at most {} trials in pairs, {} of them for a first look at every case",
-        pairing.cases.len(),
+        "{}, at most {} trials in pairs, {} of them for a first look at every case",
+        diagnostics::counted(pairing.cases.len(), "case"),
         pairs * 2,
         ids.len()
     )?;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::asked::{StoredArm, is_path};
@@ -10,6 +11,7 @@ use crate::cli::CliResultOf;
 use skill_evals::decide::plan;
 use skill_evals::decide::sequential::{Course, Pair};
 use skill_evals::decide::{Arm, Rule};
+use skill_evals::report::diagnostics::counted;
 use skill_evals::results::arm::{ArmReader, ArmResults};
 use skill_evals::results::compared::{self, Compared, SpentTrials};
 use skill_evals::run::{arms, pairs};
@@ -121,11 +123,18 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<Compared> {
     args.refuse_what_decided(run.id())?;
     let record = run.run_record()?.and_then(|record| record.arms);
     let arms = record.ok_or_else(|| format!("{} compared nothing", run.id()))?;
-    let (pairs, progress) = (run.pairs()?, run.progress()?.records);
+    let (pairs, progress) = (run.pairs()?, run.progress()?);
+    if progress.damaged > 0 {
+        let (id, lines) = (run.id(), counted(progress.damaged, "line"));
+        writeln!(
+            io::stderr(),
+            "warning: {lines} of the progress file of {id} cannot be read; `compare --resume --run-id {id}` writes it anew"
+        )?;
+    }
     let rule = Rule { alpha: arms.alpha, margin: arms.margin, ..args.rule() };
     let mut state = Course::new(arms.cases.clone(), rule, arms.seed);
     for pair in &pairs {
-        let verdict = |id: &TrialId| progress.get(id).map(|record| pairs::of_verdict(record.verdict));
+        let verdict = |id: &TrialId| progress.records.get(id).map(|record| pairs::of_verdict(record.verdict));
         // A case that no arm had any more when the run went on is not compared.
         let Some(case) = case_of(&arms, pair) else { continue };
         // As while it runs: what began after a pair that is not there waits for it.
