@@ -244,6 +244,24 @@ fn a_single_case_that_got_worse_is_told_beside_good_news() {
 }
 
 #[test]
+fn a_single_case_that_got_better_is_told_beside_bad_news() {
+    // The edited skill breaks all cases but one, and fixes that.
+    let answer = r#"seven=no; broken=no
+[ "$prompt" = 'Prompt 7' ] && seven=yes
+grep -q BROKEN "$skill" && broken=yes
+if [ $seven = $broken ]; then answer=Fine; else answer=Broken; fi"#;
+    let old = BY_SKILL.lines().nth(1).expect("a line");
+    let stub = repository(8, &BY_SKILL.replace(old, answer));
+    let ran = stub.run(&["run", "--run-id", "before", "--trials", "8", "--jobs", "4"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    break_skill(&stub);
+    assert_eq!(stub.run(&["run", "--run-id", "after", "--trials", "8", "--jobs", "4"]).code, 1);
+    let ran = stub.run(&["compare", "before", "after"]);
+    let sentence = ran.stdout.lines().next().unwrap_or_default();
+    assert!(sentence.starts_with("worse: ") && sentence.ends_with("; 1 case got better nevertheless"), "{sentence}");
+}
+
+#[test]
 fn with_and_without_the_skill_shows_what_it_is_worth_and_asks_nothing_of_an_absent_skill() {
     let body = r#"if [ -e .agents/skills/tidy/SKILL.md ]; then answer=Fine; else answer=Lost
 sed -i 's/- tidy.*file: r0.*md)//' "$CODEX_HOME/sessions/rollout-1.jsonl"; fi

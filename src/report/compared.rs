@@ -55,9 +55,13 @@ pub fn sentence(compared: &Compared, paint: Paint) -> String {
         let how = if word.decided() { "decided after" } else { "after" };
         let _ = write!(text, ", {how} {used} of at most {most} trials");
     }
-    let got_worse = compared.comparison.cases.iter().filter(|case| case.changed && moved(case) < 0.0).count();
-    if got_worse > 0 && !matches!(word, Word::Worse) {
-        let _ = write!(text, "; {} got worse nevertheless", counted(got_worse, "case"));
+    let changed = compared.comparison.cases.iter().filter(|case| case.changed);
+    let (how, against) = match word {
+        Word::Worse => ("better", changed.filter(|case| moved(case) > 0.0).count()),
+        _ => ("worse", changed.filter(|case| moved(case) < 0.0).count()),
+    };
+    if against > 0 {
+        let _ = write!(text, "; {} got {how} nevertheless", counted(against, "case"));
     }
     if let Word::Undecided { more } = word {
         let _ = match more {
