@@ -115,6 +115,8 @@ fn an_edit_that_changes_nothing_is_no_worse_long_before_the_last_trial() {
     let ran = stub.run(&["compare", "HEAD", "--jobs", "4", "--run-id", "r"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("no worse than by 5 points: "), "{}", ran.stdout);
+    // The p is that of the word: how probable this is where B is worse by five points.
+    assert!(ran.stdout.contains(" points (95 %: ") && ran.stdout.contains(", p ≤ 0.04"), "{}", ran.stdout);
     assert!(stub.starts().len() < 200, "{} trials", stub.starts().len());
     let status = json_of(&stub.run(&["status", "--run-id", "r", "--json"]).stdout);
     assert_eq!((&status["state"], &status["left"]), (&json!("finished"), &json!(0)), "{status}");
@@ -239,7 +241,7 @@ fn a_single_case_that_got_worse_is_told_beside_good_news() {
     let ran = stub.run(&["compare", "before", "after", "--margin", "0.2"]);
     assert!(ran.stdout.starts_with("no worse than by 20 points: 160/160 → 152/160 passed"), "{}", ran.stdout);
     let sentence = ran.stdout.lines().next().unwrap_or_default();
-    assert!(sentence.ends_with("; 1 case got worse nevertheless"), "{sentence}");
+    assert!(sentence.ends_with(" … −2); 1 case got worse nevertheless"), "{sentence}");
     assert!(ran.stdout.contains("  tidy/c7  8/8 → 0/8  changed (p = "), "{}", ran.stdout);
 }
 
@@ -399,4 +401,25 @@ fn skills_that_a_commit_reaches_by_a_link_out_of_the_repository_are_not_taken_fo
     let ran = stub.run(&["compare", "HEAD"]);
     let words = "`skills/tidy` is reached by a link that leads out of the repository; what lies there is today's";
     assert!(ran.code == 2 && ran.stderr.contains(words), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn points_that_the_trials_alone_would_not_give_are_explained_in_the_sentence() {
+    let stub = repository(1, BY_SKILL);
+    let row = |case: &str, trial: usize, verdict: &str| {
+        json!({"skill": "tidy", "case": case, "mode": "m", "trial": trial, "verdict": verdict, "duration_ms": 1})
+            .to_string()
+    };
+    let write = |name: &str, last: &str| {
+        let often = (1..=10).map(|trial| row("often", trial, "pass"));
+        let rows: Vec<String> = often.chain([row("once", 1, last)]).collect();
+        fs::write(stub.root().join(name), rows.join("\n")).expect("a baseline");
+    };
+    write("a.jsonl", "pass");
+    write("b.jsonl", "fail");
+    let ran = stub.run(&["compare", "a.jsonl", "b.jsonl", "--quiet"]);
+    let words = "undecided: 11/11 → 10/11 passed, −50 points, every case weighing the same (95 %: ";
+    assert!(ran.stdout.starts_with(words), "{}{}", ran.stdout, ran.stderr);
+    let same = stub.run(&["compare", "a.jsonl", "a.jsonl", "--quiet"]);
+    assert!(same.stdout.starts_with("undecided: 11/11 → 11/11 passed, ±0 points (95 %: "), "{}", same.stdout);
 }

@@ -257,6 +257,12 @@ fn github_is_shown_each_case_at_its_own_line_and_the_summary_on_its_page() {
         assert!(ran.stdout.contains(line), "{line}{}", ran.stdout);
     }
     assert_eq!(ran.stdout.matches("::").count(), 4, "{}", ran.stdout);
+    // A case that cannot run at all is marked too.
+    let cases = stub.root().join("evals/skills/tidy/prompts.csv");
+    fs::write(&cases, "id,should_trigger,prompt\nnot an id,false,fine\n").expect("cases");
+    let ran = stub.run(&["run", "--github", "--quiet"]);
+    let line = "::warning file=evals/skills/tidy/prompts.csv,line=2::tidy/row-2 in the mode codex: the case is wrong\n";
+    assert!(ran.stdout.contains(line), "{}{}", ran.stdout, ran.stderr);
     let text = fs::read_to_string(&page).expect("a page");
     assert!(text.starts_with("before\n# ") && text.contains("| tidy/bad | codex | 0/1 |"), "{text}");
 }

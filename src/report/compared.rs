@@ -38,19 +38,13 @@ pub fn sentence(compared: &Compared, paint: Paint) -> String {
     let level = compared.rule.level * 100.0;
     let _ = write!(
         text,
-        ": {} → {} passed, {} points ({level:.0} %: {low} … {high})",
+        ": {} → {} passed, {} points{} ({level:.0} %: {low} … {high}){}",
         fraction(a.rate),
         fraction(b.rate),
         signed(difference.difference),
+        if by_trials(a, b) == signed(difference.difference) { "" } else { ", every case weighing the same" },
+        how_sure(word, evidence),
     );
-    let _ = match evidence {
-        Evidence::Fixed { p_shown, .. } => write!(text, ", p = {}", probability(*p_shown)),
-        Evidence::Sequential { worse, better, .. } => {
-            // What Ville's inequality makes of an e-value: it holds at every look.
-            let p = (1.0 / worse.max(*better)).min(1.0);
-            write!(text, ", p ≤ {}", probability(p))
-        }
-    };
     if let Some(SpentTrials { used, most, .. }) = compared.spent {
         let how = if word.decided() { "decided after" } else { "after" };
         let _ = write!(text, ", {how} {used} of at most {most} trials");
@@ -70,6 +64,28 @@ pub fn sentence(compared: &Compared, paint: Paint) -> String {
         };
     }
     text
+}
+
+/// How probable the word's evidence is where the word is not true; nothing for `no worse` of stored trials, which goes by
+/// the interval.
+fn how_sure(word: &Word, evidence: &Evidence) -> String {
+    match (word, evidence) {
+        (Word::NoWorse { .. }, Evidence::Fixed { .. }) => String::new(),
+        (_, Evidence::Fixed { p_shown, .. }) => format!(", p = {}", probability(*p_shown)),
+        (_, Evidence::Sequential { worse, better, no_worse }) => {
+            let found = match word {
+                Word::NoWorse { .. } => no_worse.unwrap_or(1.0),
+                _ => worse.max(*better),
+            };
+            // What Ville's inequality makes of an e-value: it holds at every look.
+            format!(", p ≤ {}", probability((1.0 / found).min(1.0)))
+        }
+    }
+}
+
+/// The difference in points that the trials alone would give, whatever their cases.
+fn by_trials(a: &Shown, b: &Shown) -> String {
+    signed(b.rate.share().unwrap_or_default() - a.rate.share().unwrap_or_default())
 }
 
 fn tone(word: &Word) -> Tone {

@@ -12,15 +12,15 @@ use crate::trial::outcome::Verdict;
 /// Where cases are written down, by skill and id: a file, from the repository's root, and a line from 1.
 pub type Places<'a> = BTreeMap<(&'a str, &'a str), (PathBuf, usize)>;
 
-/// A line for each case that did not pass: an error where it failed, a warning where nothing was measured.
+/// A line for each case that did not pass: an error where it failed, a warning where nothing was measured, or nothing run.
 #[must_use]
 pub fn annotations(summary: &Summary, places: &Places<'_>) -> String {
     let mut text = String::new();
     for (key, row) in &summary.cases {
         let level = match row.verdict() {
-            Some(Verdict::Pass) | None => continue,
+            Some(Verdict::Pass) => continue,
             Some(Verdict::Fail) => "error",
-            Some(Verdict::Error | Verdict::Unscored) => "warning",
+            Some(Verdict::Error | Verdict::Unscored) | None => "warning",
         };
         let place = places.get(&(key.skill.as_str(), key.case.as_str()));
         let place = place.map(|(file, line)| format!(" file={},line={line}", property(&file.to_string_lossy())));
