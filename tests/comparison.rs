@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use skill_evals::agent;
 use skill_evals::report::paint::Paint;
 use skill_evals::report::{comparison, session};
+use skill_evals::results::timeline::Timeline;
 use skill_evals::run::regrade;
 use skill_evals::run::shared::Run;
 use skill_evals::settings::Settings;
@@ -57,15 +58,16 @@ fn the_log_tells_what_happened_and_what_it_came_to() {
         .expect("a trace");
     let text = fs::read_to_string(folder.path().join("final.txt")).expect("an answer");
     let evidence = Evidence { meta: &meta, trace: &trace, final_text: Some(&text) };
-    let log = session::session(&evidence, &grade);
+    let log = session::session(&meta, &grade, &Timeline::new(&evidence, &grade, None));
     for part in [
         "# template-generator/template-generator/mcp: pass",
         "> **Scripted**: the answers were scripted (stand-in model)",
         "## Prompt\n\n> I'm starting a new Python service",
         "called `mcp__skilljack__skill`",
-        "bytes more)",
+        "*resource `template-generator/templates/config.json` loaded*",
         "## Answer\n\n> {\"marker\"",
         "| triggered | process | pass | `template-generator` activated | MCP tool (",
+        "- in a terminal: `skill-evals show template-generator/template-generator/mcp/1 --run ",
         "- skills activated: `template-generator` by MCP tool",
         "- resources loaded: `template-generator/templates/config.json`",
         "- tokens of the first request: 1",

@@ -17,6 +17,7 @@ mod record;
 mod run;
 mod select;
 mod shell;
+mod show;
 mod status;
 mod stop;
 mod stubs;
@@ -77,6 +78,8 @@ enum Command {
     Clean(stop::CleanArgs),
     /// Sum up runs from their trials' folders.
     Summary(summary::SummaryArgs),
+    /// Show one trial: what failed and the evidence for it, then the session step by step.
+    Show(show::ShowArgs),
     /// Grade a run or a folder of stored trials again, without any agent.
     Grade(grade::GradeArgs),
     /// Check whether evals can run here, and say what to do about what is missing. Asks no model anything.
@@ -124,6 +127,7 @@ pub fn main() -> ExitCode {
         Command::Clean(args) => stop::clean(&args),
         Command::Summary(args) => summary::summary(&args),
         Command::Grade(args) => grade::grade(&args),
+        Command::Show(args) => show::show(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Generate(args) => generate::generate(&args),
         Command::Record(args) => record::record(&args),

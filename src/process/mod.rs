@@ -13,6 +13,7 @@ pub mod git;
 pub mod interrupt;
 mod keeper;
 mod output;
+pub mod pager;
 pub mod service;
 mod table;
 pub mod tree;

@@ -27,6 +27,8 @@ pub enum Tone {
     Faint,
     /// It is what a part of the text is about.
     Strong,
+    /// A check looked at it.
+    Mark,
 }
 
 impl Paint {
@@ -44,6 +46,7 @@ impl Paint {
             Tone::Open => "35",
             Tone::Faint => "2",
             Tone::Strong => "1",
+            Tone::Mark => "7",
         };
         format!("\u{1b}[{code}m{word}\u{1b}[0m{}", &text[word.len()..])
     }

@@ -2,35 +2,34 @@
 
 use std::fmt::Write;
 
-use crate::report::trial::{goal, scripted};
+use crate::report::timeline::{self as words, clock, figures};
+use crate::report::trial::{goal, scripted, show_command};
+use crate::results::timeline::{Part, Timeline, What};
 use crate::settings::Isolation;
-use crate::text::cut;
 use crate::text::safe;
-use crate::trial::evidence::Evidence;
-use crate::trial::outcome::{Grade, Metrics, Status};
-use crate::trial::trace::{Activation, Step};
-
-/// Most bytes of one text.
-const MAX_TEXT: usize = 1_500;
+use crate::trial::evidence::Meta;
+use crate::trial::outcome::{Grade, Metrics, Status, numbered};
+use crate::trial::trace::Activation;
 
 /// The log.
 #[must_use]
-pub fn session(evidence: &Evidence<'_>, grade: &Grade) -> String {
+pub fn session(meta: &Meta, grade: &Grade, timeline: &Timeline) -> String {
     let mut text = String::new();
-    head(&mut text, evidence, grade);
-    steps(&mut text, evidence);
-    if let Some(answer) = evidence.final_text {
-        section(&mut text, "Answer");
-        quote(&mut text, answer);
-    }
-    evaluation(&mut text, grade);
+    head(&mut text, meta, grade);
+    sections(&mut text, timeline, |what| match what {
+        What::Prompt { .. } => Some("Prompt"),
+        What::System { .. } => Some("System prompt"),
+        _ => None,
+    });
+    steps(&mut text, timeline);
+    sections(&mut text, timeline, |what| matches!(what, What::Said { answer: true, .. }).then_some("Answer"));
+    evaluation(&mut text, grade, timeline);
     metrics(&mut text, &grade.metrics);
     text
 }
 
 // Writing to a string cannot fail, here and below.
-fn head(text: &mut String, evidence: &Evidence<'_>, grade: &Grade) {
-    let meta = evidence.meta;
+fn head(text: &mut String, meta: &Meta, grade: &Grade) {
     let _ = writeln!(text, "# {}: {}", meta.id(), grade.verdict);
     if let Some(by) = &meta.scripted {
         let _ = writeln!(text, "\n> **Scripted**: {}.", safe::markdown(&scripted(by)));
@@ -52,75 +51,70 @@ fn head(text: &mut String, evidence: &Evidence<'_>, grade: &Grade) {
     for open in &meta.not_enforced {
         let _ = writeln!(text, "- not enforced: {}", safe::markdown(open));
     }
-    section(text, "Prompt");
-    quote(text, &meta.case.prompt);
-    if let Some(prompt) = &meta.case.system_prompt {
-        section(text, "System prompt");
-        quote(text, prompt);
-    }
+    let _ = writeln!(text, "- in a terminal: {}", safe::code(&show_command(&meta.id(), Some(&meta.run_id))));
 }
 
-fn steps(text: &mut String, evidence: &Evidence<'_>) {
-    let trace = evidence.trace;
+fn steps(text: &mut String, timeline: &Timeline) {
     section(text, "What happened");
-    if trace.steps.is_empty() {
-        text.push_str("\nNothing.\n");
-    }
-    for (index, step) in trace.steps.iter().enumerate() {
-        let time = trace.moments.get(index).and_then(|moment| clock(moment.ended.as_deref()?));
-        let time = time.map_or_else(String::new, |time| format!("{} ", safe::markdown(time)));
-        let number = index + 1;
-        match step {
-            Step::Message(said) => {
-                let _ = writeln!(text, "\n{number}. {time}said");
-                quote(text, said);
-            }
-            Step::Thinking(thought) => {
-                let _ = writeln!(text, "\n{number}. {time}thought");
-                quote(text, thought);
-            }
-            Step::Command { command, exit_code, output } => {
-                let code = exit_code.map_or_else(|| "no exit status".to_owned(), |code| format!("exit status {code}"));
-                let _ = writeln!(text, "\n{number}. {time}ran a command ({code})");
-                fence(text, command);
-                fence(text, output);
-            }
-            Step::Tool { name, input, output, failed } => {
-                let how = if *failed { ", which failed" } else { "" };
-                let _ = writeln!(text, "\n{number}. {time}called {}{how}", safe::code(name));
-                fence(text, input);
-                fence(text, output);
-            }
-            Step::FileChange(paths) => {
-                let _ = writeln!(text, "\n{number}. {time}wrote {}", list(paths.iter().map(|path| safe::code(path))));
-            }
-            Step::Notice(said) => {
-                let _ = writeln!(text, "\n{number}. {time}notice");
-                quote(text, said);
+    for (at, entry) in timeline.entries.iter().enumerate() {
+        // What was asked has a section of its own.
+        if matches!(entry.what, What::Prompt { .. } | What::System { .. }) {
+            continue;
+        }
+        let time = clock(entry).map_or_else(String::new, |time| format!("{} ", safe::markdown(time)));
+        let title = words::title(entry, safe::code);
+        let figures = match figures(entry) {
+            figures if figures.is_empty() => figures,
+            figures => format!(" ({figures})"),
+        };
+        let _ = writeln!(text, "\n{}. {time}{title}{figures}", at + 1);
+        for mark in &entry.marks {
+            let _ = writeln!(text, "\n*{}*", words::note(mark, safe::code));
+        }
+        for (part, whole) in entry.what.texts() {
+            match (&entry.what, part) {
+                // So has the answer; names and paths stand in the title.
+                (What::Said { answer: true, .. }, _) | (_, Part::Name | Part::Path(_)) => {}
+                (What::Command { .. } | What::Tool { .. }, _) => fence(text, &words::shown(&entry.what, whole)),
+                _ => quote(text, &words::shown(&entry.what, whole)),
             }
         }
     }
-    if trace.steps_dropped > 0 {
-        let _ = writeln!(text, "\n… and {} steps more.", trace.steps_dropped);
+    if let Some(left_out) = words::left_out(&timeline.entries, timeline.dropped) {
+        let _ = writeln!(text, "\n{}.", safe::markdown(&left_out));
     }
 }
 
-fn evaluation(text: &mut String, grade: &Grade) {
+/// The text of the entry that is the answer, or the prompts, in a section of its own.
+fn sections(text: &mut String, timeline: &Timeline, title: impl Fn(&What) -> Option<&'static str>) {
+    for entry in &timeline.entries {
+        let Some(title) = title(&entry.what) else { continue };
+        section(text, title);
+        for (_, whole) in entry.what.texts() {
+            quote(text, &words::shown(&entry.what, whole));
+        }
+    }
+}
+
+fn evaluation(text: &mut String, grade: &Grade, timeline: &Timeline) {
     section(text, "Evaluation");
     if let Some(trouble) = &grade.trouble {
         let _ = writeln!(text, "\nNothing was measured: {}", safe::markdown(&trouble.to_string()));
     }
     if !grade.checks.is_empty() {
-        text.push_str("\n| check | goal | status | expected | found |\n| --- | --- | --- | --- | --- |\n");
+        text.push_str("\n| check | goal | status | expected | found | see |\n| --- | --- | --- | --- | --- | ---: |\n");
     }
-    for check in &grade.checks {
+    let ids: Vec<&str> = grade.checks.iter().map(|check| check.id.as_str()).collect();
+    for (at, (name, check)) in numbered(&ids).iter().zip(&grade.checks).enumerate() {
         let status = match check.status {
             Status::Pass => "pass",
             Status::Fail => "**fail**",
             Status::Unknown => "unknown",
         };
+        let seen = timeline.findings.get(at).and_then(|finding| finding.entry);
+        let seen = seen.map(|entry| (entry + 1).to_string()).unwrap_or_default();
         let (expected, found) = (cell(&check.expected), cell(&check.evidence));
-        let _ = writeln!(text, "| {} | {} | {status} | {expected} | {found} |", cell(&check.id), goal(check.goal));
+        let _ = writeln!(text, "| {} | {} | {status} | {expected} | {found} | {seen} |", cell(name), goal(check.goal));
     }
 }
 
@@ -171,22 +165,10 @@ fn section(text: &mut String, title: &str) {
     let _ = writeln!(text, "\n## {title}");
 }
 
-/// `21:04:46.559` of an RFC 3339 time.
-fn clock(time: &str) -> Option<&str> {
-    Some(time.split_once('T')?.1.trim_end_matches('Z'))
-}
-
-fn shortened(text: &str) -> String {
-    match cut::bytes(text, MAX_TEXT) {
-        (_, 0) => text.to_owned(),
-        (kept, missing) => format!("{kept}\n… ({missing} bytes more)"),
-    }
-}
-
 /// A text that may hold anything, as a quotation.
 fn quote(text: &mut String, quoted: &str) {
     text.push('\n');
-    for line in safe::block(&shortened(quoted)).lines() {
+    for line in safe::block(quoted).lines() {
         let _ = writeln!(text, "> {line}");
     }
 }
@@ -196,7 +178,7 @@ fn fence(text: &mut String, output: &str) {
     if output.trim().is_empty() {
         return;
     }
-    let output = safe::block(&shortened(output.trim_end()));
+    let output = safe::block(output.trim_end());
     let longest = output.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let _ = write!(text, "\n{fence}text\n{output}\n{fence}\n");

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::cases::case::Found;
 use crate::report::diagnostics;
 use crate::report::paint::{Paint, Tone};
+use crate::store::{self, Place};
 use crate::text::diagnostic::shown_path;
 use crate::text::safe;
 use crate::trial::id::TrialId;
@@ -71,6 +72,10 @@ fn block(root: &Path, findings: &str, alike: &[&Outcome], paint: Paint) -> Optio
     let others: Vec<String> = others.iter().map(|outcome| outcome.id.number.to_string()).collect();
     let beside = if others.is_empty() { String::new() } else { format!(" (and {} beside it)", others.join(", ")) };
     line(&mut text, "look into", &format!("{}{beside}", shown_path(root, &first.folder).display()));
+    if let Some(place) = store::place(root, &first.folder) {
+        let run = if let Place::Run(run) = &place { Some(run.as_str()) } else { None };
+        line(&mut text, "show it", &show_command(&first.id, run));
+    }
     if first.grade.judged == Some(Judged::NotRecorded) {
         line(&mut text, "note", NOT_JUDGED);
     }
@@ -113,6 +118,15 @@ fn findings(found: &Found, outcome: &Outcome, paint: Paint) -> String {
     }
     line(&mut text, "case", &format!("{}:{}", found.file.display(), found.line));
     text
+}
+
+/// The command that shows a trial of a run, or a recording.
+#[must_use]
+pub fn show_command(id: &TrialId, run: Option<&str>) -> String {
+    // The first repeat has no number: without one the first that failed is meant.
+    let number = if id.number == 1 { "/1" } else { "" };
+    let place = run.map_or_else(|| "--recording".to_owned(), |run| format!("--run {run}"));
+    format!("skill-evals show {id}{number} {place}")
 }
 
 /// What has to be said wherever results of a scripted model are shown.

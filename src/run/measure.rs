@@ -14,6 +14,7 @@ use crate::cases::skill::slug;
 use crate::files::bounded;
 use crate::process::interrupt;
 use crate::report::session as report;
+use crate::results::timeline::Timeline;
 use crate::run::agent_run::{self, AgentRun, files};
 use crate::run::digests::{FIXTURE_PART, SCHEMA_PART, SkillFolders};
 use crate::run::judge::{self, Exhibit};
@@ -62,7 +63,9 @@ impl LiveTrial<'_> {
         }
         let exhibit = Exhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder };
         let grade = judge::judge(run, live, &exhibit, grade)?;
-        folder.write_session(&report::session(&evidence, &grade)).map_err(|error| files(&error))?;
+        folder
+            .write_session(&report::session(&meta, &grade, &Timeline::new(&evidence, &grade, Some(case))))
+            .map_err(|error| files(&error))?;
         if grade.trouble.as_ref().is_none_or(|trouble| trouble.kind != TroubleKind::Interrupted) {
             folder.write_grade(&grade).map_err(|error| files(&error))?;
         }

@@ -300,6 +300,25 @@ fn trials_in(path: &Path) -> Vec<TrialFolder> {
     found
 }
 
+/// What a trial's folder belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// This run of the repository.
+    Run(String),
+    /// Its recordings.
+    Recordings,
+}
+
+/// What the folder of a trial in the repository at `root` belongs to, by its path alone.
+#[must_use]
+pub fn place(root: &Path, folder: &Path) -> Option<Place> {
+    if folder.starts_with(root.join(RECORDINGS)) {
+        return Some(Place::Recordings);
+    }
+    let run = folder.strip_prefix(root.join(RUNS)).ok()?.iter().next()?;
+    Some(Place::Run(run.to_string_lossy().into_owned()))
+}
+
 /// The recordings of a case in the repository at `root`: the names of the modes that have one.
 #[must_use]
 pub fn recorded_modes(root: &Path, skill: &str, case: &str) -> Vec<String> {

@@ -34,6 +34,14 @@ impl TrialFolder {
         Self { path, names }
     }
 
+    /// Which trial its path says that it is.
+    #[must_use]
+    pub fn id(&self) -> Option<TrialId> {
+        let [skill, case, mode, number] = self.names.as_slice() else { return None };
+        let number = number.parse().ok()?;
+        Some(TrialId { skill: skill.clone(), case: case.clone(), mode: mode.clone(), number })
+    }
+
     /// The folder itself.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -299,6 +299,15 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
+/// The known words that are nearest, those first that share most with `word`.
+#[must_use]
+pub fn nearest_few<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+    let mut known: Vec<(f64, &str)> =
+        known.into_iter().map(|known| (strsim::sorensen_dice(word, known), known)).collect();
+    known.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    known.into_iter().take(most).map(|(_, known)| known).collect()
+}
+
 /// "did you mean `x`?" where a known word is near, else the list of known words.
 #[must_use]
 pub fn suggest(word: &str, known: &[&str]) -> String {
