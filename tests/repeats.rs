@@ -6,6 +6,7 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
+use skill_evals::cases::case::repetition::Trials;
 use support::fixture::Fixture;
 use support::stub::{ANSWER, Stub, ran};
 
@@ -139,7 +140,7 @@ fn what_cannot_be_a_number_of_trials_or_a_share_is_named_where_it_stands() {
     );
     let lines = csv.lines();
     for line in [
-        "evals/skills/tidy/prompts.csv:2:14: [bad-number] `trials` is \"0\"; expected a whole number, 1 to 1000",
+        "evals/skills/tidy/prompts.csv:2:14: [bad-number] `trials` is \"0\"; expected 1 to 1000, `until decided` or `until decided at most N`",
         "evals/skills/tidy/prompts.csv:2:16: [bad-number] `threshold` is \"80%\"; expected a share above 0 and up to 1",
         "evals/skills/tidy/prompts.csv:3:16: [bad-number] `trials` is \"1001\"",
         "evals/skills/tidy/prompts.csv:3:21: [bad-number] `threshold` is \"0\"",
@@ -164,7 +165,7 @@ fn what_cannot_be_a_number_of_trials_or_a_share_is_named_where_it_stands() {
     );
     let found = config("\"trials\": 2, \"threshold\": 0.5").catalog();
     let said = found.cases[0].repetition();
-    assert_eq!((said.trials, said.threshold), (Some(2), Some(0.5)));
+    assert_eq!((said.trials, said.threshold), (Some(Trials::Times(2)), Some(0.5)));
 
     let settings = "threshold = 1.5\n[skills.tidy]\ntrials = 0\n";
     let wrong = Fixture::new().skill("tidy").file("evals/evals.toml", settings).run(&["list"]);
@@ -191,4 +192,175 @@ fn settings_for_a_skill_that_is_not_there_are_an_error_in_every_command_that_goe
     assert_eq!(lint.code, 101);
     message(&lint.stdout);
     assert_eq!(stub.run(&["list"]).code, 0);
+}
+
+/// An agent that says what must be said to `good`, never to `bad`, and every second time to anything else.
+fn by_prompt() -> String {
+    let no = ANSWER.replace("Done", "No");
+    format!("case \"$prompt\" in good) ;; bad) {no} exit 0;; *) {};; esac", every_second())
+}
+
+fn count(stub: &Stub, prompt: &str) -> usize {
+    stub.starts().iter().filter(|start| *start == prompt).count()
+}
+
+#[test]
+fn a_case_that_goes_on_until_it_is_decided_takes_no_trial_that_is_not_needed() {
+    let stub = Stub::new(0, &by_prompt());
+    let until = "until decided at most 20,0.5";
+    table(
+        &stub,
+        &[&format!("a,false,good,Done,{until}"), &format!("b,false,bad,Done,{until}"), "c,false,good,Done,2,"],
+    );
+    let ran = stub.run(&["run", "--run-id", "r", "--jobs", "6"]);
+    assert_eq!((ran.code, count(&stub, "good"), count(&stub, "bad")), (1, 7 + 2, 7), "{}", ran.stdout);
+    let line = |end: &str| assert!(ran.stdout.contains(end), "{end}\n{}", ran.stdout);
+    line("tidy/a  codex  7/7  100 % (52–100)  pass    decided after 7 of at most 20 trials\n");
+    line("tidy/b  codex  0/7  0 % (0–48)      fail    must-include, decided after 7 of at most 20 trials\n");
+    let cases = stub.json("r", "summary.json")["cases"].clone();
+    assert_eq!(
+        (&cases[0]["stands"], &cases[1]["stands"], &cases[2]["stands"]),
+        (&json!("above"), &json!("below"), &Value::Null)
+    );
+    assert_eq!(
+        (stub.json("r", "summary.json")["planned"].clone(), stub.json("r", "run.json")["grows"].clone()),
+        (json!(16), json!(true))
+    );
+    let status = stub.run(&["status", "--run-id", "r"]).stdout;
+    assert!(status.contains("r: finished\n  done     16 of 16: "), "{status}");
+    assert!(status.contains("  decided  2 of 2 cases\n"), "{status}");
+    // Without its end it was killed, though none of the trials so far is left.
+    let record = stub.run_folder("r").join("run.json");
+    let (whole, mut cut) = (fs::read(&record).expect("a record"), stub.json("r", "run.json"));
+    cut.as_object_mut().expect("an object").remove("ended");
+    fs::write(&record, cut.to_string()).expect("a record");
+    let killed = stub.run(&["status", "--run-id", "r"]).stdout;
+    assert!(killed.starts_with("r: killed\n") && killed.contains("and more until every case is decided"), "{killed}");
+    fs::write(&record, whole).expect("a record");
+    // Nothing is left to be done, and summaries of the stored run say the same.
+    assert_eq!(stub.run(&["run", "--resume", "--run-id", "r"]).code, 1);
+    assert_eq!(stub.starts().len(), 16);
+    assert_eq!(
+        stub.run(&["summary", "r"]).stdout.lines().next(),
+        ran.stdout.lines().find(|line| line.starts_with("tidy/b  "))
+    );
+
+    // Recordings hold all trials, however often today's settings would run the case.
+    assert_eq!(stub.run(&["record", "r", "--accept-failing"]).code, 0);
+    let replayed = stub.run(&["run", "--replay"]);
+    assert_eq!((replayed.code, stub.starts().len()), (1, 16));
+    line("tidy/a  codex  7/7");
+    assert!(
+        replayed.stdout.contains("7/7  100 % (52–100)  pass    decided after 7 of at most 20 trials"),
+        "{}",
+        replayed.stdout
+    );
+    assert_eq!(ran_with(&stub, "tidy::a::codex", "0"), (0, String::new()));
+
+    // The same in a test, which starts agents side by side too.
+    let (code, text) = ran_with(&stub, "tidy::b::codex", "1");
+    assert_eq!((code, count(&stub, "bad")), (101, 14), "{text}");
+    assert!(text.contains("0 of 7 trials passed, 0 % (0–48); 4 must; decided after 7 of at most 20 trials"), "{text}");
+    assert_eq!((ran_with(&stub, "tidy::a::codex", "1").0, count(&stub, "good")), (0, 16));
+}
+
+/// The code of a test, and what it says where it fails.
+fn ran_with(stub: &Stub, trial: &str, live: &str) -> (i32, String) {
+    let ran = ran(harness(stub, trial).env("SKILL_EVALS_LIVE", live));
+    (ran.code, if ran.code == 0 { String::new() } else { ran.stdout })
+}
+
+#[test]
+fn what_no_trials_decided_passes_by_its_share_and_says_so() {
+    let stub = Stub::new(0, &by_prompt());
+    table(&stub, &["half,false,other,Done,until decided at most 12,0.5", "most,false,others,Done,,0.6"]);
+    stub.settings("trials = 'until decided at most 12'");
+    let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
+    assert_eq!((ran.code, stub.starts().len()), (1, 24), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains(
+            "tidy/half  codex  6/12  50 % (14–86)  pass    must-include (6×), undecided after 12 of at most 12 trials\n"
+        ),
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(verdicts(&stub, "r"), json!({"half": "pass", "most": "fail"}));
+    let status = stub.run(&["status", "--run-id", "r"]).stdout;
+    assert!(
+        status.contains("  decided  0 of 2 cases\n  open     tidy/half/codex: 6/12, 50 % (14–86), undecided after"),
+        "{status}"
+    );
+    let page = fs::read_to_string(stub.run_folder("r").join("summary.md")).expect("a page");
+    assert!(
+        page.contains(
+            "| tidy/half | codex | 6/12 | 50 % (14–86) | must-include (6×), undecided after 12 of at most 12 trials |"
+        ),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_case_that_was_cut_short_goes_on_until_it_is_decided() {
+    let stub = Stub::new(0, &by_prompt());
+    table(&stub, &["a,false,good,Done,until decided,0.8"]);
+    // Each trial takes 15 tokens.
+    let first = stub.run(&["run", "--run-id", "r", "--jobs", "1", "--max-tokens", "75"]);
+    assert_eq!((first.code, stub.starts().len()), (3, 5), "{}", first.stdout);
+    let status = stub.run(&["status", "--run-id", "r"]).stdout;
+    assert!(
+        status.contains("  open     tidy/a/codex: 5/5, 100 % (41–100), undecided after 5 of at most 100 trials\n"),
+        "{status}"
+    );
+    // The run went through its plan: nothing says that it was killed.
+    assert!(status.starts_with("r: finished\n"), "{status}");
+    let again = stub.run(&["run", "--resume", "--run-id", "r", "--jobs", "3"]);
+    assert_eq!((again.code, stub.starts().len()), (0, 24), "{}", again.stdout);
+    assert!(
+        again.stdout.contains("24/24  100 % (81–100)  pass    decided after 24 of at most 100 trials"),
+        "{}",
+        again.stdout
+    );
+}
+
+#[test]
+fn trials_that_measure_nothing_decide_nothing_and_soon_end_a_case() {
+    let stub = Stub::new(0, "exit 7");
+    table(&stub, &["a,false,good,Done,until decided,0.8"]);
+    let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
+    assert_eq!((ran.code, stub.starts().len()), (3, 5), "{}", ran.stdout);
+    // Now and then is no reason to stop.
+    stub.body("[ $(($(wc -l < \"$folder/starts\") % 4)) = 0 ] && exit 7");
+    fs::remove_file(stub.root().join("starts")).expect("starts");
+    let ran = stub.run(&["run", "--run-id", "s", "--jobs", "1"]);
+    assert_eq!(stub.starts().len(), 31, "{}", ran.stdout);
+    assert!(ran.stdout.contains("24/24  100 % (81–100)"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_case_that_could_never_be_decided_is_refused_before_an_agent_starts() {
+    let stub = Stub::new(1, "");
+    for (threshold, words) in [
+        ("1", "no number of trials shows a threshold of 1"),
+        ("0.95", "`trials = \"until decided at most 116\"` is the least that does"),
+    ] {
+        let args = ["--trials", "until decided", "--threshold", threshold];
+        for command in [&["run"][..], &["run", "--dry-run"]] {
+            let ran = stub.run(&[command, &args].concat());
+            assert_eq!((ran.code, stub.starts().len()), (2, 0), "{}", ran.stdout);
+            assert!(
+                ran.stderr.contains("tidy/c0/codex is to run until it is decided") && ran.stderr.contains(words),
+                "{}",
+                ran.stderr
+            );
+        }
+    }
+    let mut live = harness(&stub, "tidy::c0::codex");
+    let ran = ran(live.envs([("SKILL_EVALS_LIVE", "1"), ("SKILL_EVALS_TRIALS", "until decided")]));
+    assert!(ran.code == 101 && ran.stdout.contains("no number of trials shows a threshold of 1"), "{}", ran.stdout);
+    assert_eq!(stub.starts().len(), 0);
+    let estimate = stub.run(&["run", "--dry-run", "--json", "--trials", "until-decided", "--threshold", "0.9"]);
+    let estimate: Value = serde_json::from_str(&estimate.stdout).expect("JSON");
+    assert_eq!(estimate["trials"].as_array().map(Vec::len), Some(100), "the most that it may come to");
+    let wrong = stub.run(&["run", "--trials", "until then"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("`until decided at most N`"), "{}", wrong.stderr);
 }

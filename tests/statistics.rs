@@ -5,6 +5,7 @@
 mod worlds;
 
 use skill_evals::decide::plan::{self, Design};
+use skill_evals::decide::threshold::{LEVEL, Side, standing};
 use skill_evals::decide::word::Word;
 use skill_evals::decide::{Arm, Counts, Rule, fixed};
 use skill_evals::stats::difference;
@@ -52,6 +53,70 @@ fn the_interval_of_one_case_covers_its_difference_whatever_the_rates() {
                 assert!(covered >= 0.94, "{in_a} trials at {a}, {in_b} at {b}: {covered}");
             }
         }
+    }
+}
+
+/// What becomes of a case with this rate that goes on until it is decided against `threshold`, `most` trials at most: exactly,
+/// over all courses that its trials may take.
+struct Ends {
+    above: f64,
+    below: f64,
+    trials: f64,
+}
+
+fn ends(rate: f64, threshold: f64, most: u64) -> Ends {
+    let mut found = Ends { above: 0.0, below: 0.0, trials: 0.0 };
+    // The probability of every count of passes on a course that is still undecided.
+    let mut open = vec![1.0];
+    for trials in 1..=most {
+        found.trials += open.iter().sum::<f64>();
+        let mut next = vec![0.0; open.len() + 1];
+        for (passed, chance) in open.iter().enumerate() {
+            next[passed] += chance * (1.0 - rate);
+            next[passed + 1] += chance * rate;
+        }
+        for (passed, chance) in (0..).zip(&mut next).filter(|(_, chance)| **chance > 0.0) {
+            let ended = match standing(Rate::new(passed, trials), threshold, LEVEL) {
+                Side::Undecided => continue,
+                Side::Above => &mut found.above,
+                Side::Below => &mut found.below,
+            };
+            *ended += std::mem::take(chance);
+        }
+        open = next;
+    }
+    found
+}
+
+#[test]
+fn a_case_that_goes_on_until_it_is_decided_is_seldom_called_what_it_is_not() {
+    for threshold in [0.5, 0.66, 0.8, 0.9, 0.95] {
+        for step in 0..=40 {
+            let rate = f64::from(step) / 40.0;
+            let Ends { above, below, .. } = ends(rate, threshold, 150);
+            let wrong = if rate >= threshold { below } else { above };
+            assert!(wrong <= 0.05, "{rate} against {threshold}: {wrong}");
+        }
+        // Just at the threshold, where it is hardest, to either side.
+        let (below, above) = (ends(threshold, threshold, 150).below, ends(threshold - 1e-9, threshold, 150).above);
+        assert!(below <= 0.05 && above <= 0.05, "{threshold}: {below}, {above}");
+    }
+}
+
+#[test]
+fn trials_until_decided_are_as_few_as_the_documentation_says() {
+    let documented = include_str!("../docs/statistics.md");
+    for rate in [1.0, 0.95, 0.9, 0.8, 0.7, 0.5, 0.2, 0.0] {
+        let Ends { above, below, trials } = ends(rate, 0.8, 100);
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        let row = format!(
+            "| {} | {trials:.1} | {} | {} | {} |",
+            percent(rate),
+            percent(above),
+            percent(below),
+            percent((1.0 - above - below).max(0.0))
+        );
+        assert!(documented.contains(&row), "docs/statistics.md lacks\n{row}");
     }
 }
 

@@ -51,7 +51,7 @@ pub fn record(args: &RecordArgs) -> CliResult {
         // Trials come in order: repeats of a case in a mode follow each other.
         match plan.entries.last_mut().filter(|entry| entry.planned.trial(1) == planned.trial(1)) {
             Some(entry) => entry.repeats = entry.repeats.max(id.number),
-            None if filters.want(|| planned.test_name()) => plan.entries.push(Entry { planned, repeats: id.number }),
+            None if filters.want(|| planned.test_name()) => plan.entries.push(Entry::times(planned, id.number)),
             None => {}
         }
     }

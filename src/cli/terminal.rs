@@ -172,6 +172,7 @@ impl Listener for Terminal {
     fn hear(&mut self, event: &Event) {
         let now = self.start.elapsed();
         match event {
+            Event::Planned(_) => self.board.planned(),
             Event::Started(id) => self.board.started(id, now),
             Event::Heard(id, words) => self.board.heard(id, words),
             Event::Refused { id, attempt, pause, .. } => {

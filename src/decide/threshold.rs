@@ -15,6 +15,9 @@ pub enum Side {
     Undecided,
 }
 
+/// How sure it is which side a case is on.
+pub const LEVEL: f64 = 0.95;
+
 /// Whether the rate behind `rate` reaches `threshold`. May be asked after every trial: a wrong answer comes with
 /// probability `1 − level` at most, over all of them together. A threshold of 1 is missed by the first failure, and is
 /// never shown.
@@ -33,6 +36,26 @@ pub fn standing(rate: Rate, threshold: f64, level: f64) -> Side {
     }
 }
 
+/// How many more trials are sure to be needed where `waiting` are under way, up to `most` of them and those measured: so
+/// many that all but the last decide nothing, whatever they come to. Whoever starts these and no others, and asks again when
+/// one has ended, runs as many at once as can be and none that a decision would have spared.
+#[must_use]
+pub fn sure(rate: Rate, waiting: u64, threshold: f64, most: u64) -> u64 {
+    let undecided = |rate| standing(rate, threshold, LEVEL) == Side::Undecided;
+    let open = |more: u64| {
+        let trials = rate.trials + more;
+        undecided(Rate::new(rate.passed + more, trials)) && undecided(Rate::new(rate.passed, trials))
+    };
+    let last = most.saturating_sub(rate.trials);
+    (0..last).take_while(|more| open(*more)).map(|more| more + 1).last().unwrap_or_default().saturating_sub(waiting)
+}
+
+/// How many trials show the threshold where all pass; none where `most` do not.
+#[must_use]
+pub fn shown_by(threshold: f64, most: u64) -> Option<u64> {
+    (1..=most).find(|trials| standing(Rate::new(*trials, *trials), threshold, LEVEL) == Side::Above)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,6 +67,31 @@ mod tests {
         assert_eq!((of(30, 30), of(0, 5)), (Side::Above, Side::Below));
         assert_eq!(standing(Rate::new(9, 10), 1.0, 0.95), Side::Below);
         assert_eq!(standing(Rate::new(1000, 1000), 1.0, 0.95), Side::Undecided);
+    }
+
+    #[test]
+    fn only_trials_that_no_decision_would_have_spared_are_sure_to_be_needed() {
+        // Three failures in a row decide against 0.8, 24 passes for it.
+        assert_eq!((sure(Rate::default(), 0, 0.8, 100), shown_by(0.8, 100)), (3, Some(24)));
+        assert_eq!((sure(Rate::default(), 2, 0.8, 100), sure(Rate::default(), 3, 0.8, 100)), (1, 0));
+        assert_eq!((sure(Rate::new(0, 2), 0, 0.8, 100), sure(Rate::new(0, 3), 0, 0.8, 100)), (1, 0));
+        assert_eq!((sure(Rate::new(20, 20), 0, 0.8, 22), sure(Rate::new(24, 24), 0, 0.8, 100)), (2, 0));
+        // A threshold of 1 is missed by one failure: one at a time, and never shown.
+        assert_eq!((sure(Rate::new(7, 7), 0, 1.0, 100), shown_by(1.0, 1000)), (1, None));
+        for seed in 0..200 {
+            let mut world = fastrand::Rng::with_seed(seed);
+            let (mut rate, mut waiting, share) = (Rate::default(), 0, world.f64());
+            loop {
+                waiting += sure(rate, waiting, 0.66, 60);
+                if waiting == 0 {
+                    break;
+                }
+                assert_eq!(standing(rate, 0.66, LEVEL), Side::Undecided, "one of {waiting} was not needed: {rate:?}");
+                rate.add(world.f64() < share);
+                waiting -= 1;
+            }
+            assert!(rate.trials == 60 || standing(rate, 0.66, LEVEL) != Side::Undecided, "{rate:?}");
+        }
     }
 
     #[test]

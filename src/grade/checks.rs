@@ -51,6 +51,7 @@ pub fn grade(case: &Case, skill: &Skill, schema: Option<&Value>, evidence: &Evid
         metrics: metrics(evidence),
         judged: None,
         threshold: None,
+        at_most: None,
     })
 }
 

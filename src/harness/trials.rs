@@ -12,11 +12,11 @@ use crate::grade::share::{Ended, needed};
 use crate::harness::stubs;
 use crate::lint;
 use crate::report::paint::Paint;
-use crate::report::{diagnostics, rate, trial as report};
+use crate::report::{diagnostics, rate, table, trial as report};
+use crate::results::summary::CaseCounts;
 use crate::run::plan::{Entry, Plan};
 use crate::run::scheduler;
 use crate::run::shared::Run;
-use crate::stats::proportion::Rate;
 use crate::store;
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::id::Planned;
@@ -105,19 +105,16 @@ fn case_test(context: &TestContext, entry: &Entry) -> Result<Completion, Failed>
             }
         }
     }
-    let threshold = run.threshold(&planned.found);
-    if problems.is_empty() && ended.verdict(threshold) == Verdict::Pass {
+    let repetition = run.repetition(&planned.found);
+    if problems.is_empty() && ended.verdict(repetition.threshold) == Verdict::Pass {
         return Ok(Completion::Completed);
     }
-    if entry.repeats > 1 && problems.is_empty() {
-        let (passed, all) = (ended.passed, ended.all());
-        let share = rate::measured(Rate::new(passed as u64, (passed + ended.failed) as u64));
-        let share = share.map(|share| format!(", {share}")).unwrap_or_default();
-        let must = needed(all, threshold);
-        problems.push(format!(
-            "{passed} of {all} trials passed{share}; {must} must
-"
-        ));
+    if ended.all() > 1 && problems.is_empty() {
+        let (passed, all, must) = (ended.passed, ended.all(), needed(ended.all(), repetition.threshold));
+        let case = CaseCounts::of(ended, repetition);
+        let share = rate::of_case(&case).map(|share| format!(", {share}")).unwrap_or_default();
+        let decided = table::decided(&case).map(|decided| format!("; {decided}")).unwrap_or_default();
+        problems.push(format!("{passed} of {all} trials passed{share}; {must} must{decided}\n"));
     }
     problems.extend(report::graded(&run.root, &planned.found, &failed, context.paint));
     // A broken case breaks each of its repeats in the same way.

@@ -102,6 +102,10 @@ impl Listener for WatchListener {
         let now = shared.start.elapsed();
         let mut state = shared.state();
         let news = match event {
+            Event::Planned(_) => {
+                state.board.planned();
+                return;
+            }
             Event::Started(id) => {
                 state.board.started(id, now);
                 return;

@@ -26,7 +26,7 @@ pub fn summary(summary: &Summary) -> String {
     );
     for (key, counts) in table::worst_first(summary) {
         let CaseInMode { skill, case, mode } = key;
-        let (passed, share) = (table::passed(counts), rate::measured(counts.counts.rate()).unwrap_or_default());
+        let (passed, share) = (table::passed(counts), rate::of_case(counts).unwrap_or_default());
         let _ = writeln!(text, "| {skill}/{case} | {mode} | {passed} | {share} | {} |", cell(&table::why(counts)));
     }
     let triggering = triggering::triggering(summary);

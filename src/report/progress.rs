@@ -42,6 +42,11 @@ impl Board {
         Self { total, jobs: jobs.max(1), done: 0, not_passed: 0, spent: Duration::ZERO, running: Vec::new() }
     }
 
+    /// There is one trial more.
+    pub fn planned(&mut self) {
+        self.total += 1;
+    }
+
     /// A trial began at `now`, counted from the run's start.
     pub fn started(&mut self, id: &TrialId, now: Duration) {
         self.running.push(Running { id: id.clone(), since: now, last: None, told: 0 });

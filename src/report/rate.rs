@@ -1,5 +1,6 @@
 //! Rates and shares as people read them.
 
+use crate::results::summary::CaseCounts;
 use crate::stats::Interval;
 use crate::stats::proportion::{Rate, wilson};
 
@@ -22,6 +23,13 @@ pub fn share(share: f64, interval: Interval) -> String {
 #[must_use]
 pub fn measured(rate: Rate) -> Option<String> {
     rate.share().filter(|_| rate.trials > 1).map(|passed| share(passed, wilson(rate, LEVEL)))
+}
+
+/// The same of a case, by the interval that its trials allow for.
+#[must_use]
+pub fn of_case(case: &CaseCounts) -> Option<String> {
+    let rate = case.counts.rate();
+    rate.share().filter(|_| rate.trials > 1).map(|passed| share(passed, case.interval()))
 }
 
 /// A share in points: hundredths, rounded.

@@ -3,9 +3,12 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::decide::threshold::Side;
+use crate::report::diagnostics::counted;
 use crate::report::paint::{Paint, Tone};
-use crate::report::table::{clock, cost, endings, tokens};
-use crate::results::standing::{RunState, Standing};
+use crate::report::rate;
+use crate::report::table::{clock, cost, decided, endings, tokens};
+use crate::results::standing::{Deciding, RunState, Standing};
 use crate::trial::outcome::Verdict;
 
 /// Where a run stands, over several lines.
@@ -35,6 +38,7 @@ pub fn status(standing: &Standing, paint: Paint) -> String {
         let word = paint.on(not_passed.verdict.into(), &format!("{word:<9}"));
         let _ = writeln!(text, "  {word}{}: {}", not_passed.trial, not_passed.why);
     }
+    deciding(&mut text, standing);
     if let Some(left) = standing.left {
         let _ = writeln!(text, "  left     {left}");
     }
@@ -43,7 +47,7 @@ pub fn status(standing: &Standing, paint: Paint) -> String {
         let _ = writeln!(
             text,
             "  note     {} of the progress file cannot be read; --resume writes it anew from the trials",
-            crate::report::diagnostics::counted(standing.damaged_lines, "line")
+            counted(standing.damaged_lines, "line")
         );
     }
     let again = done.errors + done.unscored;
@@ -56,11 +60,30 @@ pub fn status(standing: &Standing, paint: Paint) -> String {
             (0, _) => format!("runs the {again} again that measured nothing or were not judged"),
             _ => format!("runs the {left} left, and the {again} again that measured nothing or were not judged"),
         };
-        let (command, runs) =
-            if standing.compares { ("compare", "until the question is decided".to_owned()) } else { ("run", runs) };
+        let (command, runs) = match (standing.compares, standing.grows) {
+            (true, _) => ("compare", "until the question is decided".to_owned()),
+            (_, true) => ("run", format!("{runs}, and more until every case is decided")),
+            _ => ("run", runs),
+        };
         let _ = writeln!(text, "  to go on: skill-evals {command} --resume --run-id {}  ({runs})", standing.id);
     }
     text
+}
+
+/// Of the cases that go on until they are decided how many are, and where the others stand.
+fn deciding(text: &mut String, standing: &Standing) {
+    if standing.deciding.is_empty() {
+        return;
+    }
+    let open: Vec<_> = standing.deciding.iter().filter(|case| case.stands == Side::Undecided).collect();
+    let all = standing.deciding.len();
+    let _ = writeln!(text, "  decided  {} of {}", all - open.len(), counted(all, "case"));
+    for Deciding { key, counts, .. } in open {
+        let share = rate::of_case(counts).map(|share| format!(", {share}")).unwrap_or_default();
+        let passed = rate::fraction(counts.counts.rate());
+        let decided = decided(counts).unwrap_or_default();
+        let _ = writeln!(text, "  open     {}/{}/{}: {passed}{share}, {decided}", key.skill, key.case, key.mode);
+    }
 }
 
 /// A line for each run.

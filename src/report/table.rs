@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::decide::threshold::Side;
 use crate::report::diagnostics::counted;
 use crate::report::paint::{Paint, Tone};
 use crate::report::rate;
@@ -19,7 +20,7 @@ pub fn table(summary: &Summary, paint: Paint) -> String {
     let cells: Vec<[String; 4]> = rows
         .iter()
         .map(|(key, counts)| {
-            let share = rate::measured(counts.counts.rate()).map(|share| format!("  {share}")).unwrap_or_default();
+            let share = rate::of_case(counts).map(|share| format!("  {share}")).unwrap_or_default();
             [format!("{}/{}", key.skill, key.case), key.mode.clone(), passed(counts), share]
         })
         .collect();
@@ -199,5 +200,15 @@ pub fn why(counts: &CaseCounts) -> String {
     let checks = counts.failed_checks.iter().map(|(name, count)| times(name, *count));
     let troubles = counts.troubles.iter().map(|(name, count)| times(name, *count));
     let not_run = counts.not_run.iter().map(|(why, count)| times(why, *count));
-    checks.chain(troubles).chain(not_run).collect::<Vec<_>>().join(", ")
+    checks.chain(troubles).chain(not_run).chain(decided(counts)).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a case was decided, where it goes on until it is.
+#[must_use]
+pub fn decided(counts: &CaseCounts) -> Option<String> {
+    let (trials, most) = (counts.counts.ended(), counts.at_most?);
+    Some(match counts.side()? {
+        Side::Undecided => format!("undecided after {trials} of at most {most} trials"),
+        Side::Above | Side::Below => format!("decided after {trials} of at most {most} trials"),
+    })
 }

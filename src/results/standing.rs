@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
+use crate::decide::threshold::Side;
 use crate::process::background;
-use crate::results::summary::{Counts, Summary};
+use crate::results::summary::{CaseCounts, CaseInMode, Counts, Summary};
 use crate::store::{RunFolder, StoreError};
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::End;
@@ -30,11 +31,30 @@ pub struct Standing {
     /// How many have not ended, those under way included: what is done and what is left are what was planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<usize>,
+    /// Cases that go on until they are decided.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deciding: Vec<Deciding>,
     /// Lines of the progress file that could not be read.
     pub damaged_lines: usize,
     /// Whether it compares two arms: `compare` goes on with it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub compares: bool,
+    /// Whether further trials may be planned as it goes.
+    #[serde(skip)]
+    pub grows: bool,
+}
+
+/// A case that goes on until it is decided.
+#[derive(Clone, Debug, Serialize)]
+pub struct Deciding {
+    /// Which, in which mode.
+    #[serde(flatten)]
+    pub key: CaseInMode,
+    /// Its trials so far.
+    #[serde(flatten)]
+    pub counts: CaseCounts,
+    /// What they tell.
+    pub stands: Side,
 }
 
 /// What a run is doing.
@@ -115,10 +135,11 @@ pub fn standing(run: &RunFolder) -> Result<Standing, StoreError> {
     let done = summary.total;
     let left = planned.map(|planned| planned.saturating_sub(done.ended()));
     let compares = record.as_ref().is_some_and(|record| record.arms.is_some());
+    let grows = record.as_ref().is_some_and(|record| record.grows);
     let state = match (live, left, record.and_then(|record| record.ended).map(|ended| ended.how)) {
         (true, ..) => RunState::Running,
-        // Trials that could not run at all are left over by a run that went through its plan. A comparison plans as it goes.
-        (_, Some(0), _) if !compares => RunState::Finished,
+        // Trials that could not run at all are left over by a run that went through its plan. Some plan as they go.
+        (_, Some(0), _) if !compares && !grows => RunState::Finished,
         (_, _, Some(End::Finished)) => RunState::Finished,
         (_, _, Some(End::Interrupted)) => RunState::Interrupted,
         (_, _, Some(End::Stopped)) => RunState::Stopped,
@@ -132,6 +153,10 @@ pub fn standing(run: &RunFolder) -> Result<Standing, StoreError> {
         let since: jiff::Timestamp = since.parse().unwrap_or(until);
         u64::try_from(until.duration_since(since).as_secs()).unwrap_or_default()
     };
+    let deciding = summary.cases.into_iter().filter_map(|(key, counts)| {
+        let stands = counts.side()?;
+        Some(Deciding { key, counts, stands })
+    });
     Ok(Standing {
         id: run.id().to_owned(),
         state,
@@ -143,8 +168,10 @@ pub fn standing(run: &RunFolder) -> Result<Standing, StoreError> {
             .map(|running| RunningFor { trial: running.id.to_string(), seconds: seconds(&running.since) })
             .collect(),
         done,
+        deciding: deciding.collect(),
         damaged_lines: progress.damaged,
         compares,
+        grows,
     })
 }
 

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use crate::decide::threshold::{LEVEL, Side, standing};
 use crate::grade::share::Ended;
 use crate::results::triggering::Confusion;
-use crate::settings::Isolation;
+use crate::settings::{InForce, Isolation};
 use crate::stats::proportion::{Rate, wilson};
+use crate::stats::sequence::beta_binomial;
 use crate::stats::{Interval, mean, repeats};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::Verdict;
@@ -27,9 +29,6 @@ pub const STALE: &str = "the recording is stale";
 pub const UNREADABLE: &str = "a file cannot be read";
 /// The run could not be opened.
 pub const NOT_OPENED: &str = "the run could not be opened";
-
-/// The confidence of every interval.
-const LEVEL: f64 = 0.95;
 
 /// What the trials of one or more runs came to. Grows with the cases, not with the trials.
 #[derive(Clone, Debug)]
@@ -131,6 +130,9 @@ pub struct CaseCounts {
     /// The share of its trials that must pass: the highest that one of them was graded with. Absent where none was run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
+    /// The most trials, where it goes on until it is decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u32>,
     /// How often each check failed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_checks: BTreeMap<String, usize>,
@@ -187,6 +189,31 @@ impl CaseCounts {
     }
 }
 
+impl CaseCounts {
+    /// Those of a case of which only this is known.
+    #[must_use]
+    pub fn of(ended: Ended, repetition: InForce) -> Self {
+        let Ended { passed, failed, errors, unscored } = ended;
+        let counts = Counts { passed, failed, errors, unscored, ..Counts::default() };
+        let threshold = Some(repetition.threshold);
+        Self { counts, threshold, at_most: repetition.at_most(), ..Self::default() }
+    }
+
+    /// Whether its trials tell on which side of its threshold it stands, where it goes on until they do.
+    #[must_use]
+    pub fn side(&self) -> Option<Side> {
+        self.at_most.and(self.threshold).map(|threshold| standing(self.counts.rate(), threshold, LEVEL))
+    }
+
+    /// Where the true share of its passing trials may lie. For trials that were counted beforehand it is Wilson's interval;
+    /// where they went on until they decided something, one that holds however often one looks.
+    #[must_use]
+    pub fn interval(&self) -> Interval {
+        let of = if self.at_most.is_some() { beta_binomial } else { wilson };
+        of(self.counts.rate(), LEVEL)
+    }
+}
+
 impl Summary {
     /// A summary of these runs, without trials yet.
     #[must_use]
@@ -218,6 +245,7 @@ impl Summary {
         let row = self.cases.entry(key).or_default();
         row.counts.add(record);
         let threshold = record.threshold.unwrap_or(self.threshold);
+        row.at_most = row.at_most.max(record.at_most);
         row.threshold = Some(row.threshold.map_or(threshold, |known| known.max(threshold)));
         self.triggering.entry(mode.clone()).or_default().add(record);
         for check in record.failed() {
@@ -308,6 +336,8 @@ impl Serialize for Summary {
             counts: &'a CaseCounts,
             share: Option<f64>,
             interval: Interval,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            stands: Option<Side>,
         }
         #[derive(Serialize)]
         struct Document<'a> {
@@ -334,8 +364,8 @@ impl Serialize for Summary {
             triggering: BTreeMap<&'a String, &'a Confusion>,
         }
         let rows = self.cases.iter().map(|(key, counts)| {
-            let Figures { share, interval, .. } = Figures::from(&counts.counts);
-            Row { key, verdict: counts.verdict(), counts, share, interval }
+            let (share, interval) = (counts.counts.rate().share(), counts.interval());
+            Row { key, verdict: counts.verdict(), counts, share, interval, stands: counts.side() }
         });
         let (share, interval) = self.share().unzip();
         Document {

@@ -150,7 +150,7 @@ impl Pairing {
     #[must_use]
     pub fn plan(&self, begun: impl Fn(&Planned) -> u32) -> Plan {
         let both = self.cases.iter().flat_map(|case| [&case.a, &case.b]);
-        let entries = both.map(|planned| Entry { planned: planned.clone(), repeats: begun(planned).max(1) });
+        let entries = both.map(|planned| Entry::times(planned.clone(), begun(planned).max(1)));
         Plan { entries: entries.collect() }
     }
 }

@@ -41,3 +41,4 @@ pub mod skill_texts;
 pub mod skill_version;
 pub mod slots;
 pub mod trial;
+mod turns;

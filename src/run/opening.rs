@@ -82,7 +82,7 @@ fn open(run: &Run) -> Result<(Live, ProgressFile), NotOpened> {
     keep_record(planned).map_err(|error| files(&error))?;
     let redactors = Redactors::new(&run.settings);
     let ledger_trouble = Arc::<Mutex<Option<String>>>::default();
-    let progress = ProgressFile { ledger, trouble: Arc::clone(&ledger_trouble) };
+    let progress = ProgressFile { ledger, folder: folder.clone(), trouble: Arc::clone(&ledger_trouble) };
     let live =
         Live { folder, scratch, snapshots, redactors, kept_although_changed, before, ledger_trouble, _lock: lock };
     Ok((live, progress))
@@ -130,6 +130,7 @@ fn record(run: &Run, id: &str) -> RunRecord {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         shared_by: run.shared_id.clone(),
         planned: run.plan.len(),
+        grows: run.shared_id.is_none() && run.plan.grows(),
         chosen: in_force(&run.chosen, &run.settings),
         arms: run.arms.clone(),
         ended: None,
@@ -199,12 +200,23 @@ fn changed(run: &Run, folder: &RunFolder, snapshots: &Snapshots) -> Result<Vec<(
 #[derive(Debug)]
 struct ProgressFile {
     ledger: Ledger,
+    folder: RunFolder,
     trouble: Arc<Mutex<Option<String>>>,
+}
+
+impl ProgressFile {
+    /// The trial's own folder says the same, so nothing is lost, but the user has to know.
+    fn stored<E: fmt::Display>(&self, result: Result<(), E>) {
+        if let Err(error) = result {
+            self.trouble.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error.to_string());
+        }
+    }
 }
 
 impl Listener for ProgressFile {
     fn hear(&mut self, event: &Event) {
         let line = match event {
+            Event::Planned(id) => return self.stored(self.folder.plan_further(id)),
             Event::Finished { result, attempts, .. } => {
                 let Ok(outcome) = result.as_ref() else { return };
                 let mut record = TrialRecord::new(outcome, *attempts);
@@ -217,9 +229,6 @@ impl Listener for ProgressFile {
             Event::Refused { id, spent, .. } => ProgressLine::Refused { refused: id.clone(), spent: *spent },
             _ => return,
         };
-        // The trial's own folder says the same, so nothing is lost, but the user has to know.
-        if let Err(error) = self.ledger.append(&line) {
-            self.trouble.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error.to_string());
-        }
+        self.stored(self.ledger.append(&line));
     }
 }

@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::cases::case::repetition::Trials;
 use crate::cases::case::{Case, Found};
 use crate::cases::catalog::Catalog;
 use crate::cases::name::Filters;
-use crate::settings::Settings;
+use crate::decide::threshold;
 use crate::settings::selection::modes;
-use crate::store::{self, Recordings};
+use crate::settings::{InForce, Settings};
+use crate::stats::proportion::Rate;
+use crate::store::{self, Recordings, RunFolder, StoreError};
 use crate::trial::id::{Planned, TrialId};
 
 /// The trials of a run, in order.
@@ -26,9 +29,46 @@ pub struct Entry {
     pub planned: Planned,
     /// How often, at least once.
     pub repeats: u32,
+    /// When it is enough, where that is for its trials to tell: more than `repeats` may follow.
+    pub until: Option<Until>,
+}
+
+/// A case goes on until its trials tell on which side of its threshold it stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Until {
+    /// The share of its trials that must pass.
+    pub threshold: f64,
+    /// The most trials.
+    pub most: u32,
 }
 
 impl Entry {
+    /// A case in a mode that runs so often.
+    #[must_use]
+    pub fn times(planned: Planned, repeats: u32) -> Self {
+        Self { planned, repeats, until: None }
+    }
+
+    /// A case in a mode that runs as the settings and the case say.
+    #[must_use]
+    pub fn of(planned: Planned, settings: &Settings) -> Self {
+        let InForce { trials, threshold } = settings.repetition.of(&planned.found.skill, planned.found.repetition());
+        match trials {
+            Trials::Times(repeats) => Self::times(planned, repeats),
+            Trials::UntilDecided(most) => {
+                let first = threshold::sure(Rate::default(), 0, threshold, u64::from(most));
+                let repeats = u32::try_from(first).unwrap_or(most);
+                Self { planned, repeats, until: Some(Until { threshold, most }) }
+            }
+        }
+    }
+
+    /// The most trials that it may come to.
+    #[must_use]
+    pub fn most(&self) -> u32 {
+        self.until.map_or(self.repeats, |until| until.most.max(self.repeats))
+    }
+
     /// Its trials.
     pub fn ids(&self) -> impl Iterator<Item = TrialId> {
         (1..=self.repeats).map(|number| self.planned.trial(number))
@@ -41,10 +81,27 @@ impl Plan {
         self.entries.iter().flat_map(Entry::ids)
     }
 
+    /// All trials that there may be.
+    pub fn ids_at_most(&self) -> impl Iterator<Item = TrialId> {
+        self.entries.iter().flat_map(|entry| (1..=entry.most()).map(|number| entry.planned.trial(number)))
+    }
+
     /// How many trials there are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.iter().map(|entry| entry.repeats as usize).sum()
+    }
+
+    /// The most trials that there may be.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        self.entries.iter().map(|entry| entry.most() as usize).sum()
+    }
+
+    /// Whether cases go on until they are decided, so that trials are planned on the way.
+    #[must_use]
+    pub fn grows(&self) -> bool {
+        self.entries.iter().any(|entry| entry.until.is_some())
     }
 
     /// Whether there is no trial.
@@ -53,12 +110,15 @@ impl Plan {
         self.entries.is_empty()
     }
 
-    /// Takes cases as often as an earlier part of the run planned them; others stay.
-    pub fn repeat_as_in(&mut self, earlier: &BTreeSet<TrialId>) {
+    /// Takes cases as often as an earlier part of the run planned them, whatever they say today. Only what a variable or the
+    /// command line asks for may be more.
+    fn go_on_from(&mut self, earlier: &BTreeSet<TrialId>, settings: &Settings) {
+        let asked = settings.repetition.asked.trials.is_some();
         for entry in &mut self.entries {
             let (first, last) = (entry.planned.trial(1), entry.planned.trial(u32::MAX));
             if let Some(last) = earlier.range(first..=last).next_back() {
-                entry.repeats = last.number;
+                let more = asked || entry.until.is_some();
+                entry.repeats = if more { entry.repeats.max(last.number) } else { last.number };
             }
         }
     }
@@ -85,17 +145,27 @@ pub fn plan(root: &Path, settings: &Settings, catalog: &Catalog, filters: &Filte
         let recorded = if settings.live { Vec::new() } else { recordings.modes(&found.skill, &found.id) };
         for planned in planned(settings, found, &recorded).filter(|planned| filters.want(|| planned.test_name())) {
             let is_recorded = recorded.contains(&planned.mode.name);
-            let repeats = if settings.live {
-                settings.repetition.of(&found.skill, found.repetition()).trials
-            } else if is_recorded {
-                recorded_repeats(root, &planned)
+            entries.push(if settings.live {
+                Entry::of(planned, settings)
             } else {
-                1
-            };
-            entries.push(Entry { planned, repeats });
+                let repeats = if is_recorded { recorded_repeats(root, &planned) } else { 1 };
+                Entry::times(planned, repeats)
+            });
         }
     }
-    Ok(Plan { entries })
+    let mut plan = Plan { entries };
+    if let (true, Some(id)) = (settings.live && settings.resume, &settings.run_id) {
+        // Where it cannot be read, opening the run says so.
+        let earlier = RunFolder::open(root, id).and_then(|folder| planned_before(&folder));
+        plan.go_on_from(&earlier.unwrap_or_default(), settings);
+    }
+    Ok(plan)
+}
+
+/// The trials that an earlier part of the run planned; none where its plan lacks lines and so does not say how often.
+fn planned_before(folder: &RunFolder) -> Result<BTreeSet<TrialId>, StoreError> {
+    let (plan, record) = (folder.plan()?, folder.run_record()?);
+    Ok(if record.is_some_and(|record| plan.len() >= record.planned) { plan } else { BTreeSet::new() })
 }
 
 /// A case in each of its modes: those chosen, else its default one and those of `recorded`.

@@ -70,6 +70,7 @@ impl ProgressFiles {
 impl Listener for ProgressFiles {
     fn hear(&mut self, event: &Event) {
         match event {
+            Event::Planned(_) => self.summary.planned = self.summary.planned.map(|planned| planned + 1),
             Event::Started(id) => {
                 self.running.push(Running { id: id.clone(), since: jiff::Timestamp::now().to_string() });
             }

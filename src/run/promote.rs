@@ -88,7 +88,7 @@ fn record_case(run: &Run, from: &RunFolder, entry: &Entry, failing: Failing) -> 
     let recording = |number| store::recording(&run.root, &planned.trial(number));
     let before = recording(1).exists().then(|| replayed(run, entry, &recording));
     let mut measured = Vec::new();
-    for number in 1..=entry.repeats {
+    for number in 1..=entry.most() {
         let folder = from.trial(&planned.trial(number));
         if folder.exists() && folder.has_grade() && folder.grade()?.verdict != Verdict::Error {
             measured.push(folder);
@@ -103,7 +103,7 @@ fn record_case(run: &Run, from: &RunFolder, entry: &Entry, failing: Failing) -> 
         keep(trial, &store::recording_in(beside.path(), &planned.trial(number)), number)?;
     }
     let repeats = u32::try_from(measured.len()).unwrap_or(u32::MAX);
-    let new = Entry { planned: planned.clone(), repeats };
+    let new = Entry::times(planned.clone(), repeats);
     let now = replayed(run, &new, &|number| store::recording_in(beside.path(), &planned.trial(number)));
     let passes = matches!(&now, Replayed::Ended(verdicts) if case_verdict(run, planned, verdicts) == Verdict::Pass);
     if !passes && failing == Failing::LeaveOut {
@@ -119,7 +119,7 @@ fn case_verdict(run: &Run, planned: &Planned, verdicts: &[Verdict]) -> Verdict {
     for verdict in verdicts {
         ended.add(*verdict);
     }
-    ended.verdict(run.threshold(&planned.found))
+    ended.verdict(run.repetition(&planned.found).threshold)
 }
 
 /// What replaying the recordings of a case in a mode comes to, all its repeats.

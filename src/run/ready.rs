@@ -4,9 +4,12 @@
 use std::collections::BTreeMap;
 
 use crate::agent::isolation::{self, Held};
+use crate::cases::case::repetition::MOST_TRIALS;
+use crate::decide::threshold;
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::run::budget;
+use crate::run::plan::{Entry, Until};
 use crate::run::shared::Run;
 use crate::settings::mode::Offer;
 use crate::store::RunFolder;
@@ -15,7 +18,8 @@ use crate::text::diagnostic::suggest;
 /// What keeps the run from beginning.
 ///
 /// # Errors
-/// What it is and what to do: skills in the settings that are not there, the judge's template or schema, limits that could never hold.
+/// What it is and what to do: skills in the settings that are not there, the judge's template or schema, limits that could never hold,
+/// cases that could never be decided.
 pub fn check(run: &Run) -> Result<(), String> {
     let unknown = run.settings.repetition.unknown_skills(&run.catalog);
     if !unknown.is_empty() {
@@ -25,6 +29,7 @@ pub fn check(run: &Run) -> Result<(), String> {
         run.rubric().map_err(|problem| diagnostics::render(std::slice::from_ref(problem), Paint::Plain))?;
     }
     offers(run)?;
+    decidable(run)?;
     if run.settings.live { budget::check(&run.settings, &run.plan) } else { Ok(()) }
 }
 
@@ -46,6 +51,25 @@ fn offers(run: &Run) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Refuses cases that would go on until they are decided and never could be for the better.
+fn decidable(run: &Run) -> Result<(), String> {
+    let never = |entry: &&Entry| {
+        entry.until.is_some_and(|until| threshold::shown_by(until.threshold, u64::from(until.most)).is_none())
+    };
+    let Some((entry, until)) = run.plan.entries.iter().find(never).and_then(|entry| Some((entry, entry.until?))) else {
+        return Ok(());
+    };
+    let (id, Until { threshold: share, most }) = (entry.planned.trial(1), until);
+    let enough = threshold::shown_by(share, u64::from(MOST_TRIALS)).map_or_else(
+        || format!("no number of trials shows a threshold of {share}"),
+        |trials| format!("`trials = \"until decided at most {trials}\"` is the least that does"),
+    );
+    Err(format!(
+        "{id} is to run until it is decided, but {most} trials, the most, would not show its threshold of {share} even if all passed: \
+         {enough}; a lower threshold takes fewer"
+    ))
 }
 
 /// The same for a run that does not begin, with all that it would meet on the way to its first agent. `keeps` is whether

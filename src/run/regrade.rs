@@ -94,8 +94,9 @@ pub(super) fn by_checks(
     folder: &TrialFolder,
 ) -> Result<Grade, String> {
     let schema = schema_value(&run.root, case);
-    let threshold = run.settings.repetition.of(&case.skill, case.repetition).threshold;
-    let grade = Grade { threshold: Some(threshold), ..grade(case, skill.skill(), schema.as_ref(), evidence) };
+    let repetition = run.settings.repetition.of(&case.skill, case.repetition);
+    let grade = grade(case, skill.skill(), schema.as_ref(), evidence);
+    let grade = Grade { threshold: Some(repetition.threshold), at_most: repetition.at_most(), ..grade };
     run.own_checks.applied(grade, evidence, folder)
 }
 

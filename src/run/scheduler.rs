@@ -1,6 +1,5 @@
 //! Runs trials side by side: the whole plan, or one case in a mode, each trial in the same way, reported as events.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -10,6 +9,7 @@ use crate::run::pace::Permit;
 use crate::run::plan::Entry;
 use crate::run::shared::Run;
 use crate::run::trial;
+use crate::run::turns::Turns;
 use crate::trial::event::Event;
 use crate::trial::id::{Planned, TrialId};
 use crate::trial::outcome::{NoOutcome, NotRun, Outcome, TroubleKind};
@@ -20,16 +20,16 @@ pub(super) const QUIET: Duration = Duration::from_millis(250);
 
 /// Runs every trial of the plan, `jobs` at once.
 pub fn run(run: &Run) {
-    let trials: Vec<(&Planned, u32)> = run.plan.entries.iter().flat_map(numbered).collect();
-    let next = AtomicUsize::new(0);
+    let turns = Turns::new(run, &run.plan.entries);
     let (alive, over) = channel::<()>();
     thread::scope(|scope| {
-        for _ in 0..run.settings.jobs.min(trials.len()) {
-            let (alive, next, trials) = (alive.clone(), &next, &trials);
+        for _ in 0..run.settings.jobs.min(run.plan.most()) {
+            let (alive, turns) = (alive.clone(), &turns);
             scope.spawn(move || {
-                while let Some((planned, number)) = trials.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some(turn) = turns.next() {
                     // The events report the result.
-                    let _ = trial(run, planned, *number);
+                    let result = trial(run, turn.planned(), turn.number);
+                    turn.ended(&result);
                 }
                 drop(alive);
             });
@@ -41,19 +41,23 @@ pub fn run(run: &Run) {
     });
 }
 
-fn numbered(entry: &Entry) -> impl Iterator<Item = (&Planned, u32)> {
-    (1..=entry.repeats).map(|number| (&entry.planned, number))
-}
-
 /// Runs all repeats of a case in a mode, side by side as far as the run has room.
 pub fn repeats(run: &Run, entry: &Entry) -> Vec<Result<Outcome, NoOutcome>> {
     // Replaying takes less time than starting a thread for it.
-    if entry.repeats == 1 || !run.settings.live {
-        return numbered(entry).map(|(planned, number)| trial(run, planned, number)).collect();
+    if entry.most() == 1 || !run.settings.live {
+        return (1..=entry.repeats).map(|number| trial(run, &entry.planned, number)).collect();
     }
+    let turns = Turns::new(run, std::slice::from_ref(entry));
     thread::scope(|scope| {
-        let threads: Vec<_> =
-            numbered(entry).map(|(planned, number)| scope.spawn(move || trial(run, planned, number))).collect();
+        let threads: Vec<_> = std::iter::from_fn(|| turns.next())
+            .map(|turn| {
+                scope.spawn(move || {
+                    let result = trial(run, &entry.planned, turn.number);
+                    turn.ended(&result);
+                    result
+                })
+            })
+            .collect();
         threads
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))

@@ -19,8 +19,8 @@ use crate::run::rubric;
 use crate::run::skill_texts::TextReader;
 use crate::run::skill_version::SkillVersion;
 use crate::run::slots::Slots;
-use crate::settings::Settings;
 use crate::settings::mode::Mode;
+use crate::settings::{InForce, Settings};
 use crate::store::StoreError;
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::event::{Event, Listener};
@@ -142,10 +142,10 @@ impl Run {
         }
     }
 
-    /// The share of a case's trials that must pass.
+    /// How often a case runs, and which share of its trials must pass.
     #[must_use]
-    pub fn threshold(&self, found: &Found) -> f64 {
-        self.settings.repetition.of(&found.skill, found.repetition()).threshold
+    pub fn repetition(&self, found: &Found) -> InForce {
+        self.settings.repetition.of(&found.skill, found.repetition())
     }
 
     /// What decides a run of `case` in `mode`: see [`InputReader::read`].

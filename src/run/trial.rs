@@ -14,6 +14,7 @@ use crate::run::measure::LiveTrial;
 use crate::run::opening;
 use crate::run::regrade::{NotGraded, graded, regrade};
 use crate::run::shared::Run;
+use crate::settings::InForce;
 use crate::settings::mode::Mode;
 use crate::store::{self, TrialFolder};
 use crate::text::diagnostic::Diagnostic;
@@ -101,7 +102,7 @@ pub fn run_live(
         Ok((meta, grade)) => table::outcome(id, grade, &meta, &folder, &run.settings.prices),
         Err(trouble) => Outcome {
             id,
-            grade: not_measured(trouble, run.threshold(&planned.found)),
+            grade: not_measured(trouble, run.repetition(&planned.found)),
             folder: folder.path().to_path_buf(),
             scripted: run.settings.scripted.clone(),
             spent: Spent { more_tokens: true, more_cost: true, ..Spent::default() },
@@ -153,8 +154,9 @@ pub fn kept(run: &Run, planned: &Planned, number: u32) -> Result<Option<(Outcome
 }
 
 /// The grade of a trial that left no evidence.
-fn not_measured(trouble: Trouble, threshold: f64) -> Grade {
+fn not_measured(trouble: Trouble, repetition: InForce) -> Grade {
     let (verdict, metrics) = (Verdict::Error, Metrics::default());
     let (trouble, checks) = (Some(trouble), Vec::new());
-    Grade { format: GRADE_FORMAT, verdict, trouble, checks, metrics, judged: None, threshold: Some(threshold) }
+    let (threshold, at_most) = (Some(repetition.threshold), repetition.at_most());
+    Grade { format: GRADE_FORMAT, verdict, trouble, checks, metrics, judged: None, threshold, at_most }
 }

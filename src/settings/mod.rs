@@ -187,7 +187,7 @@ struct File {
     skill_roots: Option<Vec<toml::Spanned<String>>>,
     modes: Option<Vec<toml::Spanned<String>>>,
     model: Option<String>,
-    trials: Option<toml::Spanned<i64>>,
+    trials: Option<toml::Spanned<toml::Value>>,
     threshold: Option<toml::Spanned<f64>>,
     #[serde(default)]
     skills: BTreeMap<toml::Spanned<String>, repetition::SkillTable>,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::Deserialize;
 
-use crate::cases::case::repetition::{self, A_SHARE, MOST_TRIALS, Repetition};
+use crate::cases::case::repetition::{self, A_SHARE, Repetition, TRIALS, Trials};
 use crate::cases::catalog::Catalog;
 use crate::cases::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
@@ -25,7 +25,7 @@ pub struct RepetitionSettings {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SkillTable {
-    trials: Option<toml::Spanned<i64>>,
+    trials: Option<toml::Spanned<toml::Value>>,
     threshold: Option<toml::Spanned<f64>>,
 }
 
@@ -35,7 +35,7 @@ impl RepetitionSettings {
     pub fn of(&self, skill: &str, own: Repetition) -> InForce {
         let file = self.of_skills.get(skill).map(|(said, _)| *said).unwrap_or_default();
         let Repetition { trials, threshold } = self.asked.or(own).or(file).or(self.all);
-        InForce { trials: trials.unwrap_or(1), threshold: threshold.unwrap_or(1.0) }
+        InForce { trials: trials.unwrap_or(Trials::Times(1)), threshold: threshold.unwrap_or(1.0) }
     }
 
     /// The threshold of cases of which nothing else is known.
@@ -59,7 +59,7 @@ impl RepetitionSettings {
     /// Takes what evals.toml says of all cases.
     pub(super) fn apply(
         &mut self,
-        trials: Option<&toml::Spanned<i64>>,
+        trials: Option<&toml::Spanned<toml::Value>>,
         threshold: Option<&toml::Spanned<f64>>,
         wrong: &mut impl FnMut(Range<usize>, String),
     ) {
@@ -87,21 +87,33 @@ impl RepetitionSettings {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InForce {
     /// How often it runs.
-    pub trials: u32,
+    pub trials: Trials,
     /// The share of its trials that must pass.
     pub threshold: f64,
 }
 
+impl InForce {
+    /// The most trials, where the case goes on until it is decided.
+    #[must_use]
+    pub fn at_most(self) -> Option<u32> {
+        match self.trials {
+            Trials::Times(_) => None,
+            Trials::UntilDecided(most) => Some(most),
+        }
+    }
+}
+
 fn read(
-    trials: Option<&toml::Spanned<i64>>,
+    trials: Option<&toml::Spanned<toml::Value>>,
     threshold: Option<&toml::Spanned<f64>>,
     wrong: &mut impl FnMut(Range<usize>, String),
 ) -> Repetition {
     let mut said = Repetition::default();
     if let Some(number) = trials {
-        said.trials = repetition::trials(*number.get_ref());
+        let text = number.get_ref().as_str().map_or_else(|| number.get_ref().to_string(), str::to_owned);
+        said.trials = text.parse().ok();
         if said.trials.is_none() {
-            wrong(number.span(), format!("`trials` is {}; expected 1 to {MOST_TRIALS}", number.get_ref()));
+            wrong(number.span(), format!("`trials` is {}; expected {TRIALS}", number.get_ref()));
         }
     }
     if let Some(share) = threshold {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{INTERNAL, Isolation, LONGEST_RETRY_WAIT, MOST_COST, MOST_TOKENS, MOST_VOTES, Settings, Suite};
 use crate::cases::case::LONGEST_TIMEOUT;
-use crate::cases::case::repetition::MOST_TRIALS;
+use crate::cases::case::repetition::TRIALS;
 use crate::text::diagnostic::nearest;
 
 /// The prefix of every variable of this program.
@@ -22,7 +22,10 @@ pub const VARIABLES: [(&str, &str); 29] = [
     ("SKILL_EVALS_MAX_CASES", "at most so many cases of each skill"),
     ("SKILL_EVALS_MODE", "modes to run in, comma-separated"),
     ("SKILL_EVALS_MODEL", "the model to ask the agent for"),
-    ("SKILL_EVALS_TRIALS", "how often to run each case, 1 to 1000, whatever the case says"),
+    (
+        "SKILL_EVALS_TRIALS",
+        "how often to run each case: 1 to 1000, `until decided` or `until decided at most N`, whatever the case says",
+    ),
     (
         "SKILL_EVALS_THRESHOLD",
         "the share of a case's trials that must pass, above 0 and up to 1, whatever the case says",
@@ -92,7 +95,7 @@ impl Settings {
             "MODE" | "ISOLATION" if value.is_empty() => {}
             "MODE" => self.select_modes(&given.list()).map_err(|why| format!("{name}: {why}"))?,
             "MODEL" => self.model = Some(value.to_owned()).filter(|model| !model.is_empty()).or(self.model.take()),
-            "TRIALS" => self.repetition.asked.trials = u32::try_from(given.number(u64::from(MOST_TRIALS))?).ok(),
+            "TRIALS" => self.repetition.asked.trials = Some(value.parse().map_err(|_| given.not_allowed(TRIALS))?),
             "THRESHOLD" => self.repetition.asked.threshold = Some(given.amount(1.0)?),
             "JOBS" => self.jobs = given.size(1000)?,
             "TIMEOUT_S" => self.timeout = Duration::from_secs(given.number(LONGEST_TIMEOUT.as_secs())?),

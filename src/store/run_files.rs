@@ -98,6 +98,15 @@ impl RunFolder {
         Ok(known.len())
     }
 
+    /// Adds a trial to the plan that is not in it yet.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn plan_further(&self, id: &TrialId) -> Result<(), StoreError> {
+        let path = self.path.join(PLAN);
+        Ok(append(&path, &[id]).at(&path)?)
+    }
+
     /// The trials that the run has, of all its parts and all processes that share it.
     ///
     /// # Errors

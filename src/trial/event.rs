@@ -9,6 +9,8 @@ use crate::trial::spent::Spent;
 /// What happens in a run, in order. Everything that reports on a run reads these.
 #[derive(Debug)]
 pub enum Event {
+    /// A trial was added to those of the run: its case goes on until it is decided.
+    Planned(TrialId),
     /// A trial has begun.
     Started(TrialId),
     /// The provider refused a trial for now; it is tried again.

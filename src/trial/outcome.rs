@@ -119,6 +119,9 @@ pub struct Grade {
     /// The share of the case's trials that must pass; absent where that is for the reader to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
+    /// The most trials of the case, where it goes on until they tell on which side of the threshold it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u32>,
 }
 
 /// The judge of grades that do not name theirs.

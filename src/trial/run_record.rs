@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cases::case::repetition::Trials;
 use crate::settings::Isolation;
 use crate::settings::mode::Offer;
 use crate::trial::id::TrialId;
@@ -29,6 +30,9 @@ pub struct RunRecord {
     pub shared_by: Option<String>,
     /// How many trials it has, where one process runs them all; `plan.jsonl` says which.
     pub planned: usize,
+    /// Whether that is where it begins, since cases go on until they are decided; further trials are added to `plan.jsonl`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub grows: bool,
     /// What was chosen: a resumed run takes these where nothing else is said.
     pub chosen: Chosen,
     /// What the run compares, where it does; absent from any other run.
@@ -147,7 +151,7 @@ pub struct Chosen {
     /// The model.
     pub model: Option<String>,
     /// How often each case runs, whatever it says itself; absent where that was not said.
-    pub trials: Option<u32>,
+    pub trials: Option<Trials>,
     /// The share of a case's trials that must pass, whatever it says itself; absent where that was not said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
@@ -241,6 +245,9 @@ pub struct TrialRecord {
     /// The share of the case's trials that must pass, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
+    /// The most trials of its case, where that goes on until it is decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u32>,
     /// The skills that became active, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub activated: Vec<String>,
@@ -280,6 +287,7 @@ impl TrialRecord {
             effective_commands: grade.metrics.effective_commands,
             turns: grade.metrics.turns,
             threshold: grade.threshold,
+            at_most: grade.at_most,
             activated: grade.metrics.activations.iter().map(|activation| activation.skill.clone()).collect(),
             spent: outcome.spent,
             attempts,

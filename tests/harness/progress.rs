@@ -33,6 +33,7 @@ fn ended(case: &str, verdict: Verdict) -> Result<Outcome, NoOutcome> {
         metrics,
         judged: None,
         threshold: None,
+        at_most: None,
     };
     Ok(Outcome {
         id: id(case),

@@ -16,7 +16,7 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{ParseOptions, parse_to_ast};
 
-use crate::cases::case::repetition::{self, A_SHARE, MOST_TRIALS};
+use crate::cases::case::repetition::{self, A_SHARE, TRIALS, Trials};
 use crate::cases::case::{Case, Expectation, Format, Pattern, Repetition, Sandbox, Source};
 use crate::cases::name;
 use crate::cases::repo_files::Tree;
@@ -213,28 +213,37 @@ impl TaskParser<'_> {
 
     /// What `evalConfig` says of the case's repeats.
     fn repetition(&mut self, config: &Object<'_>, shift: usize) -> Repetition {
-        let trials = self.number(config, "trials", shift, &format!("1 to {MOST_TRIALS}"), repetition::trials);
-        Repetition { trials, threshold: self.number(config, "threshold", shift, A_SHARE, repetition::threshold) }
+        let threshold = |text: &str| text.parse().ok().and_then(repetition::threshold);
+        let trials = |text: &str| text.parse::<Trials>().ok();
+        Repetition {
+            trials: self.number(config, "trials", shift, true, TRIALS, trials),
+            threshold: self.number(config, "threshold", shift, false, A_SHARE, threshold),
+        }
     }
 
-    /// The number of this key of `evalConfig`, where `allowed` takes it.
-    fn number<N: std::str::FromStr, A>(
+    /// What `parse` makes of the number of this key of `evalConfig`, or of words where these are fine as well.
+    fn number<A>(
         &mut self,
         config: &Object<'_>,
         key: &str,
         shift: usize,
+        words: bool,
         expected: &str,
-        allowed: fn(N) -> Option<A>,
+        parse: impl Fn(&str) -> Option<A>,
     ) -> Option<A> {
         let value = &config.get(key)?.value;
         let range = value.start() + shift..value.end() + shift;
-        let Value::NumberLit(number) = value else {
-            self.wrong_type(range, &format!("`evalConfig.{key}`"), "a number", value);
-            return None;
+        let text = match value {
+            Value::NumberLit(number) => number.value,
+            Value::StringLit(text) if words => text.value.as_ref(),
+            _ => {
+                self.wrong_type(range, &format!("`evalConfig.{key}`"), "a number", value);
+                return None;
+            }
         };
-        let read = number.value.parse().ok().and_then(allowed);
+        let read = parse(text);
         if read.is_none() {
-            let message = format!("`evalConfig.{key}` is {}; expected {expected}", shorten(number.value));
+            let message = format!("`evalConfig.{key}` is {}; expected {expected}", shorten(text));
             self.problem(Code::BadNumber, range, message);
         }
         read

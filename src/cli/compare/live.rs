@@ -10,6 +10,7 @@ use super::{CompareArgs, gate, stored};
 use crate::cli::exit_code::Exit;
 use crate::cli::terminal::Terminal;
 use crate::cli::{CliResult, own_checks, select};
+use skill_evals::cases::case::repetition::Trials;
 use skill_evals::cases::name::Filters;
 use skill_evals::decide::Rule;
 use skill_evals::decide::plan::{self as power, Design};
@@ -215,6 +216,6 @@ impl CompareArgs {
         settings.resume = self.resume;
         settings.force |= self.force;
         settings.record = false;
-        settings.repetition.asked.trials = Some(1);
+        settings.repetition.asked.trials = Some(Trials::Times(1));
     }
 }

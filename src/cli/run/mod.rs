@@ -170,14 +170,6 @@ impl RunArgs {
             let wanted: BTreeSet<&String> = chosen.trials_by_name.iter().collect();
             plan.entries.retain(|entry| wanted.contains(&entry.planned.trial(1).to_string()));
         }
-        if let (true, Some(id), None) = (settings.resume, &settings.run_id, self.choice.chosen().trials) {
-            let folder = RunFolder::open(root, id)?;
-            let (earlier, record) = (folder.plan()?, folder.run_record().ok().flatten());
-            // A plan that lacks lines does not say how often.
-            if record.is_some_and(|record| earlier.len() >= record.planned) {
-                plan.repeat_as_in(&earlier);
-            }
-        }
         if plan.is_empty() { Err("no case is selected".into()) } else { Ok((plan, chosen)) }
     }
 }
@@ -223,8 +215,7 @@ fn stale(run: &Run) -> Result<Plan, Box<dyn Error>> {
         for planned in plan::planned(&run.settings, found, &recorded) {
             let replayed = trial::replay(run, &planned, 1);
             if matches!(replayed, Err(NoOutcome::Stale { .. } | NoOutcome::Unreadable(_))) {
-                let repeats = run.settings.repetition.of(&found.skill, found.repetition()).trials;
-                entries.push(Entry { planned, repeats });
+                entries.push(Entry::of(planned, &run.settings));
             }
         }
     }
@@ -234,7 +225,7 @@ fn stale(run: &Run) -> Result<Plan, Box<dyn Error>> {
 }
 
 fn dry_run(args: &RunArgs, run: &Run) -> CliResult {
-    let ids: Vec<TrialId> = run.plan.ids().collect();
+    let ids: Vec<TrialId> = run.plan.ids_at_most().collect();
     let settings = &run.settings;
     ready::foresee(run, settings.live || args.write_progress)?;
     let known = if settings.live {

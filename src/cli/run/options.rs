@@ -1,9 +1,11 @@
 //! What `run` can be told to choose, and what that makes of the settings.
 
+use std::str::FromStr;
+
 use clap::Args;
 
 use crate::cli::select::{self, SelectArgs};
-use skill_evals::cases::case::repetition::MOST_TRIALS;
+use skill_evals::cases::case::repetition::Trials;
 use skill_evals::trial::run_record::Chosen;
 
 /// Options that decide what is measured: a resumed run takes those of its first part.
@@ -17,9 +19,9 @@ pub struct ChoiceArgs {
     /// In this mode (repeatable).
     #[arg(long, value_name = "MODE")]
     mode: Vec<String>,
-    /// How often to run each case, whatever it says itself.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TRIALS)))]
-    trials: Option<u32>,
+    /// How often to run each case, whatever it says itself: a number, or `until decided`, or `until decided at most N`.
+    #[arg(long, value_name = "N", value_parser = Trials::from_str)]
+    trials: Option<Trials>,
     /// The share of a case's trials that must pass, whatever it says itself: 0.8 for four of five.
     #[arg(long, value_name = "SHARE", value_parser = select::share)]
     threshold: Option<f64>,

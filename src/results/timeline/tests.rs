@@ -66,8 +66,16 @@ fn timeline(checks: Vec<Check>, case: Option<&Case>) -> Timeline {
     let (meta, trace) = (meta(), trace());
     let evidence = Evidence { meta: &meta, trace: &trace, final_text: Some("Ahoy, Ada!\nahoy") };
     let metrics = Metrics::default();
-    let grade =
-        Grade { format: 1, verdict: Verdict::Fail, trouble: None, checks, metrics, judged: None, threshold: None };
+    let grade = Grade {
+        format: 1,
+        verdict: Verdict::Fail,
+        trouble: None,
+        checks,
+        metrics,
+        judged: None,
+        threshold: None,
+        at_most: None,
+    };
     Timeline::new(&evidence, &grade, case)
 }
 
@@ -133,6 +141,7 @@ fn an_answer_that_the_trace_cut_is_whole_and_one_that_it_lacks_is_added() {
         metrics: Metrics::default(),
         judged: None,
         threshold: None,
+        at_most: None,
     };
     for (said, entries) in [(long.as_str(), 3), ("else", 4)] {
         let evidence = Evidence { meta: &meta, trace: &trace, final_text: Some(said) };

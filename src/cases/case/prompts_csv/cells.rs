@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Row;
-use crate::cases::case::repetition::{self, A_SHARE, MOST_TRIALS};
+use crate::cases::case::repetition::{self, A_SHARE, TRIALS, Trials};
 use crate::cases::case::{Case, Expectation, LONGEST_TIMEOUT, Pattern, Repetition, Sandbox};
 use crate::cases::name;
 use crate::text::diagnostic::{Code, Diagnostic, shorten, suggest};
@@ -65,21 +65,25 @@ impl Reader<'_> {
 
     /// What the row says of its repeats.
     pub(super) fn repetition(&mut self) -> Repetition {
-        let trials = self.number("trials", 1..=u64::from(MOST_TRIALS));
-        Repetition { trials: trials.and_then(|number| u32::try_from(number).ok()), threshold: self.threshold() }
+        let threshold = |text: &str| text.parse().ok().and_then(repetition::threshold);
+        Repetition {
+            trials: self.read("trials", TRIALS, "write a number for a fixed count", |text| text.parse::<Trials>().ok()),
+            threshold: self.read("threshold", A_SHARE, "write 0.8 where four of five trials must pass", threshold),
+        }
     }
 
-    fn threshold(&mut self) -> Option<f64> {
-        let text = self.text("threshold");
+    /// What `parse` makes of a cell, where it is not empty.
+    fn read<A>(&mut self, column: &str, expected: &str, help: &str, parse: impl Fn(&str) -> Option<A>) -> Option<A> {
+        let text = self.text(column);
         if text.is_empty() {
             return None;
         }
-        let share = text.parse().ok().and_then(repetition::threshold);
-        if share.is_none() {
-            let message = format!("`threshold` is {:?}; expected {A_SHARE}", shorten(&text));
-            self.problem(Code::BadNumber, "threshold", message, "write 0.8 where four of five trials must pass");
+        let read = parse(&text);
+        if read.is_none() {
+            let message = format!("`{column}` is {:?}; expected {expected}", shorten(&text));
+            self.problem(Code::BadNumber, column, message, help);
         }
-        share
+        read
     }
 
     fn text(&self, column: &str) -> String {

@@ -1,0 +1,128 @@
+//! Which trials come next: those of the plan in its order, and behind them more of the cases that go on until they are
+//! decided. These look only back, at trials that have ended.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::decide::threshold;
+use crate::run::plan::{Entry, Until};
+use crate::run::shared::Run;
+use crate::stats::proportion::Rate;
+use crate::trial::event::Event;
+use crate::trial::id::Planned;
+use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
+
+/// After how many trials that measured nothing, with none that did, a case gets no more: what keeps those from being measured
+/// keeps all of them.
+const MOST_LOST: u64 = 5;
+
+/// The trials of these entries, handed out one by one to whoever runs them.
+pub(super) struct Turns<'a> {
+    run: &'a Run,
+    entries: &'a [Entry],
+    state: Mutex<State>,
+    news: Condvar,
+}
+
+struct State {
+    ready: VecDeque<(usize, u32)>,
+    under_way: usize,
+    /// Where the cases stand that go on until they are decided, by their place among the entries.
+    open: HashMap<usize, Course>,
+}
+
+/// Where a case stands that goes on until it is decided.
+struct Course {
+    until: Until,
+    /// Trials so far, those under way included.
+    planned: u64,
+    rate: Rate,
+    /// Trials that ended and measured nothing.
+    lost: u64,
+    /// Whether a trial was not run at all: what kept it from that keeps the others.
+    stuck: bool,
+}
+
+impl Course {
+    /// How many more trials it gets now.
+    fn more(&self) -> u64 {
+        if self.stuck {
+            return 0;
+        }
+        let ended = self.rate.trials + self.lost;
+        let most = u64::from(self.until.most).saturating_sub(self.lost);
+        let sure = threshold::sure(self.rate, self.planned - ended, self.until.threshold, most);
+        if self.rate.trials > 0 { sure } else { sure.min(MOST_LOST.saturating_sub(self.planned)) }
+    }
+}
+
+/// A trial that somebody runs. Dropped without a result it counts as one that was not run.
+pub(super) struct Turn<'a> {
+    turns: &'a Turns<'a>,
+    place: usize,
+    /// Which repeat it is, from 1.
+    pub number: u32,
+    verdict: Option<Verdict>,
+}
+
+impl<'a> Turns<'a> {
+    pub fn new(run: &'a Run, entries: &'a [Entry]) -> Self {
+        let all = entries.iter().enumerate();
+        let ready =
+            all.clone().flat_map(|(place, entry)| (1..=entry.repeats).map(move |number| (place, number))).collect();
+        let open = all.filter_map(|(place, entry)| {
+            let planned = u64::from(entry.repeats);
+            Some((place, Course { until: entry.until?, planned, rate: Rate::default(), lost: 0, stuck: false }))
+        });
+        let state = State { ready, under_way: 0, open: open.collect() };
+        Self { run, entries, state: Mutex::new(state), news: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next trial, once there is one; none where there will be no more.
+    pub fn next(&'a self) -> Option<Turn<'a>> {
+        let idle = |state: &mut State| state.ready.is_empty() && state.under_way > 0;
+        let mut state = self.news.wait_while(self.state(), idle).unwrap_or_else(PoisonError::into_inner);
+        let (place, number) = state.ready.pop_front()?;
+        state.under_way += 1;
+        Some(Turn { turns: self, place, number, verdict: None })
+    }
+}
+
+impl Turn<'_> {
+    pub fn planned(&self) -> &Planned {
+        &self.turns.entries[self.place].planned
+    }
+
+    /// The trial has ended.
+    pub fn ended(mut self, result: &Result<Outcome, NoOutcome>) {
+        self.verdict = result.as_ref().ok().map(|outcome| outcome.grade.verdict);
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut state = self.turns.state();
+        let State { ready, under_way, open } = &mut *state;
+        *under_way -= 1;
+        if let Some(course) = open.get_mut(&self.place) {
+            match self.verdict {
+                Some(verdict @ (Verdict::Pass | Verdict::Fail)) => course.rate.add(verdict == Verdict::Pass),
+                Some(Verdict::Error | Verdict::Unscored) => course.lost += 1,
+                None => (course.lost, course.stuck) = (course.lost + 1, true),
+            }
+            for _ in 0..course.more() {
+                course.planned += 1;
+                let number = u32::try_from(course.planned).unwrap_or(u32::MAX);
+                // In the run's plan before anybody can start it.
+                self.turns.run.tell(&Event::Planned(self.turns.entries[self.place].planned.trial(number)));
+                ready.push_back((self.place, number));
+            }
+        }
+        drop(state);
+        self.turns.news.notify_all();
+    }
+}
