@@ -34,8 +34,21 @@ fn a_share_has_its_interval_and_repeats_what_they_show() {
     let stub = stub(&["a,false,Prompt a,Done"], &body);
     let ran = stub.run(&["run", "--trials", "5", "--jobs", "1", "--run-id", "r"]);
     assert!(ran.stdout.contains("4/5  80 % (38–96)"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("passed, every case weighing the same; pass@5 100 %, pass^5 0 %\n"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("\n80 % (38–96) passed, every case weighing the same; pass@5 100 %, pass^5 0 %\n"),
+        "{}",
+        ran.stdout
+    );
+    let status = stub.run(&["status"]).stdout;
+    assert!(
+        status.contains("  done     5 of 5: 4 passed, 1 failed, 0 errors, 0 unscored\n  passed   4/5, 80 % (38–96)\n"),
+        "{status}"
+    );
     let summary = stub.json("r", "summary.json");
+    let told: Value = serde_json::from_str(&stub.run(&["status", "--json"]).stdout).expect("JSON");
+    assert_eq!((&told["share"], &told["interval"]), (&summary["share"], &summary["interval"]));
+    let recorded = stub.run(&["record", "r", "--accept-failing"]).stdout;
+    assert!(recorded.starts_with("tidy/a/codex  new: 4/5 passed, 80 % (38–96)  evals/"), "{recorded}");
     let case = &summary["cases"][0];
     assert_eq!(case["share"], json!(0.8));
     let low = case["interval"]["low"].as_f64().expect("a number");
@@ -78,7 +91,7 @@ fn how_well_a_skill_triggers_and_what_became_active_in_its_place() {
     let ran = stub.run(&["summary", "r"]);
     for line in [
         "triggering in the mode codex:",
-        "  tidy   precision 2/3 67 % (21–94)  recall 2/3 67 % (21–94)  F1 0.67",
+        "  tidy   precision 2/3 67 % (21–94)  recall 2/3 67 % (21–94)  F1 0.67 (0.26–0.92)",
         "  1× `other` became active where `tidy` should have",
         "  1× several skills became active where `tidy` should have",
         "  1× `tidy` became active in a case that `tidy` should stay out of",

@@ -55,8 +55,12 @@ fn a_case_says_itself_how_often_it_runs_and_what_share_must_pass() {
     assert_eq!(stub.run(&["grade", "r"]).code, 1);
     assert_eq!(verdicts(&stub, "r"), json!({"half": "fail", "most": "pass", "once": "pass"}));
     let recorded = stub.run(&["record", "r"]);
-    assert!(recorded.stdout.contains("tidy/half/codex  new: 2/4 passed, not recorded"), "{}", recorded.stdout);
-    assert!(recorded.stdout.contains("tidy/most/codex  new: 2/4 passed  evals/"), "{}", recorded.stdout);
+    assert!(
+        recorded.stdout.contains("tidy/half/codex  new: 2/4 passed, 50 % (15–85), not recorded"),
+        "{}",
+        recorded.stdout
+    );
+    assert!(recorded.stdout.contains("tidy/most/codex  new: 2/4 passed, 50 % (15–85)  evals/"), "{}", recorded.stdout);
     assert_eq!(stub.run(&["run", "--replay"]).code, 0);
     assert_eq!(ran(&mut harness(&stub, "tidy::most::codex")).code, 0);
     let live = ran(harness(&stub, "tidy::half::codex").env("SKILL_EVALS_LIVE", "1"));

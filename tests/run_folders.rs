@@ -40,7 +40,7 @@ fn a_case_that_passes_by_its_share_is_recorded() {
     assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
     let recorded = stub.run(&["record", "r"]);
     assert_eq!(recorded.code, 0, "{}", recorded.stdout);
-    assert!(recorded.stdout.starts_with("tidy/c0/codex  new: 1/2 passed  "), "{}", recorded.stdout);
+    assert!(recorded.stdout.starts_with("tidy/c0/codex  new: 1/2 passed, 50 % (9–91)  "), "{}", recorded.stdout);
     assert_eq!(stub.run(&["run", "--replay"]).code, 0);
     // A higher share fails it: what is recorded stays as it is.
     stub.settings("threshold = 0.6\ntrials = 2\njobs = 1");

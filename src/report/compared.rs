@@ -201,7 +201,7 @@ fn notes(text: &mut String, compared: &Compared) {
         );
     }
     for shares in compared.telling_nothing() {
-        let (check, with, without) = (safe::line(&shares.check), fraction(shares.b), fraction(shares.a));
+        let (check, with, without) = (safe::line(&shares.check), rate::whole(shares.b), rate::whole(shares.a));
         let _ = writeln!(
             text,
             "  `{check}` passes as often without ({without}) as with ({with}): it does not tell the skills' worth"

@@ -25,7 +25,13 @@ pub fn measured(rate: Rate) -> Option<String> {
     rate.share().filter(|_| rate.trials > 1).map(|passed| share(passed, wilson(rate, LEVEL)))
 }
 
-/// The same of a case, by the interval that its trials allow for.
+/// `4/5, 80 % (38–96)`; `1/1` of a single trial.
+#[must_use]
+pub fn whole(rate: Rate) -> String {
+    measured(rate).map_or_else(|| fraction(rate), |share| format!("{}, {share}", fraction(rate)))
+}
+
+/// `80 % (38–96)` of a case, by the interval that its trials allow for.
 #[must_use]
 pub fn of_case(case: &CaseCounts) -> Option<String> {
     let rate = case.counts.rate();

@@ -24,6 +24,13 @@ pub fn status(standing: &Standing, paint: Paint) -> String {
     let done = &standing.done;
     let of = standing.planned.map_or_else(String::new, |planned| format!(" of {planned}"));
     let _ = writeln!(text, "  done     {}{of}: {}", done.ended(), endings(done, paint));
+    if let (Some(share), Some(interval)) = (standing.share, standing.interval)
+        && done.rate().trials > 1
+    {
+        let by_trials = done.rate().share().is_some_and(|plain| rate::points(plain) == rate::points(share));
+        let weighed = if by_trials { "" } else { ", every case weighing the same" };
+        let _ = writeln!(text, "  passed   {}, {}{weighed}", rate::fraction(done.rate()), rate::share(share, interval));
+    }
     let was = if standing.state == RunState::Running { "running" } else { "was at" };
     for running in &standing.running {
         let time = clock(Duration::from_secs(running.seconds));

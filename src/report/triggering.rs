@@ -38,7 +38,9 @@ fn lines(text: &mut String, found: &Confusion) {
     let skills = found.skills();
     let width = skills.iter().map(|skill| skill.skill.chars().count()).max().unwrap_or_default();
     for skill in &skills {
-        let f1 = skill.f1.map_or_else(|| "-".to_owned(), |f1| format!("{f1:.2}"));
+        let f1 = skill.f1.zip(skill.f1_interval);
+        let f1 =
+            f1.map_or_else(|| "-".to_owned(), |(f1, within)| format!("{f1:.2} ({:.2}–{:.2})", within.low, within.high));
         let (precision, recall) = (of(skill.precision), of(skill.recall));
         let _ =
             writeln!(text, "  {:width$}  precision {precision}  recall {recall}  F1 {f1}", safe::line(&skill.skill));

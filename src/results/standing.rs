@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::decide::threshold::Side;
 use crate::process::background;
 use crate::results::summary::{CaseCounts, CaseInMode, Counts, Summary};
+use crate::stats::Interval;
 use crate::store::{RunFolder, StoreError};
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::End;
@@ -24,6 +25,13 @@ pub struct Standing {
     pub planned: Option<usize>,
     /// The trials that have ended.
     pub done: Counts,
+    /// The mean of the cases' shares of passed trials, each weighing the same; absent where nothing was measured, and where
+    /// the trials are of two arms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// Where the true mean may lie, with a confidence of 95 %.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
     /// Those that failed, with the checks that did, and those that measured nothing, with why.
     pub not_passed: Vec<NotPassed>,
     /// Those under way; of a run that was killed, those that were.
@@ -153,6 +161,7 @@ pub fn standing(run: &RunFolder) -> Result<Standing, StoreError> {
         let since: jiff::Timestamp = since.parse().unwrap_or(until);
         u64::try_from(until.duration_since(since).as_secs()).unwrap_or_default()
     };
+    let (share, interval) = summary.share().filter(|_| !compares).unzip();
     let deciding = summary.cases.into_iter().filter_map(|(key, counts)| {
         let stands = counts.side()?;
         Some(Deciding { key, counts, stands })
@@ -168,6 +177,8 @@ pub fn standing(run: &RunFolder) -> Result<Standing, StoreError> {
             .map(|running| RunningFor { trial: running.id.to_string(), seconds: seconds(&running.since) })
             .collect(),
         done,
+        share,
+        interval,
         deciding: deciding.collect(),
         damaged_lines: progress.damaged,
         compares,

@@ -291,7 +291,12 @@ impl Summary {
     /// The mean of the cases' shares of passed trials, each weighing the same, and where the true mean may lie.
     #[must_use]
     pub fn share(&self) -> Option<(f64, Interval)> {
-        let rates: Vec<Rate> = self.cases.values().map(|case| case.counts.rate()).collect();
+        let measured: Vec<&CaseCounts> = self.cases.values().filter(|case| case.counts.rate().trials > 0).collect();
+        // One case has an interval of its own, which no others widen.
+        if let [only] = measured.as_slice() {
+            return Some((only.counts.rate().share()?, only.interval()));
+        }
+        let rates: Vec<Rate> = measured.into_iter().map(|case| case.counts.rate()).collect();
         mean::of(&rates, LEVEL)
     }
 

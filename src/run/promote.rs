@@ -10,9 +10,11 @@ use crate::agent;
 use crate::agent::room::without_rooms;
 use crate::files::at::PathError;
 use crate::grade::share::Ended;
+use crate::report::rate;
 use crate::run::plan::{Entry, Plan};
 use crate::run::shared::Run;
 use crate::run::trial;
+use crate::stats::proportion::Rate;
 use crate::store::{self, Beside, RunFolder, StoreError, TrialFolder};
 use crate::text::diagnostic::shown_path;
 use crate::trial::id::{Planned, TrialId};
@@ -183,8 +185,11 @@ impl fmt::Display for Replayed {
             Self::Ended(verdicts) => match verdicts.as_slice() {
                 [only] => f.write_str(only.as_str()),
                 all => {
-                    let passed = all.iter().filter(|verdict| **verdict == Verdict::Pass).count();
-                    write!(f, "{passed}/{} passed", all.len())
+                    let mut rate = Rate::default();
+                    let measured = all.iter().filter(|verdict| matches!(verdict, Verdict::Pass | Verdict::Fail));
+                    measured.for_each(|verdict| rate.add(*verdict == Verdict::Pass));
+                    let share = rate::measured(rate).map(|share| format!(", {share}")).unwrap_or_default();
+                    write!(f, "{}/{} passed{share}", rate.passed, all.len())
                 }
             },
         }
