@@ -8,7 +8,7 @@ use crate::results::summary::{CaseCounts, CaseInMode, Counts, Summary};
 use crate::stats::Interval;
 use crate::store::{RunFolder, StoreError};
 use crate::trial::outcome::Verdict;
-use crate::trial::run_record::End;
+use crate::trial::run_record::{End, TrialRecord};
 
 /// Where a run stands.
 #[derive(Clone, Debug, Serialize)]
@@ -115,6 +115,18 @@ impl RunState {
     }
 }
 
+impl NotPassed {
+    fn of(record: &TrialRecord) -> Option<Self> {
+        let why = match (&record.trouble, record.verdict) {
+            (_, Verdict::Pass) => return None,
+            (_, Verdict::Fail) => record.failed().collect::<Vec<_>>().join(", "),
+            (Some(trouble), _) => trouble.to_string(),
+            (None, _) => String::new(),
+        };
+        Some(Self { trial: record.id.to_string(), verdict: record.verdict, why })
+    }
+}
+
 /// Where a run stands, by its files and by the processes that there are.
 ///
 /// # Errors
@@ -129,13 +141,7 @@ pub fn standing(run: &RunFolder) -> Result<Standing, StoreError> {
     let mut not_passed = Vec::new();
     for record in progress.records.values() {
         summary.add(record);
-        let why = match (&record.trouble, record.verdict) {
-            (_, Verdict::Pass) => continue,
-            (_, Verdict::Fail) => record.failed().collect::<Vec<_>>().join(", "),
-            (Some(trouble), _) => trouble.to_string(),
-            (None, _) => String::new(),
-        };
-        not_passed.push(NotPassed { trial: record.id.to_string(), verdict: record.verdict, why });
+        not_passed.extend(NotPassed::of(record));
     }
     for (id, spent) in &progress.refused {
         summary.add_refused(id, *spent);
