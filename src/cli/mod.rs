@@ -14,6 +14,7 @@ mod lint;
 mod list;
 mod mcp;
 mod record;
+mod report;
 mod run;
 mod select;
 mod shell;
@@ -80,6 +81,8 @@ enum Command {
     Summary(summary::SummaryArgs),
     /// Show one trial: what failed and the evidence for it, then the session step by step.
     Show(show::ShowArgs),
+    /// Write runs as one HTML file to look at: results, every trial's session, and what its checks looked at.
+    Report(report::ReportArgs),
     /// Grade a run or a folder of stored trials again, without any agent.
     Grade(grade::GradeArgs),
     /// Check whether evals can run here, and say what to do about what is missing. Asks no model anything.
@@ -126,6 +129,7 @@ pub fn main() -> ExitCode {
         Command::History(args) => history::history(&args),
         Command::Clean(args) => stop::clean(&args),
         Command::Summary(args) => summary::summary(&args),
+        Command::Report(args) => report::report(&args),
         Command::Grade(args) => grade::grade(&args),
         Command::Show(args) => show::show(&args),
         Command::Doctor(args) => doctor::doctor(&args),

@@ -9,17 +9,19 @@ use clap::Args;
 
 use super::{CliResult, CliResultOf, RepositoryArgs, print_json};
 use crate::cli::color::paint;
-use crate::cli::exit_code::Exit;
+use crate::cli::exit_code::{self, Exit};
 use skill_evals::report::{junit, markdown, table, triggering};
 use skill_evals::results::standing;
 use skill_evals::results::summary::Summary;
 use skill_evals::results::table as results;
 use skill_evals::settings::{Prices, Settings, load};
-use skill_evals::store::{self, RunFolder, StoreError, TrialFolder};
+use skill_evals::store::{self, Ledgered, RunFolder, StoreError, TrialFolder};
 use skill_evals::text::safe;
+use skill_evals::trial::id::TrialId;
 use skill_evals::trial::run_record::TrialRecord;
 
 #[derive(Args)]
+#[command(after_help = exit_code::HELP)]
 pub struct SummaryArgs {
     /// Runs, by id or as folders: the parts of a run that was split over machines make one summary.
     #[arg(value_name = "RUN-ID|FOLDER", required = true)]
@@ -126,13 +128,24 @@ fn add_run(summary: &mut Summary, run: &RunFolder, part: bool, prices: &Prices) 
             Err(error) => unreadable.push(error),
         }
     }
+    add_rest(summary, run, &progress, &seen)?;
+    Ok(unreadable)
+}
+
+/// Adds what a run has beside the trials that were `seen`: what was refused, and what was not run.
+pub fn add_rest(
+    summary: &mut Summary,
+    run: &RunFolder,
+    progress: &Ledgered,
+    seen: &BTreeSet<TrialId>,
+) -> CliResultOf<()> {
     for (id, spent) in &progress.refused {
         summary.add_refused(id, *spent);
     }
     if let Some(planned) = standing::planned(run)? {
         summary.planned = Some(summary.planned.unwrap_or_default() + planned);
         let plan = run.plan()?;
-        let missing: Vec<_> = plan.difference(&seen).collect();
+        let missing: Vec<_> = plan.difference(seen).collect();
         for id in &missing {
             summary.add_not_run(id, NOT_RUN);
         }
@@ -142,5 +155,5 @@ fn add_run(summary: &mut Summary, run: &RunFolder, part: bool, prices: &Prices) 
             *summary.not_run.entry(NOT_RUN.to_owned()).or_default() += unnamed;
         }
     }
-    Ok(unreadable)
+    Ok(())
 }

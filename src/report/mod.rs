@@ -5,6 +5,8 @@ pub mod comparison;
 pub mod diagnostics;
 pub mod estimate;
 pub mod github;
+#[cfg(feature = "program")]
+pub mod html;
 pub mod judges;
 #[cfg(feature = "program")]
 pub mod junit;

@@ -14,7 +14,7 @@ use crate::cases::catalog::FoundSkill;
 use crate::files::at::PathError;
 use crate::files::below::{self, Entry, Walk};
 use crate::files::bounded;
-use crate::grade::rubric::{self, Answer, Attempt, Judgement, Rubric, Subject, Vote};
+use crate::grade::rubric::{self, Answer, Attempt, JUDGES_PROMPT, Judgement, Rubric, Subject, Vote};
 use crate::grade::session::session_trouble;
 use crate::run::agent_run::{self, files};
 use crate::run::live::Live;
@@ -108,6 +108,12 @@ fn prompt(rubric: &Rubric, exhibit: &Exhibit<'_>) -> String {
         system_prompt: exhibit.case.system_prompt.as_deref(),
         final_message: final_message.as_deref(),
     })
+}
+
+/// What the judge was asked for this stored answer; `None` where it would be asked something else today.
+pub(super) fn question(run: &Run, exhibit: &Exhibit<'_>, judgement: &Judgement) -> Option<String> {
+    let prompt = prompt(run.rubric().ok()?, exhibit);
+    (judgement.inputs.0.get(JUDGES_PROMPT) == Some(&digest(prompt.as_bytes()))).then_some(prompt)
 }
 
 /// What is judged and by what, digested.

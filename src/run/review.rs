@@ -1,13 +1,54 @@
 //! A stored trial, read again to be looked at. Nothing is graded that has a grade, and nothing is written.
 
+use std::io;
+use std::path::{Path, PathBuf};
+
 use crate::cases::case::Case;
+use crate::cases::catalog::evals_folder;
+use crate::files::{below, bounded};
+use crate::grade::rubric::Judgement;
 use crate::results::timeline::Timeline;
+use crate::run::judge::{self, Exhibit};
 use crate::run::regrade;
 use crate::run::shared::Run;
 use crate::store::TrialFolder;
 use crate::trial::evidence::{Evidence, Meta};
 use crate::trial::outcome::Grade;
 use crate::trial::trace::Trace;
+
+/// Most files of a trial that are shown.
+const MAX_LISTED: usize = 200;
+
+/// The longest file whose text is shown, in bytes.
+const MAX_FILE: u64 = 64 << 10;
+
+/// The most that is shown of all files of a trial together, in bytes.
+const MAX_FILES: u64 = 1 << 20;
+
+/// A file that the agent made or changed.
+#[derive(Debug)]
+pub struct Written {
+    /// Below the workspace.
+    pub path: PathBuf,
+    /// In bytes.
+    pub size: u64,
+    /// What the fixture has in its place today, where it has a text.
+    pub before: Option<String>,
+    /// Its text, or why that is not shown.
+    pub after: Result<String, String>,
+}
+
+/// The text of a file that an agent may have written; `left` is how much more is shown.
+fn text(folder: &Path, path: &Path, left: &mut u64) -> Result<String, String> {
+    let limit = MAX_FILE.min(*left);
+    let content = below::read(folder, path, limit).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => format!("longer than {} are not shown", bounded::bytes(limit)),
+        _ => error.to_string(),
+    })?;
+    *left = left.saturating_sub(content.len() as u64);
+    let text = String::from_utf8(content).map_err(|_| "not a text".to_owned())?;
+    if text.contains('\0') { Err("not a text".to_owned()) } else { Ok(text) }
+}
 
 /// A stored trial.
 #[derive(Debug)]
@@ -48,10 +89,39 @@ impl Review {
         Evidence { meta: &self.meta, trace: &self.trace, final_text: self.final_text.as_deref() }
     }
 
+    /// The files that the agent made or changed, with what the fixture had in their place.
+    #[must_use]
+    pub fn files(&self, run: &Run, folder: &TrialFolder) -> Vec<Written> {
+        let fixture = self
+            .case(run)
+            .and_then(|case| Some(run.root.join(evals_folder(&case.skill)).join(case.fixture.as_ref()?.as_path())));
+        let (workspace, mut left) = (folder.workspace(), MAX_FILES);
+        let changed = self.meta.files.iter().filter(|file| file.changed && !file.is_folder()).take(MAX_LISTED);
+        changed
+            .map(|file| {
+                let after = text(&workspace, &file.path, &mut left);
+                let before = fixture.as_ref().and_then(|fixture| text(fixture, &file.path, &mut left).ok());
+                Written { path: file.path.clone(), size: file.size, before, after }
+            })
+            .collect()
+    }
+
+    /// What the judge was asked, where that is known: its question is not stored, but its digest is.
+    #[must_use]
+    pub fn question(&self, run: &Run, folder: &TrialFolder, judgement: &Judgement) -> Option<String> {
+        let (case, skill) = (self.case(run)?, run.catalog.skill(&self.meta.skill.slug)?);
+        let exhibit = Exhibit { case, skill, meta: &self.meta, final_text: self.final_text.as_deref(), folder };
+        judge::question(run, &exhibit, judgement)
+    }
+
+    fn case<'a>(&self, run: &'a Run) -> Option<&'a Case> {
+        case(run, &self.meta)
+    }
+
     /// What happened, and where each check looked.
     #[must_use]
     pub fn timeline(&self, run: &Run) -> Timeline {
-        Timeline::new(&self.evidence(), &self.grade, case(run, &self.meta))
+        Timeline::new(&self.evidence(), &self.grade, self.case(run))
     }
 }
 

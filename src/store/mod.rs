@@ -8,6 +8,7 @@ mod seal;
 mod shared;
 mod trial_folder;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,8 +17,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use crate::cases::skill::SKILL_FILE;
 use crate::files::at::{At, PathError};
-use crate::files::bounded;
+use crate::files::{below, bounded};
 use crate::text::diagnostic::suggest;
 use crate::trial::id::TrialId;
 
@@ -95,10 +97,18 @@ pub enum StoreError {
 /// # Errors
 /// When it cannot be written; the old file, if any, is then untouched.
 pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), StoreError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
+    write_with(path, |file| file.write_all(content))
+}
+
+/// The same for a file that is too long to be made in memory: `write` writes it piece by piece.
+///
+/// # Errors
+/// When it cannot be written; the old file, if any, is then untouched.
+pub fn write_with(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()>) -> Result<(), StoreError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder).at(folder)?;
     let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(folder).at(folder)?;
-    file.write_all(content).at(path)?;
+    write(file.as_file_mut()).at(path)?;
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
     file.as_file().set_permissions(permissions).at(path)?;
     file.persist(path).map_err(|error| error.error).at(path)?;
@@ -211,6 +221,23 @@ impl RunFolder {
     #[must_use]
     pub fn snapshot(&self, commit: Option<&str>) -> PathBuf {
         self.path.join(snapshot_name(commit))
+    }
+
+    /// The SKILL.md of each skill in the run's copy of the working tree's skills, by slug; what is no text is left out.
+    #[must_use]
+    pub fn skill_texts(&self) -> BTreeMap<String, String> {
+        let snapshot = self.snapshot(None);
+        let read = |slug: String| {
+            let content = below::read(&snapshot, &Path::new(&slug).join(SKILL_FILE), bounded::MAX_FILE).ok()?;
+            Some((slug, String::from_utf8(content).ok()?))
+        };
+        sub_folders(&snapshot).into_iter().filter_map(read).collect()
+    }
+
+    /// Where the HTML report of this run alone goes.
+    #[must_use]
+    pub fn report(&self) -> PathBuf {
+        self.path.join("report.html")
     }
 
     /// The folder of a trial, which may not exist yet.

@@ -9,4 +9,5 @@ pub mod live;
 pub mod lsp;
 pub mod real;
 pub mod stand_in;
+pub mod stored;
 pub mod stub;

@@ -32,6 +32,9 @@ pub const BUILT_IN_TEMPLATE: &str = include_str!("judge.md");
 /// The schema of repositories that have none.
 pub const BUILT_IN_SCHEMA: &str = include_str!("style_rubric.schema.json");
 
+/// The part of a judgement's inputs that is the question.
+pub const JUDGES_PROMPT: &str = "judge's prompt";
+
 /// What judges are asked, and what their answers have to be.
 #[derive(Debug)]
 pub struct Rubric {
@@ -83,7 +86,7 @@ impl Rubric {
         let mut inputs = Inputs::default();
         inputs.0.insert("judge's template".to_owned(), self.template.digest());
         inputs.0.insert("judge's schema".to_owned(), digest(self.text.as_bytes()));
-        inputs.add("judge's prompt", prompt.as_bytes());
+        inputs.add(JUDGES_PROMPT, prompt.as_bytes());
         inputs.add("skill", skill);
         inputs.add("evidence", evidence);
         inputs

@@ -65,12 +65,17 @@ fn steps(evidence: &Evidence<'_>) -> Vec<Entry> {
     for mark in &trace.marks {
         told.get_mut(mark.step.min(last)).into_iter().for_each(|told| told.marks.push(mark));
     }
-    // Sub-agents are read behind all else; where every step has its time, they come where they belong.
-    let instant = |told: &Told<'_>| told.moment.ended.as_deref().or(told.moment.began.as_deref()).and_then(instant);
-    if told.iter().all(|told| instant(told).is_some()) {
-        told.sort_by_key(instant);
-    }
-    told.into_iter().map(|told| entry(evidence, told)).collect()
+    // Sub-agents are read behind all else, and come where they belong; what has no time stays behind what was told before it.
+    let mut latest = None;
+    let mut timed: Vec<_> = (told.into_iter())
+        .map(|told| {
+            let own = told.moment.ended.as_deref().or(told.moment.began.as_deref()).and_then(instant);
+            latest = latest.max(own);
+            (own.or(latest), told)
+        })
+        .collect();
+    timed.sort_by_key(|(time, _)| *time);
+    timed.into_iter().map(|(_, told)| entry(evidence, told)).collect()
 }
 
 fn entry(evidence: &Evidence<'_>, told: Told<'_>) -> Entry {

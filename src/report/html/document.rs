@@ -1,0 +1,165 @@
+//! A trial as the page shows it once it is opened.
+
+use serde::Serialize;
+
+use crate::grade::rubric::Judgement;
+use crate::report::trial::{Door, goal, scripted, show_command};
+use crate::results::timeline::{Entry, Finding, Part, Timeline};
+use crate::settings::Isolation;
+use crate::trial::evidence::Evidence;
+use crate::trial::outcome::{Check, Grade, Metrics};
+
+/// A file that the agent made or changed.
+#[derive(Debug, Default, Serialize)]
+pub struct WrittenFile {
+    /// Below the workspace.
+    pub path: String,
+    /// In bytes.
+    pub size: u64,
+    /// What the fixture had in its place; absent where it had nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// What it holds; absent where that is not shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Why its content is not shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// What the judge was asked and answered.
+#[derive(Debug, Serialize)]
+pub struct Judging {
+    /// What it was asked; absent where that is no longer known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// What it answered.
+    pub judgement: Judgement,
+}
+
+/// A trial.
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    run: &'a str,
+    skill: &'a str,
+    case: &'a str,
+    mode: &'a str,
+    trial: u32,
+    verdict: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trouble: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scripted: Option<String>,
+    facts: Vec<(&'static str, String)>,
+    checks: Vec<Looked<'a>>,
+    entries: &'a [Entry],
+    dropped: u64,
+    metrics: &'a Metrics,
+    files: Vec<WrittenFile>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    judge: Option<Judging>,
+    folder: String,
+    commands: Vec<(&'static str, String)>,
+}
+
+/// A check with where it looked.
+#[derive(Debug, Serialize)]
+struct Looked<'a> {
+    #[serde(flatten)]
+    check: &'a Check,
+    about: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pieces: Vec<Lit>,
+}
+
+/// A piece of text to highlight.
+#[derive(Debug, Serialize)]
+struct Lit {
+    entry: usize,
+    part: String,
+    /// In UTF-16 units, as JavaScript counts.
+    from: usize,
+    to: usize,
+}
+
+impl<'a> Document<'a> {
+    /// The document of a trial kept in `folder`, as people write that path; `run` is absent for a recording.
+    #[must_use]
+    pub fn new(
+        run: Option<&str>,
+        evidence: &'a Evidence<'a>,
+        grade: &'a Grade,
+        timeline: &'a Timeline,
+        files: Vec<WrittenFile>,
+        judge: Option<Judging>,
+        folder: String,
+    ) -> Self {
+        let meta = evidence.meta;
+        let checks = grade.checks.iter().zip(&timeline.findings);
+        let id = meta.id();
+        let again = format!("skill-evals run --case {}/{} --mode {}", id.skill, id.case, id.mode);
+        Self {
+            run: &meta.run_id,
+            skill: &meta.skill.slug,
+            case: &meta.case.id,
+            mode: &meta.mode,
+            trial: meta.trial,
+            verdict: grade.verdict.as_str(),
+            trouble: grade.trouble.as_ref().map(ToString::to_string),
+            scripted: meta.scripted.as_deref().map(scripted),
+            facts: facts(evidence),
+            checks: checks.map(|(check, finding)| looked(check, finding, &timeline.entries)).collect(),
+            entries: &timeline.entries,
+            dropped: timeline.dropped,
+            metrics: &grade.metrics,
+            files,
+            judge,
+            folder,
+            commands: vec![
+                ("show it in a terminal", show_command(&id, run)),
+                ("run it again", again),
+                ("run it again and record it", Door::Program.record_again(&id)),
+            ],
+        }
+    }
+}
+
+fn facts(evidence: &Evidence<'_>) -> Vec<(&'static str, String)> {
+    let meta = evidence.meta;
+    let agent = format!("{} {}", meta.agent.kind.as_str(), meta.agent.version.as_deref().unwrap_or_default());
+    let mut facts = vec![
+        ("agent", agent.trim_end().to_owned()),
+        ("model", meta.agent.model.clone().unwrap_or_else(|| "unknown".to_owned())),
+        ("skills", meta.delivery.as_str().to_owned()),
+        ("sandbox", meta.case.sandbox.as_str().to_owned()),
+        ("isolation", meta.isolation.map_or("not recorded", Isolation::as_str).to_owned()),
+        ("started", meta.started.clone()),
+        ("run", meta.run_id.clone()),
+    ];
+    facts.extend(meta.commit.clone().map(|commit| ("skills of the commit", commit)));
+    facts.extend(meta.not_enforced.iter().map(|open| ("not enforced", open.clone())));
+    facts
+}
+
+fn looked<'a>(check: &'a Check, finding: &Finding, entries: &[Entry]) -> Looked<'a> {
+    let pieces = finding.pieces.iter().filter_map(|piece| {
+        let texts = entries.get(piece.entry)?.what.texts();
+        let text = texts.into_iter().find(|(part, _)| *part == piece.part)?.1;
+        let units = |bytes: usize| Some(text.get(..bytes)?.encode_utf16().count());
+        let (from, to) = (units(piece.bytes.start)?, units(piece.bytes.end)?);
+        Some(Lit { entry: piece.entry, part: part(piece.part), from, to })
+    });
+    Looked { check, about: goal(check.goal), entry: finding.entry, pieces: pieces.collect() }
+}
+
+fn part(part: Part) -> String {
+    match part {
+        Part::Text => "text".to_owned(),
+        Part::Name => "name".to_owned(),
+        Part::Input => "input".to_owned(),
+        Part::Output => "output".to_owned(),
+        Part::Path(at) => format!("path{at}"),
+    }
+}

@@ -1,0 +1,66 @@
+// Elements. Texts only ever become text nodes: there is no markup in this page's scripts.
+
+/** An element with attributes (`on…` are listeners, false and undefined are left out) and children, texts among them. */
+function el(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+/** A text of an agent or a user as nodes: hidden characters by their numbers, `ranges` of it marked. */
+function shown(text, ranges = []) {
+  return lit(text, ranges).map((piece) => {
+    const nodes = visible(piece.text).map((part) =>
+      part.hidden ? el("span", { class: "hidden-char", title: "a character that is not shown" }, part.text) : part.text,
+    );
+    return piece.lit ? el("mark", {}, nodes) : nodes;
+  });
+}
+
+/** The same on one line. */
+function shownLine(text) {
+  return shown(text.replace(/\s+/g, " "));
+}
+
+/** Tells those who cannot see what changed. */
+function say(text) {
+  document.getElementById("said").textContent = text;
+}
+
+async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // Where the browser does not give the clipboard to a file.
+    const area = el("textarea", { readonly: true, class: "copying" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  say(what + " copied");
+}
+
+function download(name, type, text) {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  el("a", { href: address, download: name.replace(/[^\w.-]+/g, "-") }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}
+
+/** A button that copies. */
+function copyButton(label, text, what) {
+  return el("button", { type: "button", class: "quiet", onclick: () => copy(text, what) }, label);
+}
+
+/** A verdict or a check's status, told by word and sign and not by colour alone. */
+function badge(word) {
+  return el("span", { class: "badge " + word }, el("span", { "aria-hidden": "true" }, SIGNS[word] || "·"), " " + word);
+}
+
+const SIGNS = { pass: "✓", fail: "✕", error: "!", unscored: "?", unknown: "?" };

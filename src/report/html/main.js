@@ -1,0 +1,191 @@
+// Puts the page together: reads the index, follows the address, and listens to keys.
+
+/** Milliseconds without typing before sessions are searched. */
+const PAUSE = 200;
+
+const index = JSON.parse(document.getElementById("index").textContent);
+const rows = rowsOf(index);
+const compares = index.against > 0;
+const [all, one] = ["all", "one"].map((id) => document.getElementById(id));
+const list = caseList((row) => linkTo(row));
+let filters = {};
+let found = new Set();
+let search = 0;
+let groups = [];
+let scrolled = 0;
+
+/** The address of a trial, with the filters that are set. */
+function linkTo(row, more = {}) {
+  const several = index.runs.length - index.against > 1 || row.arm === "a";
+  const beside = compares && other(row) ? { w: "1" } : {};
+  return writeRoute({ ...filters, t: idOf(row), r: several ? row.run : "", ...beside, ...more });
+}
+
+/** The trial of the other arm that stands beside this one. */
+function other(row) {
+  return rows.find((found) => found.arm !== row.arm && found.key === row.key && found.n === row.n);
+}
+
+function rowAt(route) {
+  const is = (row) => idOf(row) === route.t && (route.r ? row.run === route.r : row.arm === "b");
+  return rows.find(is);
+}
+
+function showList(route) {
+  const next = filtersOf(route);
+  const asked = next.q !== filters.q;
+  filters = next;
+  one.hidden = true;
+  all.hidden = false;
+  document.body.classList.remove("reading");
+  if (asked) searchFor(filters.q);
+  drawList();
+  scrollTo(0, scrolled);
+  list.draw();
+}
+
+function drawList() {
+  groups = selected(rows, filters, found);
+  const place = document.getElementById("trials");
+  const focused = document.activeElement && document.activeElement.name;
+  const caret = focused === "q" ? document.activeElement.selectionStart : 0;
+  const bar = filterBar(rows, filters, compares, (chosen) => go(filtersOf(chosen)));
+  const head = el("h2", {}, "Trials ", el("small", { id: "count" }, countText()), Object.keys(filters).length > 0 && el("a", { class: "clear", href: "#" }, "show all"));
+  place.replaceChildren(head, bar, el("div", { class: "row labels", "aria-hidden": "true" }, ["case", "repeats", "passed", "what did not", "time", "tokens"].map((name) => el("span", {}, name))), list.element);
+  list.show(groups);
+  const again = focused && bar.elements[focused];
+  if (again) again.focus();
+  if (again && focused === "q") again.setSelectionRange(caret, caret);
+}
+
+function countText() {
+  const trials = groups.reduce((sum, group) => sum + group.rows.length + group.before.length, 0);
+  const of = trials === rows.length ? "" : " of " + count(rows.length);
+  return count(groups.length) + (groups.length === 1 ? " case" : " cases") + ", " + count(trials) + of + (rows.length === 1 ? " trial" : " trials");
+}
+
+/** Looks into the sessions, unless something else is typed meanwhile. */
+function searchFor(text) {
+  const own = ++search;
+  found = new Set();
+  if (!text) return;
+  setTimeout(() => {
+    const tell = (places, share) => {
+      found = places;
+      if (one.hidden) {
+        groups = selected(rows, filters, found);
+        list.show(groups);
+        document.getElementById("count").textContent = countText() + (share < 1 ? ", " + Math.round(share * 100) + " % searched" : "");
+      }
+      if (share === 1) say(countText());
+    };
+    searchTraces(rows, text, tell, () => own === search);
+  }, PAUSE);
+}
+
+async function showTrial(route) {
+  const row = rowAt(route);
+  if (!one.hidden && one.dataset.trial === keyOf(route)) return showEvent(route.e);
+  if (one.hidden) scrolled = scrollY;
+  filters = filtersOf(route);
+  const twin = row && compares ? other(row) : null;
+  const view = row ? await viewOf(row, twin, route) : [el("p", { class: "note" }, "There is no such trial in this report: ", shown(route.t || ""), ". ", el("a", { href: "#" }, "Show all"))];
+  one.replaceChildren(...view);
+  one.dataset.trial = keyOf(route);
+  all.hidden = true;
+  one.hidden = false;
+  document.body.classList.add("reading");
+  document.title = (route.t || "") + " – " + title;
+  scrollTo(0, 0);
+  const heading = one.querySelector("h1");
+  if (route.e) showEvent(route.e);
+  else if (heading) heading.focus({ preventScroll: true });
+}
+
+const keyOf = (route) => [route.t, route.r, route.w].join("\n");
+
+async function viewOf(row, twin, route) {
+  const order = (groups.length ? groups : selected(rows, filters, found)).flatMap((group) => group.rows);
+  const at = order.indexOf(row);
+  const around = (step) => (at >= 0 && order[at + step] ? linkTo(order[at + step]) : null);
+  const beside = twin && (route.w ? { link: linkTo(row, { w: "" }), label: "Alone" } : { link: linkTo(row, { w: "1" }), label: "Beside the other run" });
+  const neighbours = { before: around(-1), after: around(1), beside };
+  if (twin && route.w) {
+    const pair = row.arm === "b" ? { a: twin, b: row } : { a: row, b: twin };
+    const traces = await Promise.all([openTrace(pair.a.place), openTrace(pair.b.place)]);
+    return besideView(pair, traces, route, neighbours);
+  }
+  return trialView(row, await openTrace(row.place), route, neighbours);
+}
+
+/** Brings an event into sight. */
+function showEvent(number) {
+  one.querySelectorAll(".target").forEach((event) => event.classList.remove("target"));
+  const event = /^\d+$/.test(number || "") && document.getElementById("e" + number);
+  if (!event) return;
+  event.classList.add("target");
+  event.scrollIntoView({ block: "center" });
+  event.focus({ preventScroll: true });
+}
+
+/** Goes somewhere; typing leaves no trail behind it. */
+function go(route) {
+  history.replaceState(null, "", writeRoute(route) === "#" ? location.pathname + location.search : writeRoute(route));
+  follow();
+}
+
+function follow() {
+  const route = readRoute(location.hash);
+  if (route.t) return showTrial(route);
+  document.title = title;
+  return showList(route);
+}
+
+function keys(event) {
+  const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Escape") {
+    if (typing) event.target.blur();
+    else if (!one.hidden) one.querySelector("[rel=up]").click();
+    return;
+  }
+  if (typing) return;
+  const done = one.hidden ? keyInList(event.key) : keyInTrial(event.key);
+  if (done) event.preventDefault();
+}
+
+function keyInList(key) {
+  const row = document.activeElement && document.activeElement.closest(".row[data-at]");
+  const at = row ? Number(row.dataset.at) : -1;
+  if (key === "/") document.querySelector("[name=q]").focus();
+  else if (key === "j" || (key === "ArrowDown" && row)) list.focus(at + 1);
+  else if (key === "k" || (key === "ArrowUp" && row)) list.focus(at - 1);
+  else return false;
+  return true;
+}
+
+function keyInTrial(key) {
+  const follow = { n: "[rel=next]", p: "[rel=prev]", b: "[rel=beside]", u: "[rel=up]" }[key];
+  const link = follow && one.querySelector(follow);
+  if (link) link.click();
+  else if (key === "j" || key === "k") step(".event, .pair:not(.heads)", key === "j" ? 1 : -1);
+  else if (key === "c") step(".to-event", 1);
+  else return false;
+  return true;
+}
+
+/** Moves the focus among the elements that can be seen. */
+function step(selector, by) {
+  const places = [...one.querySelectorAll(selector)].filter((place) => place.getClientRects().length);
+  const now = places.findIndex((place) => place === document.activeElement || place.contains(document.activeElement));
+  const next = places[Math.min(Math.max(now + by, 0), places.length - 1)];
+  if (!next) return;
+  if (!next.hasAttribute("tabindex") && !next.matches("a")) next.tabIndex = -1;
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+}
+
+const title = document.title;
+addEventListener("hashchange", follow);
+addEventListener("keydown", keys);
+follow();

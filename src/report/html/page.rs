@@ -1,0 +1,118 @@
+//! The file itself: its head with the policy, the first screen, the index, the scripts, and the packed trials.
+
+use std::io::{self, Write};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::escape;
+use super::index::Index;
+
+/// The scripts, in the order in which they stand on the page: each uses those above it.
+const SCRIPTS: [(&str, &str); 12] = [
+    ("text.js", include_str!("text.js")),
+    ("diff.js", include_str!("diff.js")),
+    ("route.js", include_str!("route.js")),
+    ("rows.js", include_str!("rows.js")),
+    ("align.js", include_str!("align.js")),
+    ("dom.js", include_str!("dom.js")),
+    ("trace.js", include_str!("trace.js")),
+    ("entry.js", include_str!("entry.js")),
+    ("trial.js", include_str!("trial.js")),
+    ("beside.js", include_str!("beside.js")),
+    ("list.js", include_str!("list.js")),
+    ("main.js", include_str!("main.js")),
+];
+
+const STYLE: &str = include_str!("page.css");
+
+/// The page's only script, and its style.
+fn script() -> String {
+    let mut script = String::from("\"use strict\";\n");
+    for (name, text) in SCRIPTS {
+        script.extend(["// ", name, "\n", text]);
+    }
+    script
+}
+
+fn policy(script: &str) -> String {
+    let hash = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
+    format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; \
+         form-action 'none'",
+        hash(script),
+        hash(STYLE)
+    )
+}
+
+/// A skill whose text is not the same in two runs; empty where a run did not have it.
+#[derive(Debug, Serialize)]
+pub struct ChangedSkill {
+    /// Its slug.
+    pub skill: String,
+    /// Its SKILL.md in the run that is compared with.
+    pub before: String,
+    /// In the reported run.
+    pub after: String,
+}
+
+/// Writes everything that stands before the trials. `overview` is markup.
+///
+/// # Errors
+/// When `out` takes no more.
+pub fn begin(
+    out: &mut impl Write,
+    title: &str,
+    overview: &str,
+    index: &Index,
+    skills: &[ChangedSkill],
+) -> io::Result<()> {
+    let script = script();
+    let (index, skills) = (serde_json::to_string(index)?, serde_json::to_string(skills)?);
+    write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{overview}\n\
+         <script type=\"application/json\" id=\"index\">{}</script>\n\
+         <script type=\"application/json\" id=\"skills\">{}</script>\n<script>{script}</script>\n",
+        policy(&script),
+        escape::text(title),
+        escape::json(&index),
+        escape::json(&skills),
+    )
+}
+
+/// Writes the packed document at this place of the index.
+///
+/// # Errors
+/// When `out` takes no more.
+pub fn trial(out: &mut impl Write, place: usize, packed: &[u8]) -> io::Result<()> {
+    write!(out, "<script type=\"text/plain\" id=\"t{place}\">")?;
+    out.write_all(packed)?;
+    out.write_all(b"</script>\n")
+}
+
+/// Writes the end.
+///
+/// # Errors
+/// When `out` takes no more.
+pub fn end(out: &mut impl Write) -> io::Result<()> {
+    out.write_all(b"</body>\n</html>\n")
+}
+
+/// A document as the page has it: JSON, deflated, in base64.
+///
+/// # Errors
+/// When it cannot be JSON.
+pub fn packed(document: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut deflated = DeflateEncoder::new(Vec::new(), Compression::default());
+    serde_json::to_writer(&mut deflated, document)?;
+    Ok(STANDARD.encode(deflated.finish()?).into_bytes())
+}

@@ -1,0 +1,178 @@
+// One trial: its checks, its session, the files it wrote, its judge.
+
+/** The page of a trial. `route` is where it stands. */
+function trialView(row, trace, route, neighbours) {
+  const here = (event) => writeRoute({ ...route, e: event });
+  const pieces = new Map();
+  for (const check of trace ? trace.checks : []) {
+    for (const piece of check.pieces || []) {
+      if (!pieces.has(piece.entry)) pieces.set(piece.entry, []);
+      pieces.get(piece.entry).push(piece);
+    }
+  }
+  const head = [trialBar(row, trace, route, neighbours), trialHead(row, trace)];
+  if (!trace) return [...head, leftOut(row)];
+  const events = trace.entries.map((entry, at) => entryView(entry, at, pieces.get(at) || [], here(String(at))));
+  return [
+    ...head,
+    el(
+      "div",
+      { class: "columns" },
+      el("aside", { "aria-label": "Checks" }, checksView(trace, here), repeatView(trace), factsView(trace)),
+      el(
+        "div",
+        { class: "session" },
+        el("h2", {}, "Session ", foldAll()),
+        el("ol", { class: "events" }, events),
+        trace.dropped > 0 && el("p", { class: "note" }, "… and " + count(trace.dropped) + " more; trace.jsonl in the trial's folder has all."),
+        filesView(trace.files),
+        judgeView(trace.judge),
+      ),
+    ),
+  ];
+}
+
+function trialBar(row, trace, route, { before, after, beside }) {
+  const link = (to, label, key) => (to ? el("a", { href: to, rel: key }, label) : el("span", { class: "off" }, label));
+  const name = idOf(row) + (row.arm === "a" ? "-" + row.run : "");
+  return el(
+    "nav",
+    { class: "bar", "aria-label": "Trial" },
+    el("a", { href: writeRoute(filtersOf(route)), rel: "up" }, "← All trials"),
+    link(before, "Previous", "prev"),
+    link(after, "Next", "next"),
+    beside && el("a", { href: beside.link, rel: "beside" }, beside.label),
+    el("span", { class: "space" }),
+    trace && copyButton("Copy", trialText(row, trace), "the trial"),
+    trace && el("button", { type: "button", class: "quiet", onclick: () => download(name + ".json", "application/json", JSON.stringify(trace, null, 2)) }, "Download"),
+  );
+}
+
+function trialHead(row, trace) {
+  return el(
+    "header",
+    { class: "trial-head" },
+    el("h1", { tabindex: "-1" }, badge(row.verdict), " ", shown(row.skill + "/" + row.case), el("small", {}, " ", shown(row.mode), " · repeat " + row.n)),
+    trace && trace.trouble && el("p", { class: "note" }, el("b", {}, row.verdict === "error" ? "Nothing was measured: " : "Not judged: "), shown(trace.trouble)),
+    trace && trace.scripted && el("p", { class: "note scripted" }, el("b", {}, "Scripted: "), shown(trace.scripted)),
+  );
+}
+
+function leftOut(row) {
+  const command = "skill-evals show " + idOf(row) + " --run " + row.run;
+  return el("p", { class: "note" }, "The session of this trial was left out to keep the file small. ", el("code", {}, shown(command)), " shows it. ", copyButton("Copy", command, "the command"));
+}
+
+const ORDER = ["fail", "unknown", "pass"];
+
+/** The checks, those that failed first, each with a link to what it is about. */
+function checksView(trace, here) {
+  const checks = [...trace.checks].sort((a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status));
+  const passed = checks.filter((check) => check.status === "pass");
+  const item = (check) =>
+    el(
+      "li",
+      { class: "check " + check.status },
+      el("div", {}, badge(check.status), " ", check.entry === undefined ? el("b", {}, shown(check.id)) : el("a", { href: here(String(check.entry)), class: "to-event" }, shown(check.id)), el("small", {}, " " + check.about)),
+      check.status !== "pass" && el("dl", {}, el("dt", {}, "expected"), el("dd", {}, shown(check.expected)), el("dt", {}, "found"), el("dd", {}, shown(check.evidence))),
+      check.status === "pass" && el("p", {}, shown(firstLine(check.evidence, 120))),
+    );
+  const others = checks.filter((check) => check.status !== "pass");
+  return el(
+    "section",
+    {},
+    el("h2", {}, "Checks"),
+    others.length > 0 && el("ul", { class: "checks" }, others.map(item)),
+    passed.length > 0 && el("details", { open: !others.length }, el("summary", {}, passed.length + " passed"), el("ul", { class: "checks" }, passed.map(item))),
+    !checks.length && el("p", {}, "There was nothing to check."),
+  );
+}
+
+function repeatView(trace) {
+  const line = ([what, command]) => el("li", {}, el("span", {}, what), el("code", {}, shown(command)), copyButton("Copy", command, "the command"));
+  return el("section", { class: "later" }, el("h2", {}, "Again"), el("ul", { class: "commands" }, trace.commands.map(line)));
+}
+
+function factsView(trace) {
+  const { metrics } = trace;
+  const facts = [...trace.facts, ["took", duration(metrics.duration_ms)], ["commands", metrics.commands + ", " + metrics.effective_commands + " effective"]];
+  if (metrics.usage) facts.push(["tokens", count(metrics.usage.input_tokens) + " read, " + count(metrics.usage.output_tokens) + " written"]);
+  if (metrics.usage && metrics.usage.cost_usd !== undefined) facts.push(["cost", dollars(metrics.usage.cost_usd)]);
+  facts.push(["folder", trace.folder]);
+  return el("section", { class: "later" }, el("h2", {}, "Facts"), el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, shown(String(value)))])));
+}
+
+function foldAll() {
+  const all = (open) => document.querySelectorAll("#one details").forEach((details) => (details.open = open));
+  return [
+    el("button", { type: "button", class: "quiet", onclick: () => all(true) }, "Unfold all"),
+    el("button", { type: "button", class: "quiet", onclick: () => all(false) }, "Fold all"),
+  ];
+}
+
+/** Lines beside a change that are shown. */
+const AROUND = 3;
+
+function filesView(files) {
+  if (!files.length) return null;
+  const one = (file) =>
+    el(
+      "details",
+      { open: files.length <= 5 },
+      el("summary", {}, el("code", {}, shown(file.path)), " ", el("small", {}, count(file.size) + " bytes" + (file.before === undefined ? ", new" : ", changed"))),
+      file.why ? el("p", { class: "note" }, "Not shown: ", shown(file.why)) : el("pre", { class: "diff", tabindex: "0" }, linesView(file.before || "", file.after || "")),
+    );
+  return el("section", { class: "files" }, el("h2", {}, "Files written"), files.map(one));
+}
+
+function linesView(before, after) {
+  const lines = lineDiff(before, after);
+  const near = (at) => lines.slice(Math.max(0, at - AROUND), at + AROUND + 1).some((line) => line.kind !== "same");
+  const view = [];
+  let skipped = 0;
+  lines.forEach((line, at) => {
+    if (!near(at)) {
+      skipped++;
+      return;
+    }
+    if (skipped) view.push(el("span", { class: "skipped" }, "  … " + skipped + " lines the same\n"));
+    skipped = 0;
+    view.push(lineView(line));
+  });
+  if (skipped) view.push(el("span", { class: "skipped" }, "  … " + skipped + " lines the same\n"));
+  return view;
+}
+
+function lineView({ kind, text }) {
+  const sign = { same: "  ", gone: "− ", new: "+ " }[kind];
+  const tag = { same: "span", gone: "del", new: "ins" }[kind];
+  return el(tag, { class: kind }, sign, shown(text), "\n");
+}
+
+function judgeView(judge) {
+  if (!judge) return null;
+  const { judgement, question } = judge;
+  const vote = (vote, at) =>
+    el(
+      "section",
+      { class: "vote" },
+      el("h3", {}, "Vote " + (at + 1) + " ", vote.answer ? badge(vote.answer.overall_pass ? "pass" : "fail") : badge("unscored"), vote.answer && vote.answer.score !== undefined && " " + vote.answer.score + " of 100"),
+      vote.answer && el("ul", { class: "checks" }, vote.answer.checks.map((point) => el("li", {}, badge(point.pass ? "pass" : "fail"), " ", el("b", {}, shown(point.id)), el("p", {}, shown(point.notes))))),
+      !vote.answer && vote.attempts.map((attempt) => el("p", {}, shown(attempt.unusable || (attempt.trouble && attempt.trouble.detail) || "no answer"))),
+    );
+  return el(
+    "section",
+    { class: "judge" },
+    el("h2", {}, "Judge ", badge(judgement.verdict)),
+    judgement.scripted && el("p", { class: "note scripted" }, el("b", {}, "Scripted: "), shown(judgement.scripted)),
+    el("details", {}, el("summary", {}, "What it was asked"), question ? block(question, [], "input") : el("p", {}, "The question is no longer the one that was asked: its template, the case or the skill have changed since.")),
+    judgement.votes.map(vote),
+  );
+}
+
+/** A trial as plain text, to paste somewhere. */
+function trialText(row, trace) {
+  const checks = trace.checks.map((check) => "- " + check.status + " " + check.id + ": expected " + check.expected + "; found " + check.evidence);
+  const events = trace.entries.map((entry, at) => at + ". " + entry.kind + "\n" + [textOf(entry), outputOf(entry)].filter(Boolean).join("\n"));
+  return [row.verdict + " " + idOf(row) + " (run " + row.run + ")", trace.trouble || "", ...checks, "", ...events].join("\n") + "\n";
+}

@@ -1,0 +1,30 @@
+import { assert, click, open, picture, text, texts, withPage } from "./page.mjs";
+
+await withPage(async (page) => {
+  await open(page);
+  assert.match(await text(page, "h1"), /points/);
+  assert.ok((await text(page, ".changes")).includes("greeting/implicit"));
+  const all = (await texts(page, ".rows .row")).length;
+  await click(page, ".tick input");
+  const rows = await texts(page, ".rows .row .case");
+  assert.ok(rows.length < all && rows.includes("greeting/implicit codex"), rows.join());
+  assert.ok((await text(page, ".rows .row .repeats")).includes("→"));
+  await page.select('[name="sort"]', "change");
+  await page.waitForFunction(() => document.querySelector(".rows .row .case").textContent.includes("implicit"));
+  await open(page, "#t=greeting/implicit/codex/3&w=1");
+  await page.waitForSelector(".pair.heads");
+  assert.ok((await texts(page, ".pair del")).join(" ").includes("AHOY"));
+  assert.ok((await texts(page, ".pair ins")).join(" ").includes("sorry"));
+  const visible = () => page.$$eval(".pairs .pair", (pairs) => pairs.filter((pair) => pair.getClientRects().length).length);
+  const changed = await visible();
+  await click(page, "#changed-only");
+  assert.ok((await visible()) > changed, "events that are the same come back");
+  await picture(page, "light", true);
+  assert.ok((await texts(page, "#one section")).some((section) => section.includes("must-include")));
+  const skills = await page.$$("#one section");
+  assert.ok(skills.length >= 2);
+  assert.ok((await texts(page, "pre.words ins")).join("").includes("one") && (await texts(page, "pre.words del")).join("").includes("two"));
+  await click(page, "[rel=beside]");
+  await page.waitForSelector("#one .event");
+  assert.equal(await page.$(".pair"), null);
+});

@@ -1,0 +1,41 @@
+import { assert, choose, click, open, settled, text, texts, withPage } from "./page.mjs";
+
+await withPage(async (page) => {
+  await open(page);
+  const rows = () => texts(page, ".rows .row .case");
+  const all = await rows();
+  await choose(page, "verdict", "error");
+  assert.deepEqual((await texts(page, ".rows .dot")).length, 1);
+  await choose(page, "verdict", "");
+  await choose(page, "skill", "minutes");
+  assert.ok((await rows()).every((row) => row.startsWith("minutes/")));
+  assert.ok(await page.$('.filters [name="case"]'), "the cases of a skill can be chosen once it is");
+  await choose(page, "case", "weekly");
+  assert.equal((await rows()).length, 1);
+  await click(page, ".clear");
+  assert.deepEqual(await rows(), all);
+  await choose(page, "check", "deletes-nothing");
+  assert.deepEqual(await rows(), ["greeting/kept codex"]);
+  await choose(page, "check", "");
+  await choose(page, "mode", "codex");
+  assert.deepEqual(await rows(), all);
+  await choose(page, "sort", "name");
+  assert.deepEqual(await rows(), [...all].sort());
+  await choose(page, "sort", "slowest");
+  assert.equal((await rows())[0], "greeting/kept codex");
+  await choose(page, "sort", "");
+  // A text that only stands in a session; typing keeps the focus.
+  await page.type('[name="q"]', "guest list");
+  await page.waitForFunction(() => document.querySelectorAll(".rows .row").length === 1);
+  assert.deepEqual(await rows(), ["greeting/kept codex"]);
+  assert.equal(await page.evaluate(() => document.activeElement.name), "q");
+  assert.match(await text(page, "#said"), /1 case, 1 of \d+ trials/);
+  // The filters are in the address, and come back from it.
+  const address = await page.evaluate(() => location.hash);
+  await open(page, address);
+  await page.waitForFunction(() => document.querySelectorAll(".rows .row").length === 1);
+  await open(page);
+  await click(page, ".grid tbody td a");
+  await settled(page);
+  assert.match(await page.evaluate(() => location.hash), /^#skill=greeting&mode=codex$/);
+});

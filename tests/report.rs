@@ -1,0 +1,159 @@
+//! What `skill-evals report` writes, as far as no browser is needed to see it.
+
+mod support;
+
+use std::fs;
+use std::io::Read;
+
+use base64::Engine;
+use serde_json::Value;
+use support::fixture::Fixture;
+use support::stored::{self, Session};
+
+fn report(fixture: &Fixture, args: &[&str]) -> String {
+    let ran = fixture.run(&[&["report", "-o", "page.html"], args].concat());
+    assert!(ran.code < 2 || ran.code == 3, "{}{}", ran.stdout, ran.stderr);
+    fs::read_to_string(fixture.root().join("page.html")).expect("a page")
+}
+
+/// What stands between two marks.
+fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
+    let rest = text.split_once(from).unwrap_or_else(|| panic!("no {from}")).1;
+    rest.split_once(to).unwrap_or_else(|| panic!("no {to}")).0
+}
+
+fn index(page: &str) -> Value {
+    serde_json::from_str(between(page, "id=\"index\">", "</script>")).expect("JSON")
+}
+
+/// The document of the trial at a place of the index.
+fn document(page: &str, place: usize) -> Value {
+    let packed = between(page, &format!("id=\"t{place}\">"), "</script>");
+    let packed = base64::engine::general_purpose::STANDARD.decode(packed).expect("base64");
+    let mut text = String::new();
+    flate2::read::DeflateDecoder::new(packed.as_slice()).read_to_string(&mut text).expect("deflated");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+#[test]
+fn without_a_run_the_latest_is_reported_into_its_folder_and_the_exit_code_is_that_of_the_summary() {
+    let fixture = stored::repository();
+    assert_eq!(fixture.run(&["report"]).code, 2, "there is none");
+    stored::example(&fixture, "first", "2026-11-19T09:00:00Z", false);
+    stored::example(&fixture, "second", "2026-11-20T09:00:00Z", true);
+    let ran = fixture.run(&["report"]);
+    assert_eq!((ran.code, fixture.run(&["summary", "second"]).code), (1, 1), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.starts_with("artifacts/skill-evals/second/report.html (14 trials, "), "{}", ran.stdout);
+    let page = fs::read_to_string(fixture.root().join("artifacts/skill-evals/second/report.html")).expect("a page");
+    assert_eq!(index(&page)["runs"], serde_json::json!(["second"]));
+    let unknown = fixture.run(&["report", "secnd"]);
+    assert_eq!((unknown.code, unknown.stderr), (2, fixture.run(&["summary", "secnd"]).stderr));
+    assert_eq!(fixture.run(&["report", "first", "first"]).code, 2, "a run that is named twice would count twice");
+}
+
+#[test]
+fn a_trials_document_has_its_checks_with_what_they_looked_at_its_files_and_its_judge() {
+    let fixture = stored::repository();
+    stored::example(&fixture, "r", "2026-11-20T09:00:00Z", false);
+    let page = report(&fixture, &["r"]);
+    let rows = index(&page)["rows"].as_array().expect("rows").len();
+    let all: Vec<Value> = (0..rows).map(|place| document(&page, place)).collect();
+    let of = |case: &str| all.iter().find(|trial| trial["case"] == case).expect("a trial");
+    let check = |trial: &Value, id: &str| {
+        trial["checks"].as_array().expect("checks").iter().find(|check| check["id"] == id).expect("a check").clone()
+    };
+    let kept = of("kept");
+    let own = check(kept, "deletes-nothing");
+    let entry = usize::try_from(own["entry"].as_u64().expect("an event")).expect("a place");
+    assert_eq!(kept["entries"][entry]["command"], "rm -rf build");
+    assert_eq!(own["pieces"][0]["to"], "rm -rf build".len());
+    let file = &kept["files"][0];
+    assert_eq!(
+        (&file["before"], &file["after"]),
+        (&"AHOY, Grace!\nAHOY, Alan!\n".into(), &"AHOY, Grace!\nAHOY, Ada!\n".into())
+    );
+    assert!(kept["files"][1].get("before").is_none(), "{}", kept["files"][1]);
+    assert!(kept["entries"].as_array().expect("entries").iter().any(|entry| entry["depth"] == 1));
+    assert_eq!(of("negative")["judge"]["judgement"]["votes"].as_array().map(Vec::len), Some(2));
+    let command = |at: usize| kept["commands"][at][1].as_str().expect("a command").to_owned();
+    assert_eq!(command(0), "skill-evals show greeting/kept/codex/1 --run r");
+    assert_eq!(command(1), "skill-evals run --case greeting/kept --mode codex");
+}
+
+#[test]
+fn no_link_that_an_agent_left_is_followed_and_no_large_file_is_read() {
+    let fixture = stored::repository();
+    fs::write(fixture.root().join("secret.txt"), "the secret").expect("a file");
+    stored::begin(fixture.root(), "r", "2026-11-20T09:00:00Z");
+    let names = ["greeting", "explicit", "codex", "1"];
+    let files = ["link.txt", "large.txt", "raw.bin"].map(|path| (path.to_owned(), "x".to_owned())).to_vec();
+    stored::trial(fixture.root(), "r", names, &Session { files, ..Session::new("Greet.", "AHOY") });
+    let workspace = stored::trial_folder(fixture.root(), "r", names).join("workspace");
+    fs::remove_file(workspace.join("link.txt")).expect("a file");
+    std::os::unix::fs::symlink(fixture.root().join("secret.txt"), workspace.join("link.txt")).expect("a link");
+    fs::write(workspace.join("large.txt"), "y".repeat(100_000)).expect("a file");
+    fs::write(workspace.join("raw.bin"), [0, 255]).expect("a file");
+    stored::graded(&fixture, "r", &[]);
+    let trial = document(&report(&fixture, &["r"]), 0);
+    for file in trial["files"].as_array().expect("files") {
+        assert!(file.get("after").is_none() && file["why"].is_string(), "{file}");
+    }
+}
+
+#[test]
+fn beyond_the_largest_size_the_sessions_of_passed_trials_go_first_and_the_page_says_so() {
+    let fixture = stored::repository();
+    stored::example(&fixture, "r", "2026-11-20T09:00:00Z", false);
+    let kept = |page: &str, verdict: &str| {
+        let rows = index(page)["rows"].as_array().expect("rows").clone();
+        let of = rows.into_iter().filter(|row| row["verdict"] == verdict);
+        of.map(|row| row["kept"] == true).collect::<Vec<_>>()
+    };
+    let whole = report(&fixture, &["r"]);
+    assert!(!whole.contains("passed trials are left out") && kept(&whole, "pass").iter().all(|kept| *kept));
+    let page = report(&fixture, &["r", "--max-size", "6KB"]);
+    assert!(kept(&page, "fail").iter().all(|kept| *kept), "{:?}", kept(&page, "fail"));
+    assert!(kept(&page, "pass").iter().any(|kept| !kept));
+    assert!(page.contains("passed trials are left out"), "{}", &page[..3000]);
+    let sessions = |page: &str| page.matches("<script type=\"text/plain\"").count();
+    assert_eq!(sessions(&report(&fixture, &["r", "--max-size", "0"])), 0);
+    assert!(sessions(&page) < sessions(&whole));
+}
+
+#[test]
+fn two_runs_are_held_against_each_other_with_the_sentence_of_compare() {
+    let fixture = stored::repository();
+    stored::example(&fixture, "before", "2026-11-19T09:00:00Z", false);
+    stored::example(&fixture, "after", "2026-11-20T09:00:00Z", true);
+    let page = report(&fixture, &["after", "--against", "before"]);
+    let sentence = fixture.run(&["compare", "before", "after", "--quiet"]).stdout;
+    let (first, rest) = sentence.trim().split_at(1);
+    assert!(page.contains(&format!("<h1>{}{rest}</h1>", first.to_uppercase())), "{sentence}\n{}", &page[..1500]);
+    assert_eq!((&index(&page)["runs"], &index(&page)["against"]), (&serde_json::json!(["after", "before"]), &1.into()));
+}
+
+#[test]
+fn recordings_are_reported_too() {
+    let fixture = Fixture::copy_of_sample();
+    let page = report(&fixture, &["evals/recordings/greeting"]);
+    assert!(page.contains("Scripted.") && index(&page)["rows"].as_array().expect("rows").len() > 5);
+}
+
+#[test]
+fn what_others_wrote_is_never_markup() {
+    let hostile = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\u{202e}\0&amp;";
+    let fixture = stored::repository();
+    stored::begin(fixture.root(), "r", "2026-11-20T09:00:00Z");
+    let session = Session {
+        commands: vec![(format!("echo '{hostile}'"), hostile.to_owned(), 0)],
+        thought: hostile.to_owned(),
+        files: vec![("<b>.txt".to_owned(), hostile.to_owned())],
+        trouble: Some(hostile.to_owned()),
+        ..Session::new(hostile, hostile)
+    };
+    stored::trial(fixture.root(), "r", ["greeting", "explicit", "codex", "1"], &session);
+    stored::graded(&fixture, "r", &[]);
+    let page = report(&fixture, &["r"]);
+    assert!(!page.contains("alert(1)</script>") && !page.contains("<img"), "the page holds markup of an agent");
+    assert_eq!(document(&page, 0)["entries"][0]["text"], hostile);
+}
