@@ -1,4 +1,4 @@
-//! A session, an event stream and the sub-agents of claude, of any bytes, parted by NUL bytes: see `decode`.
+//! A session, an event stream and the sub-agents of claude, of any bytes, separated by NUL bytes: see `decode`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

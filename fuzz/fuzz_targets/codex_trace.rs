@@ -1,4 +1,4 @@
-//! A rollout, an event stream and the sub-agents of codex, of any bytes, parted by NUL bytes: see `decode`.
+//! A rollout, an event stream and the sub-agents of codex, of any bytes, separated by NUL bytes: see `decode`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
+use skill_evals::report::paint::Paint;
 use skill_evals::report::{markdown, standing as words};
 use skill_evals::results::summary::Summary;
 use skill_evals::results::{standing, table};
@@ -55,7 +56,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(standing) = standing::standing(&run) {
         let _ = serde_json::to_vec(&standing).expect("JSON");
-        let _ = words::status(&standing);
+        let _ = words::status(&standing, Paint::Plain);
     }
     let _ = (run.plan(), run.current(), run.runner(), run.summary(), run.follower().look().map(|seen| seen.spent()));
     for folder in run.trials() {

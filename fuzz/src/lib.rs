@@ -25,7 +25,7 @@ pub fn assert_inside(bytes: &[u8], problems: &[Diagnostic]) {
         let excerpt = place.excerpt.as_ref().expect("a place in a line has its text");
         assert!(excerpt.text.get(excerpt.mark.clone()).is_some(), "{problem}: {excerpt:?}");
     }
-    let _ = skill_evals::report::diagnostics::render(problems, true);
+    let _ = skill_evals::report::diagnostics::render(problems, skill_evals::report::paint::Paint::Color);
 }
 
 /// Parts of an input, separated by NUL bytes; as many as are asked for, the last with all that is left.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::Rule;
+use crate::stats::betting::all_alike;
 use crate::stats::discordance::e_worse;
 use crate::stats::power::{self, Discordance};
 use crate::stats::proportion::Rate;
@@ -59,8 +60,10 @@ fn smallest(most: f64, found: impl Fn(f64) -> bool) -> Option<f64> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Claim {
-    /// `better` or `worse`, which are as hard to say.
-    Differs,
+    /// `better`.
+    Better,
+    /// `worse`.
+    Worse,
     /// `no worse` by the margin of the rule.
     NoWorse,
 }
@@ -74,8 +77,8 @@ pub struct Unreachable {
     pub needed: Option<u64>,
 }
 
-/// Whether pairs until decided can say `claim` at all: at best, all of A pass and none of B do, or all of both for `no
-/// worse`.
+/// Whether pairs until decided can say `claim` at all: at best, one arm passes always and the other never, or both always for
+/// `no worse`.
 ///
 /// # Errors
 ///
@@ -83,12 +86,12 @@ pub struct Unreachable {
 pub fn reach(plan: &Design, rule: &Rule, claim: Claim) -> Result<(), Unreachable> {
     let enough = |evidence: f64| evidence >= 1.0 / rule.alpha;
     let cases = plan.cases.max(1) as u64;
+    // Rounds count once they are complete.
+    let overall = |pairs: u64, difference, margin| all_alike(pairs / cases * cases, difference, margin);
     let said = |pairs: u64| match claim {
-        Claim::Differs => enough(e_worse(pairs, 0)),
-        // Rounds count once they are complete.
-        Claim::NoWorse => {
-            rule.margin.is_some_and(|margin| enough(crate::stats::betting::all_alike(pairs / cases * cases, margin)))
-        }
+        Claim::Worse => enough(e_worse(pairs, 0)),
+        Claim::Better => enough(e_worse(pairs, 0)) && enough(overall(pairs, 1, rule.margin.unwrap_or_default())),
+        Claim::NoWorse => rule.margin.is_some_and(|margin| enough(overall(pairs, 0, margin))),
     };
     reached(plan.pairs, said)
 }
@@ -106,7 +109,7 @@ pub fn reach_fixed(design: &[(u64, u64)], rule: &Rule, claim: Claim) -> Result<(
             design.iter().map(of).collect::<Vec<_>>()
         };
         match claim {
-            Claim::Differs => stratified::exact(&stratum(|_| 0)).two_sided() <= rule.alpha,
+            Claim::Better | Claim::Worse => stratified::exact(&stratum(|_| 0)).two_sided() <= rule.alpha,
             Claim::NoWorse => rule.held(&stratum(|trials| trials)).is_some(),
         }
     };
@@ -176,15 +179,18 @@ mod tests {
     #[test]
     fn a_gate_that_can_never_speak_is_told_the_numbers_that_would_do() {
         let plan = |pairs| Design { cases: 5, pairs, before: 0.9 };
-        assert_eq!(reach(&plan(5), &RULE, Claim::Differs), Err(Unreachable { have: 5, needed: Some(6) }));
-        assert_eq!(reach(&plan(6), &RULE, Claim::Differs), Ok(()));
+        assert_eq!(reach(&plan(5), &RULE, Claim::Worse), Err(Unreachable { have: 5, needed: Some(6) }));
+        assert_eq!(reach(&plan(6), &RULE, Claim::Worse), Ok(()));
+        // Good news has to be of every case, so often that they make a round and more.
+        let short = reach(&plan(6), &RULE, Claim::Better).expect_err("too few");
+        assert!(short.needed.is_some_and(|needed| reach(&plan(needed), &RULE, Claim::Better).is_ok()), "{short:?}");
         let short = reach(&plan(20), &RULE, Claim::NoWorse).expect_err("too few");
         let needed = short.needed.expect("some number");
         assert!(needed > 58, "{needed}");
         assert_eq!(reach(&plan(needed), &RULE, Claim::NoWorse), Ok(()));
         // Two-sided: C(6, 3) is 20, twice 1/20 is more than 0.05; C(8, 4) is 70.
-        assert_eq!(reach_fixed(&[(3, 3)], &RULE, Claim::Differs), Err(Unreachable { have: 3, needed: Some(4) }));
-        assert_eq!(reach_fixed(&[(1, 1); 6], &RULE, Claim::Differs), Ok(()));
+        assert_eq!(reach_fixed(&[(3, 3)], &RULE, Claim::Worse), Err(Unreachable { have: 3, needed: Some(4) }));
+        assert_eq!(reach_fixed(&[(1, 1); 6], &RULE, Claim::Worse), Ok(()));
         let short = reach_fixed(&[(5, 5); 4], &RULE, Claim::NoWorse).expect_err("too few");
         let needed = short.needed.expect("some number");
         assert_eq!(reach_fixed(&[(needed, needed); 4], &RULE, Claim::NoWorse), Ok(()));

@@ -1,10 +1,11 @@
 //! Pairs of trials, one in each arm of the same case, that go on until something is decided.
 //!
-//! Every look is valid: stopping at the first word that is decided, or for any other reason, says each false word with
-//! probability `alpha` at most. See [`stats::discordance`](crate::stats::discordance) for why.
+//! Every look is valid: whether it stops at the first word that is decided or for any other reason, each of these is ruled
+//! out wrongly with probability `alpha` at most. See [`stats::discordance`](crate::stats::discordance) for why.
 //!
-//! `worse` means that the trials rule out "worse in no case", and that B's rate over the cases is below A's. Where some
-//! cases got better and others worse, the sum decides which word is possible at all.
+//! `worse` rules out "worse in no case", and B's rate over the cases, as far as it was measured, is below A's: a case that
+//! broke is told of soon, and where as much got better elsewhere, that may not be known yet. `better` rules out "better in
+//! no case" and, as `no worse` does, that all cases together lost the margin: good news has to hold for all of them.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,9 @@ use crate::stats::difference::{self, Difference};
 use crate::stats::discordance::{e_better, e_two_sided, e_worse};
 use crate::stats::proportion::Rate;
 use crate::stats::stratified::Stratum;
+
+/// After so many pairs, all of them lost, a case holds up no other.
+const HOPELESS: u64 = 5;
 
 /// A pair: the case by its place in the list of cases, and whether each trial passed; none for a trial that was lost (an
 /// error, unscored). A pair with a lost trial is counted apart and enters no figure.
@@ -37,7 +41,8 @@ pub struct Course {
     seed: u64,
     pairs: Vec<Pair>,
     cases: Vec<Tally>,
-    no_worse: Option<NoWorse>,
+    /// That all cases together did not lose the margin.
+    overall: NoWorse,
 }
 
 /// A pair of a case that is not compared.
@@ -63,8 +68,8 @@ impl Course {
     #[must_use]
     pub fn new(cases: Vec<String>, rule: Rule, seed: u64) -> Self {
         let tallies = vec![Tally::default(); cases.len()];
-        let no_worse = rule.margin.map(|margin| NoWorse::new(cases.len(), margin));
-        Self { names: cases, rule, seed, pairs: Vec::new(), cases: tallies, no_worse }
+        let overall = NoWorse::new(cases.len(), rule.margin.unwrap_or_default());
+        Self { names: cases, rule, seed, pairs: Vec::new(), cases: tallies, overall }
     }
 
     /// Takes in a pair. Feed pairs in the order in which they were started: failing trials may take longer, and the order
@@ -81,15 +86,16 @@ impl Course {
         let (Some(a), Some(b)) = (pair.a, pair.b) else {
             tally.a.lost += u64::from(pair.a.is_none());
             tally.b.lost += u64::from(pair.b.is_none());
+            if tally.a.rate.trials == 0 && tally.seen.tried >= HOPELESS {
+                self.overall.leave_out(pair.case);
+            }
             return Ok(());
         };
         tally.a.rate.add(a);
         tally.b.rate.add(b);
         tally.seen.losses += u64::from(a && !b);
         tally.seen.wins += u64::from(b && !a);
-        if let Some(no_worse) = &mut self.no_worse {
-            no_worse.feed(pair.case, i8::from(b) - i8::from(a));
-        }
+        self.overall.feed(pair.case, i8::from(b) - i8::from(a));
         Ok(())
     }
 
@@ -100,7 +106,7 @@ impl Course {
     }
 
     /// The case of the next pair; none without cases. `in_flight` are the cases of pairs that were started and not fed
-    /// yet. The answer hangs on the seed, the pairs fed and `in_flight` alone.
+    /// yet. The answer depends on the seed, the pairs fed and `in_flight` alone.
     #[must_use]
     pub fn next_case(&self, in_flight: &[usize]) -> Option<usize> {
         let mut seen: Vec<Seen> = self.cases.iter().map(|tally| tally.seen).collect();
@@ -119,20 +125,20 @@ impl Course {
     #[must_use]
     pub fn word(&self) -> Word {
         let strata = self.strata();
-        let Evidence::Sequential { worse, better, no_worse } = self.evidence() else { return Word::NothingMeasured };
-        let held = self.rule.margin.filter(|_| no_worse.is_some_and(|evidence| self.enough(evidence)));
+        let Evidence::Sequential { worse, better, .. } = self.evidence() else { return Word::NothingMeasured };
+        let holds = self.enough(self.overall.evidence());
         // The mean of the cases' rates; the interval is for the whole comparison alone, and takes longer.
         let mean = |arm: fn(&Stratum) -> Rate| {
             let tried = strata.iter().filter_map(|stratum| arm(stratum).share());
             tried.sum::<f64>()
         };
         let apart = mean(|stratum| stratum.b) - mean(|stratum| stratum.a);
-        match held {
+        match self.rule.margin {
             _ if strata.iter().all(|stratum| stratum.a.trials == 0) => Word::NothingMeasured,
-            _ if self.enough(better) && apart > 0.0 => Word::Better,
-            Some(margin) => Word::NoWorse { margin },
-            None if self.enough(worse) && apart < 0.0 => Word::Worse,
-            None => Word::Undecided { more: None },
+            _ if self.enough(better) && apart > 0.0 && holds => Word::Better,
+            Some(margin) if holds => Word::NoWorse { margin },
+            _ if self.enough(worse) && apart < 0.0 => Word::Worse,
+            _ => Word::Undecided { more: None },
         }
     }
 
@@ -186,7 +192,7 @@ impl Course {
         Evidence::Sequential {
             worse: e_worse(losses, wins),
             better: e_better(losses, wins),
-            no_worse: self.no_worse.as_ref().map(NoWorse::evidence),
+            no_worse: self.rule.margin.map(|_| self.overall.evidence()),
         }
     }
 }
@@ -273,6 +279,29 @@ mod tests {
         assert_eq!((found.a.lost, found.only_a.len(), found.cases.len()), (0, 0, 1));
         assert!(found.b.lost > 0 && found.a.rate.trials > 1, "{found:?}");
         assert_eq!(Course::new(names(2), RULE, 1).word(), Word::NothingMeasured);
+    }
+
+    #[test]
+    fn a_case_that_is_never_measured_keeps_no_word_from_being_said() {
+        let mut state = Course::new(names(3), RULE, 1);
+        while !state.word().decided() && state.pairs().len() < 400 {
+            let case = state.next_case(&[]).expect("cases");
+            state.feed(Pair { case, a: Some(true), b: (case != 1).then_some(true) }).expect("a case");
+        }
+        assert_eq!(state.word(), Word::NoWorse { margin: 0.1 });
+    }
+
+    #[test]
+    fn better_has_to_hold_for_all_cases_together() {
+        // One case that always failed passes now; what that costs the others is not known after one pair of each.
+        let mut state = Course::new(names(10), RULE, 1);
+        for pair in 0..30 {
+            let case = if pair < 10 { pair } else { 0 };
+            state.feed(Pair { case, a: Some(case != 0), b: Some(true) }).expect("a case");
+        }
+        assert!(matches!(state.evidence(), Evidence::Sequential { better, .. } if better > 20.0));
+        assert!(!state.word().decided());
+        assert_eq!(state.next_case(&[]), Some(1), "all cases in turn");
     }
 
     #[test]

@@ -21,7 +21,7 @@ const LEVEL: f64 = 0.95;
 pub enum Asked {
     /// This skill was to become active.
     For(String),
-    /// This skill was not, and no other was said to be.
+    /// This skill was not. What others should have done is not said.
     NotFor(String),
 }
 
@@ -62,7 +62,9 @@ impl Confusion {
             Asked::For(skill) => Some(skill.as_str()),
             Asked::NotFor(_) => None,
         };
-        for skill in &active {
+        // Where a skill was not to become active, another one may rightly have.
+        let told = |skill: &&String| wanted.is_some() || **skill == record.id.skill;
+        for skill in active.iter().filter(told) {
             let counts = self.skills.entry(skill.clone()).or_default();
             *(if wanted == Some(skill) { &mut counts.hits } else { &mut counts.false_alarms }) += 1;
         }
@@ -83,13 +85,16 @@ impl Confusion {
         self.skills.iter().map(|(skill, counts)| SkillTriggering::new(skill, *counts)).collect()
     }
 
-    /// The cells off the diagonal, the most frequent first: what became active in place of what should have.
+    /// The cells where something went wrong, the most frequent first: another skill became active than the one that should
+    /// have, or none or several, or the one that should not have.
     #[must_use]
     pub fn mistakes(&self) -> Vec<(&Asked, &Active, u64)> {
         let wrong = |asked: &Asked, active: &Active| match (asked, active) {
             (Asked::For(skill), Active::Skill(active)) => skill != active,
-            (Asked::For(_), _) | (Asked::NotFor(_), Active::Skill(_) | Active::Several) => true,
-            (Asked::NotFor(_), Active::None) => false,
+            (Asked::For(_), _) => true,
+            (Asked::NotFor(skill), Active::Skill(active)) => skill == active,
+            // Whether it is among them is counted for the skill itself.
+            (Asked::NotFor(_), Active::Several | Active::None) => false,
         };
         let cells = self.cells.iter().map(|((asked, active), count)| (asked, active, *count));
         let mut mistakes: Vec<_> = cells.filter(|(asked, active, _)| wrong(asked, active)).collect();

@@ -1,6 +1,6 @@
 //! The two arms of a comparison: what each makes of the modes that were chosen, and the cases that both can run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::run::plan::{Entry, Plan};
@@ -8,7 +8,7 @@ use crate::run::shared::Run;
 use crate::run::skill_version::SkillVersion;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode};
-use crate::trial::id::Planned;
+use crate::trial::id::{Planned, TrialId};
 use crate::trial::run_record::{Arm, Arms, PairRecord};
 
 /// A case in both arms.
@@ -29,6 +29,17 @@ pub struct Pairing {
     pub cases: Vec<PairedCase>,
     /// Cases that one arm has no skill for, by name, with the reason.
     pub left_out: Vec<(String, String)>,
+    /// Where each case is among `cases`, by what its trials in arm A are called.
+    places: HashMap<CaseInMode, usize>,
+}
+
+/// What all trials of a case in a mode have in common: skill, case, mode.
+pub type CaseInMode = (String, String, String);
+
+/// That of a trial.
+#[must_use]
+pub fn case_in_mode(id: &TrialId) -> CaseInMode {
+    (id.skill.clone(), id.case.clone(), id.mode.clone())
 }
 
 impl Arm {
@@ -126,6 +137,7 @@ pub fn pair(run: &Run, arms: &Arms) -> Result<Pairing, String> {
         if let Some((_, arm)) = lacking {
             pairing.left_out.push((name, format!("there is no skill `{}` in {}", found.skill, arm.label)));
         } else {
+            pairing.places.insert(case_in_mode(&a.trial(1)), pairing.cases.len());
             pairing.cases.push(PairedCase { name, a, b });
         }
     }
@@ -142,15 +154,16 @@ impl Pairing {
     /// The place among the cases of the one that a pair is of; none where it is not among them any more.
     #[must_use]
     pub fn case_of(&self, pair: &PairRecord) -> Option<usize> {
-        let is_it = |case: &PairedCase| case.a.trial(pair.a.number) == pair.a && case.b.trial(pair.b.number) == pair.b;
-        self.cases.iter().position(is_it)
+        let place = *self.places.get(&case_in_mode(&pair.a))?;
+        (self.cases[place].b.trial(pair.b.number) == pair.b).then_some(place)
     }
 
     /// Both arms of every case, each as often as it has been begun, and once at least.
     #[must_use]
-    pub fn plan(&self, begun: impl Fn(&Planned) -> u32) -> Plan {
+    pub fn plan(&self, begun: &HashMap<CaseInMode, u32>) -> Plan {
         let both = self.cases.iter().flat_map(|case| [&case.a, &case.b]);
-        let entries = both.map(|planned| Entry::times(planned.clone(), begun(planned).max(1)));
+        let repeats = |planned: &Planned| begun.get(&case_in_mode(&planned.trial(1))).map_or(1, |begun| *begun.max(&1));
+        let entries = both.map(|planned| Entry::times(planned.clone(), repeats(planned)));
         Plan { entries: entries.collect() }
     }
 }

@@ -1,19 +1,19 @@
 //! Runs the pairs of a comparison: a trial of each arm of the same case, side by side, until the question is decided or a
 //! limit is reached. Which case comes next is for [`decide`](crate::decide) to say, by the pairs before it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::decide::sequential::{Course, Pair};
-use crate::run::arms::{PairedCase, Pairing};
+use crate::run::arms::{CaseInMode, PairedCase, Pairing, case_in_mode};
 use crate::run::live::Live;
 use crate::run::scheduler::{QUIET, trial};
 use crate::run::shared::Run;
 use crate::store::StoreError;
 use crate::trial::event::Event;
-use crate::trial::id::{Planned, TrialId};
+use crate::trial::id::Planned;
 use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
 use crate::trial::run_record::PairRecord;
 
@@ -117,13 +117,14 @@ fn next<'a>(run: &Run, live: &Live, pairing: &'a Pairing, course: &mut Shared, m
     if course.stopped.is_some() {
         return None;
     }
-    if run.no_more().is_some() {
-        course.stopped = Some(Stopped::NoMore);
-        return None;
-    }
     let earlier = course.before.find_map(|pair| Some((pairing.case_of(&pair)?, pair.a.number)));
     let (case, number) = match earlier {
+        // What was measured counts, whatever is left to spend.
         Some(earlier) => earlier,
+        None if run.no_more().is_some() => {
+            course.stopped = Some(Stopped::NoMore);
+            return None;
+        }
         None if (course.begun as u64 + 1) * 2 > max_trials => {
             course.stopped = Some(Stopped::Trials);
             return None;
@@ -220,10 +221,13 @@ pub fn of_verdict(verdict: Verdict) -> Option<bool> {
     }
 }
 
-/// How often the trials of `planned` have begun, by the run's pairs.
+/// How often the trials of each case have begun, in each mode, by the run's pairs.
 #[must_use]
-pub fn begun(pairs: &[PairRecord], planned: &Planned) -> u32 {
-    let numbers = pairs.iter().flat_map(|pair| [&pair.a, &pair.b]);
-    let same = |id: &&TrialId| planned.trial(id.number) == **id;
-    numbers.filter(same).map(|id| id.number).max().unwrap_or_default()
+pub fn begun(pairs: &[PairRecord]) -> HashMap<CaseInMode, u32> {
+    let mut begun = HashMap::new();
+    for id in pairs.iter().flat_map(|pair| [&pair.a, &pair.b]) {
+        let most = begun.entry(case_in_mode(id)).or_default();
+        *most = id.number.max(*most);
+    }
+    begun
 }

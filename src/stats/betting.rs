@@ -16,8 +16,8 @@ use super::special::{len, real};
 #[derive(Clone, Debug)]
 pub struct NoWorse {
     margin: f64,
-    /// The differences of each case that wait for their round.
-    waiting: Vec<VecDeque<i8>>,
+    /// The differences of each case that wait for their round; none for a case that is left out.
+    waiting: Vec<Option<VecDeque<i8>>>,
     /// What each bet of `BETS` came to.
     wealth: Vec<f64>,
 }
@@ -26,23 +26,37 @@ pub struct NoWorse {
 const BETS: [f64; 10] = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0];
 
 impl NoWorse {
-    /// Before the first pair of `cases` cases; `margin` is above 0 and below 1.
+    /// Before the first pair of `cases` cases; `margin` is 0 or more, and below 1.
     #[must_use]
     pub fn new(cases: usize, margin: f64) -> Self {
-        Self { margin, waiting: vec![VecDeque::new(); cases], wealth: vec![1.0; BETS.len()] }
+        Self { margin, waiting: vec![Some(VecDeque::new()); cases], wealth: vec![1.0; BETS.len()] }
     }
 
     /// Takes in a pair of the case `case`: 1 where B alone passed, −1 where A alone did, else 0.
     pub fn feed(&mut self, case: usize, difference: i8) {
-        let Some(queue) = self.waiting.get_mut(case) else { return };
+        let Some(Some(queue)) = self.waiting.get_mut(case) else { return };
         queue.push_back(difference);
-        if self.waiting.iter().any(VecDeque::is_empty) {
-            return;
+        self.settle();
+    }
+
+    /// Leaves a case out of the rounds from now on. The evidence is then of the other cases alone, and is valid if the
+    /// choice did not look at differences.
+    pub fn leave_out(&mut self, case: usize) {
+        if let Some(queue) = self.waiting.get_mut(case) {
+            *queue = None;
         }
-        for difference in self.waiting.iter_mut().filter_map(VecDeque::pop_front) {
-            let apart = f64::from(difference) + self.margin;
-            for (wealth, bet) in self.wealth.iter_mut().zip(BETS) {
-                *wealth = (*wealth * (1.0 + bet / (1.0 - self.margin) * apart)).min(f64::MAX);
+        self.settle();
+    }
+
+    /// Pays out every round that is complete.
+    fn settle(&mut self) {
+        let least = |waiting: &[Option<VecDeque<i8>>]| waiting.iter().flatten().map(VecDeque::len).min();
+        while least(&self.waiting).is_some_and(|pairs| pairs > 0) {
+            for difference in self.waiting.iter_mut().flatten().filter_map(VecDeque::pop_front) {
+                let apart = f64::from(difference) + self.margin;
+                for (wealth, bet) in self.wealth.iter_mut().zip(BETS) {
+                    *wealth = (*wealth * (1.0 + bet / (1.0 - self.margin) * apart)).min(f64::MAX);
+                }
             }
         }
     }
@@ -54,10 +68,12 @@ impl NoWorse {
     }
 }
 
-/// The evidence of `pairs` pairs, in complete rounds, that were all alike in both arms: the least good news there is.
+/// The evidence of `pairs` pairs, in complete rounds, that all have this difference: 0 where both arms were always alike, 1
+/// where B alone always passed.
 #[must_use]
-pub fn all_alike(pairs: u64, margin: f64) -> f64 {
-    let pays = |bet: &f64| (real(pairs) * (bet / (1.0 - margin) * margin).ln_1p()).exp();
+pub fn all_alike(pairs: u64, difference: i8, margin: f64) -> f64 {
+    let apart = f64::from(difference) + margin;
+    let pays = |bet: &f64| (real(pairs) * (bet / (1.0 - margin) * apart).ln_1p()).exp();
     (BETS.iter().map(pays).sum::<f64>() / len(BETS.len())).min(f64::MAX)
 }
 

@@ -65,10 +65,15 @@ enum Named {
 
 fn named(root: &Path, name: &str) -> Result<Named, Box<dyn Error>> {
     let run = store::runs(root).into_iter().find(|run| run.id() == name);
-    if run.is_none() && (name.contains(',') || is_path(name)) {
+    if name.contains(',') {
         return Ok(Named::Sources);
     }
     match (run, git::commit(root, name)) {
+        (None, Ok(_)) if is_path(name) => Err(format!(
+            "`{name}` is a path here and a git reference: write ./{name} for the stored trials, or {name}^0 for the reference"
+        )
+        .into()),
+        (None, Err(_)) if is_path(name) => Ok(Named::Sources),
         (Some(_), Ok(_)) => Err(format!(
             "`{name}` is a run and a git reference: write refs/heads/{name} or {name}^0 for the reference, or the run's \
              progress.jsonl by its path"
@@ -88,10 +93,12 @@ fn named(root: &Path, name: &str) -> Result<Named, Box<dyn Error>> {
     }
 }
 
-/// Whether a name is that of a file or folder, rather than of a run.
+/// Whether a name is the path of stored trials: of a file, or of a run's folder.
 pub fn is_path(name: &str) -> bool {
     let path = Path::new(name);
-    path.extension().is_some_and(|end| end == "jsonl") || path.exists()
+    path.extension().is_some_and(|end| end == "jsonl")
+        || path.is_file()
+        || RunFolder::at(path).progress_path().is_file()
 }
 
 /// Two names are two stored runs, or two git references.
@@ -163,9 +170,17 @@ fn of_modes(args: &CompareArgs, a: Arm, b: Arm) -> Result<(Arm, Arm), String> {
         let again = Arm { label: "the working tree again".to_owned(), again: true, ..Arm::default() };
         return Ok((Arm { label: "the working tree".to_owned(), ..Arm::default() }, again));
     }
-    match args.mode.as_slice() {
-        [first, second] => Ok((in_mode(first), in_mode(second))),
+    let named = [&a, &b].into_iter().filter(|arm| arm.mode.is_some()).count();
+    let besides = |mode: &str, arm: Arm| match arm.changes_nothing() {
+        true => in_mode(mode),
+        false => Arm { label: format!("the mode {mode}, {}", arm.label), mode: Some(mode.to_owned()), ..arm },
+    };
+    match (args.mode.as_slice(), named) {
+        ([first, second], 0) => Ok((besides(first, a), besides(second, b))),
+        ([_, ..], 2) => Err("--a and --b name the mode of each arm: leave out --mode".to_owned()),
+        ([_, _], _) => Err("say the mode of each arm once: by --mode twice, or by mode= in --a and --b".to_owned()),
         _ if args.a.is_some() || args.b.is_some() => Ok((a, b)),
+        ([_, _, ..], _) => Err("two modes are compared with each other: give --mode twice".to_owned()),
         _ => {
             Err("name what to compare: a git reference, two runs, or two modes with --mode; --help has examples"
                 .to_owned())

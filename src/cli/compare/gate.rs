@@ -55,7 +55,8 @@ pub fn check(
         for word in words {
             let result = match word {
                 Gate::Undecided => Ok(()),
-                Gate::Better | Gate::Worse => reach(Claim::Differs),
+                Gate::Better => reach(Claim::Better),
+                Gate::Worse => reach(Claim::Worse),
                 Gate::NoWorse => reach(Claim::NoWorse),
             };
             match result {

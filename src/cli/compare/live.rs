@@ -65,7 +65,7 @@ pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
     let numbers = Design { cases: pairing.cases.len(), pairs: arms.max_trials / 2, before: USUAL_RATE };
     let remedy = "raise --max-trials, which counts both trials of a pair";
     gate::check(&args.gate, &rule, ("pairs of trials", remedy), |claim| power::reach(&numbers, &rule, claim))?;
-    run = run.with_plan(pairing.plan(|planned| pairs::begun(&begun, planned)));
+    run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
     run.arms = Some(arms.clone());
     if args.dry_run {
         return dry_run(args, &run, &pairing, &numbers, &rule);
