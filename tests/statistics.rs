@@ -279,6 +279,19 @@ fn what_changed_in_both_directions_is_not_called_by_its_smaller_side() {
     assert!(worse <= 0.05 + by_chance(0.05, 200), "{worse}");
 }
 
+#[test]
+fn one_case_that_got_better_is_no_good_news_where_all_together_lost_the_margin() {
+    let rule = Rule { margin: Some(0.05), ..RULE };
+    // One case passes from now on, nine that always passed fail every fifth time.
+    let suite = rates(&[(1, 0.0, 1.0), (9, 1.0, 0.8)]);
+    let better = ends_in(&suite, rule, 200, 200, |word| word == Word::Better);
+    assert!(better <= 0.05 + by_chance(0.05, 200), "{better}");
+    // The other way round it is told of soon, whatever else got better: docs/statistics.md says so.
+    let suite = rates(&[(1, 1.0, 0.0), (9, 0.8, 1.0)]);
+    let worse = ends_in(&suite, rule, 200, 200, |word| word == Word::Worse);
+    assert!((0.15..0.4).contains(&worse), "{worse}");
+}
+
 /// Two stored runs of `rates`, `trials` of each case in each arm.
 fn stored(rates: &Rates, trials: u64, world: &mut fastrand::Rng) -> (Arm, Arm) {
     let mut arm = |of: fn(&(f64, f64)) -> f64| -> Arm {

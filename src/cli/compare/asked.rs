@@ -171,9 +171,11 @@ fn of_modes(args: &CompareArgs, a: Arm, b: Arm) -> Result<(Arm, Arm), String> {
         return Ok((Arm { label: "the working tree".to_owned(), ..Arm::default() }, again));
     }
     let named = [&a, &b].into_iter().filter(|arm| arm.mode.is_some()).count();
-    let besides = |mode: &str, arm: Arm| match arm.changes_nothing() {
-        true => in_mode(mode),
-        false => Arm { label: format!("the mode {mode}, {}", arm.label), mode: Some(mode.to_owned()), ..arm },
+    let besides = |mode: &str, arm: Arm| {
+        if arm.changes_nothing() {
+            return in_mode(mode);
+        }
+        Arm { label: format!("the mode {mode}, {}", arm.label), mode: Some(mode.to_owned()), ..arm }
     };
     match (args.mode.as_slice(), named) {
         ([first, second], 0) => Ok((besides(first, a), besides(second, b))),
