@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// The commit that `reference` names in the repository around `folder`, as a full hash.
 ///
@@ -13,11 +13,15 @@ pub fn commit(folder: &Path, reference: &str) -> io::Result<String> {
     if reference.starts_with('-') {
         return Err(io::Error::other(format!("{reference:?} is no git reference")));
     }
-    ask(folder, None, &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{reference}^{{commit}}")])
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::Other => io::Error::other(format!("git knows no commit {reference:?} here")),
-            _ => error,
-        })
+    let question = format!("{reference}^{{commit}}");
+    let output = start(folder, None, ["rev-parse", "--verify", "--quiet", "--end-of-options", &question])?;
+    let hash = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+    // Quiet about a name that it does not know, and about nothing else. What excludes a commit (`^main`) is none.
+    match () {
+        () if output.status.success() && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => Ok(hash),
+        () if output.stderr.is_empty() => Err(io::Error::other(format!("git knows no commit {reference:?} here"))),
+        () => Err(failed(&output)),
+    }
 }
 
 /// Where `folder` lies below the root of its work tree; empty where it is that.
@@ -57,6 +61,24 @@ fn ask_with<S: AsRef<OsStr>>(
     index: Option<&Path>,
     args: impl IntoIterator<Item = S>,
 ) -> io::Result<String> {
+    let output = start(folder, index, args)?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned());
+    }
+    Err(failed(&output))
+}
+
+/// What git says of a failure.
+fn failed(output: &Output) -> io::Error {
+    let words = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    io::Error::other(format!("git: {}", if words.is_empty() { output.status.to_string() } else { words }))
+}
+
+fn start<S: AsRef<OsStr>>(
+    folder: &Path,
+    index: Option<&Path>,
+    args: impl IntoIterator<Item = S>,
+) -> io::Result<Output> {
     let mut git = Command::new("git");
     git.arg("-C").arg(folder).args(args).stdin(Stdio::null());
     // Set by a hook or an alias that started this: they name another repository, or one file of this.
@@ -66,12 +88,7 @@ fn ask_with<S: AsRef<OsStr>>(
     if let Some(index) = index {
         git.env("GIT_INDEX_FILE", index);
     }
-    let output = git.output().map_err(|error| io::Error::new(error.kind(), format!("git: {error}")))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned());
-    }
-    let words = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
-    Err(io::Error::other(format!("git: {}", if words.is_empty() { output.status.to_string() } else { words })))
+    git.output().map_err(|error| io::Error::new(error.kind(), format!("git: {error}")))
 }
 
 #[cfg(test)]
@@ -105,6 +122,11 @@ mod tests {
         };
         assert_eq!((names(to.path()), names(&at)), (vec!["below".into()], vec!["skills".into()]));
         assert_eq!(git(&["status", "--porcelain"]), "M below/it/skills/a/SKILL.md".to_owned().replacen('M', " M", 1));
-        assert!(commit(&folder, "nowhere").is_err() && commit(&folder, "--all").is_err());
+        let wrong = |folder: &Path, name: &str| commit(folder, name).expect_err("no commit").to_string();
+        for name in ["nowhere", "^main", "main:skills"] {
+            assert_eq!(wrong(&folder, name), format!("git knows no commit {name:?} here"));
+        }
+        assert_eq!(wrong(&folder, "--all"), "\"--all\" is no git reference");
+        assert!(wrong(to.path(), "main").starts_with("git: fatal: not a git repository"));
     }
 }
