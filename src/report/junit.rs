@@ -1,13 +1,14 @@
 //! A summary as JUnit XML, which CI servers show: a suite for each skill, a test for each of its cases in each mode. What
-//! measured nothing is an `error`, never a `failure`; what was not run is `skipped`. A case with several trials is one test,
-//! and says in properties how each kind of them ended.
+//! measured nothing is an `error`, never a `failure`; what was not run is `skipped`. A case with several trials is one test;
+//! a property says how they ended. Jenkins' schema (junit-10.xsd of its xUnit plugin) takes it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Property, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
-use crate::report::table::why;
+use crate::report::paint::Paint;
+use crate::report::table::{self, why};
 use crate::report::trial::scripted;
 use crate::results::summary::{CaseCounts, CaseInMode, Summary};
 use crate::trial::id::test_name;
@@ -21,7 +22,8 @@ pub fn junit(summary: &Summary) -> Result<String, SerializeError> {
     let mut suites: BTreeMap<&String, TestSuite> = BTreeMap::new();
     for (key, counts) in &summary.cases {
         let suite = suites.entry(&key.skill).or_insert_with(|| TestSuite::new(key.skill.as_str()));
-        suite.add_test_case(test_case(key, counts));
+        suite.add_test_case(test_case(key, counts, &summary.runs));
+        suite.add_properties(repeats(key, counts));
     }
     let mut report = Report::new(format!("skill-evals {}", summary.runs.join(", ")).trim_end());
     for mut suite in suites.into_values() {
@@ -33,18 +35,37 @@ pub fn junit(summary: &Summary) -> Result<String, SerializeError> {
         report.add_test_suite(suite);
     }
     report.set_time(Duration::from_millis(summary.total.duration_ms));
-    report.to_string()
+    // Jenkins' schema has this attribute at suites only.
+    let text = report.to_string()?;
+    Ok(text.replacen(&format!(" skipped=\"{}\"", report.skipped), "", 1))
+}
+
+/// What GitLab and Jenkins show of a test that did not pass: why, and the command that shows the trial.
+fn description(key: &CaseInMode, why: &str, runs: &[String]) -> String {
+    let place = match runs {
+        [] => "--recording".to_owned(),
+        [run] => format!("--run {run}"),
+        _ => return why.to_owned(),
+    };
+    format!("{why}\nskill-evals show {}/{}/{} {place}", key.skill, key.case, key.mode)
 }
 
 fn suite_time(summary: &Summary, suite: &TestSuite) -> u64 {
     summary.skills.get(suite.name.as_str()).map_or(0, |counts| counts.duration_ms)
 }
 
-fn test_case(key: &CaseInMode, row: &CaseCounts) -> TestCase {
+/// How the trials of a case ended, where it has several: a property of the suite, since Jenkins' schema knows none of tests.
+fn repeats(key: &CaseInMode, row: &CaseCounts) -> Option<Property> {
+    let name = format!("repeats of {}", test_name(&key.skill, &key.case, &key.mode));
+    (row.counts.ended() > 1).then(|| Property::new(name, table::endings(&row.counts, Paint::Plain)))
+}
+
+fn test_case(key: &CaseInMode, row: &CaseCounts, runs: &[String]) -> TestCase {
     let why = why(row);
     let not = |kind: NonSuccessKind| {
         let mut status = TestCaseStatus::non_success(kind);
         status.set_message(why.as_str());
+        status.set_description(description(key, &why, runs));
         status
     };
     let status = match row.verdict() {
@@ -59,17 +80,5 @@ fn test_case(key: &CaseInMode, row: &CaseCounts) -> TestCase {
     };
     let mut case = TestCase::new(test_name(&key.skill, &key.case, &key.mode), status);
     case.set_classname(key.skill.as_str()).set_time(Duration::from_millis(row.counts.duration_ms));
-    let counts = &row.counts;
-    let numbers = [
-        ("passed", counts.passed),
-        ("failed", counts.failed),
-        ("errors", counts.errors),
-        ("unscored", counts.unscored),
-    ];
-    if counts.ended() > 1 {
-        case.add_property(Property::new("trials", counts.ended().to_string()));
-        let seen = numbers.into_iter().filter(|(_, count)| *count > 0);
-        case.add_properties(seen.map(|(name, count)| Property::new(name, count.to_string())));
-    }
     case
 }
