@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::Serialize;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, select};
+use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, print_json, select};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use skill_evals::cases::case::Found;
@@ -19,15 +20,21 @@ use skill_evals::run::shared::Run;
 use skill_evals::run::skill_version::SkillVersion;
 use skill_evals::settings::Settings;
 use skill_evals::store::{self, RunFolder, TrialFolder};
+use skill_evals::text::diagnostic::shown_path;
 use skill_evals::text::safe;
-use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
+use skill_evals::trial::id::TrialId;
+use skill_evals::trial::outcome::{Grade, NoOutcome, Outcome, Verdict};
 use skill_evals::trial::run_record::TrialRecord;
 
 #[derive(Args)]
+#[command(after_help = crate::cli::exit_code::HELP)]
 pub struct GradeArgs {
     /// A run's id, or a folder with stored trials: a run, a part of one, or recordings.
     #[arg(value_name = "RUN-ID|FOLDER")]
     what: String,
+    /// Print a JSON array.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     repository: RepositoryArgs,
 }
@@ -53,22 +60,29 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     let mut summary = Summary::new(Vec::new(), run.settings.repetition.threshold());
     summary.isolation_wanted = run.settings.isolation.kind;
     let mut could_not = false;
+    let mut printed = Vec::new();
     let mut changed = Vec::new();
     let cases = run.catalog.cases.iter().map(|found| ((found.skill.as_str(), found.id.as_str()), found.as_ref()));
     let cases: Cases<'_> = cases.collect();
     for folder in trials {
         match grade_one(&run, &cases, &folder) {
             Ok((found, outcome, news)) => {
-                let passed = outcome.grade.verdict == Verdict::Pass;
-                let text = if passed {
-                    report::passed(&outcome, paint(&out))
-                } else {
-                    report::graded(root, found, [&outcome], paint(&out)).concat()
+                let text = match outcome.grade.verdict {
+                    _ if args.json => String::new(),
+                    Verdict::Pass => report::passed(&outcome, paint(&out)),
+                    _ => report::graded(root, found, [&outcome], paint(&out)).concat(),
                 };
                 write!(out, "{text}")?;
                 let record = TrialRecord::new(&outcome, 1);
                 summary.add(&record);
                 changed.extend(news.then_some(record));
+                let folder = shown_path(root, folder.path());
+                let grade = Box::new(outcome.grade);
+                printed.push(Printed::Graded { id: outcome.id, folder, changed: news, grade });
+            }
+            Err(why) if args.json => {
+                could_not = true;
+                printed.push(Printed::NotGraded { folder: shown_path(root, folder.path()), problem: why });
             }
             Err(why) => {
                 could_not = true;
@@ -79,8 +93,29 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     if let Some(stored) = stored {
         keep_news(&stored, changed, &run.settings)?;
     }
+    if args.json {
+        print_json(&mut out, &printed)?;
+    }
     let exit = Exit::of_summary(&summary);
     Ok(if could_not { exit.worse(Exit::CouldNotRun) } else { exit })
+}
+
+/// A trial as `--json` prints it.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Printed {
+    Graded {
+        #[serde(flatten)]
+        id: TrialId,
+        folder: PathBuf,
+        /// Whether the stored grade was another.
+        changed: bool,
+        grade: Box<Grade>,
+    },
+    NotGraded {
+        folder: PathBuf,
+        problem: String,
+    },
 }
 
 /// The skills of the commits whose skills the trials were given.

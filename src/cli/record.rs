@@ -2,19 +2,21 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use serde::Serialize;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, select};
+use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, print_json, select};
 use crate::cli::exit_code::Exit;
 use skill_evals::cases::name::Filters;
 use skill_evals::run::plan::{Entry, Plan};
-use skill_evals::run::promote::{self, Failing, Now, Recorded};
+use skill_evals::run::promote::{self, Failing, Now, Recorded, Replayed};
 use skill_evals::run::shared::Run;
 use skill_evals::store::RunFolder;
 use skill_evals::text::safe;
-use skill_evals::trial::id::Planned;
+use skill_evals::trial::id::{Planned, TrialId};
 
 #[derive(Args)]
 pub struct RecordArgs {
@@ -26,6 +28,9 @@ pub struct RecordArgs {
     /// Record what fails too: a recording of a failing trial makes its test fail.
     #[arg(long)]
     accept_failing: bool,
+    /// Print a JSON array.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     repository: RepositoryArgs,
 }
@@ -56,19 +61,50 @@ pub fn record(args: &RecordArgs) -> CliResult {
         }
     }
     if plan.is_empty() {
-        writeln!(io::stdout(), "the run {} has no finished trials to record", from.id())?;
-        return Ok(Exit::CouldNotRun);
+        return Err(format!("the run {} has no finished trials to record", from.id()).into());
     }
     run.own_checks = own_checks(&run.root)?;
     let run = run.with_plan(plan);
     let failing = if args.accept_failing { Failing::Keep } else { Failing::LeaveOut };
     let recorded = promote::record_from(&run, &from, failing)?;
+    if args.json {
+        let rows: Vec<Row<'_>> = recorded.iter().map(|recorded| Row::of(&run, recorded)).collect();
+        print_json(&mut io::stdout().lock(), &rows)?;
+        return Ok(exit(&recorded));
+    }
     tell(&run, &recorded, false)
+}
+
+/// A case in a mode as `--json` prints it.
+#[derive(Serialize)]
+struct Row<'a> {
+    skill: &'a str,
+    case: &'a str,
+    mode: &'a str,
+    /// Why a recording was written, or why not.
+    state: &'static str,
+    /// What the recording that was there before replays to.
+    before: Option<&'a Replayed>,
+    /// What the new one replays to, written or not.
+    now: Option<&'a Replayed>,
+    /// Where it was written.
+    recording: Option<PathBuf>,
+}
+
+impl<'a> Row<'a> {
+    fn of(run: &Run, recorded: &'a Recorded) -> Self {
+        let (state, now) = match &recorded.now {
+            Now::Kept(now, _) => ("recorded", Some(now)),
+            Now::Failing(now) => ("failing", Some(now)),
+            Now::NotMeasured => ("not-measured", None),
+        };
+        let TrialId { skill, case, mode, .. } = &recorded.id;
+        Self { skill, case, mode, state, before: recorded.before.as_ref(), now, recording: recorded.place(&run.root) }
+    }
 }
 
 /// Says what became of each recording, on standard output unless that is for something else.
 pub fn tell(run: &Run, recorded: &[Recorded], quietly: bool) -> CliResultOf<Exit> {
-    let mut exit = Exit::Clean;
     for recorded in recorded {
         let place = recorded.place(&run.root).map(|place| format!("  {}", place.display())).unwrap_or_default();
         let line = safe::line(&format!("{recorded}{place}"));
@@ -77,11 +113,15 @@ pub fn tell(run: &Run, recorded: &[Recorded], quietly: bool) -> CliResultOf<Exit
         } else {
             writeln!(io::stdout(), "{line}")?;
         }
-        exit = exit.worse(match recorded.now {
-            Now::Kept(..) => Exit::Clean,
-            Now::Failing(_) => Exit::Problems,
-            Now::NotMeasured => Exit::Infrastructure,
-        });
     }
-    Ok(exit)
+    Ok(exit(recorded))
+}
+
+fn exit(recorded: &[Recorded]) -> Exit {
+    let exit = |recorded: &Recorded| match recorded.now {
+        Now::Kept(..) => Exit::Clean,
+        Now::Failing(_) => Exit::Problems,
+        Now::NotMeasured => Exit::Infrastructure,
+    };
+    recorded.iter().map(exit).fold(Exit::Clean, Exit::worse)
 }

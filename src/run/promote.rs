@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use walkdir::WalkDir;
 
 use crate::agent;
@@ -45,7 +46,8 @@ pub struct Recorded {
 }
 
 /// What replaying a recording comes to.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", content = "verdicts", rename_all = "kebab-case")]
 pub enum Replayed {
     /// How its trials ended, in order.
     Ended(Vec<Verdict>),

@@ -1,0 +1,186 @@
+//! What `--json` prints follows the schemas in docs/schemas, and they say all of it.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use support::fake_codex::{BAD, Fake, GOOD, Says};
+use support::fixture::Ran;
+use support::stub::{ANSWER, Stub};
+
+fn schemas() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schemas")
+}
+
+fn read(name: &str) -> Value {
+    let text = fs::read_to_string(schemas().join(format!("{name}.json"))).expect("a schema");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// A schema as a test wants it: by itself, and a property that it does not name is an error.
+fn strict(name: &str) -> Value {
+    fn tighten(schema: &mut Value) {
+        match schema {
+            Value::Object(map) => {
+                if map.get("type") == Some(&json!("object")) && map.contains_key("properties") {
+                    map.insert("unevaluatedProperties".to_owned(), json!(false));
+                }
+                if let Some(Value::String(target)) = map.get_mut("$ref") {
+                    *target = target.replace("common.json", "");
+                }
+                map.values_mut().for_each(tighten);
+            }
+            Value::Array(items) => items.iter_mut().for_each(tighten),
+            _ => {}
+        }
+    }
+    let mut schema = read(name);
+    let mut definitions = read("common")["$defs"].as_object().expect("definitions").clone();
+    definitions.extend(schema["$defs"].as_object().cloned().unwrap_or_default());
+    schema["$defs"] = Value::Object(definitions);
+    tighten(&mut schema);
+    schema
+}
+
+/// Which schemas have been held against something.
+#[derive(Default)]
+struct Held {
+    schemas: BTreeSet<String>,
+    commands: BTreeSet<String>,
+}
+
+impl Held {
+    fn all<'a>(&mut self, run: impl Fn(&[&str]) -> Ran, asked: impl IntoIterator<Item = (&'a str, Vec<&'a str>)>) {
+        for (schema, args) in asked {
+            self.expect(schema, &args, &run(&args));
+        }
+    }
+
+    fn expect(&mut self, schema: &str, args: &[&str], ran: &Ran) -> Value {
+        let document: Value = serde_json::from_str(&ran.stdout)
+            .unwrap_or_else(|error| panic!("{args:?}: {error}\n{}{}", ran.stdout, ran.stderr));
+        let validator = jsonschema::validator_for(&strict(schema)).expect("a schema");
+        let wrong: Vec<String> =
+            validator.iter_errors(&document).map(|error| format!("{} {error}", error.instance_path())).collect();
+        assert!(
+            wrong.is_empty(),
+            "{args:?} is not as docs/schemas/{schema}.json says:\n{}\n{document:#}",
+            wrong.join("\n")
+        );
+        self.schemas.insert(schema.to_owned());
+        let command = args.iter().take_while(|word| word.starts_with(char::is_alphabetic));
+        let whole: Vec<&str> = command.copied().take(if args[0] == "judge" { 2 } else { 1 }).collect();
+        self.commands.insert(whole.join(" "));
+        document
+    }
+}
+
+/// Every command with an option `--json`, by its help.
+fn commands(stub: &Stub, above: &[&str]) -> BTreeSet<String> {
+    let help = stub.run(&[above, &["--help"]].concat()).stdout;
+    let mut found = BTreeSet::new();
+    if help.contains("--json") {
+        found.insert(above.join(" "));
+    }
+    let listed = help.split_once("Commands:\n").map_or("", |(_, rest)| rest);
+    for line in listed.lines().take_while(|line| line.starts_with("  ")) {
+        let name = line.split_whitespace().next().filter(|_| !line.starts_with("   ")).unwrap_or("help");
+        if name != "help" {
+            found.extend(commands(stub, &[above, &[name]].concat()));
+        }
+    }
+    found
+}
+
+/// What a judge leaves.
+fn judged(held: &mut Held) {
+    let answers = [Says::Text(GOOD), Says::Text(BAD), Says::Text(GOOD)];
+    let fake = Fake::new("should_trigger,prompt,judge", "true,Greet Ada.,true", "Ahoy, Ada!", &answers);
+    assert_eq!(fake.run(&["--judge-votes", "3"]).code, 0);
+    fs::write(fake.fixture.root().join("labels.csv"), "trial,pass\ngreeting/it/codex,true\n").expect("labels");
+    held.all(
+        |args| fake.program(args),
+        [
+            ("judge", vec!["judge", "agreement", "--json", "t"]),
+            ("judge", vec!["judge", "calibrate", "--json", "labels.csv", "t"]),
+            ("summary", vec!["summary", "--json", "t"]),
+            ("show", vec!["show", "--json", "it"]),
+            ("grade", vec!["grade", "--json", "t"]),
+        ],
+    );
+}
+
+#[test]
+fn every_json_document_follows_its_schema_and_every_command_has_one() {
+    let mut held = Held::default();
+    let body = format!("case \"$prompt\" in *crash*) exit 7;; *bad*) {} exit 0;; esac", ANSWER.replace("Done", "No"));
+    let stub = Stub::new(1, &body);
+    let rows = "id,should_trigger,prompt,must_include\ngood,false,fine,Done\nbad,false,bad one,Done|Pune\ncrash,false,a crash,Done\n";
+    stub.settings("threshold = 0.5");
+    let cases = stub.root().join("evals/skills/tidy/prompts.csv");
+    fs::write(&cases, rows).expect("cases");
+    let listed = held.expect("list", &["list", "--json"], &stub.run(&["list", "--json"]));
+    assert_eq!(listed.as_array().map(Vec::len), Some(3));
+    held.all(
+        |args| stub.run(args),
+        [
+            ("dry-run", vec!["run", "--dry-run", "--json"]),
+            ("summary", vec!["run", "--json", "--run-id", "r", "--trials", "2"]),
+            ("summary", vec!["summary", "--json", "r"]),
+            ("summary", vec!["run", "--json", "--run-id", "u", "--trials", "until decided at most 20"]),
+            ("status", vec!["status", "--json"]),
+            ("grade", vec!["grade", "--json", "u"]),
+            ("runs", vec!["runs", "--json"]),
+            ("history", vec!["history", "--json"]),
+            ("grade", vec!["grade", "--json", "r"]),
+            ("record", vec!["record", "--json", "r"]),
+            ("record", vec!["record", "--json", "r", "--accept-failing"]),
+            ("summary", vec!["run", "--replay", "--json"]),
+            ("show", vec!["show", "--json", "bad"]),
+            ("show", vec!["show", "--json", "good", "--recording"]),
+            ("doctor", vec!["doctor", "--json"]),
+            ("lint", vec!["lint", "--json", "--check-evals"]),
+            ("compare", vec!["compare", "--json", "r", "r"]),
+            ("compare-dry-run", vec!["compare", "--json", "--aa", "--dry-run"]),
+            ("compare", vec!["compare", "--json", "--aa", "--max-trials", "12"]),
+        ],
+    );
+    // Broken in every way that the documents have words for.
+    fs::write(&cases, rows.replace("Done|Pune", "(")).expect("cases");
+    held.all(
+        |args| stub.run(args),
+        [
+            ("list", vec!["list", "--json"]),
+            ("lint", vec!["lint", "--json", "--check-evals"]),
+            ("grade", vec!["grade", "--json", "r"]),
+            ("summary", vec!["run", "--replay", "--json"]),
+        ],
+    );
+
+    judged(&mut held);
+
+    let files = fs::read_dir(schemas()).expect("the schemas").flatten();
+    let files: BTreeSet<String> = files
+        .map(|file| file.path().file_stem().expect("a name").to_string_lossy().into_owned())
+        .filter(|name| name != "common")
+        .collect();
+    assert_eq!(held.schemas, files, "a schema that nothing follows, or the other way round");
+    assert_eq!(held.commands, commands(&stub, &[]), "every command that has --json is held against its schema");
+}
+
+#[test]
+fn files_of_a_run_follow_the_same_schemas() {
+    let stub = Stub::new(1, "");
+    stub.run(&["run", "--run-id", "r"]);
+    let ran = stub.run(&["compare", "--aa", "--max-trials", "12", "--run-id", "c"]);
+    assert!(ran.stdout.contains("undecided"), "{}{}", ran.stdout, ran.stderr);
+    for (schema, run, file) in [("summary", "r", "summary.json"), ("compare", "c", "comparison.json")] {
+        let document = stub.json(run, file);
+        let validator = jsonschema::validator_for(&strict(schema)).expect("a schema");
+        let wrong: Vec<String> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
+        assert_eq!(wrong, [""; 0], "{file}: {document:#}");
+    }
+}
