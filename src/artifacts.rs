@@ -14,6 +14,8 @@
 #[doc(inline)]
 pub use crate::grade::rubric::Judgement;
 #[doc(inline)]
+pub use crate::trial::described::Described;
+#[doc(inline)]
 pub use crate::trial::evidence::{AgentMeta, CaseMeta, Ending, Inputs, Meta, ServerMeta, SkillMeta, WorkspaceFile};
 #[doc(inline)]
 pub use crate::trial::id::TrialId;

@@ -8,9 +8,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use skill_evals::trial::described::Described;
 use skill_evals::trial::outcome::{Status, Verdict};
 use skill_evals::trial::trace::Mechanism;
 use skill_evals::trial::trouble::TroubleKind;
+use support::catalogue;
 use support::fixture::Fixture;
 use support::live::{GREETING, Live, Trial, processes_with, request_text, wait_until};
 use support::stand_in::{Protocol, Request, Turn};
@@ -36,6 +38,9 @@ fn main() -> ExitCode {
             reading_skill_md_without_the_tool_is_looking_around,
             a_skill_that_the_prompt_calls_by_name_is_seen_as_injected,
             the_baseline_is_offered_no_skill,
+            a_description_comes_whole_from_a_small_catalogue_and_is_missing_in_a_large_one,
+            a_long_description_is_cut,
+            a_description_in_the_instructions_of_the_server_is_seen_and_one_in_a_tool_is_not,
             a_refused_login_is_an_error,
             a_rate_limit_is_an_error,
             an_overloaded_provider_is_an_error,
@@ -337,6 +342,63 @@ fn the_baseline_is_offered_no_skill() {
 }
 
 /// The trouble of a trial, for a negative case too: an error is never a pass.
+/// The trial of the skill with this number, and what the model was shown of that skill.
+fn described(live: &Live, args: &[&str], mode: &str, number: usize) -> (Trial, support::fixture::Ran) {
+    let skill = catalogue::name(number);
+    let ran = live.run(&[args, &["--mode", mode, "--case", &format!("{skill}/it")]].concat());
+    let trial = live.kept(&skill, "it", mode).unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
+    (trial, ran)
+}
+
+fn a_description_comes_whole_from_a_small_catalogue_and_is_missing_in_a_large_one() {
+    for (mode, model, count, last) in [
+        ("cli-native", "claude-haiku-4-5", 10, Described::Whole),
+        ("cli-native", "claude-haiku-4-5", 100, Described::NameOnly),
+        ("native", "claude-sonnet-4-5[1m]", 100, Described::Whole),
+        ("native", "claude-haiku-4-5", 100, Described::NameOnly),
+    ] {
+        let live = Live::over(catalogue::catalogue(count, 200), says("4"));
+        let args = ["--model", model, "--record", "--accept-failing"];
+        let (trial, ran) = described(&live, &args, mode, count - 1);
+        let shown = catalogue::shown(&live.model.requests()[0], count, 200);
+        assert_eq!(shown[count - 1], Some(last), "{mode} {model} {count}");
+        assert_eq!(trial.grade.metrics.described, Some(last), "as the model was asked");
+        if last == Described::Whole {
+            trial.expect(Verdict::Pass);
+            continue;
+        }
+        assert_eq!(trial.expect(Verdict::Fail).check("described").evidence, "name only");
+        let args = ["run", "--replay", "--mode", mode, "--model", model, "--json"];
+        let replayed = live.program().args(args).current_dir(live.fixture.root()).output().expect("the program starts");
+        let replayed: Value = serde_json::from_slice(&replayed.stdout).expect("JSON");
+        let cut = json!([{ "mode": mode, "skill": "skill-099", "trials": 1, "least": { "shown": "name-only" } }]);
+        assert_eq!(replayed["cut_descriptions"], cut, "{}", ran.stdout);
+    }
+}
+
+fn a_long_description_is_cut() {
+    let live = Live::over(catalogue::catalogue(1, 1_400).skill_text("skill-000", long_description()), says("4"));
+    let (trial, _) = described(&live, &[], CLI, 0);
+    let cut = Described::Cut { characters: 1_535, of: 1_600 };
+    assert_eq!(trial.expect(Verdict::Fail).grade.metrics.described, Some(cut));
+}
+
+fn long_description() -> String {
+    format!("---\nname: skill-000\ndescription: {}\n---\n\nDo it.\n", "far ".repeat(399) + "far.")
+}
+
+fn a_description_in_the_instructions_of_the_server_is_seen_and_one_in_a_tool_is_not() {
+    for (mode, count, seen) in
+        [("mcp", 10, Described::Whole), ("mcp", 100, Described::Unknown), ("mcp+native", 10, Described::Whole)]
+    {
+        let live = Live::over(catalogue::catalogue(count, 60), says("4"));
+        let (trial, _) = described(&live, &[], mode, 0);
+        assert_eq!(trial.grade.metrics.described, Some(seen), "{mode} {count}");
+        let verdict = if seen == Described::Whole { Verdict::Pass } else { Verdict::Error };
+        trial.expect(verdict);
+    }
+}
+
 fn trouble_with(mode: &str, status: u16) -> TroubleKind {
     let live = Live::new(TRIGGER, "false,Greet Ada.", move |_| Turn::Status(status));
     let ran = live.run(&["--mode", mode]);

@@ -278,7 +278,9 @@ fn a_recording_hides_no_damage() {
         let left = tempfile::tempdir().expect("a folder");
         fs::write(left.path().join("trace.jsonl"), &trace).expect("a file");
         let recorded = tempfile::tempdir().expect("a folder");
-        for (name, content) in agent::of(AgentKind::ClaudeCli).recorded_evidence(left.path()).expect("the files") {
+        for (name, content) in
+            agent::of(AgentKind::ClaudeCli).recorded_evidence(left.path(), "greeting").expect("the files")
+        {
             fs::write(recorded.path().join(name), content).expect("a file");
         }
         let [before, after] = [left, recorded].map(|folder| {

@@ -6,8 +6,10 @@ use std::fs;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use skill_evals::trial::described::Described;
 use skill_evals::trial::outcome::{Status, TroubleKind, Verdict};
 use skill_evals::trial::trace::Mechanism;
+use support::catalogue;
 use support::live::{Live, OPEN_GREETING, processes_with, request_text, wait_until};
 use support::stand_in::{CODEX_KEY, Turn};
 
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
             a_resource_of_a_skill_is_seen_to_be_loaded,
             a_task_passes_its_system_prompt_on,
             the_baseline_is_offered_no_skill,
+            a_description_comes_whole_from_a_small_catalogue_and_is_cut_in_a_large_one,
             an_interrupted_run_leaves_no_agent_and_keeps_what_there_was,
             a_run_becomes_a_recording_that_replays_and_goes_stale,
             a_missing_program_is_an_error_that_says_how_to_get_it,
@@ -381,6 +384,42 @@ fn the_baseline_is_offered_no_skill() {
     trial.expect(Verdict::Pass);
     assert!(!live.model.requests()[0].system.contains("Greets people in the house style"));
     assert_eq!(trial.check("delivered").expected, "`greeting` not offered");
+}
+
+fn a_description_comes_whole_from_a_small_catalogue_and_is_cut_in_a_large_one() {
+    for (count, length, of) in [(10, 200, "first"), (100, 500, "first"), (490, 60, "first"), (500, 60, "last")] {
+        let live = Live::over(catalogue::catalogue(count, length), says("4"));
+        let number = if of == "first" { 0 } else { count - 1 };
+        let skill = catalogue::name(number);
+        let ran = live.run(&["--mode", "codex", "--case", &format!("{skill}/it"), "--record", "--accept-failing"]);
+        let trial = live.kept(&skill, "it", "codex").unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
+        let request = &live.model.requests()[0];
+        let shown = catalogue::shown(request, count, length)[number];
+        assert_eq!(trial.grade.metrics.described, Some(shown.unwrap_or_default()), "as the model was asked");
+        match (count, shown) {
+            (10, Some(Described::Whole)) => assert_eq!(trial.expect(Verdict::Pass).status("described"), Status::Pass),
+            (100, Some(cut @ Described::Cut { characters: 100..200, of: 500 })) => {
+                assert_eq!(trial.expect(Verdict::Fail).check("described").evidence, cut.to_string());
+                assert!(trial.text("session.md").contains(&format!("- description before the model: {cut}")));
+                let replayed = live.program().args(["run", "--replay"]).current_dir(live.fixture.root()).output();
+                let replayed = String::from_utf8(replayed.expect("the program starts").stdout).expect("UTF-8");
+                for stdout in [ran.stdout, replayed] {
+                    let told = format!("description of `{skill}` came before the model in codex: {cut} (1 trial)");
+                    assert!(stdout.contains(&told), "{stdout}");
+                }
+            }
+            (490, Some(Described::NameOnly)) => {
+                assert_eq!(trial.expect(Verdict::Fail).check("described").evidence, "name only");
+            }
+            // Not even listed.
+            (500, None) => assert_eq!(trial.expect(Verdict::Error).status("delivered"), Status::Fail),
+            other => panic!("{other:?}"),
+        }
+    }
+    let mcp = Live::over(catalogue::catalogue(10, 60), says("4"));
+    let ran = mcp.run(&["--mode", "codex-mcp", "--case", "skill-000/it"]);
+    let trial = mcp.kept("skill-000", "it", "codex-mcp").unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
+    assert_eq!(trial.expect(Verdict::Error).status("described"), Status::Unknown);
 }
 
 fn an_interrupted_run_leaves_no_agent_and_keeps_what_there_was() {

@@ -38,7 +38,9 @@ fn a_recording_hides_no_damage() {
     for damage in [b"{\"type\": \"resp".to_vec(), b"[]".to_vec(), twice, long] {
         fs::write(left.path().join("rollout.jsonl"), [&rollout, damage.as_slice(), b"\n"].concat()).expect("a file");
         let recorded = tempfile::tempdir().expect("a folder");
-        for (name, content) in agent::of(AgentKind::Codex).recorded_evidence(left.path()).expect("the files") {
+        for (name, content) in
+            agent::of(AgentKind::Codex).recorded_evidence(left.path(), "greeting").expect("the files")
+        {
             assert!(content.len() < 100_000);
             fs::write(recorded.path().join(name), content).expect("a file");
         }
@@ -60,7 +62,7 @@ fn a_part_of_the_conversation_that_cannot_be_read_stays_a_gap_in_a_recording() {
     );
     fs::write(left.path().join("rollout.jsonl"), rollout).expect("a file");
     let recorded = tempfile::tempdir().expect("a folder");
-    for (name, content) in agent::of(AgentKind::Codex).recorded_evidence(left.path()).expect("the files") {
+    for (name, content) in agent::of(AgentKind::Codex).recorded_evidence(left.path(), "greeting").expect("the files") {
         fs::write(recorded.path().join(name), content).expect("a file");
     }
     for folder in [left.path(), recorded.path()] {

@@ -9,6 +9,7 @@ use skill_evals::grade::checks::grade;
 use skill_evals::settings::mode::{AgentKind, Delivery, Offer};
 use skill_evals::text::diagnostic::Place;
 use skill_evals::text::relative_path::RelativePath;
+use skill_evals::trial::described::Described;
 use skill_evals::trial::evidence::{
     AgentMeta, CaseMeta, Ending, Evidence, Inputs, META_FORMAT, Meta, SkillMeta, WorkspaceFile,
 };
@@ -456,4 +457,34 @@ fn the_answer_follows_its_schema_and_names_the_skills() {
     assert_eq!(answers("no JSON", true).status("output-schema"), Status::Fail);
     let gone = answers("{}", true).with(|trial| trial.schema = None);
     assert_eq!(gone.status("output-schema"), Status::Unknown);
+}
+
+#[test]
+fn a_description_that_did_not_come_whole_fails_and_one_that_was_not_seen_is_no_measurement() {
+    let with = |delivery: Delivery, seen: Option<Described>| {
+        trial(vec![Expectation::Described]).with(|trial| {
+            trial.meta.delivery = delivery;
+            let offered = trial.trace.offered.as_mut().expect("an offer");
+            offered.described.extend(seen.map(|seen| ("greeting".to_owned(), seen)));
+        })
+    };
+    let cut = Described::Cut { characters: 12, of: 40 };
+    for (seen, status, metric) in [
+        (Some(Described::Whole), Status::Pass, Described::Whole),
+        (Some(cut), Status::Fail, cut),
+        (Some(Described::NameOnly), Status::Fail, Described::NameOnly),
+        (None, Status::Unknown, Described::Unknown),
+    ] {
+        let trial = with(Delivery::Native, seen);
+        assert_eq!((trial.status("described"), trial.grade().metrics.described), (status, Some(metric)));
+    }
+    let grade = with(Delivery::Native, Some(cut)).grade();
+    let check = grade.checks.iter().find(|check| check.id == "described").expect("the check");
+    assert_eq!((check.evidence.as_str(), grade.verdict), ("cut at 12 of 40 characters", Verdict::Fail));
+    assert_eq!(with(Delivery::Native, None).trouble(), Some(TroubleKind::Unobservable));
+    // What comes by MCP may say more than the evidence shows.
+    assert_eq!(with(Delivery::Both, Some(cut)).status("described"), Status::Unknown);
+    assert_eq!(with(Delivery::Both, Some(Described::Whole)).status("described"), Status::Pass);
+    let baseline = with(Delivery::None, None).grade();
+    assert!(baseline.checks.iter().all(|check| check.id != "described") && baseline.metrics.described.is_none());
 }

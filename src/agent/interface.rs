@@ -50,11 +50,12 @@ pub trait Agent: Sync {
     /// When it cannot be copied.
     fn keep_evidence(&self, room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()>;
 
-    /// The evidence files in a trial's folder as a recording keeps them: less bulk, no machine's paths.
+    /// The evidence files in a trial's folder as a recording keeps them: less bulk, no machine's paths. `skill` is the slug
+    /// of the skill under test.
     ///
     /// # Errors
     /// When they cannot be read.
-    fn recorded_evidence(&self, folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>>;
+    fn recorded_evidence(&self, folder: &Path, skill: &str) -> io::Result<Vec<(&'static str, Vec<u8>)>>;
 
     /// Reads the event stream in a trial's folder. `reference` tells the calls of the MCP server of skills from others,
     /// and the skills' texts from others.

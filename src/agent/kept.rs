@@ -69,7 +69,7 @@ impl<'a> Kept<'a> {
 }
 
 /// The lines of the file at `path` as a recording keeps them; none where there is no file.
-pub(super) fn slimmed(path: &Path, slim: fn(&[u8]) -> Option<Vec<u8>>) -> io::Result<Vec<u8>> {
+pub(super) fn slimmed(path: &Path, slim: impl Fn(&[u8]) -> Option<Vec<u8>>) -> io::Result<Vec<u8>> {
     let mut kept = Vec::new();
     lines::for_each(path, |line| match line {
         Line::Whole(line) => kept.extend(slim(line).into_iter().flatten()),

@@ -3,10 +3,12 @@
 //! Whether a skill or a resource came before the model is read from what was answered, where the skill's texts are
 //! known; the call only says how. Of skills whose texts are not known, such as an agent's own, the call has to do.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::cases::skill::{SKILL_FILE, slug};
-use crate::settings::ToolNames;
+use crate::trial::described::Described;
 use crate::trial::exposure::{Exposure, MAX_ANSWER, Reference, Sighting};
 use crate::trial::trace::shell::{self, Touch};
 use crate::trial::trace::{Mechanism, Trace, excerpt};
@@ -29,14 +31,26 @@ pub(super) enum Reading {
 /// Reads calls and answers.
 #[derive(Debug)]
 pub(super) struct SkillCalls<'a> {
-    names: &'a ToolNames,
+    reference: &'a Reference,
     exposure: Exposure<'a>,
     reading: Reading,
 }
 
 impl<'a> SkillCalls<'a> {
     pub(super) fn new(reference: &'a Reference, reading: Reading) -> Self {
-        Self { names: &reference.names, exposure: Exposure::new(&reference.texts), reading }
+        Self { reference, exposure: Exposure::new(&reference.texts), reading }
+    }
+
+    /// How much the model was shown of the skills' descriptions, by a list with these texts beside these names.
+    pub(super) fn listed<'t>(&self, entries: impl Iterator<Item = (&'t str, &'t str)>) -> BTreeMap<String, Described> {
+        let texts = &self.reference.texts;
+        let known = entries.map(|(name, shown)| (slug(name), shown)).filter(|(own, _)| texts.knows(own));
+        known.map(|(own, shown)| (own.clone(), texts.in_list(&own, shown))).collect()
+    }
+
+    /// The skills whose descriptions the model was shown by what this MCP server told it at the start.
+    pub(super) fn told_by(&self, server: &str, text: &str) -> Vec<String> {
+        if server == self.reference.names.server { self.reference.texts.described_in(text) } else { Vec::new() }
     }
 
     /// The model wrote this: a command, the input of a call, a message.
@@ -95,14 +109,14 @@ impl<'a> SkillCalls<'a> {
         let evidence = format!("{tool} {}", excerpt(input));
         let fields: Value = serde_json::from_str(input).unwrap_or_default();
         let field = |key: &str| fields.get(key).and_then(Value::as_str);
-        if tool == self.names.skill_tool() {
+        if tool == self.reference.names.skill_tool() {
             // Ours takes `name`; a repository's own server may call it otherwise.
             let any = || fields.as_object()?.values().find_map(Value::as_str);
             match field("name").or_else(|| field("skill")).or_else(any) {
                 Some(skill) => self.answered(trace, skill, SKILL_FILE, output, failed, &evidence),
                 None => trace.lose("a call of the skill tool that names no skill"),
             }
-        } else if tool == self.names.resource_tool() {
+        } else if tool == self.reference.names.resource_tool() {
             // Without a path it lists the files, and loads none.
             let path = field("path").map(|path| path.trim_matches('/')).filter(|path| !path.is_empty() && *path != ".");
             if let (Some(skill), Some(path)) = (field("skill").or_else(|| field("name")), path) {

@@ -6,9 +6,10 @@ use serde_json::Value;
 use crate::cases::case::{Case, Expectation, Pattern};
 use crate::cases::schema::Schema;
 use crate::cases::skill::{Skill, slug};
-use crate::grade::delivered::delivered;
+use crate::grade::delivered::{delivered, described};
 use crate::grade::session::session_trouble;
 use crate::settings::mode::Delivery;
+use crate::trial::described::Described;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{Check, GRADE_FORMAT, Goal, Grade, Metrics, Status, Trouble, TroubleKind, Verdict};
 use crate::trial::trace::{Progress, excerpt};
@@ -48,7 +49,7 @@ pub fn grade(case: &Case, skill: &Skill, schema: Option<&Value>, evidence: &Evid
         verdict,
         trouble,
         checks: grader.checks,
-        metrics: metrics(evidence),
+        metrics: metrics(skill, evidence),
         judged: None,
         threshold: None,
         at_most: None,
@@ -90,7 +91,7 @@ fn infrastructure(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
     session_trouble(&meta.ending, evidence.trace, meta.case.timeout_s).or_else(not_delivered)
 }
 
-fn metrics(evidence: &Evidence<'_>) -> Metrics {
+fn metrics(skill: &Skill, evidence: &Evidence<'_>) -> Metrics {
     let trace = evidence.trace;
     Metrics {
         duration_ms: evidence.meta.ending.duration_ms,
@@ -100,6 +101,7 @@ fn metrics(evidence: &Evidence<'_>) -> Metrics {
         first_input_tokens: trace.first_input_tokens,
         turns: trace.turns,
         api_duration_ms: trace.api_duration_ms,
+        described: described(skill, evidence),
         activations: trace.activations.clone(),
         resources: trace.resources.clone(),
         explorations: trace.explorations.clone(),
@@ -200,6 +202,7 @@ impl Grader<'_> {
         match expectation {
             Expectation::Trigger(should) => self.trigger(*should),
             Expectation::ResourceLoaded => self.resource_loaded(),
+            Expectation::Described => self.described(),
             Expectation::OutputContains(text) => {
                 let found = self.final_text().map(|found| found.to_lowercase().contains(&text.to_lowercase()));
                 self.output("output-contains", Goal::Outcome, found, format!("the final message contains {text:?}"));
@@ -306,6 +309,21 @@ impl Grader<'_> {
             return self.check(id, Goal::Process, Status::Unknown, expected, evidence);
         }
         self.absent(id, Goal::Process, !hits.is_empty(), should, expected, evidence);
+    }
+
+    fn described(&mut self) {
+        let found = described(self.skill, self.evidence).unwrap_or_default();
+        let status = match found {
+            Described::Whole => Status::Pass,
+            Described::Cut { .. } | Described::NameOnly => Status::Fail,
+            Described::Unknown => Status::Unknown,
+        };
+        let evidence = match found {
+            Described::Unknown => "the evidence does not show how much of it the model was shown".to_owned(),
+            seen => seen.to_string(),
+        };
+        let expected = format!("the whole description of `{}` before the model", self.skill.name);
+        self.check("described", Goal::Process, status, expected, evidence);
     }
 
     fn resource_loaded(&mut self) {

@@ -1,6 +1,8 @@
-//! Whether the skill under test was offered in the way that the mode says.
+//! Whether the skill under test was offered in the way that the mode says, and how much of its description with it.
 
 use crate::cases::skill::{Skill, slug};
+use crate::settings::mode::Delivery;
+use crate::trial::described::Described;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::Status;
 use crate::trial::trace::Offered;
@@ -22,6 +24,16 @@ pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, Stri
     let by_mcp = by_mcp(offered, evidence, &mut found);
     let as_mode_says = natively == delivery.native() && by_mcp == delivery.mcp();
     (if as_mode_says { Status::Pass } else { Status::Fail }, found)
+}
+
+/// How much of the description of the skill under test the model was shown; `None` where it was to be offered no skill.
+pub(super) fn described(skill: &Skill, evidence: &Evidence<'_>) -> Option<Described> {
+    let delivery = evidence.meta.delivery;
+    let offered = evidence.trace.offered.as_ref();
+    let seen = offered.and_then(|offered| offered.described.get(&skill.slug)).copied().unwrap_or_default();
+    // What a server's tools say is in no agent's evidence: the rest of a description may be there.
+    let hidden = delivery.mcp() && seen != Described::Whole;
+    (delivery != Delivery::None).then_some(if hidden { Described::Unknown } else { seen })
 }
 
 /// Whether the MCP server of skills was there with its skill tool and told of the skill. Adds to `found` what there was.

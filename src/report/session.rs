@@ -143,6 +143,9 @@ fn metrics(text: &mut String, metrics: &Metrics) {
     if let Some(first) = metrics.first_input_tokens {
         line("tokens of the first request", first.to_string());
     }
+    if let Some(described) = metrics.described {
+        line("description before the model", described.to_string());
+    }
     let skill = |found: &Activation| format!("{} by {}", safe::code(&found.skill), found.how.as_str());
     line("skills activated", list(metrics.activations.iter().map(skill)));
     line(

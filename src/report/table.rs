@@ -7,6 +7,7 @@ use crate::decide::threshold::Side;
 use crate::report::diagnostics::counted;
 use crate::report::paint::{Paint, Tone};
 use crate::report::rate;
+use crate::results::described::Cut;
 use crate::results::summary::{CaseCounts, CaseInMode, Counts, Repeats, Summary};
 use crate::stats::repeats;
 use crate::text::safe;
@@ -111,11 +112,25 @@ pub fn endings(counts: &Counts, paint: Paint) -> String {
     parts.join(", ")
 }
 
-/// What the counts show, in lines: the share that passed, what repeats show, and whether they can tell the threshold from
-/// chance. Empty for a single trial.
+/// Most descriptions that are listed; the others are counted.
+const MOST: usize = 20;
+
+/// What the trials show, in lines: the descriptions that were cut, the share that passed, what repeats show, and whether
+/// they can tell the threshold from chance. Of a single trial nothing but the first.
 #[must_use]
 pub fn shown(summary: &Summary) -> String {
     let mut text = String::new();
+    let cut = &summary.cut_descriptions.0;
+    for ((mode, skill), Cut { trials, least }) in cut.iter().take(MOST) {
+        let (skill, mode, trials) = (safe::line(skill), safe::line(mode), counted(*trials, "trial"));
+        let _ = writeln!(
+            text,
+            "not all of the description of `{skill}` came before the model in {mode}: {least} ({trials})"
+        );
+    }
+    if cut.len() > MOST {
+        let _ = writeln!(text, "and so with {} more; --json has all", counted(cut.len() - MOST, "description"));
+    }
     let Some((share, interval)) = summary.share().filter(|_| summary.total.rate().trials > 1) else { return text };
     let _ = write!(text, "{} passed, every case weighing the same", rate::share(share, interval));
     if let Some(Repeats { k, pass_at_k, pass_hat_k }) = summary.repeats() {

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::decide::threshold::{LEVEL, Side, standing};
 use crate::grade::share::Ended;
+use crate::results::described::CutDescriptions;
 use crate::results::triggering::Confusion;
 use crate::settings::{InForce, Isolation};
 use crate::stats::proportion::{Rate, wilson};
@@ -59,6 +60,8 @@ pub struct Summary {
     pub cases: BTreeMap<CaseInMode, CaseCounts>,
     /// What triggered, by what should have, in each mode that offers skills.
     pub triggering: BTreeMap<String, Confusion>,
+    /// The skills of whose descriptions models were shown less than all.
+    pub cut_descriptions: CutDescriptions,
 }
 
 /// What repeats of the same cases show.
@@ -232,6 +235,7 @@ impl Summary {
             skills: BTreeMap::new(),
             cases: BTreeMap::new(),
             triggering: BTreeMap::new(),
+            cut_descriptions: CutDescriptions::default(),
         }
     }
 
@@ -248,6 +252,7 @@ impl Summary {
         row.at_most = row.at_most.max(record.at_most);
         row.threshold = Some(row.threshold.map_or(threshold, |known| known.max(threshold)));
         self.triggering.entry(mode.clone()).or_default().add(record);
+        self.cut_descriptions.add(record);
         for check in record.failed() {
             *row.failed_checks.entry(check).or_default() += 1;
         }
@@ -329,21 +334,30 @@ impl CaseInMode {
     }
 }
 
+/// A case in `summary.json`.
+#[derive(Serialize)]
+struct Row<'a> {
+    #[serde(flatten)]
+    key: &'a CaseInMode,
+    /// `null` where no trial of it was run.
+    verdict: Option<Verdict>,
+    #[serde(flatten)]
+    counts: &'a CaseCounts,
+    share: Option<f64>,
+    interval: Interval,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stands: Option<Side>,
+}
+
+impl<'a> Row<'a> {
+    fn new((key, counts): (&'a CaseInMode, &'a CaseCounts)) -> Self {
+        let (share, interval) = (counts.counts.rate().share(), counts.interval());
+        Self { key, verdict: counts.verdict(), counts, share, interval, stands: counts.side() }
+    }
+}
+
 impl Serialize for Summary {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Row<'a> {
-            #[serde(flatten)]
-            key: &'a CaseInMode,
-            /// `null` where no trial of it was run.
-            verdict: Option<Verdict>,
-            #[serde(flatten)]
-            counts: &'a CaseCounts,
-            share: Option<f64>,
-            interval: Interval,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            stands: Option<Side>,
-        }
         #[derive(Serialize)]
         struct Document<'a> {
             format: u32,
@@ -367,11 +381,8 @@ impl Serialize for Summary {
             skills: BTreeMap<&'a String, Figures<'a>>,
             cases: Vec<Row<'a>>,
             triggering: BTreeMap<&'a String, &'a Confusion>,
+            cut_descriptions: &'a CutDescriptions,
         }
-        let rows = self.cases.iter().map(|(key, counts)| {
-            let (share, interval) = (counts.counts.rate().share(), counts.interval());
-            Row { key, verdict: counts.verdict(), counts, share, interval, stands: counts.side() }
-        });
         let (share, interval) = self.share().unzip();
         Document {
             format: self.format,
@@ -387,8 +398,9 @@ impl Serialize for Summary {
             repeats: self.repeats(),
             modes: self.modes.iter().map(|(name, counts)| (name, counts.into())).collect(),
             skills: self.skills.iter().map(|(name, counts)| (name, counts.into())).collect(),
-            cases: rows.collect(),
+            cases: self.cases.iter().map(Row::new).collect(),
             triggering: self.triggering.iter().filter(|(_, found)| !found.cells.is_empty()).collect(),
+            cut_descriptions: &self.cut_descriptions,
         }
         .serialize(serializer)
     }

@@ -134,7 +134,8 @@ fn inputs(rubric: &Rubric, exhibit: &Exhibit<'_>) -> io::Result<Inputs> {
 
 /// The agent's streams as a recording keeps them.
 fn evidence(exhibit: &Exhibit<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
-    let files = agent::of(exhibit.meta.agent.kind).recorded_evidence(exhibit.folder.path())?;
+    let meta = exhibit.meta;
+    let files = agent::of(meta.agent.kind).recorded_evidence(exhibit.folder.path(), &meta.skill.slug)?;
     Ok(files.into_iter().map(|(name, content)| (name, without_rooms(&content))).collect())
 }
 

@@ -9,8 +9,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::cases::skill::SKILL_FILE;
+use crate::cases::skill::{SKILL_FILE, SkillFile};
 use crate::settings::ToolNames;
+use crate::trial::described::Described;
 
 /// Longest file that is taken apart, in bytes.
 const MAX_FILE: usize = 1 << 20;
@@ -56,7 +57,25 @@ impl SkillTexts {
     /// Whether the files of this skill are known.
     #[must_use]
     pub fn knows(&self, slug: &str) -> bool {
-        self.0.iter().any(|texts| texts.skills.contains(slug))
+        self.description(slug).is_some()
+    }
+
+    /// What the text `shown` beside a skill's name in an agent's list is of its description.
+    #[must_use]
+    pub fn in_list(&self, slug: &str, shown: &str) -> Described {
+        self.description(slug).map_or(Described::Unknown, |description| Described::in_list(description, shown))
+    }
+
+    /// The slugs of the skills whose whole descriptions are in `text`.
+    #[must_use]
+    pub fn described_in(&self, text: &str) -> Vec<String> {
+        let all = self.0.iter().flat_map(|texts| &texts.descriptions);
+        let whole = all.filter(|(_, description)| Described::within(description, text) == Described::Whole);
+        whole.map(|(slug, _)| slug.clone()).collect()
+    }
+
+    fn description(&self, slug: &str) -> Option<&str> {
+        self.0.iter().find_map(|texts| texts.descriptions.get(slug)).map(String::as_str)
     }
 }
 
@@ -64,7 +83,8 @@ impl SkillTexts {
 #[derive(Debug, Default)]
 pub struct Texts {
     files: Vec<File>,
-    skills: HashSet<String>,
+    /// The skills' descriptions, by slug.
+    descriptions: HashMap<String, String>,
     /// The files that hold a unit, and what it counts for in each.
     units: HashMap<u64, Vec<(usize, u32)>>,
 }
@@ -81,7 +101,7 @@ impl Texts {
     /// be recognised and are left out.
     pub fn add(&mut self, slug: &str, path: &str, content: &[u8]) {
         if path == SKILL_FILE {
-            self.skills.insert(slug.to_owned());
+            self.descriptions.insert(slug.to_owned(), SkillFile::parse("", content).skill.description);
         }
         let text = std::str::from_utf8(content).ok().filter(|text| text.len() <= MAX_FILE && !text.contains('\0'));
         let Some(text) = text.filter(|_| self.units.len() < MAX_UNITS) else { return };

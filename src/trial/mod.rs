@@ -1,5 +1,6 @@
 //! What a trial is and what it leaves: its id, its trace, its evidence, its outcome, and the records a run keeps of it.
 
+pub mod described;
 pub mod event;
 pub mod evidence;
 pub mod exposure;

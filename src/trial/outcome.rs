@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::settings::Isolation;
 use crate::settings::mode::AgentKind;
 use crate::text::diagnostic::Diagnostic;
+use crate::trial::described::Described;
 use crate::trial::id::TrialId;
 use crate::trial::spent::Spent;
 use crate::trial::trace::{Activation, Resource, Usage};
@@ -183,6 +184,9 @@ pub struct Metrics {
     /// Time spent waiting for the model in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_duration_ms: Option<u64>,
+    /// How much of the skill's description the model was shown; absent where it was to be offered no skill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub described: Option<Described>,
     /// Skills that became active, in order.
     pub activations: Vec<Activation>,
     /// Resources that were loaded, in order.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::cases::case::repetition::Trials;
 use crate::settings::Isolation;
 use crate::settings::mode::Offer;
+use crate::trial::described::Described;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Outcome, Status, Verdict, numbered};
 use crate::trial::spent::Spent;
@@ -251,6 +252,9 @@ pub struct TrialRecord {
     /// The skills that became active, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub activated: Vec<String>,
+    /// How much of the skill's description the model was shown; absent where it was to be offered no skill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub described: Option<Described>,
     /// Tokens and cost of the last attempt.
     #[serde(flatten)]
     pub spent: Spent,
@@ -289,6 +293,7 @@ impl TrialRecord {
             threshold: grade.threshold,
             at_most: grade.at_most,
             activated: grade.metrics.activations.iter().map(|activation| activation.skill.clone()).collect(),
+            described: grade.metrics.described,
             spent: outcome.spent,
             attempts,
             scripted: outcome.scripted.clone(),

@@ -1,5 +1,7 @@
 //! Faults in a prompts.csv.
 
+use skill_evals::cases::case::Expectation;
+
 use crate::support::fixture::Fixture;
 use crate::{HEADER, TASK, assert_only, sheet, with_row};
 
@@ -44,6 +46,22 @@ fn a_bad_boolean_breaks_its_own_row_only() {
     assert_only(&fixture, &format!("{AT}:3:8: [bad-boolean] `should_trigger` is \"yes\""), &["broken"]);
     assert_eq!(fixture.good_cases(), ["first", "last"]);
     insta::assert_snapshot!(fixture.drawn());
+}
+
+#[test]
+fn a_row_and_a_task_ask_for_the_whole_description() {
+    let fixture = with_row(",described", "asks,true,Do it,true").task(
+        "asks-too",
+        r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "tidy", "expectDescribed": true } }"#,
+    );
+    assert_eq!(fixture.lines(), "");
+    let catalog = fixture.catalog();
+    let cases = catalog.cases.iter().map(|found| found.case().expect("a case"));
+    let asking: Vec<_> =
+        cases.filter(|case| case.expectations.contains(&Expectation::Described)).map(|case| &case.id).collect();
+    assert_eq!(asking, ["asks", "asks-too"]);
+    let bad = with_row(",described", "broken,true,Do it,whole");
+    assert_only(&bad, &format!("{AT}:3:19: [bad-boolean] `described` is \"whole\""), &["broken"]);
 }
 
 #[test]

@@ -24,10 +24,10 @@ fn a_wrong_type_three_levels_down_is_marked_at_the_value() {
 fn every_key_with_a_wrong_type_is_told() {
     let fixture = with_task(
         r#"{ "prompt": 5, "systemPrompt": null, "evalConfig": { "expectedSkillName": "tidy",
-           "expectedOutput": [], "expectedOutputPattern": true, "expectResourceLoad": "yes" } }"#,
+           "expectedOutput": [], "expectedOutputPattern": true, "expectResourceLoad": "yes", "expectDescribed": 1 } }"#,
     );
     let codes: Vec<&str> = fixture.problems().iter().map(|problem| problem.code.as_str()).collect();
-    assert_eq!(codes, ["json-type"; 5]);
+    assert_eq!(codes, ["json-type"; 6]);
 }
 
 #[test]

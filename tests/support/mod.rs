@@ -1,6 +1,7 @@
 //! What the test programs share. Each uses its own part.
 #![allow(dead_code, reason = "every test program uses its own part of this")]
 
+pub mod catalogue;
 pub mod downstream;
 pub mod fake_codex;
 pub mod fixture;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::listing::Listed;
 use super::session::{BODY, Told};
 use super::sub_agents::{self, SubAgents};
 use super::wire::{
@@ -57,8 +58,8 @@ pub(super) struct Decoder<'a, 's> {
     skills: &'a mut SkillCalls<'s>,
     /// When each line was written, by its id, where the session file tells.
     times: HashMap<String, String>,
-    /// The skills that the model was offered, where the session file tells.
-    listed: Option<Vec<String>>,
+    /// What of the skills the model was shown at the start, where the session file tells.
+    listed: Listed,
     /// Calls without an answer yet, by their ids, and their order.
     open: HashMap<String, Call>,
     order: Vec<String>,
@@ -165,8 +166,9 @@ impl<'a, 's> Decoder<'a, 's> {
         let tools = init.tools.0.into_iter().filter(|tool| tool.starts_with("mcp__")).collect();
         let servers = init.mcp_servers.0.into_iter().map(|server| (server.name, server.status)).collect();
         // What comes first are the skills that a user can call; the session file has those that the model is offered.
-        let native = self.listed.clone().unwrap_or_else(|| init.skills.0.clone());
-        trace.offered = Some(Offered { native, by_user: init.skills.0, mcp: Some(OfferedMcp { servers, tools }) });
+        let native = self.listed.names.clone().unwrap_or_else(|| init.skills.0.clone());
+        let (mcp, described) = (Some(OfferedMcp { servers, tools }), self.listed.described.clone());
+        trace.offered = Some(Offered { native, by_user: init.skills.0, mcp, described });
     }
 
     /// A message of the agent, or of the sub-agent that the call `parent` started.

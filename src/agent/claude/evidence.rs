@@ -37,10 +37,10 @@ fn is_sub_agents(path: &Path) -> bool {
     name && path.iter().any(|folder| folder == "subagents")
 }
 
-pub(super) fn recorded(folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+pub(super) fn recorded(folder: &Path, skill: &str) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let mut files = vec![
         (TRACE, slimmed(&folder.join(TRACE), slim::line)?),
-        (SESSION, slimmed(&folder.join(SESSION), session::slimmed)?),
+        (SESSION, slimmed(&folder.join(SESSION), |line| session::slimmed(line, skill))?),
         (SUB_AGENTS, slimmed(&folder.join(SUB_AGENTS), slim::sub_agents_line)?),
     ];
     files.retain(|(name, kept)| *name == TRACE || !kept.is_empty());

@@ -10,6 +10,7 @@ mod cli;
 mod events;
 mod evidence;
 mod home;
+mod listing;
 mod sdk;
 mod session;
 mod slim;
@@ -83,8 +84,8 @@ macro_rules! claude {
                 evidence::keep(room, folder, mask)
             }
 
-            fn recorded_evidence(&self, folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
-                evidence::recorded(folder)
+            fn recorded_evidence(&self, folder: &Path, skill: &str) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+                evidence::recorded(folder, skill)
             }
 
             fn decode(&self, reference: &Reference, folder: &Path) -> io::Result<Trace> {

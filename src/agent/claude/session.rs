@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::listing::{Attachment, Listed};
 use crate::agent::lenient;
 use crate::agent::skill_calls::SkillCalls;
 use crate::trial::trace::{Mechanism, Trace};
@@ -28,29 +29,13 @@ struct SessionLine {
     attachment: Option<Attachment>,
 }
 
-/// What claude adds to the conversation by itself.
-#[derive(Deserialize)]
-struct Attachment {
-    #[serde(rename = "type")]
-    kind: String,
-    /// Of a list of skills: their names.
-    #[serde(default)]
-    names: Vec<String>,
-}
-
-impl Attachment {
-    fn is_skills(&self) -> bool {
-        self.kind == "skill_listing"
-    }
-}
-
 /// What the session file has told.
 #[derive(Default)]
 pub(super) struct Told {
     /// When each line was written, by its id.
     pub times: HashMap<String, String>,
-    /// The skills that the model was offered, where it says so.
-    pub listed: Option<Vec<String>>,
+    /// What of the skills the model was shown at the start.
+    pub listed: Listed,
 }
 
 #[derive(Deserialize)]
@@ -82,8 +67,8 @@ impl<'a, 's> Decoder<'a, 's> {
         {
             self.told.times.insert(id.clone(), time);
         }
-        if let Some(list) = line.attachment.filter(Attachment::is_skills) {
-            self.told.listed.get_or_insert_default().extend(list.names);
+        if let Some(attachment) = line.attachment {
+            self.told.listed.add(attachment, self.skills);
         }
         let Some(message) = line.message.filter(|message| message.role == "user") else { return };
         let text = first_text(&message.content);
@@ -116,11 +101,12 @@ fn command(text: &str) -> Option<&str> {
     Some(rest.split_once("</command-name>")?.0)
 }
 
-/// A line as a recording keeps it: skills that were offered, or called by the prompt. `None` for the rest.
-pub(super) fn slimmed(line: &[u8]) -> Option<Vec<u8>> {
+/// A line as a recording keeps it: skills that were offered, or called by the prompt; `skill` is the slug of the skill
+/// under test. `None` for the rest.
+pub(super) fn slimmed(line: &[u8], skill: &str) -> Option<Vec<u8>> {
     let value: SessionLine = serde_json::from_slice(line).ok()?;
-    if let Some(list) = value.attachment.filter(Attachment::is_skills) {
-        let line = json!({ "type": "attachment", "attachment": { "type": list.kind, "names": list.names } });
+    if let Some(kept) = value.attachment.and_then(|attachment| attachment.slimmed(skill)) {
+        let line = json!({ "type": "attachment", "attachment": kept });
         return Some(format!("{line}\n").into_bytes());
     }
     let message = value.message.filter(|message| message.role == "user")?;

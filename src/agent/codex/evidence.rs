@@ -53,11 +53,11 @@ pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) 
     }
 }
 
-pub(super) fn recorded(folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+pub(super) fn recorded(folder: &Path, skill: &str) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let trace = bounded::read_at_most(&folder.join(TRACE), MAX_TRACE)?;
     let mut files = vec![(TRACE, trace)];
     for name in [ROLLOUT, SUB_AGENTS] {
-        let kept = slimmed(&folder.join(name), rollout::slimmed)?;
+        let kept = slimmed(&folder.join(name), |line| rollout::slimmed(line, skill))?;
         if !kept.is_empty() {
             files.push((name, kept));
         }

@@ -9,6 +9,7 @@ mod command;
 mod events;
 mod evidence;
 mod home;
+mod listing;
 mod login;
 mod rollout;
 mod tokens;
@@ -72,8 +73,8 @@ impl Agent for Codex {
         evidence::keep(room, folder, mask)
     }
 
-    fn recorded_evidence(&self, folder: &Path) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
-        evidence::recorded(folder)
+    fn recorded_evidence(&self, folder: &Path, skill: &str) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+        evidence::recorded(folder, skill)
     }
 
     fn decode(&self, reference: &Reference, folder: &Path) -> io::Result<Trace> {

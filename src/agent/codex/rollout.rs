@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::events::Told;
+use super::listing;
 use super::tokens::Tokens;
 use crate::agent::lenient;
 use crate::agent::skill_calls::SkillCalls;
@@ -203,8 +204,10 @@ impl<'a, 's> Decoder<'a, 's> {
         for Content { text } in payload.content.iter().flatten() {
             match payload.role.as_deref() {
                 Some("developer") if !self.of_sub_agents => {
-                    if let Some(list) = between(text, "<skills_instructions>", "</skills_instructions>") {
-                        trace.offered = Some(Offered { native: offered_names(list), ..Offered::default() });
+                    if let Some(list) = listing::within(text) {
+                        let native = listing::skills(list).map(|(name, _)| name.to_owned()).collect();
+                        let described = self.skills.listed(listing::skills(list));
+                        trace.offered = Some(Offered { native, described, ..Offered::default() });
                     }
                 }
                 Some("user") => {
@@ -337,20 +340,9 @@ fn exit_code(output: &str) -> Option<i64> {
     digits.parse().ok()
 }
 
-fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
-    let rest = &text[text.find(open)? + open.len()..];
-    Some(&rest[..rest.find(close).unwrap_or(rest.len())])
-}
-
-/// The names in the list of skills: lines `- name: description (file: r1/name/SKILL.md)` behind their heading.
-fn offered_names(list: &str) -> Vec<String> {
-    let list = list.split_once("### Available skills").map_or(list, |(_, list)| list);
-    let lines = list.lines().filter(|line| line.contains("(file: "));
-    lines.filter_map(|line| Some(line.strip_prefix("- ")?.split_once(": ")?.0.to_owned())).collect()
-}
-
-/// A line as a recording keeps it: what [`Decoder`] reads, without the vendor's own prompts. `None` for the rest.
-pub(super) fn slimmed(line: &[u8]) -> Option<Vec<u8>> {
+/// A line as a recording keeps it: what [`Decoder`] reads, without the vendor's own prompts; `skill` is the slug of the
+/// skill under test. `None` for the rest.
+pub(super) fn slimmed(line: &[u8], skill: &str) -> Option<Vec<u8>> {
     let read = serde_json::from_slice::<RolloutLine<'_>>(line).and_then(|read| {
         // What the decoder cannot read must not become readable, as a key does that was there twice.
         if read.kind == "response_item" {
@@ -384,7 +376,8 @@ pub(super) fn slimmed(line: &[u8]) -> Option<Vec<u8>> {
             json!({ "type": "error", "codex_error_info": info })
         }
         ("response_item", Some("message")) => {
-            let content: Vec<Value> = payload.get("content")?.as_array()?.iter().filter_map(slimmed_content).collect();
+            let content = payload.get("content")?.as_array()?.iter();
+            let content: Vec<Value> = content.filter_map(|content| slimmed_content(content, skill)).collect();
             // That codex spoke to the model at all shows that an absent list means no skills.
             if content.is_empty() && payload.get("role").and_then(Value::as_str) != Some("developer") {
                 return None;
@@ -409,20 +402,10 @@ pub(super) fn slimmed(line: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Keeps the list of skills and the conversation; drops codex's own instructions.
-fn slimmed_content(content: &Value) -> Option<Value> {
+fn slimmed_content(content: &Value, skill: &str) -> Option<Value> {
     let text = content.get("text")?.as_str()?;
-    let text = match between(text, "<skills_instructions>", "</skills_instructions>") {
-        Some(list) => {
-            // Descriptions of codex's own skills are codex's; names are what is asked about.
-            let lines = list.lines().filter(|line| line.contains("(file: "));
-            let names: Vec<String> = lines
-                .filter_map(|line| {
-                    let file = line.rsplit_once("(file: ")?.1;
-                    Some(format!("- {}: … (file: {file}", line.strip_prefix("- ")?.split_once(": ")?.0))
-                })
-                .collect();
-            format!("<skills_instructions>\n### Available skills\n{}\n</skills_instructions>", names.join("\n"))
-        }
+    let text = match listing::within(text) {
+        Some(list) => listing::slimmed(list, skill),
         None if text.starts_with("<permissions") || text.starts_with("<environment_context>") => return None,
         None if text.len() > 64 << 10 => return None,
         None => text.to_owned(),

@@ -88,6 +88,8 @@ pub enum Expectation {
     Trigger(bool),
     /// A file of the skill other than SKILL.md is loaded.
     ResourceLoaded,
+    /// The whole description of the skill under test comes before the model.
+    Described,
     /// The final message holds this text, in any case.
     OutputContains(String),
     /// The final message matches, case and lines as the pattern says.
@@ -116,7 +118,7 @@ impl Expectation {
     /// Whether it asks what became of the skill under test: nothing that an agent without the skill could be asked.
     #[must_use]
     pub fn asks_for_the_skill(&self) -> bool {
-        matches!(self, Self::Trigger(_) | Self::ResourceLoaded | Self::InvokedSkills(_))
+        matches!(self, Self::Trigger(_) | Self::ResourceLoaded | Self::Described | Self::InvokedSkills(_))
     }
 
     /// The file that it asks the workspace for.

@@ -4,7 +4,7 @@
 //! { "prompt": "…", "systemPrompt": "…",
 //!   "evalConfig": { "expectedSkillName": "greeting", "expectedOutput": "…",
 //!                   "expectedOutputPattern": "…", "expectResourceLoad": true,
-//!                   "trials": 5, "threshold": 0.8 } }
+//!                   "expectDescribed": true, "trials": 5, "threshold": 0.8 } }
 //! ```
 //!
 //! `expectedOutput` is a substring of the final message in any case, `expectedOutputPattern` a regular expression
@@ -27,8 +27,15 @@ use crate::text::diagnostic::{Code, Diagnostic, Place, shorten, suggest};
 pub static FORMAT: Format = Format { name: "task", default_mode: "mcp", is_task: true, curated: true };
 
 const KEYS: [&str; 3] = ["prompt", "systemPrompt", "evalConfig"];
-const EVAL_KEYS: [&str; 6] =
-    ["expectedSkillName", "expectedOutput", "expectedOutputPattern", "expectResourceLoad", "trials", "threshold"];
+const EVAL_KEYS: [&str; 7] = [
+    "expectedSkillName",
+    "expectedOutput",
+    "expectedOutputPattern",
+    "expectResourceLoad",
+    "expectDescribed",
+    "trials",
+    "threshold",
+];
 
 /// Standard JSON and nothing else.
 const STRICT: ParseOptions = ParseOptions {
@@ -203,10 +210,13 @@ impl TaskParser<'_> {
             }
             expectations.push(Expectation::OutputMatches(pattern));
         }
-        match config.get("expectResourceLoad").map(|property| &property.value) {
-            Some(Value::BooleanLit(flag)) if flag.value => expectations.push(Expectation::ResourceLoaded),
-            Some(Value::BooleanLit(_)) | None => {}
-            Some(other) => self.wrong_type(range(other), "`evalConfig.expectResourceLoad`", "true or false", other),
+        let asked = [("expectResourceLoad", Expectation::ResourceLoaded), ("expectDescribed", Expectation::Described)];
+        for (key, expectation) in asked {
+            match config.get(key).map(|property| &property.value) {
+                Some(Value::BooleanLit(flag)) if flag.value => expectations.push(expectation),
+                Some(Value::BooleanLit(_)) | None => {}
+                Some(other) => self.wrong_type(range(other), &format!("`evalConfig.{key}`"), "true or false", other),
+            }
         }
         expectations
     }

@@ -32,7 +32,7 @@ impl Session<'_> {
             "in-time" | "completed" | "exit-code" | "max-input-tokens" | "max-output-tokens" | "max-total-tokens" => {
                 at(self.entries.len().checked_sub(1))
             }
-            "delivered" => at(self.offered()),
+            "delivered" | "described" => at(self.offered()),
             "triggered" | "not-triggered" => self.triggered(check),
             "resource-loaded" => {
                 let is_it = |note: &Note| matches!(note, Note::Resource { skill, .. } if self.is_under_test(skill));

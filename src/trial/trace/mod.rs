@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::text::cut;
+use crate::trial::described::Described;
 use crate::trial::trouble::Trouble;
 pub use ending::{Stop, Waiting};
 pub use place::{Mark, Marked, Moment, Request, Turn};
@@ -112,6 +113,10 @@ pub struct Offered {
     pub by_user: Vec<String>,
     /// What came by MCP; `None` where the evidence does not show it.
     pub mcp: Option<OfferedMcp>,
+    /// How much of their descriptions the model was shown, by the skills' slugs; without those of whose descriptions
+    /// nothing is known.
+    #[serde(default)]
+    pub described: BTreeMap<String, Described>,
 }
 
 /// What an agent offered to its model by MCP.

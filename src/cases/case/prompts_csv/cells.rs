@@ -36,6 +36,9 @@ impl Reader<'_> {
         }
         let output_schema = self.path("output_schema");
         let mut expectations = vec![Expectation::Trigger(should_trigger)];
+        if self.boolean("described", Some(false)) {
+            expectations.push(Expectation::Described);
+        }
         if output_schema.is_some() {
             expectations.extend([Expectation::OutputSchema, Expectation::InvokedSkills(should_trigger)]);
         }

@@ -23,7 +23,7 @@ pub static FORMAT: Format = Format { name: "prompts.csv", default_mode: "codex",
 pub const REQUIRED: [&str; 3] = ["id", "should_trigger", "prompt"];
 
 /// All columns that are read.
-pub const COLUMNS: [&str; 17] = [
+pub const COLUMNS: [&str; 18] = [
     "id",
     "should_trigger",
     "prompt",
@@ -35,6 +35,7 @@ pub const COLUMNS: [&str; 17] = [
     "max_total_tokens",
     "output_schema",
     "judge",
+    "described",
     "require_files",
     "must_include",
     "must_not_include",

@@ -1,0 +1,53 @@
+//! The list of skills that codex puts before its model, in a message of its own.
+
+use crate::cases::skill::slug;
+
+/// What stands around the list.
+const MARKS: [&str; 2] = ["<skills_instructions>", "</skills_instructions>"];
+
+/// What stands before its entries.
+const HEADING: &str = "### Available skills";
+
+/// What a recording has in the place of a description that it does not keep.
+const LEFT_OUT: &str = "…";
+
+/// The list in a message of codex's, where there is one.
+pub(super) fn within(text: &str) -> Option<&str> {
+    let rest = &text[text.find(MARKS[0])? + MARKS[0].len()..];
+    Some(&rest[..rest.find(MARKS[1]).unwrap_or(rest.len())])
+}
+
+/// A line `- name: description (file: r1/name/SKILL.md)`.
+struct Entry<'a> {
+    name: &'a str,
+    /// The description, as much of it as codex shows.
+    shown: &'a str,
+    /// `r1/name/SKILL.md)`.
+    file: &'a str,
+}
+
+fn entries(list: &str) -> impl Iterator<Item = Entry<'_>> {
+    let list = list.split_once(HEADING).map_or(list, |(_, list)| list);
+    list.lines().filter_map(|line| {
+        let (entry, file) = line.strip_prefix("- ")?.rsplit_once("(file: ")?;
+        let (name, shown) = entry.split_once(": ")?;
+        Some(Entry { name, shown, file })
+    })
+}
+
+/// The skills in a list: each one's name, and as much of its description as codex shows.
+pub(super) fn skills(list: &str) -> impl Iterator<Item = (&str, &str)> {
+    entries(list).map(|entry| (entry.name, entry.shown))
+}
+
+/// A list as a recording keeps it: of the descriptions that of the skill with this slug. Those of codex's own skills are
+/// codex's.
+pub(super) fn slimmed(list: &str, skill: &str) -> String {
+    let kept = entries(list).map(|Entry { name, shown, file }| {
+        let shown = if slug(name) == skill { shown.trim_end() } else { LEFT_OUT };
+        let space = if shown.is_empty() { "" } else { " " };
+        format!("- {name}: {shown}{space}(file: {file}\n")
+    });
+    let [open, close] = MARKS;
+    format!("{open}\n{HEADING}\n{}{close}", kept.collect::<String>())
+}
