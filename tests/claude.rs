@@ -39,6 +39,7 @@ fn main() -> ExitCode {
             a_skill_that_the_prompt_calls_by_name_is_seen_as_injected,
             the_baseline_is_offered_no_skill,
             a_description_comes_whole_from_a_small_catalogue_and_is_missing_in_a_large_one,
+            the_lint_warns_of_a_catalogue_from_the_size_on_at_which_descriptions_are_left_out,
             a_long_description_is_cut,
             a_description_in_the_instructions_of_the_server_is_seen_and_one_in_a_tool_is_not,
             a_refused_login_is_an_error,
@@ -373,6 +374,20 @@ fn a_description_comes_whole_from_a_small_catalogue_and_is_missing_in_a_large_on
         let replayed: Value = serde_json::from_slice(&replayed.stdout).expect("JSON");
         let cut = json!([{ "mode": mode, "skill": "skill-099", "trials": 1, "least": { "shown": "name-only" } }]);
         assert_eq!(replayed["cut_descriptions"], cut, "{}", ran.stdout);
+    }
+}
+
+fn the_lint_warns_of_a_catalogue_from_the_size_on_at_which_descriptions_are_left_out() {
+    for (model, window, count, length) in [(Some("claude-sonnet-5"), "200,000", 10, 161), (None, "1,000,000", 50, 501)]
+    {
+        for (length, warns) in [(length, false), (length + 1, true)] {
+            let live = Live::over(catalogue::catalogue(count, length), says("4"));
+            assert_eq!(live.fixture.lines().contains(window), warns, "{}", live.fixture.lines());
+            let model = model.map_or(vec![], |model| vec!["--model", model]);
+            described(&live, &model, CLI, 0);
+            let shown = catalogue::shown(&live.model.requests()[0], count, length);
+            assert_eq!(shown.contains(&Some(Described::NameOnly)), warns, "{window} {length} {shown:?}");
+        }
     }
 }
 

@@ -44,6 +44,7 @@ fn main() -> ExitCode {
             a_task_passes_its_system_prompt_on,
             the_baseline_is_offered_no_skill,
             a_description_comes_whole_from_a_small_catalogue_and_is_cut_in_a_large_one,
+            the_lint_warns_of_a_catalogue_from_the_size_on_at_which_descriptions_are_cut,
             an_interrupted_run_leaves_no_agent_and_keeps_what_there_was,
             a_run_becomes_a_recording_that_replays_and_goes_stale,
             a_missing_program_is_an_error_that_says_how_to_get_it,
@@ -420,6 +421,16 @@ fn a_description_comes_whole_from_a_small_catalogue_and_is_cut_in_a_large_one() 
     let ran = mcp.run(&["--mode", "codex-mcp", "--case", "skill-000/it"]);
     let trial = mcp.kept("skill-000", "it", "codex-mcp").unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
     assert_eq!(trial.expect(Verdict::Error).status("described"), Status::Unknown);
+}
+
+fn the_lint_warns_of_a_catalogue_from_the_size_on_at_which_descriptions_are_cut() {
+    for (length, warns) in [(156, false), (172, true)] {
+        let live = Live::over(catalogue::catalogue(100, length), says("4"));
+        assert_eq!(live.fixture.lines().contains("codex 0.169"), warns, "{}", live.fixture.lines());
+        live.run(&["--mode", "codex", "--case", "skill-000/it"]);
+        let shown = catalogue::shown(&live.model.requests()[0], 100, length);
+        assert_eq!(shown.iter().any(|shown| *shown != Some(Described::Whole)), warns, "{shown:?}");
+    }
 }
 
 fn an_interrupted_run_leaves_no_agent_and_keeps_what_there_was() {

@@ -22,12 +22,16 @@ pub mod room;
 pub mod sandbox;
 mod skill_calls;
 
+use crate::lint::Listing;
 use crate::settings::mode::AgentKind;
 use crate::trial::trouble::Trouble;
 
 pub use assignment::Assignment;
 pub use command::Command;
 pub use interface::Agent;
+
+/// How much agents show their models of the skills; docs/catalogues.md has the measurements.
+pub static LISTINGS: [Listing; 3] = [codex::LISTING, claude::SMALL_LISTING, claude::LARGE_LISTING];
 
 /// How to start the mode's agent for a trial, inside the sandbox that the settings want; writes what the agent needs into
 /// its home.

@@ -7,6 +7,7 @@ use clap::Args;
 use super::{CliResult, RepositoryArgs, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
+use skill_evals::agent;
 use skill_evals::harness::stubs;
 use skill_evals::lint;
 use skill_evals::report::diagnostics;
@@ -29,7 +30,8 @@ pub struct LintArgs {
 
 pub fn lint(args: &LintArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read()?;
-    let options = lint::Options { check_evals: args.check_evals || args.strict, strict: args.strict };
+    let check_evals = args.check_evals || args.strict;
+    let options = lint::Options { check_evals, strict: args.strict, listings: &agent::LISTINGS };
     let mut problems = lint::all(&catalog, &repository, options);
     if options.check_evals {
         problems.extend(stubs::problems(&repository.root, &catalog));

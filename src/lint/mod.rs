@@ -4,6 +4,7 @@
 //! said what is wrong with the form of a file; nothing is said twice here.
 
 mod case;
+mod catalogue;
 mod links;
 mod material;
 mod schema;
@@ -18,16 +19,19 @@ use crate::cases::catalog::{Catalog, FoundSkill, SKILL_EVALS, TASKS};
 use crate::cases::repo_files::Tree;
 use crate::text::diagnostic::{Diagnostic, Severity};
 
+pub use catalogue::Listing;
 pub use similar::SIMILAR;
 pub use skill::{LONGEST_BODY, LONGEST_COMPATIBILITY, LONGEST_DESCRIPTION, LONGEST_NAME};
 
 /// What [`all`] looks at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// The cases too, not only the skills.
     pub check_evals: bool,
     /// A skill without curated cases is an error rather than a warning. Only counts with `check_evals`.
     pub strict: bool,
+    /// What the catalogue is held against.
+    pub listings: &'static [Listing],
 }
 
 /// What must hold for `case`, read from `found`, to run, and what would spoil its measurement.
@@ -68,6 +72,7 @@ pub fn all(catalog: &Catalog, tree: &dyn Tree, options: Options) -> Vec<Diagnost
         .cloned()
         .collect();
     problems.extend(catalog.skills.iter().flat_map(|found| skill_among(found, &descriptions, tree)));
+    problems.extend(catalogue::check(catalog, options.listings));
     if options.check_evals {
         let mut schemas = schema::Schemas::default();
         for found in &catalog.skills {
@@ -82,7 +87,7 @@ pub fn all(catalog: &Catalog, tree: &dyn Tree, options: Options) -> Vec<Diagnost
 }
 
 /// What the lint trial of a skill reports: its own problems and those of its files as a whole. The problem of a
-/// single row or task is that case's own trial to report.
+/// single row or task is that case's own trial to report; what only warns of the whole catalogue, [`all`] is to say.
 #[must_use]
 pub fn skill_trial(catalog: &Catalog, slug: &str, tree: &dyn Tree) -> Vec<Diagnostic> {
     let Some(found) = catalog.skill(slug) else { return Vec::new() };

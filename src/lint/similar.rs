@@ -50,7 +50,7 @@ impl<'a> Descriptions<'a> {
     }
 }
 
-fn description_place(found: &FoundSkill) -> Place {
+pub(super) fn description_place(found: &FoundSkill) -> Place {
     let path = found.skill().folder.join(SKILL_FILE);
     match found.file.entries.iter().find(|entry| entry.key == "description") {
         Some(entry) => place(&path, &found.bytes, entry.value_range.clone()),

@@ -80,6 +80,8 @@ codes! {
     DeadLink = "dead-link",
     /// A skill's description shares most of its words with a sibling's.
     SimilarDescription = "similar-description",
+    /// All descriptions together are longer than an agent shows its model.
+    LargeCatalogue = "large-catalogue",
     /// A CSV quote is opened and never closed.
     CsvOpenQuote = "csv-open-quote",
     /// A prompts.csv has no header, or lacks a required column.

@@ -207,6 +207,28 @@ fn descriptions_that_share_most_of_their_words() {
 }
 
 #[test]
+fn a_catalogue_that_outgrows_what_agents_show_is_a_warning_for_each_list() {
+    let skills = |count: usize, length: usize| {
+        let text = |name: &str| format!("---\nname: {name}\ndescription: {}\n---\n", "x".repeat(length));
+        (0..count).map(|number| format!("s-{number:02}")).fold(Fixture::new(), |fixture, name| {
+            let text = text(&name);
+            fixture.skill_text(&name, text)
+        })
+    };
+    let warnings = |fixture: Fixture| {
+        let problems = fixture.problems();
+        let large = problems.into_iter().filter(|problem| problem.code.as_str() == "large-catalogue");
+        large.map(|problem| problem.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(warnings(skills(10, 166)), [""; 0]);
+    insta::assert_snapshot!(warnings(skills(10, 167)).join("\n"));
+    insta::assert_snapshot!(warnings(skills(50, 1024)).join("\n"));
+    // One that its model never sees takes no room.
+    let hidden = "---\nname: t\ndescription: Does it.\ndisable-model-invocation: true\n---\n";
+    assert_eq!(warnings(skills(10, 166).skill_text("t", hidden)), [""; 0]);
+}
+
+#[test]
 fn two_skills_with_one_slug() {
     let fixture = Fixture::new().skill("tidy").skill_text("b/tidy", "---\nname: Tidy\ndescription: Tidies.\n---\n");
     let lines = fixture.task("one", TASK).lines();

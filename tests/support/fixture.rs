@@ -97,7 +97,8 @@ impl Fixture {
 
     /// All problems of skills and cases.
     pub fn problems(&self) -> Vec<Diagnostic> {
-        lint::all(&self.catalog(), &self.repository(), lint::Options { check_evals: true, strict: false })
+        let options = lint::Options { check_evals: true, strict: false, listings: &skill_evals::agent::LISTINGS };
+        lint::all(&self.catalog(), &self.repository(), options)
     }
 
     /// All problems as `path:line:column: [code] message`, one a line.

@@ -7,8 +7,35 @@ use serde_json::{Value, json};
 
 use crate::agent::lenient;
 use crate::agent::skill_calls::SkillCalls;
-use crate::cases::skill::slug;
+use crate::cases::skill::{Skill, slug};
+use crate::lint::Listing;
 use crate::trial::described::Described;
+
+/// A hundredth of the model's window, at three characters to a token where newer models count so; 4,250 of them go to
+/// claude's own skills. Measured with 2.1.197, the narrowest first.
+pub const SMALL_LISTING: Listing = Listing {
+    agent: "Claude Code 2.1",
+    window: "200,000",
+    room: 6_000 - OWN,
+    unit: "characters",
+    takes,
+    beyond: "from this one on those that do not fit are names without a description",
+};
+
+/// The same for what it asks for where no model is chosen.
+pub const LARGE_LISTING: Listing = Listing { window: "1,000,000", room: 30_000 - OWN, ..SMALL_LISTING };
+
+/// What claude's own skills take.
+const OWN: usize = 4_250;
+
+/// The characters of a description that it shows at most.
+const LONGEST: usize = 1_536;
+
+/// `- name: description` and the end of the line; nothing for a skill that it hides from its model.
+fn takes(skill: &Skill) -> usize {
+    let (name, description) = (skill.name.chars().count(), skill.description.chars().count().min(LONGEST));
+    if skill.user_only { 0 } else { 5 + name + description }
+}
 
 /// What a recording has in the place of a description that it does not keep.
 const LEFT_OUT: &str = "…";

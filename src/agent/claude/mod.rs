@@ -28,6 +28,7 @@ use crate::settings::mode::AgentKind;
 use crate::trial::exposure::Reference;
 use crate::trial::trace::Trace;
 use crate::trial::trouble::Trouble;
+pub use listing::{LARGE_LISTING, SMALL_LISTING};
 
 /// The events on standard output.
 pub const TRACE: &str = "trace.jsonl";
