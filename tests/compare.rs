@@ -415,6 +415,9 @@ fn a_comparison_that_is_stopped_or_has_lost_a_line_says_how_it_goes_on() {
 fn skills_that_a_commit_reaches_by_a_link_out_of_the_repository_are_not_taken_for_its_own() {
     let stub = repository(2, BY_SKILL);
     fs::rename(stub.root().join("skills"), stub.root().join("mine")).expect("moved");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "in a folder of another name"]);
+    assert_eq!(stub.run(&["compare", "HEAD", "--dry-run"]).code, 0);
     std::os::unix::fs::symlink("mine", stub.root().join("skills")).expect("a link");
     git(&stub, &["add", "--all"]);
     git(&stub, &["commit", "--quiet", "--message", "a link within"]);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::cases::catalog::Catalog;
-use crate::cases::repository::{Repository, Scope};
+use crate::cases::repository::{DEFAULT_SKILL_ROOTS, Repository, Scope};
 use crate::process::git;
 use crate::settings::Settings;
 
@@ -30,9 +30,22 @@ impl SkillVersion {
         let short = commit.get(..12).unwrap_or(commit);
         let wrong = |error: &dyn std::fmt::Display| format!("the skills of {short}: {error}");
         let folder = tempfile::tempdir().map_err(|error| wrong(&error))?;
-        let exported = git::export(root, commit, folder.path()).map_err(|error| wrong(&error))?;
-        let repository = Repository { root: exported.clone() };
-        let mut catalog = repository.catalog(settings.skill_roots.as_deref(), Scope::All);
+        let read = |parts: &[PathBuf]| -> Result<(PathBuf, Catalog), String> {
+            let exported = git::export(root, commit, parts, folder.path()).map_err(|error| wrong(&error))?;
+            let catalog = Repository { root: exported.clone() }.catalog(settings.skill_roots.as_deref(), Scope::All);
+            Ok((exported, catalog))
+        };
+        // A repository may hold far more than skills. All of it counts where they may be anywhere.
+        let parts: Vec<PathBuf> = match &settings.skill_roots {
+            Some(roots) => roots.iter().map(|root| root.as_path().to_path_buf()).collect(),
+            None => DEFAULT_SKILL_ROOTS.map(PathBuf::from).to_vec(),
+        };
+        let (mut exported, mut catalog) = read(&parts)?;
+        // A link leads to what another part holds, or none.
+        let by_link = |part: &PathBuf| part.ancestors().any(|at| exported.join(at).is_symlink());
+        if catalog.skills.is_empty() || parts.iter().any(by_link) {
+            (exported, catalog) = read(&[])?;
+        }
         catalog.cases.clear();
         if catalog.skills.is_empty() {
             let looked = settings.skill_roots.as_ref().map_or_else(String::new, |roots| {
