@@ -8,7 +8,7 @@ use std::process::Command;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use support::live::wait_until;
-use support::stub::{ANSWER, Stub, signal};
+use support::stub::{ACTIVATES, ANSWER, Stub, signal};
 
 /// An agent that answers `Broken.` where the skill that it was given says so.
 const BY_SKILL: &str = r#"skill=.agents/skills/tidy/SKILL.md
@@ -336,6 +336,50 @@ fn what_a_skill_is_offered_beside_is_a_part_of_the_mode() {
     let seen = |name: &str| fs::read_to_string(stub.root().join(name)).unwrap_or_default();
     assert_eq!((seen("offered-1").as_str(), seen("offered-2").as_str()), ("tidy\n", "other\ntidy\n"));
     assert_eq!(stub.json("r", "work/tidy/c0/codex.offer-alone/1/meta.json")["offer"], "alone");
+}
+
+#[test]
+fn what_a_skill_loses_to_its_neighbours_is_told_with_the_one_it_loses_to() {
+    // Beside another skill, one case goes to it and one to none; a third still goes to both.
+    let body = format!(
+        "{ACTIVATES}if [ ! -e .agents/skills/other ]; then activate tidy; else
+case \"$prompt\" in *c0) activate other;; *c1) ;; *c2) activate tidy; activate other;; *) activate tidy;; esac; fi"
+    );
+    let stub = Stub::new(0, &body);
+    let rows = (0..6).map(|case| format!("c{case},true,Prompt c{case}\n"));
+    let table = format!("id,should_trigger,prompt\n{}n0,false,Prompt n0\n", rows.collect::<String>());
+    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), table).expect("cases");
+    let more = stub.root().join("skills/other");
+    fs::create_dir(&more).expect("a folder");
+    fs::write(more.join("SKILL.md"), "---\nname: other\ndescription: Does other things.\n---\nDo others.\n")
+        .expect("a skill");
+    let args = ["compare", "--a", "offer=alone", "--b", "offer=all", "--skill", "tidy", "--suite", "positive"];
+    let more = ["--max-trials", "12", "--run-id", "r", "--jobs", "2"];
+    let ran = stub.run(&[&args[..], &more].concat());
+    let line = "  `tidy` became active in 6/6 → 4/6 of its trials, −33 points (−";
+    assert!(ran.stdout.contains(line), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("); in its place `other` 0 → 1, none 0 → 1\n"), "{}", ran.stdout);
+    // The same from the stored run, with both matrices.
+    let found = json_of(&stub.run(&["compare", "r", "--json"]).stdout)["triggering"].clone();
+    let tidy = &found["skills"][0];
+    assert_eq!(
+        (&tidy["skill"], &tidy["a"], &tidy["b"]["passed"]),
+        (&json!("tidy"), &json!({"passed": 6, "trials": 6}), &json!(4))
+    );
+    assert!((tidy["difference"]["difference"].as_f64().expect("a number") + 1.0 / 3.0).abs() < 1e-9, "{found:#}");
+    assert!(
+        tidy["instead"].as_array().expect("a list").contains(&json!({"activated": "other", "a": 0, "b": 1})),
+        "{found:#}"
+    );
+    let column = |arm: &str, active: Value| -> u64 {
+        let cells = found[arm]["matrix"].as_array().expect("a matrix").iter();
+        cells.filter(|cell| cell["activated"] == active).filter_map(|cell| cell["trials"].as_u64()).sum()
+    };
+    assert_eq!(
+        (column("a", json!("other")), column("b", json!("other")), column("b", json!("several skills"))),
+        (0, 1, 1)
+    );
+    assert_eq!((column("a", json!("tidy")), column("b", json!("tidy"))), (6, 3));
 }
 
 #[test]

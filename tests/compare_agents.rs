@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 use support::fixture::Fixture;
-use support::live::{GREETING, Live};
+use support::live::{GREETING, Live, OPEN_GREETING};
 use support::stand_in::{Request, Turn};
 
 fn main() -> ExitCode {
@@ -22,6 +22,7 @@ fn main() -> ExitCode {
             codex_with_an_edit_that_makes_it_worse_is_worse_than_the_commit_before,
             claude_with_an_edit_that_makes_it_worse_is_worse_than_the_commit_before,
             an_edit_that_the_model_does_not_mind_is_no_worse,
+            codex_loses_to_the_neighbour_that_its_model_prefers,
         ],
     )
 }
@@ -58,9 +59,14 @@ fn edited(rates: Rates) -> Live {
 }
 
 fn compare(live: &Live, mode: &str, options: &[&str]) -> (i32, Value) {
+    answer(live, &[&["main", "--mode", mode], options].concat())
+}
+
+/// The exit code and the answer of `compare` with these arguments.
+fn answer(live: &Live, arguments: &[&str]) -> (i32, Value) {
     let mut command = live.program();
-    command.args(["compare", "main", "--mode", mode, "--jobs", "4", "--run-id", "r", "--json"]);
-    let output = command.args(options).current_dir(live.fixture.root()).output().expect("the program starts");
+    command.args(["compare", "--jobs", "4", "--run-id", "r", "--json"]);
+    let output = command.args(arguments).current_dir(live.fixture.root()).output().expect("the program starts");
     let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let found = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}\n{told}"));
     (output.status.code().unwrap_or_default(), found)
@@ -94,4 +100,32 @@ fn an_edit_that_the_model_does_not_mind_is_no_worse() {
     let live = edited(Rates { old: 1.0, edited: 1.0 });
     let (code, found) = compare(&live, "codex", &["--margin", "0.2"]);
     assert_eq!((code, found["comparison"]["word"].as_str()), (0, Some("no-worse")), "{found:#}");
+}
+
+fn codex_loses_to_the_neighbour_that_its_model_prefers() {
+    let draw = Mutex::new(fastrand::Rng::with_seed(7));
+    let script = move |request: &Request| {
+        let crowded = request.system.contains("Welcomes people");
+        match request.step {
+            0 if crowded && draw.lock().expect("a generator").f64() < 0.8 => {
+                Turn::Shell("cat .agents/skills/welcoming/SKILL.md".to_owned())
+            }
+            0 => Turn::Shell(OPEN_GREETING.to_owned()),
+            _ => Turn::Say("Ahoy, Ada!".to_owned()),
+        }
+    };
+    let fixture = Fixture::new()
+        .skill_text("greeting", GREETING)
+        .skill_text("welcoming", "---\nname: welcoming\ndescription: Welcomes people.\n---\n\nSay welcome.\n")
+        .prompts("greeting", "id,should_trigger,prompt,sandbox,timeout_s\na,true,Greet Ada.,read-only,60\n");
+    let live = Live::over(fixture, script);
+    let arms = ["--a", "offer=alone", "--b", "offer=all", "--skill", "greeting", "--max-trials", "40"];
+    let (code, found) = answer(&live, &[&arms[..], &["--mode", "codex"]].concat());
+    assert_eq!((code, found["comparison"]["word"].as_str()), (1, Some("worse")), "{found:#}");
+    let greeting = &found["triggering"]["skills"][0];
+    assert_eq!(greeting["a"]["passed"], greeting["a"]["trials"], "alone it is always found: {found:#}");
+    let [lost] = greeting["instead"].as_array().expect("a list").as_slice() else { panic!("{found:#}") };
+    assert_eq!((&lost["activated"], &lost["a"]), (&Value::from("welcoming"), &Value::from(0)));
+    let missed = greeting["b"]["trials"].as_u64().zip(greeting["b"]["passed"].as_u64()).map(|(all, found)| all - found);
+    assert_eq!(lost["b"].as_u64(), missed, "{found:#}");
 }

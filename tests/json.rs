@@ -118,12 +118,12 @@ fn every_json_document_follows_its_schema_and_every_command_has_one() {
     let mut held = Held::default();
     let body = format!("case \"$prompt\" in *crash*) exit 7;; *bad*) {} exit 0;; esac", ANSWER.replace("Done", "No"));
     let stub = Stub::new(1, &body);
-    let rows = "id,should_trigger,prompt,must_include\ngood,false,fine,Done\nbad,false,bad one,Done|Pune\ncrash,false,a crash,Done\n";
+    let rows = "id,should_trigger,prompt,must_include\ngood,false,fine,Done\nbad,false,bad one,Done|Pune\ncrash,false,a crash,Done\nasked,true,fine too,\n";
     stub.settings("threshold = 0.5");
     let cases = stub.root().join("evals/skills/tidy/prompts.csv");
     fs::write(&cases, rows).expect("cases");
     let listed = held.expect("list", &["list", "--json"], &stub.run(&["list", "--json"]));
-    assert_eq!(listed.as_array().map(Vec::len), Some(3));
+    assert_eq!(listed.as_array().map(Vec::len), Some(4));
     held.all(
         |args| stub.run(args),
         [

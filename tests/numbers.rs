@@ -6,15 +6,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 use support::fake_codex::{BAD, Fake, GOOD, Says};
-use support::stub::{ANSWER, Stub};
-
-/// An agent that activates a skill as codex does: it reads the skill's file, and says what the file says.
-const READS: &str = r#"sed -i 's|(file: r0/tidy/SKILL.md)|(file: r0/tidy/SKILL.md)\\n- other: x (file: r0/other/SKILL.md)|' "$CODEX_HOME/sessions/rollout-1.jsonl"
-activate() {
-  text=$(cat ".agents/skills/$1/SKILL.md" | sed ':a;N;$!ba;s/\n/\\n/g')
-  printf '%s\n' '{"type":"item.completed","item":{"id":"1","type":"command_execution","command":"cat .agents/skills/'$1'/SKILL.md","aggregated_output":"'"$text"'","exit_code":0,"status":"completed"}}'
-}
-"#;
+use support::stub::{ACTIVATES, ANSWER, Stub};
 
 fn stub(rows: &[&str], body: &str) -> Stub {
     let stub = Stub::new(0, body);
@@ -75,7 +67,7 @@ fn a_threshold_that_so_few_trials_cannot_tell_from_chance_is_named() {
 #[test]
 fn how_well_a_skill_triggers_and_what_became_active_in_its_place() {
     let body = format!(
-        "{READS}case \"$prompt\" in *both*) activate tidy; activate other;; *tidy*) activate tidy;; *other*) activate other;; esac"
+        "{ACTIVATES}case \"$prompt\" in *both*) activate tidy; activate other;; *tidy*) activate tidy;; *other*) activate other;; esac"
     );
     let rows =
         ["a,true,tidy up,", "b,true,the other,", "c,true,both of them,", "d,false,something else,", "e,false,do tidy,"];

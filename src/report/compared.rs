@@ -9,6 +9,7 @@ use crate::report::paint::{Paint, Tone};
 use crate::report::rate::{self, fraction, points};
 use crate::report::trial::scripted;
 use crate::results::compared::{Compared, SpentTrials};
+use crate::results::crowding::{Instead, SkillCrowding};
 use crate::stats::amounts::Ratio;
 use crate::text::safe;
 
@@ -110,6 +111,7 @@ pub fn render(compared: &Compared, paint: Paint) -> String {
         let _ = writeln!(text, "  cases were tried unequally often: points and shares weigh every case the same");
     }
     cases(&mut text, compared);
+    triggering(&mut text, compared);
     amounts(&mut text, compared);
     notes(&mut text, compared);
     text
@@ -154,6 +156,39 @@ fn cases(text: &mut String, compared: &Compared) {
         (more, same) => format!("{} more that moved and {same} the same in both", counted(more, "case")),
     };
     let _ = writeln!(text, "  {rest}");
+}
+
+/// The skills that became active more or less often, those that lost most first, with what became active in their place.
+fn triggering(text: &mut String, compared: &Compared) {
+    let skills = compared.triggering.iter().flat_map(|found| &found.skills);
+    let moved: Vec<&SkillCrowding> = skills.filter(|skill| skill.difference.difference.abs() > f64::EPSILON).collect();
+    for SkillCrowding { skill, a, b, difference, instead } in moved.iter().take(MOST_CASES) {
+        let (low, high) = (signed(difference.interval.low), signed(difference.interval.high));
+        let places: Vec<String> = instead.iter().map(in_its_place).collect();
+        let places = if places.is_empty() { String::new() } else { format!("; in its place {}", places.join(", ")) };
+        let _ = writeln!(
+            text,
+            "  `{}` became active in {} → {} of its trials, {} points ({low} … {high}){places}",
+            safe::line(skill),
+            fraction(*a),
+            fraction(*b),
+            signed(difference.difference),
+        );
+    }
+    let more = moved.len().saturating_sub(MOST_CASES);
+    if more > 0 {
+        let _ = writeln!(text, "  and {} more; --json has all", counted(more, "skill"));
+    }
+}
+
+/// `` `other` 0 → 4 ``.
+fn in_its_place(instead: &Instead) -> String {
+    let what = match instead.activated.as_deref() {
+        None => "none".to_owned(),
+        Some(several @ "several skills") => several.to_owned(),
+        Some(skill) => format!("`{}`", safe::line(skill)),
+    };
+    format!("{what} {} → {}", instead.a, instead.b)
 }
 
 fn amounts(text: &mut String, compared: &Compared) {

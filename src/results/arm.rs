@@ -7,6 +7,8 @@ use std::hash::{BuildHasher, RandomState};
 use serde::Deserialize;
 
 use crate::decide;
+use crate::results::crowding::Triggered;
+use crate::results::triggering::Asked;
 use crate::stats::amounts::Amounts;
 use crate::stats::proportion::Rate;
 use crate::trial::outcome::{Status, Verdict};
@@ -20,6 +22,8 @@ pub struct ArmResults {
     pub took: BTreeMap<String, Took>,
     /// How often each check passed, of the trials where it was asked and answered, over all cases.
     pub checks: BTreeMap<String, Rate>,
+    /// What became active.
+    pub triggered: Triggered,
     /// Why answers are not a model's own, where they are not.
     pub scripted: BTreeSet<String>,
 }
@@ -50,6 +54,8 @@ struct Row {
     #[serde(default)]
     checks: Vec<(String, Status)>,
     #[serde(default)]
+    activated: Vec<String>,
+    #[serde(default)]
     duration_ms: u64,
     #[serde(default)]
     effective_commands: u64,
@@ -66,6 +72,7 @@ struct Trial {
     case: u32,
     verdict: Verdict,
     checks: u32,
+    activated: u32,
     seconds: f32,
     tokens: f64,
     cost_usd: f64,
@@ -83,6 +90,8 @@ pub struct ArmReader {
     names: Vec<(String, String, String)>,
     /// Lists of checks, of which a run has few different ones.
     checks: HashMap<Vec<(String, Status)>, u32>,
+    /// Lists of skills that became active, of which there are few as well.
+    activated: HashMap<Vec<String>, u32>,
     scripted: BTreeSet<String>,
     /// Lines that say nothing.
     pub damaged: usize,
@@ -107,10 +116,13 @@ impl ArmReader {
         });
         let next = count(self.checks.len());
         let checks = *self.checks.entry(row.checks).or_insert(next);
+        let next = count(self.activated.len());
+        let activated = *self.activated.entry(row.activated).or_insert(next);
         let trial = Trial {
             case,
             verdict: row.verdict,
             checks,
+            activated,
             seconds: seconds(row.duration_ms),
             tokens: row.tokens.map_or(f64::NAN, float),
             cost_usd: row.cost_usd.unwrap_or(f64::NAN),
@@ -138,6 +150,7 @@ impl ArmReader {
     pub fn add_to(&self, arm: &mut ArmResults, name: impl Fn(&str, &str, &str) -> Option<String>) {
         let names: Vec<Option<String>> = self.names.iter().map(|(skill, case, mode)| name(skill, case, mode)).collect();
         let checks: BTreeMap<u32, &Vec<(String, Status)>> = self.checks.iter().map(|(list, at)| (*at, list)).collect();
+        let mut alike: BTreeMap<(u32, u32, u32), u64> = BTreeMap::new();
         for trial in &self.trials {
             let Some(name) = &names[trial.case as usize] else { continue };
             let counts = arm.counts.entry(name.clone()).or_default();
@@ -148,6 +161,7 @@ impl ArmReader {
                     continue;
                 }
             }
+            *alike.entry((trial.case, trial.checks, trial.activated)).or_default() += 1;
             let took = arm.took.entry(name.clone()).or_default();
             let mut keep = |list: fn(&mut Took) -> &mut Vec<f64>, amount: f64| {
                 if amount.is_finite() {
@@ -162,6 +176,14 @@ impl ArmReader {
                 if *status != Status::Unknown {
                     arm.checks.entry(check.clone()).or_default().add(*status == Status::Pass);
                 }
+            }
+        }
+        let activated: BTreeMap<u32, &Vec<String>> = self.activated.iter().map(|(list, at)| (*at, list)).collect();
+        for ((case, made, active), trials) in alike {
+            let (skill, ..) = &self.names[case as usize];
+            let asked = checks.get(&made).and_then(|checks| Asked::of(skill, checks));
+            if let (Some(name), Some(asked), Some(active)) = (&names[case as usize], asked, activated.get(&active)) {
+                arm.triggered.count(name, asked, active, trials);
             }
         }
         arm.scripted.extend(self.scripted.iter().cloned());

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::decide::{Comparison, Rule, fixed};
 use crate::grade::checks::GENERAL;
 use crate::results::arm::{ArmResults, Took};
+use crate::results::crowding::Crowding;
 use crate::stats::amounts::{self, Ratio};
 use crate::stats::proportion::Rate;
 
@@ -28,6 +29,9 @@ pub struct Compared {
     pub amounts: Ratios,
     /// Checks by name, with how often they passed in each arm, those with the largest difference first.
     pub checks: Vec<CheckShares>,
+    /// What became active in both arms; absent where no skill was to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub triggering: Option<Crowding>,
     /// Whether arm A has no skills, so that the difference is what they are worth.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub worth: bool,
@@ -104,6 +108,7 @@ pub fn of(labels: (String, String), comparison: Comparison, a: &ArmResults, b: &
             commands: ratio(|took| &took.commands, 1.0),
         },
         checks: checks(a, b),
+        triggering: Crowding::of(&a.triggered, &b.triggered, rule.level),
         worth: false,
         same: false,
         left_out: Vec::new(),

@@ -3,6 +3,7 @@
 
 pub mod arm;
 pub mod compared;
+pub mod crowding;
 pub mod described;
 pub mod estimate;
 pub mod judges;

@@ -10,7 +10,7 @@ use crate::grade::checks::{NOT_TRIGGERED, TRIGGERED};
 use crate::stats::Interval;
 use crate::stats::proportion::{Rate, wilson};
 use crate::stats::retrieval::Triggering;
-use crate::trial::outcome::Verdict;
+use crate::trial::outcome::{Status, Verdict};
 use crate::trial::run_record::TrialRecord;
 
 /// The confidence of every interval.
@@ -44,39 +44,65 @@ pub struct Confusion {
     skills: BTreeMap<String, Triggering>,
 }
 
+impl Asked {
+    /// What a trial of a case of `skill` was asked, by its checks.
+    pub(super) fn of(skill: &str, checks: &[(String, Status)]) -> Option<Self> {
+        let asks = |name: &str| checks.iter().any(|(check, _)| check == name);
+        if asks(TRIGGERED) {
+            Some(Self::For(skill.to_owned()))
+        } else {
+            asks(NOT_TRIGGERED).then(|| Self::NotFor(skill.to_owned()))
+        }
+    }
+}
+
+impl Active {
+    /// A skill, `several skills`, or nothing.
+    pub(super) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Skill(skill) => Some(skill),
+            Self::Several => Some("several skills"),
+            Self::None => None,
+        }
+    }
+}
+
 impl Confusion {
     /// Counts a trial that was measured, where it was asked what triggers.
     pub fn add(&mut self, record: &TrialRecord) {
-        let asks = |name: &str| record.checks.iter().any(|(check, _)| check == name);
-        let skill = record.id.skill.clone();
-        let asked = match record.verdict {
-            Verdict::Error | Verdict::Unscored => return,
-            _ if asks(TRIGGERED) => Asked::For(skill),
-            _ if asks(NOT_TRIGGERED) => Asked::NotFor(skill),
-            _ => return,
-        };
-        let mut active: Vec<String> = record.activated.iter().map(|name| slug(name)).collect();
+        let measured = matches!(record.verdict, Verdict::Pass | Verdict::Fail);
+        if let Some(asked) = Asked::of(&record.id.skill, &record.checks).filter(|_| measured) {
+            self.count(asked, &record.activated, 1);
+        }
+    }
+
+    /// Counts so many trials in which these skills became active. Returns the column, and whether the skill became active that
+    /// should.
+    pub(super) fn count(&mut self, asked: Asked, activated: &[String], trials: u64) -> (Active, bool) {
+        let mut active: Vec<String> = activated.iter().map(|name| slug(name)).collect();
         active.sort_unstable();
         active.dedup();
-        let wanted = match &asked {
-            Asked::For(skill) => Some(skill.as_str()),
-            Asked::NotFor(_) => None,
+        let (own, wanted) = match &asked {
+            Asked::For(skill) => (skill, Some(skill.as_str())),
+            Asked::NotFor(skill) => (skill, None),
         };
         // Where a skill was not to become active, another one may rightly have.
-        let told = |skill: &&String| wanted.is_some() || **skill == record.id.skill;
+        let told = |skill: &&String| wanted.is_some() || *skill == own;
         for skill in active.iter().filter(told) {
             let counts = self.skills.entry(skill.clone()).or_default();
-            *(if wanted == Some(skill) { &mut counts.hits } else { &mut counts.false_alarms }) += 1;
+            *(if wanted == Some(skill) { &mut counts.hits } else { &mut counts.false_alarms }) += trials;
         }
         if let Some(missed) = wanted.filter(|wanted| active.iter().all(|skill| skill != wanted)) {
-            self.skills.entry(missed.to_owned()).or_default().misses += 1;
+            self.skills.entry(missed.to_owned()).or_default().misses += trials;
         }
+        let hit = wanted.is_some_and(|wanted| active.iter().any(|skill| skill == wanted));
         let active = match active.as_slice() {
             [] => Active::None,
             [one] => Active::Skill(one.clone()),
             _ => Active::Several,
         };
-        *self.cells.entry((asked, active)).or_default() += 1;
+        *self.cells.entry((asked, active.clone())).or_default() += trials;
+        (active, hit)
     }
 
     /// Every skill that was to become active or did, with how well it does.
@@ -165,12 +191,7 @@ impl<'a> Cell<'a> {
             Asked::For(skill) => (skill.as_str(), true),
             Asked::NotFor(skill) => (skill.as_str(), false),
         };
-        let activated = match active {
-            Active::Skill(skill) => Some(skill.as_str()),
-            Active::Several => Some("several skills"),
-            Active::None => None,
-        };
-        Self { case_of, should_trigger, activated, trials }
+        Self { case_of, should_trigger, activated: active.name(), trials }
     }
 }
 

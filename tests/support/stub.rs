@@ -25,6 +25,15 @@ printf '%s\n' '{"type":"response_item","payload":{"type":"message","role":"devel
 pub const ANSWER: &str = r#"printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"Done."}}' '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
 "#;
 
+/// The start of an agent that activates skills as codex does: it reads the skill's file, and says what the file says. Where
+/// there is a skill `other`, it is offered too.
+pub const ACTIVATES: &str = r#"[ ! -e .agents/skills/other ] || sed -i 's|(file: r0/tidy/SKILL.md)|(file: r0/tidy/SKILL.md)\\n- other: x (file: r0/other/SKILL.md)|' "$CODEX_HOME/sessions/rollout-1.jsonl"
+activate() {
+  text=$(cat ".agents/skills/$1/SKILL.md" | sed ':a;N;$!ba;s/\n/\\n/g')
+  printf '%s\n' '{"type":"item.completed","item":{"id":"1","type":"command_execution","command":"cat .agents/skills/'$1'/SKILL.md","aggregated_output":"'"$text"'","exit_code":0,"status":"completed"}}'
+}
+"#;
+
 /// A turn that the provider refused.
 pub const REFUSED: &str = r#"printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"turn.failed","error":{"message":"exceeded retry limit, last status: 429 Too Many Requests"}}'
 exit 1
