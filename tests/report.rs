@@ -9,6 +9,7 @@ use base64::Engine;
 use serde_json::Value;
 use support::fixture::Fixture;
 use support::stored::{self, Session};
+use support::stub::Stub;
 
 fn report(fixture: &Fixture, args: &[&str]) -> String {
     let ran = fixture.run(&[&["report", "-o", "page.html"], args].concat());
@@ -129,7 +130,25 @@ fn two_runs_are_held_against_each_other_with_the_sentence_of_compare() {
     let sentence = fixture.run(&["compare", "before", "after", "--quiet"]).stdout;
     let (first, rest) = sentence.trim().split_at(1);
     assert!(page.contains(&format!("<h1>{}{rest}</h1>", first.to_uppercase())), "{sentence}\n{}", &page[..1500]);
-    assert_eq!((&index(&page)["runs"], &index(&page)["against"]), (&serde_json::json!(["after", "before"]), &1.into()));
+    let index = index(&page);
+    assert_eq!((&index["runs"], &index["compares"]), (&serde_json::json!(["after", "before"]), &true.into()));
+    let before = index["rows"].as_array().expect("rows").iter().filter(|row| !row["before"].is_null());
+    assert_eq!(before.map(|row| &row["run"]).collect::<Vec<_>>(), [1; 14]);
+}
+
+#[test]
+fn a_run_that_compares_is_reported_with_its_arms_beside_each_other() {
+    let stub = Stub::new(2, "");
+    let ran = stub.run(&["compare", "--aa", "--run-id", "r", "--max-trials", "12"]);
+    let answer = stub.run(&["compare", "r", "--quiet"]).stdout;
+    let report = stub.run(&["report", "r"]);
+    let page = fs::read_to_string(stub.run_folder("r").join("report.html"));
+    let page = page.unwrap_or_else(|_| panic!("{}{}{}", ran.stderr, report.stdout, report.stderr));
+    assert_eq!(between(&page, "<h1>", "</h1>").to_lowercase(), answer.trim().to_lowercase());
+    let index = index(&page);
+    let (rows, names) = (index["rows"].as_array().expect("rows"), &index["names"]);
+    let before = rows.iter().filter(|row| !row["before"].is_null()).count();
+    assert_eq!((before * 2, &index["compares"]), (rows.len(), &true.into()), "{names}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::compare::of_arms;
 use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, summary};
 use crate::cli::exit_code::{self, Exit};
 use skill_evals::decide::Rule;
@@ -29,8 +30,9 @@ use skill_evals::store::{self, RunFolder, TrialFolder};
 use skill_evals::text::diagnostic::shown_path;
 use skill_evals::text::safe;
 use skill_evals::trial::evidence::digest;
+use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::Verdict;
-use skill_evals::trial::run_record::TrialRecord;
+use skill_evals::trial::run_record::{Arms, TrialRecord};
 
 /// How much less may pass and count as no worse, as `compare` has it.
 const MARGIN: f64 = 0.05;
@@ -82,15 +84,22 @@ pub fn report(args: &ReportArgs) -> CliResult {
         let found = own_checks(&run.root)?;
         run.own_checks = found;
     }
-    let mut reader = Reader::new(&run, runs.iter().chain(&against), against.len())?;
+    let arms = if against.is_empty() { arms_of(&runs)? } else { None };
+    let mut reader = Reader::new(&run, runs.iter().chain(&against), arms.is_some() || !against.is_empty())?;
+    reader.pairs = arms.as_ref().map(|(_, pairs)| pairs.clone()).unwrap_or_default();
     let (summary, b) = reader.read(0, &runs)?;
+    reader.only_mode = only_mode(&against, &b)?;
     let (_, a) = reader.read(runs.len(), &against)?;
     if reader.index.rows.is_empty() && reader.unreadable == 0 {
         let names: Vec<&str> = runs.iter().map(RunFolder::id).collect();
         return Err(format!("{} holds no stored trials (no meta.json below it)", names.join(", ")).into());
     }
     reader.keep_within(args.max_size);
-    let compared = if against.is_empty() { None } else { Some(compare(&against, &runs, &a, &b)?) };
+    let compared = match (&arms, runs.as_slice()) {
+        (Some((arms, _)), [run]) => Some(of_arms(run, arms, rule())?),
+        _ if against.is_empty() => None,
+        _ => Some(compare(&against, &runs, &a, &b)?),
+    };
     let history = history(&run.root, &summary);
     let made = Overview {
         summary: &summary,
@@ -111,6 +120,31 @@ pub fn report(args: &ReportArgs) -> CliResult {
     }
     let exit = Exit::of_summary(&summary);
     Ok(if reader.unreadable == 0 { exit } else { exit.worse(Exit::Infrastructure) })
+}
+
+fn rule() -> Rule {
+    Rule { margin: Some(MARGIN), ..Rule::default() }
+}
+
+/// The arms of a run that compares, with the modes of arm B by the trials of arm A that were paired with them.
+type ArmsOfRun = (Arms, BTreeMap<TrialId, String>);
+
+fn arms_of(runs: &[RunFolder]) -> CliResultOf<Option<ArmsOfRun>> {
+    let [run] = runs else { return Ok(None) };
+    let Some(arms) = run.run_record()?.and_then(|record| record.arms) else { return Ok(None) };
+    let pairs = run.pairs()?.into_iter().map(|pair| (pair.a, pair.b.mode)).collect();
+    Ok(Some((arms, pairs)))
+}
+
+/// The mode of the reported trials, where both sides have one: then it is what differs, and no part of the case.
+fn only_mode(against: &[RunFolder], reported: &ArmReader) -> CliResultOf<Option<String>> {
+    let mut modes = BTreeSet::new();
+    for run in against {
+        modes.extend(run.progress()?.records.into_keys().map(|id| id.mode));
+    }
+    let reported = reported.modes();
+    let only = reported.first().filter(|_| reported.len() == 1 && modes.len() == 1);
+    Ok(only.map(|mode| (*mode).to_owned()))
 }
 
 fn is_folder(what: &str) -> bool {
@@ -153,14 +187,18 @@ struct Reader<'a> {
     agents: BTreeSet<String>,
     notes: Vec<String>,
     unreadable: usize,
+    /// Of a run that compares, the trials of arm A with the modes of their counterparts.
+    pairs: BTreeMap<TrialId, String>,
+    /// The mode of all reported trials, where those that they are compared with have one too.
+    only_mode: Option<String>,
 }
 
 impl<'a> Reader<'a> {
-    fn new<'r>(run: &'a Run, runs: impl Iterator<Item = &'r RunFolder>, against: usize) -> CliResultOf<Self> {
+    fn new<'r>(run: &'a Run, runs: impl Iterator<Item = &'r RunFolder>, compares: bool) -> CliResultOf<Self> {
         let runs = runs.map(|run| run.id().to_owned()).collect();
         Ok(Self {
             run,
-            index: Index::new(runs, against),
+            index: Index::new(runs, compares),
             packed: Vec::new(),
             file: BufWriter::new(tempfile::tempfile()?),
             length: 0,
@@ -168,6 +206,8 @@ impl<'a> Reader<'a> {
             agents: BTreeSet::new(),
             notes: Vec::new(),
             unreadable: 0,
+            pairs: BTreeMap::new(),
+            only_mode: None,
         })
     }
 
@@ -185,7 +225,7 @@ impl<'a> Reader<'a> {
             // Of a run a trial without a grade was cut short; a recording has none.
             let trials = if is_run { run.trials() } else { store::trials_below(run.path()) };
             for folder in trials.into_iter().filter(|folder| !is_run || folder.has_grade()) {
-                match self.trial((first + at, is_run.then(|| run.id())), &folder) {
+                match self.trial((first + at, is_run.then(|| run.id())), &folder, first > 0) {
                     Ok(record) => {
                         let attempts = progress.records.get(&record.id).map_or(record.attempts, |known| known.attempts);
                         seen.insert(record.id.clone());
@@ -204,7 +244,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads and packs a trial of the run at this place of the index; without an id it is a recording.
-    fn trial(&mut self, (run, id): (usize, Option<&str>), folder: &TrialFolder) -> Result<TrialRecord, String> {
+    fn trial(
+        &mut self,
+        (run, id): (usize, Option<&str>),
+        folder: &TrialFolder,
+        against: bool,
+    ) -> Result<TrialRecord, String> {
         let review = Review::of(self.run, folder)?;
         let timeline = review.timeline(self.run);
         let (meta, grade) = (&review.meta, &review.grade);
@@ -218,7 +263,9 @@ impl<'a> Reader<'a> {
         let agent = [Some(meta.agent.kind.as_str()), meta.agent.version.as_deref(), meta.agent.model.as_deref()];
         self.agents.insert(agent.into_iter().flatten().collect::<Vec<_>>().join(" "));
         let answer = review.final_text.as_deref().map(short).unwrap_or_default();
-        self.index.add(run, &record, answer, short(&calls(&timeline)));
+        let counterpart = || self.only_mode.clone().unwrap_or_else(|| record.id.mode.clone());
+        let before = if against { Some(counterpart()) } else { self.pairs.get(&record.id).cloned() };
+        self.index.add(run, &record, before.as_deref(), answer, short(&calls(&timeline)));
         Ok(record)
     }
 
@@ -320,8 +367,7 @@ fn compare(against: &[RunFolder], runs: &[RunFolder], a: &ArmReader, b: &ArmRead
         arm
     };
     let label = |runs: &[RunFolder]| runs.iter().map(RunFolder::id).collect::<Vec<_>>().join(", ");
-    let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
-    Ok(compared::stored((label(against), label(runs)), &arm(a), &arm(b), rule))
+    Ok(compared::stored((label(against), label(runs)), &arm(a), &arm(b), rule()))
 }
 
 /// The skills whose texts differ, as the agents of one run on each side were given them.

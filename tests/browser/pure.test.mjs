@@ -84,14 +84,14 @@ test("an address is read back as it was written, and a broken one breaks nothing
 
 const index = {
   runs: ["new", "old"],
-  against: 1,
+  compares: true,
   names: ["s", "c", "d", "m", "must-include"],
   rows: [
     { run: 0, skill: 0, case: 1, mode: 3, n: 1, verdict: "pass", failed: [], unknown: [], ms: 10, tokens: 5, answer: "x", calls: "y", kept: true },
     { run: 0, skill: 0, case: 1, mode: 3, n: 2, verdict: "fail", failed: [4], unknown: [], ms: 30, answer: "z", calls: "y", kept: true },
     { run: 0, skill: 0, case: 2, mode: 3, n: 1, verdict: "error", failed: [], unknown: [4], ms: 20, kept: false, why: "rate limit" },
-    { run: 1, skill: 0, case: 1, mode: 3, n: 1, verdict: "pass", failed: [], unknown: [], ms: 10, answer: "x", calls: "y", kept: true },
-    { run: 1, skill: 0, case: 1, mode: 3, n: 2, verdict: "pass", failed: [], unknown: [], ms: 10, answer: "x", calls: "y", kept: true },
+    { run: 1, before: 3, skill: 0, case: 1, mode: 3, n: 1, verdict: "pass", failed: [], unknown: [], ms: 10, answer: "x", calls: "y", kept: true },
+    { run: 1, before: 3, skill: 0, case: 1, mode: 3, n: 2, verdict: "pass", failed: [], unknown: [], ms: 10, answer: "x", calls: "y", kept: true },
   ],
 };
 

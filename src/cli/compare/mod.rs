@@ -12,6 +12,8 @@ use clap::Args;
 use super::color::paint;
 use super::select::{LimitArgs, SelectArgs};
 use super::{CliResult, RepositoryArgs, print_json};
+pub use stored::of_arms;
+
 use asked::Asked;
 use gate::Gate;
 use skill_evals::decide::Rule;

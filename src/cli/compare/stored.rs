@@ -123,6 +123,11 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<Compared> {
     args.refuse_what_decided(run.id())?;
     let record = run.run_record()?.and_then(|record| record.arms);
     let arms = record.ok_or_else(|| format!("{} compared nothing", run.id()))?;
+    of_arms(run, &arms, args.rule())
+}
+
+/// The same of a run with these arms; what they say of alpha and margin goes before `rule`.
+pub fn of_arms(run: &RunFolder, arms: &Arms, rule: Rule) -> CliResultOf<Compared> {
     let (pairs, progress) = (run.pairs()?, run.progress()?);
     if progress.damaged > 0 {
         let (id, lines) = (run.id(), counted(progress.damaged, "line"));
@@ -131,12 +136,12 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<Compared> {
             "warning: {lines} of the progress file of {id} cannot be read; `compare --resume --run-id {id}` writes it anew"
         )?;
     }
-    let rule = Rule { alpha: arms.alpha, margin: arms.margin, ..args.rule() };
+    let rule = Rule { alpha: arms.alpha, margin: arms.margin, ..rule };
     let mut state = Course::new(arms.cases.clone(), rule, arms.seed);
     for pair in &pairs {
         let verdict = |id: &TrialId| progress.records.get(id).map(|record| pairs::of_verdict(record.verdict));
         // A case that no arm had any more when the run went on is not compared.
-        let Some(case) = case_of(&arms, pair) else { continue };
+        let Some(case) = case_of(arms, pair) else { continue };
         // As while it runs: what began after a pair that is not there waits for it.
         let (Some(a), Some(b)) = (verdict(&pair.a), verdict(&pair.b)) else { break };
         if state.word().decided() {
@@ -144,7 +149,7 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<Compared> {
         }
         state.feed(Pair { case, a, b })?;
     }
-    of_run(run, &arms, &state)
+    of_run(run, arms, &state)
 }
 
 /// The place of a pair's case among those that are compared. A mode belongs to their names only where there are several.

@@ -10,10 +10,10 @@ use crate::trial::run_record::TrialRecord;
 /// The index: names once, and a row for each trial that refers to them by place.
 #[derive(Debug, Default, Serialize)]
 pub struct Index {
-    /// The runs, those that are reported first.
+    /// The runs.
     runs: Vec<String>,
-    /// How many of `runs` are what the others are compared with, at their end.
-    against: usize,
+    /// Whether some trials are what the others are compared with.
+    compares: bool,
     /// Skills, cases, modes and checks by name.
     names: Vec<String>,
     /// The trials.
@@ -30,6 +30,9 @@ pub struct Row {
     case: u32,
     mode: u32,
     n: u32,
+    /// The mode of the trial that it is compared with, where it is what that one is compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<u32>,
     verdict: Verdict,
     /// Checks that failed.
     failed: Vec<u32>,
@@ -54,10 +57,10 @@ pub struct Row {
 }
 
 impl Index {
-    /// An index without trials yet of these runs, of which the last `against` are what the others are compared with.
+    /// An index without trials yet.
     #[must_use]
-    pub fn new(runs: Vec<String>, against: usize) -> Self {
-        Self { runs, against, ..Self::default() }
+    pub fn new(runs: Vec<String>, compares: bool) -> Self {
+        Self { runs, compares, ..Self::default() }
     }
 
     /// The place of a name.
@@ -71,8 +74,9 @@ impl Index {
         place
     }
 
-    /// Adds a trial of the run at this place of [`Index::runs`].
-    pub fn add(&mut self, run: usize, record: &TrialRecord, answer: String, calls: String) {
+    /// Adds a trial of the run at this place of the runs. `before`: the mode of its counterpart, of a trial that others are
+    /// compared with.
+    pub fn add(&mut self, run: usize, record: &TrialRecord, before: Option<&str>, answer: String, calls: String) {
         let of = |status: Status| record.checks.iter().filter(move |(_, found)| *found == status);
         let failed: Vec<&String> = of(Status::Fail).map(|(check, _)| check).collect();
         let unknown: Vec<&String> = of(Status::Unknown).map(|(check, _)| check).collect();
@@ -82,6 +86,7 @@ impl Index {
             case: self.name(&record.id.case),
             mode: self.name(&record.id.mode),
             n: record.id.number,
+            before: before.map(|mode| self.name(mode)),
             verdict: record.verdict,
             failed: failed.into_iter().map(|check| self.name(check)).collect(),
             unknown: unknown.into_iter().map(|check| self.name(check)).collect(),

@@ -5,7 +5,7 @@ const PAUSE = 200;
 
 const index = JSON.parse(document.getElementById("index").textContent);
 const rows = rowsOf(index);
-const compares = index.against > 0;
+const compares = index.compares;
 const [all, one] = ["all", "one"].map((id) => document.getElementById(id));
 const list = caseList((row) => linkTo(row));
 let filters = {};
@@ -16,7 +16,7 @@ let scrolled = 0;
 
 /** The address of a trial, with the filters that are set. */
 function linkTo(row, more = {}) {
-  const several = index.runs.length - index.against > 1 || row.arm === "a";
+  const several = new Set(rows.filter((row) => row.arm === "b").map((row) => row.run)).size > 1 || row.arm === "a";
   const beside = compares && other(row) ? { w: "1" } : {};
   return writeRoute({ ...filters, t: idOf(row), r: several ? row.run : "", ...beside, ...more });
 }
@@ -27,8 +27,8 @@ function other(row) {
 }
 
 function rowAt(route) {
-  const is = (row) => idOf(row) === route.t && (route.r ? row.run === route.r : row.arm === "b");
-  return rows.find(is);
+  const named = rows.filter((row) => idOf(row) === route.t && (!route.r || row.run === route.r));
+  return named.find((row) => row.arm === "b") || named[0];
 }
 
 function showList(route) {
@@ -189,3 +189,4 @@ const title = document.title;
 addEventListener("hashchange", follow);
 addEventListener("keydown", keys);
 follow();
+performance.mark("first-screen");

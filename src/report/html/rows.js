@@ -3,11 +3,10 @@
 /** Makes of the index the rows that all else works on: names in place of numbers. */
 function rowsOf(index) {
   const name = (at) => index.names[at];
-  const first = index.runs.length - index.against;
   const rows = index.rows.map((row, place) => ({
     place,
     run: index.runs[row.run],
-    arm: row.run < first ? "b" : "a",
+    arm: row.before === undefined ? "b" : "a",
     skill: name(row.skill),
     case: name(row.case),
     mode: name(row.mode),
@@ -23,10 +22,10 @@ function rowsOf(index) {
     kept: row.kept,
     why: row.why,
   }));
-  // Where two arms ran in one mode each, the mode is what differs between them and no part of the case.
-  const modes = (arm) => new Set(rows.filter((row) => row.arm === arm).map((row) => row.mode));
-  const apart = index.against > 0 && modes("a").size === 1 && modes("b").size === 1;
-  for (const row of rows) row.key = row.skill + "\n" + row.case + (apart ? "" : "\n" + row.mode);
+  rows.forEach((row, at) => {
+    const { before } = index.rows[at];
+    row.key = [row.skill, row.case, before === undefined ? row.mode : name(before)].join("\n");
+  });
   return rows;
 }
 
