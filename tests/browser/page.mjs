@@ -1,7 +1,7 @@
 // A page in the browser, and what no page may do: reach out, break its policy, or fail.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -12,7 +12,7 @@ const puppeteer = (await import(require.resolve("puppeteer-core"))).default;
 export { assert };
 
 /** The report that is tested. */
-export const file = process.argv[2];
+export const file = resolve(process.argv[2]);
 
 /** Runs `body` with a page, and then holds the page to its promises. */
 export async function withPage(body) {
