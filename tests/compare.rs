@@ -232,7 +232,11 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     }
     fs::write(stub.root().join("evals/baseline.jsonl"), "{}\nno line\n").expect("a file");
     let damaged = stub.run(&["compare", "evals/baseline.jsonl", "after"]);
-    assert!(damaged.code == 2 && damaged.stderr.contains("baseline.jsonl: 2 of its lines"), "{}", damaged.stderr);
+    assert!(
+        damaged.code == 2 && damaged.stderr.contains("baseline.jsonl: 2 lines, none of them a result"),
+        "{}",
+        damaged.stderr
+    );
 }
 
 #[test]

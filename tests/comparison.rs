@@ -34,7 +34,7 @@ fn outcome(fixture: &Fixture, mode: &str) -> Outcome {
     let (meta, mut grade) = regraded(fixture, &folder);
     grade.metrics.duration_ms = 1234;
     let (folder, scripted) = (PathBuf::new(), meta.scripted.clone());
-    Outcome { id: meta.id(), grade, folder, scripted, spent: Spent::default(), isolation: None }
+    Outcome { id: meta.id(), grade, folder, scripted, spent: Spent::default(), isolation: None, inputs: None }
 }
 
 #[test]

@@ -115,6 +115,22 @@ fn history_draws_a_line_for_each_run_and_marks_those_of_other_inputs() {
     let lines: Vec<&str> = chart.lines().collect();
     assert!(lines[1].starts_with("  one ") && lines[3].starts_with("≠ three "), "{chart}");
     assert!(lines[1].contains("2/2") && lines[1].ends_with('●'), "{chart}");
+    // So is a prompt, and a comparison of two versions is no point between the others.
+    let table = stub.root().join("evals/skills/tidy/prompts.csv");
+    let rows = fs::read_to_string(&table).expect("cases");
+    fs::write(&table, rows.replace("Prompt b", "Prompt c")).expect("cases");
+    assert_eq!(stub.run(&["run", "--run-id", "four"]).code, 0);
+    stub.run(&["compare", "--aa", "--max-trials", "12", "--run-id", "five"]);
+    let chart = stub.run(&["history", "--skill", "tidy"]).stdout;
+    let lines: Vec<&str> = chart.lines().collect();
+    assert!(lines.len() == 6 && lines[4].starts_with("≠ four "), "{chart}");
+    // Runs of other questions are compared, and it is said.
+    let compared = stub.run(&["compare", "three", "four"]).stdout;
+    let note = "  asked or checked otherwise in the two arms, so not the skills alone differ: tidy/b\n";
+    assert!(compared.contains(note), "{compared}");
+    assert!(!stub.run(&["compare", "one", "three"]).stdout.contains("asked or checked otherwise"));
+    fs::remove_dir_all(stub.run_folder("four")).expect("a run");
+    let chart = stub.run(&["history", "--skill", "tidy"]).stdout;
     // A skill may be named as it is written, and a line that is lost is told.
     assert_eq!(stub.run(&["history", "--skill", "Tidy"]).stdout, chart);
     let path = stub.run_folder("two").join("progress.jsonl");

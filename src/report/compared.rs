@@ -220,6 +220,10 @@ fn notes(text: &mut String, compared: &Compared) {
     if !comparison.neither.is_empty() {
         let _ = writeln!(text, "  measured in neither arm, and in no figure: {}", list(&comparison.neither));
     }
+    if !compared.asked_otherwise.is_empty() {
+        let cases = list(&compared.asked_otherwise);
+        let _ = writeln!(text, "  asked or checked otherwise in the two arms, so not the skills alone differ: {cases}");
+    }
     for (case, why) in &compared.left_out {
         let _ = writeln!(text, "  {} is left out: {}", safe::line(case), safe::line(why));
     }

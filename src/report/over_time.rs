@@ -36,7 +36,7 @@ pub fn chart(points: &[Point]) -> String {
         before = Some(point);
     }
     if text.contains("\n≠") {
-        text.push_str("≠ other skills, cases or modes than in the run above: not a trend\n");
+        text.push_str("≠ other skills, cases, checks or settings than in the run above: not a trend\n");
     }
     text
 }

@@ -26,6 +26,10 @@ pub struct ArmResults {
     pub triggered: Triggered,
     /// Why answers are not a model's own, where they are not.
     pub scripted: BTreeSet<String>,
+    /// The modes of its trials, by name.
+    pub modes: BTreeSet<String>,
+    /// By case, the digests of what was asked and checked, and how, but for the skills.
+    pub inputs: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// What the measured trials of a case took, a number for each that told it.
@@ -65,6 +69,8 @@ struct Row {
     cost_usd: Option<f64>,
     #[serde(default)]
     scripted: Option<String>,
+    #[serde(default)]
+    inputs: Option<String>,
 }
 
 /// A trial, as small as can be.
@@ -93,6 +99,8 @@ pub struct ArmReader {
     /// Lists of skills that became active, of which there are few as well.
     activated: HashMap<Vec<String>, u32>,
     scripted: BTreeSet<String>,
+    /// By case, the digests of what was asked and checked.
+    inputs: BTreeMap<u32, BTreeSet<String>>,
     /// Lines that say nothing.
     pub damaged: usize,
 }
@@ -114,6 +122,8 @@ impl ArmReader {
             self.names.push(name.clone());
             next
         });
+        let inputs = self.inputs.entry(case).or_default();
+        inputs.extend(row.inputs.filter(|digest| !inputs.contains(digest)));
         let next = count(self.checks.len());
         let checks = *self.checks.entry(row.checks).or_insert(next);
         let next = count(self.activated.len());
@@ -149,6 +159,13 @@ impl ArmReader {
     /// Adds the trials whose case `name` gives a name, by skill, id and mode, to an arm.
     pub fn add_to(&self, arm: &mut ArmResults, name: impl Fn(&str, &str, &str) -> Option<String>) {
         let names: Vec<Option<String>> = self.names.iter().map(|(skill, case, mode)| name(skill, case, mode)).collect();
+        let of_arm = self.names.iter().zip(&names).filter(|(_, name)| name.is_some());
+        arm.modes.extend(of_arm.map(|((.., mode), _)| mode.clone()));
+        for (case, digests) in &self.inputs {
+            if let Some(name) = &names[*case as usize] {
+                arm.inputs.entry(name.clone()).or_default().extend(digests.iter().cloned());
+            }
+        }
         let checks: BTreeMap<u32, &Vec<(String, Status)>> = self.checks.iter().map(|(list, at)| (*at, list)).collect();
         let mut alike: BTreeMap<(u32, u32, u32), u64> = BTreeMap::new();
         for trial in &self.trials {
@@ -191,6 +208,14 @@ impl ArmReader {
 }
 
 impl ArmResults {
+    /// The cases that were asked or checked otherwise in the two arms.
+    pub(super) fn asked_otherwise(a: &Self, b: &Self) -> Vec<String> {
+        let both = a.inputs.iter().filter_map(|(case, a)| Some((case, a, b.inputs.get(case)?)));
+        // Rows of old runs have no digests.
+        let known = both.filter(|(_, a, b)| !a.is_empty() && !b.is_empty());
+        known.filter(|(_, a, b)| a != b).map(|(case, ..)| case.clone()).collect()
+    }
+
     /// What trials of both arms took, by case; of cases that both have.
     pub(super) fn amounts(a: &Self, b: &Self, of: impl Fn(&Took) -> &Vec<f64>) -> Vec<Amounts> {
         let both = a.took.iter().filter_map(|(case, a)| Some((a, b.took.get(case)?)));

@@ -40,6 +40,9 @@ pub struct Compared {
     pub same: bool,
     /// Cases that were left out because one arm has no skill for them, with the reason.
     pub left_out: Vec<(String, String)>,
+    /// Cases that were asked or checked otherwise in the two arms, where both are in the same mode.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub asked_otherwise: Vec<String>,
     /// How many trials of both arms it took, where they went on until something was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spent: Option<SpentTrials>,
@@ -87,7 +90,9 @@ pub struct SpentTrials {
 /// Compares stored trials.
 #[must_use]
 pub fn stored(labels: (String, String), a: &ArmResults, b: &ArmResults, rule: Rule) -> Compared {
-    of(labels, fixed::compare(&a.counts, &b.counts, &rule), a, b, rule)
+    // Other modes ask otherwise on purpose.
+    let asked_otherwise = if a.modes == b.modes { ArmResults::asked_otherwise(a, b) } else { Vec::new() };
+    Compared { asked_otherwise, ..of(labels, fixed::compare(&a.counts, &b.counts, &rule), a, b, rule) }
 }
 
 /// Everything there is to show of a comparison of these arms.
@@ -112,6 +117,7 @@ pub fn of(labels: (String, String), comparison: Comparison, a: &ArmResults, b: &
         worth: false,
         same: false,
         left_out: Vec::new(),
+        asked_otherwise: Vec::new(),
         spent: None,
         scripted: a.scripted.union(&b.scripted).cloned().collect(),
     }

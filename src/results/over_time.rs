@@ -38,7 +38,7 @@ pub struct Point {
     pub share: f64,
     /// Where the true mean may lie.
     pub interval: Interval,
-    /// What tells runs of the same skills, cases and modes from others.
+    /// What tells runs of the same skills, cases, checks, settings and modes from others.
     pub inputs: String,
     /// Why answers are not a model's own, where they are not.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
@@ -53,11 +53,15 @@ fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-/// The point of a run; none where it measured nothing of what is wanted.
+/// The point of a run; none where it measured nothing of what is wanted, or compared two arms, which are no one point.
 ///
 /// # Errors
 /// When its progress file cannot be read.
 pub fn point(run: &RunFolder, wanted: &Wanted) -> Result<Option<Point>, StoreError> {
+    let record = run.run_record().ok().flatten();
+    if record.as_ref().is_some_and(|record| record.arms.is_some()) {
+        return Ok(None);
+    }
     let mut reader = ArmReader::default();
     store::each_line(&run.progress_path(), |line| reader.line(line))?;
     let mut found = ArmResults::default();
@@ -68,12 +72,13 @@ pub fn point(run: &RunFolder, wanted: &Wanted) -> Result<Option<Point>, StoreErr
     found.counts.retain(|_, counts| counts.rate.trials > 0);
     let rates: Vec<Rate> = found.counts.values().map(|counts| counts.rate).collect();
     let Some((share, interval)) = mean::of(&rates, LEVEL) else { return Ok(None) };
-    let record = run.run_record().ok().flatten();
     // One skill may change without the others.
     let snapshot = run.snapshot(None);
     let skills = wanted.skill.as_ref().map_or_else(|| snapshot.clone(), |skill| snapshot.join(skill));
     let skills = Material::list(&skills).whole().ok().and_then(|material| material.digest().ok());
-    let cases: Vec<&str> = found.counts.keys().map(String::as_str).collect();
+    // What each case asked and checked; rows of old runs do not tell.
+    let asked = |case: &String| found.inputs.get(case).into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+    let cases: Vec<String> = found.counts.keys().map(|case| format!("{case} {}", asked(case))).collect();
     let inputs = digest(format!("{}\n{}", skills.unwrap_or_default(), cases.join("\n")).as_bytes());
     Ok(Some(Point {
         run: run.id().to_owned(),

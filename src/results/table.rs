@@ -2,7 +2,7 @@
 
 use crate::settings::Prices;
 use crate::store::{RunFolder, StoreError, TrialFolder};
-use crate::trial::evidence::Meta;
+use crate::trial::evidence::{Meta, digest};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Judged, Outcome};
 use crate::trial::run_record::{ProgressLine, TrialRecord};
@@ -23,7 +23,14 @@ pub fn row(folder: &TrialFolder, prices: &Prices) -> Result<TrialRecord, StoreEr
 pub fn outcome(id: TrialId, grade: Grade, meta: &Meta, folder: &TrialFolder, prices: &Prices) -> Outcome {
     let spent = spent(meta, &grade, prices);
     let (folder, scripted) = (folder.path().to_path_buf(), meta.scripted.clone());
-    Outcome { id, grade, folder, scripted, spent, isolation: meta.isolation }
+    let inputs = Some(inputs(meta, &grade));
+    Outcome { id, grade, folder, scripted, spent, isolation: meta.isolation, inputs }
+}
+
+/// A digest of what was asked and checked, and how, but for the skills.
+fn inputs(meta: &Meta, grade: &Grade) -> String {
+    let checks = grade.checks.iter().map(|check| format!("{}\n{}\n", check.id, check.expected));
+    digest(std::iter::once(meta.inputs.besides_skills()).chain(checks).collect::<String>().as_bytes())
 }
 
 /// What a graded trial took: its agent, and its judge where it had one.

@@ -16,16 +16,13 @@ use crate::files::material::Material;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode, Offer};
 use crate::text::redact::looks_secret;
-use crate::trial::evidence::{Inputs, digest};
+use crate::trial::evidence::{CATALOGUE_PART, Inputs, SKILL_PART, digest};
 
 /// The name of the part that is a case's fixture.
 pub const FIXTURE_PART: &str = "fixture";
 
 /// The name of the part that is a case's output schema.
 pub const SCHEMA_PART: &str = "output schema";
-
-/// Starts the name of a part that is a skill's whole folder.
-const SKILL_PART: &str = "skill ";
 
 /// The name of the part that is the model asked for.
 const MODEL_PART: &str = "setting model";
@@ -99,7 +96,7 @@ impl InputReader {
                 .filter(|skill| !skill.user_only || !hides_user_only(settings, mode))
                 .map(|skill| (skill.name.as_str(), skill.description.as_str()))
                 .collect();
-            inputs.add("catalogue of skills", serde_json::to_string(&list)?.as_bytes());
+            inputs.add(CATALOGUE_PART, serde_json::to_string(&list)?.as_bytes());
             for slug in std::iter::once(&case.skill).chain(opened) {
                 if let Some(found) = catalog.skill(slug) {
                     let whole = match skills {

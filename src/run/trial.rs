@@ -107,6 +107,7 @@ pub fn run_live(
             scripted: run.settings.scripted.clone(),
             spent: Spent { more_tokens: true, more_cost: true, ..Spent::default() },
             isolation: None,
+            inputs: None,
         },
     };
     if outcome.grade.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Interrupted) {

@@ -220,7 +220,21 @@ impl Ending {
 #[serde(transparent)]
 pub struct Inputs(pub BTreeMap<String, String>);
 
+/// How the name of a part begins that is the whole of a skill.
+pub const SKILL_PART: &str = "skill ";
+
+/// The part that is the names and descriptions of all skills that were offered.
+pub const CATALOGUE_PART: &str = "catalogue of skills";
+
 impl Inputs {
+    /// A digest of all parts but the skills: what was asked, and how.
+    #[must_use]
+    pub fn besides_skills(&self) -> String {
+        let parts = self.0.iter().filter(|(name, _)| !name.starts_with(SKILL_PART) && *name != CATALOGUE_PART);
+        let lines: Vec<String> = parts.map(|(name, content)| format!("{name}\n{content}\n")).collect();
+        digest(lines.concat().as_bytes())
+    }
+
     /// Adds the part `name` with this content.
     pub fn add(&mut self, name: impl Into<String>, content: &[u8]) {
         self.0.insert(name.into(), digest(content));

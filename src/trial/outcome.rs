@@ -252,6 +252,8 @@ pub struct Outcome {
     pub spent: Spent,
     /// What kept the agent to its own folders; `None` where it did not start, or that was not stored.
     pub isolation: Option<Isolation>,
+    /// A digest of what was asked and checked, and how, but for the skills; `None` where it did not start.
+    pub inputs: Option<String>,
 }
 
 /// Why there is no outcome.

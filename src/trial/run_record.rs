@@ -270,6 +270,9 @@ pub struct TrialRecord {
     /// When it ended, RFC 3339, UTC; absent where that is no longer known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
+    /// A digest of what was asked and checked, and how, but for the skills; absent where it did not start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<String>,
 }
 
 fn once() -> u32 {
@@ -297,6 +300,7 @@ impl TrialRecord {
             spent: outcome.spent,
             attempts,
             scripted: outcome.scripted.clone(),
+            inputs: outcome.inputs.clone(),
             isolation: outcome.isolation,
             ended: None,
         }

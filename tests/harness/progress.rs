@@ -42,6 +42,7 @@ fn ended(case: &str, verdict: Verdict) -> Result<Outcome, NoOutcome> {
         scripted: None,
         spent: Spent::default(),
         isolation: None,
+        inputs: None,
     })
 }
 

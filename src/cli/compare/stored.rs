@@ -106,13 +106,12 @@ fn progress_of(root: &Path, source: &str) -> Result<PathBuf, Box<dyn Error>> {
 fn read(path: &Path) -> Result<ArmReader, Box<dyn Error>> {
     let mut reader = ArmReader::default();
     store::each_line(path, |line| reader.line(line))?;
+    let (lines, at) = (counted(reader.damaged, "line"), path.display());
+    if reader.damaged > 0 && reader.modes().is_empty() {
+        return Err(format!("{at}: {lines}, none of them a result; a baseline is the progress.jsonl of a run").into());
+    }
     if reader.damaged > 0 {
-        let lines = reader.damaged;
-        return Err(format!(
-            "{}: {lines} of its lines cannot be read as results; a baseline is the progress.jsonl of a run",
-            path.display()
-        )
-        .into());
+        writeln!(io::stderr(), "warning: {at}: {lines} cannot be read; what is lost is in no figure")?;
     }
     Ok(reader)
 }
