@@ -444,6 +444,34 @@ fn a_comparison_that_ended_before_it_tried_every_case_says_so_and_says_the_same_
 }
 
 #[test]
+fn a_comparison_in_the_background_is_watched_stopped_and_gone_on_with_like_any_run() {
+    let stub = repository(2, &format!("while [ ! -e \"$folder/artifacts/go\" ]; do sleep 0.02; done\n{BY_SKILL}"));
+    break_skill(&stub);
+    let begun = stub.run(&["compare", "main", "--background", "--run-id", "r", "--jobs", "2"]);
+    assert_eq!(begun.code, 0, "{}", begun.stderr);
+    assert!(begun.stdout.starts_with("r runs in the background as process "), "{}", begun.stdout);
+    wait_until("both agents", || stub.starts().len() == 2);
+    assert!(stub.run(&["status", "--run-id", "r"]).stdout.starts_with("r: running (process "));
+    let stopped = stub.run(&["stop", "r"]);
+    assert!(stopped.stdout.contains("`skill-evals compare --resume --run-id r` goes on with it"), "{}", stopped.stdout);
+    let status = stub.run(&["status", "--run-id", "r"]).stdout;
+    assert!(status.starts_with("r: stopped\n") && status.contains("compare --resume --run-id r"), "{status}");
+
+    fs::write(stub.root().join("artifacts/go"), "").expect("a file");
+    let resumed = stub.run(&["compare", "--resume", "--background", "--run-id", "r", "--jobs", "2"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    wait_until("its end", || stub.run(&["status", "--run-id", "r"]).stdout.starts_with("r: finished"));
+    let told = stub.run(&["compare", "r"]);
+    assert!(told.code == 1 && told.stdout.starts_with("worse: "), "{}{}", told.stdout, told.stderr);
+    let log = fs::read_to_string(stub.run_folder("r").join("runner.log")).expect("a log");
+    assert!(log.contains(told.stdout.lines().next().expect("an answer")), "{log}");
+    let stored = stub.run(&["compare", "r", "--background"]);
+    assert!(stored.code == 2 && stored.stderr.contains("--background: these trials are stored"), "{}", stored.stderr);
+    let cannot = stub.run(&["compare", "main", "--background", "--run-id", "r"]);
+    assert!(cannot.code == 2 && cannot.stderr.contains("`r`"), "{}", cannot.stderr);
+}
+
+#[test]
 fn a_comparison_that_is_stopped_or_has_lost_a_line_says_how_it_goes_on() {
     let stub = repository(3, &format!("sleep 0.05\n{BY_SKILL}"));
     let runner = stub.start(&["compare", "HEAD", "--run-id", "r", "--jobs", "2"]);

@@ -2,6 +2,7 @@
 
 mod color;
 mod compare;
+mod detached;
 mod doctor;
 mod exit_code;
 mod generate;

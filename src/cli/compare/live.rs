@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{CompareArgs, gate, stored};
 use crate::cli::exit_code::Exit;
 use crate::cli::terminal::Terminal;
-use crate::cli::{CliResult, own_checks, select};
+use crate::cli::{CliResult, detached, own_checks, select};
 use skill_evals::cases::case::repetition::Trials;
 use skill_evals::cases::name::Filters;
 use skill_evals::decide::Rule;
 use skill_evals::decide::plan::{self as power, Design};
 use skill_evals::decide::sequential::Course;
-use skill_evals::process::interrupt;
+use skill_evals::process::{background, interrupt};
 use skill_evals::report::paint::Paint;
 use skill_evals::report::{diagnostics, estimate as words};
 use skill_evals::results::estimate;
@@ -36,6 +36,7 @@ const USUAL_RATE: f64 = 0.9;
 
 /// Compares by running trials: `arms`, or those of the run to go on with.
 pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
+    let in_background = background::is_background();
     let (repository, mut settings, catalog) = args.repository.read()?;
     args.apply(&mut settings);
     let chosen = Chosen { modes: modes_to_run(args, arms.as_ref()), ..args.select.chosen() };
@@ -72,7 +73,10 @@ pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
     }
     ready::check(&run)?;
     run.own_checks = own_checks(&run.root)?;
-    interrupt::listen(false)?;
+    if args.background && !in_background {
+        return detached::start(&run.root, &run.settings);
+    }
+    interrupt::listen(in_background)?;
     execute(args, &run, &arms, &pairing, rule)
 }
 

@@ -87,7 +87,7 @@ pub struct CompareArgs {
     #[command(flatten)]
     limits: LimitArgs,
     /// The run's name below artifacts/skill-evals [default: the time, UTC].
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", overrides_with = "run_id")]
     run_id: Option<String>,
     /// Go on with the comparison of --run-id.
     #[arg(long, requires = "run_id", conflicts_with_all = ["what", "with", "mode", "a", "b", "aa"])]
@@ -98,6 +98,9 @@ pub struct CompareArgs {
     /// Say what would run, what drop that can find and what it may cost; run nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Run detached; `status` shows it, `stop` ends it, and `compare ID` tells what it came to.
+    #[arg(long, conflicts_with_all = ["dry_run", "json"])]
+    background: bool,
     /// Print nothing but the answer.
     #[arg(long, short, conflicts_with = "json")]
     quiet: bool,
@@ -134,6 +137,7 @@ impl CompareArgs {
             ("--max-trials", self.max_trials.is_some()),
             ("--run-id", self.run_id.is_some()),
             ("--dry-run", self.dry_run),
+            ("--background", self.background),
             ("--a and --b with more than mode=", of_arms),
         ];
         let given = given.into_iter().find_map(|(name, given)| given.then_some(name));

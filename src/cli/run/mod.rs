@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::select::{self, LimitArgs};
-use super::{CliResult, RepositoryArgs, own_checks, print_json};
+use super::{CliResult, RepositoryArgs, detached, own_checks, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::terminal::Terminal;
@@ -35,9 +35,6 @@ use skill_evals::trial::event::{Event, Listener};
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
 use skill_evals::trial::run_record::Chosen;
-
-/// How long a run in the background may take until it has its run folder.
-const BEGINNING: Duration = Duration::from_secs(20);
 
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
@@ -120,7 +117,7 @@ pub fn run(args: &RunArgs) -> CliResult {
     ready::check(&run)?;
     run.own_checks = own_checks(&run.root)?;
     if args.background && !in_background {
-        return start_in_background(&mut run);
+        return detached::start(&run.root, &run.settings);
     }
     interrupt::listen(in_background)?;
     if run.settings.live || args.write_progress {
@@ -243,34 +240,6 @@ fn dry_run(args: &RunArgs, run: &Run) -> CliResult {
         writeln!(out, "{}\nreplaying recordings costs nothing", estimate.trials.join("\n"))?;
     }
     Ok(Exit::Clean)
-}
-
-/// Starts this very command again, detached, and waits until it has begun.
-fn start_in_background(run: &mut Run) -> CliResult {
-    let settings = &mut run.settings;
-    let folder = match (&settings.run_id, settings.resume) {
-        (Some(id), true) => RunFolder::open(&run.root, id)?,
-        (id, _) => RunFolder::create(&run.root, id.as_deref())?,
-    };
-    let log = folder.log();
-    let mut child = background::start(&["--run-id", folder.id()], &log)?;
-    let began = std::time::Instant::now();
-    let pid = i32::try_from(child.id()).unwrap_or_default();
-    loop {
-        if folder.runner().is_some_and(|runner| runner.pid == pid) {
-            writeln!(io::stdout(), "{} runs in the background as process {pid}", folder.id())?;
-            writeln!(io::stdout(), "skill-evals status --run-id {}", folder.id())?;
-            return Ok(Exit::Clean);
-        }
-        if let Some(status) = child.try_wait()? {
-            let said = std::fs::read_to_string(&log).unwrap_or_default();
-            return Err(format!("it ended at once ({status}):\n{}", said.trim_end()).into());
-        }
-        if began.elapsed() > BEGINNING {
-            return Err(format!("it has not started; see {}", log.display()).into());
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// Keeps the outcomes of a run in memory, to compare its modes.
