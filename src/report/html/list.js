@@ -6,9 +6,8 @@ const BEYOND = 8;
 /** Repeats of a case that are drawn in its row. */
 const MOST_REPEATS = 24;
 
-/** The filters above the list. `change(filters)` is called with what was chosen. */
-function filterBar(rows, filters, compares, change) {
-  const values = (of) => [...new Set(rows.flatMap(of))].sort();
+/** The filters above the list, of these choices. `change(filters)` is called with what was chosen. */
+function filterBar(rows, choices, filters, compares, change) {
   const choose = (key, label, names, of) =>
     el(
       "label",
@@ -21,18 +20,18 @@ function filterBar(rows, filters, compares, change) {
         names.map((name) => el("option", { value: name, selected: filters[key] === name }, name)),
       ),
     );
-  const ofSkill = rows.filter((row) => !filters.skill || row.skill === filters.skill);
+  const ofSkill = () => [...new Set(rows.filter((row) => row.skill === filters.skill).map((row) => row.case))].sort();
   const sorts = ["worst", "name", "flaky", "slowest", "tokens", ...(compares ? ["change"] : [])];
   return el(
     "form",
     { class: "filters", role: "search", "aria-label": "Filter", onsubmit: (event) => event.preventDefault() },
     el("label", { class: "text" }, el("span", {}, "Text in names and sessions"), el("input", { type: "search", name: "q", value: filters.q || "", autocomplete: "off", spellcheck: "false", placeholder: "Search   /", oninput: (event) => change({ ...filters, q: event.target.value }) })),
     choose("verdict", "Verdict", WORST, "any"),
-    choose("skill", "Skill", values((row) => row.skill), "any"),
-    filters.skill && choose("case", "Case", [...new Set(ofSkill.map((row) => row.case))].sort(), "any"),
-    choose("mode", "Mode", values((row) => row.mode), "any"),
-    choose("check", "Check not passed", values((row) => [...row.failed, ...row.unknown]), "any"),
-    values((row) => row.run).length > 1 && !compares && choose("run", "Run", values((row) => row.run), "any"),
+    choose("skill", "Skill", choices.skills, "any"),
+    filters.skill && choose("case", "Case", ofSkill(), "any"),
+    choose("mode", "Mode", choices.modes, "any"),
+    choose("check", "Check not passed", choices.checks, "any"),
+    choices.runs.length > 1 && !compares && choose("run", "Run", choices.runs, "any"),
     choose("sort", "Sort", sorts.slice(1), sorts[0]),
     compares && el("label", { class: "tick" }, el("input", { type: "checkbox", name: "differs", checked: Boolean(filters.differs), onchange: (event) => change({ ...filters, differs: event.target.checked ? "1" : "" }) }), el("span", {}, "only what differs")),
   );

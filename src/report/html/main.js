@@ -5,6 +5,7 @@ const PAUSE = 200;
 
 const index = JSON.parse(document.getElementById("index").textContent);
 const rows = rowsOf(index);
+const choices = choicesOf(rows);
 const compares = index.compares;
 const [all, one] = ["all", "one"].map((id) => document.getElementById(id));
 const list = caseList((row) => linkTo(row));
@@ -14,16 +15,22 @@ let search = 0;
 let groups = [];
 let scrolled = 0;
 
+/** Whether the reported trials are of several runs, so that a name alone does not tell one. */
+const several = new Set(rows.filter((row) => row.arm === "b").map((row) => row.run)).size > 1;
+
+/** The trials of each arm by what they share with their counterparts. */
+const byKey = new Map(rows.map((row) => [row.arm + row.n + "\n" + row.key, row]));
+
 /** The address of a trial, with the filters that are set. */
 function linkTo(row, more = {}) {
-  const several = new Set(rows.filter((row) => row.arm === "b").map((row) => row.run)).size > 1 || row.arm === "a";
+  const run = several || row.arm === "a" ? row.run : "";
   const beside = compares && other(row) ? { w: "1" } : {};
-  return writeRoute({ ...filters, t: idOf(row), r: several ? row.run : "", ...beside, ...more });
+  return writeRoute({ ...filters, t: idOf(row), r: run, ...beside, ...more });
 }
 
 /** The trial of the other arm that stands beside this one. */
 function other(row) {
-  return rows.find((found) => found.arm !== row.arm && found.key === row.key && found.n === row.n);
+  return byKey.get((row.arm === "a" ? "b" : "a") + row.n + "\n" + row.key);
 }
 
 function rowAt(route) {
@@ -49,7 +56,7 @@ function drawList() {
   const place = document.getElementById("trials");
   const focused = document.activeElement && document.activeElement.name;
   const caret = focused === "q" ? document.activeElement.selectionStart : 0;
-  const bar = filterBar(rows, filters, compares, (chosen) => go(filtersOf(chosen)));
+  const bar = filterBar(rows, choices, filters, compares, (chosen) => go(filtersOf(chosen)));
   const head = el("h2", {}, "Trials ", el("small", { id: "count" }, countText()), Object.keys(filters).length > 0 && el("a", { class: "clear", href: "#" }, "show all"));
   place.replaceChildren(head, bar, el("div", { class: "row labels", "aria-hidden": "true" }, ["case", "repeats", "passed", "what did not", "time", "tokens"].map((name) => el("span", {}, name))), list.element);
   list.show(groups);

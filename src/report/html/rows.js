@@ -29,6 +29,17 @@ function rowsOf(index) {
   return rows;
 }
 
+/** What the filters have to choose from. */
+function choicesOf(rows) {
+  const values = (of) => [...new Set(rows.flatMap(of))].sort();
+  return {
+    skills: values((row) => row.skill),
+    modes: values((row) => row.mode),
+    runs: values((row) => row.run),
+    checks: values((row) => [...row.failed, ...row.unknown]),
+  };
+}
+
 /** What a trial is called in an address. */
 function idOf(row) {
   return row.skill + "/" + row.case + "/" + row.mode + "/" + row.n;
