@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use skill_evals::cases::case::repetition::Trials;
 use support::fixture::Fixture;
-use support::stub::{ANSWER, Stub, ran};
+use support::stub::{ANSWER, Stub, in_own_group, ran};
 
 /// An agent that says what must be said every second time only, for each prompt on its own.
 fn every_second() -> String {
@@ -266,6 +266,24 @@ fn a_case_that_goes_on_until_it_is_decided_takes_no_trial_that_is_not_needed() {
     assert_eq!((code, count(&stub, "bad")), (101, 14), "{text}");
     assert!(text.contains("0 of 7 trials passed, 0 % (0–48); 4 must; decided after 7 of at most 20 trials"), "{text}");
     assert_eq!((ran_with(&stub, "tidy::a::codex", "1").0, count(&stub, "good")), (0, 16));
+}
+
+#[test]
+fn processes_that_share_a_run_go_on_until_each_case_is_decided() {
+    let stub = Stub::new(0, &by_prompt());
+    let until = "until decided at most 20,0.5";
+    table(&stub, &[&format!("a,false,good,Done,{until}"), &format!("b,false,bad,Done,{until}")]);
+    let started = ["tidy::a::codex", "tidy::b::codex"].map(|trial| {
+        let mut command = harness(&stub, trial);
+        command.envs([("NEXTEST", "1"), ("NEXTEST_RUN_ID", "11111111-2222"), ("SKILL_EVALS_LIVE", "1")]);
+        in_own_group(command.env("SKILL_EVALS_RUN_ID", "r"))
+    });
+    let codes = started.map(|mut process| process.wait().expect("an end").code());
+    assert_eq!((codes, count(&stub, "good"), count(&stub, "bad")), ([Some(0), Some(101)], 7, 7));
+    let status = stub.run(&["status", "--run-id", "r"]).stdout;
+    assert!(status.contains("\n  done     14 of 14: "), "{status}");
+    assert!(status.contains("  decided  2 of 2 cases\n  left     0\n"), "{status}");
+    assert_eq!(verdicts(&stub, "r"), json!({"a": "pass", "b": "fail"}));
 }
 
 /// The code of a test, and what it says where it fails.
