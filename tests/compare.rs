@@ -145,7 +145,7 @@ fn a_comparison_that_was_interrupted_goes_on_where_it_stood() {
     let rows = fs::read_to_string(&table).expect("cases");
     fs::write(&table, rows.replace("c1,false,Prompt 1,Fine\n", "")).expect("cases");
     let refused = stub.run(&["compare", "--resume", "--run-id", "r"]);
-    let words = "no arm has tidy/c1 any more; --force leaves those pairs out";
+    let words = "tidy/c1 no longer exists in either arm; --force leaves those pairs out";
     assert!(refused.code == 2 && refused.stderr.contains(words), "{}", refused.stderr);
     fs::write(&table, rows).expect("cases");
     // What was asked for cannot change under way.

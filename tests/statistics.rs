@@ -5,9 +5,10 @@
 mod worlds;
 
 use skill_evals::decide::plan::{self, Design};
-use skill_evals::decide::threshold::{LEVEL, Side, standing};
+use skill_evals::decide::threshold::{Side, standing};
 use skill_evals::decide::word::Word;
 use skill_evals::decide::{Arm, Counts, Rule, fixed};
+use skill_evals::stats::LEVEL;
 use skill_evals::stats::difference;
 use skill_evals::stats::proportion::Rate;
 use skill_evals::stats::special::binomial;

@@ -10,7 +10,7 @@ use clap::Args;
 use super::compare::of_arms;
 use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, summary};
 use crate::cli::exit_code::{self, Exit};
-use skill_evals::decide::Rule;
+use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::files::bounded;
 use skill_evals::process::brief;
 use skill_evals::report::html::document::{Document, Judging, WrittenFile};
@@ -33,9 +33,6 @@ use skill_evals::trial::evidence::digest;
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::Verdict;
 use skill_evals::trial::run_record::{Arms, TrialRecord};
-
-/// How much less may pass and count as no worse, as `compare` has it.
-const MARGIN: f64 = 0.05;
 
 /// The latest so many runs are shown as history.
 const HISTORY: usize = 20;

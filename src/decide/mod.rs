@@ -15,11 +15,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::stats::Interval;
 use crate::stats::difference::{self, Difference};
 use crate::stats::proportion::Rate;
 use crate::stats::stratified::Stratum;
-use crate::stats::{holm, mean};
+use crate::stats::{Interval, LEVEL, holm, mean};
 use word::Word;
 
 /// One case in one arm.
@@ -34,10 +33,13 @@ pub struct Counts {
 /// An arm: its counts by case, under the name that the user knows the case by.
 pub type Arm = BTreeMap<String, Counts>;
 
+/// The drop that still counts as no worse, where nothing else is said.
+pub const MARGIN: f64 = 0.05;
+
 /// What is asked, and how sure the answer must be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rule {
-    /// How often a word may be said that is not true: 0.05.
+    /// How often each word may be said that is not true: 0.05.
     pub alpha: f64,
     /// The confidence of intervals: 0.95.
     pub level: f64,
@@ -47,7 +49,7 @@ pub struct Rule {
 
 impl Default for Rule {
     fn default() -> Self {
-        Self { alpha: 0.05, level: 0.95, margin: None }
+        Self { alpha: 0.05, level: LEVEL, margin: None }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Whether a case passes often enough, by trials that go on until that is decided.
 
+use crate::stats::LEVEL;
 use crate::stats::proportion::Rate;
 use crate::stats::sequence::beta_binomial;
 
@@ -14,9 +15,6 @@ pub enum Side {
     /// The trials do not tell yet.
     Undecided,
 }
-
-/// How sure it is which side a case is on.
-pub const LEVEL: f64 = 0.95;
 
 /// Whether the rate behind `rate` reaches `threshold`. May be asked after every trial: a wrong answer comes with
 /// probability `1 − level` at most, over all of them together. A threshold of 1 is missed by the first failure, and is

@@ -34,7 +34,7 @@ impl Ended {
     }
 
     /// What they come to together, where the share `threshold` of all must pass: pass once enough passed, fail once
-    /// too many failed for that. In between it hangs on trials that measured nothing, and so does the verdict.
+    /// too many failed for that. In between it depends on trials that measured nothing, and so does the verdict.
     #[must_use]
     pub fn verdict(self, threshold: f64) -> Verdict {
         let needed = needed(self.all(), threshold);

@@ -61,7 +61,7 @@ pub fn sentence(compared: &Compared, paint: Paint) -> String {
     if let Word::Undecided { more } = word {
         let _ = match more {
             Some(more) => write!(text, "; about {} would decide a difference of this size", more_trials(*more)),
-            None => write!(text, "; no difference is to be seen"),
+            None => write!(text, "; no difference was seen"),
         };
     }
     text
@@ -79,7 +79,7 @@ fn how_sure(word: &Word, evidence: &Evidence) -> String {
                 _ => worse.max(*better),
             };
             // What Ville's inequality makes of an e-value: it holds at every look.
-            format!(", p ≤ {}", probability((1.0 / found).min(1.0)))
+            format!(", p ≤ {}", probability(up((1.0 / found).min(1.0))))
         }
     }
 }
@@ -236,14 +236,14 @@ fn notes(text: &mut String, compared: &Compared) {
         let pairs = fraction(flipped);
         let _ = writeln!(
             text,
-            "  noise: the verdict flipped in {pairs} pairs of equal trials{share}; a wrong word is said in {alpha} % at most"
+            "  noise: the verdict flipped in {pairs} pairs of equal trials{share}; each wrong word is said in {alpha} % at most"
         );
     }
     for shares in compared.telling_nothing() {
         let (check, with, without) = (safe::line(&shares.check), rate::whole(shares.b), rate::whole(shares.a));
         let _ = writeln!(
             text,
-            "  `{check}` passes as often without ({without}) as with ({with}): it does not tell the skills' worth"
+            "  `{check}` passes as often without ({without}) as with ({with}): it says nothing about what the skills add"
         );
     }
     for by in &compared.scripted {
@@ -284,6 +284,17 @@ fn change(ratio: &Ratio) -> String {
     let percent = |ratio: f64| with_sign((ratio - 1.0) * 100.0);
     let interval = ratio.interval.map(|found| format!(" ({} … {})", percent(found.low), percent(found.high)));
     format!("{} %{}", percent(ratio.ratio), interval.unwrap_or_default())
+}
+
+/// A bound, rounded up to as many digits as are quoted.
+fn up(p: f64) -> f64 {
+    let digit = match p {
+        p if p >= 0.1 => 0.01,
+        p if p >= 0.001 => 0.001,
+        p => 10.0_f64.powf(p.log10().floor()),
+    };
+    // What is a whole number of digits but for the last bit stays that.
+    (p / digit - 1e-9).ceil() * digit
 }
 
 /// A probability as it is quoted: two digits that count.

@@ -2,10 +2,8 @@
 
 use crate::results::summary::CaseCounts;
 use crate::stats::Interval;
+use crate::stats::LEVEL;
 use crate::stats::proportion::{Rate, wilson};
-
-/// The confidence of every interval that is shown without saying so.
-const LEVEL: f64 = 0.95;
 
 /// `4/5`.
 #[must_use]

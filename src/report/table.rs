@@ -9,6 +9,7 @@ use crate::report::paint::{Paint, Tone};
 use crate::report::rate;
 use crate::results::described::Cut;
 use crate::results::summary::{CaseCounts, CaseInMode, Counts, Repeats, Summary};
+use crate::stats::LEVEL;
 use crate::stats::repeats;
 use crate::text::safe;
 use crate::trial::outcome::Verdict;
@@ -157,16 +158,13 @@ fn chance(summary: &Summary) -> String {
 
 /// The line for so many trials that all passed, where they are too few.
 fn too_few(threshold: f64, passed: u64) -> Option<String> {
-    let shown = repeats::shown_by_all_passing(passed, CONFIDENCE);
-    let needed = repeats::needed_all_passing(threshold, CONFIDENCE).filter(|needed| *needed > passed)?;
+    let shown = repeats::shown_by_all_passing(passed, LEVEL);
+    let needed = repeats::needed_all_passing(threshold, LEVEL).filter(|needed| *needed > passed)?;
     let points = rate::points(shown);
     Some(format!(
         "{passed} of {passed} shows at least {points} %; a threshold of {threshold} needs {needed} trials of a case\n"
     ))
 }
-
-/// How sure a lower bound is.
-const CONFIDENCE: f64 = 0.95;
 
 /// What is known of a cost, in words.
 #[must_use]

@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::results::triggering::Share;
+use crate::stats::LEVEL;
 use crate::stats::agreement::{self, Agreement};
 use crate::stats::calibration::{Corrected, Judge};
 use crate::stats::proportion::Rate;
 use crate::store::{RunFolder, StoreError};
 use crate::trial::outcome::Verdict;
-
-/// The confidence of every interval.
-const LEVEL: f64 = 0.95;
 
 /// What a judge said of one trial.
 #[derive(Clone, Debug, PartialEq, Eq)]

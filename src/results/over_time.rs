@@ -6,13 +6,11 @@ use serde::Serialize;
 
 use crate::files::material::Material;
 use crate::results::arm::{ArmReader, ArmResults};
+use crate::stats::LEVEL;
 use crate::stats::proportion::Rate;
 use crate::stats::{Interval, mean};
 use crate::store::{self, RunFolder, StoreError};
 use crate::trial::evidence::digest;
-
-/// The confidence of every interval.
-const LEVEL: f64 = 0.95;
 
 /// Which trials are looked at.
 #[derive(Clone, Debug, Default)]

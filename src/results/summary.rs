@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::decide::threshold::{LEVEL, Side, standing};
+use crate::decide::threshold::{Side, standing};
 use crate::grade::share::Ended;
 use crate::results::described::CutDescriptions;
 use crate::results::triggering::Confusion;
 use crate::settings::{InForce, Isolation};
+use crate::stats::LEVEL;
 use crate::stats::proportion::{Rate, wilson};
 use crate::stats::sequence::beta_binomial;
 use crate::stats::{Interval, mean, repeats};

@@ -8,13 +8,11 @@ use serde::{Serialize, Serializer};
 use crate::cases::skill::slug;
 use crate::grade::checks::{NOT_TRIGGERED, TRIGGERED};
 use crate::stats::Interval;
+use crate::stats::LEVEL;
 use crate::stats::proportion::{Rate, wilson};
 use crate::stats::retrieval::Triggering;
 use crate::trial::outcome::{Status, Verdict};
 use crate::trial::run_record::TrialRecord;
-
-/// The confidence of every interval.
-const LEVEL: f64 = 0.95;
 
 /// Whose case it was.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -21,6 +21,9 @@ pub mod stratified;
 
 use serde::Serialize;
 
+/// The confidence of every interval that is shown, where nothing else was asked for.
+pub const LEVEL: f64 = 0.95;
+
 /// From `low` to `high`, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {

@@ -5,7 +5,7 @@
 //! a win (B alone passes) with probability `win`.
 
 use super::discordance::e_worse;
-use super::special::{beta_share, binomial, binomial_mass, count_up, normal_quantile, real};
+use super::special::{beta_share, binomial_mass, count_up, normal_quantile, real};
 
 /// How often a pair is discordant, and in which direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -142,14 +142,6 @@ fn crossings(most: u64, direction: f64, alpha: f64) -> Vec<f64> {
     crossed
 }
 
-/// The probability that two runs of one version give different verdicts in a case that passes with probability `p`, where
-/// a run's verdict is that of most of `trials`, an odd number: how noisy a single run is.
-#[must_use]
-pub fn flips(p: f64, trials: u64) -> f64 {
-    let pass: f64 = binomial(trials, p).iter().skip(usize::try_from(trials / 2 + 1).unwrap_or(usize::MAX)).sum();
-    2.0 * pass * (1.0 - pass)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,14 +182,5 @@ mod tests {
         }
         assert!(sequential(60, Discordance::of(0.95, 0.7), 0.05) > 0.8);
         close(sequential(6, Discordance::of(1.0, 0.0), 0.05), 1.0, &"six losses");
-    }
-
-    #[test]
-    fn verdicts_of_two_equal_runs_differ_as_often_as_the_reference_says() {
-        for row in rows("flip_probability_two_runs") {
-            let p = number(&row["p"]);
-            close(flips(p, 1), number(&row["P(verdict differs, 1 trial)"]), &row);
-            close(flips(p, 3), number(&row["majority_of_3"]), &row);
-        }
     }
 }

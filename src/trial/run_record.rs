@@ -51,7 +51,7 @@ pub struct Arms {
     pub a: Arm,
     /// What is asked about.
     pub b: Arm,
-    /// How often a wrong word may be said.
+    /// How often each wrong word may be said.
     pub alpha: f64,
     /// The share by which B may pass less often and count as no worse; absent where that is not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]

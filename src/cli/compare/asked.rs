@@ -145,7 +145,9 @@ fn of_one(args: &CompareArgs, root: &Path, one: &str, a: &Arm, b: &Arm) -> Resul
             let a = of_commit(one, commit, a, "--a")?;
             return Ok(Asked::Run(args.arms((a, b.clone()))));
         }
-        Named::Sources => return Err(format!("{one} are stored trials: name those to compare them with").into()),
+        Named::Sources => {
+            return Err(format!("{one} is stored trials: name a second run or file to compare it with").into());
+        }
         Named::Run(run) => run,
     };
     match (run.run_record()?.and_then(|record| record.arms), args.mode.as_slice(), (&a.mode, &b.mode)) {

@@ -163,9 +163,11 @@ fn tell_of_gone(begun: &[PairRecord], pairing: &Pairing, force: bool) -> Result<
     }
     let list = gone.into_iter().collect::<Vec<_>>().join(", ");
     if !force {
-        return Err(format!("cannot go on: no arm has {list} any more; --force leaves those pairs out").into());
+        return Err(
+            format!("cannot go on: {list} no longer exists in either arm; --force leaves those pairs out").into()
+        );
     }
-    writeln!(io::stderr(), "left out, since no arm has them any more: {list}")?;
+    writeln!(io::stderr(), "left out, since they no longer exist in either arm: {list}")?;
     Ok(())
 }
 

@@ -16,13 +16,10 @@ pub use stored::of_arms;
 
 use asked::Asked;
 use gate::Gate;
-use skill_evals::decide::Rule;
+use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::report::compared as words;
 use skill_evals::results::compared::Compared;
 use skill_evals::settings::Selection;
-
-/// How much less may pass and count as no worse, where nothing else is said.
-const MARGIN: f64 = 0.05;
 
 /// What is compared, as `--help` tells it.
 const EXAMPLES: &str = "Examples:
@@ -73,7 +70,7 @@ pub struct CompareArgs {
     /// By how much less B may pass and count as no worse, as a share: 0.05 is five points in a hundred [default: 0.05].
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
     margin: Option<f64>,
-    /// How often a wrong word may be said [default: 0.05].
+    /// How often each wrong word may be said [default: 0.05].
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
     alpha: Option<f64>,
     /// Exit with 1 for these words: worse, undecided, better, no-worse. For `worse` alone if not given.

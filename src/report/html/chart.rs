@@ -3,10 +3,8 @@
 use std::fmt::Write;
 
 use crate::stats::Interval;
+use crate::stats::LEVEL;
 use crate::stats::proportion::{Rate, wilson};
-
-/// The confidence of every interval.
-const LEVEL: f64 = 0.95;
 
 /// A dot for the share that passed and a line for where the true one may lie, from 0 to 100 %.
 #[must_use]

@@ -22,7 +22,7 @@ pub struct Index {
     known: HashMap<String, u32>,
 }
 
-/// A trial. Names are places in [`Index::names`].
+/// A trial. Names are places in `Index::names`.
 #[derive(Debug, Serialize)]
 pub struct Row {
     run: usize,
