@@ -305,3 +305,17 @@ fn probability(p: f64) -> String {
         p => format!("{p:.0e}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_is_never_quoted_below_itself() {
+        for (p, quoted) in
+            [(0.0346, "0.035"), (0.0341, "0.035"), (0.101, "0.11"), (0.05, "0.050"), (0.00012, "2e-4"), (1.0, "1.00")]
+        {
+            assert_eq!(probability(up(p)), quoted, "{p}");
+        }
+    }
+}
