@@ -211,6 +211,8 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     assert!(few.code == 3 && few.stdout.starts_with("undecided: "), "{}", few.stdout);
     assert_eq!(stub.starts().len(), starts, "no agent ran");
     let twice = stub.run(&["compare", "before,before", "after"]);
+    let dry = stub.run(&["compare", "HEAD", "--dry-run", "--max-trials", "200"]);
+    assert!(dry.stdout.contains("all 200 trials, if it takes so many: about 3000 tokens"), "{}", dry.stdout);
     let path = stub.run_folder("before");
     let otherwise = stub.run(&["compare", &format!("before,{}", path.display()), "after"]);
     assert!(otherwise.code == 2 && otherwise.stderr.contains("is named twice in one arm"), "{}", otherwise.stderr);

@@ -82,7 +82,7 @@ fn is_found_worse(mode: &str) {
     assert_eq!((&comparison["a"]["lost"], &comparison["b"]["lost"]), (&Value::from(0), &Value::from(0)), "{found:#}");
     assert!(found["spent"]["used"].as_u64().is_some_and(|used| used < 80), "{found:#}");
     assert_eq!(found["scripted"][0], "stand-in model");
-    // As many answers were asked of the model with each version.
+    // The model was shown both versions.
     let old =
         live.model.requests().iter().filter(|request| !request.body.to_string().contains("in the rude style")).count();
     assert!(old > 0 && old < live.model.requests().len());

@@ -5,6 +5,19 @@ use std::fmt::Write;
 use crate::report::table::dollars;
 use crate::results::estimate::Estimate;
 
+/// What so many trials would take in all, on a line; nothing where nothing is known of them.
+#[must_use]
+pub fn of_trials(estimate: &Estimate, trials: u64) -> String {
+    let all = estimate.of_trials(trials);
+    let cost = all.cost_usd.map(dollars);
+    let tokens = all.tokens.map(|tokens| format!("{tokens} tokens"));
+    let amounts: Vec<String> = cost.into_iter().chain(tokens).collect();
+    if amounts.is_empty() {
+        return String::new();
+    }
+    format!("all {trials} trials, if it takes so many: about {}\n", amounts.join(", "))
+}
+
 /// The estimate in words: a line for each trial, then what they may cost.
 #[must_use]
 pub fn render(estimate: &Estimate) -> String {

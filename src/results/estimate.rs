@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::results::summary::CaseInMode;
+use crate::stats::special::real;
 use crate::trial::id::TrialId;
 
 /// The most that a trial of a case was known to take.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Known {
     /// US dollars.
     pub cost_usd: Option<f64>,
@@ -42,6 +43,18 @@ pub struct Estimate {
     /// The limit: when the known cost reaches it no further trial starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost_usd: Option<f64>,
+}
+
+impl Estimate {
+    /// What so many trials of these would take, each as much as the mean of those that are known; absent where none is.
+    #[must_use]
+    pub fn of_trials(&self, trials: u64) -> Known {
+        let known = |unknown: usize| Some(self.trials.len() - unknown).filter(|known| *known > 0);
+        Known {
+            cost_usd: known(self.unknown_cost).map(|known| self.known_cost_usd / real(known as u64) * real(trials)),
+            tokens: known(self.unknown_tokens).map(|known| (self.known_tokens / known as u64).saturating_mul(trials)),
+        }
+    }
 }
 
 /// Adds up what is known of these trials.

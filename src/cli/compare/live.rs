@@ -19,6 +19,7 @@ use skill_evals::process::{background, interrupt};
 use skill_evals::report::paint::Paint;
 use skill_evals::report::{diagnostics, estimate as words};
 use skill_evals::results::estimate;
+use skill_evals::results::summary::CaseInMode;
 use skill_evals::run::arms::{self, Pairing};
 use skill_evals::run::pairs::{self, Stopped};
 use skill_evals::run::shared::Run;
@@ -178,13 +179,23 @@ fn of_case(pair: &PairRecord) -> String {
 fn dry_run(args: &CompareArgs, run: &Run, pairing: &Pairing, numbers: &Design, rule: &Rule) -> CliResult {
     ready::foresee(run, true)?;
     let ids: Vec<TrialId> = run.plan.ids().collect();
-    let known = history::known_costs(&run.root, &run.settings.prices, &ids);
+    let mut known = history::known_costs(&run.root, &run.settings.prices, &ids);
+    // An arm that never ran takes about what the other did.
+    for case in &pairing.cases {
+        let [a, b] = [&case.a, &case.b].map(|planned| CaseInMode::of(&planned.trial(1)));
+        for (of, other) in [(&a, &b), (&b, &a)] {
+            if let (None, Some(found)) = (known.get(of), known.get(other).copied()) {
+                known.insert(of.clone(), found);
+            }
+        }
+    }
     let estimate = estimate::estimate(&ids, &known, run.settings.max_cost_usd);
     let found = power::detectable(numbers, rule, 0.8);
     let mut out = io::stdout().lock();
     if args.json {
         let plan = serde_json::json!({"cases": pairing.cases.len(), "max_trials": numbers.pairs * 2, "rule": rule,
-            "detectable_drop": found, "power": 0.8, "first_pass": estimate, "left_out": pairing.left_out});
+            "detectable_drop": found, "power": 0.8, "first_pass": estimate,
+            "all_trials": estimate.of_trials(numbers.pairs * 2), "left_out": pairing.left_out});
         super::print_json(&mut out, &plan)?;
         return Ok(Exit::Clean);
     }
@@ -211,6 +222,7 @@ fn dry_run(args: &CompareArgs, run: &Run, pairing: &Pairing, numbers: &Design, r
     }
     writeln!(out, "the first look:")?;
     out.write_all(words::render(&estimate).as_bytes())?;
+    out.write_all(words::of_trials(&estimate, numbers.pairs * 2).as_bytes())?;
     Ok(Exit::Clean)
 }
 
