@@ -156,3 +156,19 @@ fn nothing_is_cut_without_saying_where_the_rest_is() {
     }
     assert!(log.contains("- in a terminal: `skill-evals show tidy/welcome/codex/1 --run r`\n"), "{log}");
 }
+
+#[test]
+fn a_run_that_replayed_says_where_its_evidence_is() {
+    let stub = stub(&["bye,false,Say bye.,,"]);
+    assert_eq!(stub.run(&["run", "--record"]).code, 0);
+    assert_eq!(stub.run(&["run", "--replay", "--write-progress", "--run-id", "again"]).code, 0);
+    for args in
+        [&["show", "bye", "--run", "again"][..], &["report", "again"], &["summary", "again"], &["grade", "again"]]
+    {
+        let ran = stub.run(args);
+        let words = "again replayed recordings, and the evidence is theirs: name evals/recordings in its place";
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
+    }
+    let ran = show(&stub, &["bye", "--run", "evals/recordings"]);
+    assert!(ran.code == 0 && ran.stdout.contains("I begin."), "{}", ran.stderr);
+}

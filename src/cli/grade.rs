@@ -50,7 +50,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     // What was cut short in a run has no grade, and no evidence to grade.
     trials.retain(|trial| trial.has_grade() || trial.meta().map_or(true, |meta| !meta.was_interrupted()));
     if trials.is_empty() {
-        return Err(format!("{} holds no stored trials (no meta.json below it)", args.what).into());
+        return Err(super::no_trials(&args.what, stored.as_slice()).into());
     }
     let mut run = Run::new(repository.root, settings, catalog);
     run.own_checks = own_checks(&run.root)?;

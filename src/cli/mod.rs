@@ -43,6 +43,7 @@ use skill_evals::run::crate_harness;
 use skill_evals::run::own_check::OwnChecks;
 use skill_evals::settings::Settings;
 use skill_evals::settings::load::{self, ConfigError};
+use skill_evals::store::{self, RunFolder};
 use skill_evals::text::safe;
 
 /// Evals of agent skills as Rust tests.
@@ -111,6 +112,15 @@ type CliResult = CliResultOf<Exit>;
 
 /// The same for a part of a command.
 type CliResultOf<T> = Result<T, Box<dyn Error>>;
+
+/// What to say of runs that hold no evidence.
+fn no_trials(what: &str, runs: &[RunFolder]) -> String {
+    if runs.iter().any(|run| run.progress().is_ok_and(|progress| !progress.records.is_empty())) {
+        let recordings = store::RECORDINGS;
+        return format!("{what} replayed recordings, and the evidence is theirs: name {recordings} in its place");
+    }
+    format!("{what} holds no stored trials (no meta.json below it)")
+}
 
 pub fn main() -> ExitCode {
     if watchdog::take_over() {

@@ -89,7 +89,7 @@ pub fn report(args: &ReportArgs) -> CliResult {
     let (_, a) = reader.read(runs.len(), &against)?;
     if reader.index.rows.is_empty() && reader.unreadable == 0 {
         let names: Vec<&str> = runs.iter().map(RunFolder::id).collect();
-        return Err(format!("{} holds no stored trials (no meta.json below it)", names.join(", ")).into());
+        return Err(super::no_trials(&names.join(", "), &runs).into());
     }
     reader.keep_within(args.max_size);
     let compared = match (&arms, runs.as_slice()) {

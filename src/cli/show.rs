@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, print_json};
+use super::{CliResult, CliResultOf, RepositoryArgs, no_trials, own_checks, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use skill_evals::cases::name::{Filters, as_test_name};
@@ -101,7 +101,12 @@ impl ShowArgs {
                 latest.ok_or("there are no runs yet; --recording shows what is recorded")?
             }
         };
-        Ok((format!("the run {}", run.id()), run.trials()))
+        // A folder may be a part of a run, or of recordings.
+        let trials = if run.is_run() { run.trials() } else { store::trials_below(run.path()) };
+        if trials.is_empty() {
+            return Err(no_trials(run.id(), std::slice::from_ref(&run)).into());
+        }
+        Ok((format!("the run {}", run.id()), trials))
     }
 }
 

@@ -59,7 +59,7 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
         folders.push(run);
     }
     if summary.total.ended() == 0 && unreadable.is_empty() {
-        return Err(format!("{} holds no stored trials (no meta.json below it)", args.what.join(", ")).into());
+        return Err(super::no_trials(&args.what.join(", "), &folders).into());
     }
     if args.write {
         let [run] = folders.as_slice() else { return Err("--write needs exactly one run, by its id".into()) };

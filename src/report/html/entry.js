@@ -21,15 +21,15 @@ const KINDS = {
 /** How a skill became active, in words. */
 const MECHANISMS = { injected: "injected", "read-skill-file": "read SKILL.md", "skill-tool": "skill tool", "mcp-tool": "MCP tool" };
 
-/** The event at this place, with the pieces that checks looked at: [{ part, from, to }]. `link` is its own address. */
-function entryView(entry, at, pieces, link) {
+/** The event of this number, with the pieces that checks looked at: [{ part, from, to }]. `link` is its own address. */
+function entryView(entry, number, pieces, link) {
   const of = (part) => pieces.filter((piece) => piece.part === part);
   const depth = Math.min(entry.depth || 0, 4);
   const name = entry.kind === "said" && entry.answer ? "Answer" : KINDS[entry.kind] || entry.kind;
   const head = el(
     "div",
     { class: "event-head" },
-    el("a", { class: "number", href: link, "aria-label": "event " + at }, String(at)),
+    el("a", { class: "number", href: link, "aria-label": "event " + number }, String(number)),
     el("span", { class: "kind" }, (depth ? "Sub-agent · " : "") + name),
     entry.kind === "tool" && el("code", {}, shown(entry.name, of("name"))),
     entry.kind === "command" && exitView(entry),
@@ -40,7 +40,7 @@ function entryView(entry, at, pieces, link) {
   const classes = ["event", entry.kind, depth && "depth" + depth, entry.answer && "answer", pieces.length && "evidence"];
   return el(
     "li",
-    { id: "e" + at, class: classes.filter(Boolean).join(" "), tabindex: "-1", "aria-label": at + ": " + name },
+    { id: "e" + number, class: classes.filter(Boolean).join(" "), tabindex: "-1", "aria-label": number + ": " + name },
     entry.gap_ms > 10000 && el("p", { class: "gap" }, duration(entry.gap_ms) + " later"),
     head,
     bodyView(entry, of),

@@ -2,7 +2,8 @@
 
 /** The page of a trial. `route` is where it stands. */
 function trialView(row, trace, route, neighbours) {
-  const here = (event) => writeRoute({ ...route, e: event });
+  // Events count from 1, as in the terminal.
+  const here = (place) => writeRoute({ ...route, e: String(place + 1) });
   const pieces = new Map();
   for (const check of trace ? trace.checks : []) {
     for (const piece of check.pieces || []) {
@@ -12,7 +13,7 @@ function trialView(row, trace, route, neighbours) {
   }
   const head = [trialBar(row, trace, route, neighbours), trialHead(row, trace)];
   if (!trace) return [...head, leftOut(row)];
-  const events = trace.entries.map((entry, at) => entryView(entry, at, pieces.get(at) || [], here(String(at))));
+  const events = trace.entries.map((entry, at) => entryView(entry, at + 1, pieces.get(at) || [], here(at)));
   return [
     ...head,
     el(
@@ -73,7 +74,7 @@ function checksView(trace, here) {
     el(
       "li",
       { class: "check " + check.status },
-      el("div", {}, badge(check.status), " ", check.entry === undefined ? el("b", {}, shown(check.id)) : el("a", { href: here(String(check.entry)), class: "to-event" }, shown(check.id)), el("small", {}, " " + check.about)),
+      el("div", {}, badge(check.status), " ", check.entry === undefined ? el("b", {}, shown(check.id)) : el("a", { href: here(check.entry), class: "to-event" }, shown(check.id)), el("small", {}, " " + check.about)),
       check.status !== "pass" && el("dl", {}, el("dt", {}, "expected"), el("dd", {}, shown(check.expected)), el("dt", {}, "found"), el("dd", {}, shown(check.evidence))),
       check.status === "pass" && el("p", {}, shown(firstLine(check.evidence, 120))),
     );
