@@ -1,5 +1,6 @@
 //! What a case in a mode came to by its trials: it passes by the share of them that passed.
 
+use crate::stats::proportion::Rate;
 use crate::trial::outcome::Verdict;
 
 /// How the trials of a case in a mode ended.
@@ -59,8 +60,7 @@ pub fn needed(trials: usize, threshold: f64) -> usize {
 
 /// Which share of `trials` passed.
 fn share(passed: usize, trials: usize) -> f64 {
-    let count = |number: usize| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
-    count(passed) / count(trials.max(1))
+    Rate::new(passed as u64, trials as u64).share().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_case_passes_by_its_share_and_hangs_on_what_was_not_measured() {
+    fn a_case_passes_by_its_share_and_depends_on_what_was_not_measured() {
         let ended = |passed, failed, errors, unscored| Ended { passed, failed, errors, unscored };
         for (counts, threshold, verdict) in [
             (ended(1, 0, 0, 0), 1.0, Verdict::Pass),

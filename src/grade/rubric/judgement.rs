@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::grade::rubric::answer::{Answer, Point};
+use crate::stats::proportion::Rate;
 use crate::trial::evidence::{AgentMeta, Inputs};
 use crate::trial::outcome::Verdict;
 use crate::trial::trace::Usage;
@@ -132,15 +133,14 @@ fn count(votes: &[Vote]) -> Count {
     let passing = answers.iter().filter(|answer| answer.overall_pass).count();
     let failing = answers.len() - passing;
     let scores: Vec<f64> = answers.iter().filter_map(|answer| answer.score).collect();
-    #[expect(clippy::cast_precision_loss, reason = "there are a hundred votes at most")]
-    let share = |part: usize| part as f64 / votes.len() as f64;
+    let share = |part: usize| Rate::new(part as u64, votes.len() as u64).share();
     #[expect(clippy::cast_precision_loss, reason = "there are a hundred votes at most")]
     let score = (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64);
     if passing * 2 > votes.len() {
-        return Count { verdict: Verdict::Pass, trouble: None, agreement: Some(share(passing)), score };
+        return Count { verdict: Verdict::Pass, trouble: None, agreement: share(passing), score };
     }
     if failing * 2 > votes.len() {
-        return Count { verdict: Verdict::Fail, trouble: None, agreement: Some(share(failing)), score };
+        return Count { verdict: Verdict::Fail, trouble: None, agreement: share(failing), score };
     }
     Count { verdict: Verdict::Unscored, trouble: Some(undecided(votes, passing, failing)), agreement: None, score }
 }
