@@ -213,6 +213,16 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     let twice = stub.run(&["compare", "before,before", "after"]);
     let dry = stub.run(&["compare", "HEAD", "--dry-run", "--max-trials", "200"]);
     assert!(dry.stdout.contains("all 200 trials, if it takes so many: about 3000 tokens"), "{}", dry.stdout);
+    // In GitHub Actions the answer is marked, and stands on the job's page.
+    let page = stub.root().join("page.md");
+    let mut command = stub.command(&["compare", "before", "after", "--github", "--quiet"]);
+    let marked = support::stub::ran(command.env("GITHUB_STEP_SUMMARY", &page));
+    assert!(marked.stdout.contains("::error::worse: 18/18 → 0/18 passed, −100 points (95 %25: "), "{}", marked.stdout);
+    let text = fs::read_to_string(&page).expect("a page");
+    assert!(
+        text.starts_with("# Compared\n\nworse: 18/18 → 0/18") && text.contains("\n      tidy/c0  3/3 → 0/3\n"),
+        "{text}"
+    );
     let path = stub.run_folder("before");
     let otherwise = stub.run(&["compare", &format!("before,{}", path.display()), "after"]);
     assert!(otherwise.code == 2 && otherwise.stderr.contains("is named twice in one arm"), "{}", otherwise.stderr);

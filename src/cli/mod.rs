@@ -6,6 +6,7 @@ mod detached;
 mod doctor;
 mod exit_code;
 mod generate;
+mod github;
 mod grade;
 mod harness;
 mod history;

@@ -1,11 +1,14 @@
-//! A summary as workflow commands of GitHub Actions: each case that did not pass is marked at its own line in the changed
-//! files. <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>
+//! Results as workflow commands of GitHub Actions: each case that did not pass is marked at its own line in the changed
+//! files, and a comparison is answered. <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use crate::report::compared;
+use crate::report::paint::Paint;
 use crate::report::table::why;
+use crate::results::compared::Compared;
 use crate::results::summary::Summary;
 use crate::trial::outcome::Verdict;
 
@@ -28,6 +31,12 @@ pub fn annotations(summary: &Summary, places: &Places<'_>) -> String {
         let _ = writeln!(text, "::{level}{}::{said}", place.unwrap_or_default());
     }
     text
+}
+
+/// The answer of a comparison on a line of its own; `level` is `error`, `warning` or `notice`.
+#[must_use]
+pub fn answer(compared: &Compared, level: &str) -> String {
+    format!("::{level}::{}\n", message(&compared::sentence(compared, Paint::Plain)))
 }
 
 /// Text that ends no command and begins none.

@@ -1,11 +1,23 @@
-//! A summary as Markdown: the content of `summary.md`.
+//! Results as Markdown: a summary, the content of `summary.md`, and a comparison.
 
 use std::fmt::Write;
 
 use crate::report::paint::Paint;
-use crate::report::{rate, table, trial, triggering};
+use crate::report::{compared, rate, table, trial, triggering};
+use crate::results::compared::Compared;
 use crate::results::summary::{CaseInMode, Counts, Summary};
 use crate::text::safe;
+
+/// A comparison as a part of a page: its answer, then the figures, indented by four since that is code: nothing in it is
+/// Markdown.
+#[must_use]
+pub fn comparison(found: &Compared) -> String {
+    let text = compared::render(found, Paint::Plain);
+    let (answer, figures) = text.split_once('\n').unwrap_or((&text, ""));
+    let mut page = format!("# Compared\n\n{}\n\n", cell(answer));
+    figures.lines().for_each(|line| page.extend(["    ", line, "\n"]));
+    page
+}
 
 /// The summary as a page.
 #[must_use]

@@ -10,6 +10,8 @@ use std::io::{self, Write};
 use clap::Args;
 
 use super::color::paint;
+use super::exit_code::Exit;
+use super::github::add_to_page;
 use super::select::{LimitArgs, SelectArgs};
 use super::{CliResult, RepositoryArgs, print_json};
 pub use stored::of_arms;
@@ -17,9 +19,10 @@ pub use stored::of_arms;
 use asked::Asked;
 use gate::Gate;
 use skill_evals::decide::{MARGIN, Rule};
-use skill_evals::report::compared as words;
+use skill_evals::report::{compared as words, github, markdown};
 use skill_evals::results::compared::Compared;
 use skill_evals::settings::Selection;
+use skill_evals::text::safe;
 
 /// What is compared, as `--help` tells it.
 const EXAMPLES: &str = "Examples:
@@ -98,6 +101,9 @@ pub struct CompareArgs {
     /// Run detached; `status` shows it, `stop` ends it, and `compare ID` tells what it came to.
     #[arg(long, conflicts_with_all = ["dry_run", "json"])]
     background: bool,
+    /// In GitHub Actions: mark the answer (an error where it fails the gate), and add it with its figures to the job's page.
+    #[arg(long, conflicts_with_all = ["json", "background"])]
+    github: bool,
     /// Print nothing but the answer.
     #[arg(long, short, conflicts_with = "json")]
     quiet: bool,
@@ -171,7 +177,19 @@ impl CompareArgs {
             let paint = paint(&out);
             out.write_all(words::render(compared, paint).as_bytes())?;
         }
-        Ok(gate::exit(compared.comparison.word, &self.gate))
+        let exit = gate::exit(compared.comparison.word, &self.gate);
+        if self.github {
+            let level = match exit {
+                Exit::Clean => "notice",
+                Exit::Problems => "error",
+                _ => "warning",
+            };
+            out.write_all(github::answer(compared, level).as_bytes())?;
+            if let Some(trouble) = add_to_page(&markdown::comparison(compared)) {
+                writeln!(io::stderr(), "warning: {}", safe::line(&trouble))?;
+            }
+        }
+        Ok(exit)
     }
 }
 

@@ -15,6 +15,7 @@ use super::select::{self, LimitArgs};
 use super::{CliResult, RepositoryArgs, detached, own_checks, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
+use crate::cli::github::add_to_page;
 use crate::cli::terminal::Terminal;
 use options::ChoiceArgs;
 use skill_evals::cases::catalog::Catalog;
@@ -315,10 +316,7 @@ fn for_github(out: &mut impl Write, run: &Run, summary: &Summary) -> io::Result<
     let found = run.plan.entries.iter().map(|entry| entry.planned.found.as_ref());
     let places = found.map(|found| ((found.skill.as_str(), found.id.as_str()), (above.join(&found.file), found.line)));
     out.write_all(github::annotations(summary, &places.collect()).as_bytes())?;
-    let Some(page) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|page| !page.is_empty()) else { return Ok(None) };
-    let file = std::fs::OpenOptions::new().create(true).append(true).open(&page);
-    let written = file.and_then(|mut file| file.write_all(markdown::summary(summary).as_bytes()));
-    Ok(written.err().map(|error| format!("{}: {error}", Path::new(&page).display())))
+    Ok(add_to_page(&markdown::summary(summary)))
 }
 
 /// The modes of what is planned, where there are several to compare; only then are outcomes kept in memory.
