@@ -319,6 +319,24 @@ exit 0
 }
 
 #[test]
+fn a_skill_that_changes_no_outcome_is_not_worse_for_what_nobody_asks_without_it() {
+    let gone = r#"[ -e .agents/skills ] || sed -i 's/- tidy.*file: r0.*md)//' "$CODEX_HOME/sessions/rollout-1.jsonl""#;
+    let stub = repository(3, &format!("{gone}\n{BY_SKILL}"));
+    // The agent never uses the skill, which is a failure with it, and no question without it.
+    let table = stub.root().join("evals/skills/tidy/prompts.csv");
+    let rows = fs::read_to_string(&table).expect("cases");
+    fs::write(&table, rows.replace(",false,", ",true,")).expect("cases");
+    let args = ["compare", "--with", "codex", "--without", "--max-trials", "60", "--run-id", "r"];
+    let ran = stub.run(&args);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("30/30 → 30/30 passed"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  judged by what both arms were asked"), "{}", ran.stdout);
+    let again = stub.run(&["compare", "r"]);
+    assert!(again.stdout.contains("30/30 → 30/30 passed"), "{}", again.stdout);
+    assert_eq!(stub.json("r", "work/tidy/c0/codex/1/grade.json")["verdict"], "fail");
+}
+
+#[test]
 fn a_check_that_passes_as_often_without_the_skill_does_not_tell_its_worth() {
     let gone = r#"[ -e .agents/skills ] || sed -i 's/- tidy.*file: r0.*md)//' "$CODEX_HOME/sessions/rollout-1.jsonl""#;
     let stub = repository(3, &format!("{gone}\n{BY_SKILL}"));

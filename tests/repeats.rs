@@ -333,6 +333,8 @@ fn a_case_that_was_cut_short_goes_on_until_it_is_decided() {
         status.contains("  open     tidy/a/codex: 5/5, 100 % (41–100), undecided after 5 of at most 100 trials\n"),
         "{status}"
     );
+    // Open is no verdict, whatever the share is so far.
+    assert_eq!(verdicts(&stub, "r"), json!({"a": "error"}));
     // The run went through its plan: nothing says that it was killed.
     assert!(status.starts_with("r: finished\n"), "{status}");
     let again = stub.run(&["run", "--resume", "--run-id", "r", "--jobs", "3"]);
@@ -355,7 +357,11 @@ fn trials_that_measure_nothing_decide_nothing_and_soon_end_a_case() {
     fs::remove_file(stub.root().join("starts")).expect("starts");
     let ran = stub.run(&["run", "--run-id", "s", "--jobs", "1"]);
     assert_eq!(stub.starts().len(), 31, "{}", ran.stdout);
-    assert!(ran.stdout.contains("24/24  100 % (81–100)"), "{}", ran.stdout);
+    // Decided is decided: what crashed in between changes no verdict, here nor in a replay.
+    assert!(ran.stdout.contains("24/24  100 % (81–100)  pass "), "{}", ran.stdout);
+    assert_eq!(verdicts(&stub, "s"), json!({"a": "pass"}));
+    assert_eq!(stub.run(&["record", "s"]).code, 0);
+    assert_eq!(stub.run(&["run", "--replay"]).code, 0);
 }
 
 #[test]

@@ -137,6 +137,30 @@ fn two_runs_are_held_against_each_other_with_the_sentence_of_compare() {
 }
 
 #[test]
+fn several_runs_are_compared_with_all_their_trials() {
+    let fixture = stored::repository();
+    for id in ["one", "two", "before"] {
+        stored::example(&fixture, id, "2026-11-19T09:00:00Z", false);
+    }
+    let page = report(&fixture, &["one", "two", "--against", "before"]);
+    let sentence = fixture.run(&["compare", "before", "one,two", "--quiet"]).stdout;
+    let rates = between(&sentence, ": ", " passed");
+    assert!(between(&page, "<h1>", "</h1>").contains(rates), "{sentence}{}", between(&page, "<h1>", "</h1>"));
+}
+
+#[test]
+fn a_report_goes_where_a_link_points_and_into_a_pipe() {
+    let fixture = stored::repository();
+    stored::example(&fixture, "r", "2026-11-20T09:00:00Z", false);
+    let ran = fixture.run(&["report", "r", "-o", "/dev/stdout"]);
+    assert!(ran.stdout.starts_with("<!doctype html>"), "{}{}", ran.stdout, ran.stderr);
+    std::os::unix::fs::symlink("real.html", fixture.root().join("link.html")).expect("a link");
+    fixture.run(&["report", "r", "-o", "link.html"]);
+    assert!(fixture.root().join("real.html").is_file());
+    assert!(fixture.root().join("link.html").is_symlink());
+}
+
+#[test]
 fn a_run_that_compares_is_reported_with_its_arms_beside_each_other() {
     let stub = Stub::new(2, "");
     let ran = stub.run(&["compare", "--aa", "--run-id", "r", "--max-trials", "12"]);

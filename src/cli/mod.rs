@@ -116,7 +116,8 @@ type CliResultOf<T> = Result<T, Box<dyn Error>>;
 
 /// What to say of runs that hold no evidence.
 fn no_trials(what: &str, runs: &[RunFolder]) -> String {
-    if runs.iter().any(|run| run.progress().is_ok_and(|progress| !progress.records.is_empty())) {
+    let replayed = |run: &RunFolder| run.run_record().ok().flatten().is_some_and(|record| record.chosen.replay);
+    if runs.iter().any(replayed) {
         let recordings = store::RECORDINGS;
         return format!("{what} replayed recordings, and the evidence is theirs: name {recordings} in its place");
     }

@@ -73,8 +73,6 @@ pub fn report(args: &ReportArgs) -> CliResult {
             ([run], false) => run.report(),
             _ => PathBuf::from("report.html"),
         });
-    // Where a link stands, what it points to is written.
-    let output = output.canonicalize().unwrap_or(output);
     let mut run = Run::new(repository.root, settings, catalog);
     // Recordings have no grade of their own.
     if runs.iter().chain(&against).any(|run| !run.is_run()) {
@@ -108,7 +106,7 @@ pub fn report(args: &ReportArgs) -> CliResult {
     };
     let markup = overview::overview(&made);
     let skills = changed_skills(&against, &runs);
-    store::write_with(&output, |file| reader.write(file, &overview::title(&summary), &markup, &skills))?;
+    store::write_out(&output, |file| reader.write(file, &overview::title(&summary), &markup, &skills))?;
     let size = std::fs::metadata(&output).map_or(0, |found| found.len());
     let shown = shown_path(&run.root, &output).display().to_string();
     writeln!(io::stdout(), "{} ({} trials, {} KB)", safe::line(&shown), reader.index.rows.len(), size.div_ceil(1000))?;
@@ -128,7 +126,8 @@ type ArmsOfRun = (Arms, BTreeMap<TrialId, String>);
 
 fn arms_of(runs: &[RunFolder]) -> CliResultOf<Option<ArmsOfRun>> {
     let [run] = runs else { return Ok(None) };
-    let Some(arms) = run.run_record()?.and_then(|record| record.arms) else { return Ok(None) };
+    // One that cannot be read says nothing of arms; what it is worth is noted where its trials are read.
+    let Some(arms) = run.run_record().ok().flatten().and_then(|record| record.arms) else { return Ok(None) };
     let pairs = run.pairs()?.into_iter().map(|pair| (pair.a, pair.b.mode)).collect();
     Ok(Some((arms, pairs)))
 }
@@ -215,6 +214,7 @@ impl<'a> Reader<'a> {
         let mut arm = ArmReader::default();
         for (at, run) in runs.iter().enumerate() {
             summary.runs.push(run.id().to_owned());
+            arm.next_run();
             let (is_run, progress, mut seen) = (run.is_run(), run.progress()?, BTreeSet::new());
             if first == 0 {
                 self.created.extend(run.run_record().ok().flatten().map(|record| record.created));
@@ -358,8 +358,9 @@ fn compare(against: &[RunFolder], runs: &[RunFolder], a: &ArmReader, b: &ArmRead
         let list = |modes: &BTreeSet<&str>| modes.iter().copied().collect::<Vec<_>>().join(", ");
         return Err(format!("the runs have no mode in common: {} against {}", list(&modes_b), list(&modes_a)).into());
     }
+    let outcome_only = a.asks_for_the_skill(|_| true) != b.asks_for_the_skill(|_| true);
     let arm = |reader: &ArmReader| {
-        let mut arm = ArmResults::default();
+        let mut arm = ArmResults { outcome_only, ..ArmResults::default() };
         reader.add_to(&mut arm, |skill, case, mode| Some(arms::case_name(skill, case, mode, several)));
         arm
     };

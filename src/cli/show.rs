@@ -80,10 +80,12 @@ pub fn show(args: &ShowArgs) -> CliResult {
         drop(out);
         // Ctrl-C is for the pager.
         interrupt::listen(false)?;
-        pager::page(&pager, &text)?;
-    } else {
-        out.write_all(text.as_bytes())?;
+        if pager::page(&pager, &text)? {
+            return Ok(Exit::Clean);
+        }
+        out = io::stdout().lock();
     }
+    out.write_all(text.as_bytes())?;
     Ok(Exit::Clean)
 }
 

@@ -1,7 +1,6 @@
 //! `skill-evals summary`.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -95,14 +94,10 @@ pub fn of_run(run: &RunFolder, settings: &Settings) -> CliResultOf<Summary> {
     Ok(summary)
 }
 
-/// Writes a summary as JUnit XML: to what a link points to, and into a pipe or a device where there is one.
+/// Writes a summary as JUnit XML.
 pub fn write_junit(file: &Path, summary: &Summary) -> CliResultOf<()> {
     let text = junit::junit(summary)?;
-    let place = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
-    if place.exists() && !place.is_file() {
-        return fs::write(&place, text).map_err(|error| format!("{}: {error}", file.display()).into());
-    }
-    Ok(store::write_whole(&place, text.as_bytes())?)
+    Ok(store::write_out(file, |out| out.write_all(text.as_bytes()))?)
 }
 
 /// Writes the summary files of a stored run anew.

@@ -32,6 +32,22 @@ pub const TRIGGERED: &str = "triggered";
 /// The check that it did not.
 pub const NOT_TRIGGERED: &str = "not-triggered";
 
+/// The checks that ask for the skill: where a mode offers none they are not asked.
+pub const OF_THE_SKILL: [&str; 5] = [TRIGGERED, NOT_TRIGGERED, "resource-loaded", "described", "invoked-skills"];
+
+/// What a trial came to by the checks that are asked without the skill too. A failure that only they tell is none.
+#[must_use]
+pub fn without_the_skill(verdict: Verdict, checks: &[(String, Status)]) -> Verdict {
+    let others = || checks.iter().filter(|(check, _)| !OF_THE_SKILL.contains(&check.as_str()));
+    let any = |wanted| others().any(|(_, status)| *status == wanted);
+    match verdict {
+        Verdict::Fail if checks.is_empty() || any(Status::Fail) => Verdict::Fail,
+        Verdict::Fail if any(Status::Unknown) => Verdict::Error,
+        Verdict::Fail => Verdict::Pass,
+        verdict => verdict,
+    }
+}
+
 /// Grades a trial of `case` by its evidence. `schema` is the content of the case's output schema, when it has one.
 #[must_use]
 pub fn grade(case: &Case, skill: &Skill, schema: Option<&Value>, evidence: &Evidence<'_>) -> Grade {

@@ -106,7 +106,7 @@ fn case_test(context: &TestContext, entry: &Entry) -> Result<Completion, Failed>
         }
     }
     let repetition = run.repetition(&planned.found);
-    if problems.is_empty() && ended.verdict(repetition.threshold) == Verdict::Pass {
+    if problems.is_empty() && CaseCounts::of(ended, repetition).verdict() == Some(Verdict::Pass) {
         return Ok(Completion::Completed);
     }
     if ended.all() > 1 && problems.is_empty() {

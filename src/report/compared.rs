@@ -220,6 +220,9 @@ fn notes(text: &mut String, compared: &Compared) {
     if !comparison.neither.is_empty() {
         let _ = writeln!(text, "  measured in neither arm, and in no figure: {}", list(&comparison.neither));
     }
+    if compared.outcome_only {
+        let _ = writeln!(text, "  judged by what both arms were asked: checks that ask for the skill are left out");
+    }
     if !compared.asked_otherwise.is_empty() {
         let cases = list(&compared.asked_otherwise);
         let _ = writeln!(text, "  asked or checked otherwise in the two arms, so not the skills alone differ: {cases}");

@@ -147,7 +147,8 @@ pub fn shown(summary: &Summary) -> String {
 /// threshold, the lowest first, with the fewest such trials.
 fn chance(summary: &Summary) -> String {
     let mut fewest: Vec<(f64, u64)> = Vec::new();
-    let all_pass = |row: &&CaseCounts| row.counts.failed == 0 && row.counts.passed > 1;
+    // Where trials go on until they decide, that has a rule of its own.
+    let all_pass = |row: &&CaseCounts| row.at_most.is_none() && row.counts.failed == 0 && row.counts.passed > 1;
     for row in summary.cases.values().filter(all_pass) {
         fewest.extend(row.threshold.map(|threshold| (threshold, row.counts.passed as u64)));
     }

@@ -7,6 +7,7 @@ use std::hash::{BuildHasher, RandomState};
 use serde::Deserialize;
 
 use crate::decide;
+use crate::grade::checks::{OF_THE_SKILL, without_the_skill};
 use crate::results::crowding::Triggered;
 use crate::results::triggering::Asked;
 use crate::stats::amounts::Amounts;
@@ -16,6 +17,8 @@ use crate::trial::outcome::{Status, Verdict};
 /// What trials of one arm came to and took, by case.
 #[derive(Clone, Debug, Default)]
 pub struct ArmResults {
+    /// Whether trials are judged by what is asked without the skill too.
+    pub outcome_only: bool,
     /// How often each case passed.
     pub counts: decide::Arm,
     /// What its trials took.
@@ -89,6 +92,7 @@ struct Trial {
 #[derive(Default)]
 pub struct ArmReader {
     hasher: RandomState,
+    run: u32,
     places: HashMap<u64, u32>,
     trials: Vec<Trial>,
     /// Cases by skill, id and mode.
@@ -115,7 +119,7 @@ impl ArmReader {
             return;
         };
         self.scripted.extend(row.scripted);
-        let place = self.hasher.hash_one((&row.skill, &row.case, &row.mode, row.number));
+        let place = self.hasher.hash_one((self.run, &row.skill, &row.case, &row.mode, row.number));
         let next = count(self.names.len());
         let name = (row.skill, row.case, row.mode);
         let case = *self.cases.entry(name).or_insert_with_key(|name| {
@@ -151,6 +155,19 @@ impl ArmReader {
         self.names.iter().map(|(.., mode)| mode.as_str()).collect()
     }
 
+    /// Whether any trial in a mode that `is` wanted was asked for the skill.
+    pub fn asks_for_the_skill(&self, is: impl Fn(&str) -> bool) -> bool {
+        let asks = |list: &[(String, Status)]| list.iter().any(|(check, _)| OF_THE_SKILL.contains(&check.as_str()));
+        let of: BTreeSet<u32> = self.checks.iter().filter(|(list, _)| asks(list)).map(|(_, at)| *at).collect();
+        let mut trials = self.trials.iter();
+        trials.any(|trial| of.contains(&trial.checks) && is(&self.names[trial.case as usize].2))
+    }
+
+    /// From now on lines are of another run: trials of the same name are others.
+    pub fn next_run(&mut self) {
+        self.run += 1;
+    }
+
     /// The cases that were read, by skill and id.
     pub fn cases(&self) -> impl Iterator<Item = (&str, &str)> {
         self.names.iter().map(|(skill, case, _)| (skill.as_str(), case.as_str()))
@@ -171,8 +188,10 @@ impl ArmReader {
         for trial in &self.trials {
             let Some(name) = &names[trial.case as usize] else { continue };
             let counts = arm.counts.entry(name.clone()).or_default();
-            match trial.verdict {
-                Verdict::Pass | Verdict::Fail => counts.rate.add(trial.verdict == Verdict::Pass),
+            let asked = checks.get(&trial.checks).filter(|_| arm.outcome_only);
+            let verdict = asked.map_or(trial.verdict, |asked| without_the_skill(trial.verdict, asked));
+            match verdict {
+                Verdict::Pass | Verdict::Fail => counts.rate.add(verdict == Verdict::Pass),
                 Verdict::Error | Verdict::Unscored => {
                     counts.lost += 1;
                     continue;

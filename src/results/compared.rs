@@ -35,6 +35,9 @@ pub struct Compared {
     /// Whether arm A has no skills, so that the difference is what they are worth.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub worth: bool,
+    /// Whether both arms are judged by the checks that both were asked, since one had no skills.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub outcome_only: bool,
     /// Whether both arms are the same, so that what differs is noise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub same: bool,
@@ -115,6 +118,7 @@ pub fn of(labels: (String, String), comparison: Comparison, a: &ArmResults, b: &
         checks: checks(a, b),
         triggering: Crowding::of(&a.triggered, &b.triggered, rule.level),
         worth: false,
+        outcome_only: a.outcome_only,
         same: false,
         left_out: Vec::new(),
         asked_otherwise: Vec::new(),

@@ -76,7 +76,7 @@ pub fn estimate(ids: &[TrialId], known: &BTreeMap<CaseInMode, Known>, max_cost_u
             None => estimate.unknown_cost += 1,
         }
         match known.tokens {
-            Some(tokens) => estimate.known_tokens += tokens,
+            Some(tokens) => estimate.known_tokens = estimate.known_tokens.saturating_add(tokens),
             None => estimate.unknown_tokens += 1,
         }
     }

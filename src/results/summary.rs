@@ -188,8 +188,20 @@ impl CaseCounts {
     pub fn verdict(&self) -> Option<Verdict> {
         let ended = self.counts.as_ended();
         let not_run: usize = self.not_run.values().sum();
-        (ended.all() > 0)
-            .then(|| Ended { errors: ended.errors + not_run, ..ended }.verdict(self.threshold.unwrap_or(1.0)))
+        if ended.all() == 0 {
+            return None;
+        }
+        let threshold = self.threshold.unwrap_or(1.0);
+        let measured = Ended { errors: 0, unscored: 0, ..ended };
+        Some(match self.side() {
+            Some(Side::Above) => Verdict::Pass,
+            Some(Side::Below) => Verdict::Fail,
+            // It would have gone on.
+            Some(Side::Undecided) if not_run > 0 => Verdict::Error,
+            // Trials that measured nothing decide nothing.
+            Some(Side::Undecided) if measured.all() > 0 => measured.verdict(threshold),
+            _ => Ended { errors: ended.errors + not_run, ..ended }.verdict(threshold),
+        })
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Pairing {
     pub cases: Vec<PairedCase>,
     /// Cases that one arm has no skill for, by name, with the reason.
     pub left_out: Vec<(String, String)>,
+    /// Whether one arm has no skills and the other has, so that both are judged by what both are asked.
+    pub outcome_only: bool,
     /// Where each case is among `cases`, by what its trials in arm A are called.
     places: HashMap<CaseInMode, usize>,
 }
@@ -137,6 +139,7 @@ pub fn pair(run: &Run, arms: &Arms) -> Result<Pairing, String> {
         if let Some((_, arm)) = lacking {
             pairing.left_out.push((name, format!("there is no skill `{}` in {}", found.skill, arm.label)));
         } else {
+            pairing.outcome_only |= (a.mode.delivery == Delivery::None) != (b.mode.delivery == Delivery::None);
             pairing.places.insert(case_in_mode(&a.trial(1)), pairing.cases.len());
             pairing.cases.push(PairedCase { name, a, b });
         }

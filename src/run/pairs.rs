@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::decide::sequential::{Course, Pair};
+use crate::grade::checks::without_the_skill;
 use crate::run::arms::{CaseInMode, PairedCase, Pairing, case_in_mode};
 use crate::run::live::Live;
 use crate::run::scheduler::{QUIET, trial};
@@ -15,7 +16,7 @@ use crate::store::StoreError;
 use crate::trial::event::Event;
 use crate::trial::id::Planned;
 use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
-use crate::trial::run_record::PairRecord;
+use crate::trial::run_record::{PairRecord, TrialRecord};
 
 /// After how many pairs that measured nothing, with none that did, a comparison ends: what keeps those from being measured
 /// keeps all of them.
@@ -93,7 +94,7 @@ pub fn run(
                     // In a statement of its own: the lock is not held while the pair runs.
                     let next = next(run, live, pairing, &mut lock(course), max_trials);
                     let Some(next) = next else { break };
-                    let both = both(run, &next);
+                    let both = both(run, &next, pairing.outcome_only);
                     lock(course).take(&next, &both);
                 }
                 drop(alive);
@@ -179,8 +180,8 @@ impl Shared {
 ///
 /// # Errors
 /// Why a trial was not run.
-fn both(run: &Run, next: &Next<'_>) -> Result<Both, NoOutcome> {
-    let one = |planned: &Planned| passed(trial(run, planned, next.number));
+fn both(run: &Run, next: &Next<'_>, outcome_only: bool) -> Result<Both, NoOutcome> {
+    let one = |planned: &Planned| passed(trial(run, planned, next.number), outcome_only);
     let (a, b) = (&next.paired.a, &next.paired.b);
     let a_first = next.place.is_multiple_of(2);
     if run.settings.jobs == 1 {
@@ -203,17 +204,18 @@ fn both(run: &Run, next: &Next<'_>) -> Result<Both, NoOutcome> {
 ///
 /// # Errors
 /// Why it was not run.
-fn passed(result: Result<Outcome, NoOutcome>) -> Result<Option<bool>, NoOutcome> {
+fn passed(result: Result<Outcome, NoOutcome>, outcome_only: bool) -> Result<Option<bool>, NoOutcome> {
     match result {
-        Ok(outcome) => Ok(of_verdict(outcome.grade.verdict)),
+        Ok(outcome) => Ok(of_record(&TrialRecord::new(&outcome, 1), outcome_only)),
         Err(why @ (NoOutcome::NotRun(_) | NoOutcome::NotOpened(_))) => Err(why),
         Err(_) => Ok(None),
     }
 }
 
-/// What a verdict says in a comparison.
+/// Whether a trial passed, in a comparison that may leave out what asks for the skill; none where it measured nothing.
 #[must_use]
-pub fn of_verdict(verdict: Verdict) -> Option<bool> {
+pub fn of_record(record: &TrialRecord, outcome_only: bool) -> Option<bool> {
+    let verdict = if outcome_only { without_the_skill(record.verdict, &record.checks) } else { record.verdict };
     match verdict {
         Verdict::Pass => Some(true),
         Verdict::Fail => Some(false),

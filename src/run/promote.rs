@@ -12,6 +12,7 @@ use crate::agent::room::without_rooms;
 use crate::files::at::PathError;
 use crate::grade::share::Ended;
 use crate::report::rate;
+use crate::results::summary::CaseCounts;
 use crate::run::plan::{Entry, Plan};
 use crate::run::shared::Run;
 use crate::run::trial;
@@ -123,7 +124,7 @@ fn case_verdict(run: &Run, planned: &Planned, verdicts: &[Verdict]) -> Verdict {
     for verdict in verdicts {
         ended.add(*verdict);
     }
-    ended.verdict(run.repetition(&planned.found).threshold)
+    CaseCounts::of(ended, run.repetition(&planned.found)).verdict().unwrap_or(Verdict::Error)
 }
 
 /// What replaying the recordings of a case in a mode comes to, all its repeats.

@@ -115,6 +115,23 @@ pub fn write_with(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<(
     Ok(())
 }
 
+/// Writes a file that a user named: what a link points to, and into a pipe or a device where there is one.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_out(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()>) -> Result<(), StoreError> {
+    let place = match (path.canonicalize(), fs::read_link(path)) {
+        (Ok(place), _) => place,
+        // What a link points to may be made.
+        (Err(_), Ok(target)) => path.parent().unwrap_or(Path::new("")).join(target),
+        (Err(_), Err(_)) => path.to_path_buf(),
+    };
+    if place.exists() && !place.is_file() {
+        return Ok(fs::OpenOptions::new().write(true).open(&place).and_then(|mut file| write(&mut file)).at(path)?);
+    }
+    write_with(&place, write)
+}
+
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
     let mut text = serde_json::to_vec_pretty(value).map_err(io::Error::from).at(path)?;
     text.push(b'\n');

@@ -60,6 +60,9 @@ pub struct Arms {
     pub max_trials: u64,
     /// What the choice of the next case begins with.
     pub seed: u64,
+    /// Whether both arms are judged by the checks that both are asked, since one has no skills.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outcome_only: bool,
     /// The cases that are compared, by name, those that were not tried yet too.
     pub cases: Vec<String>,
     /// Cases that one arm has no skill for, by name, with the reason.

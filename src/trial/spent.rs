@@ -37,8 +37,8 @@ impl Spent {
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
-            tokens: sum(self.tokens, other.tokens),
-            cost_usd: sum(self.cost_usd, other.cost_usd),
+            tokens: sum(self.tokens, other.tokens, u64::saturating_add),
+            cost_usd: sum(self.cost_usd, other.cost_usd, std::ops::Add::add),
             more_tokens: self.more_tokens || other.more_tokens,
             more_cost: self.more_cost || other.more_cost,
         }
@@ -46,9 +46,9 @@ impl Spent {
 }
 
 /// The sum of what is known; nothing where nothing is.
-fn sum<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
+fn sum<T>(a: Option<T>, b: Option<T>, both: fn(T, T) -> T) -> Option<T> {
     match (a, b) {
-        (Some(a), Some(b)) => Some(a + b),
+        (Some(a), Some(b)) => Some(both(a, b)),
         (a, b) => a.or(b),
     }
 }
@@ -63,6 +63,12 @@ fn price(usage: &Usage, price: crate::settings::Price) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_number_that_an_agent_reports_is_too_large() {
+        let most = Spent { tokens: Some(u64::MAX), ..Spent::default() };
+        assert_eq!(most.and(most).tokens, Some(u64::MAX));
+    }
 
     fn usage(cost_usd: Option<f64>) -> Usage {
         Usage {

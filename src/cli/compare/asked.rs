@@ -17,7 +17,7 @@ pub enum Asked {
     /// Show what a run that compared came to.
     Again(RunFolder),
     /// Run trials of both arms.
-    Run(Arms),
+    Run(Box<Arms>),
     /// Go on with a run.
     Resume,
 }
@@ -41,7 +41,7 @@ pub fn asked(args: &CompareArgs, root: &Path) -> Result<Asked, Box<dyn Error>> {
     match args.what.as_slice() {
         [first, second] => of_two(args, root, [first, second], [&a, &b]),
         [one] => of_one(args, root, one, &a, &b),
-        _ => Ok(Asked::Run(args.arms(of_modes(args, a, b)?))),
+        _ => Ok(Asked::Run(Box::new(args.arms(of_modes(args, a, b)?)))),
     }
 }
 
@@ -106,7 +106,7 @@ fn of_two(args: &CompareArgs, root: &Path, names: [&str; 2], [a, b]: [&Arm; 2]) 
     let [first, second] = names;
     match (named(root, first)?, named(root, second)?) {
         (Named::Commit(in_a), Named::Commit(in_b)) => {
-            Ok(Asked::Run(args.arms((of_commit(first, in_a, a, "--a")?, of_commit(second, in_b, b, "--b")?))))
+            Ok(Asked::Run(Box::new(args.arms((of_commit(first, in_a, a, "--a")?, of_commit(second, in_b, b, "--b")?)))))
         }
         (Named::Commit(_), _) | (_, Named::Commit(_)) => Err(format!(
             "one of {first} and {second} is a git reference, the other stored trials: compare two of a kind, or measure the \
@@ -143,7 +143,7 @@ fn of_one(args: &CompareArgs, root: &Path, one: &str, a: &Arm, b: &Arm) -> Resul
     let run = match named(root, one)? {
         Named::Commit(commit) => {
             let a = of_commit(one, commit, a, "--a")?;
-            return Ok(Asked::Run(args.arms((a, b.clone()))));
+            return Ok(Asked::Run(Box::new(args.arms((a, b.clone())))));
         }
         Named::Sources => {
             return Err(format!("{one} is stored trials: name a second run or file to compare it with").into());
@@ -203,6 +203,7 @@ impl CompareArgs {
             seed: fastrand::u64(..),
             cases: Vec::new(),
             left_out: Vec::new(),
+            outcome_only: false,
         }
     }
 }

@@ -59,10 +59,13 @@ pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
     check(&pairing)?;
     arms.cases = pairing.cases.iter().map(|case| case.name.clone()).collect();
     arms.left_out.clone_from(&pairing.left_out);
+    arms.outcome_only = pairing.outcome_only;
     tell_of_gone(&begun, &pairing, run.settings.force)?;
     let pair_of_each = 2 * pairing.cases.len() as u64;
     let earlier = Some(arms.max_trials).filter(|most| *most > 0);
-    arms.max_trials = args.max_trials.or(earlier).unwrap_or_else(|| MOST_TRIALS.max(pair_of_each));
+    let most = args.max_trials.or(earlier).unwrap_or_else(|| MOST_TRIALS.max(pair_of_each));
+    // What has begun counts, whatever the limit is now.
+    arms.max_trials = most.max(2 * begun.len() as u64);
     let rule = Rule { alpha: arms.alpha, margin: arms.margin, ..args.rule() };
     let numbers = Design { cases: pairing.cases.len(), pairs: arms.max_trials / 2, before: USUAL_RATE };
     let remedy = "raise --max-trials, which counts both trials of a pair";

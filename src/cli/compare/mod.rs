@@ -122,7 +122,7 @@ pub fn compare(args: &CompareArgs) -> CliResult {
             args.tell(&compared)
         }
         Asked::Again(run) => args.tell(&stored::again(args, &run)?),
-        Asked::Run(arms) => live::compare(args, Some(arms)),
+        Asked::Run(arms) => live::compare(args, Some(*arms)),
         Asked::Resume => live::compare(args, None),
     }
 }

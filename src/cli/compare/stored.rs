@@ -59,8 +59,13 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredArm, b: &StoredArm) ->
         )
         .into());
     }
+    let asks = |readers: &[ArmReader], only: &Option<String>| {
+        let is = |mode: &str| only.as_ref().is_none_or(|only| only == mode);
+        readers.iter().any(|reader| reader.asks_for_the_skill(is))
+    };
+    let outcome_only = asks(&in_a, &a.mode) != asks(&in_b, &b.mode);
     let arm = |readers: &[ArmReader], only: &Option<String>| {
-        let mut arm = ArmResults::default();
+        let mut arm = ArmResults { outcome_only, ..ArmResults::default() };
         for reader in readers {
             reader.add_to(&mut arm, |skill, case, mode| {
                 let wanted = only.as_ref().is_none_or(|only| only == mode) && chosen.contains(&(skill, case));
@@ -138,7 +143,7 @@ pub fn of_arms(run: &RunFolder, arms: &Arms, rule: Rule) -> CliResultOf<Compared
     let rule = Rule { alpha: arms.alpha, margin: arms.margin, ..rule };
     let mut state = Course::new(arms.cases.clone(), rule, arms.seed);
     for pair in &pairs {
-        let verdict = |id: &TrialId| progress.records.get(id).map(|record| pairs::of_verdict(record.verdict));
+        let verdict = |id: &TrialId| progress.records.get(id).map(|record| pairs::of_record(record, arms.outcome_only));
         // A case that no arm had any more when the run went on is not compared.
         let Some(case) = case_of(arms, pair) else { continue };
         // As while it runs: what began after a pair that is not there waits for it.
@@ -167,7 +172,7 @@ pub fn of_run(run: &RunFolder, arms: &Arms, state: &Course) -> CliResultOf<Compa
         let key = |id: &TrialId| (id.skill.clone(), id.case.clone(), id.mode.clone());
         let named = pairs.iter().filter_map(|pair| Some((key(of(pair)), &arms.cases[case_of(arms, pair)?])));
         let named: BTreeMap<_, _> = named.collect();
-        let mut arm = ArmResults::default();
+        let mut arm = ArmResults { outcome_only: arms.outcome_only, ..ArmResults::default() };
         reader.add_to(&mut arm, |skill, case, mode| {
             named.get(&(skill.to_owned(), case.to_owned(), mode.to_owned())).map(|name| (*name).clone())
         });

@@ -48,7 +48,7 @@ function pairView({ a: atA, b: atB }, a, b) {
 
 function sideLine(entry, at) {
   const name = entry.kind === "said" && entry.answer ? "Answer" : KINDS[entry.kind] || entry.kind;
-  return el("div", { class: "event-head" }, el("span", { class: "number" }, String(at)), el("span", { class: "kind" }, name), entry.kind === "command" && exitView(entry));
+  return el("div", { class: "event-head" }, el("span", { class: "number" }, String(at + 1)), el("span", { class: "kind" }, name), entry.kind === "command" && exitView(entry));
 }
 
 function outputBeside(entry, other, isAfter) {

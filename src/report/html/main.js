@@ -12,6 +12,8 @@ const list = caseList((row) => linkTo(row));
 let filters = {};
 let found = new Set();
 let search = 0;
+/** The text that `found` is of. */
+let searched;
 let groups = [];
 let scrolled = 0;
 
@@ -40,7 +42,7 @@ function rowAt(route) {
 
 function showList(route) {
   const next = filtersOf(route);
-  const asked = next.q !== filters.q;
+  const asked = next.q !== searched;
   filters = next;
   one.hidden = true;
   all.hidden = false;
@@ -73,6 +75,7 @@ function countText() {
 
 /** Looks into the sessions, unless something else is typed meanwhile. */
 function searchFor(text) {
+  searched = text;
   const own = ++search;
   found = new Set();
   if (!text) return;
@@ -97,7 +100,9 @@ async function showTrial(route) {
   filters = filtersOf(route);
   const twin = row && compares ? other(row) : null;
   const view = row ? await viewOf(row, twin, route) : [el("p", { class: "note" }, "There is no such trial in this report: ", shown(route.t || ""), ". ", el("a", { href: "#" }, "Show all"))];
-  one.replaceChildren(...view);
+  // The address may have moved on while the session was unpacked.
+  if (writeRoute(readRoute(location.hash)) !== writeRoute(route)) return;
+  one.replaceChildren(...view.filter(Boolean));
   one.dataset.trial = keyOf(route);
   all.hidden = true;
   one.hidden = false;

@@ -135,5 +135,5 @@ function selected(rows, filters, found = new Set()) {
   const is = (row) => matches(row, others) && (!q || found.has(row.place) || named(row, q.toLowerCase()));
   let groups = groupsOf(rows.filter(is));
   if (filters.differs) groups = groups.filter(differs);
-  return groups.sort(ORDERS[filters.sort] || ORDERS.worst);
+  return groups.sort(Object.hasOwn(ORDERS, filters.sort || "") ? ORDERS[filters.sort] : ORDERS.worst);
 }

@@ -174,6 +174,6 @@ function judgeView(judge) {
 /** A trial as plain text, to paste somewhere. */
 function trialText(row, trace) {
   const checks = trace.checks.map((check) => "- " + check.status + " " + check.id + ": expected " + check.expected + "; found " + check.evidence);
-  const events = trace.entries.map((entry, at) => at + ". " + entry.kind + "\n" + [textOf(entry), outputOf(entry)].filter(Boolean).join("\n"));
+  const events = trace.entries.map((entry, at) => at + 1 + ". " + entry.kind + "\n" + [textOf(entry), outputOf(entry)].filter(Boolean).join("\n"));
   return [row.verdict + " " + idOf(row) + " (run " + row.run + ")", trace.trouble || "", ...checks, "", ...events].join("\n") + "\n";
 }
