@@ -207,8 +207,11 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     let better = stub.run(&["compare", "after", "before,evals/baseline.jsonl", "--quiet"]);
     assert!(better.code == 0 && better.stdout.starts_with("better: 0/18 → 36/36 passed"), "{}", better.stdout);
     // A case alone shows too little, and the answer says what it takes.
-    let few = stub.run(&["compare", "before", "before"]);
-    assert!(few.code == 3 && few.stdout.starts_with("undecided: "), "{}", few.stdout);
+    let few = stub.run(&["compare", "before", "after", "--case", "c1"]);
+    assert!(few.code == 3 && few.stdout.starts_with("undecided: 3/3 → 0/3 passed"), "{}", few.stdout);
+    assert!(few.stdout.contains(" more trials would decide a difference of this size\n"), "{}", few.stdout);
+    let itself = stub.run(&["compare", "before", "after,before"]);
+    assert!(itself.code == 2 && itself.stderr.contains("is in both arms"), "{}", itself.stderr);
     assert_eq!(stub.starts().len(), starts, "no agent ran");
     let twice = stub.run(&["compare", "before,before", "after"]);
     let dry = stub.run(&["compare", "HEAD", "--dry-run", "--max-trials", "200"]);
@@ -227,7 +230,21 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     let otherwise = stub.run(&["compare", &format!("before,{}", path.display()), "after"]);
     assert!(otherwise.code == 2 && otherwise.stderr.contains("is named twice in one arm"), "{}", otherwise.stderr);
     assert!(twice.code == 2 && twice.stderr.contains("before is named twice in one arm"), "{}", twice.stderr);
-    // Of stored trials only some can be chosen; what would need an agent is refused, not ignored.
+    fs::write(stub.root().join("evals/baseline.jsonl"), "{}\nno line\n").expect("a file");
+    let damaged = stub.run(&["compare", "evals/baseline.jsonl", "after"]);
+    assert!(
+        damaged.code == 2 && damaged.stderr.contains("baseline.jsonl: 2 lines, none of them a result"),
+        "{}",
+        damaged.stderr
+    );
+}
+
+#[test]
+fn of_stored_trials_some_are_chosen_and_what_needs_an_agent_is_refused() {
+    let stub = repository(6, BY_SKILL);
+    assert_eq!(stub.run(&["run", "--run-id", "before", "--trials", "3"]).code, 0);
+    break_skill(&stub);
+    assert_eq!(stub.run(&["run", "--run-id", "after", "--trials", "3"]).code, 1);
     let chosen = stub.run(&["compare", "before", "after", "--case", "c1", "--case", "tidy/c2", "--mode", "codex"]);
     assert!(chosen.stdout.starts_with("worse: 6/6 → 0/6 passed"), "{}{}", chosen.stdout, chosen.stderr);
     for (args, words) in [
@@ -242,13 +259,6 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
         let refused = stub.run(&[&["compare", "before", "after"], args].concat());
         assert!(refused.code == 2 && refused.stderr.contains(words), "{args:?}: {}", refused.stderr);
     }
-    fs::write(stub.root().join("evals/baseline.jsonl"), "{}\nno line\n").expect("a file");
-    let damaged = stub.run(&["compare", "evals/baseline.jsonl", "after"]);
-    assert!(
-        damaged.code == 2 && damaged.stderr.contains("baseline.jsonl: 2 lines, none of them a result"),
-        "{}",
-        damaged.stderr
-    );
 }
 
 #[test]
@@ -554,6 +564,7 @@ fn points_that_the_trials_alone_would_not_give_are_explained_in_the_sentence() {
     let ran = stub.run(&["compare", "a.jsonl", "b.jsonl", "--quiet"]);
     let words = "undecided: 11/11 → 10/11 passed, −50 points, every case weighing the same (95 %: ";
     assert!(ran.stdout.starts_with(words), "{}{}", ran.stdout, ran.stderr);
-    let same = stub.run(&["compare", "a.jsonl", "a.jsonl", "--quiet"]);
+    write("c.jsonl", "pass");
+    let same = stub.run(&["compare", "a.jsonl", "c.jsonl", "--quiet"]);
     assert!(same.stdout.starts_with("undecided: 11/11 → 11/11 passed, ±0 points (95 %: "), "{}", same.stdout);
 }

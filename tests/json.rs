@@ -143,7 +143,7 @@ fn every_json_document_follows_its_schema_and_every_command_has_one() {
             ("show", vec!["show", "--json", "good", "--recording"]),
             ("doctor", vec!["doctor", "--json"]),
             ("lint", vec!["lint", "--json", "--check-evals"]),
-            ("compare", vec!["compare", "--json", "r", "r"]),
+            ("compare", vec!["compare", "--json", "r", "u"]),
             ("compare-dry-run", vec!["compare", "--json", "--aa", "--dry-run"]),
             ("compare", vec!["compare", "--json", "--aa", "--max-trials", "12"]),
         ],

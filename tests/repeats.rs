@@ -98,6 +98,11 @@ fn a_threshold_of_the_command_line_holds_for_its_run_and_for_no_other() {
     }
     let again = ran(stub.command(&["grade", "r"]).env("SKILL_EVALS_THRESHOLD", "1"));
     assert_eq!((again.code, stub.starts().len()), (1, 2), "{}", again.stdout);
+    // What is said when it goes on holds from then on.
+    assert_eq!(stub.run(&["run", "--resume", "--run-id", "r", "--threshold", "1"]).code, 1);
+    for args in [&["summary", "r"][..], &["grade", "r"], &["run", "--resume", "--run-id", "r"]] {
+        assert_eq!(stub.run(args).code, 1, "{args:?}");
+    }
     assert_eq!(stub.run(&["run", "--run-id", "other"]).code, 1);
     let wrong = stub.run(&["run", "--threshold", "80"]);
     assert!(wrong.code == 2 && wrong.stderr.contains("expected a share above 0 and up to 1"), "{}", wrong.stderr);

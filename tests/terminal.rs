@@ -40,13 +40,14 @@ fn verdicts_have_a_colour_of_their_own_wherever_they_are_said() {
     ] {
         assert!(ran.stdout.contains(&painted), "{painted:?}\n{:?}", ran.stdout);
     }
+    std::fs::copy(stub.run_folder("r").join("progress.jsonl"), stub.root().join("again.jsonl")).expect("a baseline");
     for (args, painted) in [
         (vec!["summary", "r"], format!("tidy/bad    codex  0/1  {RED}fail\u{1b}[0m    must-include")),
         (vec!["status", "--run-id", "r"], format!("  {RED}failed\u{1b}[0m   tidy/bad/codex: must-include")),
         (vec!["runs"], format!("{RED}1 failed\u{1b}[0m")),
         (vec!["grade", "r"], format!("tidy/bad/codex: {RED}fail\u{1b}[0m\n")),
         (vec!["doctor"], format!("{GREEN}ok\u{1b}[0m       ")),
-        (vec!["compare", "r", "r"], "\u{1b}[35mundecided\u{1b}[0m: 1/2".to_owned()),
+        (vec!["compare", "r", "again.jsonl"], "\u{1b}[35mundecided\u{1b}[0m: 1/2".to_owned()),
         (vec!["status", "--run-id", "none"], format!("{RED}error:\u{1b}[0m ")),
     ] {
         let plain = with(&stub, &args, &[]);

@@ -155,11 +155,15 @@ fn sources(root: &Path, what: &[String]) -> CliResultOf<Vec<RunFolder>> {
 }
 
 fn distinct<'a>(runs: impl Iterator<Item = &'a RunFolder>) -> CliResultOf<()> {
-    let mut places = BTreeSet::new();
+    let mut places: Vec<PathBuf> = Vec::new();
     for run in runs {
-        if !places.insert(run.path().canonicalize().unwrap_or_else(|_| run.path().to_path_buf())) {
-            return Err(format!("{} is named twice: its trials would count twice", run.id()).into());
+        let place = run.path().canonicalize().unwrap_or_else(|_| run.path().to_path_buf());
+        if places.iter().any(|other| place.starts_with(other) || other.starts_with(&place)) {
+            return Err(
+                format!("{} is named twice, or is within another: its trials would count twice", run.id()).into()
+            );
         }
+        places.push(place);
     }
     Ok(())
 }

@@ -55,7 +55,16 @@ fn open(run: &Run) -> Result<(Live, ProgressFile), NotOpened> {
     // What an earlier part of the run was to do stays what the run is to do. Kept before anything that takes long: a run
     // that is killed meanwhile must not go on with more than it was to do. What is compared may go further than before.
     let record = alone.then(|| match earlier {
-        Some(earlier) => RunRecord { arms: run.arms.clone().or(earlier.arms), ..earlier },
+        Some(earlier) => {
+            // What was said of repeats when it went on holds from then on.
+            let chosen = Chosen {
+                trials: run.chosen.trials.or(earlier.chosen.trials),
+                threshold: run.chosen.threshold.or(earlier.chosen.threshold),
+                ..earlier.chosen
+            };
+            let grows = earlier.grows || run.plan.grows();
+            RunRecord { chosen, grows, arms: run.arms.clone().or(earlier.arms), ..earlier }
+        }
         None => record(run, folder.id()),
     });
     let keep_record = |planned: usize| match &record {

@@ -192,7 +192,11 @@ impl fmt::Display for Replayed {
                     let measured = all.iter().filter(|verdict| matches!(verdict, Verdict::Pass | Verdict::Fail));
                     measured.for_each(|verdict| rate.add(*verdict == Verdict::Pass));
                     let share = rate::measured(rate).map(|share| format!(", {share}")).unwrap_or_default();
-                    write!(f, "{}/{} passed{share}", rate.passed, all.len())
+                    write!(f, "{}/{} passed{share}", rate.passed, rate.trials)?;
+                    match all.len() as u64 - rate.trials {
+                        0 => Ok(()),
+                        open => write!(f, ", {open} without a result"),
+                    }
                 }
             },
         }

@@ -23,19 +23,12 @@ use skill_evals::trial::run_record::{Arms, PairRecord};
 /// Compares stored trials of two arms.
 pub fn compare(args: &CompareArgs, root: &Path, a: &StoredArm, b: &StoredArm) -> CliResultOf<Compared> {
     args.refuse_what_runs()?;
-    let readers = |arm: &StoredArm| -> Result<Vec<ArmReader>, Box<dyn Error>> {
-        let mut seen = BTreeSet::new();
-        let mut readers = Vec::new();
-        for source in &arm.sources {
-            let path = progress_of(root, source)?;
-            if !seen.insert(path.canonicalize()?) {
-                return Err(format!("{source} is named twice in one arm: its trials would count twice").into());
-            }
-            readers.push(read(&path)?);
-        }
-        Ok(readers)
-    };
-    let (in_a, in_b) = (readers(a)?, readers(b)?);
+    let (of_a, of_b) = (sources(root, a)?, sources(root, b)?);
+    if let (true, Some(both)) = (a.mode == b.mode, of_a.iter().find(|path| of_b.contains(path))) {
+        return Err(format!("{} is in both arms: its trials would be compared with themselves", both.display()).into());
+    }
+    let readers = |paths: &[PathBuf]| paths.iter().map(|path| read(path)).collect::<Result<Vec<ArmReader>, _>>();
+    let (in_a, in_b) = (readers(&of_a)?, readers(&of_b)?);
     let modes = |readers: &[ArmReader], only: &Option<String>| -> BTreeSet<String> {
         let all = readers.iter().flat_map(ArmReader::modes).map(str::to_owned);
         all.filter(|mode| only.as_ref().is_none_or(|only| only == mode)).collect()
@@ -88,6 +81,19 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredArm, b: &StoredArm) ->
 fn design(a: &Arm, b: &Arm) -> Vec<(u64, u64)> {
     let both = a.iter().filter_map(|(case, in_a)| Some((in_a.rate.trials, b.get(case)?.rate.trials)));
     both.collect()
+}
+
+/// The files with the trials of an arm, each once.
+fn sources(root: &Path, arm: &StoredArm) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    let mut paths = Vec::new();
+    for source in &arm.sources {
+        let path = progress_of(root, source)?.canonicalize()?;
+        if paths.contains(&path) {
+            return Err(format!("{source} is named twice in one arm: its trials would count twice").into());
+        }
+        paths.push(path);
+    }
+    Ok(paths)
 }
 
 /// The file with the trials of a run, or the baseline file.
