@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 
 const [command] = process.argv.slice(2);
 const colours = { 31: "#f7768e", 32: "#9ece6a", 33: "#e0af68", 34: "#7aa2f7", 35: "#bb9af7", 36: "#7dcfff" };
-const escape = (text) => text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+// Browsers fold spaces, whatever xml:space says.
+const escape = (text) => text.replace(/ /g, "\u00a0").replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 
 // Each piece of a line, with the escape sequence before it.
 const drawn = (line) =>
@@ -22,7 +23,7 @@ const text = lines.map((line, at) => `<text x="16" y="${46 + 18 * at}">${line}</
 process.stdout.write(`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escape(plain.slice(0, 2).join(": "))}">
 <rect width="${width}" height="${height}" rx="8" fill="#1a1b26"/>
 <circle cx="18" cy="16" r="5" fill="#f7768e"/><circle cx="36" cy="16" r="5" fill="#e0af68"/><circle cx="54" cy="16" r="5" fill="#9ece6a"/>
-<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,monospace" font-size="13" fill="#c0caf5" xml:space="preserve">
+<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,monospace" font-size="13" fill="#c0caf5">
 ${text}
 </g>
 </svg>
