@@ -34,6 +34,7 @@ await withPage(async (page) => {
   assert.notEqual(await page.evaluate(() => location.hash), trial);
   await press("p", "Escape");
   assert.ok(await isShown(page, "#all"));
+  assert.equal(await active("href"), first, "back where the list was left");
   // Everything that can be clicked can be reached by Tab.
   const unreachable = await page.$$eval("a, button, select, input, summary", (all) => all.filter((one) => one.tabIndex < 0).length);
   assert.equal(unreachable, 0);

@@ -19,6 +19,11 @@ test("amounts read as people write them", () => {
   assert.deepEqual(["2026-01-01T21:04:46.559Z", "", undefined].map(page.clock), ["21:04:46", "", ""]);
 });
 
+test("a search looks into texts, not into the keys that they stand under", () => {
+  const session = { entries: [{ kind: "command", command: "make Tea", at: 1 }], metrics: null };
+  assert.deepEqual(["tea", "metrics", "kind", "1"].map((text) => page.holdsText(session, text)), [true, false, false, false]);
+});
+
 test("hidden characters are told by their numbers, and nothing else changes", () => {
   assert.deepEqual(own(page.visible("a\u202eb\0")), [{ text: "a" }, { text: "U+202E", hidden: true }, { text: "b" }, { text: "U+0000", hidden: true }]);
   assert.deepEqual(own(page.visible("é\n\t🎉")), [{ text: "é\n\t🎉" }]);

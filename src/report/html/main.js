@@ -16,6 +16,8 @@ let search = 0;
 let searched;
 let groups = [];
 let scrolled = 0;
+/** The trial that is open: the place in the list to come back to. */
+let reading = null;
 
 /** Whether the reported trials are of several runs, so that a name alone does not tell one. */
 const several = new Set(rows.filter((row) => row.arm === "b").map((row) => row.run)).size > 1;
@@ -51,6 +53,9 @@ function showList(route) {
   drawList();
   scrollTo(0, scrolled);
   list.draw();
+  const at = reading ? groups.findIndex((group) => group.rows.includes(reading) || group.before.includes(reading)) : -1;
+  reading = null;
+  if (at >= 0) list.focus(at);
 }
 
 function drawList() {
@@ -104,6 +109,7 @@ async function showTrial(route) {
   if (writeRoute(readRoute(location.hash)) !== writeRoute(route)) return;
   one.replaceChildren(...view.filter(Boolean));
   one.dataset.trial = keyOf(route);
+  reading = row;
   all.hidden = true;
   one.hidden = false;
   document.body.classList.add("reading");

@@ -65,3 +65,10 @@ function firstLine(text, most) {
   const line = text.trim().split("\n", 1)[0];
   return line.length > most || line.length < text.trim().length ? line.slice(0, most) + " …" : line;
 }
+
+/** Whether a text in this value has `wanted`, in small letters: no key has, and no word that the page itself writes. */
+function holdsText(value, wanted) {
+  if (typeof value === "string") return value.toLowerCase().includes(wanted);
+  if (value === null || typeof value !== "object") return false;
+  return Object.entries(value).some(([key, inner]) => key !== "kind" && key !== "status" && holdsText(inner, wanted));
+}

@@ -46,14 +46,15 @@ const SLICE = 12;
  * was searched. `goes()` says whether anybody still wants to know.
  */
 async function searchTraces(rows, text, tell, goes) {
-  // As JSON has it, so that a session need not be parsed.
+  // As JSON has it, so that few sessions need to be parsed.
   const wanted = JSON.stringify(text).slice(1, -1).toLowerCase();
   const found = new Set();
   let since = performance.now();
   for (const [at, row] of rows.entries()) {
     if (!goes()) return;
     const packed = row.kept ? await packedText(row.place) : null;
-    if (packed !== null && (await inflated(packed)).toLowerCase().includes(wanted)) found.add(row.place);
+    const session = packed === null ? "" : await inflated(packed);
+    if (session.toLowerCase().includes(wanted) && holdsText(JSON.parse(session), text.toLowerCase())) found.add(row.place);
     if (performance.now() - since > SLICE) {
       tell(found, (at + 1) / rows.length);
       await new Promise((resolve) => setTimeout(resolve));
