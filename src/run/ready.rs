@@ -66,9 +66,13 @@ fn decidable(run: &Run) -> Result<(), String> {
         || format!("no number of trials shows a threshold of {share}"),
         |trials| format!("`trials = \"until decided at most {trials}\"` is the least that does"),
     );
+    let (found, most) =
+        (&entry.planned.found, diagnostics::counted(usize::try_from(most).unwrap_or(usize::MAX), "trial"));
     Err(format!(
-        "{id} is to run until it is decided, but {most} trials, the most, would not show its threshold of {share} even if all passed: \
-         {enough}; a lower threshold takes fewer"
+        "{}:{}: {id} is to run until it is decided, but {most}, the most, would not show its threshold of {share} even if all \
+         passed: {enough}; a lower threshold takes fewer",
+        found.file.display(),
+        found.line
     ))
 }
 
