@@ -4,6 +4,8 @@ mod support;
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use base64::Engine;
 use serde_json::Value;
@@ -158,6 +160,72 @@ fn a_report_goes_where_a_link_points_and_into_a_pipe() {
     fixture.run(&["report", "r", "-o", "link.html"]);
     assert!(fixture.root().join("real.html").is_file());
     assert!(fixture.root().join("link.html").is_symlink());
+}
+
+#[test]
+fn a_dash_is_standard_output_and_no_file() {
+    let fixture = stored::repository();
+    stored::example(&fixture, "r", "2026-11-20T09:00:00Z", false);
+    let ran = fixture.run(&["report", "r", "-o", "-"]);
+    assert!(ran.stdout.starts_with("<!doctype html>") && ran.stdout.ends_with("</html>\n"), "{}", ran.stderr);
+    assert_eq!((ran.code, ran.stderr.as_str()), (fixture.run(&["summary", "r"]).code, ""));
+    assert_eq!(fixture.run(&["report", "r", "-o", "-", "--open"]).code, 2);
+    let xml = fixture.run(&["summary", "r", "--junit", "-"]).stdout;
+    assert!(xml.starts_with("<?xml") && xml.trim_end().ends_with("</testsuites>"), "{xml}");
+    assert_eq!(fixture.run(&["run", "--junit", "-"]).code, 2, "it has more to print");
+    assert!(!fixture.root().join("-").exists());
+}
+
+#[test]
+fn a_file_has_the_permissions_that_the_umask_leaves_and_keeps_its_own() {
+    let fixture = stored::repository();
+    stored::example(&fixture, "r", "2026-11-20T09:00:00Z", false);
+    let report = |umask: &str| {
+        let program = env!("CARGO_BIN_EXE_skill-evals");
+        let script = format!("umask {umask}; '{program}' report r -o page.html --root '{}'", fixture.root().display());
+        Command::new("sh").args(["-c", &script]).current_dir(fixture.root()).output().expect("sh starts");
+        fs::metadata(fixture.root().join("page.html")).expect("a page").permissions().mode() & 0o777
+    };
+    assert_eq!((report("027"), report("022")), (0o640, 0o640), "what is there keeps its own");
+    fs::remove_file(fixture.root().join("page.html")).expect("a file");
+    assert_eq!(report("002"), 0o664);
+}
+
+#[test]
+fn a_trial_that_lost_its_facts_and_a_run_that_cannot_be_read_are_told() {
+    let fixture = stored::repository();
+    stored::example(&fixture, "r", "2026-11-20T09:00:00Z", false);
+    let of = stored::trial_folder(fixture.root(), "r", ["greeting", "negative", "codex", "1"]);
+    fs::remove_file(of.join("meta.json")).expect("a file");
+    let page = report(&fixture, &["r"]);
+    assert!(
+        page.contains("Not counted: ") && page.contains("greeting/negative/codex/1/meta.json"),
+        "{}",
+        &page[..3000]
+    );
+    assert_eq!(index(&page)["rows"].as_array().map(Vec::len), Some(13));
+    let told = fixture.run(&["summary", "r"]).stderr;
+    assert!(told.contains("not counted") && told.contains("negative/codex/1/meta.json"), "{told}");
+    fs::write(fixture.root().join("artifacts/skill-evals/r/run.json"), "{").expect("a file");
+    let page = report(&fixture, &["r"]);
+    assert!(page.contains("Not read: ") && page.contains("r/run.json"), "{}", &page[..3000]);
+    let told = fixture.run(&["summary", "r"]).stderr;
+    assert!(told.contains("r/run.json"), "{told}");
+}
+
+#[test]
+fn where_there_are_no_trials_that_is_said_of_one_place_and_of_several() {
+    let fixture = stored::repository();
+    stored::begin(fixture.root(), "r", "2026-11-20T09:00:00Z");
+    stored::begin(fixture.root(), "s", "2026-11-20T09:00:00Z");
+    let said = |args: &[&str]| fixture.run(args).stderr;
+    assert!(
+        said(&["report", "r", "s"]).contains("there are no stored trials in r, s"),
+        "{}",
+        said(&["report", "r", "s"])
+    );
+    let none = said(&["show", "x", "--recording"]);
+    assert!(none.contains("there are no trials in the recordings"), "{none}");
 }
 
 #[test]

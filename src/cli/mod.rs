@@ -121,7 +121,7 @@ fn no_trials(what: &str, runs: &[RunFolder]) -> String {
         let recordings = store::RECORDINGS;
         return format!("{what} replayed recordings, and the evidence is theirs: name {recordings} in its place");
     }
-    format!("{what} holds no stored trials (no meta.json below it)")
+    format!("there are no stored trials in {what} (no meta.json below it)")
 }
 
 pub fn main() -> ExitCode {
@@ -157,7 +157,7 @@ pub fn main() -> ExitCode {
     };
     let exit = result.unwrap_or_else(|error| {
         // `skill-evals list | head` is no failure.
-        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+        if is_closed(error.as_ref()) {
             return Exit::Clean;
         }
         // Where standard error is closed too, only the exit code is left.
@@ -171,6 +171,13 @@ pub fn main() -> ExitCode {
         Exit::CouldNotRun
     });
     exit.into()
+}
+
+/// Whether nobody reads any more what is written.
+fn is_closed(error: &(dyn Error + 'static)) -> bool {
+    let mut causes = std::iter::successors(Some(error), |error| (*error).source());
+    let is = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+    causes.any(|error| error.downcast_ref().is_some_and(is))
 }
 
 #[derive(Args)]

@@ -52,7 +52,7 @@ pub struct ReportArgs {
     /// Open the file when it is written.
     #[arg(long)]
     open: bool,
-    /// Where to write [default: report.html in the run's folder; of several runs, or folders, here].
+    /// Where to write; `-`: to standard output [default: report.html in the run's folder; of several runs, or folders, here].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The most that sessions may take of the file: beyond it those of passed trials are left out first.
@@ -73,6 +73,9 @@ pub fn report(args: &ReportArgs) -> CliResult {
             ([run], false) => run.report(),
             _ => PathBuf::from("report.html"),
         });
+    if args.open && output == Path::new(store::STDOUT) {
+        return Err("--open needs a file, and -o - writes none".into());
+    }
     let mut run = Run::new(repository.root, settings, catalog);
     // Recordings have no grade of their own.
     if runs.iter().chain(&against).any(|run| !run.is_run()) {
@@ -107,14 +110,16 @@ pub fn report(args: &ReportArgs) -> CliResult {
     let markup = overview::overview(&made);
     let skills = changed_skills(&against, &runs);
     store::write_out(&output, |file| reader.write(file, &overview::title(&summary), &markup, &skills))?;
+    if output == Path::new(store::STDOUT) {
+        return Ok(reader.exit(&summary));
+    }
     let size = std::fs::metadata(&output).map_or(0, |found| found.len());
     let shown = shown_path(&run.root, &output).display().to_string();
     writeln!(io::stdout(), "{} ({} trials, {} KB)", safe::line(&shown), reader.index.rows.len(), size.div_ceil(1000))?;
     if args.open {
         brief::open(&output)?;
     }
-    let exit = Exit::of_summary(&summary);
-    Ok(if reader.unreadable == 0 { exit } else { exit.worse(Exit::Infrastructure) })
+    Ok(reader.exit(&summary))
 }
 
 fn rule() -> Rule {
@@ -126,7 +131,7 @@ type ArmsOfRun = (Arms, BTreeMap<TrialId, String>);
 
 fn arms_of(runs: &[RunFolder]) -> CliResultOf<Option<ArmsOfRun>> {
     let [run] = runs else { return Ok(None) };
-    // One that cannot be read says nothing of arms; what it is worth is noted where its trials are read.
+    // One that cannot be read says nothing of arms; that is noted where its trials are read.
     let Some(arms) = run.run_record().ok().flatten().and_then(|record| record.arms) else { return Ok(None) };
     let pairs = run.pairs()?.into_iter().map(|pair| (pair.a, pair.b.mode)).collect();
     Ok(Some((arms, pairs)))
@@ -220,8 +225,13 @@ impl<'a> Reader<'a> {
             summary.runs.push(run.id().to_owned());
             arm.next_run();
             let (is_run, progress, mut seen) = (run.is_run(), run.progress()?, BTreeSet::new());
-            if first == 0 {
-                self.created.extend(run.run_record().ok().flatten().map(|record| record.created));
+            match run.run_record() {
+                Ok(record) if first == 0 => self.created.extend(record.map(|record| record.created)),
+                Ok(_) => {}
+                Err(why) => {
+                    self.unreadable += 1;
+                    self.notes.push(format!("Not read: {why}"));
+                }
             }
             // Of a run a trial without a grade was cut short; a recording has none.
             let trials = if is_run { run.trials() } else { store::trials_below(run.path()) };
@@ -317,6 +327,11 @@ impl<'a> Reader<'a> {
                 bounded::bytes(most)
             ));
         }
+    }
+
+    fn exit(&self, summary: &Summary) -> Exit {
+        let exit = Exit::of_summary(summary);
+        if self.unreadable == 0 { exit } else { exit.worse(Exit::Infrastructure) }
     }
 
     /// Writes the page.

@@ -117,7 +117,7 @@ fn choose(name: &str, trials: Vec<TrialFolder>, place: &str) -> CliResultOf<Vec<
     let known: Vec<(TrialId, TrialFolder)> =
         trials.into_iter().filter_map(|folder| Some((folder.id()?, folder))).collect();
     if known.is_empty() {
-        return Err(format!("{place} holds no trials").into());
+        return Err(format!("there are no trials in {place}").into());
     }
     let found = matching(name, &known);
     let tests: std::collections::BTreeSet<String> = found.iter().map(|(id, _)| without_repeat(id)).collect();

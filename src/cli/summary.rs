@@ -31,7 +31,7 @@ pub struct SummaryArgs {
     /// Print a JSON object.
     #[arg(long)]
     json: bool,
-    /// Write JUnit XML to this file.
+    /// Write JUnit XML to this file; `-`: print it in place of the table.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Write the summary files of a single run anew.
@@ -72,7 +72,7 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
         print_json(&mut out, &summary)?;
     } else if args.markdown {
         out.write_all(markdown::summary(&summary).as_bytes())?;
-    } else {
+    } else if args.junit.as_deref() != Some(Path::new(store::STDOUT)) {
         write!(out, "{}{}", table::table(&summary, paint(&out)), triggering::triggering(&summary))?;
         write!(out, "{}\n{}", table::closing(&summary, paint(&out)), table::shown(&summary))?;
     }
@@ -123,6 +123,7 @@ fn add_run(summary: &mut Summary, run: &RunFolder, part: bool, prices: &Prices) 
             Err(error) => unreadable.push(error),
         }
     }
+    unreadable.extend(run.run_record().err());
     add_rest(summary, run, &progress, &seen)?;
     Ok(unreadable)
 }

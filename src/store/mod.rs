@@ -11,6 +11,8 @@ mod trial_folder;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -92,7 +94,11 @@ pub enum StoreError {
     Exists(String),
 }
 
-/// Writes a file in one step: to a temporary file next to it, which is then renamed into place.
+/// What stands for standard output where a file is to be named.
+pub const STDOUT: &str = "-";
+
+/// Writes a file in one step: to a temporary file next to it, which is then renamed into place. One that is there already
+/// keeps its permissions; a new one has those that the user's umask leaves.
 ///
 /// # Errors
 /// When it cannot be written; the old file, if any, is then untouched.
@@ -107,19 +113,26 @@ pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), StoreError> {
 pub fn write_with(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()>) -> Result<(), StoreError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder).at(folder)?;
-    let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(folder).at(folder)?;
+    let usual = fs::Permissions::from_mode(0o666);
+    let mut file = tempfile::Builder::new().prefix(".new-").permissions(usual).tempfile_in(folder).at(folder)?;
     write(file.as_file_mut()).at(path)?;
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    file.as_file().set_permissions(permissions).at(path)?;
+    if let Some(old) = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file) {
+        file.as_file().set_permissions(old.permissions()).at(path)?;
+    }
     file.persist(path).map_err(|error| error.error).at(path)?;
     Ok(())
 }
 
-/// Writes a file that a user named: what a link points to, and into a pipe or a device where there is one.
+/// Writes a file that a user named: what a link points to, and into a pipe or a device where there is one; [`STDOUT`] is
+/// standard output.
 ///
 /// # Errors
 /// When it cannot be written.
 pub fn write_out(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()>) -> Result<(), StoreError> {
+    if path == Path::new(STDOUT) {
+        let out = io::stdout().as_fd().try_clone_to_owned();
+        return Ok(out.and_then(|out| write(&mut fs::File::from(out))).at(path)?);
+    }
     let place = match (path.canonicalize(), fs::read_link(path)) {
         (Ok(place), _) => place,
         // What a link points to may be made.
@@ -263,7 +276,7 @@ impl RunFolder {
         TrialFolder::of(trial_path(&self.path.join(WORK), id), id)
     }
 
-    /// The folders of all trials that have a `meta.json`, in order.
+    /// The folders of all trials that have a `meta.json` or a grade, in order.
     #[must_use]
     pub fn trials(&self) -> Vec<TrialFolder> {
         trials_in(&self.path.join(WORK))
@@ -333,8 +346,9 @@ fn trials_in(path: &Path) -> Vec<TrialFolder> {
             walk.skip_current_dir();
             continue;
         }
-        let is_file = fs::symlink_metadata(entry.path().join(META)).is_ok_and(|meta| meta.is_file());
-        if is_file {
+        let has = |name| fs::symlink_metadata(entry.path().join(name)).is_ok_and(|found| found.is_file());
+        // One that lost its facts is told wherever they are read, and not passed over.
+        if has(META) || has(GRADE) {
             // Up to four names of the path say which trial it must be; a folder named otherwise says nothing.
             let names = entry.path().strip_prefix(path).unwrap_or(Path::new(""));
             found.push(TrialFolder::found(entry.path().to_path_buf(), names));

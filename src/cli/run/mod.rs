@@ -96,6 +96,9 @@ pub struct RunArgs {
 
 pub fn run(args: &RunArgs) -> CliResult {
     let in_background = background::is_background();
+    if args.junit.as_deref() == Some(Path::new(store::STDOUT)) {
+        return Err("--junit needs a file here: `skill-evals summary RUN --junit -` prints it".into());
+    }
     let (repository, mut settings, catalog) = args.repository.read()?;
     args.apply(&mut settings);
     let chosen = args.choice.chosen();
