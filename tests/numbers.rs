@@ -142,6 +142,73 @@ fn history_draws_a_line_for_each_run_and_marks_those_of_other_inputs() {
     assert_eq!(stub.run(&["history", "--last", "0"]).code, 2);
 }
 
+/// An agent that fails at every start but the first.
+fn once() -> String {
+    format!(
+        "[ $(grep -c -F -x -- \"$prompt\" \"$folder/starts\") = 1 ] || {{ {} exit 0; }}",
+        ANSWER.replace("Done", "No")
+    )
+}
+
+#[test]
+fn every_share_weighs_cases_alike_however_often_each_was_tried() {
+    let stub = Stub::new(0, &once());
+    let rows = "id,should_trigger,prompt,must_include,trials\na,false,One,Done,1\nb,false,Two,Done,9\n";
+    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), rows).expect("cases");
+    let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
+    assert!(
+        ran.stdout.contains("\n56 % (") && ran.stdout.contains(" passed, every case weighing the same"),
+        "{}",
+        ran.stdout
+    );
+    let summary = stub.json("r", "summary.json");
+    for group in [&summary["modes"]["codex"], &summary["skills"]["tidy"]] {
+        assert_eq!((&group["share"], &group["interval"]), (&summary["share"], &summary["interval"]), "{summary}");
+    }
+    let points: Value = serde_json::from_str(&stub.run(&["history", "--json"]).stdout).expect("JSON");
+    assert_eq!((&points[0]["share"], &points[0]["interval"]), (&summary["share"], &summary["interval"]));
+    stub.run(&["report", "r"]);
+    let page = fs::read_to_string(stub.run_folder("r").join("report.html")).expect("a page");
+    assert!(page.contains("<b>56 %</b> <small>2/10</small>"), "the cell of skill and mode");
+}
+
+#[test]
+fn history_shows_the_interval_that_summary_shows() {
+    let stub = Stub::new(0, "");
+    let rows = |trials: &str| {
+        let text = format!("id,should_trigger,prompt,must_include,trials,threshold\na,false,One,Done,{trials},0.5\n");
+        fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), text).expect("cases");
+    };
+    for (id, trials) in [("one", "3"), ("two", "until decided")] {
+        rows(trials);
+        assert_eq!(stub.run(&["run", "--run-id", id]).code, 0);
+    }
+    let points: Value = serde_json::from_str(&stub.run(&["history", "--json"]).stdout).expect("JSON");
+    for (point, id) in points.as_array().expect("points").iter().zip(["one", "two"]) {
+        assert_eq!((&point["run"], &point["interval"]), (&json!(id), &stub.json(id, "summary.json")["interval"]));
+    }
+}
+
+#[test]
+fn the_arms_of_a_comparison_are_shown_apart_and_run_in_pairs_only() {
+    let stub = stub(&["a,false,Prompt a,Done", "b,false,Prompt b,Done"], &once());
+    let compared = stub.run(&["compare", "--aa", "--max-trials", "12", "--jobs", "1", "--run-id", "r"]);
+    assert!(compared.code != 2, "{}", compared.stderr);
+    let ran = stub.run(&["summary", "r"]);
+    let line =
+        |start: &str| ran.stdout.lines().any(|line| line.starts_with(start) && line.ends_with("weighing the same"));
+    assert!(line("codex: ") && line("codex.again: "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("have no share together; how they differ: skill-evals compare r\n"), "{}", ran.stdout);
+    let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");
+    assert_eq!(
+        (&summary["share"], &summary["repeats"], &summary["comparisons"]),
+        (&Value::Null, &Value::Null, &json!(["r"]))
+    );
+    assert_eq!(stub.json("r", "summary.json")["comparisons"], json!(["r"]));
+    let failed = stub.run(&["run", "--failed", "r"]);
+    assert!(failed.code == 2 && failed.stderr.contains("r is a comparison: "), "{}", failed.stderr);
+}
+
 #[test]
 fn judges_are_held_against_each_other_and_against_people() {
     let answers = [Says::Text(GOOD), Says::Text(BAD), Says::Text(GOOD)];

@@ -370,7 +370,7 @@ fn trials_that_measure_nothing_decide_nothing_and_soon_end_a_case() {
 }
 
 #[test]
-fn a_case_that_could_never_be_decided_is_refused_before_an_agent_starts() {
+fn a_run_of_cases_that_could_never_be_decided_is_refused_before_an_agent_starts() {
     let stub = Stub::new(1, "");
     for (threshold, words) in [
         ("1", "no number of trials shows a threshold of 1"),
@@ -381,7 +381,7 @@ fn a_case_that_could_never_be_decided_is_refused_before_an_agent_starts() {
             let ran = stub.run(&[command, &args].concat());
             assert_eq!((ran.code, stub.starts().len()), (2, 0), "{}", ran.stdout);
             assert!(
-                ran.stderr.contains("tidy/c0/codex is to run until it is decided") && ran.stderr.contains(words),
+                ran.stderr.contains("tidy/c0 is to run until it is decided") && ran.stderr.contains(words),
                 "{}",
                 ran.stderr
             );
@@ -396,4 +396,70 @@ fn a_case_that_could_never_be_decided_is_refused_before_an_agent_starts() {
     assert_eq!(estimate["trials"].as_array().map(Vec::len), Some(100), "the most that it may come to");
     let wrong = stub.run(&["run", "--trials", "until then"]);
     assert!(wrong.code == 2 && wrong.stderr.contains("`until decided at most N`"), "{}", wrong.stderr);
+}
+
+#[test]
+fn a_case_that_could_never_be_decided_is_named_by_its_cell_and_keeps_no_other_from_running() {
+    let stub = Stub::new(0, "");
+    table(&stub, &["good,false,One,Done,,", "few,false,Two,Done,until decided at most 5,0.8"]);
+    let place = "evals/skills/tidy/prompts.csv:3:20";
+    let words = "tidy/few is to run until it is decided, but 5 trials, the most, would not show its threshold of 0.8";
+    let lint = stub.run(&["lint", "--check-evals"]);
+    assert!(
+        lint.code == 1 && lint.stdout.contains("error[never-decided]") && lint.stdout.contains(place),
+        "{}",
+        lint.stdout
+    );
+    assert!(
+        lint.stdout.contains(words) && lint.stdout.contains("at most 24\"` is the least that does"),
+        "{}",
+        lint.stdout
+    );
+
+    let dry = stub.run(&["run", "--dry-run"]);
+    assert!(dry.stdout.starts_with("tidy/good/codex\n1 trial would run\n"), "{}", dry.stdout);
+    assert!(dry.code == 2 && dry.stdout.contains(place), "{}", dry.stdout);
+    let estimate: Value = serde_json::from_str(&stub.run(&["run", "--dry-run", "--json"]).stdout).expect("JSON");
+    assert_eq!(
+        (&estimate["trials"], &estimate["wrong"][0]["code"]),
+        (&json!(["tidy/good/codex"]), &json!("never-decided"))
+    );
+
+    let ran = stub.run(&["run", "--run-id", "r"]);
+    assert_eq!((ran.code, stub.starts().len()), (2, 1), "{}", ran.stdout);
+    assert!(ran.stdout.contains(place) && ran.stdout.contains(words), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 passed, 0 failed, 0 errors, 0 unscored, "), "{}", ran.stdout);
+    let (code, text) = ran_with(&stub, "tidy::few::codex", "1");
+    assert!(code == 101 && text.contains(words), "{text}");
+    assert_eq!(ran_with(&stub, "tidy::good::codex", "1").0, 0);
+    // What the settings say of it is named at the case that it holds for, with the others' problems.
+    table(&stub, &["good,false,One,Done,,", "few,false,Two,Done,,"]);
+    stub.settings("trials = 'until decided'\nskills.tidy.threshold = 0.95");
+    let lint = stub.run(&["lint", "--check-evals"]).stdout;
+    assert!(lint.contains("prompts.csv:2:1") && lint.contains("prompts.csv:3:1"), "{lint}");
+}
+
+#[test]
+fn a_dry_run_of_cases_that_go_on_until_they_are_decided_says_how_few_trials_it_may_take_and_how_many() {
+    let stub = Stub::new(0, "");
+    table(&stub, &["a,false,One,Done,until decided at most 30,0.8", "b,false,Two,Done,2,"]);
+    let dry = stub.run(&["run", "--dry-run"]);
+    let words = "\nfrom 5 to at most 32 trials would run, until each case is decided\n";
+    assert!(dry.code == 0 && dry.stdout.contains(words), "{}", dry.stdout);
+    let estimate: Value = serde_json::from_str(&stub.run(&["run", "--dry-run", "--json"]).stdout).expect("JSON");
+    assert_eq!((&estimate["at_least"], estimate["trials"].as_array().map(Vec::len)), (&json!(5), Some(32)));
+}
+
+#[test]
+fn runs_together_go_on_to_as_many_trials_as_each_of_them_may() {
+    let stub = Stub::new(0, &by_prompt());
+    table(&stub, &["half,false,other,Done,until decided at most 12,0.5"]);
+    for id in ["r", "s"] {
+        stub.run(&["run", "--run-id", id, "--jobs", "1"]);
+    }
+    let both = stub.run(&["summary", "r", "s"]).stdout;
+    assert!(both.contains("12/24") && both.contains("undecided after 24 of at most 24 trials"), "{both}");
+    stub.run(&["run", "--run-id", "t", "--jobs", "1", "--trials", "4"]);
+    let three = stub.run(&["summary", "r", "s", "t"]).stdout;
+    assert!(three.contains("14/28") && three.contains("undecided after 28 trials\n"), "{three}");
 }

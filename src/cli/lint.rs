@@ -35,7 +35,7 @@ pub fn lint(args: &LintArgs) -> CliResult {
     let mut problems = lint::all(&catalog, &repository, options);
     if options.check_evals {
         problems.extend(stubs::problems(&repository.root, &catalog));
-        problems.extend(settings.repetition.unknown_skills(&catalog));
+        problems.extend(lint::repetition(&catalog, &settings.repetition, &repository));
         // Wherever a case or the command line asks for a judge.
         problems.extend(rubric::read(&repository.root, &settings).err().map(|problem| *problem));
     }

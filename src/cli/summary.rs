@@ -135,6 +135,8 @@ pub fn add_rest(
     progress: &Ledgered,
     seen: &BTreeSet<TrialId>,
 ) -> CliResultOf<()> {
+    let compares = run.run_record().ok().flatten().is_some_and(|record| record.arms.is_some());
+    summary.comparisons.extend(compares.then(|| run.id().to_owned()));
     for (id, spent) in &progress.refused {
         summary.add_refused(id, *spent);
     }

@@ -51,7 +51,14 @@ pub fn sure(rate: Rate, waiting: u64, threshold: f64, most: u64) -> u64 {
 /// How many trials show the threshold where all pass; none where `most` do not.
 #[must_use]
 pub fn shown_by(threshold: f64, most: u64) -> Option<u64> {
-    (1..=most).find(|trials| standing(Rate::new(*trials, *trials), threshold, LEVEL) == Side::Above)
+    let shown = |trials| standing(Rate::new(trials, trials), threshold, LEVEL) == Side::Above;
+    // The more pass, the higher they lie.
+    let (mut few, mut enough) = (0, Some(most).filter(|most| shown(*most))?);
+    while enough - few > 1 {
+        let middle = u64::midpoint(few, enough);
+        *(if shown(middle) { &mut enough } else { &mut few }) = middle;
+    }
+    Some(enough)
 }
 
 #[cfg(test)]

@@ -7,16 +7,19 @@ mod case;
 mod catalogue;
 mod links;
 mod material;
+mod repeats;
 mod schema;
 mod similar;
 mod skill;
 mod suite;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::cases::case::{Case, Found};
 use crate::cases::catalog::{Catalog, FoundSkill, SKILL_EVALS, TASKS};
 use crate::cases::repo_files::Tree;
+use crate::settings::{InForce, RepetitionSettings};
 use crate::text::diagnostic::{Diagnostic, Severity};
 
 pub use catalogue::Listing;
@@ -38,6 +41,29 @@ pub struct Options {
 #[must_use]
 pub fn case(found: &Found, case: &Case, tree: &dyn Tree) -> Vec<Diagnostic> {
     case::check(found, case, tree, &mut schema::Schemas::default())
+}
+
+/// Everything that keeps a case from running, whatever is said of its repeats.
+#[must_use]
+pub fn case_errors(found: &Found, tree: &dyn Tree) -> Vec<Diagnostic> {
+    match found.case() {
+        Ok(read) => case(found, read, tree).into_iter().filter(Diagnostic::is_error).collect(),
+        Err(problems) => problems.to_vec(),
+    }
+}
+
+/// That a case whose repeats are these could never be decided, where it goes on until it is.
+#[must_use]
+pub fn never_decided(found: &Found, of: InForce, tree: &dyn Tree) -> Option<Diagnostic> {
+    repeats::never_decided(found, of, tree)
+}
+
+/// What is wrong with how often cases run, by what the settings and they themselves say: skills that are not there, cases
+/// that could never be decided.
+#[must_use]
+pub fn repetition(catalog: &Catalog, settings: &RepetitionSettings, tree: &dyn Tree) -> Vec<Diagnostic> {
+    let never = |found: &Arc<Found>| never_decided(found, settings.of(&found.skill, found.repetition()), tree);
+    settings.unknown_skills(catalog).into_iter().chain(catalog.cases.iter().filter_map(never)).collect()
 }
 
 /// The rules of agentskills.io for a skill, and what makes it hard to tell from its `siblings`.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::report::diagnostics::counted;
 use crate::report::table::dollars;
 use crate::results::estimate::Estimate;
 
@@ -26,7 +27,11 @@ pub fn render(estimate: &Estimate) -> String {
     for trial in &estimate.trials {
         let _ = writeln!(text, "{trial}");
     }
-    let _ = writeln!(text, "{} would run", crate::report::diagnostics::counted(all, "trial"));
+    let would_run = counted(all, "trial");
+    let _ = match estimate.at_least {
+        Some(fewest) => writeln!(text, "from {fewest} to at most {would_run} would run, until each case is decided"),
+        None => writeln!(text, "{would_run} would run"),
+    };
     let of = |unknown: usize, amount: String| match (all - unknown, unknown) {
         (0, _) => "unknown: no earlier run or recording of these cases shows it".to_owned(),
         (_, 0) => format!("at most {amount}, by what the same cases took before"),

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::cases::case::Found;
 use crate::cases::repo_files::Tree;
 use crate::lint;
 use crate::text::diagnostic::Diagnostic;
@@ -46,17 +45,10 @@ pub fn listed(planned: &[Planned], tree: &dyn Tree) -> Vec<Listed> {
             should_trigger: found.should_trigger(),
             file: found.file.clone(),
             line: found.line,
-            problems: errors(found, tree),
+            problems: lint::case_errors(found, tree),
         }
     };
     planned.iter().map(listed).collect()
-}
-
-fn errors(found: &Found, tree: &dyn Tree) -> Vec<Diagnostic> {
-    match found.case() {
-        Ok(case) => lint::case(found, case, tree).into_iter().filter(Diagnostic::is_error).collect(),
-        Err(problems) => problems.to_vec(),
-    }
 }
 
 /// A line for each trial: name, what is expected, place, and what is wrong. `aligned` pads the columns for people;

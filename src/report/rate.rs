@@ -33,7 +33,7 @@ pub fn whole(rate: Rate) -> String {
 #[must_use]
 pub fn of_case(case: &CaseCounts) -> Option<String> {
     let rate = case.counts.rate();
-    rate.share().filter(|_| rate.trials > 1).map(|passed| share(passed, case.interval()))
+    rate.share().filter(|_| rate.trials > 1).map(|passed| share(passed, case.tried().interval()))
 }
 
 /// A share in points: hundredths, rounded.

@@ -132,6 +132,7 @@ pub fn shown(summary: &Summary) -> String {
     if cut.len() > MOST {
         let _ = writeln!(text, "and so with {} more; --json has all", counted(cut.len() - MOST, "description"));
     }
+    arms(&mut text, summary);
     let Some((share, interval)) = summary.share().filter(|_| summary.total.rate().trials > 1) else { return text };
     let _ = write!(text, "{} passed, every case weighing the same", rate::share(share, interval));
     if let Some(Repeats { k, pass_at_k, pass_hat_k }) = summary.repeats() {
@@ -141,6 +142,20 @@ pub fn shown(summary: &Summary) -> String {
     text.push('\n');
     text.push_str(&chance(summary));
     text
+}
+
+/// What each mode of comparisons came to: their arms are modes, and mean nothing together.
+fn arms(text: &mut String, summary: &Summary) {
+    if summary.comparisons.is_empty() {
+        return;
+    }
+    for (mode, (share, interval)) in summary.shares(|key| &key.mode) {
+        let share = rate::share(share, interval);
+        let _ = writeln!(text, "{}: {share} passed, every case weighing the same", safe::line(mode));
+    }
+    let commands: Vec<String> =
+        summary.comparisons.iter().map(|run| format!("skill-evals compare {}", safe::line(run))).collect();
+    let _ = writeln!(text, "the arms of a comparison have no share together; how they differ: {}", commands.join(", "));
 }
 
 /// Says where even a case whose trials all passed has too few of them to tell its threshold from chance: a line for each
@@ -221,8 +236,11 @@ pub fn why(counts: &CaseCounts) -> String {
 #[must_use]
 pub fn decided(counts: &CaseCounts) -> Option<String> {
     let (trials, most) = (counts.counts.ended(), counts.at_most?);
+    // Some of the runs may have had a number of trials that was said beforehand.
+    let of =
+        if trials <= most as usize { format!("{trials} of at most {most} trials") } else { counted(trials, "trial") };
     Some(match counts.side()? {
-        Side::Undecided => format!("undecided after {trials} of at most {most} trials"),
-        Side::Above | Side::Below => format!("decided after {trials} of at most {most} trials"),
+        Side::Undecided => format!("undecided after {of}"),
+        Side::Above | Side::Below => format!("decided after {of}"),
     })
 }

@@ -29,6 +29,8 @@ pub struct ArmResults {
     pub triggered: Triggered,
     /// Why answers are not a model's own, where they are not.
     pub scripted: BTreeSet<String>,
+    /// Cases whose trials went on until they decided something.
+    pub until_decided: BTreeSet<String>,
     /// The modes of its trials, by name.
     pub modes: BTreeSet<String>,
     /// By case, the digests of what was asked and checked, and how, but for the skills.
@@ -73,6 +75,8 @@ struct Row {
     #[serde(default)]
     scripted: Option<String>,
     #[serde(default)]
+    at_most: Option<u32>,
+    #[serde(default)]
     inputs: Option<String>,
 }
 
@@ -103,6 +107,8 @@ pub struct ArmReader {
     /// Lists of skills that became active, of which there are few as well.
     activated: HashMap<Vec<String>, u32>,
     scripted: BTreeSet<String>,
+    /// Cases with a trial that says that they went on until they decided something.
+    until_decided: BTreeSet<u32>,
     /// By case, the digests of what was asked and checked.
     inputs: BTreeMap<u32, BTreeSet<String>>,
     /// Lines that say nothing.
@@ -126,6 +132,9 @@ impl ArmReader {
             self.names.push(name.clone());
             next
         });
+        if row.at_most.is_some() {
+            self.until_decided.insert(case);
+        }
         let inputs = self.inputs.entry(case).or_default();
         inputs.extend(row.inputs.filter(|digest| !inputs.contains(digest)));
         let next = count(self.checks.len());
@@ -178,6 +187,8 @@ impl ArmReader {
         let names: Vec<Option<String>> = self.names.iter().map(|(skill, case, mode)| name(skill, case, mode)).collect();
         let of_arm = self.names.iter().zip(&names).filter(|(_, name)| name.is_some());
         arm.modes.extend(of_arm.map(|((.., mode), _)| mode.clone()));
+        let until_decided = self.until_decided.iter().filter_map(|case| names[*case as usize].clone());
+        arm.until_decided.extend(until_decided);
         for (case, digests) in &self.inputs {
             if let Some(name) = &names[*case as usize] {
                 arm.inputs.entry(name.clone()).or_default().extend(digests.iter().cloned());

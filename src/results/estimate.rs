@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::results::summary::CaseInMode;
 use crate::stats::special::real;
+use crate::text::diagnostic::Diagnostic;
 use crate::trial::id::TrialId;
 
 /// The most that a trial of a case was known to take.
@@ -30,8 +31,14 @@ impl Known {
 /// What would run, and what it may cost.
 #[derive(Clone, Debug, Serialize)]
 pub struct Estimate {
-    /// The trials that would run.
+    /// The trials that would run, or may.
     pub trials: Vec<String>,
+    /// How many of them run in any case, where cases go on until they are decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<usize>,
+    /// What keeps cases from running; their trials are none of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wrong: Vec<Diagnostic>,
     /// The most that trials with a known cost may cost together, in US dollars.
     pub known_cost_usd: f64,
     /// How many trials have no known cost.
@@ -62,6 +69,8 @@ impl Estimate {
 pub fn estimate(ids: &[TrialId], known: &BTreeMap<CaseInMode, Known>, max_cost_usd: Option<f64>) -> Estimate {
     let mut estimate = Estimate {
         trials: ids.iter().map(ToString::to_string).collect(),
+        at_least: None,
+        wrong: Vec::new(),
         known_cost_usd: 0.0,
         unknown_cost: 0,
         known_tokens: 0,

@@ -8,6 +8,7 @@ pub mod described;
 pub mod estimate;
 pub mod judges;
 pub mod over_time;
+pub mod share;
 pub mod standing;
 pub mod summary;
 pub mod table;

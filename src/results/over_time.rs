@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use crate::files::material::Material;
 use crate::results::arm::{ArmReader, ArmResults};
-use crate::stats::LEVEL;
+use crate::results::share::{self, Tried};
+use crate::stats::Interval;
 use crate::stats::proportion::Rate;
-use crate::stats::{Interval, mean};
 use crate::store::{self, RunFolder, StoreError};
 use crate::trial::evidence::digest;
 
@@ -68,20 +68,23 @@ pub fn point(run: &RunFolder, wanted: &Wanted) -> Result<Option<Point>, StoreErr
         (is(&wanted.skill, skill) && is(&wanted.mode, mode)).then(|| format!("{skill}/{case}/{mode}"))
     });
     found.counts.retain(|_, counts| counts.rate.trials > 0);
-    let rates: Vec<Rate> = found.counts.values().map(|counts| counts.rate).collect();
-    let Some((share, interval)) = mean::of(&rates, LEVEL) else { return Ok(None) };
+    let cases = found.counts.iter();
+    let cases =
+        cases.map(|(name, counts)| Tried { rate: counts.rate, until_decided: found.until_decided.contains(name) });
+    let cases: Vec<Tried> = cases.collect();
+    let Some((share, interval)) = share::together(&cases) else { return Ok(None) };
     // One skill may change without the others.
     let snapshot = run.snapshot(None);
     let skills = wanted.skill.as_ref().map_or_else(|| snapshot.clone(), |skill| snapshot.join(skill));
     let skills = Material::list(&skills).whole().ok().and_then(|material| material.digest().ok());
     // What each case asked and checked; rows of old runs do not tell.
     let asked = |case: &String| found.inputs.get(case).into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
-    let cases: Vec<String> = found.counts.keys().map(|case| format!("{case} {}", asked(case))).collect();
-    let inputs = digest(format!("{}\n{}", skills.unwrap_or_default(), cases.join("\n")).as_bytes());
+    let asked_of: Vec<String> = found.counts.keys().map(|case| format!("{case} {}", asked(case))).collect();
+    let inputs = digest(format!("{}\n{}", skills.unwrap_or_default(), asked_of.join("\n")).as_bytes());
     Ok(Some(Point {
         run: run.id().to_owned(),
         created: record.map(|record| record.created),
-        rate: rates.into_iter().fold(Rate::default(), Rate::plus),
+        rate: cases.into_iter().fold(Rate::default(), |sum, case| sum.plus(case.rate)),
         share,
         interval,
         inputs,

@@ -149,6 +149,7 @@ pub fn standing(run: &RunFolder) -> Result<Standing, StoreError> {
     let done = summary.total;
     let left = planned.map(|planned| planned.saturating_sub(done.ended()));
     let compares = record.as_ref().is_some_and(|record| record.arms.is_some());
+    summary.comparisons.extend(compares.then(|| run.id().to_owned()));
     let grows = record.as_ref().is_some_and(|record| record.grows);
     let state = match (live, left, record.and_then(|record| record.ended).map(|ended| ended.how)) {
         (true, ..) => RunState::Running,
@@ -167,7 +168,7 @@ pub fn standing(run: &RunFolder) -> Result<Standing, StoreError> {
         let since: jiff::Timestamp = since.parse().unwrap_or(until);
         u64::try_from(until.duration_since(since).as_secs()).unwrap_or_default()
     };
-    let (share, interval) = summary.share().filter(|_| !compares).unzip();
+    let (share, interval) = summary.share().unzip();
     let deciding = summary.cases.into_iter().filter_map(|(key, counts)| {
         let stands = counts.side()?;
         Some(Deciding { key, counts, stands })

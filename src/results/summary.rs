@@ -7,12 +7,12 @@ use serde::Serialize;
 use crate::decide::threshold::{Side, standing};
 use crate::grade::share::Ended;
 use crate::results::described::CutDescriptions;
+use crate::results::share::{self, Tried};
 use crate::results::triggering::Confusion;
 use crate::settings::{InForce, Isolation};
 use crate::stats::LEVEL;
-use crate::stats::proportion::{Rate, wilson};
-use crate::stats::sequence::beta_binomial;
-use crate::stats::{Interval, mean, repeats};
+use crate::stats::proportion::Rate;
+use crate::stats::{Interval, repeats};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::TrialRecord;
@@ -41,6 +41,8 @@ pub struct Summary {
     pub runs: Vec<String>,
     /// The share of a case's trials that must pass, where neither the case nor its trials say.
     pub threshold: f64,
+    /// Those of the runs that compare two arms, by id.
+    pub comparisons: BTreeSet<String>,
     /// Why answers are not a model's own, for those that are not.
     pub scripted: BTreeSet<String>,
     /// How many trials there were to be, where that is known.
@@ -81,17 +83,10 @@ pub struct Repeats {
 struct Figures<'a> {
     #[serde(flatten)]
     counts: &'a Counts,
-    /// Of the measured trials, the share that passed; absent where none was measured.
+    /// The mean of the cases' shares of passed trials, each weighing the same; `null` where none was measured.
     share: Option<f64>,
-    /// Where the true share may lie, with a confidence of 95 %: Wilson's interval.
-    interval: Interval,
-}
-
-impl<'a> From<&'a Counts> for Figures<'a> {
-    fn from(counts: &'a Counts) -> Self {
-        let rate = counts.rate();
-        Self { counts, share: rate.share(), interval: wilson(rate, LEVEL) }
-    }
+    /// Where the true mean may lie, with a confidence of 95 %.
+    interval: Option<Interval>,
 }
 
 /// A case in a mode.
@@ -134,9 +129,12 @@ pub struct CaseCounts {
     /// The share of its trials that must pass: the highest that one of them was graded with. Absent where none was run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
-    /// The most trials, where it goes on until it is decided.
+    /// The most trials, where it goes on until it is decided: of all runs together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<u32>,
+    /// The same of each run, by its id.
+    #[serde(skip)]
+    most_of_runs: BTreeMap<String, u32>,
     /// How often each check failed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_checks: BTreeMap<String, usize>,
@@ -221,12 +219,10 @@ impl CaseCounts {
         self.at_most.and(self.threshold).map(|threshold| standing(self.counts.rate(), threshold, LEVEL))
     }
 
-    /// Where the true share of its passing trials may lie. For trials that were counted beforehand it is Wilson's interval;
-    /// where they went on until they decided something, one that holds however often one looks.
+    /// The same as far as its share goes.
     #[must_use]
-    pub fn interval(&self) -> Interval {
-        let of = if self.at_most.is_some() { beta_binomial } else { wilson };
-        of(self.counts.rate(), LEVEL)
+    pub fn tried(&self) -> Tried {
+        Tried { rate: self.counts.rate(), until_decided: self.at_most.is_some() }
     }
 }
 
@@ -238,6 +234,7 @@ impl Summary {
             format: SUMMARY_FORMAT,
             runs,
             threshold,
+            comparisons: BTreeSet::new(),
             scripted: BTreeSet::new(),
             planned: None,
             not_run: BTreeMap::new(),
@@ -262,7 +259,11 @@ impl Summary {
         let row = self.cases.entry(key).or_default();
         row.counts.add(record);
         let threshold = record.threshold.unwrap_or(self.threshold);
-        row.at_most = row.at_most.max(record.at_most);
+        if let Some(most) = record.at_most {
+            let of_run = row.most_of_runs.entry(record.run.clone()).or_default();
+            *of_run = most.max(*of_run);
+            row.at_most = Some(row.most_of_runs.values().sum());
+        }
         row.threshold = Some(row.threshold.map_or(threshold, |known| known.max(threshold)));
         self.triggering.entry(mode.clone()).or_default().add(record);
         self.cut_descriptions.add(record);
@@ -306,22 +307,44 @@ impl Summary {
         (alone < all || self.isolation_wanted == Isolation::Bwrap).then_some((alone, all))
     }
 
-    /// The mean of the cases' shares of passed trials, each weighing the same, and where the true mean may lie.
+    /// The mean of the cases' shares of passed trials, each weighing the same, and where the true mean may lie. None of the
+    /// arms of a comparison: they are two things, and together neither.
     #[must_use]
     pub fn share(&self) -> Option<(f64, Interval)> {
-        let measured: Vec<&CaseCounts> = self.cases.values().filter(|case| case.counts.rate().trials > 0).collect();
-        // One case has an interval of its own, which no others widen.
-        if let [only] = measured.as_slice() {
-            return Some((only.counts.rate().share()?, only.interval()));
+        let cases: Vec<Tried> = self.cases.values().map(CaseCounts::tried).collect();
+        share::together(&cases).filter(|_| self.comparisons.is_empty())
+    }
+
+    /// The same of each group of cases that were measured, by its name.
+    #[must_use]
+    pub fn shares(&self, group: fn(&CaseInMode) -> &String) -> BTreeMap<&String, (f64, Interval)> {
+        let mut groups: BTreeMap<&String, Vec<Tried>> = BTreeMap::new();
+        for (key, counts) in &self.cases {
+            groups.entry(group(key)).or_default().push(counts.tried());
         }
-        let rates: Vec<Rate> = measured.into_iter().map(|case| case.counts.rate()).collect();
-        mean::of(&rates, LEVEL)
+        groups.into_iter().filter_map(|(name, cases)| Some((name, share::together(&cases)?))).collect()
+    }
+
+    fn figures<'a>(
+        &'a self,
+        groups: &'a BTreeMap<String, Counts>,
+        group: fn(&CaseInMode) -> &String,
+    ) -> BTreeMap<&'a String, Figures<'a>> {
+        let shares = self.shares(group);
+        let figures = |(name, counts)| {
+            let (share, interval) = shares.get(name).copied().unzip();
+            (name, Figures { counts, share, interval })
+        };
+        groups.iter().map(figures).collect()
     }
 
     /// What repeats show, where every measured case has several: at least one of `k` passes, all `k` pass, as means over
     /// the cases; `k` is the number of trials that every case has.
     #[must_use]
     pub fn repeats(&self) -> Option<Repeats> {
+        if !self.comparisons.is_empty() {
+            return None;
+        }
         let rates: Vec<Rate> =
             self.cases.values().map(|case| case.counts.rate()).filter(|rate| rate.trials > 0).collect();
         let k = rates.iter().map(|rate| rate.trials).min().filter(|k| *k > 1)?;
@@ -364,7 +387,7 @@ struct Row<'a> {
 
 impl<'a> Row<'a> {
     fn new((key, counts): (&'a CaseInMode, &'a CaseCounts)) -> Self {
-        let (share, interval) = (counts.counts.rate().share(), counts.interval());
+        let (share, interval) = (counts.counts.rate().share(), counts.tried().interval());
         Self { key, verdict: counts.verdict(), counts, share, interval, stands: counts.side() }
     }
 }
@@ -376,6 +399,8 @@ impl Serialize for Summary {
             format: u32,
             runs: &'a [String],
             threshold: f64,
+            #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+            comparisons: &'a BTreeSet<String>,
             #[serde(skip_serializing_if = "BTreeSet::is_empty")]
             scripted: &'a BTreeSet<String>,
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -401,6 +426,7 @@ impl Serialize for Summary {
             format: self.format,
             runs: &self.runs,
             threshold: self.threshold,
+            comparisons: &self.comparisons,
             scripted: &self.scripted,
             planned: self.planned,
             not_run: &self.not_run,
@@ -409,8 +435,8 @@ impl Serialize for Summary {
             share,
             interval,
             repeats: self.repeats(),
-            modes: self.modes.iter().map(|(name, counts)| (name, counts.into())).collect(),
-            skills: self.skills.iter().map(|(name, counts)| (name, counts.into())).collect(),
+            modes: self.figures(&self.modes, |key| &key.mode),
+            skills: self.figures(&self.skills, |key| &key.skill),
             cases: self.cases.iter().map(Row::new).collect(),
             triggering: self.triggering.iter().filter(|(_, found)| !found.cells.is_empty()).collect(),
             cut_descriptions: &self.cut_descriptions,

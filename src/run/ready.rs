@@ -4,22 +4,23 @@
 use std::collections::BTreeMap;
 
 use crate::agent::isolation::{self, Held};
-use crate::cases::case::repetition::MOST_TRIALS;
-use crate::decide::threshold;
+use crate::cases::repository::Repository;
+use crate::lint;
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::run::budget;
-use crate::run::plan::{Entry, Until};
+use crate::run::plan::Entry;
 use crate::run::shared::Run;
 use crate::settings::mode::Offer;
 use crate::store::RunFolder;
-use crate::text::diagnostic::suggest;
+use crate::text::diagnostic::{Diagnostic, suggest};
+use crate::trial::id::Planned;
 
 /// What keeps the run from beginning.
 ///
 /// # Errors
 /// What it is and what to do: skills in the settings that are not there, the judge's template or schema, limits that could never hold,
-/// cases that could never be decided.
+/// or not one case that could be decided.
 pub fn check(run: &Run) -> Result<(), String> {
     let unknown = run.settings.repetition.unknown_skills(&run.catalog);
     if !unknown.is_empty() {
@@ -53,27 +54,31 @@ fn offers(run: &Run) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses cases that would go on until they are decided and never could be for the better.
+/// Refuses a run of nothing but cases that go on until they are decided and never could be. Where there are others, each of
+/// these is a wrong case like any other.
 fn decidable(run: &Run) -> Result<(), String> {
-    let never = |entry: &&Entry| {
-        entry.until.is_some_and(|until| threshold::shown_by(until.threshold, u64::from(until.most)).is_none())
-    };
-    let Some((entry, until)) = run.plan.entries.iter().find(never).and_then(|entry| Some((entry, entry.until?))) else {
-        return Ok(());
-    };
-    let (id, Until { threshold: share, most }) = (entry.planned.trial(1), until);
-    let enough = threshold::shown_by(share, u64::from(MOST_TRIALS)).map_or_else(
-        || format!("no number of trials shows a threshold of {share}"),
-        |trials| format!("`trials = \"until decided at most {trials}\"` is the least that does"),
-    );
-    let (found, most) =
-        (&entry.planned.found, diagnostics::counted(usize::try_from(most).unwrap_or(usize::MAX), "trial"));
-    Err(format!(
-        "{}:{}: {id} is to run until it is decided, but {most}, the most, would not show its threshold of {share} even if all \
-         passed: {enough}; a lower threshold takes fewer",
-        found.file.display(),
-        found.line
-    ))
+    let never = |entry: &Entry| entry.until.and_then(|_| never_decided(run, &entry.planned));
+    match run.plan.entries.iter().map(never).collect::<Option<Vec<Diagnostic>>>() {
+        Some(mut all) if !all.is_empty() => {
+            all.dedup();
+            Err(diagnostics::render(&all, Paint::Plain))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// That a case could never be decided, where it goes on until it is.
+#[must_use]
+pub fn never_decided(run: &Run, planned: &Planned) -> Option<Diagnostic> {
+    let tree = Repository { root: run.root.clone() };
+    lint::never_decided(&planned.found, run.repetition(&planned.found), &tree)
+}
+
+/// What keeps a case of the plan from running, where something does; others run all the same.
+#[must_use]
+pub fn wrong(run: &Run, entry: &Entry) -> Vec<Diagnostic> {
+    let never = entry.until.and_then(|_| never_decided(run, &entry.planned));
+    lint::case_errors(&entry.planned.found, &Repository { root: run.root.clone() }).into_iter().chain(never).collect()
 }
 
 /// The same for a run that does not begin, with all that it would meet on the way to its first agent. `keeps` is whether

@@ -172,6 +172,7 @@ impl Run {
         if self.shared_id.is_none() {
             let mut figures = self.figures();
             figures.keep_in(&live.folder);
+            figures.summary.comparisons.extend(self.arms.is_some().then(|| live.folder.id().to_owned()));
             for (id, spent) in &live.before.refused {
                 figures.summary.add_refused(id, *spent);
             }

@@ -12,12 +12,12 @@ use crate::run::digests::{SkillFolders, opened_skills, stale_parts};
 use crate::run::judge::{self, Exhibit};
 use crate::run::measure::LiveTrial;
 use crate::run::opening;
+use crate::run::ready;
 use crate::run::regrade::{NotGraded, graded, regrade};
 use crate::run::shared::Run;
 use crate::settings::InForce;
 use crate::settings::mode::Mode;
 use crate::store::{self, TrialFolder};
-use crate::text::diagnostic::Diagnostic;
 use crate::trial::event::Event;
 use crate::trial::evidence::Meta;
 use crate::trial::id::{Planned, TrialId};
@@ -27,10 +27,11 @@ use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// The case, if it can be run.
 fn ready_case<'a>(run: &Run, planned: &'a Planned) -> Result<&'a Case, NoOutcome> {
-    let case = planned.found.case().map_err(|problems| NoOutcome::BadCase(problems.to_vec()))?;
-    let problems = lint::case(&planned.found, case, &Repository { root: run.root.clone() });
-    let errors: Vec<Diagnostic> = problems.into_iter().filter(Diagnostic::is_error).collect();
-    if errors.is_empty() { Ok(case) } else { Err(NoOutcome::BadCase(errors)) }
+    let errors = lint::case_errors(&planned.found, &Repository { root: run.root.clone() });
+    match planned.found.case() {
+        Ok(case) if errors.is_empty() => Ok(case),
+        _ => Err(NoOutcome::BadCase(errors)),
+    }
 }
 
 fn skill_of<'a>(run: &'a Run, case: &Case, mode: &Mode) -> Result<&'a FoundSkill, NoOutcome> {
@@ -90,6 +91,9 @@ pub fn run_live(
     measured: &mut dyn FnMut(),
 ) -> Result<Outcome, NoOutcome> {
     let case = ready_case(run, planned)?;
+    if let Some(problem) = ready::never_decided(run, planned) {
+        return Err(NoOutcome::BadCase(vec![problem]));
+    }
     let skill = skill_of(run, case, &planned.mode)?;
     let id = planned.trial(number);
     let live = opening::live(run).map_err(|why| NoOutcome::NotOpened(why.to_string()))?;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Interval;
-use super::proportion::{Rate, score_high, score_low};
+use super::proportion::{Rate, score_high, score_low, wilson};
 use super::special::{len, real, two_sided_z};
 
 /// A case: what an arm came to in it, and what is known of it by all arms.
@@ -16,13 +16,16 @@ pub(super) struct Case {
 }
 
 /// The mean of the rates of `cases` that were tried, and where it may lie; none where none was. The limits are those of
-/// [`difference`](super::difference::of), of one arm.
+/// [`difference`](super::difference::of), of one arm; one case alone has Wilson's.
 #[must_use]
 pub fn of(cases: &[Rate], level: f64) -> Option<(f64, Interval)> {
     let tried = cases.iter().copied().filter(|rate| rate.trials > 0);
     let cases: Vec<Case> = tried.map(|rate| Case { own: rate, known: rate }).collect();
     if cases.is_empty() {
         return None;
+    }
+    if let [only] = cases.as_slice() {
+        return Some((only.own.share()?, wilson(only.own, level)));
     }
     let (parts, z) = (parts(&cases), two_sided_z(level));
     let mean = mean(&parts);

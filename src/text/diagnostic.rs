@@ -142,6 +142,8 @@ codes! {
     OrphanCases = "orphan-cases",
     /// The stubs for IDEs are not those of today's trials.
     StaleStubs = "stale-stubs",
+    /// A case that goes on until it is decided, and never could be.
+    NeverDecided = "never-decided",
     /// A negative case names the skill that must stay quiet.
     NegativeNamesSkill = "negative-names-skill",
     /// What a positive case looks for stands in its own prompt.

@@ -21,8 +21,8 @@ use options::ChoiceArgs;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::name::Filters;
 use skill_evals::process::{background, git, interrupt};
-use skill_evals::report::{comparison, estimate as words, github, markdown, table};
-use skill_evals::results::estimate;
+use skill_evals::report::{comparison, diagnostics, estimate as words, github, markdown, table};
+use skill_evals::results::estimate::{self, Estimate};
 use skill_evals::results::summary::{CaseCounts, CaseInMode, Summary};
 use skill_evals::run::plan::{self, Entry, Plan};
 use skill_evals::run::promote::{self, Failing};
@@ -178,7 +178,15 @@ impl RunArgs {
 /// What the run to go on with, or the run `failed`, was to do, where there is one and that can still be read.
 fn earlier(root: &Path, settings: &Settings, failed: Option<&str>) -> Result<Option<Chosen>, Box<dyn Error>> {
     if let Some(failed) = failed {
-        let chosen = RunFolder::open(root, failed)?.run_record().ok().flatten().map(|record| record.chosen);
+        let record = RunFolder::open(root, failed)?.run_record().ok().flatten();
+        if record.as_ref().is_some_and(|record| record.arms.is_some()) {
+            return Err(format!(
+                "{failed} is a comparison: its trials are of two arms, and run in pairs only; skill-evals summary {failed} says what \
+                 did not pass, and skill-evals run --case runs such cases with today's skills"
+            )
+            .into());
+        }
+        let chosen = record.map(|record| record.chosen);
         // Which of its cases run is known by how they ended. What was replayed runs with its agent now.
         return Ok(chosen.map(|chosen| Chosen { replay: false, trials_by_name: Vec::new(), ..chosen }));
     }
@@ -226,15 +234,23 @@ fn stale(run: &Run) -> Result<Plan, Box<dyn Error>> {
 }
 
 fn dry_run(args: &RunArgs, run: &Run) -> CliResult {
-    let ids: Vec<TrialId> = run.plan.ids_at_most().collect();
     let settings = &run.settings;
     ready::foresee(run, settings.live || args.write_progress)?;
+    let problems = |entry: &Entry| ready::wrong(run, entry);
+    let (entries, broken): (Vec<Entry>, Vec<Entry>) =
+        run.plan.entries.iter().cloned().partition(|entry| problems(entry).is_empty());
+    let plan = Plan { entries };
+    let mut wrong: Vec<_> = broken.iter().flat_map(problems).collect();
+    wrong.dedup();
+    let ids: Vec<TrialId> = plan.ids_at_most().collect();
     let known = if settings.live {
         history::known_costs(&run.root, &settings.prices, &ids)
     } else {
         std::collections::BTreeMap::new()
     };
-    let estimate = estimate::estimate(&ids, &known, settings.max_cost_usd);
+    let at_least = Some(plan.len()).filter(|_| plan.grows());
+    let exit = if wrong.is_empty() { Exit::Clean } else { Exit::CouldNotRun };
+    let estimate = Estimate { at_least, wrong, ..estimate::estimate(&ids, &known, settings.max_cost_usd) };
     let mut out = io::stdout().lock();
     if args.json {
         print_json(&mut out, &estimate)?;
@@ -243,7 +259,11 @@ fn dry_run(args: &RunArgs, run: &Run) -> CliResult {
     } else {
         writeln!(out, "{}\nreplaying recordings costs nothing", estimate.trials.join("\n"))?;
     }
-    Ok(Exit::Clean)
+    if !args.json && !estimate.wrong.is_empty() {
+        writeln!(out, "these cases would not run:")?;
+        out.write_all(diagnostics::render(&estimate.wrong, paint(&out)).as_bytes())?;
+    }
+    Ok(exit)
 }
 
 /// Keeps the outcomes of a run in memory, to compare its modes.

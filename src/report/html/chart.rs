@@ -3,16 +3,8 @@
 use std::fmt::Write;
 
 use crate::stats::Interval;
-use crate::stats::LEVEL;
-use crate::stats::proportion::{Rate, wilson};
 
 /// A dot for the share that passed and a line for where the true one may lie, from 0 to 100 %.
-#[must_use]
-pub fn whisker(rate: Rate) -> String {
-    rate.share().map(|share| interval(share, wilson(rate, LEVEL))).unwrap_or_default()
-}
-
-/// The same for a share whose interval is known.
 #[must_use]
 pub fn interval(share: f64, interval: Interval) -> String {
     let at = |share: f64| 2.0 + share.clamp(0.0, 1.0) * 96.0;
@@ -62,10 +54,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_a_dot_within_its_interval_and_nothing_measured_is_no_chart() {
-        assert_eq!(whisker(Rate::default()), "");
-        let svg = whisker(Rate::new(1, 2));
-        assert!(svg.contains("class=\"dot\" x1=\"50.0\"") && svg.contains("class=\"range\" x1=\"11.1\""), "{svg}");
+    fn a_share_is_a_dot_within_its_interval() {
+        let svg = interval(0.5, Interval { low: 0.094, high: 0.906 });
+        assert!(svg.contains("class=\"dot\" x1=\"50.0\"") && svg.contains("class=\"range\" x1=\"11.0\""), "{svg}");
     }
 
     #[test]

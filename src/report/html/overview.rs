@@ -12,6 +12,7 @@ use crate::report::table;
 use crate::report::trial::scripted;
 use crate::results::compared::Compared;
 use crate::results::over_time::Point;
+use crate::results::share::{self, Tried};
 use crate::results::summary::{CaseCounts, Counts, Summary};
 use crate::results::triggering::{Active, Asked, Confusion};
 use crate::stats::proportion::Rate;
@@ -157,7 +158,7 @@ fn grouped(number: u64) -> String {
 /// What the cases of a skill in a mode came to.
 #[derive(Default)]
 struct Cell {
-    rate: Rate,
+    cases: Vec<Tried>,
     flaky: usize,
     lost: usize,
 }
@@ -165,7 +166,7 @@ struct Cell {
 impl Cell {
     fn add(&mut self, counts: &CaseCounts) {
         let Counts { passed, failed, errors, unscored, .. } = counts.counts;
-        self.rate = self.rate.plus(counts.counts.rate());
+        self.cases.push(counts.tried());
         self.flaky += usize::from(passed > 0 && failed > 0);
         self.lost += errors + unscored;
     }
@@ -179,7 +180,7 @@ fn grid(html: &mut String, summary: &Summary) {
     }
     let modes: BTreeSet<&str> = cells.keys().map(|(_, mode)| *mode).collect();
     let skills: BTreeSet<&str> = cells.keys().map(|(skill, _)| *skill).collect();
-    html.push_str("<div class=\"wide\"><table class=\"grid\"><caption>Share of trials that passed, by skill and mode</caption>\n<thead><tr><th scope=\"col\">skill</th>");
+    html.push_str("<div class=\"wide\"><table class=\"grid\"><caption>Share of trials that passed, each case alike, by skill and mode</caption>\n<thead><tr><th scope=\"col\">skill</th>");
     for mode in &modes {
         let _ = write!(
             html,
@@ -204,14 +205,16 @@ fn grid(html: &mut String, summary: &Summary) {
 }
 
 fn cell(html: &mut String, found: &Cell, link: &str) {
-    let Rate { passed, trials } = found.rate;
-    let step = found.rate.share().map_or("none".to_owned(), |share| format!("s{:.0}", (share * 10.0).floor()));
-    let share = found.rate.share().map_or_else(|| "–".to_owned(), |share| format!("{} %", points(share)));
-    let _ = write!(
-        html,
-        "<td class=\"{step}\"><a href=\"#{link}\"><b>{share}</b> <small>{passed}/{trials}</small>{}",
-        chart::whisker(found.rate)
-    );
+    let Rate { passed, trials } = found.cases.iter().fold(Rate::default(), |sum, case| sum.plus(case.rate));
+    let (step, share, drawn) = match share::together(&found.cases) {
+        Some((share, interval)) => {
+            let step = format!("s{:.0}", (share * 10.0).floor());
+            (step, format!("{} %", points(share)), chart::interval(share, interval))
+        }
+        None => ("none".to_owned(), "–".to_owned(), String::new()),
+    };
+    let _ =
+        write!(html, "<td class=\"{step}\"><a href=\"#{link}\"><b>{share}</b> <small>{passed}/{trials}</small>{drawn}");
     if found.flaky > 0 {
         let _ = write!(html, "<small class=\"flaky\">{} flaky</small>", found.flaky);
     }
@@ -232,7 +235,11 @@ fn changes(html: &mut String, compared: Option<&Compared>) {
             "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>",
             escape::text(label),
             rate::fraction(shown.rate),
-            chart::whisker(shown.rate)
+            shown
+                .share
+                .zip(shown.interval)
+                .map(|(share, interval)| chart::interval(share, interval))
+                .unwrap_or_default()
         );
     }
     let moved = comparison.cases.iter().filter(|case| case.a.rate.share() != case.b.rate.share());
