@@ -240,6 +240,30 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
 }
 
 #[test]
+fn runs_that_share_a_mode_are_compared_in_it_and_what_only_one_has_is_named() {
+    let stub = repository(2, BY_SKILL);
+    let settings = stub.root().join("evals/evals.toml");
+    let text = fs::read_to_string(&settings).expect("settings");
+    fs::write(&settings, format!("{text}\n[mode.mine]\nagent = \"codex\"\ndelivery = \"native\"\n")).expect("settings");
+    for args in
+        [&["--run-id", "one", "--mode", "codex"][..], &["--run-id", "both", "--mode", "codex", "--mode", "mine"]]
+    {
+        let ran = stub.run(&[&["run"], args].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    let ran = stub.run(&["compare", "one", "both"]);
+    assert!(ran.stdout.contains(": 2/2 → 2/2 passed"), "{}{}", ran.stdout, ran.stderr);
+    let only = "measured in B only, and in no figure: tidy/c0/mine, tidy/c1/mine";
+    assert!(ran.stdout.contains(only), "{}", ran.stdout);
+    let path = stub.run_folder("one").join("progress.jsonl");
+    let other = fs::read_to_string(path).expect("progress").replace("\"mode\":\"codex\"", "\"mode\":\"other\"");
+    fs::write(stub.root().join("other.jsonl"), other).expect("a file");
+    let apart = stub.run(&["compare", "both", "other.jsonl"]);
+    let words = "no mode in common (codex, mine against other): choose one of each with --a mode=… --b mode=…";
+    assert!(apart.code == 2 && apart.stderr.contains(words), "{}", apart.stderr);
+}
+
+#[test]
 fn of_stored_trials_some_are_chosen_and_what_needs_an_agent_is_refused() {
     let stub = repository(6, BY_SKILL);
     assert_eq!(stub.run(&["run", "--run-id", "before", "--trials", "3"]).code, 0);
@@ -516,6 +540,8 @@ fn a_comparison_that_is_stopped_or_has_lost_a_line_says_how_it_goes_on() {
     let stub = repository(3, &format!("sleep 0.05\n{BY_SKILL}"));
     let runner = stub.start(&["compare", "HEAD", "--run-id", "r", "--jobs", "2"]);
     wait_until("four trials", || stub.progress_lines("r") >= 4);
+    let going = stub.run(&["compare", "r"]);
+    assert!(going.stderr.contains("r is under way: this is what it has come to so far"), "{}", going.stderr);
     let stopped = stub.run(&["stop", "r"]);
     assert!(stopped.stdout.contains("`skill-evals compare --resume --run-id r` goes on with it"), "{}", stopped.stdout);
     runner.wait_with_output().expect("an end");
@@ -523,8 +549,12 @@ fn a_comparison_that_is_stopped_or_has_lost_a_line_says_how_it_goes_on() {
     let text = fs::read_to_string(&path).expect("progress");
     fs::write(&path, &text[..text.len() - 20]).expect("progress");
     let torn = stub.run(&["compare", "r"]);
-    let words = "1 line of the progress file of r cannot be read; `compare --resume --run-id r` writes it anew";
-    assert!(torn.stderr.contains(words), "{}", torn.stderr);
+    for words in [
+        "1 line of the progress file of r cannot be read; `skill-evals compare --resume --run-id r` writes it anew",
+        "r was stopped before it was decided; to go on: skill-evals compare --resume --run-id r",
+    ] {
+        assert!(torn.stderr.contains(words), "{}", torn.stderr);
+    }
 }
 
 #[test]

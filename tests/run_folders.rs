@@ -222,7 +222,7 @@ fn a_harness_that_dies_on_one_trial_grades_the_next() {
     let with = |args: &[&str]| ran(stub.command(args).env("SKILL_EVALS_HARNESS", &program));
     let run = with(&["run", "--run-id", "r", "--jobs", "1"]);
     assert_eq!(run.code, 3, "{}{}", run.stdout, run.stderr);
-    assert!(run.stdout.contains("1 passed, 0 failed, 1 errors"), "{}", run.stdout);
+    assert!(run.stdout.contains("1 passed, 0 failed, 1 error"), "{}", run.stdout);
     assert!(run.stdout.contains("it ended (exit status: 3) without an answer"), "{}", run.stdout);
     // The agent's work was kept: only its grading is made up for.
     fs::write(stub.root().join("fixed"), "").expect("a file");

@@ -36,7 +36,7 @@ fn verdicts_have_a_colour_of_their_own_wherever_they_are_said() {
         format!("tidy/bad/codex: {RED}fail\u{1b}[0m\n"),
         format!("  {RED}failed\u{1b}[0m      must-include (outcome)\n"),
         format!("tidy/crash/codex: {YELLOW}error\u{1b}[0m (nothing was measured)\n"),
-        format!("{GREEN}1 passed\u{1b}[0m, {RED}1 failed\u{1b}[0m, {YELLOW}1 errors\u{1b}[0m, 0 unscored"),
+        format!("{GREEN}1 passed\u{1b}[0m, {RED}1 failed\u{1b}[0m, {YELLOW}1 error\u{1b}[0m, 0 unscored"),
     ] {
         assert!(ran.stdout.contains(&painted), "{painted:?}\n{:?}", ran.stdout);
     }

@@ -15,6 +15,7 @@ mod judge;
 mod lint;
 mod list;
 mod mcp;
+mod named_runs;
 mod record;
 mod report;
 mod run;

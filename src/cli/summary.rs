@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, print_json};
+use super::{CliResult, CliResultOf, RepositoryArgs, named_runs, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::{self, Exit};
 use skill_evals::report::{junit, markdown, table, triggering};
@@ -46,16 +46,12 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     let settings = load::read(&root)?;
     let mut summary = Summary::new(Vec::new(), settings.repetition.threshold());
     summary.isolation_wanted = settings.isolation.kind;
-    let (mut unreadable, mut folders, mut places) = (Vec::new(), Vec::new(), BTreeSet::new());
-    for what in &args.what {
-        let run = if what.contains('/') { RunFolder::at(Path::new(what)) } else { RunFolder::open(&root, what)? };
-        let place = run.path().canonicalize().unwrap_or_else(|_| run.path().to_path_buf());
-        if !places.insert(place) {
-            return Err(format!("{what} is named twice: its trials would count twice").into());
-        }
+    let folders = named_runs::open(&root, &args.what)?;
+    named_runs::distinct(folders.iter())?;
+    let mut unreadable = Vec::new();
+    for (what, run) in args.what.iter().zip(&folders) {
         summary.runs.push(run.id().to_owned());
-        unreadable.extend(add_run(&mut summary, &run, what.contains('/'), &settings.prices)?);
-        folders.push(run);
+        unreadable.extend(add_run(&mut summary, run, named_runs::is_folder(what), &settings.prices)?);
     }
     if summary.total.ended() == 0 && unreadable.is_empty() {
         return Err(super::no_trials(&args.what.join(", "), &folders).into());

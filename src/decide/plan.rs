@@ -22,11 +22,12 @@ pub struct Design {
 }
 
 /// Pairs beyond which power is not computed: its cost grows with their square.
-pub const MOST_PLANNED: u64 = 4_000;
+const MOST_PLANNED: u64 = 4_000;
 
 /// The smallest drop in rate, alike in all cases, that `plan` calls `worse` with the probability `power`; none where it
 /// would find none. Exact, over every course that the pairs can take. A drop of few cases is found sooner, since trials go
-/// there. Of more than [`MOST_PLANNED`] pairs, what those find. Not smaller than the margin: a drop within it may be called `no worse` first, and rightly so.
+/// there. Of more than 4,000 pairs, what those find. Not smaller than the margin: a drop within it may be called `no worse`
+/// first, and rightly so.
 #[must_use]
 pub fn detectable(plan: &Design, rule: &Rule, power: f64) -> Option<f64> {
     // More pairs find smaller drops, of a point or two; to say how much smaller would take minutes.

@@ -1,7 +1,8 @@
 //! Pairs of trials, one in each arm of the same case, that go on until something is decided.
 //!
-//! Every look is valid: whether it stops at the first word that is decided or for any other reason, each of these is ruled
-//! out wrongly with probability `alpha` at most. See [`stats::discordance`](crate::stats::discordance) for why.
+//! Each word below rules something out. Every look is valid: whether it stops at the first word that is decided or for any
+//! other reason, what is true is ruled out with probability `alpha` at most. See
+//! [`stats::discordance`](crate::stats::discordance) for why.
 //!
 //! `worse` rules out "worse in no case", and B's rate over the cases, as far as it was measured, is below A's: a case that
 //! broke is told of soon, and where as much got better elsewhere, that may not be known yet. `better` rules out "better in

@@ -10,7 +10,8 @@ use quick_junit::{NonSuccessKind, Property, Report, SerializeError, TestCase, Te
 use crate::report::paint::Paint;
 use crate::report::table::{self, why};
 use crate::report::trial::scripted;
-use crate::results::summary::{CaseCounts, CaseInMode, Summary};
+use crate::results::summary::{CaseCounts, Summary};
+use crate::trial::id::CaseInMode;
 use crate::trial::id::test_name;
 use crate::trial::outcome::Verdict;
 

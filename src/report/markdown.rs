@@ -5,8 +5,9 @@ use std::fmt::Write;
 use crate::report::paint::Paint;
 use crate::report::{compared, rate, table, trial, triggering};
 use crate::results::compared::Compared;
-use crate::results::summary::{CaseInMode, Counts, Summary};
+use crate::results::summary::{Counts, Summary};
 use crate::text::safe;
+use crate::trial::id::CaseInMode;
 
 /// A comparison as a part of a page: its answer, then the figures, indented by four since that is code: nothing in it is
 /// Markdown.

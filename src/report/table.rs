@@ -8,10 +8,11 @@ use crate::report::diagnostics::counted;
 use crate::report::paint::{Paint, Tone};
 use crate::report::rate;
 use crate::results::described::Cut;
-use crate::results::summary::{CaseCounts, CaseInMode, Counts, Repeats, Summary};
+use crate::results::summary::{CaseCounts, Counts, Repeats, Summary};
 use crate::stats::LEVEL;
 use crate::stats::repeats;
 use crate::text::safe;
+use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
 use crate::trial::spent::Spent;
 
@@ -107,7 +108,7 @@ pub fn endings(counts: &Counts, paint: Paint) -> String {
     let parts = [
         paint.count(Tone::Good, counts.passed, "passed"),
         paint.count(Tone::Bad, counts.failed, "failed"),
-        paint.count(Tone::Broken, counts.errors, "errors"),
+        paint.count(Tone::Broken, counts.errors, if counts.errors == 1 { "error" } else { "errors" }),
         paint.count(Tone::Open, counts.unscored, "unscored"),
     ];
     parts.join(", ")

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
 
 use serde::Deserialize;
 
@@ -12,6 +13,8 @@ use crate::results::crowding::Triggered;
 use crate::results::triggering::Asked;
 use crate::stats::amounts::Amounts;
 use crate::stats::proportion::Rate;
+use crate::store::{self, StoreError};
+use crate::trial::id::CaseInMode;
 use crate::trial::outcome::{Status, Verdict};
 
 /// What trials of one arm came to and took, by case.
@@ -99,9 +102,9 @@ pub struct ArmReader {
     run: u32,
     places: HashMap<u64, u32>,
     trials: Vec<Trial>,
-    /// Cases by skill, id and mode.
-    cases: HashMap<(String, String, String), u32>,
-    names: Vec<(String, String, String)>,
+    /// Cases in modes, in the order of their first trials.
+    cases: HashMap<CaseInMode, u32>,
+    names: Vec<CaseInMode>,
     /// Lists of checks, of which a run has few different ones.
     checks: HashMap<Vec<(String, Status)>, u32>,
     /// Lists of skills that became active, of which there are few as well.
@@ -116,6 +119,28 @@ pub struct ArmReader {
 }
 
 impl ArmReader {
+    /// The trials that a progress file tells of.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn of(path: &Path) -> Result<Self, StoreError> {
+        let mut reader = Self::default();
+        reader.run(path)?;
+        Ok(reader)
+    }
+
+    /// Reads the progress file of one more run, whose trials are others than those of the same names before; returns how
+    /// many of its lines were damaged and how many told of trials.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn run(&mut self, path: &Path) -> Result<(usize, usize), StoreError> {
+        self.next_run();
+        let (damaged, trials) = (self.damaged, self.trials.len());
+        store::each_line(path, |line| self.line(line))?;
+        Ok((self.damaged - damaged, self.trials.len() - trials))
+    }
+
     /// Takes a line; one that tells of a refused attempt is no trial that ended.
     pub fn line(&mut self, line: &[u8]) {
         let Ok(row) = serde_json::from_slice::<Row>(line) else {
@@ -127,8 +152,8 @@ impl ArmReader {
         self.scripted.extend(row.scripted);
         let place = self.hasher.hash_one((self.run, &row.skill, &row.case, &row.mode, row.number));
         let next = count(self.names.len());
-        let name = (row.skill, row.case, row.mode);
-        let case = *self.cases.entry(name).or_insert_with_key(|name| {
+        let case = CaseInMode { skill: row.skill, case: row.case, mode: row.mode };
+        let case = *self.cases.entry(case).or_insert_with_key(|name| {
             self.names.push(name.clone());
             next
         });
@@ -161,7 +186,7 @@ impl ArmReader {
     /// The names of the modes that were read.
     #[must_use]
     pub fn modes(&self) -> BTreeSet<&str> {
-        self.names.iter().map(|(.., mode)| mode.as_str()).collect()
+        self.names.iter().map(|case| case.mode.as_str()).collect()
     }
 
     /// Whether any trial in a mode that `is` wanted was asked for the skill.
@@ -169,7 +194,7 @@ impl ArmReader {
         let asks = |list: &[(String, Status)]| list.iter().any(|(check, _)| OF_THE_SKILL.contains(&check.as_str()));
         let of: BTreeSet<u32> = self.checks.iter().filter(|(list, _)| asks(list)).map(|(_, at)| *at).collect();
         let mut trials = self.trials.iter();
-        trials.any(|trial| of.contains(&trial.checks) && is(&self.names[trial.case as usize].2))
+        trials.any(|trial| of.contains(&trial.checks) && is(&self.names[trial.case as usize].mode))
     }
 
     /// From now on lines are of another run: trials of the same name are others.
@@ -179,14 +204,14 @@ impl ArmReader {
 
     /// The cases that were read, by skill and id.
     pub fn cases(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.names.iter().map(|(skill, case, _)| (skill.as_str(), case.as_str()))
+        self.names.iter().map(|case| (case.skill.as_str(), case.case.as_str()))
     }
 
-    /// Adds the trials whose case `name` gives a name, by skill, id and mode, to an arm.
-    pub fn add_to(&self, arm: &mut ArmResults, name: impl Fn(&str, &str, &str) -> Option<String>) {
-        let names: Vec<Option<String>> = self.names.iter().map(|(skill, case, mode)| name(skill, case, mode)).collect();
+    /// Adds the trials whose case `name` gives a name to an arm.
+    pub fn add_to(&self, arm: &mut ArmResults, name: impl Fn(&CaseInMode) -> Option<String>) {
+        let names: Vec<Option<String>> = self.names.iter().map(name).collect();
         let of_arm = self.names.iter().zip(&names).filter(|(_, name)| name.is_some());
-        arm.modes.extend(of_arm.map(|((.., mode), _)| mode.clone()));
+        arm.modes.extend(of_arm.map(|(case, _)| case.mode.clone()));
         let until_decided = self.until_decided.iter().filter_map(|case| names[*case as usize].clone());
         arm.until_decided.extend(until_decided);
         for (case, digests) in &self.inputs {
@@ -227,7 +252,7 @@ impl ArmReader {
         }
         let activated: BTreeMap<u32, &Vec<String>> = self.activated.iter().map(|(list, at)| (*at, list)).collect();
         for ((case, made, active), trials) in alike {
-            let (skill, ..) = &self.names[case as usize];
+            let skill = &self.names[case as usize].skill;
             let asked = checks.get(&made).and_then(|checks| Asked::of(skill, checks));
             if let (Some(name), Some(asked), Some(active)) = (&names[case as usize], asked, activated.get(&active)) {
                 arm.triggered.count(name, asked, active, trials);

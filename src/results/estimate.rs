@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::results::summary::CaseInMode;
 use crate::stats::special::real;
 use crate::text::diagnostic::Diagnostic;
-use crate::trial::id::TrialId;
+use crate::trial::id::{CaseInMode, TrialId};
 
 /// The most that a trial of a case was known to take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]

@@ -3,12 +3,14 @@
 
 pub mod arm;
 pub mod compared;
+pub mod course;
 pub mod crowding;
 pub mod described;
 pub mod estimate;
 pub mod judges;
 pub mod over_time;
 pub mod share;
+pub mod sides;
 pub mod standing;
 pub mod summary;
 pub mod table;

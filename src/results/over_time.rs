@@ -9,7 +9,7 @@ use crate::results::arm::{ArmReader, ArmResults};
 use crate::results::share::{self, Tried};
 use crate::stats::Interval;
 use crate::stats::proportion::Rate;
-use crate::store::{self, RunFolder, StoreError};
+use crate::store::{RunFolder, StoreError};
 use crate::trial::evidence::digest;
 
 /// Which trials are looked at.
@@ -60,12 +60,11 @@ pub fn point(run: &RunFolder, wanted: &Wanted) -> Result<Option<Point>, StoreErr
     if record.as_ref().is_some_and(|record| record.arms.is_some()) {
         return Ok(None);
     }
-    let mut reader = ArmReader::default();
-    store::each_line(&run.progress_path(), |line| reader.line(line))?;
+    let reader = ArmReader::of(&run.progress_path())?;
     let mut found = ArmResults::default();
     let is = |wanted: &Option<String>, name: &str| wanted.as_deref().is_none_or(|wanted| wanted == name);
-    reader.add_to(&mut found, |skill, case, mode| {
-        (is(&wanted.skill, skill) && is(&wanted.mode, mode)).then(|| format!("{skill}/{case}/{mode}"))
+    reader.add_to(&mut found, |case| {
+        (is(&wanted.skill, &case.skill) && is(&wanted.mode, &case.mode)).then(|| case.compared_as(true))
     });
     found.counts.retain(|_, counts| counts.rate.trials > 0);
     let cases = found.counts.iter();

@@ -4,9 +4,10 @@ use serde::Serialize;
 
 use crate::decide::threshold::Side;
 use crate::process::background;
-use crate::results::summary::{CaseCounts, CaseInMode, Counts, Summary};
+use crate::results::summary::{CaseCounts, Counts, Summary};
 use crate::stats::Interval;
 use crate::store::{RunFolder, StoreError};
+use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::{End, TrialRecord};
 

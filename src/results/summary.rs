@@ -13,7 +13,7 @@ use crate::settings::{InForce, Isolation};
 use crate::stats::LEVEL;
 use crate::stats::proportion::Rate;
 use crate::stats::{Interval, repeats};
-use crate::trial::id::TrialId;
+use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::TrialRecord;
 use crate::trial::spent::Spent;
@@ -87,17 +87,6 @@ struct Figures<'a> {
     share: Option<f64>,
     /// Where the true mean may lie, with a confidence of 95 %.
     interval: Option<Interval>,
-}
-
-/// A case in a mode.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct CaseInMode {
-    /// The skill's slug.
-    pub skill: String,
-    /// The case's id.
-    pub case: String,
-    /// The mode's name.
-    pub mode: String,
 }
 
 /// How trials ended, and what they took.
@@ -359,14 +348,6 @@ impl Summary {
     #[must_use]
     pub fn cases_with(&self, verdict: Verdict) -> usize {
         self.cases.values().filter(|row| row.verdict() == Some(verdict)).count()
-    }
-}
-
-impl CaseInMode {
-    /// That of a trial.
-    #[must_use]
-    pub fn of(id: &TrialId) -> Self {
-        Self { skill: id.skill.clone(), case: id.case.clone(), mode: id.mode.clone() }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::run::shared::Run;
 use crate::run::skill_version::SkillVersion;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode};
-use crate::trial::id::{Planned, TrialId};
+use crate::trial::id::{CaseInMode, Planned};
 use crate::trial::run_record::{Arm, Arms, PairRecord};
 
 /// A case in both arms.
@@ -33,15 +33,6 @@ pub struct Pairing {
     pub outcome_only: bool,
     /// Where each case is among `cases`, by what its trials in arm A are called.
     places: HashMap<CaseInMode, usize>,
-}
-
-/// What all trials of a case in a mode have in common: skill, case, mode.
-pub type CaseInMode = (String, String, String);
-
-/// That of a trial.
-#[must_use]
-pub fn case_in_mode(id: &TrialId) -> CaseInMode {
-    (id.skill.clone(), id.case.clone(), id.mode.clone())
 }
 
 impl Arm {
@@ -120,7 +111,7 @@ pub fn pair(run: &Run, arms: &Arms) -> Result<Pairing, String> {
     let mut seen = BTreeSet::new();
     for (a, b) in both {
         let found = Arc::clone(&a.found);
-        let name = case_name(&found.skill, &found.id, &b.mode.name, modes.len() > 1);
+        let name = b.case_in_mode().compared_as(modes.len() > 1);
         // Where both arms name their mode, a case in several default modes is one.
         if !seen.insert(name.clone()) {
             continue;
@@ -140,24 +131,18 @@ pub fn pair(run: &Run, arms: &Arms) -> Result<Pairing, String> {
             pairing.left_out.push((name, format!("there is no skill `{}` in {}", found.skill, arm.label)));
         } else {
             pairing.outcome_only |= (a.mode.delivery == Delivery::None) != (b.mode.delivery == Delivery::None);
-            pairing.places.insert(case_in_mode(&a.trial(1)), pairing.cases.len());
+            pairing.places.insert(a.case_in_mode(), pairing.cases.len());
             pairing.cases.push(PairedCase { name, a, b });
         }
     }
     Ok(pairing)
 }
 
-/// What a case is called in a comparison: its mode belongs to its name where cases are compared in several.
-#[must_use]
-pub fn case_name(skill: &str, case: &str, mode: &str, several: bool) -> String {
-    if several { format!("{skill}/{case}/{mode}") } else { format!("{skill}/{case}") }
-}
-
 impl Pairing {
     /// The place among the cases of the one that a pair is of; none where it is not among them any more.
     #[must_use]
     pub fn case_of(&self, pair: &PairRecord) -> Option<usize> {
-        let place = *self.places.get(&case_in_mode(&pair.a))?;
+        let place = *self.places.get(&CaseInMode::of(&pair.a))?;
         (self.cases[place].b.trial(pair.b.number) == pair.b).then_some(place)
     }
 
@@ -165,7 +150,7 @@ impl Pairing {
     #[must_use]
     pub fn plan(&self, begun: &HashMap<CaseInMode, u32>) -> Plan {
         let both = self.cases.iter().flat_map(|case| [&case.a, &case.b]);
-        let repeats = |planned: &Planned| begun.get(&case_in_mode(&planned.trial(1))).map_or(1, |begun| *begun.max(&1));
+        let repeats = |planned: &Planned| begun.get(&planned.case_in_mode()).map_or(1, |begun| *begun.max(&1));
         let entries = both.map(|planned| Entry::times(planned.clone(), repeats(planned)));
         Plan { entries: entries.collect() }
     }

@@ -5,11 +5,10 @@ use std::path::Path;
 
 use crate::agent;
 use crate::results::estimate::Known;
-use crate::results::summary::CaseInMode;
 use crate::settings::Prices;
 use crate::store;
 use crate::trial::exposure::Reference;
-use crate::trial::id::TrialId;
+use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::spent::Spent;
 
 /// How many earlier runs are read for what cases cost.

@@ -7,15 +7,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::decide::sequential::{Course, Pair};
-use crate::grade::checks::without_the_skill;
-use crate::run::arms::{CaseInMode, PairedCase, Pairing, case_in_mode};
+use crate::results::course;
+use crate::run::arms::{PairedCase, Pairing};
 use crate::run::live::Live;
 use crate::run::scheduler::{QUIET, trial};
 use crate::run::shared::Run;
 use crate::store::StoreError;
 use crate::trial::event::Event;
-use crate::trial::id::Planned;
-use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
+use crate::trial::id::{CaseInMode, Planned};
+use crate::trial::outcome::NoOutcome;
 use crate::trial::run_record::{PairRecord, TrialRecord};
 
 /// After how many pairs that measured nothing, with none that did, a comparison ends: what keeps those from being measured
@@ -33,6 +33,8 @@ pub enum Stopped {
     NothingMeasured,
     /// A limit in money or tokens, or the user.
     NoMore,
+    /// What an earlier part of the run measured cannot be read or graded; the events say why.
+    Unreadable,
     /// The run's folder cannot be written.
     Store(String),
 }
@@ -151,9 +153,16 @@ fn next<'a>(run: &Run, live: &Live, pairing: &'a Pairing, course: &mut Shared, m
 impl Shared {
     /// Takes in a pair that has ended, or was not run.
     fn take(&mut self, next: &Next<'_>, both: &Result<Both, NoOutcome>) {
-        let Ok((a, b)) = *both else {
-            self.stopped.get_or_insert(Stopped::NoMore);
-            return;
+        let (a, b) = match *both {
+            Ok(both) => both,
+            Err(ref why) => {
+                let stopped = match why {
+                    NoOutcome::NotRun(_) | NoOutcome::NotOpened(_) => Stopped::NoMore,
+                    _ => Stopped::Unreadable,
+                };
+                self.stopped.get_or_insert(stopped);
+                return;
+            }
         };
         self.ended.insert(next.place, Pair { case: next.case, a, b });
         while let Some(pair) = self.ended.remove(&self.fed) {
@@ -181,7 +190,10 @@ impl Shared {
 /// # Errors
 /// Why a trial was not run.
 fn both(run: &Run, next: &Next<'_>, outcome_only: bool) -> Result<Both, NoOutcome> {
-    let one = |planned: &Planned| passed(trial(run, planned, next.number), outcome_only);
+    let one = |planned: &Planned| {
+        let outcome = trial(run, planned, next.number)?;
+        Ok(course::passed(&TrialRecord::new(&outcome, 1), outcome_only))
+    };
     let (a, b) = (&next.paired.a, &next.paired.b);
     let a_first = next.place.is_multiple_of(2);
     if run.settings.jobs == 1 {
@@ -200,35 +212,12 @@ fn both(run: &Run, next: &Next<'_>, outcome_only: bool) -> Result<Both, NoOutcom
     Ok((a?, b?))
 }
 
-/// Whether a trial passed; none where it measured nothing.
-///
-/// # Errors
-/// Why it was not run.
-fn passed(result: Result<Outcome, NoOutcome>, outcome_only: bool) -> Result<Option<bool>, NoOutcome> {
-    match result {
-        Ok(outcome) => Ok(of_record(&TrialRecord::new(&outcome, 1), outcome_only)),
-        Err(why @ (NoOutcome::NotRun(_) | NoOutcome::NotOpened(_))) => Err(why),
-        Err(_) => Ok(None),
-    }
-}
-
-/// Whether a trial passed, in a comparison that may leave out what asks for the skill; none where it measured nothing.
-#[must_use]
-pub fn of_record(record: &TrialRecord, outcome_only: bool) -> Option<bool> {
-    let verdict = if outcome_only { without_the_skill(record.verdict, &record.checks) } else { record.verdict };
-    match verdict {
-        Verdict::Pass => Some(true),
-        Verdict::Fail => Some(false),
-        Verdict::Error | Verdict::Unscored => None,
-    }
-}
-
 /// How often the trials of each case have begun, in each mode, by the run's pairs.
 #[must_use]
 pub fn begun(pairs: &[PairRecord]) -> HashMap<CaseInMode, u32> {
     let mut begun = HashMap::new();
     for id in pairs.iter().flat_map(|pair| [&pair.a, &pair.b]) {
-        let most = begun.entry(case_in_mode(id)).or_default();
+        let most = begun.entry(CaseInMode::of(id)).or_default();
         *most = id.number.max(*most);
     }
     begun

@@ -1,7 +1,7 @@
 //! What keeps a run from beginning, or each of its trials from measuring anything, found before an agent is started:
 //! asked by the run itself and by a dry run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::agent::isolation::{self, Held};
 use crate::cases::repository::Repository;
@@ -42,12 +42,12 @@ fn offers(run: &Run) -> Result<(), String> {
         let Offer::Only(slugs) = &mode.offer else { continue };
         let catalogs = [Some(&run.catalog), run.skills_of(mode.commit.as_deref())];
         let skills = catalogs.into_iter().flatten().flat_map(|catalog| &catalog.skills);
-        let known: Vec<&str> = skills.map(|found| found.skill().slug.as_str()).collect();
-        if let Some(slug) = slugs.iter().find(|slug| !known.contains(&slug.as_str())) {
+        let known: BTreeSet<&str> = skills.map(|found| found.skill().slug.as_str()).collect();
+        if let Some(slug) = slugs.iter().find(|slug| !known.contains(slug.as_str())) {
             return Err(format!(
                 "the mode `{}` offers `{slug}`, and there is no such skill; {}",
                 mode.name,
-                suggest(slug, &known)
+                suggest(slug, &known.into_iter().collect::<Vec<_>>())
             ));
         }
     }

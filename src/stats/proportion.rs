@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Interval;
-use super::special::{beta_quantile, real, two_sided_z};
+use super::special::{real, two_sided_z};
 
 /// `passed` of `trials`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -72,33 +72,6 @@ pub(super) fn score_low(share: f64, trials: f64, z: f64) -> f64 {
     1.0 - score_high(1.0 - share, trials, z)
 }
 
-/// Clopper's and Pearson's interval: never covers less than `level`, and is wider for it; 0 to 1 without trials.
-///
-/// `Beta⁻¹(α/2; x, n−x+1)` to `Beta⁻¹(1−α/2; x+1, n−x)`: Biometrika 26 (1934) 404.
-#[must_use]
-pub fn clopper_pearson(rate: Rate, level: f64) -> Interval {
-    let tail = (1.0 - level) / 2.0;
-    let (passed, failed) = (real(rate.passed), real(rate.failed()));
-    Interval {
-        low: if rate.passed == 0 { 0.0 } else { beta_quantile(passed, failed + 1.0, tail) },
-        high: if rate.failed() == 0 { 1.0 } else { beta_quantile(passed + 1.0, failed, 1.0 - tail) },
-    }
-}
-
-/// Jeffreys' interval: the equal-tailed one of the posterior Beta(x+½, n−x+½), with 0 and 1 where nothing or everything
-/// passed; 0 to 1 without trials.
-///
-/// Brown, Cai and DasGupta, Statistical Science 16 (2001) 101, section 4.3.
-#[must_use]
-pub fn jeffreys(rate: Rate, level: f64) -> Interval {
-    let tail = (1.0 - level) / 2.0;
-    let (a, b) = (real(rate.passed) + 0.5, real(rate.failed()) + 0.5);
-    Interval {
-        low: if rate.passed == 0 { 0.0 } else { beta_quantile(a, b, tail) },
-        high: if rate.failed() == 0 { 1.0 } else { beta_quantile(a, b, 1.0 - tail) },
-    }
-}
-
 const EVERYTHING: Interval = Interval { low: 0.0, high: 1.0 };
 
 #[cfg(test)]
@@ -111,16 +84,12 @@ mod tests {
         for row in rows("proportion_95") {
             let rate = Rate::new(count(&row["x"]), count(&row["n"]));
             ends(wilson(rate, 0.95), &row["wilson"], &row);
-            ends(clopper_pearson(rate, 0.95), &row["clopper_pearson"], &row);
-            ends(jeffreys(rate, 0.95), &row["jeffreys"], &row);
         }
     }
 
     #[test]
     fn without_trials_every_rate_is_possible() {
-        for interval in [wilson, clopper_pearson, jeffreys] {
-            assert_eq!(interval(Rate::default(), 0.95), EVERYTHING);
-        }
+        assert_eq!(wilson(Rate::default(), 0.95), EVERYTHING);
         assert_eq!(Rate::default().share(), None);
     }
 }

@@ -42,6 +42,32 @@ impl fmt::Display for TrialId {
     }
 }
 
+/// What all trials of a case in a mode have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct CaseInMode {
+    /// The skill's slug.
+    pub skill: String,
+    /// The case's id.
+    pub case: String,
+    /// The mode's name.
+    pub mode: String,
+}
+
+impl CaseInMode {
+    /// That of a trial.
+    #[must_use]
+    pub fn of(id: &TrialId) -> Self {
+        Self { skill: id.skill.clone(), case: id.case.clone(), mode: id.mode.clone() }
+    }
+
+    /// What the case is called where two arms are compared: its mode belongs to its name where cases are compared in several.
+    #[must_use]
+    pub fn compared_as(&self, several_modes: bool) -> String {
+        let Self { skill, case, mode } = self;
+        if several_modes { format!("{skill}/{case}/{mode}") } else { format!("{skill}/{case}") }
+    }
+}
+
 /// A case in a mode: one test.
 #[derive(Clone, Debug)]
 pub struct Planned {
@@ -62,6 +88,12 @@ impl Planned {
     #[must_use]
     pub fn trial(&self, number: u32) -> TrialId {
         TrialId { skill: self.found.skill.clone(), case: self.found.id.clone(), mode: self.mode.name.clone(), number }
+    }
+
+    /// What its trials have in common.
+    #[must_use]
+    pub fn case_in_mode(&self) -> CaseInMode {
+        CaseInMode { skill: self.found.skill.clone(), case: self.found.id.clone(), mode: self.mode.name.clone() }
     }
 }
 

@@ -108,10 +108,10 @@ fn of_two(args: &CompareArgs, root: &Path, names: [&str; 2], [a, b]: [&Arm; 2]) 
         (Named::Commit(in_a), Named::Commit(in_b)) => {
             Ok(Asked::Run(Box::new(args.arms((of_commit(first, in_a, a, "--a")?, of_commit(second, in_b, b, "--b")?)))))
         }
-        (Named::Commit(_), _) | (_, Named::Commit(_)) => Err(format!(
+        (in_a @ Named::Commit(_), _) | (in_a, Named::Commit(_)) => Err(format!(
             "one of {first} and {second} is a git reference, the other stored trials: compare two of a kind, or measure the \
              reference first with `skill-evals compare {}`",
-            if matches!(named(root, first)?, Named::Commit(_)) { first } else { second }
+            if matches!(in_a, Named::Commit(_)) { first } else { second }
         )
         .into()),
         _ => {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{CompareArgs, gate, stored};
+use super::{CompareArgs, gate};
 use crate::cli::exit_code::Exit;
 use crate::cli::terminal::Terminal;
 use crate::cli::{CliResult, detached, own_checks, select};
@@ -18,15 +18,14 @@ use skill_evals::decide::sequential::Course;
 use skill_evals::process::{background, interrupt};
 use skill_evals::report::paint::Paint;
 use skill_evals::report::{diagnostics, estimate as words};
-use skill_evals::results::estimate;
-use skill_evals::results::summary::CaseInMode;
+use skill_evals::results::{course, estimate};
 use skill_evals::run::arms::{self, Pairing};
 use skill_evals::run::pairs::{self, Stopped};
 use skill_evals::run::shared::Run;
 use skill_evals::run::{history, opening, plan, ready};
 use skill_evals::settings::Settings;
 use skill_evals::store::RunFolder;
-use skill_evals::trial::id::TrialId;
+use skill_evals::trial::id::{Planned, TrialId};
 use skill_evals::trial::run_record::{Arms, Chosen, PairRecord};
 
 /// The most trials of both arms together, where nothing else is said.
@@ -97,7 +96,7 @@ fn execute(args: &CompareArgs, run: &Run, arms: &Arms, pairing: &Pairing, rule: 
     let (state, stopped) = pairs::run(run, live, pairing, state, arms.max_trials)?;
     terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
     let kept = run.close().map_err(|error| error.to_string());
-    let compared = stored::of_run(&live.folder, arms, &state)?;
+    let compared = course::compared(&live.folder, arms, &state)?;
     live.folder.write_comparison(&compared)?;
     if !args.quiet && !args.json {
         writeln!(io::stdout())?;
@@ -112,6 +111,11 @@ fn execute(args: &CompareArgs, run: &Run, arms: &Arms, pairing: &Pairing, rule: 
             let why = run.no_more().map(|why| format!(": {why}")).unwrap_or_default();
             Some(format!("it ended early{why}; to go on: skill-evals compare --resume --run-id {}", live.folder.id()))
         }
+        Stopped::Unreadable => Some(format!(
+            "it ended early: what an earlier part of it measured cannot be graded, see above; once that is mended: skill-evals \
+             compare --resume --run-id {}",
+            live.folder.id()
+        )),
         Stopped::Store(why) => Some(why),
     };
     for note in note.into_iter().chain(kept.err()).chain(run.ledger_trouble()) {
@@ -185,7 +189,7 @@ fn dry_run(args: &CompareArgs, run: &Run, pairing: &Pairing, numbers: &Design, r
     let mut known = history::known_costs(&run.root, &run.settings.prices, &ids);
     // An arm that never ran takes about what the other did.
     for case in &pairing.cases {
-        let [a, b] = [&case.a, &case.b].map(|planned| CaseInMode::of(&planned.trial(1)));
+        let [a, b] = [&case.a, &case.b].map(Planned::case_in_mode);
         for (of, other) in [(&a, &b), (&b, &a)] {
             if let (None, Some(found)) = (known.get(of), known.get(other).copied()) {
                 known.insert(of.clone(), found);

@@ -14,7 +14,6 @@ use super::exit_code::Exit;
 use super::github::add_to_page;
 use super::select::{LimitArgs, SelectArgs};
 use super::{CliResult, RepositoryArgs, print_json};
-pub use stored::of_arms;
 
 use asked::Asked;
 use gate::Gate;

@@ -23,7 +23,7 @@ use skill_evals::cases::name::Filters;
 use skill_evals::process::{background, git, interrupt};
 use skill_evals::report::{comparison, diagnostics, estimate as words, github, markdown, table};
 use skill_evals::results::estimate::{self, Estimate};
-use skill_evals::results::summary::{CaseCounts, CaseInMode, Summary};
+use skill_evals::results::summary::{CaseCounts, Summary};
 use skill_evals::run::plan::{self, Entry, Plan};
 use skill_evals::run::promote::{self, Failing};
 use skill_evals::run::shared::Run;
@@ -161,7 +161,7 @@ impl RunArgs {
             if !summary.cases.values().any(not_passed) {
                 return Err(format!("every case of the run {failed} passed").into());
             }
-            let row = |entry: &Entry| summary.cases.get(&CaseInMode::of(&entry.planned.trial(1)));
+            let row = |entry: &Entry| summary.cases.get(&entry.planned.case_in_mode());
             plan.entries.retain(|entry| row(entry).is_some_and(not_passed));
             chosen.trials_by_name = names(&plan);
             if plan.is_empty() {

@@ -1,0 +1,103 @@
+//! A run that compares two arms, read back: its pairs taken in again as while it ran, and what they came to.
+
+use std::collections::HashMap;
+
+use crate::decide::Rule;
+use crate::decide::sequential::{Course, Pair};
+use crate::grade::checks::without_the_skill;
+use crate::results::arm::{ArmReader, ArmResults};
+use crate::results::compared::{self, Compared, SpentTrials};
+use crate::stats::proportion::Rate;
+use crate::store::{RunFolder, StoreError};
+use crate::trial::id::{CaseInMode, TrialId};
+use crate::trial::outcome::Verdict;
+use crate::trial::run_record::{Arms, PairRecord, TrialRecord};
+
+/// Whether a trial passed, in a comparison that may leave out what asks for the skill; none where it measured nothing.
+#[must_use]
+pub fn passed(record: &TrialRecord, outcome_only: bool) -> Option<bool> {
+    let verdict = if outcome_only { without_the_skill(record.verdict, &record.checks) } else { record.verdict };
+    match verdict {
+        Verdict::Pass => Some(true),
+        Verdict::Fail => Some(false),
+        Verdict::Error | Verdict::Unscored => None,
+    }
+}
+
+/// How sure a run with these arms had to be.
+#[must_use]
+pub fn rule(arms: &Arms) -> Rule {
+    Rule { alpha: arms.alpha, margin: arms.margin, ..Rule::default() }
+}
+
+/// The cases that a run compares, by the trials of arm B.
+struct Cases<'a>(HashMap<&'a str, usize>);
+
+impl<'a> Cases<'a> {
+    fn of(arms: &'a Arms) -> Self {
+        Self(arms.cases.iter().enumerate().map(|(at, case)| (case.as_str(), at)).collect())
+    }
+
+    /// The place of a pair's case. A mode belongs to the names only where there are several.
+    fn place(&self, pair: &PairRecord) -> Option<usize> {
+        let case = CaseInMode::of(&pair.b);
+        [true, false].into_iter().find_map(|several| self.0.get(case.compared_as(several).as_str()).copied())
+    }
+}
+
+/// The course that a run with these arms has taken, up to its decision: the pairs that it began, with what their trials
+/// came to.
+///
+/// # Errors
+/// When its files cannot be read.
+pub fn course(run: &RunFolder, arms: &Arms) -> Result<Course, StoreError> {
+    let progress = run.progress()?;
+    let mut course = Course::new(arms.cases.clone(), rule(arms), arms.seed);
+    let cases = Cases::of(arms);
+    let verdict = |id: &TrialId| progress.records.get(id).map(|record| passed(record, arms.outcome_only));
+    for pair in &run.pairs()? {
+        // A case that no arm had any more when the run went on is not compared.
+        let Some(case) = cases.place(pair) else { continue };
+        // As while it runs: what began after a pair that is not there waits for it.
+        let (Some(a), Some(b)) = (verdict(&pair.a), verdict(&pair.b)) else { break };
+        if course.word().decided() || course.feed(Pair { case, a, b }).is_err() {
+            break;
+        }
+    }
+    Ok(course)
+}
+
+/// Everything there is to show of a run with these arms, once its pairs have taken this course.
+///
+/// # Errors
+/// When its files cannot be read.
+pub fn compared(run: &RunFolder, arms: &Arms, course: &Course) -> Result<Compared, StoreError> {
+    let pairs = run.pairs()?;
+    let cases = Cases::of(arms);
+    let trials = ArmReader::of(&run.progress_path())?;
+    let arm = |of: fn(&PairRecord) -> &TrialId| {
+        let named = pairs.iter().filter_map(|pair| Some((CaseInMode::of(of(pair)), &arms.cases[cases.place(pair)?])));
+        let named: HashMap<CaseInMode, &String> = named.collect();
+        let mut arm = ArmResults { outcome_only: arms.outcome_only, ..ArmResults::default() };
+        trials.add_to(&mut arm, |case| named.get(case).map(|name| (*name).clone()));
+        arm
+    };
+    let (a, b) = (arm(|pair| &pair.a), arm(|pair| &pair.b));
+    let counts = [&a, &b].into_iter().flat_map(|arm| arm.counts.values());
+    let mut flipped = Rate::default();
+    course.pairs().iter().filter_map(|pair| Some(pair.a? != pair.b?)).for_each(|differs| flipped.add(differs));
+    let spent = SpentTrials {
+        used: 2 * course.pairs().len() as u64,
+        run: counts.map(|counts| counts.rate.trials + counts.lost).sum(),
+        most: arms.max_trials,
+        flipped,
+    };
+    let labels = (arms.a.label.clone(), arms.b.label.clone());
+    Ok(Compared {
+        spent: Some(spent),
+        worth: arms.a.without && !arms.b.without,
+        same: arms.a.again || arms.b.again,
+        left_out: arms.left_out.clone(),
+        ..compared::of(labels, course.comparison(), &a, &b, rule(arms))
+    })
+}
