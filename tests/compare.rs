@@ -598,3 +598,44 @@ fn points_that_the_trials_alone_would_not_give_are_explained_in_the_sentence() {
     let same = stub.run(&["compare", "a.jsonl", "c.jsonl", "--quiet"]);
     assert!(same.stdout.starts_with("undecided: 11/11 → 11/11 passed, ±0 points (95 %: "), "{}", same.stdout);
 }
+
+#[test]
+fn trials_that_went_on_until_they_were_decided_are_compared_with_a_note() {
+    let stub = Stub::new(2, "");
+    for (id, trials) in [("a", "3"), ("b", "3"), ("c", "until decided")] {
+        let ran = stub.run(&["run", "--run-id", id, "--trials", trials, "--threshold", "0.5"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    let note = "  trials went on until a case was decided, which the test and the interval know nothing of, so take them as a guide: \
+                tidy/c0, tidy/c1\n";
+    let compared = stub.run(&["compare", "a", "c"]).stdout;
+    assert!(compared.contains(note), "{compared}");
+    assert!(!stub.run(&["compare", "a", "b"]).stdout.contains("went on until"));
+    let found: Value = serde_json::from_str(&stub.run(&["compare", "a", "c", "--json"]).stdout).expect("JSON");
+    assert_eq!(found["until_decided"], json!(["tidy/c0", "tidy/c1"]));
+}
+
+#[test]
+fn a_dry_run_knows_what_an_arm_costs_by_the_mode_that_it_starts_from() {
+    let stub = Stub::new(2, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    let dry = stub.run(&["compare", "--aa", "--dry-run"]).stdout;
+    assert!(dry.contains("tokens: at most 60, by what the same cases took before\n"), "{dry}");
+}
+
+#[test]
+fn lines_of_pairs_that_cannot_be_read_are_told() {
+    let stub = Stub::new(2, "");
+    stub.run(&["compare", "--aa", "--max-trials", "12", "--run-id", "r"]);
+    let path = stub.run_folder("r").join("pairs.jsonl");
+    let text = fs::read_to_string(&path).expect("pairs");
+    let told = |text: &str| {
+        fs::write(&path, text).expect("pairs");
+        stub.run(&["status", "--run-id", "r"]).stdout
+    };
+    let status = told(&text.replacen("{\"a\"", "{\"x\"", 1));
+    assert!(status.contains("note     1 line of pairs.jsonl cannot be read; what is lost is in no figure"), "{status}");
+    // What was cut short at the end never began.
+    let status = told(&format!("{text}{{\"a\":"));
+    assert!(!status.contains("note "), "{status}");
+}

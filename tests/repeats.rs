@@ -238,14 +238,11 @@ fn a_case_that_goes_on_until_it_is_decided_takes_no_trial_that_is_not_needed() {
     let status = stub.run(&["status", "--run-id", "r"]).stdout;
     assert!(status.contains("r: finished\n  done     16 of 16: "), "{status}");
     assert!(status.contains("  decided  2 of 2 cases\n"), "{status}");
-    // Without its end it was killed, though none of the trials so far is left.
-    let record = stub.run_folder("r").join("run.json");
-    let (whole, mut cut) = (fs::read(&record).expect("a record"), stub.json("r", "run.json"));
-    cut.as_object_mut().expect("an object").remove("ended");
-    fs::write(&record, cut.to_string()).expect("a record");
+    // There is nothing to go on with, even if it was killed at its very end.
+    let whole = without_end(&stub, "r");
     let killed = stub.run(&["status", "--run-id", "r"]).stdout;
-    assert!(killed.starts_with("r: killed\n") && killed.contains("and more until every case is decided"), "{killed}");
-    fs::write(&record, whole).expect("a record");
+    assert!(killed.starts_with("r: finished\n") && !killed.contains("to go on"), "{killed}");
+    fs::write(stub.run_folder("r").join("run.json"), whole).expect("a record");
     // Nothing is left to be done, and summaries of the stored run say the same.
     assert_eq!(stub.run(&["run", "--resume", "--run-id", "r"]).code, 1);
     assert_eq!(stub.starts().len(), 16);
@@ -289,6 +286,15 @@ fn processes_that_share_a_run_go_on_until_each_case_is_decided() {
     assert!(status.contains("\n  done     14 of 14: "), "{status}");
     assert!(status.contains("  decided  2 of 2 cases\n  left     0\n"), "{status}");
     assert_eq!(verdicts(&stub, "r"), json!({"a": "pass", "b": "fail"}));
+}
+
+/// Takes away how a run ended, as if it had been killed. Returns the record as it was.
+fn without_end(stub: &Stub, id: &str) -> Vec<u8> {
+    let path = stub.run_folder(id).join("run.json");
+    let (whole, mut cut) = (fs::read(&path).expect("a record"), stub.json(id, "run.json"));
+    cut.as_object_mut().expect("an object").remove("ended");
+    fs::write(&path, cut.to_string()).expect("a record");
+    whole
 }
 
 /// The code of a test, and what it says where it fails.
@@ -340,8 +346,16 @@ fn a_case_that_was_cut_short_goes_on_until_it_is_decided() {
     );
     // Open is no verdict, whatever the share is so far.
     assert_eq!(verdicts(&stub, "r"), json!({"a": "error"}));
-    // The run went through its plan: nothing says that it was killed.
+    // The run went through its plan: nothing says that it was killed, and it can go on.
     assert!(status.starts_with("r: finished\n"), "{status}");
+    let go_on =
+        "  to go on: skill-evals run --resume --run-id r  (runs the 8 left, and more until every case is decided)\n";
+    assert!(status.ends_with(go_on), "{status}");
+    // Without its end it was killed.
+    let whole = without_end(&stub, "r");
+    let killed = stub.run(&["status", "--run-id", "r"]).stdout;
+    assert!(killed.starts_with("r: killed\n") && killed.ends_with(go_on), "{killed}");
+    fs::write(stub.run_folder("r").join("run.json"), whole).expect("a record");
     let again = stub.run(&["run", "--resume", "--run-id", "r", "--jobs", "3"]);
     assert_eq!((again.code, stub.starts().len()), (0, 24), "{}", again.stdout);
     assert!(
@@ -349,6 +363,63 @@ fn a_case_that_was_cut_short_goes_on_until_it_is_decided() {
         "{}",
         again.stdout
     );
+}
+
+#[test]
+fn status_counts_cases_that_go_on_before_their_first_trial_and_none_that_is_at_its_most() {
+    let stub = Stub::new(0, &by_prompt());
+    let until = "until decided at most 12,0.5";
+    table(
+        &stub,
+        &[&format!("a,false,good,Done,{until}"), &format!("b,false,other,Done,{until}"), "c,false,good,Done,1,"],
+    );
+    let status = || stub.run(&["status", "--run-id", "r"]).stdout;
+    stub.run(&["run", "--run-id", "r", "--jobs", "1", "--max-tokens", "15"]);
+    let first = status();
+    assert!(
+        first.contains("  decided  0 of 2 cases\n")
+            && first.contains("  open     tidy/b/codex: 0/0, undecided after 0 of at most 12"),
+        "{first}"
+    );
+    let command = "  to go on: skill-evals run --resume --run-id r  (runs the ";
+    let rest = first.lines().last().unwrap_or_default();
+    assert!(rest.starts_with(command) && rest.ends_with(" left, and more until every case is decided)"), "{first}");
+    stub.run(&["run", "--resume", "--run-id", "r", "--jobs", "1"]);
+    let last = status();
+    assert!(
+        last.contains("  decided  1 of 2 cases\n") && last.contains("undecided after 12 of at most 12 trials"),
+        "{last}"
+    );
+    assert!(last.starts_with("r: finished\n") && !last.contains("to go on"), "{last}");
+    without_end(&stub, "r");
+    assert!(status().starts_with("r: finished\n"), "{}", status());
+}
+
+#[test]
+fn a_run_that_ended_at_its_limit_says_how_to_go_on() {
+    let stub = Stub::new(3, "");
+    stub.run(&["run", "--run-id", "r", "--jobs", "1", "--max-tokens", "15"]);
+    let status = stub.run(&["status", "--run-id", "r"]).stdout;
+    let words = "  to go on: skill-evals run --resume --run-id r  (runs the 2 left)\n";
+    assert!(status.starts_with("r: finished\n") && status.ends_with(words), "{status}");
+}
+
+#[test]
+fn what_crashed_in_a_case_that_is_decided_is_not_paid_again() {
+    let stub = Stub::new(0, "[ $(($(wc -l < \"$folder/starts\") % 4)) = 0 ] && exit 7");
+    table(&stub, &["a,false,good,Done,until decided,0.8", "b,false,other,Done,2,"]);
+    stub.run(&["run", "--run-id", "r", "--jobs", "1", "--case", "a"]);
+    assert_eq!(stub.starts().len(), 31);
+    let status = stub.run(&["status", "--run-id", "r"]).stdout;
+    assert!(status.contains("24 passed, 0 failed, 7 errors") && !status.contains("to go on"), "{status}");
+    stub.body("");
+    let again = stub.run(&["run", "--resume", "--run-id", "r", "--jobs", "1"]);
+    assert_eq!((again.code, stub.starts().len()), (0, 31), "{}", again.stdout);
+    assert!(again.stdout.contains("24 passed, 0 failed, 7 errors"), "{}", again.stdout);
+    assert_eq!(stub.json("r", "summary.json")["total"]["errors"], json!(7));
+    // More is asked of it now, and what crashed is run again like the rest.
+    let more = stub.run(&["run", "--resume", "--run-id", "r", "--jobs", "1", "--threshold", "0.85"]);
+    assert!(stub.starts().len() > 31 && more.stdout.contains(" 0 errors"), "{}", more.stdout);
 }
 
 #[test]

@@ -227,6 +227,13 @@ fn notes(text: &mut String, compared: &Compared) {
         let cases = list(&compared.asked_otherwise);
         let _ = writeln!(text, "  asked or checked otherwise in the two arms, so not the skills alone differ: {cases}");
     }
+    if !compared.until_decided.is_empty() {
+        let cases = list(&compared.until_decided);
+        let _ = writeln!(
+            text,
+            "  trials went on until a case was decided, which the test and the interval know nothing of, so take them as a guide: {cases}"
+        );
+    }
     for (case, why) in &compared.left_out {
         let _ = writeln!(text, "  {} is left out: {}", safe::line(case), safe::line(why));
     }

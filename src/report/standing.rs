@@ -57,24 +57,43 @@ pub fn status(standing: &Standing, paint: Paint) -> String {
             counted(standing.damaged_lines, "line")
         );
     }
-    let again = done.errors + done.unscored;
-    if !matches!(standing.state, RunState::Running | RunState::Finished)
-        || (standing.state == RunState::Finished && again > 0)
-    {
-        let left = standing.left.unwrap_or_default();
-        let runs = match (left, again) {
-            (_, 0) => format!("runs the {left} left"),
-            (0, _) => format!("runs the {again} again that measured nothing or were not judged"),
-            _ => format!("runs the {left} left, and the {again} again that measured nothing or were not judged"),
-        };
-        let (command, runs) = match (standing.compares, standing.grows) {
-            (true, _) => ("compare", "until the question is decided".to_owned()),
-            (_, true) => ("run", format!("{runs}, and more until every case is decided")),
-            _ => ("run", runs),
-        };
-        let _ = writeln!(text, "  to go on: skill-evals {command} --resume --run-id {}  ({runs})", standing.id);
+    if standing.damaged_pairs > 0 {
+        let lines = counted(standing.damaged_pairs, "line");
+        let _ = writeln!(text, "  note     {lines} of pairs.jsonl cannot be read; what is lost is in no figure");
     }
+    go_on(&mut text, standing);
     text
+}
+
+/// How to go on, where there is something left to do.
+fn go_on(text: &mut String, standing: &Standing) {
+    let Standing { id, left, open, again, .. } = standing;
+    let (left, ended) = (left.unwrap_or_default(), standing.state == RunState::Finished);
+    // What was replayed would come to the same again.
+    if standing.state == RunState::Running || (standing.replayed && ended) {
+        return;
+    }
+    if standing.compares {
+        if !ended || *again > 0 {
+            let _ = writeln!(
+                text,
+                "  to go on: skill-evals compare --resume --run-id {id}  (until the question is decided)"
+            );
+        }
+        return;
+    }
+    let parts = [
+        (left, format!("the {left} left")),
+        (*again, format!("the {again} again that measured nothing or were not judged")),
+        (*open, "more until every case is decided".to_owned()),
+    ];
+    let mut parts: Vec<String> = parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
+    if parts.is_empty() && !ended {
+        parts.push("what is left".to_owned());
+    }
+    if !parts.is_empty() {
+        let _ = writeln!(text, "  to go on: skill-evals run --resume --run-id {id}  (runs {})", parts.join(", and "));
+    }
 }
 
 /// Of the cases that go on until they are decided how many are, and where the others stand.

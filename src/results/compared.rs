@@ -46,6 +46,9 @@ pub struct Compared {
     /// Cases that were asked or checked otherwise in the two arms, where both are in the same mode.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub asked_otherwise: Vec<String>,
+    /// Cases whose trials went on until they decided something, in an arm: their number depends on what they came to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub until_decided: Vec<String>,
     /// How many trials of both arms it took, where they went on until something was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spent: Option<SpentTrials>,
@@ -95,7 +98,11 @@ pub struct SpentTrials {
 pub fn stored(labels: (String, String), a: &ArmResults, b: &ArmResults, rule: Rule) -> Compared {
     // Other modes ask otherwise on purpose.
     let asked_otherwise = if a.modes == b.modes { ArmResults::asked_otherwise(a, b) } else { Vec::new() };
-    Compared { asked_otherwise, ..of(labels, fixed::compare(&a.counts, &b.counts, &rule), a, b, rule) }
+    let comparison = fixed::compare(&a.counts, &b.counts, &rule);
+    let cases = comparison.cases.iter().map(|case| &case.case);
+    let until_decided = cases.filter(|case| a.until_decided.contains(*case) || b.until_decided.contains(*case));
+    let until_decided = until_decided.cloned().collect();
+    Compared { asked_otherwise, until_decided, ..of(labels, comparison, a, b, rule) }
 }
 
 /// Everything there is to show of a comparison of these arms.
@@ -122,6 +129,7 @@ pub fn of(labels: (String, String), comparison: Comparison, a: &ArmResults, b: &
         same: false,
         left_out: Vec::new(),
         asked_otherwise: Vec::new(),
+        until_decided: Vec::new(),
         spent: None,
         scripted: a.scripted.union(&b.scripted).cloned().collect(),
     }

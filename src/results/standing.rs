@@ -6,7 +6,7 @@ use crate::decide::threshold::Side;
 use crate::process::background;
 use crate::results::summary::{CaseCounts, Counts, Summary};
 use crate::stats::Interval;
-use crate::store::{RunFolder, StoreError};
+use crate::store::{Ledgered, RunFolder, StoreError};
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::{End, TrialRecord};
@@ -45,12 +45,26 @@ pub struct Standing {
     pub deciding: Vec<Deciding>,
     /// Lines of the progress file that could not be read.
     pub damaged_lines: usize,
+    /// Lines of the file of pairs that could not be read.
+    #[serde(skip_serializing_if = "is_none")]
+    pub damaged_pairs: usize,
     /// Whether it compares two arms: `compare` goes on with it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub compares: bool,
-    /// Whether further trials may be planned as it goes.
+    /// Whether it replayed recordings.
     #[serde(skip)]
-    pub grows: bool,
+    pub replayed: bool,
+    /// How many cases go on until they are decided, are not, and may have further trials.
+    #[serde(skip)]
+    pub open: usize,
+    /// How many trials measured nothing and would be run again.
+    #[serde(skip)]
+    pub again: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A case that goes on until it is decided.
@@ -147,27 +161,25 @@ pub fn standing(run: &RunFolder) -> Result<Standing, StoreError> {
     for (id, spent) in &progress.refused {
         summary.add_refused(id, *spent);
     }
+    for line in &run.plan_lines()? {
+        summary.add_planned(line);
+    }
     let done = summary.total;
     let left = planned.map(|planned| planned.saturating_sub(done.ended()));
     let compares = record.as_ref().is_some_and(|record| record.arms.is_some());
     summary.comparisons.extend(compares.then(|| run.id().to_owned()));
+    let replayed = record.as_ref().is_some_and(|record| record.chosen.replay);
     let grows = record.as_ref().is_some_and(|record| record.grows);
+    let open = summary.cases.values().filter(|case| case.is_open()).count();
+    let again = summary.cases.values().map(CaseCounts::lost).sum();
     let state = match (live, left, record.and_then(|record| record.ended).map(|ended| ended.how)) {
         (true, ..) => RunState::Running,
         // Trials that could not run at all are left over by a run that went through its plan. Some plan as they go.
-        (_, Some(0), _) if !compares && !grows => RunState::Finished,
+        (_, Some(0), _) if !compares && (open == 0 || !grows) => RunState::Finished,
         (_, _, Some(End::Finished)) => RunState::Finished,
         (_, _, Some(End::Interrupted)) => RunState::Interrupted,
         (_, _, Some(End::Stopped)) => RunState::Stopped,
         (_, _, None) => RunState::Killed,
-    };
-    let now = jiff::Timestamp::now();
-    let current = run.current();
-    let running = current.running.into_iter().filter(|running| !progress.records.contains_key(&running.id));
-    let seconds = |since: &str| {
-        let until = if live { now } else { current.updated.parse().unwrap_or(now) };
-        let since: jiff::Timestamp = since.parse().unwrap_or(until);
-        u64::try_from(until.duration_since(since).as_secs()).unwrap_or_default()
     };
     let (share, interval) = summary.share().unzip();
     let deciding = summary.cases.into_iter().filter_map(|(key, counts)| {
@@ -181,17 +193,30 @@ pub fn standing(run: &RunFolder) -> Result<Standing, StoreError> {
         planned,
         left,
         not_passed,
-        running: running
-            .map(|running| RunningFor { trial: running.id.to_string(), seconds: seconds(&running.since) })
-            .collect(),
+        running: running(run, &progress, live),
         done,
         share,
         interval,
         deciding: deciding.collect(),
         damaged_lines: progress.damaged,
+        damaged_pairs: run.damaged_pairs()?,
         compares,
-        grows,
+        replayed,
+        open,
+        again,
     })
+}
+
+/// The trials under way; of a run that was killed, those that were.
+fn running(run: &RunFolder, progress: &Ledgered, live: bool) -> Vec<RunningFor> {
+    let (now, current) = (jiff::Timestamp::now(), run.current());
+    let until = if live { now } else { current.updated.parse().unwrap_or(now) };
+    let seconds = |since: &str| {
+        let since: jiff::Timestamp = since.parse().unwrap_or(until);
+        u64::try_from(until.duration_since(since).as_secs()).unwrap_or_default()
+    };
+    let running = current.running.iter().filter(|running| !progress.records.contains_key(&running.id));
+    running.map(|running| RunningFor { trial: running.id.to_string(), seconds: seconds(&running.since) }).collect()
 }
 
 /// How many trials the run has; `None` where that was never written.

@@ -15,7 +15,7 @@ use crate::stats::proportion::Rate;
 use crate::stats::{Interval, repeats};
 use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::outcome::Verdict;
-use crate::trial::run_record::TrialRecord;
+use crate::trial::run_record::{PlanLine, TrialRecord};
 use crate::trial::spent::Spent;
 
 /// The number of the `summary.json` format.
@@ -202,6 +202,30 @@ impl CaseCounts {
         Self { counts, threshold, at_most: repetition.at_most(), ..Self::default() }
     }
 
+    /// Notes that it goes on until it is decided in this run, up to so many trials.
+    fn until_decided(&mut self, run: &str, at_most: Option<u32>) {
+        let Some(most) = at_most else { return };
+        let of_run = self.most_of_runs.entry(run.to_owned()).or_default();
+        *of_run = most.max(*of_run);
+        self.at_most = Some(self.most_of_runs.values().sum());
+    }
+
+    /// Whether it goes on until it is decided, and is not, and may have further trials.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.side() == Some(Side::Undecided) && self.at_most.is_some_and(|most| self.counts.ended() < most as usize)
+    }
+
+    /// Trials that measured nothing and may be run again: of a case that is decided without them, none.
+    #[must_use]
+    pub fn lost(&self) -> usize {
+        if matches!(self.side(), Some(Side::Above | Side::Below)) {
+            0
+        } else {
+            self.counts.errors + self.counts.unscored
+        }
+    }
+
     /// Whether its trials tell on which side of its threshold it stands, where it goes on until they do.
     #[must_use]
     pub fn side(&self) -> Option<Side> {
@@ -248,11 +272,7 @@ impl Summary {
         let row = self.cases.entry(key).or_default();
         row.counts.add(record);
         let threshold = record.threshold.unwrap_or(self.threshold);
-        if let Some(most) = record.at_most {
-            let of_run = row.most_of_runs.entry(record.run.clone()).or_default();
-            *of_run = most.max(*of_run);
-            row.at_most = Some(row.most_of_runs.values().sum());
-        }
+        row.until_decided(&record.run, record.at_most);
         row.threshold = Some(row.threshold.map_or(threshold, |known| known.max(threshold)));
         self.triggering.entry(mode.clone()).or_default().add(record);
         self.cut_descriptions.add(record);
@@ -279,6 +299,15 @@ impl Summary {
         let case = &mut self.cases.entry(CaseInMode::of(id)).or_default().counts;
         for counts in [mode, skill, case] {
             counts.spent = counts.spent.and(spent);
+        }
+    }
+
+    /// Takes in a trial that is planned: its case may not have one that ended.
+    pub fn add_planned(&mut self, line: &PlanLine) {
+        if line.at_most.is_some() {
+            let row = self.cases.entry(CaseInMode::of(&line.id)).or_default();
+            row.until_decided("", line.at_most);
+            row.threshold = row.threshold.or(line.threshold);
         }
     }
 

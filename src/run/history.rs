@@ -14,7 +14,7 @@ use crate::trial::spent::Spent;
 /// How many earlier runs are read for what cases cost.
 const RUNS: usize = 50;
 
-/// The most that trials of these cases are known to have taken.
+/// The most that trials of these cases are known to have taken; nothing of cases of which nothing is known.
 #[must_use]
 pub fn known_costs(root: &Path, prices: &Prices, ids: &[TrialId]) -> BTreeMap<CaseInMode, Known> {
     let mut known: BTreeMap<CaseInMode, Known> = ids.iter().map(|id| (CaseInMode::of(id), Known::default())).collect();
@@ -38,5 +38,6 @@ pub fn known_costs(root: &Path, prices: &Prices, ids: &[TrialId]) -> BTreeMap<Ca
             known.at_least(spent.cost_usd, spent.tokens);
         }
     }
+    known.retain(|_, known| *known != Known::default());
     known
 }

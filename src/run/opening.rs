@@ -87,7 +87,7 @@ fn open(run: &Run) -> Result<(Live, ProgressFile), NotOpened> {
     watchdog::remove_afterwards(scratch.path());
     let snapshots = snapshots(run, &folder, &scratch).map_err(|error| files(&error))?;
     let kept_although_changed = if begun { changed(run, &folder, &snapshots)? } else { Vec::new() };
-    let planned = folder.add_to_plan(run.plan.ids()).map_err(|error| files(&error))?;
+    let planned = folder.add_to_plan(run.plan.lines()).map_err(|error| files(&error))?;
     keep_record(planned).map_err(|error| files(&error))?;
     let redactors = Redactors::new(&run.settings);
     let ledger_trouble = Arc::<Mutex<Option<String>>>::default();

@@ -16,7 +16,7 @@ use crate::store::StoreError;
 use crate::trial::event::Event;
 use crate::trial::id::{CaseInMode, Planned};
 use crate::trial::outcome::NoOutcome;
-use crate::trial::run_record::{PairRecord, TrialRecord};
+use crate::trial::run_record::{PairRecord, PlanLine, TrialRecord};
 
 /// After how many pairs that measured nothing, with none that did, a comparison ends: what keeps those from being measured
 /// keeps all of them.
@@ -136,7 +136,7 @@ fn next<'a>(run: &Run, live: &Live, pairing: &'a Pairing, course: &mut Shared, m
             let case = course.state.next_case(&course.in_flight)?;
             let (paired, number) = (&pairing.cases[case], course.of_case[case] + 1);
             let pair = PairRecord { a: paired.a.trial(number), b: paired.b.trial(number) };
-            let planned = live.folder.add_to_plan([&pair.a, &pair.b].into_iter().cloned());
+            let planned = live.folder.add_to_plan([&pair.a, &pair.b].into_iter().cloned().map(PlanLine::from));
             if let Err(error) = planned.and_then(|_| live.folder.add_pair(&pair)) {
                 course.stopped = Some(Stopped::Store(error.to_string()));
                 return None;

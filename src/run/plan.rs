@@ -14,6 +14,7 @@ use crate::settings::{InForce, Settings};
 use crate::stats::proportion::Rate;
 use crate::store::{self, Recordings, RunFolder, StoreError};
 use crate::trial::id::{Planned, TrialId};
+use crate::trial::run_record::PlanLine;
 
 /// The trials of a run, in order.
 #[derive(Clone, Debug, Default)]
@@ -79,6 +80,14 @@ impl Plan {
     /// All trials.
     pub fn ids(&self) -> impl Iterator<Item = TrialId> {
         self.entries.iter().flat_map(Entry::ids)
+    }
+
+    /// The same as lines of a run's plan, which say of which cases more may follow.
+    pub fn lines(&self) -> impl Iterator<Item = PlanLine> {
+        self.entries.iter().flat_map(|entry| {
+            let (threshold, at_most) = entry.until.map(|until| (until.threshold, until.most)).unzip();
+            entry.ids().map(move |id| PlanLine { id, threshold, at_most })
+        })
     }
 
     /// All trials that there may be.

@@ -9,7 +9,7 @@ use crate::run::pace::Permit;
 use crate::run::plan::Entry;
 use crate::run::shared::Run;
 use crate::run::trial;
-use crate::run::turns::Turns;
+use crate::run::turns::{Turn, Turns};
 use crate::trial::event::Event;
 use crate::trial::id::{Planned, TrialId};
 use crate::trial::outcome::{NoOutcome, NotRun, Outcome, TroubleKind};
@@ -28,7 +28,7 @@ pub fn run(run: &Run) {
             scope.spawn(move || {
                 while let Some(turn) = turns.next() {
                     // The events report the result.
-                    let result = trial(run, turn.planned(), turn.number);
+                    let result = take(run, &turn);
                     turn.ended(&result);
                 }
                 drop(alive);
@@ -52,7 +52,7 @@ pub fn repeats(run: &Run, entry: &Entry) -> Vec<Result<Outcome, NoOutcome>> {
         let threads: Vec<_> = std::iter::from_fn(|| turns.next())
             .map(|turn| {
                 scope.spawn(move || {
-                    let result = trial(run, &entry.planned, turn.number);
+                    let result = take(run, &turn);
                     turn.ended(&result);
                     result
                 })
@@ -63,6 +63,20 @@ pub fn repeats(run: &Run, entry: &Entry) -> Vec<Result<Outcome, NoOutcome>> {
             .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     })
+}
+
+/// Runs the trial of a turn. One that measured nothing in an earlier part of the run stays that where its case is decided
+/// without it.
+fn take(run: &Run, turn: &Turn<'_>) -> Result<Outcome, NoOutcome> {
+    let (planned, number) = (turn.planned(), turn.number);
+    let lost = turn.decided.then(|| earlier(run, &planned.trial(number))).flatten();
+    match lost.and_then(|record| Some((trial::lost(run, planned, record)?, record.attempts))) {
+        Some((outcome, attempts)) => {
+            run.tell(&Event::Kept { outcome: Box::new(outcome.clone()), attempts, news: false });
+            Ok(outcome)
+        }
+        None => trial(run, planned, number),
+    }
 }
 
 /// Runs repeat `number` of a planned trial as the settings say: live, and again while the provider refuses it; as an

@@ -22,6 +22,7 @@ use crate::trial::event::Event;
 use crate::trial::evidence::Meta;
 use crate::trial::id::{Planned, TrialId};
 use crate::trial::outcome::{GRADE_FORMAT, Grade, Judged, Metrics, NoOutcome, NotRun, Outcome, Verdict};
+use crate::trial::run_record::TrialRecord;
 use crate::trial::spent::Spent;
 use crate::trial::trouble::{Trouble, TroubleKind};
 
@@ -156,6 +157,22 @@ pub fn kept(run: &Run, planned: &Planned, number: u32) -> Result<Option<(Outcome
         folder.write_grade(&joined).map_err(|error| unreadable(&error))?;
     }
     Ok(Some((table::outcome(id, joined, &meta, &folder, &run.settings.prices), news)))
+}
+
+/// The outcome of a trial that measured nothing in an earlier part of the run, by its row and what it left; none where it
+/// measured something.
+pub fn lost(run: &Run, planned: &Planned, record: &TrialRecord) -> Option<Outcome> {
+    if let Verdict::Pass | Verdict::Fail = record.verdict {
+        return None;
+    }
+    let folder = run.opened()?.folder.trial(&record.id);
+    if let (Ok(meta), Ok(grade)) = (folder.meta(), folder.grade()) {
+        return Some(table::outcome(record.id.clone(), grade, &meta, &folder, &run.settings.prices));
+    }
+    let grade = not_measured(record.trouble.clone()?, run.repetition(&planned.found));
+    let (folder, scripted) = (folder.path().to_path_buf(), record.scripted.clone());
+    let (spent, inputs) = (record.spent, record.inputs.clone());
+    Some(Outcome { id: record.id.clone(), grade, folder, scripted, spent, isolation: record.isolation, inputs })
 }
 
 /// The grade of a trial that left no evidence.

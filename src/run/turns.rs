@@ -4,9 +4,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::decide::threshold;
+use crate::decide::threshold::{self, Side};
 use crate::run::plan::{Entry, Until};
 use crate::run::shared::Run;
+use crate::stats::LEVEL;
 use crate::stats::proportion::Rate;
 use crate::trial::event::Event;
 use crate::trial::id::Planned;
@@ -34,6 +35,8 @@ struct State {
 /// Where a case stands that goes on until it is decided.
 struct Course {
     until: Until,
+    /// Whether what an earlier part of the run measured decides it: what measured nothing then is not run again.
+    decided: bool,
     /// Trials so far, those under way included.
     planned: u64,
     rate: Rate,
@@ -62,6 +65,8 @@ pub(super) struct Turn<'a> {
     place: usize,
     /// Which repeat it is, from 1.
     pub number: u32,
+    /// Whether its case is decided by what an earlier part of the run measured.
+    pub decided: bool,
     verdict: Option<Verdict>,
 }
 
@@ -71,8 +76,9 @@ impl<'a> Turns<'a> {
         let ready =
             all.clone().flat_map(|(place, entry)| (1..=entry.repeats).map(move |number| (place, number))).collect();
         let open = all.filter_map(|(place, entry)| {
-            let planned = u64::from(entry.repeats);
-            Some((place, Course { until: entry.until?, planned, rate: Rate::default(), lost: 0, stuck: false }))
+            let (until, planned) = (entry.until?, u64::from(entry.repeats));
+            let decided = threshold::standing(earlier(run, entry), until.threshold, LEVEL) != Side::Undecided;
+            Some((place, Course { until, decided, planned, rate: Rate::default(), lost: 0, stuck: false }))
         });
         let state = State { ready, under_way: 0, open: open.collect() };
         Self { run, entries, state: Mutex::new(state), news: Condvar::new() }
@@ -88,8 +94,22 @@ impl<'a> Turns<'a> {
         let mut state = self.news.wait_while(self.state(), idle).unwrap_or_else(PoisonError::into_inner);
         let (place, number) = state.ready.pop_front()?;
         state.under_way += 1;
-        Some(Turn { turns: self, place, number, verdict: None })
+        let decided = state.open.get(&place).is_some_and(|course| course.decided);
+        Some(Turn { turns: self, place, number, decided, verdict: None })
     }
+}
+
+/// What an earlier part of the run measured of a case.
+fn earlier(run: &Run, entry: &Entry) -> Rate {
+    let mut rate = Rate::default();
+    let Some(live) = run.opened().filter(|_| run.settings.resume) else { return rate };
+    let records = live.before.records.range(entry.planned.trial(1)..=entry.planned.trial(u32::MAX));
+    for (_, record) in records {
+        if let Verdict::Pass | Verdict::Fail = record.verdict {
+            rate.add(record.verdict == Verdict::Pass);
+        }
+    }
+    rate
 }
 
 impl Turn<'_> {

@@ -15,7 +15,9 @@ use super::{At, RUNS, RunFolder, StoreError, check_format, read_json, sub_folder
 use crate::files::at::PathError;
 use crate::text::lines::{self, Line};
 use crate::trial::id::TrialId;
-use crate::trial::run_record::{Current, End, Ended, PairRecord, ProgressLine, RUN_FORMAT, RunRecord, Runner};
+use crate::trial::run_record::{
+    Current, End, Ended, PairRecord, PlanLine, ProgressLine, RUN_FORMAT, RunRecord, Runner,
+};
 
 const RUN: &str = "run.json";
 const PLAN: &str = "plan.jsonl";
@@ -90,10 +92,10 @@ impl RunFolder {
     ///
     /// # Errors
     /// When the file cannot be read or written.
-    pub fn add_to_plan(&self, ids: impl Iterator<Item = TrialId>) -> Result<usize, StoreError> {
+    pub fn add_to_plan(&self, trials: impl Iterator<Item = PlanLine>) -> Result<usize, StoreError> {
         let path = self.path.join(PLAN);
         let mut known = self.plan()?;
-        let new: Vec<TrialId> = ids.filter(|id| known.insert(id.clone())).collect();
+        let new: Vec<PlanLine> = trials.filter(|line| known.insert(line.id.clone())).collect();
         append(&path, &new).at(&path)?;
         Ok(known.len())
     }
@@ -112,8 +114,16 @@ impl RunFolder {
     /// # Errors
     /// When the file cannot be read; lines that are none are left out.
     pub fn plan(&self) -> Result<BTreeSet<TrialId>, StoreError> {
+        Ok(self.plan_lines()?.into_iter().map(|line| line.id).collect())
+    }
+
+    /// The same, with what was planned of their cases, in the order in which they were planned.
+    ///
+    /// # Errors
+    /// As [`Self::plan`].
+    pub fn plan_lines(&self) -> Result<Vec<PlanLine>, StoreError> {
         let path = self.path.join(PLAN);
-        Ok(read_lines(&path).at(&path)?.into_iter().collect())
+        Ok(read_lines(&path).at(&path)?)
     }
 
     /// Adds a pair of trials to those that the run has begun.
@@ -132,6 +142,25 @@ impl RunFolder {
     pub fn pairs(&self) -> Result<Vec<PairRecord>, StoreError> {
         let path = self.path.join(PAIRS);
         Ok(read_lines(&path).at(&path)?)
+    }
+
+    /// How many lines of the file of pairs are none: their pairs are in no figure. A last one that was cut short is none of
+    /// them, since its pair did not begin.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn damaged_pairs(&self) -> Result<usize, StoreError> {
+        let path = self.path.join(PAIRS);
+        let is_pair =
+            |line: &Line<'_>| matches!(line, Line::Whole(line) if serde_json::from_slice::<PairRecord>(line).is_ok());
+        let (mut damaged, mut last) = (0, true);
+        lines::for_each(&path, |line| {
+            last = is_pair(&line);
+            damaged += usize::from(!last);
+        })
+        .at(&path)?;
+        let cut = !last && File::open(&path).is_ok_and(|mut file| ledger::ends_within_a_line(&mut file));
+        Ok(damaged - usize::from(cut))
     }
 
     /// Keeps what comparing the run's arms came to.

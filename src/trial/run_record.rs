@@ -104,6 +104,26 @@ pub struct Arm {
     pub again: bool,
 }
 
+/// A line of `plan.jsonl`: a trial of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanLine {
+    /// Which.
+    #[serde(flatten)]
+    pub id: TrialId,
+    /// The share of its case's trials that must pass, where the case goes on until it is decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
+    /// The most trials of its case then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u32>,
+}
+
+impl From<TrialId> for PlanLine {
+    fn from(id: TrialId) -> Self {
+        Self { id, threshold: None, at_most: None }
+    }
+}
+
 /// A line of `pairs.jsonl`: a pair of trials of one case, one in each arm, in the order in which they began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairRecord {
