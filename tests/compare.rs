@@ -631,11 +631,15 @@ fn lines_of_pairs_that_cannot_be_read_are_told() {
     let text = fs::read_to_string(&path).expect("pairs");
     let told = |text: &str| {
         fs::write(&path, text).expect("pairs");
-        stub.run(&["status", "--run-id", "r"]).stdout
+        (stub.run(&["status", "--run-id", "r"]).stdout, stub.run(&["compare", "r"]).stderr)
     };
-    let status = told(&text.replacen("{\"a\"", "{\"x\"", 1));
+    let (status, compared) = told(&text.replacen("{\"a\"", "{\"x\"", 1));
     assert!(status.contains("note     1 line of pairs.jsonl cannot be read; what is lost is in no figure"), "{status}");
+    assert!(
+        compared.contains("warning: 1 line of the pairs of r cannot be read; what is lost is in no figure"),
+        "{compared}"
+    );
     // What was cut short at the end never began.
-    let status = told(&format!("{text}{{\"a\":"));
-    assert!(!status.contains("note "), "{status}");
+    let (status, compared) = told(&format!("{text}{{\"a\":"));
+    assert!(!status.contains("note ") && !compared.contains("warning"), "{status}{compared}");
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{CompareArgs, gate};
+use super::{CompareArgs, gate, stored};
 use crate::cli::exit_code::Exit;
 use crate::cli::terminal::Terminal;
 use crate::cli::{CliResult, detached, own_checks, select};
@@ -144,6 +144,7 @@ fn earlier(args: &CompareArgs, root: &Path, chosen: Chosen) -> Result<(Chosen, A
     let arms = record
         .arms
         .ok_or_else(|| format!("{id} compares nothing; to go on: skill-evals run --resume --run-id {id}"))?;
+    stored::tell_of_lost_pairs(&folder)?;
     Ok((chosen.or(record.chosen), arms, folder.pairs()?))
 }
 

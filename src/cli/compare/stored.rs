@@ -96,6 +96,20 @@ fn read(paths: &[PathBuf]) -> CliResultOf<ArmReader> {
     Ok(trials)
 }
 
+/// Says where pairs of a run cannot be read.
+pub fn tell_of_lost_pairs(run: &RunFolder) -> CliResultOf<()> {
+    let lost = run.damaged_pairs()?;
+    if lost > 0 {
+        let lines = counted(lost, "line");
+        writeln!(
+            io::stderr(),
+            "warning: {lines} of the pairs of {} cannot be read; what is lost is in no figure",
+            run.id()
+        )?;
+    }
+    Ok(())
+}
+
 /// What comparing the arms of a run came to, so far.
 pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<Compared> {
     args.refuse_what_runs()?;
@@ -112,6 +126,7 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<Compared> {
             "warning: {lines} of the progress file of {id} cannot be read; `{go_on}` writes it anew"
         )?;
     }
+    tell_of_lost_pairs(run)?;
     match standing.state {
         RunState::Running => writeln!(io::stderr(), "{id} is under way: this is what it has come to so far")?,
         RunState::Finished => {}
