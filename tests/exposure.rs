@@ -199,6 +199,7 @@ fn an_mcp_answer_counts_by_what_is_in_it() {
         ("mcp__skilljack__skill", json!({ "name": "greeting" })),
         ("mcp__skilljack__skill-resource", json!({ "skill": "greeting", "path": "SKILL.md" })),
         ("ReadMcpResourceTool", json!({ "server": "skilljack", "uri": "skill://greeting/SKILL.md" })),
+        ("ReadMcpResourceTool", json!({ "server": "skilljack", "uri": "skill://greeting" })),
     ] {
         assert_eq!(active(&claude(tool, &input, body)), [("greeting", Mechanism::McpTool)], "{tool}");
         let gone = claude(tool, &input, "the server has gone away");
@@ -206,6 +207,8 @@ fn an_mcp_answer_counts_by_what_is_in_it() {
     }
     let input = json!({ "skill": "greeting", "path": "references/formal.md" });
     assert_eq!(loaded(&claude("mcp__skilljack__skill-resource", &input, FORMAL)), ["references/formal.md"]);
+    let all = json!({ "server": "skilljack", "uri": "skill://greeting/" });
+    assert_eq!(loaded(&claude("ReadMcpResourceTool", &all, FORMAL)), ["references/formal.md"]);
     assert_eq!(loaded(&claude("mcp__skilljack__skill-resource", &input, "not found")), Vec::<&str>::new());
 }
 

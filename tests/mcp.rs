@@ -1,7 +1,13 @@
 //! The MCP server, driven through its standard input and output.
 
+#[path = "mcp/addresses.rs"]
+mod addresses;
+#[path = "mcp/batches.rs"]
+mod batches;
 #[path = "mcp/changes.rs"]
 mod changes;
+#[path = "mcp/choices.rs"]
+mod choices;
 #[path = "mcp/escapes.rs"]
 mod escapes;
 #[path = "support/mcp_client.rs"]

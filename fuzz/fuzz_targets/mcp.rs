@@ -63,7 +63,7 @@ fuzz_target!(|bytes: &[u8]| {
     .into_bytes();
     input.extend_from_slice(lines);
     let output = Output::default();
-    let _ = skill_evals::mcp::serve_on(SKILLS.path().join("skills"), Cursor::new(input), output.clone());
+    let _ = skill_evals::mcp::serve_on(&[SKILLS.path().join("skills")], skill_evals::settings::BuiltIn::default(), Cursor::new(input), output.clone());
     let output = output.0.lock().expect("one thread");
     for line in output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let message: Value = serde_json::from_slice(line).expect("a line of JSON");

@@ -43,11 +43,13 @@ impl SkillServer {
     /// # Errors
     /// When the program is missing.
     pub fn new(settings: &Settings, root: &Path, skills: &Path) -> Result<Self, Trouble> {
-        let Some(own) = &settings.skill_server else {
+        let Some(own) = &settings.mcp.own else {
             let program = std::env::current_exe()
                 .map_err(|error| Trouble::new(TroubleKind::CouldNotStart, format!("the MCP server: {error}")))?;
             let args = vec!["mcp".to_owned(), "--skills".to_owned(), skills.to_string_lossy().into_owned()];
-            return Ok(Self { program, args, env: BTreeMap::new(), names: ToolNames::default(), own: false });
+            let chosen = settings.mcp.built_in.chosen();
+            let env = chosen.into_iter().map(|(_, variable, value)| (variable.to_owned(), value)).collect();
+            return Ok(Self { program, args, env, names: ToolNames::default(), own: false });
         };
         let fill = |text: &String| {
             text.replace("{skills}", &skills.to_string_lossy()).replace("{root}", &root.to_string_lossy())

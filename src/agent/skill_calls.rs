@@ -122,12 +122,12 @@ impl<'a> SkillCalls<'a> {
             if let (Some(skill), Some(path)) = (field("skill").or_else(|| field("name")), path) {
                 self.answered(trace, skill, path, output, failed, &evidence);
             }
-        } else if RESOURCE_TOOLS.contains(&tool) {
-            if let Some((skill, path)) = field("uri").and_then(below_skill_uri) {
-                self.answered(trace, skill, path, output, failed, &evidence);
-            }
         } else {
-            self.shown(trace, output, &evidence);
+            let uri = field("uri").filter(|_| RESOURCE_TOOLS.contains(&tool));
+            match uri.and_then(at_skill_uri) {
+                Some((skill, path)) => self.answered(trace, skill, path, output, failed, &evidence),
+                None => drop(self.shown(trace, output, &evidence)),
+            }
         }
     }
 
@@ -202,9 +202,10 @@ impl<'a> SkillCalls<'a> {
     }
 }
 
-/// The skill and the file of `skill://greeting/references/formal.md`.
-fn below_skill_uri(uri: &str) -> Option<(&str, &str)> {
-    let (skill, path) = uri.strip_prefix("skill://")?.split_once('/')?;
+/// The skill and the file of `skill://greeting/references/formal.md`; `skill://greeting` is its SKILL.md.
+fn at_skill_uri(uri: &str) -> Option<(&str, &str)> {
+    let rest = uri.strip_prefix("skill://").filter(|rest| !rest.is_empty())?;
+    let (skill, path) = rest.split_once('/').unwrap_or((rest, SKILL_FILE));
     (!path.is_empty()).then_some((skill, path))
 }
 

@@ -160,7 +160,7 @@ impl Repository {
     }
 
     fn read_skill_root(&self, root: &Path, catalog: &mut Catalog) {
-        for folder in self.skill_folders(root, &mut catalog.problems) {
+        for folder in self.skill_folders(root, &[SKILL_FILE], &mut catalog.problems) {
             let path = self.root.join(&folder).join(SKILL_FILE);
             match bounded::read(&path) {
                 Ok(bytes) => {
@@ -172,9 +172,9 @@ impl Repository {
         }
     }
 
-    /// The folders in and below `root` that hold a SKILL.md, by name; all paths are relative to the repository's
-    /// root. What lies below a skill's folder belongs to that skill and is not searched. Reads no file.
-    pub(crate) fn skill_folders(&self, root: &Path, problems: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
+    /// The folders in and below `root` that hold one of these `files`, by name; all paths are relative to the
+    /// repository's root. What lies below a skill's folder belongs to that skill and is not searched. Reads no file.
+    pub(crate) fn skill_folders(&self, root: &Path, files: &[&str], problems: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
         let mut folders = Vec::new();
         let mut walk = WalkDir::new(self.root.join(root)).max_depth(MAX_DEPTH).sort_by_file_name().into_iter();
         while let Some(entry) = walk.next() {
@@ -200,7 +200,7 @@ impl Repository {
                 walk.skip_current_dir();
                 continue;
             }
-            let path = entry.path().join(SKILL_FILE);
+            let path = skill_file(entry.path(), files);
             match fs::metadata(&path) {
                 Ok(found) if found.is_file() => {
                     walk.skip_current_dir();
@@ -377,6 +377,16 @@ impl Repository {
         let place = Place::file(crate::text::diagnostic::shown_path(&self.root, path));
         Diagnostic::error(Code::Unreadable, place, format!("cannot be read: {why}"))
     }
+}
+
+/// The first of `files` that `folder` holds, else the first.
+fn skill_file(folder: &Path, files: &[&str]) -> PathBuf {
+    let mut paths = files.iter().map(|name| folder.join(name));
+    let first = paths.next().unwrap_or_else(|| folder.join(SKILL_FILE));
+    if first.symlink_metadata().is_ok() {
+        return first;
+    }
+    paths.find(|path| path.symlink_metadata().is_ok()).unwrap_or(first)
 }
 
 fn collision(second: &Skill, first: &Skill) -> Diagnostic {

@@ -38,7 +38,7 @@ use crate::run::plan::{self, Entry, Plan};
 use crate::run::shared::Run;
 use crate::settings::Selection;
 use crate::settings::load::{self, ConfigError};
-use crate::settings::{PREFIX, Settings};
+use crate::settings::{BuiltIn, PREFIX, Settings};
 use crate::text::relative_path::RelativePath;
 use crate::trial::run_record::Chosen;
 use crate::trial::trace::Trace;
@@ -144,7 +144,7 @@ impl Harness {
             return ExitCode::SUCCESS;
         }
         if let Some(skills) = asked_to_serve(std::env::args_os().skip(1)) {
-            return done(mcp::serve(skills));
+            return done(serve(skills));
         }
         if std::env::args_os().skip(1).eq([check_program::ARGUMENT]) {
             return done(crate_harness::serve(&self.own_checks, self.find_root()));
@@ -276,6 +276,11 @@ fn run(harness: Harness, mut front: Front) -> ExitCode {
 fn asked_to_serve(mut args: impl Iterator<Item = OsString>) -> Option<PathBuf> {
     let is_it = args.next()? == "mcp" && args.next()? == "--skills";
     args.next().filter(|_| is_it).map(PathBuf::from)
+}
+
+fn serve(skills: PathBuf) -> Result<(), String> {
+    let how = BuiltIn::from_env(|name| std::env::var(name).ok())?;
+    mcp::serve(&[skills], how).map_err(|error| error.to_string())
 }
 
 fn done(result: Result<(), impl std::fmt::Display>) -> ExitCode {

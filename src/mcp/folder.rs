@@ -1,16 +1,16 @@
-//! Files of a skill's folder, and nothing else: followed one name at a time from a folder held open, so that neither
+//! Files of a skill's folder, and nothing else: followed one name at a time from folders held open, so that neither
 //! a link nor a folder that is swapped meanwhile leads out of it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, open, openat};
+use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat};
 use nix::sys::stat::{Mode, SFlag, fstatat};
 use thiserror::Error;
 
@@ -20,8 +20,8 @@ use crate::files::bounded;
 use crate::files::stamp::Stamp;
 use crate::text::relative_path::RelativePath;
 
-/// The largest file that is handed out, in bytes.
-pub(super) const MAX_FILE: u64 = 256 * 1024;
+/// Links on the way to one file.
+const MAX_LINKS: usize = 40;
 
 /// How many files of one skill are listed.
 const MAX_FILES: usize = 1000;
@@ -33,12 +33,14 @@ pub(super) enum ResourceError {
     NotAllowed(&'static str),
     #[error("is not there")]
     Missing,
-    #[error("is a symbolic link or lies behind one; links are not followed")]
-    Link,
+    #[error("is a symbolic link or lies behind one that leads out of the skill's folder")]
+    LeadsOut,
+    #[error("lies behind more than {MAX_LINKS} symbolic links")]
+    Links,
     #[error("is neither a file nor a folder and is not opened")]
     Special,
-    #[error("is a file of {size} bytes; the limit is {MAX_FILE} bytes")]
-    TooLarge { size: u64 },
+    #[error("is a file of {size} bytes; the limit is {limit} bytes")]
+    TooLarge { size: u64, limit: u64 },
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
 }
@@ -48,7 +50,7 @@ impl From<Errno> for ResourceError {
         match errno {
             Errno::ENOENT | Errno::ENOTDIR | Errno::ENAMETOOLONG => Self::Missing,
             // What `O_NOFOLLOW` says of a link that was put there a moment ago.
-            Errno::ELOOP => Self::Link,
+            Errno::ELOOP => Self::LeadsOut,
             errno => Self::Io(errno.into()),
         }
     }
@@ -70,23 +72,57 @@ pub(super) struct Listed {
     pub stamp: Stamp,
 }
 
-/// What stands at `path` below the folder `folder` below `root`. Only `root` itself may be a link or lie behind one.
-pub(super) fn find(root: &Path, folder: &Path, path: &RelativePath) -> Result<Found, ResourceError> {
-    let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
-    let mut at = open(root, flags, Mode::empty())?;
-    let names = folder.join(path.as_path());
-    let mut names = names.components().peekable();
-    while let Some(name) = names.next() {
-        let name = Path::new(name.as_os_str());
-        match kind(&at, name)? {
-            Kind::Folder => at = openat(&at, name, flags | OFlag::O_NOFOLLOW, Mode::empty())?,
-            Kind::File if names.peek().is_none() => return read(&at, name).map(Found::File),
+const FOLDER: OFlag = OFlag::O_DIRECTORY.union(OFlag::O_RDONLY).union(OFlag::O_CLOEXEC);
+
+/// What stands at `path` below the skill's folder `folder` below `root`; of a file at most `limit` bytes. `root` may be
+/// a link or lie behind one, the skill's folder may not; links in it are followed as long as they stay in it.
+pub(super) fn find(root: &Path, folder: &Path, path: &RelativePath, limit: u64) -> Result<Found, ResourceError> {
+    let mut skill = open(root, FOLDER, Mode::empty())?;
+    for name in folder {
+        let name = Path::new(name);
+        match kind(&skill, name)? {
+            Kind::Folder => skill = openat(&skill, name, FOLDER | OFlag::O_NOFOLLOW, Mode::empty())?,
+            Kind::Symlink => return Err(ResourceError::LeadsOut),
+            Kind::File | Kind::Missing | Kind::Other => return Err(ResourceError::Missing),
+        }
+    }
+    // The folders from the skill's own to where we stand. `..` in a link leads back along them, and never above.
+    let mut folders = vec![skill];
+    let mut names: Vec<OsString> = path.as_path().iter().rev().map(OsStr::to_owned).collect();
+    let mut links = 0;
+    while let (Some(name), Some(at)) = (names.pop(), folders.last()) {
+        if name == ".." {
+            folders.pop();
+            continue;
+        }
+        let path = Path::new(&name);
+        match kind(at, path)? {
+            Kind::Folder => folders.push(openat(at, path, FOLDER | OFlag::O_NOFOLLOW, Mode::empty())?),
+            Kind::File if names.is_empty() => return read(at, path, limit).map(Found::File),
             Kind::File | Kind::Missing => return Err(ResourceError::Missing),
-            Kind::Symlink => return Err(ResourceError::Link),
+            Kind::Symlink if links == MAX_LINKS => return Err(ResourceError::Links),
+            Kind::Symlink => {
+                links += 1;
+                names.extend(target(at, path)?.into_iter().rev());
+            }
             Kind::Other => return Err(ResourceError::Special),
         }
     }
-    Ok(Found::Folder)
+    if folders.is_empty() { Err(ResourceError::LeadsOut) } else { Ok(Found::Folder) }
+}
+
+/// The names in the target of the link `name`.
+fn target(at: &OwnedFd, name: &Path) -> Result<Vec<OsString>, ResourceError> {
+    let target = readlinkat(at, name)?;
+    let names = Path::new(&target).components().filter(|part| *part != Component::CurDir);
+    names
+        .map(|part| match part {
+            Component::Normal(name) => Ok(name.to_owned()),
+            Component::ParentDir => Ok("..".into()),
+            // Even where it leads to the skill's folder: that is elsewhere once the skill is installed.
+            _ => Err(ResourceError::LeadsOut),
+        })
+        .collect()
 }
 
 /// What `name` is in the folder `at`, looked at without opening it: opening a pipe or a device has effects.
@@ -114,7 +150,7 @@ fn kind(at: &OwnedFd, name: &Path) -> Result<Kind, ResourceError> {
 /// Whether the folder lists exactly this name: a file system that ignores case, or that knows several spellings of
 /// one letter, opens `skill.MD` too.
 fn is_listed(at: &OwnedFd, name: &Path) -> Result<bool, ResourceError> {
-    let mut folder = Dir::openat(at, ".", OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
+    let mut folder = Dir::openat(at, ".", FOLDER, Mode::empty())?;
     for entry in folder.iter() {
         if entry?.file_name().to_bytes() == name.as_os_str().as_bytes() {
             return Ok(true);
@@ -123,7 +159,7 @@ fn is_listed(at: &OwnedFd, name: &Path) -> Result<bool, ResourceError> {
     Ok(false)
 }
 
-fn read(at: impl AsFd, name: &Path) -> Result<Vec<u8>, ResourceError> {
+fn read(at: impl AsFd, name: &Path, limit: u64) -> Result<Vec<u8>, ResourceError> {
     // Not to wait for ever, should a pipe stand there by now.
     let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let file = File::from(openat(at, name, flags, Mode::empty())?);
@@ -131,8 +167,8 @@ fn read(at: impl AsFd, name: &Path) -> Result<Vec<u8>, ResourceError> {
     if !metadata.is_file() {
         return Err(ResourceError::Special);
     }
-    bounded::read_file(file, MAX_FILE).map_err(|error| match error.kind() {
-        io::ErrorKind::FileTooLarge => ResourceError::TooLarge { size: metadata.len() },
+    bounded::read_file(file, limit).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => ResourceError::TooLarge { size: metadata.len(), limit },
         _ => ResourceError::Io(error),
     })
 }

@@ -1,21 +1,28 @@
 //! The skills that are served, as they stood at the last look, and what has changed since the look before.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::folder::{self, Found, Listed, ResourceError};
-use super::uri;
+use super::uri::Address;
 use crate::cases::repository::{DEFAULT_SKILL_ROOTS, Repository};
 use crate::cases::skill::{SKILL_FILE, Skill, SkillFile, USER_ONLY, slug};
 use crate::files::stamp::Stamp;
-use crate::text::diagnostic::Diagnostic;
+use crate::settings::BuiltIn;
+use crate::text::diagnostic::{self, Code, Diagnostic};
 use crate::text::relative_path::RelativePath;
+
+/// What a skill's file may be called: the name that agents know, and the one that the server skilljack takes too.
+const SKILL_FILES: [&str; 2] = [SKILL_FILE, "skill.md"];
+
+/// The most that several files may add up to in one answer, where one alone may not be larger, in bytes.
+const MAX_ANSWER: u64 = 1024 * 1024;
 
 /// Where skills are looked for.
 #[derive(Clone, Debug)]
 pub(super) enum Place {
-    /// A folder that holds skills, or is one.
+    /// A folder that holds skills, in its default skill roots too, or is one.
     Skills(PathBuf),
     /// A folder in whose default skill roots they are: the first of them that holds any. The whole of it is not
     /// searched, which a client's root may be too large for.
@@ -29,8 +36,12 @@ pub(super) struct Shelved {
     pub skill: Skill,
     /// The skill root, absolute.
     pub root: PathBuf,
+    /// The name of its SKILL.md.
+    pub file: &'static str,
     /// All its files, SKILL.md included.
     pub files: Vec<Listed>,
+    /// The largest file that is handed out, in bytes.
+    pub max_file: u64,
     stamp: Stamp,
 }
 
@@ -49,19 +60,26 @@ pub(super) struct Change {
     pub skills: bool,
     /// A file came or went.
     pub files: bool,
-    /// URIs of files that are there still and have changed.
-    pub updated: Vec<String>,
+    /// Addresses of files that came, went or changed, and of all that holds them.
+    pub updated: BTreeSet<Address>,
 }
 
 impl Place {
     /// The skills' folders, each with the skill root that it is relative to.
     fn folders(&self, problems: &mut Vec<Diagnostic>) -> Vec<(PathBuf, PathBuf)> {
         match self {
-            Self::Skills(folder) => folders_below(folder, problems),
-            Self::Repository(root) => DEFAULT_SKILL_ROOTS
-                .iter()
-                .map(|name| root.join(name))
-                .filter(|folder| folder.is_dir())
+            Self::Skills(folder) if folder.is_dir() => {
+                let mut folders = folders_below(folder, problems);
+                // Hidden ones are not come by in the folder itself; a folder found twice is one skill.
+                folders.extend(default_roots(folder).flat_map(|root| folders_below(&root, problems)));
+                folders
+            }
+            Self::Skills(folder) => {
+                let place = diagnostic::Place::file(folder);
+                problems.push(Diagnostic::warning(Code::SkillRoot, place, "this is no folder to serve skills from"));
+                Vec::new()
+            }
+            Self::Repository(root) => default_roots(root)
                 .map(|folder| folders_below(&folder, problems))
                 .find(|folders| !folders.is_empty())
                 .unwrap_or_default(),
@@ -69,22 +87,31 @@ impl Place {
     }
 }
 
+fn default_roots(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    DEFAULT_SKILL_ROOTS.iter().map(|name| folder.join(name)).filter(|folder| folder.is_dir())
+}
+
 fn folders_below(folder: &Path, problems: &mut Vec<Diagnostic>) -> Vec<(PathBuf, PathBuf)> {
     // A skill without a `name` is named by its folder, whose name must be part of the path then.
-    let whole = folder.canonicalize().ok().filter(|folder| folder.join(SKILL_FILE).is_file());
+    let whole = folder.canonicalize().ok().filter(|folder| SKILL_FILES.iter().any(|name| folder.join(name).is_file()));
     let (root, below) = match whole.as_deref().and_then(|folder| Some((folder.parent()?, folder.file_name()?))) {
         Some((parent, name)) => (parent, Path::new(name)),
         // Named, so that it is not taken for a repository's root.
         None => (folder, Path::new(".")),
     };
-    let folders = Repository { root: root.to_path_buf() }.skill_folders(below, problems);
+    let folders = Repository { root: root.to_path_buf() }.skill_folders(below, &SKILL_FILES, problems);
     folders.into_iter().map(|found| (root.to_path_buf(), found)).collect()
 }
 
 impl Shelved {
     /// What stands at `path` in the skill's folder.
     pub(super) fn find(&self, path: &RelativePath) -> Result<Found, ResourceError> {
-        folder::find(&self.root, &self.skill.folder, path)
+        folder::find(&self.root, &self.skill.folder, path, self.max_file)
+    }
+
+    /// The most that several files may add up to in one answer, in bytes.
+    pub(super) fn max_answer(&self) -> u64 {
+        self.max_file.max(MAX_ANSWER)
     }
 
     /// The skill's folder, absolute.
@@ -95,16 +122,16 @@ impl Shelved {
 
 impl Library {
     /// Looks at `places`. A SKILL.md that is as it was in `before` is not read again.
-    pub(super) fn look(places: &[Place], before: &Self) -> Self {
+    pub(super) fn look(places: &[Place], served: BuiltIn, before: &Self) -> Self {
         let known: HashMap<PathBuf, &Shelved> =
             before.skills.iter().map(|shelved| (shelved.folder(), shelved)).collect();
         let mut library = Self::default();
         let mut problems = Vec::new();
         for (root, folder) in places.iter().flat_map(|place| place.folders(&mut problems)) {
-            match shelve(&root, &folder, &known) {
+            match shelve(&root, &folder, served.max_file(), &known) {
                 Ok(shelved) => library.add(shelved),
                 Err(why) => {
-                    library.problems.push(format!("{} {why}", root.join(&folder).join(SKILL_FILE).display()));
+                    library.problems.push(format!("{} is not served: {why}", root.join(&folder).display()));
                 }
             }
         }
@@ -140,53 +167,54 @@ impl Library {
             library.skills.iter().map(|shelved| (shelved.folder(), shelved.stamp.clone())).collect()
         };
         let (old, new) = (before.stamps(), self.stamps());
+        let touched = old.iter().filter(|(file, stamp)| new.get(*file) != Some(stamp));
+        let touched = touched.chain(new.iter().filter(|(file, _)| !old.contains_key(*file)));
         let change = Change {
             skills: skill_files(before) != skill_files(self),
             files: !old.keys().eq(new.keys()),
-            updated: new
-                .iter()
-                .filter(|(uri, stamp)| old.get(*uri).is_some_and(|before| before != *stamp))
-                .map(|(uri, _)| uri.clone())
-                .collect(),
+            updated: touched.flat_map(|((slug, path), _)| Address::affected_by(slug, path, &SKILL_FILES)).collect(),
         };
         (change != Change::default()).then_some(change)
     }
 
-    fn stamps(&self) -> BTreeMap<String, &Stamp> {
+    /// How every file stands, by its skill's slug and its path.
+    fn stamps(&self) -> BTreeMap<(&str, &str), &Stamp> {
         let mut stamps = BTreeMap::new();
         for shelved in &self.skills {
             for file in &shelved.files {
-                stamps.insert(uri::of(&shelved.skill.slug, &file.path), &file.stamp);
+                stamps.insert((shelved.skill.slug.as_str(), file.path.as_str()), &file.stamp);
             }
         }
         stamps
     }
 }
 
-/// Takes the skill in `folder` below `root` from `known`, where its SKILL.md is as it was, or reads it. An error reads
-/// as the end of a sentence that starts with the path of its SKILL.md.
-fn shelve(root: &Path, folder: &Path, known: &HashMap<PathBuf, &Shelved>) -> Result<Shelved, String> {
+/// Takes the skill in `folder` below `root` from `known`, where its SKILL.md is as it was, or reads it. An error is the
+/// reason why it is not served.
+fn shelve(root: &Path, folder: &Path, max_file: u64, known: &HashMap<PathBuf, &Shelved>) -> Result<Shelved, String> {
     let path = root.join(folder);
-    let metadata = fs::symlink_metadata(path.join(SKILL_FILE)).map_err(|error| format!("cannot be read: {error}"))?;
-    let stamp = Stamp::of(&metadata);
-    let skill = match known.get(&path).filter(|known| known.stamp == stamp) {
+    // Not that of a link: what it leads to may change while it does not.
+    let stamp = |name: &'static str| Some((name, Stamp::of(&fs::metadata(path.join(name)).ok()?)));
+    let found = SKILL_FILES.into_iter().find_map(stamp);
+    let (file, stamp) = found.ok_or_else(|| format!("its {SKILL_FILE} cannot be read"))?;
+    let skill = match known.get(&path).filter(|known| known.file == file && known.stamp == stamp) {
         Some(known) => Skill { folder: folder.to_path_buf(), ..known.skill.clone() },
-        None => read(root, folder)?.skill,
+        None => read(root, folder, file, max_file)?.skill,
     };
     if skill.slug.is_empty() {
-        return Err("is not served: neither its `name` nor its folder gives a name to call it by".to_owned());
+        return Err("neither its `name` nor its folder gives a name to call it by".to_owned());
     }
     if skill.user_only {
-        return Err(format!("is not served: `{USER_ONLY}` keeps models from calling it"));
+        return Err(format!("`{USER_ONLY}` keeps models from calling it"));
     }
-    Ok(Shelved { skill, root: root.to_path_buf(), files: folder::list(&path), stamp })
+    Ok(Shelved { skill, root: root.to_path_buf(), file, files: folder::list(&path), max_file, stamp })
 }
 
-fn read(root: &Path, folder: &Path) -> Result<SkillFile, String> {
-    let path = RelativePath::parse(SKILL_FILE)?;
-    match folder::find(root, folder, &path) {
+fn read(root: &Path, folder: &Path, file: &str, max_file: u64) -> Result<SkillFile, String> {
+    let path = RelativePath::parse(file)?;
+    match folder::find(root, folder, &path, max_file) {
         Ok(Found::File(bytes)) => Ok(SkillFile::parse(folder, &bytes)),
-        Ok(Found::Folder) => Err("is a folder".to_owned()),
-        Err(error) => Err(error.to_string()),
+        Ok(Found::Folder) => Err(format!("its {file} is a folder")),
+        Err(error) => Err(format!("its {file} {error}")),
     }
 }

@@ -3,19 +3,24 @@
 //!
 //! The tools are `skill`, which loads one, and `skill-resource`, which reads its files; the catalogue stands in the
 //! tool's description and in the server's instructions, and follows the files on disk. Skills are resources
-//! (`skill://<slug>/SKILL.md` and below) and prompts too. Nothing outside a skill's folder can be read, no link is
-//! followed, and nothing is ever written. Standard output carries the protocol only; what is wrong with the skills goes
+//! (`skill://<slug>/SKILL.md` and below) and prompts too. Nothing outside a skill's folder can be read, by no link
+//! either, and nothing is ever written. Standard output carries the protocol only; what is wrong with the skills goes
 //! to standard error.
 
 mod answer;
+mod batch;
+mod catalogue;
+mod completions;
 mod folder;
 mod library;
+mod prompts;
 mod resources;
 mod server;
 mod state;
 mod stdio;
 mod tools;
 mod uri;
+mod writer;
 
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -30,6 +35,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::cases::repository::Repository;
+use crate::settings::BuiltIn;
 use library::Place;
 use server::Server;
 use state::State;
@@ -39,7 +45,7 @@ use stdio::Lines;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum McpError {
-    /// There is no such folder of skills.
+    /// There is no such folder of skills, none of them where there are several.
     #[error("{path} is no folder to serve skills from", path = path.display())]
     NoFolder {
         /// What was given.
@@ -53,12 +59,12 @@ pub enum McpError {
     Handshake(String),
 }
 
-/// Serves the skills in and below the folder `skills` until standard input ends.
+/// Serves the skills in and below the folders `skills` until standard input ends.
 ///
 /// # Errors
-/// When `skills` is no folder, or the connection fails.
-pub fn serve(skills: PathBuf) -> Result<(), McpError> {
-    serve_on(skills, BufReader::new(io::stdin()), tokio::io::stdout())
+/// When none of `skills` is a folder, or the connection fails.
+pub fn serve(skills: &[PathBuf], how: BuiltIn) -> Result<(), McpError> {
+    serve_on(skills, how, BufReader::new(io::stdin()), tokio::io::stdout())
 }
 
 /// The same on any input and output.
@@ -66,14 +72,25 @@ pub fn serve(skills: PathBuf) -> Result<(), McpError> {
 /// # Errors
 /// As [`serve`].
 pub fn serve_on(
-    skills: PathBuf,
+    skills: &[PathBuf],
+    how: BuiltIn,
     input: impl BufRead + Send + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), McpError> {
-    if !skills.is_dir() {
-        return Err(McpError::NoFolder { path: skills });
+    if !skills.iter().any(|folder| folder.is_dir()) {
+        return Err(McpError::NoFolder { path: skills.first().cloned().unwrap_or_default() });
     }
-    run(Place::Skills(std::path::absolute(skills)?), false, input, output)
+    let places = skills.iter().map(|folder| std::path::absolute(folder).map(Place::Skills));
+    run(places.collect::<io::Result<_>>()?, how, false, input, output)
+}
+
+/// The folders in a list with commas, as `SKILLS_DIR` has it. A folder may have commas in its own name.
+#[must_use]
+pub fn folders_in(list: &str) -> Vec<PathBuf> {
+    if Path::new(list).is_dir() {
+        return vec![list.into()];
+    }
+    list.split(',').map(str::trim).filter(|folder| !folder.is_empty()).map(PathBuf::from).collect()
 }
 
 /// Serves the skills below the default skill roots of the client's own roots, as they change, until standard input
@@ -81,24 +98,25 @@ pub fn serve_on(
 ///
 /// # Errors
 /// When the connection fails.
-pub fn serve_roots() -> Result<(), McpError> {
+pub fn serve_roots(how: BuiltIn) -> Result<(), McpError> {
     let folder = std::path::absolute(Path::new("."))?;
     let root = Repository::around(&folder).map_or(folder, |repository| repository.root);
-    run(Place::Repository(root), true, BufReader::new(io::stdin()), tokio::io::stdout())
+    run(vec![Place::Repository(root)], how, true, BufReader::new(io::stdin()), tokio::io::stdout())
 }
 
 /// How long requests that were read before the end of the input may take to be answered.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 fn run(
-    place: Place,
+    places: Vec<Place>,
+    how: BuiltIn,
     by_roots: bool,
     input: impl BufRead + Send + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), McpError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let served = runtime.block_on(async {
-        let state = Arc::new(State::new(vec![place]));
+        let state = Arc::new(State::new(places, how));
         tokio::spawn(state.clone().keep_looking());
         let ended = watch::Sender::new(false);
         let mut end = ended.subscribe();

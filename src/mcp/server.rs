@@ -6,21 +6,22 @@
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
-    GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation, InitializeRequestParams,
-    InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, Prompt, PromptArgument, PromptMessage, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, ResourceTemplate, ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig,
-    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock,
+    CustomRequest, CustomResult, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
+    InitializeRequestParams, InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, PromptMessage, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ResourceTemplate, ResourceUpdatedNotificationParam, Role,
+    ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::Value;
 
 use super::library::{Place, Shelved};
 use super::state::{State, log};
 use super::stdio::unfit;
-use super::{answer, resources, tools, uri};
+use super::uri::{self, Address};
+use super::{answer, catalogue, completions, prompts, resources, tools};
+use crate::settings::Wording;
 
 /// The name by which agents know the server: its tools reach the model as `mcp__skilljack__…`.
 const NAME: &str = "skilljack";
@@ -34,7 +35,7 @@ pub(super) struct Server {
 
 impl Server {
     /// The answer of `ask` for the skill of this name. A skill may have come since the last look.
-    async fn of_skill(&self, name: &str, ask: impl Fn(&Shelved) -> answer::Answer) -> answer::Answer {
+    async fn of_skill<T>(&self, name: &str, ask: impl Fn(&Shelved) -> Result<T, String>) -> Result<T, String> {
         let library = self.state.library().await;
         if library.skill(name).is_none() {
             let library = self.state.look().await;
@@ -46,7 +47,9 @@ impl Server {
     async fn call(&self, tool: &str, arguments: Option<&JsonObject>) -> Result<answer::Answer, ErrorData> {
         match tool {
             tools::SKILL => Ok(match tools::strings(tool, arguments, ["name"], []) {
-                Ok(([name], [])) => self.of_skill(name, answer::skill).await,
+                Ok(([name], [])) => {
+                    self.of_skill(name, |shelved| answer::skill(shelved, self.state.served.result)).await
+                }
                 Err(wrong) => Err(wrong),
             }),
             tools::RESOURCE => Ok(match tools::strings(tool, arguments, ["skill"], ["path"]) {
@@ -94,12 +97,17 @@ impl ServerHandler for Server {
             .enable_resources()
             .enable_resources_list_changed()
             .enable_resources_subscribe()
+            .enable_completions()
             .enable_prompts()
             .enable_prompts_list_changed()
             .build();
-        ServerConfig::new(capabilities)
-            .with_server_info(Implementation::new(NAME, env!("CARGO_PKG_VERSION")))
-            .with_instructions(answer::instructions(self.state.last_seen().as_deref()))
+        let config =
+            ServerConfig::new(capabilities).with_server_info(Implementation::new(NAME, env!("CARGO_PKG_VERSION")));
+        match self.state.served.wording {
+            Wording::Mild => config.with_instructions(catalogue::instructions(self.state.last_seen().as_deref())),
+            // The server skilljack has none.
+            Wording::Skilljack => config,
+        }
     }
 
     async fn initialize(
@@ -134,7 +142,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         no_cursor(request)?;
-        Ok(ListToolsResult::with_all_items(tools::all(&*self.state.library().await)))
+        Ok(ListToolsResult::with_all_items(tools::all(&*self.state.library().await, self.state.served)))
     }
 
     async fn call_tool(
@@ -154,13 +162,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         no_cursor(request)?;
-        let arguments =
-            PromptArgument::new(ARGUMENTS).with_description("What to apply the skill to").with_required(false);
-        let prompt = |shelved: &Shelved| {
-            let skill = &shelved.skill;
-            Prompt::new(&skill.slug, Some(&skill.description), Some(vec![arguments.clone()])).with_title(&skill.name)
-        };
-        Ok(ListPromptsResult::with_all_items(self.state.library().await.skills.iter().map(prompt).collect()))
+        Ok(ListPromptsResult::with_all_items(prompts::all(&*self.state.library().await)))
     }
 
     async fn get_prompt(
@@ -168,17 +170,29 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let arguments = match request.arguments.as_ref().and_then(|arguments| arguments.get(ARGUMENTS)) {
-            None | Some(Value::Null) => None,
-            Some(Value::String(text)) => Some(text.as_str()).filter(|text| !text.is_empty()),
-            Some(_) => return Err(ErrorData::invalid_params("the prompt's `arguments` must be a string", None)),
-        };
-        let text = self.of_skill(&request.name, answer::skill).await;
-        let mut text = text.map_err(|why| ErrorData::invalid_params(why, None))?;
+        let given = request.arguments.as_ref();
+        let wrong = |why: String| ErrorData::invalid_params(why, None);
+        if request.name == prompts::SKILL {
+            let name = prompts::argument(given, prompts::NAME)?;
+            let name =
+                name.ok_or_else(|| wrong(format!("the prompt `{}` needs a `{}`", prompts::SKILL, prompts::NAME)))?;
+            return Ok(self.of_skill(name, prompts::embedded).await.map_err(wrong)?.into());
+        }
+        let arguments = prompts::argument(given, prompts::ARGUMENTS)?;
+        let result = self.state.served.result;
+        let mut text = self.of_skill(&request.name, |shelved| answer::skill(shelved, result)).await.map_err(wrong)?;
         if let Some(arguments) = arguments {
             text = format!("{text}\nARGUMENTS: {arguments}");
         }
         Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]).into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        completions::of(&*self.state.library().await, &request)
     }
 
     async fn list_resources(
@@ -196,8 +210,9 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         no_cursor(request)?;
-        let template = ResourceTemplate::new(uri::TEMPLATE, "skill-file").with_description("A file of a skill");
-        Ok(ListResourceTemplatesResult::with_all_items(vec![template]))
+        let templates = uri::TEMPLATES
+            .map(|(template, name, description)| ResourceTemplate::new(template, name).with_description(description));
+        Ok(ListResourceTemplatesResult::with_all_items(templates.to_vec()))
     }
 
     async fn read_resource(
@@ -206,9 +221,9 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let library = self.state.library().await;
-        let content = resources::read(&library, &request.uri)
+        let contents = resources::read(&library, &request.uri)
             .map_err(|why| ErrorData::resource_not_found(format!("{} {why}", request.uri.escape_debug()), None))?;
-        Ok(ReadResourceResult::new(vec![content]).into())
+        Ok(ReadResourceResult::new(contents).into())
     }
 
     async fn subscribe(&self, request: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
@@ -250,8 +265,8 @@ impl ServerHandler for Server {
             if change.skills || change.files {
                 let _ = sink.notify_resource_list_changed().await;
             }
-            for uri in &change.updated {
-                let _ = sink.notify_resource_updated(uri).await;
+            for address in &change.updated {
+                let _ = sink.notify_resource_updated(address.uri()).await;
             }
         }
     }
@@ -266,9 +281,6 @@ impl ServerHandler for Server {
     }
 }
 
-/// The one argument of every prompt.
-const ARGUMENTS: &str = "arguments";
-
 /// Tells a client of changes, by the protocol's older way, until it goes.
 async fn tell(state: Arc<State>, peer: Peer<RoleServer>) {
     let mut changes = state.changes();
@@ -282,7 +294,11 @@ async fn tell(state: Arc<State>, peer: Peer<RoleServer>) {
         }
         let updated: Vec<String> = {
             let subscribed = state.subscribed();
-            change.updated.iter().filter(|uri| subscribed.contains(*uri)).cloned().collect()
+            let is_updated = |uri: &&String| {
+                let address = Address::parse(uri).map(Address::by_slug);
+                address.is_ok_and(|address| change.updated.contains(&address))
+            };
+            subscribed.iter().filter(is_updated).cloned().collect()
         };
         for uri in updated {
             told = told.and(peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await);

@@ -10,6 +10,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::library::{Change, Library, Place};
+use crate::settings::BuiltIn;
 use crate::text::safe;
 
 /// How often the skills are looked at. Looking reads folders and metadata only. File system events would be there
@@ -25,6 +26,8 @@ const CHANGES_KEPT: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct State {
+    /// How skills are served.
+    pub served: BuiltIn,
     places: Mutex<Vec<Place>>,
     library: watch::Sender<Arc<Library>>,
     /// False while the client's roots are being asked for.
@@ -37,10 +40,11 @@ pub(super) struct State {
 
 impl State {
     /// Looks at `places` for the first time.
-    pub(super) fn new(places: Vec<Place>) -> Self {
-        let library = Library::look(&places, &Library::default());
+    pub(super) fn new(places: Vec<Place>, served: BuiltIn) -> Self {
+        let library = Library::look(&places, served, &Library::default());
         report(&library, &Library::default());
         Self {
+            served,
             places: Mutex::new(places),
             library: watch::Sender::new(Arc::new(library)),
             known: watch::Sender::new(true),
@@ -79,11 +83,11 @@ impl State {
     /// Looks at the skills and tells of what has changed.
     pub(super) async fn look(self: &Arc<Self>) -> Arc<Library> {
         let _guard = self.looking.lock().await;
-        let places = lock(&self.places).clone();
+        let (places, served) = (lock(&self.places).clone(), self.served);
         let before = self.library.borrow().clone();
         let known = before.clone();
         // A slow file system must not hold up the protocol.
-        let Ok(library) = spawn_blocking(move || Library::look(&places, &known)).await else { return before };
+        let Ok(library) = spawn_blocking(move || Library::look(&places, served, &known)).await else { return before };
         report(&library, &before);
         let change = library.changes_since(&before);
         let library = Arc::new(library);
@@ -126,7 +130,7 @@ impl Changes {
         match self.0.recv().await {
             Ok(change) => Some(change),
             Err(broadcast::error::RecvError::Lagged(_)) => {
-                Some(Arc::new(Change { skills: true, files: true, updated: Vec::new() }))
+                Some(Arc::new(Change { skills: true, files: true, ..Change::default() }))
             }
             Err(broadcast::error::RecvError::Closed) => None,
         }

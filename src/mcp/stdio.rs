@@ -1,19 +1,23 @@
 //! Lines of text as the protocol's transport, with the manners that a server of a test needs.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorCode, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId,
-    ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, GetMeta, JsonRpcMessage, ProtocolVersion,
+    RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
-use tokio::io::{AsyncWrite, Empty};
+use tokio::io::AsyncWrite;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+
+use super::batch::{Batches, Outgoing};
+use super::writer::Writer;
 
 /// The longest line that is read, in bytes. No request of this protocol comes near it.
 const MAX_LINE: u64 = 4 * 1024 * 1024;
@@ -38,10 +42,13 @@ const METHODS: [&str; 12] = [
 ];
 
 /// A transport beside rmcp's own, which gives up on the connection when anything but a request comes before the
-/// handshake, and leaves a request whose parameters are no object without an answer that bears its id.
-pub(super) struct Lines<W: AsyncWrite> {
+/// handshake, leaves a request whose parameters are no object without an answer that bears its id, and knows no batches.
+pub(super) struct Lines {
     input: mpsc::Receiver<Incoming>,
-    output: AsyncRwTransport<RoleServer, Empty, W>,
+    /// The rest of a batch.
+    rest: VecDeque<ClientJsonRpcMessage>,
+    output: Writer,
+    batches: Arc<Mutex<Batches>>,
     begun: bool,
     /// Answers to wrong lines, on their way.
     refusals: JoinSet<io::Result<()>>,
@@ -50,51 +57,119 @@ pub(super) struct Lines<W: AsyncWrite> {
 
 /// A line of the input.
 enum Incoming {
-    Message(Box<ClientJsonRpcMessage>),
+    One(Message),
+    Batch(Vec<Message>),
+}
+
+enum Message {
+    Right(Box<ClientJsonRpcMessage>),
     /// What to answer to it.
     Wrong(ErrorData, Option<RequestId>),
 }
 
-impl<W: AsyncWrite + Send + Unpin + 'static> Lines<W> {
+impl Lines {
     /// Starts to read. `ended` turns true when the input has ended.
-    pub(super) fn new(mut input: impl BufRead + Send + 'static, output: W, ended: watch::Sender<bool>) -> Self {
+    pub(super) fn new(
+        mut input: impl BufRead + Send + 'static,
+        output: impl AsyncWrite + Send + Unpin + 'static,
+        ended: watch::Sender<bool>,
+    ) -> Self {
         let (send, received) = mpsc::channel(WAITING);
         // A thread that nobody waits for: it may stand in a read when the process ends.
         thread::spawn(move || read_lines(&mut input, &send));
         Self {
             input: received,
-            output: AsyncRwTransport::new(tokio::io::empty(), output),
+            rest: VecDeque::new(),
+            output: Writer::new(output),
+            batches: Arc::default(),
             begun: false,
             refusals: JoinSet::new(),
             ended,
         }
     }
+
+    fn batches(&self) -> MutexGuard<'_, Batches> {
+        self.batches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends what nobody waits for. Not awaited here, where rmcp may drop what is under way.
+    fn answer(&mut self, outgoing: &Outgoing) {
+        while self.refusals.try_join_next().is_some() {}
+        self.refusals.spawn(self.output.write(outgoing.line().ok()));
+    }
+
+    fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
+        self.answer(&Outgoing::One(Box::new(ServerJsonRpcMessage::error(error, id))));
+    }
+
+    /// Takes up the messages of a batch, or refuses them.
+    fn begin(&mut self, messages: Vec<Message>) {
+        if messages.is_empty() || !self.batches().allowed {
+            return self.refuse(no_message(), None);
+        }
+        let (mut waiting, mut answers) = (Vec::new(), Vec::new());
+        for message in messages {
+            match message {
+                Message::Right(message) => {
+                    if let JsonRpcMessage::Request(request) = &*message {
+                        waiting.push(request.id.clone());
+                    }
+                    self.rest.push_back(*message);
+                }
+                Message::Wrong(error, id) => answers.push(ServerJsonRpcMessage::error(error, id)),
+            }
+        }
+        let answers = self.batches().begin(waiting, answers);
+        if let Some(answers) = answers {
+            self.answer(&Outgoing::Batch(answers));
+        }
+    }
+
+    /// The message, where it may be handled at this point.
+    fn admit(&mut self, message: ClientJsonRpcMessage) -> Option<ClientJsonRpcMessage> {
+        match &message {
+            JsonRpcMessage::Request(request) => self.begun |= begins(&request.request),
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
+                    let answers = cancelled.params.request_id.as_ref().and_then(|id| self.batches().gives_up(id));
+                    if let Some(answers) = answers {
+                        self.answer(&Outgoing::Batch(answers));
+                    }
+                }
+                return self.begun.then_some(message);
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => return self.begun.then_some(message),
+        }
+        Some(message)
+    }
 }
 
-impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Lines<W> {
+impl Transport<RoleServer> for Lines {
     type Error = io::Error;
 
     fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        self.output.send(item)
+        let outgoing = self.batches().sending(item);
+        let line = outgoing.map(|outgoing| outgoing.line()).transpose();
+        let written = self.output.write(line.as_ref().ok().cloned().flatten());
+        async move {
+            line?;
+            written.await
+        }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        while let Some(line) = self.input.recv().await {
-            match line {
-                Incoming::Message(message) => {
-                    if let JsonRpcMessage::Request(request) = &*message {
-                        self.begun |= begins(&request.request);
-                        return Some(*message);
-                    }
-                    if self.begun {
-                        return Some(*message);
-                    }
+        loop {
+            if let Some(message) = self.rest.pop_front() {
+                if let Some(message) = self.admit(message) {
+                    return Some(message);
                 }
-                // Not awaited here, where rmcp may drop what is under way.
-                Incoming::Wrong(error, id) => {
-                    while self.refusals.try_join_next().is_some() {}
-                    self.refusals.spawn(self.output.send(ServerJsonRpcMessage::error(error, id)));
-                }
+                continue;
+            }
+            match self.input.recv().await {
+                Some(Incoming::One(Message::Right(message))) => self.rest.push_back(*message),
+                Some(Incoming::One(Message::Wrong(error, id))) => self.refuse(error, id),
+                Some(Incoming::Batch(messages)) => self.begin(messages),
+                None => break,
             }
         }
         self.ended.send_replace(true);
@@ -121,7 +196,7 @@ fn read_lines(input: &mut impl BufRead, send: &mpsc::Sender<Incoming>) {
                 return;
             }
             let message = format!("the line is longer than {MAX_LINE} bytes");
-            Some(Incoming::Wrong(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None), None))
+            Some(Incoming::One(Message::Wrong(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None), None)))
         } else {
             understand(&line)
         };
@@ -137,22 +212,32 @@ fn understand(line: &[u8]) -> Option<Incoming> {
     if line.is_empty() {
         return None;
     }
-    if let Ok(message) = serde_json::from_slice(line) {
-        return Some(Incoming::Message(Box::new(message)));
+    match serde_json::from_slice(line) {
+        Ok(Value::Array(values)) => Some(Incoming::Batch(values.into_iter().filter_map(message).collect())),
+        Ok(value) => message(value).map(Incoming::One),
+        Err(_) => {
+            let error = ErrorData::new(ErrorCode::PARSE_ERROR, "the line is not JSON", None);
+            Some(Incoming::One(Message::Wrong(error, None)))
+        }
     }
-    let Ok(value) = serde_json::from_slice::<Value>(line) else {
-        let error = ErrorData::new(ErrorCode::PARSE_ERROR, "the line is not JSON", None);
-        return Some(Incoming::Wrong(error, None));
-    };
+}
+
+fn message(value: Value) -> Option<Message> {
     let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
-    match value.get("method").and_then(Value::as_str).filter(|_| value["jsonrpc"] == "2.0") {
-        Some(_) if value.get("id").is_none() => None,
-        Some(method) if id.is_some() => Some(Incoming::Wrong(unfit(method), id)),
-        _ => Some(Incoming::Wrong(
-            ErrorData::new(ErrorCode::INVALID_REQUEST, "the line is no JSON-RPC message", None),
-            id,
-        )),
+    let method = value.get("method").and_then(Value::as_str).filter(|_| value["jsonrpc"] == "2.0").map(str::to_owned);
+    let is_request = value.get("id").is_some();
+    if let Ok(message) = serde_json::from_value(value) {
+        return Some(Message::Right(Box::new(message)));
     }
+    match method {
+        Some(_) if !is_request => None,
+        Some(method) if id.is_some() => Some(Message::Wrong(unfit(&method), id)),
+        _ => Some(Message::Wrong(no_message(), id)),
+    }
+}
+
+fn no_message() -> ErrorData {
+    ErrorData::new(ErrorCode::INVALID_REQUEST, "the line is no JSON-RPC message", None)
 }
 
 /// What to say to a request that is none of this protocol's: its method is not known, or its parameters do not fit.

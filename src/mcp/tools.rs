@@ -5,8 +5,9 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use super::answer;
+use super::catalogue;
 use super::library::Library;
+use crate::settings::BuiltIn;
 
 /// The tool that loads a skill.
 pub(super) const SKILL: &str = "skill";
@@ -15,8 +16,9 @@ pub(super) const SKILL: &str = "skill";
 pub(super) const RESOURCE: &str = "skill-resource";
 
 /// The tools as a client lists them.
-pub(super) fn all(library: &Library) -> Vec<Tool> {
-    let name = json!({ "type": "string", "description": answer::name_argument(library) });
+pub(super) fn all(library: &Library, served: BuiltIn) -> Vec<Tool> {
+    let argument = catalogue::name_argument(library, served.wording);
+    let name = json!({ "type": "string", "description": argument });
     let skill = json!({ "type": "string", "description": "The skill's name" });
     let path = json!({
         "type": "string",
@@ -24,11 +26,17 @@ pub(super) fn all(library: &Library) -> Vec<Tool> {
                         the list of all files",
     });
     vec![
-        tool(SKILL, "Load a skill", answer::skill_tool(library), json!({ "name": name }), json!(["name"])),
+        tool(
+            SKILL,
+            "Load a skill",
+            catalogue::skill_tool(library, served.wording),
+            json!({ "name": name }),
+            json!(["name"]),
+        ),
         tool(
             RESOURCE,
             "Read files of a skill",
-            answer::resource_tool(),
+            catalogue::resource_tool(served),
             json!({ "skill": skill, "path": path }),
             json!(["skill"]),
         ),
@@ -48,8 +56,8 @@ fn tool(name: &'static str, title: &str, description: String, properties: Value,
     Tool::new(name, description, Arc::new(schema)).with_title(title).with_annotations(annotations)
 }
 
-/// The string arguments of a call. What is wrong is said to the model, as an answer of the tool: a protocol error would
-/// not reach it.
+/// The string arguments of a call; others are passed over. What is wrong is said to the model, as an answer of the tool:
+/// a protocol error would not reach it.
 pub(super) fn strings<'a, const R: usize, const O: usize>(
     tool: &str,
     arguments: Option<&'a JsonObject>,
@@ -59,13 +67,6 @@ pub(super) fn strings<'a, const R: usize, const O: usize>(
     let get = |key: &str| arguments.and_then(|arguments| arguments.get(key)).filter(|value| !value.is_null());
     let known =
         || -> String { required.iter().chain(&optional).map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ") };
-    if let Some(other) = arguments
-        .into_iter()
-        .flat_map(|arguments| arguments.keys())
-        .find(|key| !required.contains(&key.as_str()) && !optional.contains(&key.as_str()))
-    {
-        return Err(format!("`{tool}` has no argument `{other}`; it takes {}", known()));
-    }
     let string = |key: &str, value: &'a Value| {
         value.as_str().ok_or_else(|| format!("the argument `{key}` of `{tool}` must be a string, not {value}"))
     };

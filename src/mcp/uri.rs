@@ -6,29 +6,79 @@ use std::path::PathBuf;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use crate::cases::skill::slug;
+
 const SCHEME: &str = "skill://";
 
-/// The template of all of them.
-pub(super) const TEMPLATE: &str = "skill://{skill}/{+path}";
+/// The templates of all addresses but `skill://` itself.
+pub(super) const TEMPLATES: [(&str, &str, &str); 3] = [
+    ("skill://{skill}", "skill", "The SKILL.md of a skill"),
+    ("skill://{skill}/", "skill-files", "The other files of a skill, all at once"),
+    ("skill://{skill}/{+path}", "skill-file", "A file of a skill"),
+];
 
 /// What stands for itself in a path.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
-/// The URI of `path` in the skill with this slug.
-pub(super) fn of(slug: &str, path: &str) -> String {
-    format!("{SCHEME}{slug}/{}", utf8_percent_encode(path, ESCAPED))
+/// What a URI names. Of a skill the name, or its slug.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Address {
+    /// `skill://`: the catalogue.
+    All,
+    /// `skill://<slug>`: its SKILL.md.
+    Skill(String),
+    /// `skill://<slug>/`: its other files.
+    Files(String),
+    /// `skill://<slug>/<path>`, the path decoded and not yet checked.
+    File(String, String),
 }
 
-/// The slug and the path that `uri` names, the path decoded and not yet checked. An error reads as the end of a
-/// sentence that starts with the URI.
-pub(super) fn parse(uri: &str) -> Result<(&str, String), &'static str> {
-    let rest = uri.strip_prefix(SCHEME).ok_or("does not start with `skill://`")?;
-    let (slug, path) = rest.split_once('/').ok_or("names no file: write skill://<skill>/<path>")?;
-    if path.contains(['?', '#']) {
-        return Err("has a query or a fragment; write `%3F` for `?` and `%23` for `#` in a path");
+impl Address {
+    /// What `uri` names. An error reads as the end of a sentence that starts with the URI.
+    pub(super) fn parse(uri: &str) -> Result<Self, &'static str> {
+        let rest = uri.strip_prefix(SCHEME).ok_or("does not start with `skill://`")?;
+        if rest.contains(['?', '#']) {
+            return Err("has a query or a fragment; write `%3F` for `?` and `%23` for `#` in a path");
+        }
+        let decoded = |text: &str| {
+            let text = percent_decode_str(text).decode_utf8().map_err(|_| "is not UTF-8 once decoded")?;
+            Ok::<_, &'static str>(text.into_owned())
+        };
+        Ok(match rest.split_once('/') {
+            None if rest.is_empty() => Self::All,
+            None => Self::Skill(decoded(rest)?),
+            Some((name, "")) => Self::Files(decoded(name)?),
+            Some((name, path)) => Self::File(decoded(name)?, decoded(path)?),
+        })
     }
-    let path = percent_decode_str(path).decode_utf8().map_err(|_| "is not UTF-8 once decoded")?;
-    Ok((slug, path.into_owned()))
+
+    /// The same with the skill's slug in place of its name.
+    pub(super) fn by_slug(self) -> Self {
+        match self {
+            Self::All => Self::All,
+            Self::Skill(name) => Self::Skill(slug(&name)),
+            Self::Files(name) => Self::Files(slug(&name)),
+            Self::File(name, path) => Self::File(slug(&name), path),
+        }
+    }
+
+    /// The addresses whose subscribers hear of it when the file at `path` changes; `skill_files` name a SKILL.md.
+    pub(super) fn affected_by(slug: &str, path: &str, skill_files: &[&str]) -> Vec<Self> {
+        let slug = || slug.to_owned();
+        let mut affected = vec![Self::All, Self::Files(slug()), Self::File(slug(), path.to_owned())];
+        affected.extend(skill_files.contains(&path).then(|| Self::Skill(slug())));
+        affected
+    }
+
+    /// As a URI.
+    pub(super) fn uri(&self) -> String {
+        match self {
+            Self::All => SCHEME.to_owned(),
+            Self::Skill(slug) => format!("{SCHEME}{slug}"),
+            Self::Files(slug) => format!("{SCHEME}{slug}/"),
+            Self::File(slug, path) => format!("{SCHEME}{slug}/{}", utf8_percent_encode(path, ESCAPED)),
+        }
+    }
 }
 
 /// The path of a `file:` URI of this machine.

@@ -126,7 +126,7 @@ impl InputReader {
 /// of a repository's own server nobody knows.
 fn hides_user_only(settings: &Settings, mode: &Mode) -> bool {
     let natively = mode.delivery.native() && !agent::of(mode.agent).hides_user_only();
-    let by_mcp = mode.delivery.mcp() && settings.skill_server.is_some();
+    let by_mcp = mode.delivery.mcp() && settings.mcp.own.is_some();
     !(natively || by_mcp)
 }
 
@@ -154,8 +154,13 @@ fn add_settings(inputs: &mut Inputs, settings: &Settings, mode: &Mode) {
     if !settings.pass_env.is_empty() {
         inputs.add("setting pass_env", settings.pass_env.join("\0").as_bytes());
     }
-    if let Some(server) = settings.skill_server.as_ref().filter(|_| mode.delivery.mcp()) {
-        inputs.add("setting mcp", format!("{server:?}").as_bytes());
+    if mode.delivery.mcp() {
+        if let Some(server) = &settings.mcp.own {
+            inputs.add("setting mcp", format!("{server:?}").as_bytes());
+        }
+        for (key, _, value) in settings.mcp.built_in.chosen() {
+            inputs.add(format!("setting mcp.{key}"), value.as_bytes());
+        }
     }
     if !settings.create.is_empty() {
         let folders: Vec<String> = settings.create.iter().map(ToString::to_string).collect();

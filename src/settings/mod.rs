@@ -28,7 +28,7 @@ pub use isolation::{Isolation, IsolationSettings};
 pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
 pub use prices::{Price, Prices};
 pub use repetition::{InForce, RepetitionSettings};
-pub use server::{OwnServer, ToolNames};
+pub use server::{BuiltIn, McpSettings, OwnServer, SkillResult, ToolNames, Wording};
 pub use variables::{PREFIX, VARIABLES};
 
 /// The settings file, from the repository's root.
@@ -101,8 +101,8 @@ pub struct Settings {
     pub secret_env: Vec<String>,
     /// How each agent is started, where that is not the default.
     pub agents: BTreeMap<String, AgentSettings>,
-    /// The repository's own MCP server of skills, to be tested in place of the built-in one.
-    pub skill_server: Option<OwnServer>,
+    /// The MCP server of skills.
+    pub mcp: McpSettings,
     /// What keeps agents to their own folders.
     pub isolation: IsolationSettings,
     /// Who judges by the rubric, and when.
@@ -159,7 +159,7 @@ impl Default for Settings {
             pass_env: Vec::new(),
             secret_env: Vec::new(),
             agents: BTreeMap::new(),
-            skill_server: None,
+            mcp: McpSettings::default(),
             isolation: IsolationSettings::default(),
             root: None,
             create: Vec::new(),
@@ -210,7 +210,7 @@ struct File {
     #[serde(default)]
     mode: BTreeMap<toml::Spanned<String>, OwnMode>,
     judge: Option<judge::JudgeTable>,
-    mcp: Option<server::McpTable>,
+    mcp: Option<toml::Spanned<server::McpTable>>,
     isolation: Option<Isolation>,
     require_isolation: Option<bool>,
     /// The older name of `require_isolation`.
@@ -274,7 +274,8 @@ impl Settings {
             self.judge.apply(table, &mut wrong);
         }
         if let Some(table) = file.mcp {
-            self.skill_server = Some(table.read(&mut wrong));
+            let place = table.span();
+            self.mcp = table.into_inner().read(place, &mut wrong);
         }
         let required = file.require_isolation.or(file.require_sandbox);
         self.isolation.apply(file.isolation, required, file.isolation_read, &mut wrong);

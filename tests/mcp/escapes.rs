@@ -94,21 +94,53 @@ fn names_are_compared_letter_by_letter() {
 }
 
 #[test]
-fn links_are_not_followed_wherever_they_stand() {
+fn links_that_lead_out_are_not_followed_wherever_they_stand() {
     let (skills, mut client) = with_secret();
     let notes = skills.path().join("notes");
     symlink(skills.path().join("secret.txt"), notes.join("link.txt")).unwrap();
     symlink("../secret.txt", notes.join("relative.txt")).unwrap();
-    symlink("references/one.md", notes.join("inside.md")).unwrap();
+    symlink("references/../../secret.txt", notes.join("there-and-out")).unwrap();
+    // Out and in again: that is another place once the skill is installed.
+    symlink("../notes/references/one.md", notes.join("around.md")).unwrap();
+    symlink(notes.join("references/one.md"), notes.join("absolute.md")).unwrap();
+    symlink("..", notes.join("references/up")).unwrap();
     symlink(skills.path().join("notes-too"), notes.join("folder")).unwrap();
     symlink("nowhere", notes.join("dangling")).unwrap();
     symlink("loop", notes.join("loop")).unwrap();
-    let why = "is a symbolic link or lies behind one";
-    for path in ["link.txt", "relative.txt", "inside.md", "folder", "folder/secret.txt", "dangling", "loop", "loop/x"] {
+    let why = "is a symbolic link or lies behind one that leads out of the skill's folder";
+    for path in ["link.txt", "relative.txt", "there-and-out", "around.md", "absolute.md", "folder", "folder/secret.txt"]
+    {
         is_refused(&mut client, path, why);
+    }
+    is_refused(&mut client, "references/up/relative.txt", why);
+    is_refused(&mut client, "dangling", "is not there");
+    for path in ["loop", "loop/x"] {
+        is_refused(&mut client, path, "lies behind more than 40 symbolic links");
     }
     let (list, _) = client.call("skill-resource", &json!({ "skill": "notes" }));
     assert!(!list.contains("link") && !list.contains("folder/"), "{list}");
+}
+
+#[test]
+fn links_within_a_skill_are_followed_and_not_listed() {
+    let (skills, mut client) = with_secret();
+    let notes = skills.path().join("notes");
+    symlink("references/one.md", notes.join("inside.md")).unwrap();
+    symlink("references", notes.join("refs")).unwrap();
+    symlink("../deep/.././one.md", notes.join("references/deep/back.md")).unwrap();
+    symlink("refs/deep/back.md", notes.join("chain.md")).unwrap();
+    for path in ["inside.md", "refs/one.md", "references/deep/back.md", "chain.md"] {
+        let answer = client.call("skill-resource", &json!({ "skill": "notes", "path": path }));
+        assert_eq!(answer, ("the first".to_owned(), false), "{path}");
+        let answer = client.request("resources/read", &json!({ "uri": format!("skill://notes/{path}") }));
+        assert_eq!(answer["result"]["contents"][0]["text"], "the first", "{path}");
+    }
+    let (list, _) = client.call("skill-resource", &json!({ "skill": "notes" }));
+    assert!(!list.contains("inside") && !list.contains("refs/"), "{list}");
+    fs::rename(notes.join("SKILL.md"), notes.join("text.md")).unwrap();
+    symlink("text.md", notes.join("SKILL.md")).unwrap();
+    let mut client = Client::serving(skills.path());
+    assert!(client.call("skill", &json!({ "name": "notes" })).0.contains("# Notes"));
 }
 
 #[test]
@@ -164,8 +196,10 @@ fn other_schemes_and_addresses_read_nothing() {
     let file = format!("file://{}/secret.txt", skills.path().display());
     for uri in [
         &file,
-        "skill://",
-        "skill://notes",
+        "skill:/",
+        "skill:///",
+        "skill://none",
+        "skill://none/",
         "skill:///SKILL.md",
         "skill://../secret.txt",
         "skill://./notes/SKILL.md",
@@ -175,7 +209,7 @@ fn other_schemes_and_addresses_read_nothing() {
         assert_eq!(answer["error"]["code"], -32002, "{uri}: {answer}");
         assert!(!answer.to_string().contains(SECRET), "{uri}: {answer}");
     }
-    for uri in ["skill://notes/SKILL.md?x=1", "skill://notes/SKILL.md#top", "skill://notes/%ff", "skill://notes/"] {
+    for uri in ["skill://notes/SKILL.md?x=1", "skill://notes/SKILL.md#top", "skill://notes/%ff", "skill://%ff"] {
         let answer = client.request("resources/read", &json!({ "uri": uri }));
         assert_eq!(answer["error"]["code"], -32002, "{uri}: {answer}");
     }

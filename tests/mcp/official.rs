@@ -78,16 +78,24 @@ fn the_official_inspector_reads_resources_and_prompts() {
     let skills = skills();
     let skills = skills.path();
     let Some((list, _)) = inspect(skills, &["resources/list"]) else { return };
-    assert_eq!(list["resources"][0]["uri"], "skill://greeting/SKILL.md");
+    let uris: Vec<_> = list["resources"].as_array().unwrap().iter().map(|resource| resource["uri"].as_str()).collect();
+    let expected = ["skill://", "skill://greeting", "skill://greeting/", "skill://greeting/SKILL.md", "skill://notes"];
+    assert_eq!(uris[..5], expected.map(Some));
     let (templates, _) = inspect(skills, &["resources/templates/list"]).unwrap();
-    assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 1);
-    let (read, _) = inspect(skills, &["resources/read", "--uri", "skill://notes/references/one.md"]).unwrap();
-    assert_eq!(read["contents"][0]["text"], "the first");
+    assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 3);
+    let read = |uri: &str| inspect(skills, &["resources/read", "--uri", uri]).unwrap().0;
+    assert_eq!(read("skill://notes/references/one.md")["contents"][0]["text"], "the first");
+    assert!(read("skill://notes")["contents"][0]["text"].as_str().unwrap().ends_with("See references/one.md.\n"));
+    assert_eq!(read("skill://notes/")["contents"].as_array().unwrap().len(), 4);
+    assert!(read("skill://")["contents"][0]["text"].as_str().unwrap().contains("<name>notes</name>"));
     let (prompts, _) = inspect(skills, &["prompts/list"]).unwrap();
-    assert_eq!(prompts["prompts"][1]["name"], "notes");
+    assert_eq!(prompts["prompts"][2]["name"], "notes");
     let args = ["prompts/get", "--prompt-name", "greeting", "--prompt-args", "arguments=Ada"];
     let (prompt, _) = inspect(skills, &args).unwrap();
     assert!(prompt["messages"][0]["content"]["text"].as_str().unwrap().ends_with("ARGUMENTS: Ada"));
+    let args = ["prompts/get", "--prompt-name", "skill", "--prompt-args", "name=greeting"];
+    let (prompt, _) = inspect(skills, &args).unwrap();
+    assert_eq!(prompt["messages"][0]["content"]["resource"]["uri"], "skill://greeting");
 }
 
 #[test]

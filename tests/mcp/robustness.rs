@@ -122,7 +122,7 @@ fn wrong_arguments_of_a_tool_are_told_to_the_model() {
         ("skill", json!({}), "`skill` needs the argument `name`"),
         ("skill", json!({ "name": 5 }), "the argument `name` of `skill` must be a string, not 5"),
         ("skill", json!({ "name": null }), "needs the argument `name`"),
-        ("skill", json!({ "skill": "greeting" }), "`skill` has no argument `skill`; it takes `name`"),
+        ("skill", json!({ "skill": "greeting" }), "`skill` needs the argument `name`; it takes `name`"),
         ("skill-resource", json!({ "path": "x" }), "needs the argument `skill`; it takes `skill`, `path`"),
         ("skill-resource", json!({ "skill": "notes", "path": ["x"] }), "must be a string"),
     ] {

@@ -25,9 +25,15 @@ pub struct Client {
 impl Client {
     /// Starts `skill-evals mcp` in `folder` and sends nothing.
     pub fn start(folder: &Path, args: &[&str]) -> Self {
+        Self::start_in(folder, args, &[])
+    }
+
+    /// The same with these variables.
+    pub fn start_in(folder: &Path, args: &[&str], env: &[(&str, &str)]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_skill-evals"))
             .arg("mcp")
             .args(args)
+            .envs(env.iter().copied())
             .current_dir(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -56,10 +62,15 @@ impl Client {
 
     /// The answer to `initialize`.
     pub fn shake_hands(&mut self, capabilities: &Value) -> Value {
+        self.shake_hands_in("2025-06-18", capabilities)
+    }
+
+    /// The same in this version of the protocol.
+    pub fn shake_hands_in(&mut self, version: &str, capabilities: &Value) -> Value {
         let answer = self.request(
             "initialize",
             &json!({
-                "protocolVersion": "2025-06-18",
+                "protocolVersion": version,
                 "capabilities": capabilities,
                 "clientInfo": { "name": "test", "version": "1" },
             }),
@@ -113,6 +124,19 @@ impl Client {
         }
     }
 
+    /// The same for one of the resource at `uri`.
+    pub fn is_told_of(&mut self, method: &str, uri: &str, within: Duration) -> bool {
+        let deadline = Instant::now() + within;
+        loop {
+            let is_it = |message: &Value| message["method"] == method && message["params"]["uri"] == uri;
+            if self.notifications.iter().any(is_it) {
+                return true;
+            }
+            let Some(message) = self.next(deadline) else { return false };
+            self.take(message);
+        }
+    }
+
     pub fn forget_notifications(&mut self) {
         self.notifications.clear();
     }
@@ -144,7 +168,8 @@ impl Client {
         match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(line) => {
                 let message: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no JSON: {line}"));
-                assert_eq!(message["jsonrpc"], "2.0", "{line}");
+                let all = message.as_array().map_or(std::slice::from_ref(&message), Vec::as_slice);
+                assert!(all.iter().all(|message| message["jsonrpc"] == "2.0"), "{line}");
                 Some(message)
             }
             Err(RecvTimeoutError::Timeout) => None,
