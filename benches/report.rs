@@ -1,4 +1,5 @@
-//! How large HTML reports get and how fast they are in a browser: `cargo bench --bench report`.
+//! How large HTML reports get and how fast they are in a browser: `cargo bench --bench report`; `-- 2000` measures only the
+//! page of so many trials.
 //!
 //! Writes runs of many trials, has the program report them, and measures the pages in the Chromium of `target/browser` beside
 //! pages that hold the same sessions as they are. The sessions are of the size that the table says once unpacked.
@@ -25,7 +26,8 @@ fn main() -> ExitCode {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let mut pages = Vec::new();
-    for (trials, kilobytes) in SIZES {
+    let only: Vec<u32> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
+    for (trials, kilobytes) in SIZES.into_iter().filter(|(trials, _)| only.is_empty() || only.contains(trials)) {
         let fixture = stored::repository();
         stored::begin(fixture.root(), "r", "2026-11-20T09:00:00Z");
         for number in 1..=trials {

@@ -139,6 +139,32 @@ fn two_runs_are_held_against_each_other_with_the_sentence_of_compare() {
 }
 
 #[test]
+fn all_that_compare_says_is_on_the_page() {
+    let fixture = stored::repository();
+    stored::example(&fixture, "before", "2026-11-19T09:00:00Z", false);
+    stored::begin(fixture.root(), "after", "2026-11-20T09:00:00Z");
+    let good = Session::new("Greet.", "AHOY, Ada!");
+    let lost = Session { trouble: Some("429".to_owned()), ..Session::new("Greet.", "") };
+    for number in ["1", "2", "3"] {
+        stored::trial(fixture.root(), "after", ["greeting", "explicit", "codex", number], &good);
+        let session = if number == "1" { &Session { loads: false, ..good.clone() } } else { &lost };
+        stored::trial(fixture.root(), "after", ["greeting", "implicit", "codex", number], session);
+    }
+    stored::graded(&fixture, "after", &[]);
+    let page = report(&fixture, &["after", "--against", "before"]);
+    let said = fixture.run(&["compare", "before", "after"]).stdout;
+    for note in ["unequally often", "arm B lost more trials", "measured in A only", "lost to errors", "tokens "] {
+        assert!(said.contains(note), "{note}: {said}");
+    }
+    let section = between(&page, "<h2>Compared</h2>", "</section>");
+    // Cells and lines, without the names of the arms.
+    for part in said.lines().skip(1).flat_map(|line| line.trim().split("  ")).filter(|part| !part.is_empty()) {
+        let part = ["before: ", "after: "].iter().find_map(|arm| part.strip_prefix(arm)).unwrap_or(part).trim();
+        assert!(section.contains(part), "{part}\n{section}\n{said}");
+    }
+}
+
+#[test]
 fn several_runs_are_compared_with_all_their_trials() {
     let fixture = stored::repository();
     for id in ["one", "two", "before"] {

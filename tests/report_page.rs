@@ -6,6 +6,7 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use serde_json::json;
 use support::fixture::Fixture;
 use support::stored::{self, Session};
 
@@ -28,6 +29,9 @@ fn main() -> ExitCode {
             hostile_texts_are_texts_and_nothing_leaves,
             dark_narrow_and_printed_it_fits,
             a_link_into_a_large_page_works_before_the_page_is_read,
+            a_long_session_stands_there_at_once_and_whole_soon_after,
+            several_runs_are_told_apart_and_each_stands_beside_its_own,
+            what_was_not_run_is_in_the_list_with_the_reason,
         ],
     )
 }
@@ -121,6 +125,49 @@ fn hostile_texts_are_texts_and_nothing_leaves() {
     stored::trial(fixture.root(), "today", ["greeting", "explicit", "codex", "1"], &lost);
     stored::graded(&fixture, "today", &[(names, session)]);
     in_browser(&fixture, &["today"], "hostile");
+}
+
+fn a_long_session_stands_there_at_once_and_whole_soon_after() {
+    let fixture = stored::repository();
+    let long = |words: &str| {
+        let output = |at: usize| (format!("make part-{at}"), format!("{words} {at}\n").repeat(at % 5), 0);
+        Session { commands: (1..=3_000).map(output).collect(), ..Session::new("Build it.", "AHOY") }
+    };
+    for (run, words) in [("yesterday", "built"), ("today", "made")] {
+        stored::begin(fixture.root(), run, "2026-11-20T09:00:00Z");
+        stored::trial(fixture.root(), run, ["greeting", "explicit", "codex", "1"], &long(words));
+        stored::graded(&fixture, run, &[]);
+    }
+    in_browser(&fixture, &["today", "--against", "yesterday"], "long");
+}
+
+fn several_runs_are_told_apart_and_each_stands_beside_its_own() {
+    let fixture = stored::repository();
+    for run in ["one", "two", "first", "second"] {
+        stored::begin(fixture.root(), run, "2026-11-20T09:00:00Z");
+        let session = Session::new("Greet.", &format!("AHOY from {run}"));
+        stored::trial(fixture.root(), run, ["greeting", "explicit", "codex", "1"], &session);
+        stored::graded(&fixture, run, &[]);
+    }
+    in_browser(&fixture, &["one", "two", "--against", "first", "--against", "second"], "several");
+}
+
+fn what_was_not_run_is_in_the_list_with_the_reason() {
+    let fixture = example();
+    let folder = fixture.root().join("artifacts/skill-evals/today");
+    let planned = |(skill, case, number): (&str, &str, u32)| {
+        json!({ "skill": skill, "case": case, "mode": "codex", "trial": number }).to_string()
+    };
+    let greetings = [("explicit", 5), ("implicit", 5), ("kept", 2), ("negative", 1), ("later", 1)];
+    let all = greetings.into_iter().flat_map(|(case, times)| (1..=times).map(move |number| ("greeting", case, number)));
+    let all = all.chain([("minutes", "weekly", 1), ("minutes", "weekly", 2)]);
+    let plan = all.map(planned).collect::<Vec<_>>().join("\n") + "\n";
+    std::fs::write(folder.join("plan.jsonl"), plan).expect("a plan");
+    let noted = json!({ "skill": "greeting", "case": "later", "mode": "codex", "not_run": { "the run has cost its limit of $2": 1 } });
+    std::fs::write(folder.join("summary.json"), json!({ "cases": [noted] }).to_string()).expect("a summary");
+    let ended = json!({ "format": 1, "id": "today", "created": "2026-11-20T09:00:00Z", "version": "0.1.0", "planned": 16, "chosen": {}, "ended": { "at": "2026-11-20T09:10:00Z", "how": "stopped" } });
+    std::fs::write(folder.join("run.json"), ended.to_string()).expect("a record");
+    in_browser(&fixture, &["today"], "missing");
 }
 
 fn a_link_into_a_large_page_works_before_the_page_is_read() {

@@ -82,6 +82,23 @@ fn a_pipe_gets_colours_only_where_they_are_asked_for() {
     }
     assert!(!std::fs::read(stub.root().join("junit.xml")).expect("a document").contains(&0x1b));
     assert_eq!(with(&stub, &["runs", "--color", "sometimes"], &[]).code, 2);
+    // What is printed before the arguments are all read is coloured as asked too.
+    for (args, code) in [(["runs", "--help"], 0), (["runs", "--unknown"], 2), (["help", "runs"], 0)] {
+        let colored = |when: &[&str], variables: &[(&str, &str)]| {
+            let ran = with(&stub, &[args.as_slice(), when].concat(), variables);
+            assert_eq!(ran.code, code, "{}{}", ran.stdout, ran.stderr);
+            (ran.stdout + &ran.stderr).contains('\u{1b}')
+        };
+        assert!(!colored(&[], &[]), "{args:?}");
+        assert!(colored(&[], &[("CLICOLOR_FORCE", "1")]), "{args:?}");
+        if args[0] != "help" {
+            assert!(
+                colored(&["--color", "always"], &[]) && colored(&["--color=always"], &[("NO_COLOR", "1")]),
+                "{args:?}"
+            );
+            assert!(!colored(&["--color", "never"], &[("CLICOLOR_FORCE", "1")]), "{args:?}");
+        }
+    }
 }
 
 #[test]

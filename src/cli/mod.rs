@@ -33,7 +33,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::cli::exit_code::Exit;
 use skill_evals::cases::catalog::Catalog;
@@ -129,7 +129,9 @@ pub fn main() -> ExitCode {
     if watchdog::take_over() {
         return ExitCode::SUCCESS;
     }
-    let cli = Cli::parse();
+    // Help and usage errors are coloured as asked too, and are printed before the arguments are all read.
+    let program = Cli::command().color(color::asked(std::env::args_os()));
+    let cli = Cli::from_arg_matches(&program.get_matches()).unwrap_or_else(|error| error.exit());
     color::choose(cli.color);
     let result = match cli.command {
         Command::List(args) => list::list(&args),

@@ -11,7 +11,7 @@ use crate::cli::color::paint;
 use crate::cli::exit_code::{self, Exit};
 use skill_evals::report::{junit, markdown, table, triggering};
 use skill_evals::results::standing;
-use skill_evals::results::summary::Summary;
+use skill_evals::results::summary::{NOT_RUN, Summary};
 use skill_evals::results::table as results;
 use skill_evals::settings::{Prices, Settings, load};
 use skill_evals::store::{self, Ledgered, RunFolder, StoreError, TrialFolder};
@@ -79,9 +79,6 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     Ok(if unreadable.is_empty() { exit } else { exit.worse(Exit::Infrastructure) })
 }
 
-/// Why a trial of the plan has no result, where its run kept no reason.
-const NOT_RUN: &str = "not run";
-
 /// The summary of a stored run.
 pub fn of_run(run: &RunFolder, settings: &Settings) -> CliResultOf<Summary> {
     let mut summary = Summary::new(vec![run.id().to_owned()], settings.repetition.threshold());
@@ -124,13 +121,15 @@ fn add_run(summary: &mut Summary, run: &RunFolder, part: bool, prices: &Prices) 
     Ok(unreadable)
 }
 
-/// Adds what a run has beside the trials that were `seen`: what was refused, and what was not run.
+/// Adds what a run has beside the trials that were `seen`: what was refused, and what was not run. Returns the latter, as
+/// far as it is known which they are.
 pub fn add_rest(
     summary: &mut Summary,
     run: &RunFolder,
     progress: &Ledgered,
     seen: &BTreeSet<TrialId>,
-) -> CliResultOf<()> {
+) -> CliResultOf<Vec<TrialId>> {
+    let mut not_run = Vec::new();
     let compares = run.run_record().ok().flatten().is_some_and(|record| record.arms.is_some());
     summary.comparisons.extend(compares.then(|| run.id().to_owned()));
     for (id, spent) in &progress.refused {
@@ -139,15 +138,15 @@ pub fn add_rest(
     if let Some(planned) = standing::planned(run)? {
         summary.planned = Some(summary.planned.unwrap_or_default() + planned);
         let plan = run.plan()?;
-        let missing: Vec<_> = plan.difference(seen).collect();
-        for id in &missing {
+        not_run = plan.difference(seen).cloned().collect();
+        for id in &not_run {
             summary.add_not_run(id, NOT_RUN);
         }
         // Of a plan that lacks lines only the number is known.
-        let unnamed = planned.saturating_sub(seen.len() + missing.len());
+        let unnamed = planned.saturating_sub(seen.len() + not_run.len());
         if unnamed > 0 {
             *summary.not_run.entry(NOT_RUN.to_owned()).or_default() += unnamed;
         }
     }
-    Ok(())
+    Ok(not_run)
 }

@@ -98,7 +98,7 @@ fn tone(word: &Word) -> Tone {
     }
 }
 
-/// The sentence, and below it the arms, the cases that changed, and what the arms took.
+/// The sentence, and below it the arms, the cases that changed, and what else there is to say.
 #[must_use]
 pub fn render(compared: &Compared, paint: Paint) -> String {
     let comparison = &compared.comparison;
@@ -107,17 +107,16 @@ pub fn render(compared: &Compared, paint: Paint) -> String {
     for (arm, label, shown) in shown {
         let _ = writeln!(text, "  {arm}  {}: {}", safe::line(label), arm_line(shown));
     }
-    if comparison.uneven {
-        let _ = writeln!(text, "  cases were tried unequally often: points and shares weigh every case the same");
+    cases(&mut text, comparison);
+    for line in told(compared) {
+        let _ = writeln!(text, "  {}", safe::line(&line));
     }
-    cases(&mut text, compared);
-    triggering(&mut text, compared);
-    amounts(&mut text, compared);
-    notes(&mut text, compared);
     text
 }
 
-fn arm_line(shown: &Shown) -> String {
+/// What an arm came to.
+#[must_use]
+pub fn arm_line(shown: &Shown) -> String {
     let mut text = fraction(shown.rate);
     if let (Some(share), Some(interval)) = (shown.share, shown.interval) {
         let _ = write!(text, ", {}", rate::share(share, interval));
@@ -133,51 +132,72 @@ fn moved(case: &CaseChange) -> f64 {
     case.b.rate.share().unwrap_or_default() - case.a.rate.share().unwrap_or_default()
 }
 
-fn cases(text: &mut String, compared: &Compared) {
-    let comparison = &compared.comparison;
+/// The cases whose shares differ, the surest first, then those that differ most.
+#[must_use]
+pub fn moved_cases(comparison: &Comparison) -> Vec<&CaseChange> {
     let mut cases: Vec<&CaseChange> = comparison.cases.iter().filter(|case| moved(case).abs() > f64::EPSILON).collect();
-    // The surest first, then the largest.
     cases.sort_by(|x, y| x.p.total_cmp(&y.p).then_with(|| moved(y).abs().total_cmp(&moved(x).abs())));
+    cases
+}
+
+/// That a case changed, and how sure that is; `None` where its trials do not show it.
+#[must_use]
+pub fn changed(case: &CaseChange) -> Option<String> {
+    case.changed.then(|| format!("changed (p = {})", probability(case.adjusted)))
+}
+
+/// How many cases came to the same in both arms.
+#[must_use]
+pub fn the_same(count: usize) -> String {
+    format!("{} the same in both", counted(count, "case"))
+}
+
+fn cases(text: &mut String, comparison: &Comparison) {
+    let cases = moved_cases(comparison);
     let same = comparison.cases.len() - cases.len();
-    if cases.is_empty() && same == 0 {
-        return;
-    }
     let width = cases.iter().take(MOST_CASES).map(|case| case.case.chars().count()).max().unwrap_or_default();
     for case in cases.iter().take(MOST_CASES) {
-        let changed =
-            if case.changed { format!("  changed (p = {})", probability(case.adjusted)) } else { String::new() };
+        let changed = changed(case).map(|changed| format!("  {changed}")).unwrap_or_default();
         let (a, b) = (fraction(case.a.rate), fraction(case.b.rate));
         let _ = writeln!(text, "  {:width$}  {a} → {b}{changed}", safe::line(&case.case));
     }
-    let more = cases.len().saturating_sub(MOST_CASES);
-    let rest = match (more, same) {
-        (0, 0) => return,
-        (0, same) => format!("{} the same in both", counted(same, "case")),
-        (more, same) => format!("{} more that moved and {same} the same in both", counted(more, "case")),
+    let _ = match (cases.len().saturating_sub(MOST_CASES), same) {
+        (0, 0) => Ok(()),
+        (0, same) => writeln!(text, "  {}", the_same(same)),
+        (more, same) => writeln!(text, "  {} more that moved and {}", counted(more, "case"), the_same(same)),
     };
-    let _ = writeln!(text, "  {rest}");
+}
+
+/// What else there is to say, in lines: the skills that became active more or less often, what the arms took, and what the
+/// figures do not hold. Names in it are as they were given.
+#[must_use]
+pub fn told(compared: &Compared) -> Vec<String> {
+    let mut lines = Vec::new();
+    triggering(&mut lines, compared);
+    lines.extend(amounts(compared));
+    on_figures(&mut lines, compared);
+    on_cases(&mut lines, compared);
+    lines
 }
 
 /// The skills that became active more or less often, those that lost most first, with what became active in their place.
-fn triggering(text: &mut String, compared: &Compared) {
+fn triggering(lines: &mut Vec<String>, compared: &Compared) {
     let skills = compared.triggering.iter().flat_map(|found| &found.skills);
     let moved: Vec<&SkillCrowding> = skills.filter(|skill| skill.difference.difference.abs() > f64::EPSILON).collect();
     for SkillCrowding { skill, a, b, difference, instead } in moved.iter().take(MOST_CASES) {
         let (low, high) = (signed(difference.interval.low), signed(difference.interval.high));
         let places: Vec<String> = instead.iter().map(in_its_place).collect();
         let places = if places.is_empty() { String::new() } else { format!("; in its place {}", places.join(", ")) };
-        let _ = writeln!(
-            text,
-            "  `{}` became active in {} → {} of its trials, {} points ({low} … {high}){places}",
-            safe::line(skill),
+        lines.push(format!(
+            "`{skill}` became active in {} → {} of its trials, {} points ({low} … {high}){places}",
             fraction(*a),
             fraction(*b),
             signed(difference.difference),
-        );
+        ));
     }
     let more = moved.len().saturating_sub(MOST_CASES);
     if more > 0 {
-        let _ = writeln!(text, "  and {} more; --json has all", counted(more, "skill"));
+        lines.push(format!("and {} more; `compare --json` has all", counted(more, "skill")));
     }
 }
 
@@ -186,83 +206,79 @@ fn in_its_place(instead: &Instead) -> String {
     let what = match instead.activated.as_deref() {
         None => "none".to_owned(),
         Some(several @ "several skills") => several.to_owned(),
-        Some(skill) => format!("`{}`", safe::line(skill)),
+        Some(skill) => format!("`{skill}`"),
     };
     format!("{what} {} → {}", instead.a, instead.b)
 }
 
-fn amounts(text: &mut String, compared: &Compared) {
+fn amounts(compared: &Compared) -> Option<String> {
     let all = &compared.amounts;
     let named = [("tokens", all.tokens), ("cost", all.cost), ("time", all.time), ("commands", all.commands)];
     let told: Vec<String> =
         named.iter().filter_map(|(name, ratio)| Some(format!("{name} {}", change(ratio.as_ref()?)))).collect();
-    if !told.is_empty() {
-        let _ = writeln!(text, "  {}", told.join(", "));
-    }
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
-fn notes(text: &mut String, compared: &Compared) {
+/// How the figures are to be read, and what is in none of them.
+fn on_figures(lines: &mut Vec<String>, compared: &Compared) {
     let comparison = &compared.comparison;
+    if comparison.uneven {
+        lines.push("cases were tried unequally often: points and shares weigh every case the same".to_owned());
+    }
     let lost = [("A", comparison.a.lost, comparison.b.lost), ("B", comparison.b.lost, comparison.a.lost)];
-    for (arm, lost, other) in lost {
-        if lost > other {
-            let _ = writeln!(
-                text,
-                "  arm {arm} lost more trials ({lost}, the other {other}): what they would have come to is in no figure"
-            );
-        }
+    for (arm, lost, other) in lost.into_iter().filter(|(_, lost, other)| lost > other) {
+        lines.push(format!(
+            "arm {arm} lost more trials ({lost}, the other {other}): what they would have come to is in no figure"
+        ));
     }
     for (cases, arm) in [(&comparison.only_a, "A"), (&comparison.only_b, "B")] {
         if !cases.is_empty() {
-            let _ = writeln!(text, "  measured in {arm} only, and in no figure: {}", list(cases));
+            lines.push(format!("measured in {arm} only, and in no figure: {}", list(cases)));
         }
     }
     if !comparison.neither.is_empty() {
-        let _ = writeln!(text, "  measured in neither arm, and in no figure: {}", list(&comparison.neither));
+        lines.push(format!("measured in neither arm, and in no figure: {}", list(&comparison.neither)));
     }
+    if let Some(SpentTrials { used, run, .. }) = compared.spent.filter(|spent| spent.run > spent.used) {
+        lines.push(format!("{} were under way when it was decided, and are in no figure", trials(run - used)));
+    }
+}
+
+/// What the cases and their checks were.
+fn on_cases(lines: &mut Vec<String>, compared: &Compared) {
     if compared.outcome_only {
-        let _ = writeln!(text, "  judged by what both arms were asked: checks that ask for the skill are left out");
+        lines.push("judged by what both arms were asked: checks that ask for the skill are left out".to_owned());
     }
     if !compared.asked_otherwise.is_empty() {
         let cases = list(&compared.asked_otherwise);
-        let _ = writeln!(text, "  asked or checked otherwise in the two arms, so not the skills alone differ: {cases}");
+        lines.push(format!("asked or checked otherwise in the two arms, so not the skills alone differ: {cases}"));
     }
     if !compared.until_decided.is_empty() {
         let cases = list(&compared.until_decided);
-        let _ = writeln!(
-            text,
-            "  trials went on until a case was decided, which the test and the interval know nothing of, so take them as a guide: {cases}"
-        );
+        lines.push(format!(
+            "trials went on until a case was decided, which the test and the interval know nothing of, so take them as a guide: {cases}"
+        ));
     }
-    for (case, why) in &compared.left_out {
-        let _ = writeln!(text, "  {} is left out: {}", safe::line(case), safe::line(why));
-    }
-    if let Some(SpentTrials { used, run, .. }) = compared.spent.filter(|spent| spent.run > spent.used) {
-        let _ = writeln!(text, "  {} were under way when it was decided, and are in no figure", trials(run - used));
-    }
+    lines.extend(compared.left_out.iter().map(|(case, why)| format!("{case} is left out: {why}")));
     if let Some(SpentTrials { flipped, .. }) = compared.spent.filter(|_| compared.same) {
         let share = rate::measured(flipped).map(|share| format!(", {share}")).unwrap_or_default();
         let alpha = rate::points(compared.rule.alpha);
         let pairs = fraction(flipped);
-        let _ = writeln!(
-            text,
-            "  noise: the verdict flipped in {pairs} pairs of equal trials{share}; each wrong word is said in {alpha} % at most"
-        );
+        lines.push(format!(
+            "noise: the verdict flipped in {pairs} pairs of equal trials{share}; each wrong word is said in {alpha} % at most"
+        ));
     }
     for shares in compared.telling_nothing() {
-        let (check, with, without) = (safe::line(&shares.check), rate::whole(shares.b), rate::whole(shares.a));
-        let _ = writeln!(
-            text,
-            "  `{check}` passes as often without ({without}) as with ({with}): it says nothing about what the skills add"
-        );
+        let (check, with, without) = (&shares.check, rate::whole(shares.b), rate::whole(shares.a));
+        lines.push(format!(
+            "`{check}` passes as often without ({without}) as with ({with}): it says nothing about what the skills add"
+        ));
     }
-    for by in &compared.scripted {
-        let _ = writeln!(text, "  {}", safe::line(&scripted(by)));
-    }
+    lines.extend(compared.scripted.iter().map(|by| scripted(by)));
 }
 
 fn list(names: &[String]) -> String {
-    let shown: Vec<_> = names.iter().take(MOST_CASES).map(|name| safe::line(name)).collect();
+    let shown: Vec<&str> = names.iter().take(MOST_CASES).map(String::as_str).collect();
     let more = names.len().saturating_sub(MOST_CASES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", shown.join(", "))

@@ -8,6 +8,7 @@ pub mod crowding;
 pub mod described;
 pub mod estimate;
 pub mod judges;
+pub mod not_run;
 pub mod over_time;
 pub mod share;
 pub mod sides;

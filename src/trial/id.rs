@@ -43,7 +43,7 @@ impl fmt::Display for TrialId {
 }
 
 /// What all trials of a case in a mode have in common.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CaseInMode {
     /// The skill's slug.
     pub skill: String,

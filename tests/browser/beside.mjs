@@ -24,6 +24,23 @@ await withPage(async (page) => {
   const skills = await page.$$("#one section");
   assert.ok(skills.length >= 2);
   assert.ok((await texts(page, "pre.words ins")).join("").includes("one") && (await texts(page, "pre.words del")).join("").includes("two"));
+  // Events have addresses: those of the trial that is named, and those of the other one.
+  const last = await page.$$eval(".side[id]", (all) => all.at(-1).id);
+  await open(page, "#t=greeting/implicit/codex/3&w=1&e=" + last.slice(1));
+  await page.waitForSelector("#" + last + ".target");
+  assert.equal(await page.evaluate(() => document.activeElement.id), last);
+  await page.$eval(".side:not([id]) .number", (one) => one.click());
+  await page.waitForSelector(".side.target");
+  assert.match(await page.evaluate(() => location.hash), /&r=yesterday&w=1&e=\d+$/);
+  // One that is the same in both is shown when a link names it.
+  const same = await page.$eval(".pair.same .side[id]", (one) => one.id);
+  await page.evaluate((id) => (location.hash = location.hash.replace(/&e=.*/, "&e=" + id.slice(1))), same);
+  await page.waitForSelector("#" + same + ".target");
+  assert.equal(await page.$eval("#" + same, (one) => one.getClientRects().length), 1);
+  await page.evaluate(() => (location.hash = "#t=greeting/implicit/codex/3&w=1"));
+  await page.waitForSelector(".checks .to-event");
+  await click(page, ".checks .to-event");
+  await page.waitForSelector(".side.target");
   await click(page, "[rel=beside]");
   await page.waitForSelector("#one .event");
   assert.equal(await page.$(".pair"), null);

@@ -9,8 +9,8 @@ const scripts = ["text.js", "diff.js", "route.js", "rows.js", "align.js"];
 const source = scripts.map((name) => readFileSync(new URL(name, folder), "utf8")).join("\n");
 const names = [...source.matchAll(/^function (\w+)/gm)].map((found) => found[1]);
 const page = runInNewContext('"use strict";' + source + ";({" + names.join(",") + "})");
-/** Values of the page's own realm as this one's. */
-const own = (value) => JSON.parse(JSON.stringify(value));
+/** Values of the page's own realm as this one's; trials that stand beside each other would have no end. */
+const own = (value) => JSON.parse(JSON.stringify(value, (key, value) => (key === "other" ? undefined : value)));
 
 test("amounts read as people write them", () => {
   assert.deepEqual([320, 4210, 185000].map(page.duration), ["320 ms", "4.2 s", "3:05"]);
@@ -90,6 +90,7 @@ test("an address is read back as it was written, and a broken one breaks nothing
 const index = {
   runs: ["new", "old"],
   compares: true,
+  not_run: [],
   names: ["s", "c", "d", "m", "must-include"],
   rows: [
     { run: 0, skill: 0, case: 1, mode: 3, n: 1, verdict: "pass", failed: [], unknown: [], ms: 10, tokens: 5, answer: "x", calls: "y", kept: true },
@@ -118,6 +119,57 @@ test("filters leave what they name", () => {
   assert.deepEqual(cases({ q: "nowhere" }, new Set([0])), ["c"]);
   assert.deepEqual(cases({ sort: "slowest" }), ["c", "d"]);
   assert.deepEqual(cases({ differs: "1" }), ["c", "d"]);
+});
+
+/** The rows of an index with these trials: [run, arm, case, repeat, verdict, answer]. */
+function rowsWith(runs, trials, notRun = []) {
+  const names = ["s", "m", ...trials.map((trial) => trial[2]), ...notRun.map((trial) => trial[2])];
+  const row = ([run, arm, id, n, verdict, answer]) => ({ run, ...(arm === "a" ? { before: 1 } : {}), skill: 0, case: names.indexOf(id), mode: 1, n, verdict, failed: [], unknown: [], ms: 1, answer, calls: "", kept: true });
+  const missing = (trial) => ({ ...row(trial), ms: undefined, why: "the run was stopped" });
+  return page.rowsOf({ runs, compares: true, names, rows: trials.map(row), not_run: notRun.map(missing) });
+}
+
+test("another number of repeats is no difference by itself", () => {
+  const rows = rowsWith(["new", "old"], [
+    [0, "b", "more", 1, "pass", "x"], [0, "b", "more", 2, "pass", "y"], [1, "a", "more", 1, "pass", "x"],
+    [0, "b", "later", 2, "pass", "y"], [1, "a", "later", 1, "pass", "x"], [1, "a", "later", 2, "pass", "y"],
+    [0, "b", "worse", 1, "pass", "x"], [0, "b", "worse", 2, "fail", "x"], [1, "a", "worse", 1, "pass", "x"],
+    [0, "b", "said", 1, "pass", "z"], [1, "a", "said", 1, "pass", "x"],
+    [0, "b", "new", 1, "pass", "x"],
+  ], [[0, "b", "more", 3], [1, "a", "more", 2]]);
+  assert.deepEqual(own(page.selected(rows, { differs: "1", sort: "name" }).map((group) => group.case)), ["new", "said", "worse"]);
+  // Another filter does not make a difference of what it leaves out.
+  assert.deepEqual(own(page.selected(rows, { differs: "1", verdict: "pass", sort: "name" }).map((group) => group.case)), ["new", "said", "worse"]);
+});
+
+test("a trial stands beside the same repeat of the run at its own place", () => {
+  const trials = [0, 1, 2, 3].flatMap((run) => [1, 2].map((n) => [run, run < 2 ? "b" : "a", "c", n, "pass", ""]));
+  const rows = rowsWith(["one", "two", "x", "y"], trials);
+  const beside = (rows) => own(rows.map((row) => (row.other ? row.other.run + "/" + row.other.n : null)));
+  assert.deepEqual(beside(rows), ["x/1", "x/2", "y/1", "y/2", "one/1", "one/2", "two/1", "two/2"]);
+  // Where there is only one run to stand beside, all do.
+  assert.deepEqual(beside(rowsWith(["one", "two", "x"], trials.slice(0, 6))), ["x/1", "x/2", "x/1", "x/2", "one/1", "one/2"]);
+  assert.deepEqual(beside(rowsWith(["one", "two", "x", "y"], trials.slice(0, 7))), ["x/1", "x/2", "y/1", null, "one/1", "one/2", "two/1"]);
+});
+
+test("runs of one name are told apart, and a name alone is enough where there is one run", () => {
+  const rows = rowsWith(["r", "r"], [[0, "b", "c", 1, "pass", ""], [1, "b", "c", 1, "pass", ""]]);
+  assert.deepEqual(own(rows.map((row) => row.ofRun)), ["r", "r (2)"]);
+  assert.deepEqual(own(rowsWith(["r", "s"], [[0, "b", "c", 1, "pass", ""], [1, "a", "c", 1, "pass", ""]]).map((row) => row.ofRun)), ["", "s"]);
+});
+
+test("what was not run has a row with the reason, and is in no share and no time", () => {
+  const rows = rowsWith(["r"], [[0, "b", "c", 1, "pass", ""]], [[0, "b", "c", 2], [0, "b", "d", 1]]);
+  const groups = page.selected(rows, { sort: "name" });
+  assert.deepEqual(own(groups.map((group) => [group.case, group.measured, group.ms, group.troubles])), [
+    ["c", 1, 1, ["the run was stopped"]],
+    ["d", 0, null, ["the run was stopped"]],
+  ]);
+  assert.deepEqual(own(page.selected(rows, { verdict: "not-run" }).map((group) => group.case)), ["c", "d"]);
+});
+
+test("an event is where its number says", () => {
+  assert.deepEqual([{ e: "3" }, { e: "0" }, { e: "x" }, {}].map((route) => page.eventOf(route)), [2, -1, -1, -1]);
 });
 
 test("sessions are aligned by what their events are", () => {

@@ -12,6 +12,7 @@ use skill_evals::report::html::document::{Document, Judging, WrittenFile};
 use skill_evals::report::html::index::Index;
 use skill_evals::report::html::page::{self, ChangedSkill};
 use skill_evals::results::arm::ArmReader;
+use skill_evals::results::not_run::Reasons;
 use skill_evals::results::summary::Summary;
 use skill_evals::results::table;
 use skill_evals::results::timeline::{Timeline, What};
@@ -93,7 +94,11 @@ impl<'a> Reader<'a> {
                     }
                 }
             }
-            summary::add_rest(&mut summary, run, &progress, &seen)?;
+            let reasons = Reasons::of(run);
+            for id in summary::add_rest(&mut summary, run, &progress, &seen)? {
+                let before = self.counterpart(&id, first > 0);
+                self.index.add_not_run(first + at, &id, before.as_deref(), reasons.why(&id).to_owned());
+            }
         }
         Ok((summary, arm))
     }
@@ -115,10 +120,15 @@ impl<'a> Reader<'a> {
         let agent = [Some(meta.agent.kind.as_str()), meta.agent.version.as_deref(), meta.agent.model.as_deref()];
         self.agents.insert(agent.into_iter().flatten().collect::<Vec<_>>().join(" "));
         let answer = review.final_text.as_deref().map(short).unwrap_or_default();
-        let counterpart = || self.only_mode.clone().unwrap_or_else(|| record.id.mode.clone());
-        let before = if against { Some(counterpart()) } else { self.pairs.get(&record.id).cloned() };
+        let before = self.counterpart(&record.id, against);
         self.index.add(run, &record, before.as_deref(), answer, short(&calls(&timeline)));
         Ok(record)
+    }
+
+    /// The mode of the trial that this one is compared with, where it is one of those that others are compared with.
+    fn counterpart(&self, id: &TrialId, against: bool) -> Option<String> {
+        let mode = || self.only_mode.clone().unwrap_or_else(|| id.mode.clone());
+        if against { Some(mode()) } else { self.pairs.get(id).cloned() }
     }
 
     fn pack(

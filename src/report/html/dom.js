@@ -53,14 +53,19 @@ function download(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 
-/** A button that copies. */
+/** A button that copies a text, or what makes one. */
 function copyButton(label, text, what) {
-  return el("button", { type: "button", class: "quiet", onclick: () => copy(text, what) }, label);
+  return el("button", { type: "button", class: "quiet", onclick: () => copy(typeof text === "function" ? text() : text, what) }, label);
 }
 
 /** A verdict or a check's status, told by word and sign and not by colour alone. */
 function badge(word) {
-  return el("span", { class: "badge " + word }, el("span", { "aria-hidden": "true" }, SIGNS[word] || "·"), " " + word);
+  return el("span", { class: "badge " + word }, el("span", { "aria-hidden": "true" }, SIGNS[word] || "·"), " " + inWords(word));
 }
 
-const SIGNS = { pass: "✓", fail: "✕", error: "!", unscored: "?", unknown: "?" };
+/** A verdict as people say it. */
+function inWords(verdict) {
+  return verdict === NOT_RUN ? "not run" : verdict;
+}
+
+const SIGNS = { pass: "✓", fail: "✕", error: "!", unscored: "?", unknown: "?", [NOT_RUN]: "–" };

@@ -21,11 +21,15 @@ const KINDS = {
 /** How a skill became active, in words. */
 const MECHANISMS = { injected: "injected", "read-skill-file": "read SKILL.md", "skill-tool": "skill tool", "mcp-tool": "MCP tool" };
 
+function nameOf(entry) {
+  return entry.kind === "said" && entry.answer ? "Answer" : KINDS[entry.kind] || entry.kind;
+}
+
 /** The event of this number, with the pieces that checks looked at: [{ part, from, to }]. `link` is its own address. */
 function entryView(entry, number, pieces, link) {
   const of = (part) => pieces.filter((piece) => piece.part === part);
   const depth = Math.min(entry.depth || 0, 4);
-  const name = entry.kind === "said" && entry.answer ? "Answer" : KINDS[entry.kind] || entry.kind;
+  const name = nameOf(entry);
   const head = el(
     "div",
     { class: "event-head" },

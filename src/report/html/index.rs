@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use crate::trial::id::TrialId;
 use crate::trial::outcome::{Status, Verdict};
 use crate::trial::run_record::TrialRecord;
 
@@ -18,6 +19,8 @@ pub struct Index {
     names: Vec<String>,
     /// The trials.
     pub rows: Vec<Row>,
+    /// Trials of the plan that were not run.
+    not_run: Vec<NotRun>,
     #[serde(skip)]
     known: HashMap<String, u32>,
 }
@@ -54,6 +57,19 @@ pub struct Row {
     /// Why it is not, where nothing could be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
+}
+
+/// A trial that was not run. Names are places in `Index::names`.
+#[derive(Debug, Serialize)]
+struct NotRun {
+    run: usize,
+    skill: u32,
+    case: u32,
+    mode: u32,
+    n: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<u32>,
+    why: String,
 }
 
 impl Index {
@@ -99,5 +115,19 @@ impl Index {
             why: record.trouble.as_ref().map(ToString::to_string),
         };
         self.rows.push(row);
+    }
+
+    /// Adds a trial that was not run, with the reason.
+    pub fn add_not_run(&mut self, run: usize, id: &TrialId, before: Option<&str>, why: String) {
+        let row = NotRun {
+            run,
+            skill: self.name(&id.skill),
+            case: self.name(&id.case),
+            mode: self.name(&id.mode),
+            n: id.number,
+            before: before.map(|mode| self.name(mode)),
+            why,
+        };
+        self.not_run.push(row);
     }
 }

@@ -17,7 +17,7 @@ function filterBar(rows, choices, filters, compares, change) {
         "select",
         { name: key, onchange: (event) => change({ ...filters, [key]: event.target.value, ...(key === "skill" ? { case: "" } : {}) }) },
         el("option", { value: "" }, of),
-        names.map((name) => el("option", { value: name, selected: filters[key] === name }, name)),
+        names.map((name) => el("option", { value: name, selected: filters[key] === name }, inWords(name))),
       ),
     );
   const ofSkill = () => [...new Set(rows.filter((row) => row.skill === filters.skill).map((row) => row.case))].sort();
@@ -97,6 +97,6 @@ function rowView(group, at, all, link) {
 }
 
 function repeatLink(row, link) {
-  const what = "repeat " + row.n + ": " + row.verdict + (row.arm === "a" ? ", before" : "");
+  const what = "repeat " + row.n + (row.ofRun && " of run " + row.ofRun) + ": " + inWords(row.verdict) + (row.arm === "a" ? ", before" : "");
   return el("a", { class: "dot " + row.verdict, href: link(row), title: what, "aria-label": idOf(row) + ", " + what }, SIGNS[row.verdict]);
 }

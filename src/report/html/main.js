@@ -19,22 +19,9 @@ let scrolled = 0;
 /** The trial that is open: the place in the list to come back to. */
 let reading = null;
 
-/** Whether the reported trials are of several runs, so that a name alone does not tell one. */
-const several = new Set(rows.filter((row) => row.arm === "b").map((row) => row.run)).size > 1;
-
-/** The trials of each arm by what they share with their counterparts. */
-const byKey = new Map(rows.map((row) => [row.arm + row.n + "\n" + row.key, row]));
-
 /** The address of a trial, with the filters that are set. */
 function linkTo(row, more = {}) {
-  const run = several || row.arm === "a" ? row.run : "";
-  const beside = compares && other(row) ? { w: "1" } : {};
-  return writeRoute({ ...filters, t: idOf(row), r: run, ...beside, ...more });
-}
-
-/** The trial of the other arm that stands beside this one. */
-function other(row) {
-  return byKey.get((row.arm === "a" ? "b" : "a") + row.n + "\n" + row.key);
+  return writeRoute({ ...filters, t: idOf(row), r: row.ofRun, w: row.other ? "1" : "", ...more });
 }
 
 function rowAt(route) {
@@ -73,9 +60,11 @@ function drawList() {
 }
 
 function countText() {
-  const trials = groups.reduce((sum, group) => sum + group.rows.length + group.before.length, 0);
-  const of = trials === rows.length ? "" : " of " + count(rows.length);
-  return count(groups.length) + (groups.length === 1 ? " case" : " cases") + ", " + count(trials) + of + (rows.length === 1 ? " trial" : " trials");
+  const chosen = groups.flatMap((group) => [...group.rows, ...group.before]);
+  const ran = (rows) => rows.filter((row) => row.verdict !== NOT_RUN).length;
+  const [trials, all, missing] = [ran(chosen), ran(rows), chosen.length - ran(chosen)];
+  const of = trials === all ? "" : " of " + count(all);
+  return count(groups.length) + (groups.length === 1 ? " case" : " cases") + ", " + count(trials) + of + (all === 1 ? " trial" : " trials") + (missing ? ", " + count(missing) + " not run" : "");
 }
 
 /** Looks into the sessions, unless something else is typed meanwhile. */
@@ -100,13 +89,14 @@ function searchFor(text) {
 
 async function showTrial(route) {
   const row = rowAt(route);
-  if (!one.hidden && one.dataset.trial === keyOf(route)) return showEvent(route.e);
+  if (!one.hidden && one.dataset.trial === keyOf(route)) return showEvent(route);
   if (one.hidden) scrolled = scrollY;
   filters = filtersOf(route);
-  const twin = row && compares ? other(row) : null;
-  const view = row ? await viewOf(row, twin, route) : [el("p", { class: "note" }, "There is no such trial in this report: ", shown(route.t || ""), ". ", el("a", { href: "#" }, "Show all"))];
-  // The address may have moved on while the session was unpacked.
+  const others = row && route.w && row.other ? [row.other] : [];
+  const traces = await Promise.all((row ? [row, ...others] : []).map((one) => openTrace(one.place)));
+  // The address may have moved on while the sessions were unpacked.
   if (writeRoute(readRoute(location.hash)) !== writeRoute(route)) return;
+  const view = row ? viewOf(row, traces, route) : [el("p", { class: "note" }, "There is no such trial in this report: ", shown(route.t || ""), ". ", el("a", { href: "#" }, "Show all"))];
   one.replaceChildren(...view.filter(Boolean));
   one.dataset.trial = keyOf(route);
   reading = row;
@@ -116,31 +106,35 @@ async function showTrial(route) {
   document.title = (route.t || "") + " – " + title;
   scrollTo(0, 0);
   const heading = one.querySelector("h1");
-  if (route.e) showEvent(route.e);
+  if (route.e) showEvent(route);
   else if (heading) heading.focus({ preventScroll: true });
 }
 
 const keyOf = (route) => [route.t, route.r, route.w].join("\n");
 
-async function viewOf(row, twin, route) {
+/** The page of a trial, or of two where there are two traces. */
+function viewOf(row, traces, route) {
   const order = (groups.length ? groups : selected(rows, filters, found)).flatMap((group) => group.rows);
   const at = order.indexOf(row);
   const around = (step) => (at >= 0 && order[at + step] ? linkTo(order[at + step]) : null);
-  const beside = twin && (route.w ? { link: linkTo(row, { w: "" }), label: "Alone" } : { link: linkTo(row, { w: "1" }), label: "Beside the other run" });
+  const { other } = row;
+  const twin = other && (other.run === row.run ? "mode " + other.mode : "run " + other.run);
+  const beside = other && (traces.length > 1 ? { link: linkTo(row, { w: "" }), label: "Alone" } : { link: linkTo(row), label: "Beside " + twin });
   const neighbours = { before: around(-1), after: around(1), beside };
-  if (twin && route.w) {
-    const pair = row.arm === "b" ? { a: twin, b: row } : { a: row, b: twin };
-    const traces = await Promise.all([openTrace(pair.a.place), openTrace(pair.b.place)]);
-    return besideView(pair, traces, route, neighbours);
-  }
-  return trialView(row, await openTrace(row.place), route, neighbours);
+  if (traces.length < 2) return trialView(row, traces[0], route, neighbours);
+  return besideView(row, { [row.arm]: traces[0], [other.arm]: traces[1] }, route, neighbours);
 }
 
-/** Brings an event into sight. */
-function showEvent(number) {
+/** Brings the event of a route into sight. */
+function showEvent(route) {
   one.querySelectorAll(".target").forEach((event) => event.classList.remove("target"));
-  const event = /^\d+$/.test(number || "") && document.getElementById("e" + number);
+  const place = eventOf(route);
+  drawAt(place);
+  const event = document.getElementById("e" + (place + 1));
   if (!event) return;
+  // In the list of what differs those that are the same are hidden.
+  const onlyChanged = one.querySelector("#changed-only:checked");
+  if (onlyChanged && !event.getClientRects().length) onlyChanged.click();
   event.classList.add("target");
   event.scrollIntoView({ block: "center" });
   event.focus({ preventScroll: true });
@@ -194,6 +188,7 @@ function keyInTrial(key) {
 
 /** Moves the focus among the elements that can be seen. */
 function step(selector, by) {
+  drawMore();
   const places = [...one.querySelectorAll(selector)].filter((place) => place.getClientRects().length);
   const now = places.findIndex((place) => place === document.activeElement || place.contains(document.activeElement));
   const next = places[Math.min(Math.max(now + by, 0), places.length - 1)];
@@ -206,5 +201,6 @@ function step(selector, by) {
 const title = document.title;
 addEventListener("hashchange", follow);
 addEventListener("keydown", keys);
+addEventListener("beforeprint", () => one.hidden || drawAll());
 follow();
 performance.mark("first-screen");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::{chart, escape};
-use crate::report::compared::sentence;
+use crate::report::compared::{arm_line, changed, moved_cases, sentence, the_same, told};
 use crate::report::diagnostics::counted;
 use crate::report::paint::Paint;
 use crate::report::rate::{self, points};
@@ -161,6 +161,7 @@ struct Cell {
     cases: Vec<Tried>,
     flaky: usize,
     lost: usize,
+    not_run: usize,
 }
 
 impl Cell {
@@ -169,6 +170,7 @@ impl Cell {
         self.cases.push(counts.tried());
         self.flaky += usize::from(passed > 0 && failed > 0);
         self.lost += errors + unscored;
+        self.not_run += counts.not_run.values().sum::<usize>();
     }
 }
 
@@ -221,31 +223,31 @@ fn cell(html: &mut String, found: &Cell, link: &str) {
     if found.lost > 0 {
         let _ = write!(html, "<small class=\"lost\">{} not measured</small>", found.lost);
     }
+    if found.not_run > 0 {
+        let _ = write!(html, "<small class=\"lost\">{} not run</small>", found.not_run);
+    }
     html.push_str("</a></td>");
 }
 
-/// Cases whose share differs, and both arms.
+/// Both arms, the cases whose share differs, and all else that `compare` says.
 fn changes(html: &mut String, compared: Option<&Compared>) {
     let Some(compared) = compared else { return };
     let comparison = &compared.comparison;
     html.push_str("<section class=\"changes\"><h2>Compared</h2><table><tbody>\n");
-    for (label, shown) in [(&compared.a, &comparison.a), (&compared.b, &comparison.b)] {
+    for (arm, label, shown) in [("A", &compared.a, &comparison.a), ("B", &compared.b, &comparison.b)] {
+        let drawn = shown.share.zip(shown.interval).map(|(share, interval)| chart::interval(share, interval));
         let _ = writeln!(
             html,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>",
+            "<tr><th scope=\"row\">{arm} <small>{}</small></th><td>{}</td><td>{}</td></tr>",
             escape::text(label),
-            rate::fraction(shown.rate),
-            shown
-                .share
-                .zip(shown.interval)
-                .map(|(share, interval)| chart::interval(share, interval))
-                .unwrap_or_default()
+            arm_line(shown),
+            drawn.unwrap_or_default()
         );
     }
-    let moved = comparison.cases.iter().filter(|case| case.a.rate.share() != case.b.rate.share());
-    for case in moved {
+    let moved = moved_cases(comparison);
+    for case in &moved {
         let class = if case.b.rate.share() < case.a.rate.share() { "fail" } else { "pass" };
-        let sure = if case.changed { "changed" } else { "may be noise" };
+        let sure = changed(case).unwrap_or_else(|| "may be noise".to_owned());
         let _ = writeln!(
             html,
             "<tr class=\"{class}\"><th scope=\"row\">{}</th><td>{} → {}</td><td>{sure}</td></tr>",
@@ -254,7 +256,13 @@ fn changes(html: &mut String, compared: Option<&Compared>) {
             rate::fraction(case.b.rate),
         );
     }
-    html.push_str("</tbody></table></section>\n");
+    html.push_str("</tbody></table>\n<ul class=\"told\">\n");
+    let same = comparison.cases.len() - moved.len();
+    let same = (same > 0).then(|| the_same(same));
+    for line in same.into_iter().chain(told(compared)) {
+        let _ = writeln!(html, "<li>{}</li>", escape::text(&line));
+    }
+    html.push_str("</ul></section>\n");
 }
 
 /// What became active, by what should have.

@@ -13,13 +13,14 @@ use super::escape;
 use super::index::Index;
 
 /// The scripts, in the order in which they stand on the page: each uses those above it.
-const SCRIPTS: [(&str, &str); 12] = [
+const SCRIPTS: [(&str, &str); 13] = [
     ("text.js", include_str!("text.js")),
     ("diff.js", include_str!("diff.js")),
     ("route.js", include_str!("route.js")),
     ("rows.js", include_str!("rows.js")),
     ("align.js", include_str!("align.js")),
     ("dom.js", include_str!("dom.js")),
+    ("long.js", include_str!("long.js")),
     ("trace.js", include_str!("trace.js")),
     ("entry.js", include_str!("entry.js")),
     ("trial.js", include_str!("trial.js")),

@@ -24,6 +24,11 @@ function writeRoute(route) {
   return "#" + keys.map((key) => key + "=" + encodeURIComponent(route[key]).replace(/%2F/g, "/")).join("&");
 }
 
+/** The place of the event that a route names; -1 where it names none. */
+function eventOf(route) {
+  return /^\d+$/.test(route.e || "") ? Number(route.e) - 1 : -1;
+}
+
 /** Only the filters of a route. */
 function filtersOf(route) {
   return Object.fromEntries(FILTERS.filter((key) => route[key]).map((key) => [key, route[key]]));

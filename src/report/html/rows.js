@@ -1,11 +1,18 @@
 // The rows of the index: what they are called, which a filter leaves, in which order, and which belong together. Pure.
 
-/** Makes of the index the rows that all else works on: names in place of numbers. */
+/** What is called neither pass nor fail, nor any other verdict: what was not run. */
+const NOT_RUN = "not-run";
+
+/** Makes of the index the rows that all else works on: names in place of numbers, and what was not run behind them. */
 function rowsOf(index) {
   const name = (at) => index.names[at];
-  const rows = index.rows.map((row, place) => ({
+  const runs = apart(index.runs);
+  const missing = (row) => ({ ...row, verdict: NOT_RUN, failed: [], unknown: [], kept: false });
+  const all = [...index.rows, ...index.not_run.map(missing)];
+  const rows = all.map((row, place) => ({
     place,
-    run: index.runs[row.run],
+    run: runs[row.run],
+    runAt: row.run,
     arm: row.before === undefined ? "b" : "a",
     skill: name(row.skill),
     case: name(row.case),
@@ -22,11 +29,43 @@ function rowsOf(index) {
     kept: row.kept,
     why: row.why,
   }));
+  const several = new Set(rows.filter((row) => row.arm === "b").map((row) => row.runAt)).size > 1;
   rows.forEach((row, at) => {
-    const { before } = index.rows[at];
+    const { before } = all[at];
     row.key = [row.skill, row.case, before === undefined ? row.mode : name(before)].join("\n");
+    // The run, where the name alone does not tell which trial it is.
+    row.ofRun = several || row.arm === "a" ? row.run : "";
   });
+  pairUp(rows);
+  for (const group of groupsOf(rows)) {
+    const is = differs(group);
+    for (const row of [...group.rows, ...group.before]) row.differs = is;
+  }
   return rows;
+}
+
+/** Names of which none is another's: the second of a name has its number behind it. */
+function apart(names) {
+  return names.map((name, at) => {
+    const earlier = names.slice(0, at).filter((other) => other === name).length;
+    return earlier ? name + " (" + (earlier + 1) + ")" : name;
+  });
+}
+
+/**
+ * Gives each row the trial of the other arm that stands beside it, as `other`: the same repeat of the run at the same place
+ * among its arm's runs; of the first where the other arm has fewer.
+ */
+function pairUp(rows) {
+  const runs = (arm) => [...new Set(rows.filter((row) => row.arm === arm).map((row) => row.runAt))].sort((a, b) => a - b);
+  const of = { a: runs("a"), b: runs("b") };
+  const key = (arm, place, row) => [arm, place, row.n, row.key].join("\n");
+  const known = new Map(rows.map((row) => [key(row.arm, of[row.arm].indexOf(row.runAt), row), row]));
+  for (const row of rows) {
+    const other = row.arm === "a" ? "b" : "a";
+    const place = of[row.arm].indexOf(row.runAt);
+    row.other = known.get(key(other, place < of[other].length ? place : 0, row));
+  }
 }
 
 /** What the filters have to choose from. */
@@ -45,13 +84,14 @@ function idOf(row) {
   return row.skill + "/" + row.case + "/" + row.mode + "/" + row.n;
 }
 
-const WORST = ["fail", "error", "unscored", "pass"];
+const WORST = ["fail", "error", "unscored", NOT_RUN, "pass"];
 
 /** Whether a row passes the filters; `q` is looked for in names, checks and reasons. */
 function matches(row, filters) {
   for (const key of ["skill", "case", "mode", "run", "verdict"]) {
     if (filters[key] && row[key] !== filters[key]) return false;
   }
+  if (filters.differs && !row.differs) return false;
   const check = filters.check;
   if (check && !row.failed.includes(check) && !row.unknown.includes(check)) return false;
   return !filters.q || named(row, filters.q.toLowerCase());
@@ -82,15 +122,16 @@ function finish(group) {
   const measured = (rows) => rows.filter((row) => row.verdict === "pass" || row.verdict === "fail");
   const passed = (rows) => rows.filter((row) => row.verdict === "pass").length;
   const share = (rows) => (measured(rows).length ? passed(rows) / measured(rows).length : null);
-  group.rows.sort((a, b) => (a.run === b.run ? a.n - b.n : a.run < b.run ? -1 : 1));
-  group.before.sort((a, b) => a.n - b.n);
+  const inOrder = (a, b) => a.runAt - b.runAt || a.n - b.n;
+  group.rows.sort(inOrder);
+  group.before.sort(inOrder);
   group.passed = passed(group.rows);
   group.measured = measured(group.rows).length;
   group.share = share(group.rows);
   group.shareBefore = share(group.before);
   group.worst = Math.min(...[...group.rows, ...group.before].map((row) => WORST.indexOf(row.verdict)));
   group.flaky = group.passed > 0 && group.passed < group.measured;
-  group.ms = mean(group.rows.map((row) => row.ms));
+  group.ms = mean(group.rows.map((row) => row.ms).filter((ms) => ms !== undefined));
   group.tokens = mean(group.rows.map((row) => row.tokens).filter((tokens) => tokens !== undefined));
   const failed = new Map();
   for (const row of group.rows) {
@@ -104,11 +145,16 @@ function mean(numbers) {
   return numbers.length ? numbers.reduce((sum, number) => sum + number, 0) / numbers.length : null;
 }
 
-/** Whether anything that a reader cares for differs between the arms of a group. */
+/**
+ * Whether anything that a reader cares for differs between the arms of a group. Repeats that only one of them has are no
+ * difference by themselves, unless the other has none, or they move the share.
+ */
 function differs(group) {
-  const shape = (row) => [row.verdict, row.failed.join(), row.answer, row.calls].join("\n");
-  if (group.rows.length !== group.before.length) return true;
-  return group.rows.some((row, at) => shape(row) !== shape(group.before[at]));
+  const ran = (rows) => rows.filter((row) => row.verdict !== NOT_RUN);
+  const shape = (row) => [row.verdict, row.failed.join(), row.unknown.join(), row.answer, row.calls].join("\n");
+  const [before, after] = [ran(group.before), ran(group.rows)];
+  if (!before.length !== !after.length || group.share !== group.shareBefore) return true;
+  return after.some((row) => row.other && row.other.verdict !== NOT_RUN && shape(row) !== shape(row.other));
 }
 
 const ORDERS = {
@@ -133,7 +179,5 @@ function byName(a, b) {
 function selected(rows, filters, found = new Set()) {
   const { q, ...others } = filters;
   const is = (row) => matches(row, others) && (!q || found.has(row.place) || named(row, q.toLowerCase()));
-  let groups = groupsOf(rows.filter(is));
-  if (filters.differs) groups = groups.filter(differs);
-  return groups.sort(Object.hasOwn(ORDERS, filters.sort || "") ? ORDERS[filters.sort] : ORDERS.worst);
+  return groupsOf(rows.filter(is)).sort(Object.hasOwn(ORDERS, filters.sort || "") ? ORDERS[filters.sort] : ORDERS.worst);
 }

@@ -12,8 +12,8 @@ function trialView(row, trace, route, neighbours) {
     }
   }
   const head = [trialBar(row, trace, route, neighbours), trialHead(row, trace)];
-  if (!trace) return [...head, leftOut(row)];
-  const events = trace.entries.map((entry, at) => entryView(entry, at + 1, pieces.get(at) || [], here(at)));
+  if (!trace) return [...head, row.verdict === NOT_RUN ? notRun(row) : leftOut(row)];
+  const event = (at) => entryView(trace.entries[at], at + 1, pieces.get(at) || [], here(at));
   return [
     ...head,
     el(
@@ -24,7 +24,7 @@ function trialView(row, trace, route, neighbours) {
         "div",
         { class: "session" },
         el("h2", {}, "Session ", foldAll()),
-        el("ol", { class: "events" }, events),
+        fillLong(el("ol", { class: "events" }), trace.entries.length, event, eventOf(route)),
         trace.dropped > 0 && el("p", { class: "note" }, "… and " + count(trace.dropped) + " more; trace.jsonl in the trial's folder has all."),
         filesView(trace.files),
         judgeView(trace.judge),
@@ -35,7 +35,7 @@ function trialView(row, trace, route, neighbours) {
 
 function trialBar(row, trace, route, { before, after, beside }) {
   const link = (to, label, key) => (to ? el("a", { href: to, rel: key }, label) : el("span", { class: "off" }, label));
-  const name = idOf(row) + (row.arm === "a" ? "-" + row.run : "");
+  const name = idOf(row) + (row.ofRun && "-" + row.ofRun);
   return el(
     "nav",
     { class: "bar", "aria-label": "Trial" },
@@ -44,7 +44,7 @@ function trialBar(row, trace, route, { before, after, beside }) {
     link(after, "Next", "next"),
     beside && el("a", { href: beside.link, rel: "beside" }, beside.label),
     el("span", { class: "space" }),
-    trace && copyButton("Copy", trialText(row, trace), "the trial"),
+    trace && copyButton("Copy", () => trialText(row, trace), "the trial"),
     trace && el("button", { type: "button", class: "quiet", onclick: () => download(name + ".json", "application/json", JSON.stringify(trace, null, 2)) }, "Download"),
   );
 }
@@ -53,10 +53,14 @@ function trialHead(row, trace) {
   return el(
     "header",
     { class: "trial-head" },
-    el("h1", { tabindex: "-1" }, badge(row.verdict), " ", shown(row.skill + "/" + row.case), el("small", {}, " ", shown(row.mode), " · repeat " + row.n)),
+    el("h1", { tabindex: "-1" }, badge(row.verdict), " ", shown(row.skill + "/" + row.case), el("small", {}, " ", shown(row.mode), " · repeat " + row.n, row.ofRun && [" · run ", shown(row.ofRun)])),
     trace && trace.trouble && el("p", { class: "note" }, el("b", {}, row.verdict === "error" ? "Nothing was measured: " : "Not judged: "), shown(trace.trouble)),
     trace && trace.scripted && el("p", { class: "note scripted" }, el("b", {}, "Scripted: "), shown(trace.scripted)),
   );
+}
+
+function notRun(row) {
+  return el("p", { class: "note" }, "This trial was not run: ", shown(row.why), ".");
 }
 
 function leftOut(row) {
@@ -74,7 +78,7 @@ function checksView(trace, here) {
     el(
       "li",
       { class: "check " + check.status },
-      el("div", {}, badge(check.status), " ", check.entry === undefined ? el("b", {}, shown(check.id)) : el("a", { href: here(check.entry), class: "to-event" }, shown(check.id)), el("small", {}, " " + check.about)),
+      el("div", {}, badge(check.status), " ", checkName(check, here), el("small", {}, " " + check.about)),
       check.status !== "pass" && el("dl", {}, el("dt", {}, "expected"), el("dd", {}, shown(check.expected)), el("dt", {}, "found"), el("dd", {}, shown(check.evidence))),
       check.status === "pass" && el("p", {}, shown(firstLine(check.evidence, 120))),
     );
@@ -87,6 +91,11 @@ function checksView(trace, here) {
     passed.length > 0 && el("details", { open: !others.length }, el("summary", {}, passed.length + " passed"), el("ul", { class: "checks" }, passed.map(item))),
     !checks.length && el("p", {}, "There was nothing to check."),
   );
+}
+
+/** What a check is called, with a link to the event that it is about. */
+function checkName(check, here) {
+  return check.entry === undefined ? el("b", {}, shown(check.id)) : el("a", { href: here(check.entry), class: "to-event" }, shown(check.id));
 }
 
 function repeatView(trace) {
@@ -104,7 +113,10 @@ function factsView(trace) {
 }
 
 function foldAll() {
-  const all = (open) => document.querySelectorAll("#one details").forEach((details) => (details.open = open));
+  const all = (open) => {
+    drawAll();
+    document.querySelectorAll("#one details").forEach((details) => (details.open = open));
+  };
   return [
     el("button", { type: "button", class: "quiet", onclick: () => all(true) }, "Unfold all"),
     el("button", { type: "button", class: "quiet", onclick: () => all(false) }, "Fold all"),

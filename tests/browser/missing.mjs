@@ -1,0 +1,17 @@
+import { assert, choose, click, open, picture, text, texts, withPage } from "./page.mjs";
+
+await withPage(async (page) => {
+  await open(page);
+  assert.match(await text(page, ".figures"), /not run2/);
+  assert.match(await text(page, "#count"), /14 trials, 2 not run/);
+  await choose(page, "verdict", "not-run");
+  assert.deepEqual((await texts(page, ".rows .case")).sort(), ["greeting/kept codex", "greeting/later codex"]);
+  const why = (await texts(page, ".rows .why")).sort();
+  assert.deepEqual(why, ["the run has cost its limit of $2", "the run was stopped"]);
+  const label = await page.$eval(".rows .dot", (one) => one.getAttribute("aria-label"));
+  assert.match(label, /repeat \d: not run$/);
+  await picture(page, "light", true);
+  await click(page, ".rows .dot");
+  await page.waitForFunction(() => !document.getElementById("one").hidden);
+  assert.match(await text(page, "#one"), /This trial was not run: the run /);
+});
