@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use serde_json::{Value, json};
 use support::fixture::Fixture;
-use support::live::{GREETING, Live};
+use support::live::{GREETING, Live, request_text};
 use support::real::{path_with_programs, programs};
 use support::stand_in::Turn;
 
@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         tests![
             native_says_what_the_sdk_says,
             mcp_says_what_the_sdk_says,
+            without_always_load_the_sdk_shows_its_model_no_more_than_we,
             both_ways_at_once_say_what_the_sdk_says,
             a_schema_and_a_model_are_said_as_the_sdk_says_them,
         ],
@@ -35,14 +36,14 @@ struct Given {
     stdin: Vec<Value>,
 }
 
-/// A script in `folder` that writes down what it is given, and is `claude`.
-fn wrapper(folder: &Path) -> PathBuf {
+/// A script in `folder` that writes down what it is given, and is `claude` with the variable `env`, `NAME=VALUE`.
+fn wrapper(folder: &Path, env: &str) -> PathBuf {
     let at = folder.display();
     let claude = programs().join("claude");
     let script = format!(
         "#!/bin/sh\nprintf '%s\\n' \"$@\" > '{at}/args'\nenv > '{at}/env'\nconfig=\nfor arg in \"$@\"; do\n  \
          if [ \"$config\" = --mcp-config ] && [ -f \"$arg\" ]; then cp \"$arg\" '{at}/servers'; fi\n  config=$arg\ndone\n\
-         tee '{at}/stdin' | '{}' \"$@\"\n",
+         tee '{at}/stdin' | {env} '{}' \"$@\"\n",
         claude.display()
     );
     let path = folder.join("wrapper");
@@ -81,9 +82,13 @@ for await (const message of run) if (message.type === 'result') console.log(mess
 ";
 
 /// What the SDK gives to claude with these options.
-fn by_sdk(live: &Live, mut options: Value, prompt: &str) -> Given {
+fn by_sdk(live: &Live, options: Value, prompt: &str) -> Given {
+    by_sdk_with(live, options, prompt, "")
+}
+
+fn by_sdk_with(live: &Live, mut options: Value, prompt: &str, env: &str) -> Given {
     let folder = tempfile::tempdir().expect("a folder");
-    options["pathToClaudeCodeExecutable"] = json!(wrapper(folder.path()));
+    options["pathToClaudeCodeExecutable"] = json!(wrapper(folder.path(), env));
     options["cwd"] = json!(live.fixture.root());
     let script = folder.path().join("sdk.mjs");
     fs::write(&script, SCRIPT).expect("a script");
@@ -102,10 +107,15 @@ fn by_sdk(live: &Live, mut options: Value, prompt: &str) -> Given {
 
 /// What we give to claude in `mode`.
 fn by_us(live: &Live, mode: &str, args: &[&str]) -> Given {
+    by_us_with(live, mode, args, "", "")
+}
+
+/// The same with more settings, and a variable for claude.
+fn by_us_with(live: &Live, mode: &str, args: &[&str], settings: &str, env: &str) -> Given {
     let folder = tempfile::tempdir().expect("a folder");
     // The wrapper writes into a folder of the test.
-    let settings =
-        format!("isolation = \"agent\"\n[agents.claude-sdk]\ncommand = \"{}\"\n", wrapper(folder.path()).display());
+    let program = wrapper(folder.path(), env);
+    let settings = format!("isolation = \"agent\"\n[agents.claude-sdk]\ncommand = \"{}\"\n{more}", program.display());
     fs::write(live.fixture.root().join("evals/evals.toml"), settings).expect("settings");
     let ran = live.run(&[&["--mode", mode], args].concat());
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
@@ -156,6 +166,27 @@ fn mcp_says_what_the_sdk_says() {
         "mcpServers": servers(&ours),
     });
     assert_eq!(ours, by_sdk(&live, options, "Greet Ada."));
+}
+
+fn without_always_load_the_sdk_shows_its_model_no_more_than_we() {
+    let search = "ENABLE_TOOL_SEARCH=true";
+    let live = live("", "");
+    let ours = by_us_with(&live, "mcp", &[], "[mcp]\nalways_load = false\n", search);
+    let requests_of_ours = live.model.requests().len();
+    let options = json!({
+        "settingSources": [],
+        "strictMcpConfig": true,
+        "permissionMode": "acceptEdits",
+        "allowedTools": ["Bash", "Read", "Glob", "Grep", "mcp__skilljack"],
+        "mcpServers": servers(&ours),
+    });
+    assert_eq!(ours.mcp_servers["mcpServers"]["skilljack"].get("alwaysLoad"), None);
+    assert_eq!(ours, by_sdk_with(&live, options, "Greet Ada.", search));
+    let requests = live.model.requests();
+    for first in [&requests[0], &requests[requests_of_ours]] {
+        assert!(first.tools.iter().all(|tool| !tool.starts_with("mcp__")), "{:?}", first.tools);
+        assert!(!request_text(first).contains("Greets people in the house style"));
+    }
 }
 
 fn both_ways_at_once_say_what_the_sdk_says() {

@@ -17,8 +17,12 @@ use support::real::{Test, needing, programs};
 use support::stand_in::{Request, Turn};
 
 fn main() -> ExitCode {
-    let mut tests: Vec<Test> =
-        tests![the_built_in_server_answers_and_asks_as_it_is_told, wrong_settings_are_named].to_vec();
+    let mut tests: Vec<Test> = tests![
+        the_built_in_server_answers_and_asks_as_it_is_told,
+        tools_can_be_left_to_be_searched_for,
+        wrong_settings_are_named
+    ]
+    .to_vec();
     // Not among the pinned programs, and so never a failure where it is missing.
     if skilljack().exists() {
         tests.extend_from_slice(tests![skilljack_s_own_server_passes_all_tasks]);
@@ -108,4 +112,29 @@ fn skilljack_s_own_server_passes_all_tasks() {
     assert!(ran.stdout.contains("7 passed"), "{}", ran.stdout);
     let request = &live.model.requests()[0];
     assert!(request_text(request).contains("<location>"), "its own catalogue");
+}
+
+fn tools_can_be_left_to_be_searched_for() {
+    for always in [true, false] {
+        let settings = format!("[mcp]\nalways_load = {always}\n[env]\nENABLE_TOOL_SEARCH = \"true\"\n");
+        let live = Live::over(greeting(&settings), |request| {
+            let is_there = request.tools.iter().any(|tool| tool == "mcp__skilljack__skill");
+            let loaded = request.tool_results.iter().any(|result| result.contains("AHOY_MARKER"));
+            match (is_there, loaded) {
+                (false, _) => {
+                    let query = json!({ "query": "select:mcp__skilljack__skill", "max_results": 5 });
+                    Turn::Call { tool: "ToolSearch".to_owned(), input: query }
+                }
+                (true, false) => loads(&Request { step: 0, ..request.clone() }),
+                (true, true) => Turn::Say("Ahoy, Ada! AHOY_MARKER".to_owned()),
+            }
+        });
+        let trial = live.trial("mcp");
+        trial.expect(Verdict::Pass);
+        let first = &live.model.requests()[0];
+        assert_eq!(first.tools.iter().any(|tool| tool.starts_with("mcp__")), always, "{:?}", first.tools);
+        assert_eq!(request_text(first).contains("Greets people in the house style"), always, "the catalogue");
+        assert_eq!(trial.meta.server.as_ref().map(|server| server.always_load), Some(always));
+        assert_eq!(trial.meta.inputs.0.contains_key("setting mcp.always_load"), !always);
+    }
 }

@@ -32,6 +32,8 @@ pub struct SkillServer {
     pub env: BTreeMap<String, String>,
     /// What it and its tools are called.
     pub names: ToolNames,
+    /// Whether claude shows its tools to the model from the start.
+    pub always_load: bool,
     /// Whether it is the repository's own.
     own: bool,
 }
@@ -43,13 +45,14 @@ impl SkillServer {
     /// # Errors
     /// When the program is missing.
     pub fn new(settings: &Settings, root: &Path, skills: &Path) -> Result<Self, Trouble> {
+        let always_load = settings.mcp.always_load;
         let Some(own) = &settings.mcp.own else {
             let program = std::env::current_exe()
                 .map_err(|error| Trouble::new(TroubleKind::CouldNotStart, format!("the MCP server: {error}")))?;
             let args = vec!["mcp".to_owned(), "--skills".to_owned(), skills.to_string_lossy().into_owned()];
             let chosen = settings.mcp.built_in.chosen();
             let env = chosen.into_iter().map(|(_, variable, value)| (variable.to_owned(), value)).collect();
-            return Ok(Self { program, args, env, names: ToolNames::default(), own: false });
+            return Ok(Self { program, args, env, names: ToolNames::default(), always_load, own: false });
         };
         let fill = |text: &String| {
             text.replace("{skills}", &skills.to_string_lossy()).replace("{root}", &root.to_string_lossy())
@@ -67,6 +70,7 @@ impl SkillServer {
             args: own.args.iter().map(fill).collect(),
             env: own.env.iter().map(|(name, value)| (name.clone(), fill(value))).collect(),
             names: own.names.clone(),
+            always_load,
             own: true,
         })
     }
@@ -124,7 +128,7 @@ impl SkillServer {
             return Err(self.trouble(&why));
         }
         let tells_of_skill = told.contains(skill) || slug(&told).contains(skill);
-        Ok(ServerMeta { names: self.names.clone(), tools, tells_of_skill })
+        Ok(ServerMeta { names: self.names.clone(), tools, tells_of_skill, always_load: self.always_load })
     }
 
     fn trouble(&self, why: &str) -> Trouble {

@@ -47,8 +47,11 @@ fn by_mcp(offered: &Offered, evidence: &Evidence<'_>, found: &mut String) -> boo
             if !mcp.tools.is_empty() {
                 note(format!("MCP tools: {}", mcp.tools.join(", ")));
             }
-            let connected = mcp.servers.iter().any(|(name, status)| *name == names.server && status == "connected");
-            connected && mcp.tools.contains(&names.skill_tool())
+            // What is not to be loaded at once may come while claude is at work: it answered us.
+            let later = probed.is_some_and(|server| !server.always_load && server.tools.contains(&names.skill));
+            let begun = |status: &str| status == "connected" || (later && status == "pending");
+            let begun = mcp.servers.iter().any(|(name, status)| *name == names.server && begun(status));
+            begun && (later || mcp.tools.contains(&names.skill_tool()))
         }
         // codex says nothing of its servers, but does not start without one that it was told to require.
         None => probed.is_some_and(|server| {

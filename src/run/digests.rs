@@ -158,6 +158,9 @@ fn add_settings(inputs: &mut Inputs, settings: &Settings, mode: &Mode) {
         if let Some(server) = &settings.mcp.own {
             inputs.add("setting mcp", format!("{server:?}").as_bytes());
         }
+        if !settings.mcp.always_load {
+            inputs.add("setting mcp.always_load", b"false");
+        }
         for (key, _, value) in settings.mcp.built_in.chosen() {
             inputs.add(format!("setting mcp.{key}"), value.as_bytes());
         }

@@ -10,12 +10,21 @@ use serde::{Deserialize, Serialize};
 const MOST_FILE_MB: u32 = 1024;
 
 /// Which MCP server offers the skills, and how agents are to take it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpSettings {
     /// The repository's own, to be tested in place of the built-in one.
     pub own: Option<OwnServer>,
     /// How the built-in one serves.
     pub built_in: BuiltIn,
+    /// Whether claude is to show the server's tools to its model from the start, also where it has the model search for
+    /// tools, and to wait for the server before it begins.
+    pub always_load: bool,
+}
+
+impl Default for McpSettings {
+    fn default() -> Self {
+        Self { own: None, built_in: BuiltIn::default(), always_load: true }
+    }
 }
 
 /// How the built-in server serves.
@@ -185,19 +194,21 @@ pub(super) struct McpTable {
     result: Option<toml::Spanned<String>>,
     wording: Option<toml::Spanned<String>>,
     max_file_mb: Option<toml::Spanned<i64>>,
+    always_load: Option<bool>,
 }
 
 impl McpTable {
     /// What the table, which stands at `place`, says; hands every wrong value to `wrong`.
     pub(super) fn read(self, place: Range<usize>, mut wrong: impl FnMut(Range<usize>, String)) -> McpSettings {
         let built_in = self.built_in(&mut wrong);
+        let always_load = self.always_load.unwrap_or(true);
         let is_named = [&self.name, &self.tool, &self.resource_tool].into_iter().any(Option::is_some);
         let Some(command) = self.command else {
             if is_named || !self.args.is_empty() || !self.env.is_empty() {
-                let only = "`result`, `wording` and `max_file_mb`";
+                let only = "`result`, `wording`, `max_file_mb` and `always_load`";
                 wrong(place, format!("`command` is missing: of the built-in server only {only} can be chosen"));
             }
-            return McpSettings { own: None, built_in };
+            return McpSettings { own: None, built_in, always_load };
         };
         let mut names = ToolNames::default();
         let given = [self.name, self.tool, self.resource_tool];
@@ -209,7 +220,8 @@ impl McpTable {
             }
             *name = given.into_inner();
         }
-        McpSettings { own: Some(OwnServer { command, args: self.args, env: self.env, names }), built_in }
+        let own = OwnServer { command, args: self.args, env: self.env, names };
+        McpSettings { own: Some(own), built_in, always_load }
     }
 
     fn built_in(&self, wrong: &mut impl FnMut(Range<usize>, String)) -> BuiltIn {

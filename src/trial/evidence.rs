@@ -176,6 +176,14 @@ pub struct ServerMeta {
     pub tools: Vec<String>,
     /// Whether what it tells a model at the start, its instructions and its tools, names the skill under test.
     pub tells_of_skill: bool,
+    /// Whether claude was told to show its tools to the model from the start; codex has no such choice.
+    #[serde(default = "always")]
+    pub always_load: bool,
+}
+
+/// As it was before there was a choice.
+fn always() -> bool {
+    true
 }
 
 /// How the agent's process ended.

@@ -108,16 +108,19 @@ fn permissions(case: &Case, mode: &Mode, server: Option<&ToolNames>) -> Permissi
 }
 
 /// The MCP servers as a file that nobody else can read: arguments every user of the machine sees. Without `alwaysLoad`
-/// claude begins while a slow server is still `pending`, and without its tools.
+/// claude begins while a slow server is still `pending`, and without its tools; and where it has its model search for
+/// tools, shows none of the server's.
 fn mcp_config(assignment: &Assignment<'_>) -> Result<Option<PathBuf>, Trouble> {
     let Some(server) = assignment.server else { return Ok(None) };
-    let entry = json!({
+    let mut entry = json!({
         "type": "stdio",
         "command": server.program,
         "args": server.args,
         "env": server.env,
-        "alwaysLoad": true,
     });
+    if server.always_load {
+        entry["alwaysLoad"] = json!(true);
+    }
     let config = json!({ "mcpServers": { server.names.server.as_str(): entry } });
     let path = assignment.room.path().join("mcp.json");
     write_private(&path, config.to_string().as_bytes())?;
