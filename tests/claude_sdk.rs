@@ -115,7 +115,8 @@ fn by_us_with(live: &Live, mode: &str, args: &[&str], settings: &str, env: &str)
     let folder = tempfile::tempdir().expect("a folder");
     // The wrapper writes into a folder of the test.
     let program = wrapper(folder.path(), env);
-    let settings = format!("isolation = \"agent\"\n[agents.claude-sdk]\ncommand = \"{}\"\n{more}", program.display());
+    let settings =
+        format!("isolation = \"agent\"\n[agents.claude-sdk]\ncommand = \"{}\"\n{settings}", program.display());
     fs::write(live.fixture.root().join("evals/evals.toml"), settings).expect("settings");
     let ran = live.run(&[&["--mode", mode], args].concat());
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
