@@ -241,9 +241,11 @@ fn judges_are_held_against_each_other_and_against_people() {
     assert_eq!((&calibration["unmatched"], &calibration["corrected"]), (&json!(["greeting/gone/codex"]), &Value::Null));
     for (text, words) in [
         ("trial,good\na,true\n", "labels.csv:1: there is no column `pass`; expected `trial` and `pass`"),
-        ("trial,pass\na,perhaps\n", "labels.csv:2: `pass` is \"perhaps\"; expected true or false"),
-        ("trial,pass\na,true\na,false\n", "labels.csv:3: a is labelled twice, and differently"),
-        ("trial,pass\na/b/c,true\na/b/c/1,false\n", "labels.csv:3: a/b/c is labelled twice, and differently"),
+        ("trial,pass\na,perhaps\n", "labels.csv:2:3: `pass` is \"perhaps\"; expected true or false"),
+        ("trial,pass\n\n\na,true\n,true\n", "labels.csv:5:1: `trial` is empty; expected skill/case/mode"),
+        ("trial,pass\na,true,too\n", "labels.csv:2:1: 3 cells, where the header has 2"),
+        ("trial,pass\na,true\na,false\n", "labels.csv:3:1: a is labelled twice, and differently"),
+        ("trial,pass\na/b/c,true\na/b/c/1,false\n", "labels.csv:3:1: a/b/c is labelled twice, and differently"),
         ("trial,pass,pass\na,true,false\n", "labels.csv:1: there are two columns `pass`"),
         ("trial,pass\n", "no label is of a judged trial; `trial` is written as it is printed: greeting/it/codex"),
         ("trial,pass\nit,true\n", "no label is of a judged trial"),

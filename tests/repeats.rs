@@ -172,6 +172,9 @@ fn what_cannot_be_a_number_of_trials_or_a_share_is_named_where_it_stands() {
         task.contains("evals/tasks/it.json:1:95: [json-type] `evalConfig.threshold` is a string; expected a number"),
         "{task}"
     );
+    let task = config("\"trials\": true").lines();
+    let words = "[json-type] `evalConfig.trials` is a boolean; expected 1 to 1000, `until decided` or `until decided at most N`";
+    assert!(task.contains(words), "{task}");
     let found = config("\"trials\": 2, \"threshold\": 0.5").catalog();
     let said = found.cases[0].repetition();
     assert_eq!((said.trials, said.threshold), (Some(Trials::Times(2)), Some(0.5)));
@@ -181,6 +184,34 @@ fn what_cannot_be_a_number_of_trials_or_a_share_is_named_where_it_stands() {
     for place in ["evals.toml:1:13", "evals.toml:3:10"] {
         assert!(wrong.code == 2 && wrong.stderr.contains(place), "{place}: {}", wrong.stderr);
     }
+}
+
+#[test]
+fn a_setting_of_the_wrong_kind_is_told_in_the_words_of_the_settings() {
+    let fixture = Fixture::new().skill("tidy");
+    for (settings, words) in [
+        ("threshold = \"80%\"", "`threshold` is \"80%\"; expected a share above 0 and up to 1"),
+        ("threshold = 2", "`threshold` is 2; expected a share above 0 and up to 1"),
+        ("[skills]\ntidy = 3", "this is 3; expected a table: `[skills.<name>]` with `trials` or `threshold`"),
+        ("jobs = \"8\"", "this is \"8\"; expected a whole number"),
+        ("pass_env = true", "this is true; expected a list"),
+        (
+            "[mode.one]\nagent = \"codex\"\ndelivery = \"native\"\noffer = \"some\"",
+            "`offer` is \"all\", \"alone\" or a list of skills",
+        ),
+    ] {
+        fs::create_dir_all(fixture.root().join("evals")).expect("a folder");
+        fs::write(fixture.root().join("evals/evals.toml"), settings).expect("settings");
+        let ran = fixture.run(&["list"]);
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{words}\n{}", ran.stderr);
+        assert!(!ran.stderr.contains("invalid type"), "{}", ran.stderr);
+    }
+    fs::write(fixture.root().join("evals/evals.toml"), "threshold = 1").expect("settings");
+    assert_eq!(fixture.run(&["list"]).code, 0);
+    let stub = Stub::new(1, "");
+    let wrong = ran(stub.command(&["list"]).env("SKILL_EVALS_THRESHOLD", "80%"));
+    let words = "SKILL_EVALS_THRESHOLD is \"80%\"; expected a share above 0 and up to 1";
+    assert!(wrong.code == 2 && wrong.stderr.contains(words), "{}", wrong.stderr);
 }
 
 #[test]

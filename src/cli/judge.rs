@@ -8,10 +8,12 @@ use clap::{Args, Subcommand};
 
 use super::{CliResult, CliResultOf, RepositoryArgs, print_json};
 use crate::cli::exit_code::Exit;
+use skill_evals::cases::case::prompts_csv::cell_range;
 use skill_evals::files::bounded;
 use skill_evals::report::judges as words;
 use skill_evals::results::judges;
 use skill_evals::store::RunFolder;
+use skill_evals::text::diagnostic::Place;
 
 #[derive(Args)]
 pub struct JudgeArgs {
@@ -102,26 +104,46 @@ fn read_labels(path: &Path) -> CliResultOf<BTreeMap<String, bool>> {
             (None, _) => Err(format!("{name}:1: there is no column `{wanted}`; expected `trial` and `pass`")),
         }
     };
-    let (trial, pass) = (column("trial")?, column("pass")?);
+    let (in_trial, in_pass) = (column("trial")?, column("pass")?);
     let mut labels = BTreeMap::new();
     for row in reader.records() {
-        let row = row.map_err(|error| format!("{name}: {error}"))?;
-        let line = row.position().map_or(0, csv::Position::line);
-        let (trial, said) = (row.get(trial).unwrap_or_default(), row.get(pass).unwrap_or_default());
+        let row = row.map_err(|error| unreadable(path, text, &error))?;
+        let at = |index: usize| Place::in_text(path, text, cell_range(text, start_of(text, row.position()), index));
+        let (trial, said) = (row.get(in_trial).unwrap_or_default(), row.get(in_pass).unwrap_or_default());
         let passed = match said.to_ascii_lowercase().as_str() {
             "true" | "yes" | "1" | "pass" => true,
             "false" | "no" | "0" | "fail" => false,
-            _ => return Err(format!("{name}:{line}: `pass` is {said:?}; expected true or false").into()),
+            _ => return Err(format!("{}: `pass` is {said:?}; expected true or false", at(in_pass)).into()),
         };
         if trial.is_empty() {
-            return Err(format!("{name}:{line}: `trial` is empty; expected skill/case/mode").into());
+            return Err(format!("{}: `trial` is empty; expected skill/case/mode", at(in_trial)).into());
         }
         // The first trial of a case is printed without its number, and may be labelled with it.
         let is_first = trial.matches('/').count() == 3;
         let trial = trial.strip_suffix("/1").filter(|_| is_first).unwrap_or(trial);
         if labels.insert(trial.to_owned(), passed).is_some_and(|before| before != passed) {
-            return Err(format!("{name}:{line}: {trial} is labelled twice, and differently").into());
+            return Err(format!("{}: {trial} is labelled twice, and differently", at(in_trial)).into());
         }
     }
     Ok(labels)
+}
+
+/// Why a line of labels is no row.
+fn unreadable(path: &Path, text: &[u8], error: &csv::Error) -> String {
+    let (position, why) = match error.kind() {
+        csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
+            (pos.as_ref(), format!("{len} cells, where the header has {expected_len}"))
+        }
+        csv::ErrorKind::Utf8 { pos, .. } => (pos.as_ref(), "this is not UTF-8 text".to_owned()),
+        _ => (None, error.to_string()),
+    };
+    let start = start_of(text, position);
+    format!("{}: {why}", Place::in_text(path, text, start..start + 1))
+}
+
+/// Where a row begins: blank lines before it belong to it for the parser.
+fn start_of(text: &[u8], position: Option<&csv::Position>) -> usize {
+    let start = position.and_then(|place| usize::try_from(place.byte()).ok()).unwrap_or_default();
+    let blank = text.get(start..).unwrap_or_default().iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
+    start + blank.count()
 }

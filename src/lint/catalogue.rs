@@ -18,6 +18,8 @@ pub struct Listing {
     pub unit: &'static str,
     /// What a skill takes of it with its whole description.
     pub takes: fn(&Skill) -> usize,
+    /// What a skill takes of it in any case, before any description has room: nothing where descriptions are cut alike.
+    pub bare: fn(&Skill) -> usize,
     /// What becomes of descriptions where there is no room for all of them, behind a colon; this skill is the first without.
     pub beyond: &'static str,
 }
@@ -30,16 +32,15 @@ pub(super) fn check(catalog: &Catalog, listings: &[Listing]) -> Vec<Diagnostic> 
 }
 
 fn outgrown(skills: &[&FoundSkill], listing: &Listing) -> Option<Diagnostic> {
-    let Listing { agent, window, room, unit, takes, beyond } = listing;
-    let mut taken = 0;
-    let mut first = None;
-    for found in skills {
-        taken += takes(found.skill());
-        if taken > *room {
-            first = first.or(Some(found));
-        }
-    }
-    let found = first?;
+    let Listing { agent, window, room, unit, takes, bare, beyond } = listing;
+    let all = |of: &fn(&Skill) -> usize| skills.iter().map(|found| of(found.skill())).sum::<usize>();
+    let (taken, mut left) = (all(takes), room.saturating_sub(all(bare)));
+    let found = skills.iter().filter(|_| taken > *room).find(|found| {
+        let description = takes(found.skill()).saturating_sub(bare(found.skill()));
+        let fits = description <= left;
+        left = left.saturating_sub(description);
+        !fits
+    })?;
     let count = skills.len();
     let message = format!(
         "{agent} may show models with a window of {window} tokens no more than {room} {unit} of skills, and the {count} here take \

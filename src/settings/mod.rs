@@ -5,6 +5,7 @@ mod isolation;
 mod judge;
 pub mod load;
 pub mod mode;
+mod plain;
 mod prices;
 mod repetition;
 pub mod selection;
@@ -188,7 +189,7 @@ struct File {
     modes: Option<Vec<toml::Spanned<String>>>,
     model: Option<String>,
     trials: Option<toml::Spanned<toml::Value>>,
-    threshold: Option<toml::Spanned<f64>>,
+    threshold: Option<toml::Spanned<toml::Value>>,
     #[serde(default)]
     skills: BTreeMap<toml::Spanned<String>, repetition::SkillTable>,
     jobs: Option<toml::Spanned<i64>>,
@@ -241,7 +242,7 @@ impl Settings {
         let place = |range: std::ops::Range<usize>| Place::in_text(FILE, text.as_bytes(), range);
         let file: File = toml::from_str(text).map_err(|error| {
             let range = error.span().unwrap_or(0..0);
-            vec![Diagnostic::error(Code::Config, place(range), error.message().trim().replace('\n', "; "))]
+            vec![Diagnostic::error(Code::Config, place(range), plain::message(error.message()))]
         })?;
         let mut problems = Vec::new();
         let mut wrong = |range, message: String| problems.push(Diagnostic::error(Code::Config, place(range), message));

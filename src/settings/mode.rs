@@ -66,7 +66,7 @@ pub enum Offer {
 
 /// As settings and artifacts write it: `"all"`, `"alone"`, or a list of slugs.
 #[derive(Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "`offer` is \"all\", \"alone\" or a list of skills")]
 enum OfferWritten {
     Word(OfferWord),
     List(Vec<String>),

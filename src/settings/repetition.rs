@@ -23,10 +23,10 @@ pub struct RepetitionSettings {
 
 /// `[skills.<name>]`.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table: `[skills.<name>]` with `trials` or `threshold`")]
 pub(super) struct SkillTable {
     trials: Option<toml::Spanned<toml::Value>>,
-    threshold: Option<toml::Spanned<f64>>,
+    threshold: Option<toml::Spanned<toml::Value>>,
 }
 
 impl RepetitionSettings {
@@ -60,7 +60,7 @@ impl RepetitionSettings {
     pub(super) fn apply(
         &mut self,
         trials: Option<&toml::Spanned<toml::Value>>,
-        threshold: Option<&toml::Spanned<f64>>,
+        threshold: Option<&toml::Spanned<toml::Value>>,
         wrong: &mut impl FnMut(Range<usize>, String),
     ) {
         self.all = read(trials, threshold, wrong).or(self.all);
@@ -105,7 +105,7 @@ impl InForce {
 
 fn read(
     trials: Option<&toml::Spanned<toml::Value>>,
-    threshold: Option<&toml::Spanned<f64>>,
+    threshold: Option<&toml::Spanned<toml::Value>>,
     wrong: &mut impl FnMut(Range<usize>, String),
 ) -> Repetition {
     let mut said = Repetition::default();
@@ -117,7 +117,12 @@ fn read(
         }
     }
     if let Some(share) = threshold {
-        said.threshold = repetition::threshold(*share.get_ref());
+        // Of the whole numbers only 1 is a share.
+        let number = share
+            .get_ref()
+            .as_float()
+            .or_else(|| share.get_ref().as_integer().filter(|number| *number == 1).map(|_| 1.0));
+        said.threshold = number.and_then(repetition::threshold);
         if said.threshold.is_none() {
             wrong(share.span(), format!("`threshold` is {}; expected {A_SHARE}", share.get_ref()));
         }

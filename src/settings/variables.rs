@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{INTERNAL, Isolation, LONGEST_RETRY_WAIT, MOST_COST, MOST_TOKENS, MOST_VOTES, Settings, Suite};
 use crate::cases::case::LONGEST_TIMEOUT;
-use crate::cases::case::repetition::TRIALS;
+use crate::cases::case::repetition::{self, A_SHARE, TRIALS};
 use crate::text::diagnostic::nearest;
 
 /// The prefix of every variable of this program.
@@ -96,7 +96,7 @@ impl Settings {
             "MODE" => self.select_modes(&given.list()).map_err(|why| format!("{name}: {why}"))?,
             "MODEL" => self.model = Some(value.to_owned()).filter(|model| !model.is_empty()).or(self.model.take()),
             "TRIALS" => self.repetition.asked.trials = Some(value.parse().map_err(|_| given.not_allowed(TRIALS))?),
-            "THRESHOLD" => self.repetition.asked.threshold = Some(given.amount(1.0)?),
+            "THRESHOLD" => self.repetition.asked.threshold = Some(given.share()?),
             "JOBS" => self.jobs = given.size(1000)?,
             "TIMEOUT_S" => self.timeout = Duration::from_secs(given.number(LONGEST_TIMEOUT.as_secs())?),
             "JUDGE" => self.judge.apply_wanted(value).map_err(|expected| given.not_allowed(expected))?,
@@ -168,6 +168,10 @@ impl Given<'_> {
     fn amount(self, most: f64) -> Result<f64, String> {
         let amount = self.value.parse::<f64>().ok().filter(|amount| *amount > 0.0 && *amount <= most);
         amount.ok_or_else(|| self.not_allowed(&format!("above 0 and up to {most}")))
+    }
+
+    fn share(self) -> Result<f64, String> {
+        self.value.parse().ok().and_then(repetition::threshold).ok_or_else(|| self.not_allowed(A_SHARE))
     }
 
     fn flag(self) -> Result<bool, String> {

@@ -19,6 +19,7 @@ pub const SMALL_LISTING: Listing = Listing {
     room: 6_000 - OWN,
     unit: "characters",
     takes,
+    bare,
     beyond: "from this one on those that do not fit are names without a description",
 };
 
@@ -35,6 +36,11 @@ const LONGEST: usize = 1_536;
 fn takes(skill: &Skill) -> usize {
     let (name, description) = (skill.name.chars().count(), skill.description.chars().count().min(LONGEST));
     if skill.user_only { 0 } else { 5 + name + description }
+}
+
+/// `- name` and the end of the line: names of all skills have their room before any description has.
+fn bare(skill: &Skill) -> usize {
+    if skill.user_only { 0 } else { 3 + skill.name.chars().count() }
 }
 
 /// What a recording has in the place of a description that it does not keep.

@@ -14,6 +14,7 @@ pub const LISTING: Listing = Listing {
         let description: usize = skill.description.chars().take(LONGEST).map(char::len_utf8).sum();
         (OVERHEAD + skill.name.len() + skill.slug.len() + description).div_ceil(4)
     },
+    bare: |_| 0,
     beyond: "it cuts the longest descriptions, and where that is not enough all of them",
 };
 

@@ -247,7 +247,8 @@ impl TaskParser<'_> {
             Value::NumberLit(number) => number.value,
             Value::StringLit(text) if words => text.value.as_ref(),
             _ => {
-                self.wrong_type(range, &format!("`evalConfig.{key}`"), "a number", value);
+                let expected = if words { expected } else { "a number" };
+                self.wrong_type(range, &format!("`evalConfig.{key}`"), expected, value);
                 return None;
             }
         };

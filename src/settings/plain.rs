@@ -1,0 +1,37 @@
+//! What the parser of evals.toml says of a wrong value, in the words of the rest.
+
+/// `invalid type: integer `3`, expected struct X` as "this is 3; expected a table"; other messages as they are, on one line.
+pub(super) fn message(text: &str) -> String {
+    let text = text.trim().replace('\n', "; ");
+    let Some((found, expected)) = text.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))
+    else {
+        return text;
+    };
+    format!("this is {}; expected {}", kind(found), wanted(expected))
+}
+
+/// A value as it was found.
+fn kind(found: &str) -> String {
+    let value = |kind: &str| found.strip_prefix(kind).map(|value| value.trim_matches('`').to_owned());
+    match found {
+        "map" => "a table".to_owned(),
+        "sequence" => "a list".to_owned(),
+        _ => ["string ", "integer ", "floating point ", "boolean "]
+            .into_iter()
+            .find_map(value)
+            .unwrap_or_else(|| found.to_owned()),
+    }
+}
+
+/// What stands for a type of Rust.
+fn wanted(expected: &str) -> &str {
+    match expected {
+        "i64" | "u64" | "u32" | "usize" => "a whole number",
+        "f64" => "a number",
+        "a boolean" => "true or false",
+        "a map" => "a table",
+        "a sequence" => "a list",
+        _ if expected.starts_with("struct ") => "a table",
+        _ => expected,
+    }
+}
