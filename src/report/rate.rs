@@ -1,5 +1,6 @@
 //! Rates and shares as people read them.
 
+use crate::results::share::Tried;
 use crate::results::summary::CaseCounts;
 use crate::stats::Interval;
 use crate::stats::LEVEL;
@@ -32,8 +33,13 @@ pub fn whole(rate: Rate) -> String {
 /// `80 % (38–96)` of a case, by the interval that its trials allow for.
 #[must_use]
 pub fn of_case(case: &CaseCounts) -> Option<String> {
-    let rate = case.counts.rate();
-    rate.share().filter(|_| rate.trials > 1).map(|passed| share(passed, case.tried().interval()))
+    tried(case.tried())
+}
+
+/// The same of a case of which only that is known.
+#[must_use]
+pub fn tried(case: Tried) -> Option<String> {
+    case.rate.share().filter(|_| case.rate.trials > 1).map(|passed| share(passed, case.interval()))
 }
 
 /// A share in points: hundredths, rounded.

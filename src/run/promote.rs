@@ -12,6 +12,7 @@ use crate::agent::room::without_rooms;
 use crate::files::at::PathError;
 use crate::grade::share::Ended;
 use crate::report::rate;
+use crate::results::share::Tried;
 use crate::results::summary::CaseCounts;
 use crate::run::plan::{Entry, Plan};
 use crate::run::shared::Run;
@@ -50,12 +51,27 @@ pub struct Recorded {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", content = "verdicts", rename_all = "kebab-case")]
 pub enum Replayed {
-    /// How its trials ended, in order.
-    Ended(Vec<Verdict>),
+    /// How its trials ended.
+    Ended(Endings),
     /// It is stale: the case, a skill or a setting has changed since.
     Stale,
     /// It cannot be read.
     Unreadable,
+}
+
+/// How the trials of a recording ended.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Endings {
+    /// In order.
+    verdicts: Vec<Verdict>,
+    /// Whether they went on until they decided something.
+    until_decided: bool,
+}
+
+impl Serialize for Endings {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.verdicts.serialize(serializer)
+    }
 }
 
 /// The result for a new recording.
@@ -110,7 +126,7 @@ fn record_case(run: &Run, from: &RunFolder, entry: &Entry, failing: Failing) -> 
     let repeats = u32::try_from(measured.len()).unwrap_or(u32::MAX);
     let new = Entry::times(planned.clone(), repeats);
     let now = replayed(run, &new, &|number| store::recording_in(beside.path(), &planned.trial(number)));
-    let passes = matches!(&now, Replayed::Ended(verdicts) if case_verdict(run, planned, verdicts) == Verdict::Pass);
+    let passes = matches!(&now, Replayed::Ended(all) if case_verdict(run, planned, &all.verdicts) == Verdict::Pass);
     if !passes && failing == Failing::LeaveOut {
         return Ok(Recorded { id: first, before, now: Now::Failing(now) });
     }
@@ -129,15 +145,18 @@ fn case_verdict(run: &Run, planned: &Planned, verdicts: &[Verdict]) -> Verdict {
 
 /// What replaying the recordings of a case in a mode comes to, all its repeats.
 fn replayed(run: &Run, entry: &Entry, folder: &dyn Fn(u32) -> TrialFolder) -> Replayed {
-    let mut verdicts = Vec::new();
+    let mut all = Endings::default();
     for number in (1..=1000).take_while(|number| folder(*number).exists()) {
         match trial::replay_from(run, &entry.planned, &folder(number), entry.planned.trial(number)) {
-            Ok(outcome) => verdicts.push(outcome.grade.verdict),
+            Ok(outcome) => {
+                all.verdicts.push(outcome.grade.verdict);
+                all.until_decided |= outcome.grade.at_most.is_some();
+            }
             Err(NoOutcome::Stale { .. }) => return Replayed::Stale,
             Err(_) => return Replayed::Unreadable,
         }
     }
-    Replayed::Ended(verdicts)
+    Replayed::Ended(all)
 }
 
 /// Keeps what a replay needs of a trial in `recording`, as repeat `number`.
@@ -185,13 +204,14 @@ impl fmt::Display for Replayed {
         match self {
             Self::Stale => f.write_str("stale"),
             Self::Unreadable => f.write_str("unreadable"),
-            Self::Ended(verdicts) => match verdicts.as_slice() {
+            Self::Ended(Endings { verdicts, until_decided }) => match verdicts.as_slice() {
                 [only] => f.write_str(only.as_str()),
                 all => {
                     let mut rate = Rate::default();
                     let measured = all.iter().filter(|verdict| matches!(verdict, Verdict::Pass | Verdict::Fail));
                     measured.for_each(|verdict| rate.add(*verdict == Verdict::Pass));
-                    let share = rate::measured(rate).map(|share| format!(", {share}")).unwrap_or_default();
+                    let case = Tried { rate, until_decided: *until_decided };
+                    let share = rate::tried(case).map(|share| format!(", {share}")).unwrap_or_default();
                     write!(f, "{}/{} passed{share}", rate.passed, rate.trials)?;
                     match all.len() as u64 - rate.trials {
                         0 => Ok(()),

@@ -181,6 +181,7 @@ fn read_header(
 }
 
 /// The bytes of cell `index` of the record that starts at `start`; past the last cell, the record's end.
+#[must_use]
 pub fn cell_range(bytes: &[u8], start: usize, index: usize) -> Range<usize> {
     let mut cell = 0;
     let mut cell_start = start;
