@@ -14,7 +14,7 @@ use std::time::Instant;
 use support::stored::{self, Session};
 
 /// Trials, and kilobytes of each.
-const SIZES: [(u32, usize); 2] = [(2_000, 40), (10_000, 8)];
+const SIZES: [(u32, usize); 3] = [(2_000, 40), (10_000, 8), (1, 12_000)];
 
 /// As much of a text as a trace keeps.
 const TEXT: usize = 3_900;

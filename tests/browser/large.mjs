@@ -8,6 +8,6 @@ await withPage(async (page) => {
   const nodes = await page.evaluate(() => document.querySelectorAll("body *:not(script)").length);
   assert.ok(nodes < 1500, nodes + " elements");
   // A session is packed until it is opened.
-  const packed = await page.$eval("#t0", (one) => one.textContent.length);
+  const packed = await page.$eval("#t1", (one) => one.textContent.length);
   assert.ok(packed > 100 && packed < 8000, packed + " bytes");
 });

@@ -14,9 +14,13 @@ const ROUNDS = 5;
 
 /** The same sessions in one script, and every element made at once. */
 function naive(file) {
-  const sessions = [...readFileSync(file, "utf8").matchAll(/<script type="text\/plain" id="t\d+">([^<]*)/g)].map((found) =>
-    JSON.parse(inflateRawSync(Buffer.from(found[1], "base64")).toString()),
-  );
+  const text = readFileSync(file, "utf8");
+  const bytes = (packed) => Buffer.from(packed, "base64");
+  const commons = new Map([...text.matchAll(/<script type="text\/plain" id="(c\d+)">([^<]*)/g)].map((found) => [found[1], bytes(found[2])]));
+  const sessions = [...text.matchAll(/<script type="text\/plain" id="t\d+" data-behind="(c\d+)">([^<]*)/g)].map((found) => {
+    const whole = inflateRawSync(Buffer.concat([commons.get(found[1]), bytes(found[2])])).toString();
+    return JSON.parse(whole.slice(whole.indexOf("\0") + 1));
+  });
   const json = JSON.stringify(sessions).replaceAll("<", "\\u003c");
   const script = `const all = ${json};
     for (const trial of all) {

@@ -10,6 +10,7 @@ use crate::cli::{CliResultOf, summary};
 use skill_evals::files::bounded;
 use skill_evals::report::html::document::{Document, Judging, WrittenFile};
 use skill_evals::report::html::index::Index;
+use skill_evals::report::html::packing::{Packed, Packer};
 use skill_evals::report::html::page::{self, ChangedSkill};
 use skill_evals::results::arm::ArmReader;
 use skill_evals::results::not_run::Reasons;
@@ -30,6 +31,7 @@ pub struct Reader<'a> {
     run: &'a Run,
     /// What was read so far.
     pub index: Index,
+    packer: Packer,
     sessions: Sessions,
     /// When the reported runs began.
     pub created: BTreeSet<String>,
@@ -51,6 +53,7 @@ impl<'a> Reader<'a> {
         Ok(Self {
             run,
             index: Index::new(runs, compares),
+            packer: Packer::default(),
             sessions: Sessions::new()?,
             created: BTreeSet::new(),
             agents: BTreeSet::new(),
@@ -132,12 +135,12 @@ impl<'a> Reader<'a> {
     }
 
     fn pack(
-        &self,
+        &mut self,
         run: Option<&str>,
         review: &Review,
         timeline: &Timeline,
         folder: &TrialFolder,
-    ) -> io::Result<Vec<u8>> {
+    ) -> io::Result<Packed> {
         let files = review.files(self.run, folder).into_iter().map(|file| {
             let path = file.path.display().to_string();
             let (after, why) = match file.after {
@@ -151,12 +154,13 @@ impl<'a> Reader<'a> {
             judgement.map(|judgement| Judging { question: review.question(self.run, folder, &judgement), judgement });
         let place = shown_path(&self.run.root, folder.path()).display().to_string();
         let evidence = review.evidence();
-        page::packed(&Document::new(run, &evidence, &review.grade, timeline, files.collect(), judge, place))
+        let document = Document::new(run, &evidence, &review.grade, timeline, files.collect(), judge, place);
+        self.packer.pack(&review.meta.skill.slug, &document)
     }
 
     /// Leaves sessions out until the others take no more than this.
     pub fn keep_within(&mut self, most: u64) {
-        let left_out = self.sessions.beyond(most);
+        let left_out = self.sessions.beyond(most.saturating_sub(self.packer.common_length()));
         for (at, _) in &left_out {
             self.index.rows[*at].kept = false;
         }
@@ -181,8 +185,8 @@ impl<'a> Reader<'a> {
     pub fn write(&mut self, out: &mut File, title: &str, overview: &str, skills: &[ChangedSkill]) -> io::Result<()> {
         let mut out = BufWriter::new(out);
         page::begin(&mut out, title, overview, &self.index, skills)?;
-        let rows = &self.index.rows;
-        self.sessions.each(|at| rows[at].kept, |at, packed| page::trial(&mut out, at, packed))?;
+        let (rows, packer) = (&self.index.rows, &mut self.packer);
+        self.sessions.each(|at| rows[at].kept, |at, packed| packer.write(&mut out, at, packed))?;
         page::end(&mut out)?;
         out.flush()
     }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
+use skill_evals::report::html::packing::Packed;
 use skill_evals::trial::outcome::Verdict;
 
 /// Packed sessions, by the place of their trial.
@@ -16,6 +17,7 @@ pub struct Sessions {
 /// Where a session lies in the file.
 struct Place {
     verdict: Verdict,
+    behind: usize,
     from: u64,
     length: u64,
 }
@@ -27,10 +29,10 @@ impl Sessions {
     }
 
     /// Adds that of the next trial, which came to this verdict.
-    pub fn add(&mut self, verdict: Verdict, packed: &[u8]) -> io::Result<()> {
-        self.file.write_all(packed)?;
-        let length = packed.len() as u64;
-        self.places.push(Place { verdict, from: self.length, length });
+    pub fn add(&mut self, verdict: Verdict, packed: &Packed) -> io::Result<()> {
+        self.file.write_all(&packed.text)?;
+        let (behind, length) = (packed.behind, packed.text.len() as u64);
+        self.places.push(Place { verdict, behind, from: self.length, length });
         self.length += length;
         Ok(())
     }
@@ -56,16 +58,15 @@ impl Sessions {
     pub fn each(
         &mut self,
         kept: impl Fn(usize) -> bool,
-        mut take: impl FnMut(usize, &[u8]) -> io::Result<()>,
+        mut take: impl FnMut(usize, &Packed) -> io::Result<()>,
     ) -> io::Result<()> {
         self.file.flush()?;
         let mut file = BufReader::new(self.file.get_ref());
-        let mut packed = Vec::new();
         for (at, place) in self.places.iter().enumerate().filter(|(at, _)| kept(*at)) {
             file.seek(SeekFrom::Start(place.from))?;
-            packed.clear();
-            file.by_ref().take(place.length).read_to_end(&mut packed)?;
-            take(at, &packed)?;
+            let mut text = Vec::new();
+            file.by_ref().take(place.length).read_to_end(&mut text)?;
+            take(at, &Packed { behind: place.behind, text })?;
         }
         Ok(())
     }

@@ -9,6 +9,8 @@ const choices = choicesOf(rows);
 const compares = index.compares;
 const [all, one] = ["all", "one"].map((id) => document.getElementById(id));
 const list = caseList((row) => linkTo(row));
+const countRan = (rows) => rows.filter((row) => row.verdict !== NOT_RUN).length;
+const ran = countRan(rows);
 let filters = {};
 let found = new Set();
 let search = 0;
@@ -61,10 +63,10 @@ function drawList() {
 
 function countText() {
   const chosen = groups.flatMap((group) => [...group.rows, ...group.before]);
-  const ran = (rows) => rows.filter((row) => row.verdict !== NOT_RUN).length;
-  const [trials, all, missing] = [ran(chosen), ran(rows), chosen.length - ran(chosen)];
-  const of = trials === all ? "" : " of " + count(all);
-  return count(groups.length) + (groups.length === 1 ? " case" : " cases") + ", " + count(trials) + of + (all === 1 ? " trial" : " trials") + (missing ? ", " + count(missing) + " not run" : "");
+  const trials = countRan(chosen);
+  const missing = chosen.length - trials;
+  const of = trials === ran ? "" : " of " + count(ran);
+  return count(groups.length) + (groups.length === 1 ? " case" : " cases") + ", " + count(trials) + of + (ran === 1 ? " trial" : " trials") + (missing ? ", " + count(missing) + " not run" : "");
 }
 
 /** Looks into the sessions, unless something else is typed meanwhile. */

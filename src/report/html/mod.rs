@@ -10,4 +10,5 @@ pub mod document;
 mod escape;
 pub mod index;
 pub mod overview;
+pub mod packing;
 pub mod page;

@@ -4,8 +4,6 @@ use std::io::{self, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -90,30 +88,10 @@ pub fn begin(
     )
 }
 
-/// Writes the packed document at this place of the index.
-///
-/// # Errors
-/// When `out` takes no more.
-pub fn trial(out: &mut impl Write, place: usize, packed: &[u8]) -> io::Result<()> {
-    write!(out, "<script type=\"text/plain\" id=\"t{place}\">")?;
-    out.write_all(packed)?;
-    out.write_all(b"</script>\n")
-}
-
 /// Writes the end.
 ///
 /// # Errors
 /// When `out` takes no more.
 pub fn end(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"</body>\n</html>\n")
-}
-
-/// A document as the page has it: JSON, deflated, in base64.
-///
-/// # Errors
-/// When it cannot be JSON.
-pub fn packed(document: &impl Serialize) -> io::Result<Vec<u8>> {
-    let mut deflated = DeflateEncoder::new(Vec::new(), Compression::default());
-    serde_json::to_writer(&mut deflated, document)?;
-    Ok(STANDARD.encode(deflated.finish()?).into_bytes())
 }

@@ -36,10 +36,12 @@ function rowsOf(index) {
     // The run, where the name alone does not tell which trial it is.
     row.ofRun = several || row.arm === "a" ? row.run : "";
   });
-  pairUp(rows);
-  for (const group of groupsOf(rows)) {
-    const is = differs(group);
-    for (const row of [...group.rows, ...group.before]) row.differs = is;
+  if (index.compares) {
+    pairUp(rows);
+    for (const group of groupsOf(rows)) {
+      const is = differs(group);
+      for (const row of [...group.rows, ...group.before]) row.differs = is;
+    }
   }
   return rows;
 }
@@ -134,7 +136,8 @@ function finish(group) {
   group.ms = mean(group.rows.map((row) => row.ms).filter((ms) => ms !== undefined));
   group.tokens = mean(group.rows.map((row) => row.tokens).filter((tokens) => tokens !== undefined));
   const failed = new Map();
-  for (const row of group.rows) {
+  // What an error left undone did not fail.
+  for (const row of group.rows.filter((row) => row.verdict === "fail")) {
     for (const check of row.failed) failed.set(check, (failed.get(check) || 0) + 1);
   }
   group.failed = [...failed].sort((a, b) => b[1] - a[1]);

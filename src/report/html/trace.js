@@ -1,4 +1,5 @@
 // The sessions: each lies packed (JSON, raw deflate, base64) in a script element of its own, and is read when asked for.
+// What the sessions of a skill have in common is packed once, in an element that theirs name: they go on where it ends.
 
 /** Sessions read last, by their places. */
 const opened = new Map();
@@ -16,26 +17,36 @@ async function openTrace(place) {
 }
 
 async function readTrace(place) {
-  const text = await packedText(place);
-  return text === null ? null : JSON.parse(await inflated(text));
+  const packed = await packedAt(place);
+  return packed && JSON.parse(await inflated(packed));
 }
 
-/** The packed text; a link may open the page before the browser has read it to its end. */
-async function packedText(place) {
+/** The element of a session; a link may open the page before the browser has read it to its end. */
+async function packedAt(place) {
   const find = () => document.getElementById("t" + place);
   if (!find() && document.readyState === "loading") {
     await new Promise((resolve) => document.addEventListener("DOMContentLoaded", resolve, { once: true }));
   }
-  const found = find();
-  return found ? found.textContent : null;
+  return find();
 }
 
-async function inflated(packed) {
-  const binary = atob(packed);
+/** The bytes of what sessions have in common, by the elements that they are in. */
+const commons = new Map();
+
+function bytesOf(element) {
+  const binary = atob(element.textContent);
   const bytes = new Uint8Array(binary.length);
   for (let at = 0; at < binary.length; at++) bytes[at] = binary.charCodeAt(at);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-  return new Response(stream).text();
+  return bytes;
+}
+
+/** The JSON in the element of a session. */
+async function inflated(packed) {
+  const { behind } = packed.dataset;
+  if (!commons.has(behind)) commons.set(behind, bytesOf(document.getElementById(behind)));
+  const stream = new Blob([commons.get(behind), bytesOf(packed)]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  const text = await new Response(stream).text();
+  return text.slice(text.indexOf("\0") + 1);
 }
 
 /** How long a search works before the page may draw again, in milliseconds. */
@@ -52,8 +63,8 @@ async function searchTraces(rows, text, tell, goes) {
   let since = performance.now();
   for (const [at, row] of rows.entries()) {
     if (!goes()) return;
-    const packed = row.kept ? await packedText(row.place) : null;
-    const session = packed === null ? "" : await inflated(packed);
+    const packed = row.kept ? await packedAt(row.place) : null;
+    const session = packed ? await inflated(packed) : "";
     if (session.toLowerCase().includes(wanted) && holdsText(JSON.parse(session), text.toLowerCase())) found.add(row.place);
     if (performance.now() - since > SLICE) {
       tell(found, (at + 1) / rows.length);
