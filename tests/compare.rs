@@ -606,13 +606,17 @@ fn trials_that_went_on_until_they_were_decided_are_compared_with_a_note() {
         let ran = stub.run(&["run", "--run-id", id, "--trials", trials, "--threshold", "0.5"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
     }
-    let note = "  trials went on until a case was decided, which the test and the interval know nothing of, so take them as a guide: \
+    let note = "  trials went on until something was decided, which the test and the interval know nothing of, so take them as a guide: \
                 tidy/c0, tidy/c1\n";
     let compared = stub.run(&["compare", "a", "c"]).stdout;
     assert!(compared.contains(note), "{compared}");
     assert!(!stub.run(&["compare", "a", "b"]).stdout.contains("went on until"));
     let found: Value = serde_json::from_str(&stub.run(&["compare", "a", "c", "--json"]).stdout).expect("JSON");
     assert_eq!(found["until_decided"], json!(["tidy/c0", "tidy/c1"]));
+    // So did those of a comparison.
+    stub.run(&["compare", "--aa", "--max-trials", "12", "--run-id", "d"]);
+    let compared = stub.run(&["compare", "a", "d"]).stdout;
+    assert!(compared.contains("went on until something was decided"), "{compared}");
 }
 
 #[test]

@@ -256,7 +256,7 @@ fn on_cases(lines: &mut Vec<String>, compared: &Compared) {
     if !compared.until_decided.is_empty() {
         let cases = list(&compared.until_decided);
         lines.push(format!(
-            "trials went on until a case was decided, which the test and the interval know nothing of, so take them as a guide: {cases}"
+            "trials went on until something was decided, which the test and the interval know nothing of, so take them as a guide: {cases}"
         ));
     }
     lines.extend(compared.left_out.iter().map(|(case, why)| format!("{case} is left out: {why}")));

@@ -13,7 +13,7 @@ use crate::results::crowding::Triggered;
 use crate::results::triggering::Asked;
 use crate::stats::amounts::Amounts;
 use crate::stats::proportion::Rate;
-use crate::store::{self, StoreError};
+use crate::store::{self, RunFolder, StoreError};
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::{Status, Verdict};
 
@@ -138,6 +138,10 @@ impl ArmReader {
         self.next_run();
         let (damaged, trials) = (self.damaged, self.trials.len());
         store::each_line(path, |line| self.line(line))?;
+        let record = path.parent().and_then(|folder| RunFolder::at(folder).run_record().ok().flatten());
+        if record.is_some_and(|record| record.arms.is_some()) {
+            self.until_decided.extend(self.trials[trials..].iter().map(|trial| trial.case));
+        }
         Ok((self.damaged - damaged, self.trials.len() - trials))
     }
 
