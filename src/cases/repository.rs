@@ -1,6 +1,7 @@
 //! Finds the skills and cases of a repository. Reads files; decides nothing about them.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -406,32 +407,35 @@ fn broken(skill: &str, id: &str, path: &Path, problems: Vec<Diagnostic>) -> Foun
     Found::new(id.to_owned(), skill.to_owned(), path.to_path_buf(), line, source)
 }
 
-/// Turns every case whose test name is taken into a broken one with a name of its own.
+/// Turns every case whose test name an earlier one has into a broken one with a name of its own, which no other case has.
 fn mark_duplicates(cases: &mut [Found], tree: &dyn Tree) {
-    let mut seen: HashMap<String, (PathBuf, usize)> = HashMap::with_capacity(cases.len());
-    for found in cases {
-        let name = name::segment(&found.id);
-        if let Some((file, line)) = seen.get(&name) {
-            let written = found.source.place("id", None, tree);
-            let place = written.unwrap_or_else(|| Place { line: found.line, column: 1, ..Place::file(&found.file) });
-            let problem = Diagnostic::error(
-                Code::DuplicateCase,
-                place,
-                format!(
-                    "the case id `{}` is taken by {}:{line} (`-`, `_` and `.` count as one)",
-                    found.id,
-                    file.display()
-                ),
-            );
-            let problems = vec![problem.help("give every case of a skill an id of its own")];
-            let id = format!("{}-line-{}", found.id, found.line);
-            let source = Broken { format: found.format(), problems };
-            *found = Found::new(id, found.skill.clone(), found.file.clone(), found.line, source);
-            // Two files can repeat the same id on the same line.
-            while seen.contains_key(&name::segment(&found.id)) {
-                found.id.push_str("-again");
-            }
+    let mut first: HashMap<String, usize> = HashMap::with_capacity(cases.len());
+    let mut repeated = Vec::new();
+    for (at, found) in cases.iter().enumerate() {
+        match first.entry(name::segment(&found.id)) {
+            Entry::Vacant(free) => _ = free.insert(at),
+            Entry::Occupied(taken) => repeated.push((at, *taken.get())),
         }
-        seen.insert(name::segment(&found.id), (found.file.clone(), found.line));
+    }
+    // Only now: what a repeated case is called may be the id of a later one.
+    for (at, taken) in repeated {
+        let (found, taken) = (&cases[at], &cases[taken]);
+        let written = found.source.place("id", None, tree);
+        let place = written.unwrap_or_else(|| Place { line: found.line, column: 1, ..Place::file(&found.file) });
+        let message = format!(
+            "the case id `{}` is taken by {}:{} (`-`, `_` and `.` count as one)",
+            found.id,
+            taken.file.display(),
+            taken.line
+        );
+        let problem =
+            Diagnostic::error(Code::DuplicateCase, place, message).help("give every case of a skill an id of its own");
+        let mut id = format!("{}-line-{}", found.id, found.line);
+        while first.contains_key(&name::segment(&id)) {
+            id.push_str("-again");
+        }
+        first.insert(name::segment(&id), at);
+        let source = Broken { format: found.format(), problems: vec![problem] };
+        cases[at] = Found::new(id, found.skill.clone(), found.file.clone(), found.line, source);
     }
 }

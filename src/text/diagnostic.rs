@@ -90,6 +90,10 @@ codes! {
     CsvUnknownColumn = "csv-unknown-column",
     /// A prompts.csv names a column twice.
     CsvDuplicateColumn = "csv-duplicate-column",
+    /// The cells of a prompts.csv are separated by something else than commas.
+    CsvSeparator = "csv-separator",
+    /// The lines of a prompts.csv end in CR alone.
+    CsvLineEnds = "csv-line-ends",
     /// A row has more cells than the header has columns.
     CsvExtraCell = "csv-extra-cell",
     /// A cell that must not be empty is.
@@ -202,22 +206,28 @@ impl Place {
     pub fn in_text(path: impl Into<PathBuf>, text: &[u8], range: Range<usize>) -> Self {
         let start = range.start.min(text.len());
         let end = range.end.clamp(start, text.len());
-        let line_start = text[..start].iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+        let line_start = (0..start).rev().find(|at| ends_line(text, *at)).map_or(0, |at| at + 1);
         // A byte order mark is no character of the first line: editors do not count it.
         let mark = "\u{feff}".len();
         let line_start =
             if line_start == 0 && start >= mark && text.starts_with("\u{feff}".as_bytes()) { mark } else { line_start };
-        let line_end = text[start..].iter().position(|&b| b == b'\n').map_or(text.len(), |at| start + at);
+        let line_end = (start..text.len()).find(|at| ends_line(text, *at)).unwrap_or(text.len());
         let before = String::from_utf8_lossy(&text[line_start..start]).into_owned();
         let marked = String::from_utf8_lossy(&text[start..end.min(line_end)]).into_owned();
         let after = String::from_utf8_lossy(&text[end.min(line_end)..line_end]).into_owned();
         Self {
             path: path.into(),
-            line: text[..line_start].split(|&b| b == b'\n').count(),
+            line: (0..line_start).filter(|at| ends_line(text, *at)).count() + 1,
             column: 1 + before.chars().count(),
             excerpt: Some(Excerpt::cut(&before, &marked, after.trim_end_matches('\r'))),
         }
     }
+}
+
+/// Whether a line ends at the byte `at` of `text`: with LF, CR LF, or CR alone.
+#[must_use]
+pub fn ends_line(text: &[u8], at: usize) -> bool {
+    text[at] == b'\n' || (text[at] == b'\r' && text.get(at + 1) != Some(&b'\n'))
 }
 
 impl Excerpt {

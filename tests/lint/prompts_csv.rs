@@ -132,6 +132,46 @@ fn utf_16_is_named_as_such() {
 }
 
 #[test]
+fn utf_16_without_its_mark_is_named_too() {
+    for bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+        let text: Vec<u8> = "id,should_trigger,prompt\n".encode_utf16().flat_map(bytes).collect();
+        let fixture = Fixture::new().skill("tidy").prompts("tidy", text).task("one", TASK);
+        assert_only(&fixture, &format!("{AT}: [not-utf8] this file is UTF-16"), &["prompts.csv"]);
+    }
+}
+
+#[test]
+fn other_separators_than_commas_are_named_as_such() {
+    for (separator, name) in [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")] {
+        let header = HEADER.replace(',', &separator.to_string());
+        for text in [format!("{header}\n"), format!("\u{feff}{}\r\n", header.replace("prompt", "\"prompt\""))] {
+            let fixture = Fixture::new().skill("tidy").prompts("tidy", text).task("one", TASK);
+            let words = format!("{AT}:1:3: [csv-separator] the cells are separated by {name}; expected commas");
+            assert_only(&fixture, &words, &["prompts.csv"]);
+        }
+    }
+}
+
+#[test]
+fn lines_that_end_in_cr_alone_are_read_counted_and_named() {
+    let text = format!("{HEADER}\nfirst,true,\"Do\nit\"\nbroken,maybe,Do it\nlast,false,Other\n").replace('\n', "\r");
+    let fixture = Fixture::new().skill("tidy").prompts("tidy", text);
+    assert_eq!(fixture.good_cases(), ["first", "last"]);
+    let lines = fixture.lines();
+    assert!(lines.contains(":1:25: [csv-line-ends] lines end in CR alone"), "{lines}");
+    assert!(lines.contains(":4:8: [bad-boolean]"), "{lines}");
+}
+
+#[test]
+fn of_two_cases_with_one_id_the_second_is_wrong_and_no_third() {
+    let text = format!("{HEADER}\nok,true,Do it\nok,true,Do that\nok-line-3,true,Do more\n");
+    let fixture = Fixture::new().skill("tidy").prompts("tidy", text);
+    let words = format!("{AT}:3:1: [duplicate-case] the case id `ok` is taken by evals/skills/tidy/prompts.csv:2");
+    assert_only(&fixture, &words, &["ok-line-3-again"]);
+    assert_eq!(fixture.good_cases(), ["ok", "ok-line-3"]);
+}
+
+#[test]
 fn a_byte_order_mark_changes_nothing() {
     let good = Fixture::new().skill("tidy").prompts("tidy", format!("\u{feff}{}", sheet("", "mid,true,Do it")));
     assert_eq!((good.lines().as_str(), good.good_cases().len()), ("", 3));

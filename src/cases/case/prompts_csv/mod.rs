@@ -6,6 +6,7 @@
 //! reports every problem in them.
 
 mod cells;
+mod form;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use crate::cases::case::{Case, Format, Found, Repetition, Source};
 use crate::cases::name;
 use crate::cases::repo_files::Tree;
-use crate::text::diagnostic::{Code, Diagnostic, Place, nearest, shorten};
+use crate::text::diagnostic::{Code, Diagnostic, Place, ends_line, nearest, shorten};
 
 /// Rows run under codex unless chosen otherwise: the format was made for it.
 pub static FORMAT: Format = Format { name: "prompts.csv", default_mode: "codex", is_task: false, curated: true };
@@ -82,12 +83,10 @@ pub fn parse(path: &Path, bytes: Vec<u8>) -> Parsed {
     // Reading from memory cannot fail: a flexible byte reader has no other errors.
     let has_header = reader.read_byte_record(&mut header).unwrap_or(false);
     let header_start = skip + skip_line_breaks(&bytes[skip..]);
-    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
-        let problem = Diagnostic::error(Code::NotUtf8, Place::file(path), "this file is UTF-16; expected UTF-8")
-            .help("save it as \"CSV UTF-8\"");
+    if let Some(problem) = form::utf_16(path, &bytes).or_else(|| form::separator(path, &bytes, header_start)) {
         return Parsed { rows: Vec::new(), problems: vec![problem] };
     }
-    let mut problems = Vec::new();
+    let mut problems: Vec<Diagnostic> = form::line_ends(path, &bytes, header_start).into_iter().collect();
     let columns = read_header(path, &bytes, header_start, &header, has_header, &mut problems);
     if problems.iter().any(Diagnostic::is_error) {
         return Parsed { rows: Vec::new(), problems };
@@ -127,7 +126,7 @@ struct LineCounter {
 impl LineCounter {
     fn at(&mut self, bytes: &[u8], offset: usize) -> usize {
         let offset = offset.min(bytes.len());
-        self.breaks += bytes[self.offset..offset].split(|&b| b == b'\n').count() - 1;
+        self.breaks += (self.offset..offset).filter(|at| ends_line(bytes, *at)).count();
         self.offset = offset;
         self.breaks + 1
     }
