@@ -172,3 +172,31 @@ fn a_run_that_replayed_says_where_its_evidence_is() {
     let ran = show(&stub, &["bye", "--run", "evals/recordings"]);
     assert!(ran.code == 0 && ran.stdout.contains("I begin."), "{}", ran.stderr);
 }
+
+#[test]
+fn a_case_named_in_any_script_has_a_test_and_is_shown_by_the_command_that_its_failure_names() {
+    let stub = stub(&[
+        "a b's,false,Welcome.,Pune,",
+        "-x,false,Welcome.,Oslo,",
+        "日本,false,Welcome.,Oslo,",
+        "東京,false,Hi.,Oslo,",
+    ]);
+    let told = stub.run(&["run", "--run-id", "r"]);
+    assert!(told.stdout.contains("3 passed, 1 failed, 0 errors"), "{}{}", told.stdout, told.stderr);
+    assert!(told.stdout.contains(r"  show it     skill-evals show 'tidy/a b'\''s/codex/1' --run r"), "{}", told.stdout);
+    let shown = show(&stub, &["tidy/a b's/codex/1", "--run", "r"]);
+    assert!(
+        shown.code == 0 && shown.stdout.starts_with("tidy/a b's/codex: fail\n"),
+        "{}{}",
+        shown.stdout,
+        shown.stderr
+    );
+    let listed = stub.run(&["list"]).stdout;
+    for name in ["tidy::a_b_s::codex", "tidy::_x::codex", "tidy::日本::codex", "tidy::東京::codex"] {
+        assert!(listed.contains(name), "{listed}");
+    }
+    for case in ["-x", "tidy/日本"] {
+        let ran = stub.run(&["run", "--case", case, "--quiet"]);
+        assert_eq!(ran.code, 0, "{case}: {}{}", ran.stdout, ran.stderr);
+    }
+}

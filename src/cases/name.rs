@@ -1,9 +1,12 @@
 //! What things may be called: ids that name a folder, and names as segments of a Rust path.
 
-use crate::text::diagnostic::{Code, Diagnostic, Place, shorten};
+use unicode_ident::{is_xid_continue, is_xid_start};
 
-/// A name as a segment of a Rust path: everything but letters, digits and `_` becomes `_`, and what Rust would not
-/// take as an identifier gets a `_` in front.
+use crate::text::diagnostic::{Code, Diagnostic, Place, shorten};
+use crate::text::safe;
+
+/// A name as a segment of a Rust path: everything but letters and digits, of any script, and `_` becomes `_`, and what Rust
+/// would not take as an identifier gets a `_` in front.
 #[must_use]
 pub fn segment(name: &str) -> String {
     // In the order of their bytes.
@@ -16,8 +19,8 @@ pub fn segment(name: &str) -> String {
     ];
     // Names of many thousand tests are made at each start.
     let mut segment = String::with_capacity(name.len() + 1);
-    segment.extend(name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }));
-    let starts_badly = !segment.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    segment.extend(name.chars().map(in_segment));
+    let starts_badly = !segment.starts_with(|c: char| is_xid_start(c) || c == '_');
     if segment.is_empty() {
         segment.push('_');
     }
@@ -27,10 +30,14 @@ pub fn segment(name: &str) -> String {
     segment
 }
 
+fn in_segment(c: char) -> char {
+    if is_xid_continue(c) { c } else { '_' }
+}
+
 /// The longest name of a folder that is made of an id, in bytes: several of them make a path.
 pub const LONGEST_ID: usize = 100;
 
-/// Checks that `id` can name a folder and a test.
+/// Checks that `id` can name a folder, and a test, a run or a mode on a command line.
 ///
 /// # Errors
 /// Says, as the end of a sentence that starts with the id, what is wrong with it.
@@ -56,11 +63,47 @@ pub fn check_id(id: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The problem for an `id` that [`check_id`] refuses.
+/// Checks that `id` can name a case: what a folder may be called on every system, with a letter or digit for its test's
+/// name. Other runners of prompts.csv take spaces, letters of any script and `-` in front.
+///
+/// # Errors
+/// Says, as the end of a sentence that starts with the id, what is wrong with it.
+pub fn check_case_id(id: &str) -> Result<(), String> {
+    if id.is_empty() {
+        return Err("is empty".to_owned());
+    }
+    if id.starts_with('.') {
+        return Err("starts with `.`, which hides its folder".to_owned());
+    }
+    if id.len() > LONGEST_ID {
+        return Err(format!("is longer than {LONGEST_ID} bytes"));
+    }
+    if let Some(c) = id.chars().find(|c| !may_be_in_a_case_id(*c)) {
+        return Err(match c {
+            c if c.is_control() => "holds a line break or another control character".to_owned(),
+            '/' | '\\' => format!("holds `{c}`, which separates folders"),
+            c if c.is_ascii_graphic() => format!("holds `{c}`, which no folder can have on every system"),
+            c => format!("holds the character U+{:04X}, which cannot be seen", u32::from(c)),
+        });
+    }
+    if !id.chars().any(char::is_alphanumeric) {
+        return Err("holds no letter and no digit".to_owned());
+    }
+    Ok(())
+}
+
+fn may_be_in_a_case_id(c: char) -> bool {
+    let separates = matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|');
+    let unseen = matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{feff}');
+    let unseen = unseen || safe::is_live(c) || (c.is_whitespace() && c != ' ');
+    !separates && !unseen
+}
+
+/// The problem for an `id` that [`check_case_id`] refuses.
 pub(crate) fn id_problem(id: &str, why: &str, place: Place) -> Diagnostic {
     let shown = shorten(id);
     Diagnostic::error(Code::CaseId, place, format!("the case id {shown:?} {why}"))
-        .help("use letters, digits, `-`, `_` and `.`: the id names a test and a folder")
+        .help("use letters, digits, spaces, `-`, `_` and `.`: the id names a test and a folder")
 }
 
 /// Filters as `cargo test` takes them: a test is wanted whose name holds one of them, or is one of them where names
@@ -103,5 +146,5 @@ pub fn as_test_name(filter: &str, whole: bool) -> String {
     if whole {
         return path.split("::").map(segment).collect::<Vec<_>>().join("::");
     }
-    path.chars().map(|c| if c.is_ascii_alphanumeric() || c == ':' { c } else { '_' }).collect()
+    path.chars().map(|c| if c == ':' { c } else { in_segment(c) }).collect()
 }

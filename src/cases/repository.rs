@@ -336,7 +336,7 @@ impl Repository {
         });
         // A task that cannot be read belongs to no skill; its test is found under `tasks`.
         let skill = task.as_ref().map_or_else(|_| "tasks".to_owned(), |case| case.skill.clone());
-        let id = if crate::cases::name::check_id(stem).is_ok() { stem.to_owned() } else { name::segment(stem) };
+        let id = if name::check_case_id(stem).is_ok() { stem.to_owned() } else { name::segment(stem) };
         let task = task_json::Task { file: path.to_path_buf(), case: task };
         Found::new(id, skill, path.to_path_buf(), 1, task)
     }
@@ -423,7 +423,7 @@ fn mark_duplicates(cases: &mut [Found], tree: &dyn Tree) {
         let written = found.source.place("id", None, tree);
         let place = written.unwrap_or_else(|| Place { line: found.line, column: 1, ..Place::file(&found.file) });
         let message = format!(
-            "the case id `{}` is taken by {}:{} (`-`, `_` and `.` count as one)",
+            "the case id `{}` is taken by {}:{} (in tests' names all but letters and digits count as one)",
             found.id,
             taken.file.display(),
             taken.line

@@ -22,7 +22,7 @@ pub struct SelectArgs {
     #[arg(long, value_name = "NAME")]
     task: Vec<String>,
     /// Only this case, as `id` or `skill/id` (repeatable).
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     case: Vec<String>,
     /// At most so many skills.
     #[arg(long, value_name = "N")]

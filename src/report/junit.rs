@@ -11,6 +11,7 @@ use crate::report::paint::Paint;
 use crate::report::table::{self, why};
 use crate::report::trial::scripted;
 use crate::results::summary::{CaseCounts, Summary};
+use crate::text::safe;
 use crate::trial::id::CaseInMode;
 use crate::trial::id::test_name;
 use crate::trial::outcome::Verdict;
@@ -48,7 +49,8 @@ fn description(key: &CaseInMode, why: &str, runs: &[String]) -> String {
         [run] => format!("--run {run}"),
         _ => return why.to_owned(),
     };
-    format!("{why}\nskill-evals show {}/{}/{} {place}", key.skill, key.case, key.mode)
+    let trial = safe::word(&format!("{}/{}/{}", key.skill, key.case, key.mode));
+    format!("{why}\nskill-evals show {trial} {place}")
 }
 
 fn suite_time(summary: &Summary, suite: &TestSuite) -> u64 {

@@ -126,7 +126,7 @@ pub fn show_command(id: &TrialId, run: Option<&str>) -> String {
     // The first repeat has no number: without one the first that failed is meant.
     let number = if id.number == 1 { "/1" } else { "" };
     let place = run.map_or_else(|| "--recording".to_owned(), |run| format!("--run {run}"));
-    format!("skill-evals show {id}{number} {place}")
+    format!("skill-evals show {} {place}", safe::word(&format!("{id}{number}")))
 }
 
 /// What has to be said wherever results of a scripted model are shown.
@@ -172,7 +172,10 @@ impl Door {
     pub fn record_again(&self, id: &TrialId) -> String {
         let TrialId { skill, case, mode, .. } = id;
         match self {
-            Self::Program => format!("skill-evals run --case {skill}/{case} --mode {mode} --record"),
+            Self::Program => {
+                let case = safe::word(&format!("{skill}/{case}"));
+                format!("skill-evals run --case {case} --mode {mode} --record")
+            }
             Self::CargoTest(test) => format!(
                 "SKILL_EVALS_LIVE=1 SKILL_EVALS_RECORD=1 SKILL_EVALS_MODE={mode} cargo test --test {test} -- --exact {}",
                 id.test_name()

@@ -8,7 +8,7 @@ use super::{
     At, FINAL, GRADE, JUDGEMENT, JUDGING, META, SESSION, StoreError, WORKSPACE, check_format, read_json, seal,
     snapshot_name, write_json, write_whole,
 };
-use crate::cases::name::check_id;
+use crate::cases::name::{check_case_id, check_id};
 use crate::files::bounded;
 use crate::grade::rubric::{JUDGEMENT_FORMAT, Judgement};
 use crate::trial::evidence::{META_FORMAT, Meta};
@@ -188,9 +188,10 @@ impl TrialFolder {
     /// ours, and what a file says of itself must not lead anywhere else.
     fn check_id(&self, id: &TrialId) -> Result<(), String> {
         let mode = id.mode.replace('+', "-");
-        for (what, name) in [("skill", &id.skill), ("case", &id.case), ("mode", &mode)] {
+        for (what, name) in [("skill", &id.skill), ("mode", &mode)] {
             check_id(name).map_err(|why| format!("its {what} {name:?} {why}"))?;
         }
+        check_case_id(&id.case).map_err(|why| format!("its case {:?} {why}", id.case))?;
         let said = [id.skill.clone(), id.case.clone(), id.mode.clone(), id.number.to_string()];
         if said.ends_with(&self.names) {
             return Ok(());

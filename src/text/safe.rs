@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Whether a terminal may do something for this character, or draw what follows in another order.
-fn is_live(c: char) -> bool {
+#[must_use]
+pub fn is_live(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -39,6 +40,14 @@ pub fn line(text: &str) -> String {
 pub fn block(text: &str) -> String {
     let live = |c: char| !matches!(c, '\n' | '\t') && (is_live(c) || matches!(c, '\u{2028}' | '\u{2029}'));
     escaped(&text.replace("\r\n", "\n"), live).into_owned()
+}
+
+/// `text` as one word of a POSIX shell's command, on one line.
+#[must_use]
+pub fn word(text: &str) -> String {
+    let text = line(text);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:+@%=,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// `text` as plain text on one line of Markdown: no heading, link, HTML or cell of a table comes from it.

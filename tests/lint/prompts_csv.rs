@@ -253,12 +253,22 @@ fn paths_cannot_leave_their_folder() {
 
 #[test]
 fn ids_that_no_folder_or_test_can_carry_are_refused() {
-    for id in ["a/b", "\"a\nb\"", "-a", ".a", "a b", "é", "", "..", &"a".repeat(101)] {
+    for id in ["a/b", "\"a\nb\"", ".a", "", "..", "a:b", "--", "a\u{200b}b", "a\u{202e}b", "a\u{a0}b", &"a".repeat(101)]
+    {
         let fixture = with_row("", &format!("{id},true,Do it"));
         assert_only(&fixture, &format!("{AT}:3:1: [case-id] the case id"), &["row-3"]);
         assert_eq!(fixture.good_cases(), ["first", "last"], "{id}");
     }
     insta::assert_snapshot!(with_row("", "\"a\nb\",true,Do it").drawn());
+}
+
+#[test]
+fn ids_have_spaces_and_letters_of_any_script() {
+    for id in ["a b", "-a", "é", "naïve", "日本", "हिन्दी", "50% (a+b)", "what's new"] {
+        let fixture = with_row("", &format!("{id},true,Do it"));
+        assert_eq!(fixture.lines(), "", "{id}");
+        assert_eq!(fixture.good_cases(), ["first", id, "last"]);
+    }
 }
 
 #[test]
@@ -275,7 +285,7 @@ fn a_second_case_with_the_same_test_name_is_a_case_of_its_own_that_fails() {
 
 #[test]
 fn every_problem_of_a_row_shows_at_once() {
-    let fixture = with_row(",timeout_s,sandbox", "-x,maybe,,1h,none");
+    let fixture = with_row(",timeout_s,sandbox", ".x,maybe,,1h,none");
     let codes: Vec<&str> = fixture.problems().iter().map(|problem| problem.code.as_str()).collect();
     assert_eq!(codes, ["case-id", "bad-boolean", "empty-value", "bad-number", "bad-choice"]);
     insta::assert_snapshot!(fixture.drawn());

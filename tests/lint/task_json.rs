@@ -102,6 +102,6 @@ fn empty_values_bad_patterns_and_bad_names() {
         "evals/tasks/bad.json:1:92: [bad-regex]",
         &["bad"],
     );
-    let fixture = Fixture::new().skill("tidy").task("good", TASK).task("a b", TASK);
-    assert_only(&fixture, "evals/tasks/a b.json: [case-id]", &["a_b"]);
+    let fixture = Fixture::new().skill("tidy").task("good", TASK).task("a:b", TASK);
+    assert_only(&fixture, "evals/tasks/a:b.json: [case-id]", &["a_b"]);
 }

@@ -163,8 +163,8 @@ impl TaskParser<'_> {
         let expectations = self.expectations(config, shift);
         let repetition = self.repetition(config, shift);
         let id = self.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        if let Err(why) = name::check_id(&id) {
-            self.problems.push(name::id_problem(&id, why, Place::file(self.path)));
+        if let Err(why) = name::check_case_id(&id) {
+            self.problems.push(name::id_problem(&id, &why, Place::file(self.path)));
         }
         let origin = root.get("prompt").map_or(0..0, |property| range(&property.name));
         Some(Case {

@@ -6,6 +6,7 @@ use crate::grade::rubric::Judgement;
 use crate::report::trial::{Door, goal, scripted, show_command};
 use crate::results::timeline::{Entry, Finding, Part, Timeline};
 use crate::settings::Isolation;
+use crate::text::safe;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{Check, Grade, Metrics};
 
@@ -99,7 +100,8 @@ impl<'a> Document<'a> {
         let meta = evidence.meta;
         let checks = grade.checks.iter().zip(&timeline.findings);
         let id = meta.id();
-        let again = format!("skill-evals run --case {}/{} --mode {}", id.skill, id.case, id.mode);
+        let case = safe::word(&format!("{}/{}", id.skill, id.case));
+        let again = format!("skill-evals run --case {case} --mode {}", safe::word(&id.mode));
         Self {
             run: &meta.run_id,
             skill: &meta.skill.slug,

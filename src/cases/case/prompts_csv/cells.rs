@@ -26,8 +26,8 @@ pub(super) struct Reader<'a> {
 impl Reader<'_> {
     pub(super) fn case(&mut self, skill: &str) -> Case {
         let id = self.text("id");
-        if let Err(why) = name::check_id(&id) {
-            self.problems.push(name::id_problem(&id, why, self.row.place("id")));
+        if let Err(why) = name::check_case_id(&id) {
+            self.problems.push(name::id_problem(&id, &why, self.row.place("id")));
         }
         let should_trigger = self.boolean("should_trigger", None);
         let prompt = self.text("prompt");

@@ -235,7 +235,7 @@ impl Row {
     #[must_use]
     pub fn found(self, skill: &str) -> Found {
         let id = self.text("id").trim().to_owned();
-        let id = if name::check_id(&id).is_ok() { id } else { format!("row-{}", self.line) };
+        let id = if name::check_case_id(&id).is_ok() { id } else { format!("row-{}", self.line) };
         Found::new(id, skill.to_owned(), self.sheet.path.clone(), self.line, self)
     }
 
