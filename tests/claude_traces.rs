@@ -144,6 +144,50 @@ fn an_answer_in_the_models_place_is_an_error_whatever_the_result_says() {
     assert!(trace.progress < Progress::Answering && trace.final_message.is_none());
 }
 
+/// What claude says in the place of a sub-agent's model.
+fn refused(error: &str, reason: &str, said: &str) -> serde_json::Value {
+    let content = json!([{ "type": "text", "text": said }]);
+    let message = json!({ "model": "<synthetic>", "stop_reason": reason, "content": content });
+    json!({ "type": "assistant", "uuid": said, "agentId": "one", "error": error, "message": message })
+}
+
+#[test]
+fn a_sub_agent_that_was_refused_measured_nothing_whatever_the_agent_made_of_it() {
+    let (trace, _) = nested("two");
+    let kind = |files: &[serde_json::Value]| with_files(&trace, files).trouble.map(|trouble| trouble.kind);
+    let login = refused("authentication_failed", "stop_sequence", "Failed to authenticate. API Error: 401 no");
+    let limit = refused("rate_limit", "stop_sequence", "API Error: 429 slow down");
+    assert_eq!(kind(std::slice::from_ref(&login)), Some(TroubleKind::Login));
+    assert_eq!(kind(std::slice::from_ref(&limit)), Some(TroubleKind::RateLimit));
+    let answer = json!({ "type": "assistant", "uuid": "z", "agentId": "one", "message": { "content": [{ "type": "text", "text": "Hi" }] } });
+    assert_eq!(kind(&[limit, answer]), None, "it got through in the end");
+    assert_eq!(kind(&[refused("max_output_tokens", "max_tokens", "x")]), None, "the model's own end");
+    // On standard output, behind which the agent goes on.
+    let mut shown = login;
+    shown["parent_tool_use_id"] = json!("t1");
+    let mut lines = trace.clone();
+    lines.insert(4, shown);
+    assert_eq!(with_files(&lines, &[]).trouble.map(|trouble| trouble.kind), Some(TroubleKind::Login));
+}
+
+#[test]
+fn a_sub_agent_in_the_background_is_waited_for_behind_the_answer() {
+    let began = json!({ "type": "system", "subtype": "task_started", "task_id": "one", "task_type": "local_agent", "tool_use_id": "t" });
+    let ended =
+        |status: &str| json!({ "type": "system", "subtype": "task_notification", "task_id": "one", "status": status });
+    let result = json!({ "type": "result", "subtype": "success", "result": "Hi" });
+    let waiting = |lines: &[&serde_json::Value]| {
+        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        let trace = trace_of(lines.join("\n"));
+        (trace.progress, trace.waiting)
+    };
+    let (stopped, completed) = (ended("stopped"), ended("completed"));
+    assert_eq!(waiting(&[&began, &result]), (Progress::Done, Waiting::Model));
+    assert_eq!(waiting(&[&began, &result, &stopped]), (Progress::Done, Waiting::Model), "since claude is ended");
+    assert_eq!(waiting(&[&began, &result, &completed]), (Progress::Done, Waiting::Nothing));
+    assert_eq!(waiting(&[&began, &stopped, &result]), (Progress::Done, Waiting::Nothing), "the agent stopped it");
+}
+
 #[test]
 fn denials_are_told() {
     for scenario in ["permission-denied", "sdk-denied"] {
@@ -181,6 +225,8 @@ fn nested(started: &str) -> (Vec<serde_json::Value>, Vec<serde_json::Value>) {
     let call = |id: &str, tool: &str, input| json!({ "type": "tool_use", "id": id, "name": tool, "input": input });
     let agent = |id: &str| call(id, "Agent", json!({ "prompt": "go" }));
     let began = |id: &str, call: &str| json!({ "type": "system", "subtype": "task_started", "task_id": id, "task_type": "local_agent", "tool_use_id": call });
+    let ended =
+        |id: &str| json!({ "type": "system", "subtype": "task_notification", "task_id": id, "status": "completed" });
     let trace = vec![
         say("a", None, agent("t1")),
         began("one", "t1"),
@@ -189,6 +235,8 @@ fn nested(started: &str) -> (Vec<serde_json::Value>, Vec<serde_json::Value>) {
         began(started, "t2"),
         hear("d", Some("t1"), "t2", "done"),
         hear("e", None, "t1", "done"),
+        ended("one"),
+        ended(started),
         json!({ "type": "result", "subtype": "success", "result": "Hi" }),
     ];
     let own = |agent: &str, mut line: serde_json::Value| {
@@ -347,6 +395,8 @@ fn what_the_model_ended_itself_is_no_trouble_of_the_provider() {
     };
     assert_eq!(stopped(synthetic("invalid_request", "refusal"), result("success", "refusal")), Some(Stop::Refusal));
     assert_eq!(stopped(synthetic("max_output_tokens", "stop_sequence"), result("success", "")), Some(Stop::MaxTokens));
+    let too_long = refused("invalid_request", "stop_sequence", "Prompt is too long · the request is ~250000 tokens");
+    assert_eq!(stopped(too_long, result("success", "stop_sequence")), Some(Stop::ContextWindow));
     assert_eq!(stopped(json!({ "type": "system" }), result("error_max_turns", "tool_use")), Some(Stop::MaxTurns));
 }
 

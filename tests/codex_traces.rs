@@ -274,6 +274,29 @@ fn what_a_sub_agent_does_and_takes_is_in_its_own_rollout() {
 }
 
 #[test]
+fn a_sub_agent_that_was_refused_measured_nothing_whatever_the_agent_made_of_it() {
+    let ended = |info: &str| {
+        format!(
+            r#"{{"type":"event_msg","payload":{{"type":"task_complete","error":{{"message":"it says why","codex_error_info":{info}}}}}}}"#
+        )
+    };
+    let trouble = |end: &str| with_rollouts(&[SPAWN, DONE], &[], &[&SUB[..], &[end]].concat()).trouble;
+    for (info, kind) in [
+        (r#"{"http_connection_failed":{"http_status_code":401}}"#, TroubleKind::Login),
+        (r#"{"response_too_many_failed_attempts":{"http_status_code":429}}"#, TroubleKind::RateLimit),
+        (r#"{"http_connection_failed":{"http_status_code":500}}"#, TroubleKind::RateLimit),
+        (r#""other""#, TroubleKind::Provider),
+    ] {
+        let trouble = trouble(&ended(info)).expect("trouble");
+        assert_eq!((trouble.kind, trouble.detail.as_str()), (kind, "a sub-agent was refused: it says why"), "{info}");
+    }
+    assert_eq!(trouble(&ended("null")), None);
+    assert_eq!(trouble(&ended(r#""context_window_exceeded""#)), None, "the model's own end");
+    // An error behind which it goes on is none: `SUB` has one.
+    assert!(with_rollouts(&[SPAWN, DONE], &[], &SUB[..4]).trouble.is_some());
+}
+
+#[test]
 fn a_sub_agent_without_a_rollout_leaves_a_gap_and_its_tokens_are_unknown() {
     let by_event = with_rollouts(&[SPAWN, DONE], &[], &[]);
     assert!(by_event.gap().is_some_and(|gap| gap.contains("sub-agent")) && by_event.usage.is_none());

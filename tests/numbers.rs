@@ -355,7 +355,7 @@ fn github_is_shown_each_case_at_its_own_line_and_the_summary_on_its_page() {
     assert_eq!(ran.stdout.matches("::").count(), 4, "{}", ran.stdout);
     // A case that cannot run at all is marked too.
     let cases = stub.root().join("evals/skills/tidy/prompts.csv");
-    fs::write(&cases, "id,should_trigger,prompt\nnot an id,false,fine\n").expect("cases");
+    fs::write(&cases, "id,should_trigger,prompt\nno:id,false,fine\n").expect("cases");
     let ran = stub.run(&["run", "--github", "--quiet"]);
     let line = "::warning file=evals/skills/tidy/prompts.csv,line=2::tidy/row-2 in the mode codex: the case is wrong\n";
     assert!(ran.stdout.contains(line), "{}{}", ran.stdout, ran.stderr);

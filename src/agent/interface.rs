@@ -13,6 +13,15 @@ use crate::trial::exposure::Reference;
 use crate::trial::trace::Trace;
 use crate::trial::trouble::Trouble;
 
+/// Whose work a line of an agent's output shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// The model answered.
+    Model,
+    /// A tool or the program itself went on. While the agent is being ended it says such things of what it drops.
+    Other,
+}
+
 /// A program under test: how it is found and started, what it leaves, and how that reads.
 pub trait Agent: Sync {
     /// Which one it is, in settings and artifacts.
@@ -64,10 +73,8 @@ pub trait Agent: Sync {
     /// When the files cannot be read; what they hold is never an error.
     fn decode(&self, reference: &Reference, folder: &Path) -> io::Result<Trace>;
 
-    /// Whether a line of its output shows it at work: not what it says of tasks that it drops since it is being ended.
-    fn shows_work(&self, _line: &[u8]) -> bool {
-        true
-    }
+    /// Whose work a line of its output shows.
+    fn work(&self, line: &[u8]) -> Work;
 
     /// What a line of the event stream says that the agent does, in a few words; `None` for lines of no interest.
     fn describe(&self, line: &[u8]) -> Option<String>;

@@ -28,7 +28,7 @@ use crate::trial::trouble::Trouble;
 
 pub use assignment::Assignment;
 pub use command::Command;
-pub use interface::Agent;
+pub use interface::{Agent, Work};
 
 /// How much agents show their models of the skills; docs/catalogues.md has the measurements.
 pub static LISTINGS: [Listing; 3] = [codex::LISTING, claude::SMALL_LISTING, claude::LARGE_LISTING];

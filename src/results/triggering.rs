@@ -43,9 +43,9 @@ pub struct Confusion {
 }
 
 impl Asked {
-    /// What a trial of a case of `skill` was asked, by its checks.
+    /// What a trial of a case of `skill` was asked, by its checks; none where its evidence does not show what became active.
     pub(super) fn of(skill: &str, checks: &[(String, Status)]) -> Option<Self> {
-        let asks = |name: &str| checks.iter().any(|(check, _)| check == name);
+        let asks = |name: &str| checks.iter().any(|(check, found)| check == name && *found != Status::Unknown);
         if asks(TRIGGERED) {
             Some(Self::For(skill.to_owned()))
         } else {

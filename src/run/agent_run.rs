@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::mcp_probe::SkillServer;
-use crate::agent::{self, Assignment};
+use crate::agent::{self, Assignment, Work};
 use crate::process::{self, Job, Listener, Reply};
 use crate::run::live::Redactors;
 use crate::run::silence::Silence;
@@ -89,11 +89,11 @@ pub fn run(
                         on_progress,
                         redactor: &redactor,
                         dialogue: command.dialogue,
-                        silence: Silence::new(),
+                        silence: Silence::new(timeout),
                     };
                     let mut ending = process::run(&job, &mut listener)
                         .map_err(|error| files(&format!("{}: {error}", folder.path().display())))?;
-                    listener.silence.add_to(&mut ending, timeout);
+                    listener.silence.add_to(&mut ending);
                     let words = ending.last_words.as_deref();
                     ending.trouble = ending.trouble.or_else(|| agent::failure::unknown_argument(words?));
                     ending
@@ -135,9 +135,7 @@ impl Listener for TraceListener<'_> {
     }
 
     fn line(&mut self, line: &[u8]) -> Reply {
-        if agent::of(self.agent).shows_work(line) {
-            self.silence.broken();
-        }
+        self.silence.broken(agent::of(self.agent).work(line));
         if let Some(words) = agent::of(self.agent).describe(&self.redactor.mask(line)) {
             (self.on_progress)(words);
         }
@@ -145,7 +143,7 @@ impl Listener for TraceListener<'_> {
     }
 
     fn long_line(&mut self, start: &[u8]) -> Reply {
-        self.silence.broken();
+        self.silence.broken(Work::Other);
         self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.long_line(start))
     }
 }

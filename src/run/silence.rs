@@ -2,35 +2,81 @@
 
 use std::time::{Duration, Instant};
 
+use crate::agent::Work;
 use crate::trial::evidence::Ending;
 
 /// The times in which one agent wrote nothing.
 pub(super) struct Silence {
     started: Instant,
+    timeout: Duration,
     /// When the last line came.
     last: Option<Instant>,
+    /// The longest time that ended with an answer of the model: what a tool took tells nothing of the model.
     longest: Duration,
 }
 
 impl Silence {
-    pub(super) fn new() -> Self {
-        Self { started: Instant::now(), last: None, longest: Duration::ZERO }
+    /// Of an agent that starts now.
+    pub(super) fn new(timeout: Duration) -> Self {
+        Self { started: Instant::now(), timeout, last: None, longest: Duration::ZERO }
     }
 
     /// A line came.
-    pub(super) fn broken(&mut self) {
-        let now = Instant::now();
-        // The time before the first line is the program's start.
-        self.longest = self.longest.max(self.last.map_or(Duration::ZERO, |last| now - last));
+    pub(super) fn broken(&mut self, by: Work) {
+        self.broken_at(Instant::now(), by);
+    }
+
+    fn broken_at(&mut self, now: Instant, by: Work) {
+        let late = now - self.started > self.timeout;
+        match by {
+            // What it says while it is being ended is no work.
+            Work::Other if late => return,
+            // The time before the first line is the program's start.
+            Work::Model if !late => {
+                let silent = self.last.map_or(Duration::ZERO, |last| now - last);
+                self.longest = self.longest.max(silent);
+            }
+            _ => {}
+        }
         self.last = Some(now);
     }
 
     /// Adds them to the ending of an agent that ran into its timeout.
-    pub(super) fn add_to(&self, ending: &mut Ending, timeout: Duration) {
+    pub(super) fn add_to(&self, ending: &mut Ending) {
         if let (true, Some(last)) = (ending.timed_out, self.last) {
-            let silent = timeout.saturating_sub(last - self.started);
+            let silent = self.timeout.saturating_sub(last - self.started);
             let ms = |time: Duration| u64::try_from(time.as_millis()).ok();
             (ending.silent_ms, ending.longest_silence_ms) = (ms(silent), ms(self.longest));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The silence at the end and the longest, in seconds, of an agent with 30 s whose lines came after so many seconds.
+    fn ending(lines: &[(u64, Work)]) -> (Option<u64>, Option<u64>) {
+        let mut silence = Silence::new(Duration::from_secs(30));
+        for (after, by) in lines {
+            silence.broken_at(silence.started + Duration::from_secs(*after), *by);
+        }
+        let mut ending = Ending { timed_out: true, ..Ending::default() };
+        silence.add_to(&mut ending);
+        (ending.silent_ms.map(|ms| ms / 1000), ending.longest_silence_ms.map(|ms| ms / 1000))
+    }
+
+    #[test]
+    fn what_a_tool_took_is_no_silence_of_the_model() {
+        use Work::{Model, Other};
+        assert_eq!(ending(&[(1, Other), (3, Model), (15, Other), (16, Model)]), (Some(14), Some(2)));
+    }
+
+    #[test]
+    fn what_is_said_while_it_is_ended_is_no_work_but_an_answer_that_comes_late_is() {
+        use Work::{Model, Other};
+        assert_eq!(ending(&[(1, Other), (2, Model), (31, Other)]), (Some(28), Some(1)));
+        assert_eq!(ending(&[(1, Other), (2, Model), (31, Model)]), (Some(0), Some(1)));
+        assert_eq!(ending(&[]), (None, None));
     }
 }

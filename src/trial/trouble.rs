@@ -39,7 +39,7 @@ impl TroubleKind {
         match self {
             TroubleKind::CouldNotStart => "the agent could not be started",
             TroubleKind::Login => "the login was refused",
-            TroubleKind::RateLimit => "the provider's rate limit",
+            TroubleKind::RateLimit => "the provider refused for now",
             TroubleKind::Provider => "the provider failed",
             TroubleKind::Crashed => "the agent crashed",
             TroubleKind::NoAnswer => "the model did not answer",

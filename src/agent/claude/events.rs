@@ -1,6 +1,6 @@
 //! The lines that `claude --output-format stream-json` prints, from the CLI and under the Agent SDK alike.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::listing::Listed;
 use super::session::{BODY, Told};
@@ -8,6 +8,7 @@ use super::sub_agents::{self, SubAgents};
 use super::wire::{
     Assistant, Block, Call, ControlRequest, Head, Init, RateLimit, ResultLine, Retry, User, UserLine, as_usage,
 };
+use crate::agent::interface::Work;
 use crate::agent::refusal::Refusal;
 use crate::agent::skill_calls::{SkillCalls, texts};
 use crate::cases::skill::USER_ONLY;
@@ -18,8 +19,8 @@ use crate::trial::trouble::Trouble;
 /// Most calls that wait for their answer at a time.
 const MAX_OPEN: usize = 1_000;
 
-/// What claude calls the model that it is itself when there is no answer.
-const SYNTHETIC: &str = "<synthetic>";
+/// How claude begins to tell that the conversation no longer fits.
+const TOO_LONG: &str = "Prompt is too long";
 
 /// What a line says that the agent does.
 pub(super) fn describe(line: &[u8]) -> Option<String> {
@@ -46,11 +47,13 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
     Some(excerpt(&words))
 }
 
-/// Whether a line shows the agent at work: not the end of a task, which is told of every sub-agent when claude is ended.
-pub(super) fn shows_work(line: &[u8]) -> bool {
-    let head: Option<Head> = parse(line);
-    let is_end = |head: Head| matches!(head.subtype.as_deref(), Some("task_notification" | "task_updated"));
-    !head.is_some_and(is_end)
+/// Whose work a line shows.
+pub(super) fn work(line: &[u8]) -> Work {
+    let by_model = parse::<Head>(line).is_some_and(|head| match head.kind.as_str() {
+        "assistant" => !parse::<Assistant>(line).is_some_and(|said| said.message.is_synthetic()),
+        kind => kind == "result",
+    });
+    if by_model { Work::Model } else { Work::Other }
 }
 
 /// Reads the lines of one run.
@@ -63,8 +66,10 @@ pub(super) struct Decoder<'a, 's> {
     /// Calls without an answer yet, by their ids, and their order.
     open: HashMap<String, Call>,
     order: Vec<String>,
-    /// The last word, where it is claude's and not the model's.
+    /// The agent's last word, where it is claude's and not the model's.
     synthetic: Option<Synthetic>,
+    /// The sub-agents whose last word is an error that claude tells in the model's place, by the calls that started them.
+    refused: BTreeMap<String, Synthetic>,
     sub_agents: SubAgents,
     /// The answer of the model that is being told, by its id.
     answer: Option<String>,
@@ -78,10 +83,23 @@ struct Synthetic {
     stop_reason: Option<String>,
 }
 
+impl Synthetic {
+    /// Whether it is an error that keeps the model from answering, and not the end that the model made.
+    fn is_refusal(&self) -> bool {
+        self.error.is_some() && stop("", None, Some(self)).is_none()
+    }
+
+    fn trouble(&self, what: &str) -> Trouble {
+        let kind = Refusal { status: None, code: self.error.as_deref(), message: &self.said }.kind();
+        Trouble::new(kind, format!("{what}: {}", excerpt(&self.said)))
+    }
+}
+
 impl<'a, 's> Decoder<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>, Told { times, listed }: Told) -> Self {
         let (open, order, sub_agents) = (HashMap::new(), Vec::new(), SubAgents::default());
-        Self { skills, times, listed, open, order, synthetic: None, sub_agents, answer: None }
+        let refused = BTreeMap::new();
+        Self { skills, times, listed, open, order, synthetic: None, refused, sub_agents, answer: None }
     }
 
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
@@ -100,6 +118,7 @@ impl<'a, 's> Decoder<'a, 's> {
             ("system", "init") => parse(line).map(|init| self.init(trace, init)),
             ("system", "api_retry") => parse(line).map(|retry: Retry| trace.push(Step::Notice(retry.to_string()))),
             ("system", "task_started") => parse(line).map(|task| self.sub_agents.begun(task)),
+            ("system", "task_notification") => parse(line).map(|task| self.sub_agents.ended(&task)),
             ("assistant", _) => parse(line).map(|message| self.assistant(trace, message, parent)),
             ("user", _) => parse(line).map(|message| self.user(trace, message, parent)),
             ("result", _) => parse(line).map(|result| self.result(trace, result)),
@@ -116,7 +135,6 @@ impl<'a, 's> Decoder<'a, 's> {
                 | "hook_response"
                 | "task_updated"
                 | "task_progress"
-                | "task_notification"
                 | "session_state_changed"
                 | "model_refusal_no_fallback",
             ) => Some(()),
@@ -174,14 +192,21 @@ impl<'a, 's> Decoder<'a, 's> {
     /// A message of the agent, or of the sub-agent that the call `parent` started.
     fn assistant(&mut self, trace: &mut Trace, line: Assistant, parent: Option<&str>) {
         let message = line.message;
-        if message.model.as_deref() == Some(SYNTHETIC) {
+        if message.is_synthetic() {
             let said: Vec<String> = message.content.0.into_iter().filter_map(|block| block.text).collect();
             let said = said.join(" ");
             trace.push(Step::Notice(said.clone()));
-            self.synthetic = Some(Synthetic { said, error: line.error, stop_reason: message.stop_reason });
+            let synthetic = Synthetic { said, error: line.error, stop_reason: message.stop_reason };
+            match parent {
+                None => self.synthetic = Some(synthetic),
+                Some(parent) => _ = self.refused.insert(parent.to_owned(), synthetic),
+            }
             return;
         }
-        self.synthetic = None;
+        match parent {
+            None => self.synthetic = None,
+            Some(parent) => _ = self.refused.remove(parent),
+        }
         trace.reached(Progress::Answering);
         trace.answers += 1;
         if message.content.is_full() {
@@ -320,6 +345,7 @@ impl<'a, 's> Decoder<'a, 's> {
         let text = result.result.unwrap_or_default();
         let synthetic = self.synthetic.take().filter(|synthetic| !synthetic.said.is_empty());
         trace.waiting = Waiting::Nothing;
+        self.sub_agents.answered();
         if let Some(stop) = stop(&result.subtype, result.stop_reason.as_deref(), synthetic.as_ref()) {
             trace.stopped = Some(stop);
         } else if result.is_error.unwrap_or(false) {
@@ -328,11 +354,9 @@ impl<'a, 's> Decoder<'a, 's> {
             let code = synthetic.as_ref().and_then(|synthetic| synthetic.error.as_deref());
             let kind = Refusal { status: result.api_error_status, code, message: &text }.kind();
             trace.trouble = Some(Trouble::new(kind, format!("the result is an error: {}", excerpt(&words))));
-        } else if let Some(Synthetic { said, error, .. }) = synthetic {
+        } else if let Some(synthetic) = synthetic {
             // A limit of the account is told as an answer like any other, with a good exit status.
-            let kind = Refusal { status: None, code: error.as_deref(), message: &said }.kind();
-            trace.trouble =
-                Some(Trouble::new(kind, format!("claude answered in the model's place: {}", excerpt(&said))));
+            trace.trouble = Some(synthetic.trouble("claude answered in the model's place"));
         } else {
             trace.reached(Progress::Done);
             trace.final_message = Some(text);
@@ -369,8 +393,15 @@ impl<'a, 's> Decoder<'a, 's> {
         if self.sub_agents.are_hidden() {
             trace.lose("what a sub-agent did: the file in which claude keeps that is missing");
         }
+        if trace.waiting == Waiting::Nothing && self.sub_agents.are_waited_for() {
+            trace.waiting = Waiting::Model;
+        }
         if trace.waiting == Waiting::Model {
             trace.waiting = self.nested_wait().unwrap_or(Waiting::Model);
+        }
+        // A sub-agent that was refused did not do its part, whatever the agent made of that.
+        if let Some(refused) = self.refused.values().find(|refused| refused.is_refusal()) {
+            trace.trouble.get_or_insert_with(|| refused.trouble("a sub-agent was refused"));
         }
         for id in std::mem::take(&mut self.order) {
             let Some(Call { name, input, fields, at }) = self.open.remove(&id) else { continue };
@@ -408,6 +439,8 @@ fn stop(subtype: &str, stop_reason: Option<&str>, synthetic: Option<&Synthetic>)
         (_, Some("refusal"), _) => Some(Stop::Refusal),
         (_, Some("max_tokens"), _) | (_, _, Some("max_output_tokens")) => Some(Stop::MaxTokens),
         (_, Some("model_context_window_exceeded"), _) => Some(Stop::ContextWindow),
+        // Of what the provider refuses as too long claude tells no more than that it is no valid request.
+        _ if synthetic.is_some_and(|synthetic| synthetic.said.starts_with(TOO_LONG)) => Some(Stop::ContextWindow),
         _ => None,
     }
 }

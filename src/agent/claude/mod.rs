@@ -22,7 +22,7 @@ use std::path::Path;
 
 use crate::agent::assignment::Assignment;
 use crate::agent::command::Command;
-use crate::agent::interface::Agent;
+use crate::agent::interface::{Agent, Work};
 use crate::agent::room::Room;
 use crate::settings::mode::AgentKind;
 use crate::trial::exposure::Reference;
@@ -93,8 +93,8 @@ macro_rules! claude {
                 evidence::decode(reference, folder)
             }
 
-            fn shows_work(&self, line: &[u8]) -> bool {
-                events::shows_work(line)
+            fn work(&self, line: &[u8]) -> Work {
+                events::work(line)
             }
 
             fn describe(&self, line: &[u8]) -> Option<String> {

@@ -31,6 +31,15 @@ pub(super) struct Begun {
     tool_use_id: String,
 }
 
+/// A task that has ended.
+#[derive(Deserialize)]
+pub(super) struct Ended {
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    task_id: String,
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    status: String,
+}
+
 /// What is known of the sub-agents.
 #[derive(Debug, Default)]
 pub(super) struct SubAgents {
@@ -42,6 +51,10 @@ pub(super) struct SubAgents {
     told: HashMap<String, Option<String>>,
     /// How many calls of sub-agents started one.
     nested: usize,
+    /// Those that have begun and not ended.
+    running: HashSet<String>,
+    /// Whether the agent has answered.
+    answered: bool,
 }
 
 impl SubAgents {
@@ -55,8 +68,26 @@ impl SubAgents {
     /// Standard output told of a task.
     pub(super) fn begun(&mut self, task: Begun) {
         if task.task_type == "local_agent" && self.begun.len() < MAX_LINES {
+            self.running.insert(task.task_id.clone());
             self.begun.insert(task.task_id, task.tool_use_id);
         }
+    }
+
+    /// Standard output told of a task's end. Once the agent has answered, those that are stopped are so because it is ended.
+    pub(super) fn ended(&mut self, task: &Ended) {
+        if !self.answered || matches!(task.status.as_str(), "completed" | "failed") {
+            self.running.remove(&task.task_id);
+        }
+    }
+
+    /// The agent answered.
+    pub(super) fn answered(&mut self) {
+        self.answered = true;
+    }
+
+    /// Whether the agent answered while some ran on in the background, which claude waits for.
+    pub(super) fn are_waited_for(&self) -> bool {
+        self.answered && !self.running.is_empty()
     }
 
     /// A sub-agent's call of this tool was answered.

@@ -64,6 +64,16 @@ pub(super) struct Assistant {
     pub error: Option<String>,
 }
 
+/// What claude calls the model that it is itself when there is no answer.
+const SYNTHETIC: &str = "<synthetic>";
+
+impl Message {
+    /// Whether it is claude's word and not the model's.
+    pub(super) fn is_synthetic(&self) -> bool {
+        self.model.as_deref() == Some(SYNTHETIC)
+    }
+}
+
 #[derive(Deserialize)]
 pub(super) struct Message {
     /// The same in every line of one answer of the model.

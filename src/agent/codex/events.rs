@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::tokens::{Tokens, plus};
+use crate::agent::interface::Work;
 use crate::agent::lenient;
 use crate::agent::refusal::Refusal;
 use crate::agent::skill_calls::{self, SkillCalls};
@@ -104,6 +105,16 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
     Some(excerpt(&words))
 }
 
+/// Whose work a line shows: a call that begins is an answer of the model, a call's end is not.
+pub(super) fn work(line: &[u8]) -> Work {
+    let by_model = serde_json::from_slice::<Event>(line).is_ok_and(|event| match (event.kind.as_str(), event.item) {
+        ("item.started", Some(item)) => item.kind != "error",
+        ("item.completed", Some(item)) => matches!(item.kind.as_str(), "agent_message" | "reasoning"),
+        (kind, _) => kind == "turn.completed",
+    });
+    if by_model { Work::Model } else { Work::Other }
+}
+
 /// Reads the events of one run.
 pub(super) struct Decoder<'a, 's> {
     skills: &'a mut SkillCalls<'s>,
@@ -117,6 +128,17 @@ pub(super) struct Decoder<'a, 's> {
     waits_for_agents: Option<String>,
 }
 
+/// An error as a rollout has it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ToldError {
+    /// Its kind, as codex names it.
+    pub code: Option<String>,
+    /// The HTTP status behind it.
+    pub status: Option<u64>,
+    /// In words.
+    pub message: String,
+}
+
 /// What the rollout has told, and the events need not tell again.
 #[derive(Debug, Default)]
 pub(super) struct Told {
@@ -124,10 +146,10 @@ pub(super) struct Told {
     pub conversation: bool,
     /// The model's thoughts.
     pub thoughts: bool,
-    /// What kind of error ended the turn, as codex names it.
-    pub error_code: Option<String>,
-    /// The HTTP status behind it.
-    pub error_status: Option<u64>,
+    /// The last error that codex told of.
+    pub error: Option<ToldError>,
+    /// Of sub-agents, the errors that were their last word, by their ids.
+    pub refused: BTreeMap<String, ToldError>,
     /// Sub-agents that were started, by their ids.
     pub spawned: Vec<String>,
     /// The sub-agents whose rollouts these were.
@@ -214,6 +236,14 @@ impl<'a, 's> Decoder<'a, 's> {
             trace.usage = None;
         }
         trace.usage = trace.usage.map(|usage| plus(usage, by_sub_agents.usage));
+        // A sub-agent that was refused did not do its part, whatever the agent made of that.
+        let refusals = by_sub_agents.refused.values();
+        if let Some(error) = refusals.into_iter().find(|error| stop(error.code.as_deref(), &error.message).is_none()) {
+            let ToldError { code, status, message } = error;
+            let kind = Refusal { status: *status, code: code.as_deref(), message }.kind();
+            let words = if message.is_empty() { code.as_deref().unwrap_or_default() } else { message };
+            trace.trouble.get_or_insert_with(|| Trouble::new(kind, format!("a sub-agent was refused: {words}")));
+        }
         if let (Waiting::Model, Some(_), Some(tool)) =
             (&trace.waiting, &self.waits_for_agents, &by_sub_agents.unanswered)
         {
@@ -223,12 +253,12 @@ impl<'a, 's> Decoder<'a, 's> {
 
     /// Notes why a turn failed.
     fn failed(&self, trace: &mut Trace, message: &str) {
-        let code = self.told.error_code.as_deref();
+        let code = self.told.error.as_ref().and_then(|error| error.code.as_deref());
         if let Some(stop) = stop(code, message) {
             trace.stopped = Some(stop);
             return;
         }
-        let kind = Refusal { status: self.told.error_status, code, message }.kind();
+        let kind = Refusal { status: self.told.error.as_ref().and_then(|error| error.status), code, message }.kind();
         trace.trouble = Some(Trouble::new(kind, format!("turn.failed: {message}")));
     }
 

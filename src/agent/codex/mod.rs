@@ -20,7 +20,7 @@ use std::path::Path;
 
 use crate::agent::assignment::Assignment;
 use crate::agent::command::Command;
-use crate::agent::interface::Agent;
+use crate::agent::interface::{Agent, Work};
 use crate::agent::room::Room;
 use crate::settings::mode::AgentKind;
 use crate::trial::exposure::Reference;
@@ -80,6 +80,10 @@ impl Agent for Codex {
 
     fn decode(&self, reference: &Reference, folder: &Path) -> io::Result<Trace> {
         evidence::decode(reference, folder)
+    }
+
+    fn work(&self, line: &[u8]) -> Work {
+        events::work(line)
     }
 
     fn describe(&self, line: &[u8]) -> Option<String> {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::events::Told;
+use super::events::{Told, ToldError};
 use super::listing;
 use super::tokens::Tokens;
 use crate::agent::lenient;
@@ -97,6 +97,18 @@ pub(super) struct Decoder<'a, 's> {
     told: Told,
 }
 
+impl Payload {
+    /// The error that it tells of, if any. Its kind is a word, or an object with the word as its key and the HTTP status in it.
+    fn told_error(&self) -> Option<ToldError> {
+        let info = self.error.get("codex_error_info").unwrap_or(&self.codex_error_info);
+        let object = info.as_object().and_then(|object| object.iter().next());
+        let code = info.as_str().or_else(|| object.map(|(key, _)| key.as_str()))?;
+        let status = object.and_then(|(_, value)| value.get("http_status_code")?.as_u64());
+        let message = self.error.get("message").and_then(Value::as_str).unwrap_or_default();
+        Some(ToldError { code: Some(code.to_owned()), status, message: message.to_owned() })
+    }
+}
+
 impl<'a, 's> Decoder<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>) -> Self {
         Self {
@@ -133,6 +145,7 @@ impl<'a, 's> Decoder<'a, 's> {
             && payload.kind.as_deref().is_some_and(|kind| !kind.ends_with("_output"));
         if kind == "response_item" && by_model {
             self.turn.begins(trace.steps.len());
+            self.told.refused.remove(&self.thread);
         }
         match (kind.as_str(), payload.kind.as_deref()) {
             // A sub-agent that was given its parent's conversation has its parent's first line behind its own.
@@ -150,6 +163,7 @@ impl<'a, 's> Decoder<'a, 's> {
                     self.told.usage = tokens.added_to(self.told.usage);
                 }
             }
+            ("event_msg", Some("error" | "task_complete" | "stream_error")) => self.error(&payload),
             ("turn_context" | "event_msg", _) if self.of_sub_agents => {}
             ("session_meta", _) => trace.agent_version = payload.cli_version,
             ("token_usage_record", _) => {
@@ -160,7 +174,6 @@ impl<'a, 's> Decoder<'a, 's> {
                 }
             }
             ("turn_context", _) => trace.model = payload.model.or(trace.model.take()),
-            ("event_msg", Some("error" | "task_complete" | "stream_error")) => self.error(&payload),
             ("response_item", Some("message")) => self.message(trace, &payload),
             ("response_item", Some("function_call" | "custom_tool_call" | "local_shell_call")) => {
                 self.call(payload, trace.now.clone());
@@ -175,14 +188,13 @@ impl<'a, 's> Decoder<'a, 's> {
         }
     }
 
-    /// Keeps what kind of error codex calls it: a word, or an object with the word as its key and the HTTP status in it.
+    /// Keeps an error: of a sub-agent until its model answers all the same.
     fn error(&mut self, payload: &Payload) {
-        let info = payload.error.get("codex_error_info").unwrap_or(&payload.codex_error_info);
-        let object = info.as_object().and_then(|object| object.iter().next());
-        let code = info.as_str().or_else(|| object.map(|(key, _)| key.as_str()));
-        if let Some(code) = code {
-            self.told.error_code = Some(code.to_owned());
-            self.told.error_status = object.and_then(|(_, value)| value.get("http_status_code")?.as_u64());
+        let Some(error) = payload.told_error() else { return };
+        if self.of_sub_agents {
+            self.told.refused.insert(self.thread.clone(), error);
+        } else {
+            self.told.error = Some(error);
         }
     }
 
