@@ -417,10 +417,13 @@ fn a_description_comes_whole_from_a_small_catalogue_and_is_cut_in_a_large_one() 
             other => panic!("{other:?}"),
         }
     }
-    let mcp = Live::over(catalogue::catalogue(10, 60), says("4"));
+    // By MCP all of it, where the list cuts it; but no file of codex's shows that.
+    let mcp = Live::over(catalogue::catalogue(100, 500), says("4"));
     let ran = mcp.run(&["--mode", "codex-mcp", "--case", "skill-000/it"]);
     let trial = mcp.kept("skill-000", "it", "codex-mcp").unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
     assert_eq!(trial.expect(Verdict::Error).status("described"), Status::Unknown);
+    let shown = catalogue::shown(&mcp.model.requests()[0], 100, 500);
+    assert!(shown.iter().all(|shown| *shown == Some(Described::Whole)), "{shown:?}");
 }
 
 fn the_lint_warns_of_a_catalogue_from_the_size_on_at_which_descriptions_are_cut() {

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use script::Script;
 use serde_json::json;
 use skill_evals::trial::outcome::Verdict;
+use support::catalogue::{catalogue, description};
 use support::fixture::Fixture;
 use support::live::{GREETING, Live, request_text};
 use support::real::{Test, needing, programs};
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
     let mut tests: Vec<Test> = tests![
         the_built_in_server_answers_and_asks_as_it_is_told,
         tools_can_be_left_to_be_searched_for,
+        models_that_codex_has_search_for_tools_find_the_whole_catalogue,
         wrong_settings_are_named
     ]
     .to_vec();
@@ -137,4 +139,23 @@ fn tools_can_be_left_to_be_searched_for() {
         assert_eq!(trial.meta.server.as_ref().map(|server| server.always_load), Some(always));
         assert_eq!(trial.meta.inputs.0.contains_key("setting mcp.always_load"), !always);
     }
+}
+
+fn models_that_codex_has_search_for_tools_find_the_whole_catalogue() {
+    if !programs().join("codex").exists() {
+        return;
+    }
+    let count = 40;
+    let live = Live::over(catalogue(count, 200), |request| {
+        let searched = request.body.to_string().contains("tool_search_output");
+        let search = || Turn::Call { tool: "tool_search".to_owned(), input: json!({ "query": "Number 035" }) };
+        if searched { Turn::Say("4".to_owned()) } else { search() }
+    });
+    let ran = live.run(&["--mode", "codex-mcp", "--case", "skill-000/it", "--model", "gpt-5.5"]);
+    let requests = live.model.requests();
+    let whole = |request: &Request| {
+        let text = request_text(request);
+        (0..count).filter(|number| text.contains(&description(*number, 200))).count()
+    };
+    assert_eq!(requests.iter().map(whole).collect::<Vec<_>>(), [0, count], "{}{}", ran.stdout, ran.stderr);
 }

@@ -7,6 +7,22 @@ use crate::settings::{BuiltIn, Wording};
 /// instructions of servers off there, but not the descriptions of arguments.
 const SHOWN: usize = 2048;
 
+/// What a client shows its model of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shows {
+    /// The start of the description, and the descriptions of the arguments: Claude Code, and whoever is not known.
+    Arguments,
+    /// The whole description, and nothing that is said of the arguments: codex.
+    Description,
+}
+
+impl Shows {
+    /// As far as is known of the client of this name.
+    pub(super) fn by(client: Option<&str>) -> Self {
+        if client == Some("codex-mcp-client") { Self::Description } else { Self::Arguments }
+    }
+}
+
 /// The catalogue without skills.
 const NONE: &str = "There are no skills at the moment.";
 
@@ -19,9 +35,9 @@ const LOADS_AT_ONCE: &str = "Loads a skill: returns its full instructions, with 
                              about the task, and NEVER merely mention a skill without calling it.";
 
 /// The description of the tool `skill`: with the catalogue where the model sees all of it, else with the names.
-pub(super) fn skill_tool(library: &Library, wording: Wording) -> String {
+pub(super) fn skill_tool(library: &Library, wording: Wording, client: Shows) -> String {
     let whole = skill_tool_whole(library, wording);
-    if is_shown(&whole) {
+    if client == Shows::Description || is_shown(&whole) {
         return whole;
     }
     format!("{} The argument `name` lists what each is for.\n\nAvailable skills: {}", loads(wording), names(library))
@@ -39,13 +55,12 @@ fn loads(wording: Wording) -> &'static str {
 }
 
 /// The description of the argument `name`, with the catalogue where it is too long for the tool's.
-pub(super) fn name_argument(library: &Library, wording: Wording) -> String {
+pub(super) fn name_argument(library: &Library, wording: Wording, client: Shows) -> String {
     let usage = "The skill's name, as listed";
-    if is_shown(&skill_tool_whole(library, wording)) {
-        usage.to_owned()
-    } else {
-        format!("{usage}:\n{}", catalogue(library))
+    if client == Shows::Description || is_shown(&skill_tool_whole(library, wording)) {
+        return usage.to_owned();
     }
+    format!("{usage}:\n{}", catalogue(library))
 }
 
 /// The server's instructions. `None` for a library that is not known yet. The names come first: where codex leaves tools

@@ -139,10 +139,13 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         no_cursor(request)?;
-        Ok(ListToolsResult::with_all_items(tools::all(&*self.state.library().await, self.state.served)))
+        let client = context.peer.peer_info();
+        let client = catalogue::Shows::by(client.as_ref().map(|info| info.client_info.name.as_str()));
+        let library = self.state.library().await;
+        Ok(ListToolsResult::with_all_items(tools::all(&library, self.state.served, client)))
     }
 
     async fn call_tool(

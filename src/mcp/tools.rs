@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use super::catalogue;
+use super::catalogue::{self, Shows};
 use super::library::Library;
 use crate::settings::BuiltIn;
 
@@ -15,9 +15,9 @@ pub(super) const SKILL: &str = "skill";
 /// The tool that reads files of a skill.
 pub(super) const RESOURCE: &str = "skill-resource";
 
-/// The tools as a client lists them.
-pub(super) fn all(library: &Library, served: BuiltIn) -> Vec<Tool> {
-    let argument = catalogue::name_argument(library, served.wording);
+/// The tools as this client lists them.
+pub(super) fn all(library: &Library, served: BuiltIn, client: Shows) -> Vec<Tool> {
+    let argument = catalogue::name_argument(library, served.wording, client);
     let name = json!({ "type": "string", "description": argument });
     let skill = json!({ "type": "string", "description": "The skill's name" });
     let path = json!({
@@ -29,7 +29,7 @@ pub(super) fn all(library: &Library, served: BuiltIn) -> Vec<Tool> {
         tool(
             SKILL,
             "Load a skill",
-            catalogue::skill_tool(library, served.wording),
+            catalogue::skill_tool(library, served.wording, client),
             json!({ "name": name }),
             json!(["name"]),
         ),

@@ -34,12 +34,31 @@ fn it_introduces_itself_as_skilljack_with_the_catalogue_in_its_instructions() {
     assert!(instructions.contains("Greets a person. Use for &lt;hello&gt; &amp; co."), "{instructions}");
 }
 
-#[test]
-fn a_catalogue_that_claude_would_cut_off_stands_at_the_argument() {
+/// More skills than claude shows of a description.
+fn large_catalogue() -> tempfile::TempDir {
     let skills = tempfile::tempdir().unwrap();
     for n in 0..30 {
         skill(skills.path(), &format!("number-{n:02}"), &format!("Number {n} of many.\n{}", "x".repeat(60)), "body");
     }
+    skills
+}
+
+#[test]
+fn codex_which_shows_no_arguments_has_the_catalogue_in_the_tool_however_large_it_is() {
+    let skills = large_catalogue();
+    let mut client = Client::start(skills.path(), &["--skills", "."]);
+    client.name = "codex-mcp-client";
+    client.shake_hands(&json!({}));
+    let tool = client.request("tools/list", &json!({}))["result"]["tools"][0].clone();
+    let description = tool["description"].as_str().unwrap();
+    assert!(description.len() > 2048, "{description}");
+    assert!(description.contains("<name>number-29</name><description>Number 29 of many. xxx"), "{description}");
+    assert_eq!(tool["inputSchema"]["properties"]["name"]["description"], "The skill's name, as listed");
+}
+
+#[test]
+fn a_catalogue_that_claude_would_cut_off_stands_at_the_argument() {
+    let skills = large_catalogue();
     let mut client = Client::start(skills.path(), &["--skills", "."]);
     let hello = client.shake_hands(&json!({}));
     let answer = client.request("tools/list", &json!({}));

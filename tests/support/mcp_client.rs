@@ -20,6 +20,8 @@ pub struct Client {
     next_id: u64,
     /// What `roots/list` is answered with.
     pub roots: Vec<Value>,
+    /// How it calls itself.
+    pub name: &'static str,
 }
 
 impl Client {
@@ -50,7 +52,7 @@ impl Client {
             }
         });
         let stdin = child.stdin.take();
-        Self { child, stdin, lines, notifications: Vec::new(), next_id: 0, roots: Vec::new() }
+        Self { child, stdin, lines, notifications: Vec::new(), next_id: 0, roots: Vec::new(), name: "test" }
     }
 
     /// Starts it on the skills in `skills` and shakes hands.
@@ -72,7 +74,7 @@ impl Client {
             &json!({
                 "protocolVersion": version,
                 "capabilities": capabilities,
-                "clientInfo": { "name": "test", "version": "1" },
+                "clientInfo": { "name": self.name, "version": "1" },
             }),
         );
         self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));

@@ -171,6 +171,11 @@ fn item(part: &Part, offered: &[Tool], turn: usize, index: usize) -> Value {
         item["type"] = json!("custom_tool_call");
         item["id"] = json!(format!("ctc_{turn}_{index}"));
         item["input"] = json!(input.as_str().map_or(input.to_string(), str::to_owned));
+    } else if tool == "tool_search" {
+        // Run by codex, and yet a kind of its own.
+        item["type"] = json!("tool_search_call");
+        item["execution"] = json!("client");
+        item["arguments"] = input.clone();
     } else {
         item["type"] = json!("function_call");
         item["id"] = json!(format!("fc_{turn}_{index}"));
