@@ -145,7 +145,9 @@ fn every_json_document_follows_its_schema_and_every_command_has_one() {
             ("lint", vec!["lint", "--json", "--check-evals"]),
             ("compare", vec!["compare", "--json", "r", "u"]),
             ("compare-dry-run", vec!["compare", "--json", "--aa", "--dry-run"]),
-            ("compare", vec!["compare", "--json", "--aa", "--max-trials", "12"]),
+            ("compare", vec!["compare", "--json", "--aa", "--max-trials", "12", "--run-id", "c"]),
+            ("summary", vec!["summary", "--json", "c"]),
+            ("dry-run", vec!["run", "--dry-run", "--json", "--trials", "until decided at most 20"]),
         ],
     );
     // Broken in every way that the documents have words for.
@@ -154,6 +156,7 @@ fn every_json_document_follows_its_schema_and_every_command_has_one() {
         |args| stub.run(args),
         [
             ("list", vec!["list", "--json"]),
+            ("dry-run", vec!["run", "--dry-run", "--json"]),
             ("lint", vec!["lint", "--json", "--check-evals"]),
             ("grade", vec!["grade", "--json", "r"]),
             ("summary", vec!["run", "--replay", "--json"]),
@@ -177,7 +180,9 @@ fn files_of_a_run_follow_the_same_schemas() {
     stub.run(&["run", "--run-id", "r"]);
     let ran = stub.run(&["compare", "--aa", "--max-trials", "12", "--run-id", "c"]);
     assert!(ran.stdout.contains("undecided"), "{}{}", ran.stdout, ran.stderr);
-    for (schema, run, file) in [("summary", "r", "summary.json"), ("compare", "c", "comparison.json")] {
+    for (schema, run, file) in
+        [("summary", "r", "summary.json"), ("summary", "c", "summary.json"), ("compare", "c", "comparison.json")]
+    {
         let document = stub.json(run, file);
         let validator = jsonschema::validator_for(&strict(schema)).expect("a schema");
         let wrong: Vec<String> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
