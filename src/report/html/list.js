@@ -6,8 +6,9 @@ const BEYOND = 8;
 /** Repeats of a case that are drawn in its row. */
 const MOST_REPEATS = 24;
 
-/** The filters above the list, of these choices. `change(filters)` is called with what was chosen. */
-function filterBar(rows, choices, filters, compares, change) {
+/** The filters above the list, of these choices. `current()` are those in force, `change(filters)` is called with what was chosen. */
+function filterBar(rows, choices, current, compares, change) {
+  const filters = current();
   const choose = (key, label, names, of) =>
     el(
       "label",
@@ -15,7 +16,7 @@ function filterBar(rows, choices, filters, compares, change) {
       el("span", {}, label),
       el(
         "select",
-        { name: key, onchange: (event) => change({ ...filters, [key]: event.target.value, ...(key === "skill" ? { case: "" } : {}) }) },
+        { name: key, onchange: (event) => change({ ...current(), [key]: event.target.value, ...(key === "skill" ? { case: "" } : {}) }) },
         el("option", { value: "" }, of),
         names.map((name) => el("option", { value: name, selected: filters[key] === name }, inWords(name))),
       ),
@@ -25,7 +26,7 @@ function filterBar(rows, choices, filters, compares, change) {
   return el(
     "form",
     { class: "filters", role: "search", "aria-label": "Filter", onsubmit: (event) => event.preventDefault() },
-    el("label", { class: "text" }, el("span", {}, "Text in names and sessions"), el("input", { type: "search", name: "q", value: filters.q || "", autocomplete: "off", spellcheck: "false", placeholder: "Search   /", oninput: (event) => change({ ...filters, q: event.target.value }) })),
+    el("label", { class: "text" }, el("span", {}, "Text in names and sessions"), el("input", { type: "search", name: "q", value: filters.q || "", autocomplete: "off", spellcheck: "false", placeholder: "Search   /", oninput: (event) => change({ ...current(), q: event.target.value }) })),
     choose("verdict", "Verdict", WORST, "any"),
     choose("skill", "Skill", choices.skills, "any"),
     filters.skill && choose("case", "Case", ofSkill(), "any"),
@@ -33,8 +34,17 @@ function filterBar(rows, choices, filters, compares, change) {
     choose("check", "Check not passed", choices.checks, "any"),
     choices.runs.length > 1 && !compares && choose("run", "Run", choices.runs, "any"),
     choose("sort", "Sort", sorts.slice(1), sorts[0]),
-    compares && el("label", { class: "tick" }, el("input", { type: "checkbox", name: "differs", checked: Boolean(filters.differs), onchange: (event) => change({ ...filters, differs: event.target.checked ? "1" : "" }) }), el("span", {}, "only what differs")),
+    compares && el("label", { class: "tick" }, el("input", { type: "checkbox", name: "differs", checked: Boolean(filters.differs), onchange: (event) => change({ ...current(), differs: event.target.checked ? "1" : "" }) }), el("span", {}, "only what differs")),
   );
+}
+
+/** Has the fields say what is in force; one that says so already is left alone, and with it the caret in it. */
+function setFilters(bar, filters) {
+  for (const field of bar.elements) {
+    const value = filters[field.name] || "";
+    if (field.type === "checkbox") field.checked = Boolean(value);
+    else if (field.value !== value) field.value = value;
+  }
 }
 
 /** A list that draws `groups` as they come into sight. */

@@ -35,30 +35,41 @@ function showList(route) {
   const next = filtersOf(route);
   const asked = next.q !== searched;
   filters = next;
+  const isBack = all.hidden;
   one.hidden = true;
   all.hidden = false;
   document.body.classList.remove("reading");
   if (asked) searchFor(filters.q);
   drawList();
-  scrollTo(0, scrolled);
-  list.draw();
+  if (isBack) {
+    scrollTo(0, scrolled);
+    list.draw();
+  }
   const at = reading ? groups.findIndex((group) => group.rows.includes(reading) || group.before.includes(reading)) : -1;
   reading = null;
   if (at >= 0) list.focus(at);
 }
 
+/** What stands above the list: made once, and changed where it has to be, so that little is laid out anew. */
+let [head, bar, barOf] = [null, null, ""];
+
 function drawList() {
   groups = selected(rows, filters, found);
-  const place = document.getElementById("trials");
-  const focused = document.activeElement && document.activeElement.name;
-  const caret = focused === "q" ? document.activeElement.selectionStart : 0;
-  const bar = filterBar(rows, choices, filters, compares, (chosen) => go(filtersOf(chosen)));
-  const head = el("h2", {}, "Trials ", el("small", { id: "count" }, countText()), Object.keys(filters).length > 0 && el("a", { class: "clear", href: "#" }, "show all"));
-  place.replaceChildren(head, bar, el("div", { class: "row labels", "aria-hidden": "true" }, ["case", "repeats", "passed", "what did not", "time", "tokens"].map((name) => el("span", {}, name))), list.element);
+  const nextHead = el("h2", {}, "Trials ", el("small", { id: "count" }, countText()), Object.keys(filters).length > 0 && el("a", { class: "clear", href: "#" }, "show all"));
+  // The cases to choose from are those of the skill.
+  const nextBar = bar && barOf === filters.skill ? bar : filterBar(rows, choices, () => filters, compares, (chosen) => go(filtersOf(chosen)));
+  if (!bar) {
+    const labels = el("div", { class: "row labels", "aria-hidden": "true" }, ["case", "repeats", "passed", "what did not", "time", "tokens"].map((name) => el("span", {}, name)));
+    document.getElementById("trials").replaceChildren(nextHead, nextBar, labels, list.element);
+  } else {
+    head.replaceWith(nextHead);
+    const focused = bar.contains(document.activeElement) && document.activeElement.name;
+    if (nextBar !== bar) bar.replaceWith(nextBar);
+    else setFilters(bar, filters);
+    if (focused && nextBar !== bar && nextBar.elements[focused]) nextBar.elements[focused].focus();
+  }
+  [head, bar, barOf] = [nextHead, nextBar, filters.skill];
   list.show(groups);
-  const again = focused && bar.elements[focused];
-  if (again) again.focus();
-  if (again && focused === "q") again.setSelectionRange(caret, caret);
 }
 
 function countText() {

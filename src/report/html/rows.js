@@ -36,6 +36,8 @@ function rowsOf(index) {
     // The run, where the name alone does not tell which trial it is.
     row.ofRun = several || row.arm === "a" ? row.run : "";
   });
+  // So that no group of them has to be sorted: run by run, the repeats in their order.
+  rows.sort((a, b) => a.runAt - b.runAt || a.n - b.n);
   if (index.compares) {
     pairUp(rows);
     for (const group of groupsOf(rows)) {
@@ -124,9 +126,6 @@ function finish(group) {
   const measured = (rows) => rows.filter((row) => row.verdict === "pass" || row.verdict === "fail");
   const passed = (rows) => rows.filter((row) => row.verdict === "pass").length;
   const share = (rows) => (measured(rows).length ? passed(rows) / measured(rows).length : null);
-  const inOrder = (a, b) => a.runAt - b.runAt || a.n - b.n;
-  group.rows.sort(inOrder);
-  group.before.sort(inOrder);
   group.passed = passed(group.rows);
   group.measured = measured(group.rows).length;
   group.share = share(group.rows);
