@@ -240,6 +240,31 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
 }
 
 #[test]
+fn what_ends_after_the_decision_is_in_no_figure() {
+    let stub = repository(6, BY_SKILL);
+    break_skill(&stub);
+    assert_eq!(stub.run(&["compare", "main", "--run-id", "r", "--jobs", "1"]).code, 1);
+    let json = || json_of(&stub.run(&["compare", "r", "--json"]).stdout);
+    let before = json();
+    assert_eq!(before["spent"]["run"], before["spent"]["used"]);
+    // One more pair of the first case, both trials of which passed and took ten times as many tokens.
+    for name in ["pairs.jsonl", "progress.jsonl"] {
+        let path = stub.run_folder("r").join(name);
+        let text = fs::read_to_string(&path).expect("lines");
+        let first: Vec<String> =
+            text.lines().take(if name == "pairs.jsonl" { 1 } else { 2 }).map(str::to_owned).collect();
+        let late = first.join("\n").replace("\"trial\":1", "\"trial\":99").replace("\"tokens\":15", "\"tokens\":150");
+        fs::write(&path, format!("{text}{}\n", late.replace("\"fail\"", "\"pass\""))).expect("a line more");
+    }
+    let mut after = json();
+    assert_eq!(after["spent"]["run"].as_u64(), before["spent"]["run"].as_u64().map(|run| run + 2));
+    after["spent"]["run"] = before["spent"]["run"].clone();
+    assert_eq!(after, before);
+    let told = stub.run(&["compare", "r"]).stdout;
+    assert!(told.contains("2 trials were under way when it was decided, and are in no figure"), "{told}");
+}
+
+#[test]
 fn runs_that_share_a_mode_are_compared_in_it_and_what_only_one_has_is_named() {
     let stub = repository(2, BY_SKILL);
     let settings = stub.root().join("evals/evals.toml");

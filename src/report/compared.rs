@@ -240,7 +240,12 @@ fn on_figures(lines: &mut Vec<String>, compared: &Compared) {
         lines.push(format!("measured in neither arm, and in no figure: {}", list(&comparison.neither)));
     }
     if let Some(SpentTrials { used, run, .. }) = compared.spent.filter(|spent| spent.run > spent.used) {
-        lines.push(format!("{} were under way when it was decided, and are in no figure", trials(run - used)));
+        let why = if comparison.word.decided() {
+            "were under way when it was decided, and are in no figure"
+        } else {
+            "ended before others that began before them, and are in no figure yet"
+        };
+        lines.push(format!("{} {why}", trials(run - used)));
     }
 }
 

@@ -16,6 +16,7 @@ use crate::stats::proportion::Rate;
 use crate::store::{self, RunFolder, StoreError};
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::{Status, Verdict};
+use crate::trial::run_record::TrialRecord;
 
 /// What trials of one arm came to and took, by case.
 #[derive(Clone, Debug, Default)]
@@ -143,6 +144,14 @@ impl ArmReader {
             self.until_decided.extend(self.trials[trials..].iter().map(|trial| trial.case));
         }
         Ok((self.damaged - damaged, self.trials.len() - trials))
+    }
+
+    /// Takes a trial.
+    pub fn record(&mut self, record: &TrialRecord) {
+        match serde_json::to_vec(record) {
+            Ok(line) => self.line(&line),
+            Err(_) => self.damaged += 1,
+        }
     }
 
     /// Takes a line; one that tells of a refused attempt is no trial that ended.

@@ -74,21 +74,26 @@ pub fn course(run: &RunFolder, arms: &Arms) -> Result<Course, StoreError> {
 pub fn compared(run: &RunFolder, arms: &Arms, course: &Course) -> Result<Compared, StoreError> {
     let pairs = run.pairs()?;
     let cases = Cases::of(arms);
-    let trials = ArmReader::of(&run.progress_path())?;
+    let records = run.progress()?.records;
+    let compared: Vec<(&PairRecord, &String)> =
+        pairs.iter().filter_map(|pair| Some((pair, &arms.cases[cases.place(pair)?]))).collect();
     let arm = |of: fn(&PairRecord) -> &TrialId| {
-        let named = pairs.iter().filter_map(|pair| Some((CaseInMode::of(of(pair)), &arms.cases[cases.place(pair)?])));
-        let named: HashMap<CaseInMode, &String> = named.collect();
+        // What ended after the decision, or waits for a pair that began before it, belongs to no figure.
+        let used = compared.iter().take(course.pairs().len()).map(|(pair, name)| (of(pair), *name));
+        let named: HashMap<CaseInMode, &String> = used.clone().map(|(id, name)| (CaseInMode::of(id), name)).collect();
+        let mut trials = ArmReader::default();
+        used.filter_map(|(id, _)| records.get(id)).for_each(|record| trials.record(record));
         let mut arm = ArmResults { outcome_only: arms.outcome_only, ..ArmResults::default() };
         trials.add_to(&mut arm, |case| named.get(case).map(|name| (*name).clone()));
         arm
     };
     let (a, b) = (arm(|pair| &pair.a), arm(|pair| &pair.b));
-    let counts = [&a, &b].into_iter().flat_map(|arm| arm.counts.values());
+    let ended = compared.iter().flat_map(|(pair, _)| [&pair.a, &pair.b]).filter(|id| records.contains_key(*id));
     let mut flipped = Rate::default();
     course.pairs().iter().filter_map(|pair| Some(pair.a? != pair.b?)).for_each(|differs| flipped.add(differs));
     let spent = SpentTrials {
         used: 2 * course.pairs().len() as u64,
-        run: counts.map(|counts| counts.rate.trials + counts.lost).sum(),
+        run: ended.count() as u64,
         most: arms.max_trials,
         flipped,
     };

@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
                     Ok(record) => {
                         let attempts = progress.records.get(&record.id).map_or(record.attempts, |known| known.attempts);
                         seen.insert(record.id.clone());
-                        arm.line(&serde_json::to_vec(&record)?);
+                        arm.record(&record);
                         summary.add(&TrialRecord { attempts, ..record });
                     }
                     Err(why) => {
