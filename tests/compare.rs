@@ -27,7 +27,14 @@ fn repository(cases: usize, body: &str) -> Stub {
     git(&stub, &["init", "--quiet", "--initial-branch", "main"]);
     git(&stub, &["add", "--all"]);
     git(&stub, &["commit", "--quiet", "--message", "first"]);
+    add_to_skill(&stub, "Be brief.");
     stub
+}
+
+fn add_to_skill(stub: &Stub, line: &str) {
+    let path = stub.root().join("skills/tidy/SKILL.md");
+    let text = fs::read_to_string(&path).expect("a skill");
+    fs::write(path, format!("{text}\n{line}\n")).expect("a skill");
 }
 
 fn git(stub: &Stub, args: &[&str]) -> String {
@@ -39,9 +46,7 @@ fn git(stub: &Stub, args: &[&str]) -> String {
 }
 
 fn break_skill(stub: &Stub) {
-    let path = stub.root().join("skills/tidy/SKILL.md");
-    let text = fs::read_to_string(&path).expect("a skill");
-    fs::write(path, format!("{text}\nBROKEN\n")).expect("a skill");
+    add_to_skill(stub, "BROKEN");
 }
 
 fn json_of(text: &str) -> Value {
@@ -237,6 +242,25 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
         "{}",
         damaged.stderr
     );
+}
+
+#[test]
+fn skills_that_are_the_same_file_by_file_take_no_trial() {
+    let stub = repository(2, BY_SKILL);
+    git(&stub, &["commit", "--quiet", "--all", "--message", "brief"]);
+    for args in [&["compare", "main"][..], &["compare", "main", "--gate", "better"], &["compare", "main", "--dry-run"]]
+    {
+        let ran = stub.run(args);
+        let words = "unchanged: the skills of main (";
+        assert!(ran.code == 0 && ran.stdout.starts_with(words), "{args:?}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.ends_with("no trial is needed; --aa shows what is noise\n"), "{}", ran.stdout);
+    }
+    assert_eq!(json_of(&stub.run(&["compare", "main", "--json"]).stdout)["unchanged"], json!(true));
+    assert!(stub.starts().is_empty(), "no agent ran");
+    let earlier = stub.run(&["compare", "main~1", "main", "--dry-run"]);
+    assert!(earlier.stdout.contains("2 cases, at most"), "{}{}", earlier.stdout, earlier.stderr);
+    let modes = stub.run(&["compare", "main", "--a", "model=x", "--dry-run"]);
+    assert!(modes.stdout.contains("2 cases, at most"), "something else differs: {}{}", modes.stdout, modes.stderr);
 }
 
 #[test]

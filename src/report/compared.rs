@@ -19,6 +19,13 @@ const MOST_CASES: usize = 12;
 /// The answer in a sentence: the word, both rates, the difference with its interval, how sure that is, and what it took.
 #[must_use]
 pub fn sentence(compared: &Compared, paint: Paint) -> String {
+    if compared.unchanged {
+        let arms = format!("{} and {}", safe::line(&compared.a), safe::line(&compared.b));
+        let what = paint.on(Tone::Good, "unchanged");
+        return format!(
+            "{what}: {arms} have the same skills, file by file: no trial is needed; --aa shows what is noise"
+        );
+    }
     let Comparison { word, a, b, difference, evidence, .. } = &compared.comparison;
     let text = match word {
         Word::NoWorse { margin } => format!("no worse than by {} points", points(*margin)),
@@ -103,6 +110,9 @@ fn tone(word: &Word) -> Tone {
 pub fn render(compared: &Compared, paint: Paint) -> String {
     let comparison = &compared.comparison;
     let mut text = format!("{}\n", sentence(compared, paint));
+    if compared.unchanged {
+        return text;
+    }
     let shown = [("A", &compared.a, &comparison.a), ("B", &compared.b, &comparison.b)];
     for (arm, label, shown) in shown {
         let _ = writeln!(text, "  {arm}  {}: {}", safe::line(label), arm_line(shown));

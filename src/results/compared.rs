@@ -14,6 +14,7 @@ pub const COMPARISON_FORMAT: u32 = 1;
 
 /// Two arms compared.
 #[derive(Clone, Debug, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, with a key of its own")]
 pub struct Compared {
     /// [`COMPARISON_FORMAT`].
     pub format: u32,
@@ -38,6 +39,9 @@ pub struct Compared {
     /// Whether both arms are judged by the checks that both were asked, since one had no skills.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub outcome_only: bool,
+    /// Whether the skills of both arms are the same and nothing else differs, so that no trial was needed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unchanged: bool,
     /// Whether both arms are the same, so that what differs is noise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub same: bool,
@@ -105,6 +109,13 @@ pub fn stored(labels: (String, String), a: &ArmResults, b: &ArmResults, rule: Ru
     Compared { asked_otherwise, until_decided, ..of(labels, comparison, a, b, rule) }
 }
 
+/// A comparison of arms that have the same skills and differ in nothing else.
+#[must_use]
+pub fn unchanged(labels: (String, String), rule: Rule) -> Compared {
+    let none = ArmResults::default();
+    Compared { unchanged: true, ..stored(labels, &none, &none, rule) }
+}
+
 /// Everything there is to show of a comparison of these arms.
 #[must_use]
 pub fn of(labels: (String, String), comparison: Comparison, a: &ArmResults, b: &ArmResults, rule: Rule) -> Compared {
@@ -126,6 +137,7 @@ pub fn of(labels: (String, String), comparison: Comparison, a: &ArmResults, b: &
         triggering: Crowding::of(&a.triggered, &b.triggered, rule.level),
         worth: false,
         outcome_only: a.outcome_only,
+        unchanged: false,
         same: false,
         left_out: Vec::new(),
         asked_otherwise: Vec::new(),

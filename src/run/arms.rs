@@ -1,8 +1,11 @@
 //! The two arms of a comparison: what each makes of the modes that were chosen, and the cases that both can run.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
 use std::sync::Arc;
 
+use crate::cases::catalog::FoundSkill;
+use crate::files::material::Material;
 use crate::run::plan::{Entry, Plan};
 use crate::run::shared::Run;
 use crate::run::skill_version::SkillVersion;
@@ -93,6 +96,26 @@ fn free_name(name: &str, settings: &Settings) -> String {
 pub fn versions(run: &Run, arms: &Arms) -> Result<Vec<SkillVersion>, String> {
     let commits: BTreeSet<&String> = [&arms.a, &arms.b].into_iter().filter_map(|arm| arm.commit.as_ref()).collect();
     commits.into_iter().map(|commit| SkillVersion::of(&run.root, commit, &run.settings)).collect()
+}
+
+/// Whether the arms can differ in nothing but their skills, and have the same ones, file by file. What cannot be read differs.
+#[must_use]
+pub fn unchanged(run: &Run, arms: &Arms) -> bool {
+    let but_skills = |arm: &Arm| Arm { label: String::new(), commit: None, ..arm.clone() };
+    if but_skills(&arms.a) != but_skills(&arms.b) || arms.a.commit == arms.b.commit {
+        return false;
+    }
+    let skills = |arm: &Arm| -> Option<BTreeMap<String, String>> {
+        let version = arm.commit.as_ref().map(|commit| run.versions.iter().find(|version| version.commit == *commit));
+        let (root, catalog) = match version {
+            None => (run.root.as_path(), &run.catalog),
+            Some(version) => version.map(|version| (version.root(), &version.catalog))?,
+        };
+        let digest = |folder: &Path| Material::list(&root.join(folder)).whole().ok()?.digest().ok();
+        let skills = catalog.skills.iter().map(FoundSkill::skill);
+        skills.map(|skill| Some((skill.slug.clone(), digest(&skill.folder)?))).collect()
+    };
+    skills(&arms.a).is_some_and(|of_a| skills(&arms.b) == Some(of_a))
 }
 
 /// The planned cases in both arms. A case in several modes counts as several.

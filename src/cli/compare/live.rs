@@ -18,7 +18,7 @@ use skill_evals::decide::sequential::Course;
 use skill_evals::process::{background, interrupt};
 use skill_evals::report::paint::Paint;
 use skill_evals::report::{diagnostics, estimate as words};
-use skill_evals::results::{course, estimate};
+use skill_evals::results::{compared, course, estimate};
 use skill_evals::run::arms::{self, Pairing};
 use skill_evals::run::pairs::{self, Stopped};
 use skill_evals::run::shared::Run;
@@ -56,6 +56,9 @@ pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
     run.versions = arms::versions(&run, &arms)?;
     let pairing = arms::pair(&run, &arms)?;
     check(&pairing)?;
+    if !args.resume && arms::unchanged(&run, &arms) {
+        return args.tell(&compared::unchanged((arms.a.label, arms.b.label), args.rule()));
+    }
     arms.cases = pairing.cases.iter().map(|case| case.name.clone()).collect();
     arms.left_out.clone_from(&pairing.left_out);
     arms.outcome_only = pairing.outcome_only;

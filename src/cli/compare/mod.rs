@@ -176,7 +176,7 @@ impl CompareArgs {
             let paint = paint(&out);
             out.write_all(words::render(compared, paint).as_bytes())?;
         }
-        let exit = gate::exit(compared.comparison.word, &self.gate);
+        let exit = if compared.unchanged { Exit::Clean } else { gate::exit(compared.comparison.word, &self.gate) };
         if self.github {
             let level = match exit {
                 Exit::Clean => "notice",
