@@ -289,6 +289,20 @@ fn what_ends_after_the_decision_is_in_no_figure() {
 }
 
 #[test]
+fn tokens_that_are_known_in_part_are_not_compared() {
+    let stub = repository(2, BY_SKILL);
+    for run in ["one", "two"] {
+        assert_eq!(stub.run(&["run", "--run-id", run]).code, 0);
+    }
+    assert!(stub.run(&["compare", "one", "two"]).stdout.contains("tokens ±0 %"));
+    let path = stub.run_folder("two").join("progress.jsonl");
+    let text = fs::read_to_string(&path).expect("progress");
+    fs::write(&path, text.replace("\"tokens\":15", "\"tokens\":5,\"more_tokens\":true")).expect("progress");
+    let ran = stub.run(&["compare", "one", "two"]);
+    assert!(ran.stdout.contains("time ") && !ran.stdout.contains("tokens "), "{}", ran.stdout);
+}
+
+#[test]
 fn runs_that_share_a_mode_are_compared_in_it_and_what_only_one_has_is_named() {
     let stub = repository(2, BY_SKILL);
     let settings = stub.root().join("evals/evals.toml");

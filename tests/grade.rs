@@ -246,6 +246,19 @@ fn what_the_evidence_does_not_show_is_neither_pass_nor_fail() {
     assert_eq!((unseen.verdict(), unseen.trouble()), (Verdict::Error, Some(TroubleKind::Unobservable)));
 }
 
+#[test]
+fn an_agent_that_was_ended_took_at_least_what_its_requests_did() {
+    let cut = trial(vec![Expectation::MaxTotalTokens(1000)]).with(|trial| {
+        trial.trace.usage = None;
+        trial.trace.answered(0, 700, Some(20));
+        trial.trace.answered(1, 900, None);
+    });
+    assert_eq!(cut.grade().metrics.tokens_at_least, Some(1620));
+    assert_eq!(cut.status("max-total-tokens"), Status::Unknown, "it may have taken more");
+    let whole = trial(Vec::new()).with(|trial| trial.trace.answered(0, 700, Some(20)));
+    assert_eq!(whole.grade().metrics.tokens_at_least, None, "the agent told the sum");
+}
+
 /// A trial that ran into its timeout, with no skill active, after the model had answered so often.
 fn late(progress: Progress, waiting: Waiting, answers: u64) -> Trial {
     trial(vec![Expectation::Trigger(false)]).with(|trial| {

@@ -114,6 +114,7 @@ fn metrics(skill: &Skill, evidence: &Evidence<'_>) -> Metrics {
         commands: trace.commands,
         effective_commands: trace.effective_commands,
         usage: trace.usage,
+        tokens_at_least: trace.usage.is_none().then(|| trace.tokens_of_requests()).filter(|tokens| *tokens > 0),
         first_input_tokens: trace.first_input_tokens,
         turns: trace.turns,
         api_duration_ms: trace.api_duration_ms,

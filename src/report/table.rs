@@ -89,8 +89,9 @@ pub fn closing(summary: &Summary, paint: Paint) -> String {
     if total.retries > 0 {
         let _ = write!(
             text,
-            "; {} after a refusal",
-            counted(usize::try_from(total.retries).unwrap_or(usize::MAX), "retry")
+            "; {} {} after a refusal",
+            total.retries,
+            if total.retries == 1 { "retry" } else { "retries" }
         );
     }
     if total.spent.tokens.is_some() {

@@ -12,7 +12,7 @@ use crate::text::safe;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Goal, Judged, NoOutcome, Outcome, Status, Verdict};
 
-/// Why a trial without a recording is ignored in replay.
+/// Why a trial without a recording is ignored by `cargo test`.
 pub const NO_RECORDING: &str = "no recording; SKILL_EVALS_LIVE=1 runs the agent";
 
 /// What is said of a recording whose case wants a judge, and that holds no answer of one.
@@ -129,6 +129,21 @@ pub fn show_command(id: &TrialId, run: Option<&str>) -> String {
     format!("skill-evals show {} {place}", safe::word(&format!("{id}{number}")))
 }
 
+/// The commands that show a trial of a run, or a recording, and measure it anew. An arm of a comparison may be in a mode of
+/// its own, which no other run has: `has_mode` says that it is one of the settings'.
+#[must_use]
+pub fn again(id: &TrialId, run: Option<&str>, has_mode: bool) -> Vec<(&'static str, String)> {
+    let mut commands = vec![("show it in a terminal", show_command(id, run))];
+    if has_mode {
+        let case = safe::word(&format!("{}/{}", id.skill, id.case));
+        commands.push(("run it again", format!("skill-evals run --case {case} --mode {}", safe::word(&id.mode))));
+        commands.push(("run it again and record it", Door::Program.record_again(id)));
+    } else if let Some(run) = run {
+        commands.push(("what its comparison came to", format!("skill-evals compare {}", safe::word(run))));
+    }
+    commands
+}
+
 /// What has to be said wherever results of a scripted model are shown.
 #[must_use]
 pub fn scripted(by: &str) -> String {
@@ -190,7 +205,10 @@ pub fn not_graded(id: &TrialId, problem: &NoOutcome, door: &Door, paint: Paint) 
     let name = safe::line(&id.to_string());
     match problem {
         NoOutcome::BadCase(problems) => diagnostics::render(problems, paint),
-        NoOutcome::NotRecorded => format!("{name}: {NO_RECORDING}\n"),
+        NoOutcome::NotRecorded => match door {
+            Door::Program => format!("{name}: no recording; without --replay its agent runs\n"),
+            Door::CargoTest(_) => format!("{name}: {NO_RECORDING}\n"),
+        },
         NoOutcome::Unreadable(why) | NoOutcome::NotOpened(why) => format!("{name}: {}\n", safe::block(why)),
         NoOutcome::NotRun(why) => format!("{name}: not run: {}\n", safe::block(&why.to_string())),
         NoOutcome::Stale { folder, changed } => {

@@ -77,6 +77,10 @@ struct Row {
     #[serde(default)]
     cost_usd: Option<f64>,
     #[serde(default)]
+    more_tokens: bool,
+    #[serde(default)]
+    more_cost: bool,
+    #[serde(default)]
     scripted: Option<String>,
     #[serde(default)]
     at_most: Option<u32>,
@@ -185,8 +189,9 @@ impl ArmReader {
             checks,
             activated,
             seconds: seconds(row.duration_ms),
-            tokens: row.tokens.map_or(f64::NAN, float),
-            cost_usd: row.cost_usd.unwrap_or(f64::NAN),
+            // What is known in part is no amount to compare.
+            tokens: row.tokens.filter(|_| !row.more_tokens).map_or(f64::NAN, float),
+            cost_usd: row.cost_usd.filter(|_| !row.more_cost).unwrap_or(f64::NAN),
             commands: small(row.effective_commands),
         };
         let next = count(self.trials.len());

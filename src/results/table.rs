@@ -36,6 +36,7 @@ fn inputs(meta: &Meta, grade: &Grade) -> String {
 /// What a graded trial took: its agent, and its judge where it had one.
 fn spent(meta: &Meta, grade: &Grade, prices: &Prices) -> Spent {
     let agent = Spent::by(meta.agent.kind, meta.agent.model.as_deref(), grade.metrics.usage.as_ref(), prices);
+    let agent = Spent { tokens: agent.tokens.or(grade.metrics.tokens_at_least), ..agent };
     match &grade.judged {
         Some(Judged::Asked { agent: judge, model, usage, .. }) => {
             agent.and(Spent::by(*judge, model.as_deref(), usage.as_ref(), prices))

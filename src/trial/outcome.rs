@@ -174,6 +174,9 @@ pub struct Metrics {
     /// Tokens and cost; absent where the agent did not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Tokens of the requests that were answered, where the agent did not live to tell their sum: it took no less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_at_least: Option<u64>,
     /// What the model read before it said anything, in tokens: the system prompt, the tools, the catalogues of skills
     /// and the prompt. The difference between two modes of one case is what their catalogues and tools differ by.
     #[serde(default, skip_serializing_if = "Option::is_none")]

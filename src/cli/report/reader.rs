@@ -12,6 +12,7 @@ use skill_evals::report::html::document::{Document, Judging, WrittenFile};
 use skill_evals::report::html::index::Index;
 use skill_evals::report::html::packing::{Packed, Packer};
 use skill_evals::report::html::page::{self, ChangedSkill};
+use skill_evals::report::trial::again;
 use skill_evals::results::arm::ArmReader;
 use skill_evals::results::not_run::Reasons;
 use skill_evals::results::summary::Summary;
@@ -154,7 +155,9 @@ impl<'a> Reader<'a> {
             judgement.map(|judgement| Judging { question: review.question(self.run, folder, &judgement), judgement });
         let place = shown_path(&self.run.root, folder.path()).display().to_string();
         let evidence = review.evidence();
-        let document = Document::new(run, &evidence, &review.grade, timeline, files.collect(), judge, place);
+        let id = review.meta.id();
+        let commands = again(&id, run, self.run.settings.mode(&id.mode).is_some());
+        let document = Document::new(commands, &evidence, &review.grade, timeline, files.collect(), judge, place);
         self.packer.pack(&review.meta.skill.slug, &document)
     }
 

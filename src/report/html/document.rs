@@ -3,10 +3,9 @@
 use serde::Serialize;
 
 use crate::grade::rubric::Judgement;
-use crate::report::trial::{Door, goal, scripted, show_command};
+use crate::report::trial::{goal, scripted};
 use crate::results::timeline::{Entry, Finding, Part, Timeline};
 use crate::settings::Isolation;
-use crate::text::safe;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{Check, Grade, Metrics};
 
@@ -86,10 +85,10 @@ struct Lit {
 }
 
 impl<'a> Document<'a> {
-    /// The document of a trial kept in `folder`, as people write that path; `run` is absent for a recording.
+    /// The document of a trial kept in `folder`, as people write that path; `commands` show and repeat it.
     #[must_use]
     pub fn new(
-        run: Option<&str>,
+        commands: Vec<(&'static str, String)>,
         evidence: &'a Evidence<'a>,
         grade: &'a Grade,
         timeline: &'a Timeline,
@@ -99,9 +98,6 @@ impl<'a> Document<'a> {
     ) -> Self {
         let meta = evidence.meta;
         let checks = grade.checks.iter().zip(&timeline.findings);
-        let id = meta.id();
-        let case = safe::word(&format!("{}/{}", id.skill, id.case));
-        let again = format!("skill-evals run --case {case} --mode {}", safe::word(&id.mode));
         Self {
             run: &meta.run_id,
             skill: &meta.skill.slug,
@@ -119,11 +115,7 @@ impl<'a> Document<'a> {
             files,
             judge,
             folder,
-            commands: vec![
-                ("show it in a terminal", show_command(&id, run)),
-                ("run it again", again),
-                ("run it again and record it", Door::Program.record_again(&id)),
-            ],
+            commands,
         }
     }
 }

@@ -298,6 +298,13 @@ impl Trace {
         }
     }
 
+    /// The tokens of the requests that were answered, so far as those are told one by one.
+    #[must_use]
+    pub fn tokens_of_requests(&self) -> u64 {
+        let of = |request: &Request| request.input_tokens.saturating_add(request.output_tokens.unwrap_or(0));
+        self.requests.iter().map(of).fold(0, u64::saturating_add)
+    }
+
     /// Notes where what was noted last was seen.
     fn mark(&mut self, what: Marked) {
         let step = self.at.unwrap_or(self.steps.len());
