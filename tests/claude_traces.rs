@@ -189,6 +189,27 @@ fn a_sub_agent_in_the_background_is_waited_for_behind_the_answer() {
 }
 
 #[test]
+fn what_was_waited_for_is_what_it_was_before_claude_was_ended() {
+    let call = |tool: &str| json!({ "type": "assistant", "message": { "content": [{ "type": "tool_use", "id": "t", "name": tool, "input": {} }] } });
+    let stopped = |call: &str| json!({ "type": "system", "subtype": "task_notification", "task_id": "b", "tool_use_id": call, "status": "stopped" });
+    let answer = |text: &str| json!({ "type": "user", "message": { "content": [{ "type": "tool_result", "tool_use_id": "t", "content": text, "is_error": true }] } });
+    let again = json!({ "type": "system", "subtype": "init" });
+    let waiting = |lines: &[serde_json::Value]| {
+        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        trace_of(lines.join("\n")).waiting
+    };
+    let tool = || Waiting::Tool("Bash".to_owned());
+    assert_eq!(waiting(&[call("Bash"), stopped("t"), answer("Exit code 137"), again.clone()]), tool());
+    assert_eq!(waiting(&[call("Bash"), answer("[Request interrupted by user for tool use]"), again.clone()]), tool());
+    assert_eq!(waiting(&[call("Agent"), stopped("t"), answer("x"), again]), Waiting::Model, "its model was waited for");
+    assert_eq!(
+        waiting(&[call("Bash"), stopped("another"), answer("Exit code 137")]),
+        Waiting::Model,
+        "one in the background"
+    );
+}
+
+#[test]
 fn denials_are_told() {
     for scenario in ["permission-denied", "sdk-denied"] {
         let trace = trace(scenario);

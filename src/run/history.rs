@@ -22,7 +22,9 @@ pub fn known_costs(root: &Path, prices: &Prices, ids: &[TrialId]) -> BTreeMap<Ca
         // A run whose progress cannot be read tells nothing.
         for record in run.progress().map(|progress| progress.records).unwrap_or_default().into_values() {
             if let Some(known) = known.get_mut(&CaseInMode::of(&record.id)) {
-                known.at_least(record.spent.cost_usd, record.spent.tokens);
+                // What is known in part is no most.
+                let Spent { tokens, cost_usd, more_tokens, more_cost } = record.spent;
+                known.at_least(cost_usd.filter(|_| !more_cost), tokens.filter(|_| !more_tokens));
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::listing::Listed;
 use super::session::{BODY, Told};
-use super::sub_agents::{self, SubAgents};
+use super::sub_agents::{self, Ended, SubAgents};
 use super::wire::{
     Assistant, Block, Call, ControlRequest, Head, Init, RateLimit, ResultLine, Retry, User, UserLine, as_usage,
 };
@@ -18,6 +18,9 @@ use crate::trial::trouble::Trouble;
 
 /// Most calls that wait for their answer at a time.
 const MAX_OPEN: usize = 1_000;
+
+/// How claude answers a call in the tool's place while it is being ended.
+const INTERRUPTED: &str = "[Request interrupted by user";
 
 /// How claude begins to tell that the conversation no longer fits.
 const TOO_LONG: &str = "Prompt is too long";
@@ -71,6 +74,8 @@ pub(super) struct Decoder<'a, 's> {
     /// The sub-agents whose last word is an error that claude tells in the model's place, by the calls that started them.
     refused: BTreeMap<String, Synthetic>,
     sub_agents: SubAgents,
+    /// Whether claude is being ended: then it answers the calls under way itself, and what was waited for was theirs.
+    being_ended: bool,
     /// The answer of the model that is being told, by its id.
     answer: Option<String>,
 }
@@ -99,7 +104,18 @@ impl<'a, 's> Decoder<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>, Told { times, listed }: Told) -> Self {
         let (open, order, sub_agents) = (HashMap::new(), Vec::new(), SubAgents::default());
         let refused = BTreeMap::new();
-        Self { skills, times, listed, open, order, synthetic: None, refused, sub_agents, answer: None }
+        Self {
+            skills,
+            times,
+            listed,
+            open,
+            order,
+            synthetic: None,
+            refused,
+            sub_agents,
+            being_ended: false,
+            answer: None,
+        }
     }
 
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
@@ -118,7 +134,7 @@ impl<'a, 's> Decoder<'a, 's> {
             ("system", "init") => parse(line).map(|init| self.init(trace, init)),
             ("system", "api_retry") => parse(line).map(|retry: Retry| trace.push(Step::Notice(retry.to_string()))),
             ("system", "task_started") => parse(line).map(|task| self.sub_agents.begun(task)),
-            ("system", "task_notification") => parse(line).map(|task| self.sub_agents.ended(&task)),
+            ("system", "task_notification") => parse(line).map(|task| self.task_ended(&task)),
             ("assistant", _) => parse(line).map(|message| self.assistant(trace, message, parent)),
             ("user", _) => parse(line).map(|message| self.user(trace, message, parent)),
             ("result", _) => parse(line).map(|result| self.result(trace, result)),
@@ -178,7 +194,9 @@ impl<'a, 's> Decoder<'a, 's> {
 
     fn init(&self, trace: &mut Trace, init: Init) {
         trace.reached(Progress::Started);
-        trace.waiting = Waiting::Model;
+        if !self.being_ended {
+            trace.waiting = Waiting::Model;
+        }
         trace.agent_version = init.claude_code_version;
         trace.model = init.model;
         let tools = init.tools.0.into_iter().filter(|tool| tool.starts_with("mcp__")).collect();
@@ -241,6 +259,9 @@ impl<'a, 's> Decoder<'a, 's> {
     /// Notes what the agent, or its sub-agent `parent`, waits for now: an answer to its last call that has none, else
     /// the model. A call that starts a sub-agent is a wait for that one's model.
     fn wait(&self, trace: &mut Trace, parent: Option<&str>) {
+        if self.being_ended {
+            return;
+        }
         let own = |id: &&String| match parent {
             Some(parent) => id.strip_prefix(parent).is_some_and(|rest| rest.starts_with('/')),
             None => !id.contains('/'),
@@ -248,6 +269,14 @@ impl<'a, 's> Decoder<'a, 's> {
         let call = self.order.iter().rev().filter(own).find_map(|id| self.open.get(id));
         let call = call.filter(|call| !is_sub_agent(call));
         trace.waiting = call.map_or(Waiting::Model, |call| Waiting::Tool(call.name.clone()));
+    }
+
+    /// A task that is stopped while its call waits for it is not stopped by the model.
+    fn task_ended(&mut self, task: &Ended) {
+        self.sub_agents.ended(task);
+        let call = task.tool_use_id.as_str();
+        let waits = !call.is_empty() && self.open.keys().any(|id| id.rsplit('/').next() == Some(call));
+        self.being_ended |= waits && matches!(task.status.as_str(), "stopped" | "killed");
     }
 
     fn call(&mut self, trace: &mut Trace, parent: Option<&str>, block: Block) {
@@ -283,6 +312,7 @@ impl<'a, 's> Decoder<'a, 's> {
             let call = block.tool_use_id.as_ref().and_then(|id| self.open.remove(&open_id(parent, id)));
             let Some(call) = call else { continue };
             let output = block.content.map(|content| content.0).unwrap_or_default();
+            self.being_ended |= output.starts_with(INTERRUPTED);
             let failed = block.is_error.unwrap_or(false);
             if parent.is_some() {
                 self.sub_agents.called(&call.name, failed);

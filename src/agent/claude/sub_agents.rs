@@ -37,7 +37,10 @@ pub(super) struct Ended {
     #[serde(default, deserialize_with = "lenient::or_default")]
     task_id: String,
     #[serde(default, deserialize_with = "lenient::or_default")]
-    status: String,
+    pub status: String,
+    /// The call that started it.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub tool_use_id: String,
 }
 
 /// What is known of the sub-agents.
