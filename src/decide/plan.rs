@@ -21,6 +21,12 @@ pub struct Design {
     pub before: f64,
 }
 
+/// A rate to plan with, where none is known.
+pub const USUAL_RATE: f64 = 0.9;
+
+/// The power to plan with.
+pub const USUAL_POWER: f64 = 0.8;
+
 /// Pairs beyond which power is not computed: its cost grows with their square.
 const MOST_PLANNED: u64 = 4_000;
 
@@ -40,6 +46,7 @@ pub fn detectable(plan: &Design, rule: &Rule, power: f64) -> Option<f64> {
 /// The same for stored runs of `pairs` trials in each arm: by the exact test, which looks once.
 #[must_use]
 pub fn detectable_fixed(pairs: u64, before: f64, rule: &Rule, power: f64) -> Option<f64> {
+    let pairs = pairs.min(MOST_PLANNED);
     let found = |drop: f64| power::fixed(pairs, Discordance::of(before, before - drop), rule.alpha / 2.0) >= power;
     smallest(before, found).map(|drop| drop.max(rule.margin.unwrap_or_default().min(before)))
 }

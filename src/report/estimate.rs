@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::decide::plan::{USUAL_POWER, USUAL_RATE};
 use crate::report::diagnostics::counted;
 use crate::report::table::dollars;
 use crate::results::estimate::Estimate;
@@ -19,6 +20,17 @@ pub fn of_trials(estimate: &Estimate, trials: u64) -> String {
     format!("all {trials} trials, if it takes so many: about {}\n", amounts.join(", "))
 }
 
+/// The drop that is found, of cases that pass so often now.
+#[must_use]
+pub fn detectable(before: f64, drop: f64) -> String {
+    format!(
+        "if all cases pass {:.0} % now, a drop of {:.0} points in all of them is found with {:.0} % probability",
+        before * 100.0,
+        (drop * 100.0).ceil(),
+        USUAL_POWER * 100.0
+    )
+}
+
 /// The estimate in words: a line for each trial, then what they may cost.
 #[must_use]
 pub fn render(estimate: &Estimate) -> String {
@@ -32,6 +44,9 @@ pub fn render(estimate: &Estimate) -> String {
         Some(fewest) => writeln!(text, "from {fewest} to at most {would_run} would run, until each case is decided"),
         None => writeln!(text, "{would_run} would run"),
     };
+    if let Some(drop) = estimate.detectable_drop {
+        let _ = writeln!(text, "held against another run like it, {}", detectable(USUAL_RATE, drop));
+    }
     let of = |unknown: usize, amount: String| match (all - unknown, unknown) {
         (0, _) => "unknown: no earlier run or recording of these cases shows it".to_owned(),
         (_, 0) => format!("at most {amount}, by what the same cases took before"),

@@ -35,6 +35,10 @@ pub struct Estimate {
     /// How many of them run in any case, where cases go on until they are decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<usize>,
+    /// The smallest drop, of cases that pass nine times in ten, that comparing the run with another like it would find with
+    /// a probability of 80 %; absent where it would find none, and where the number of trials is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detectable_drop: Option<f64>,
     /// What keeps cases from running; their trials are none of these.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wrong: Vec<Diagnostic>,
@@ -69,6 +73,7 @@ pub fn estimate(ids: &[TrialId], known: &BTreeMap<CaseInMode, Known>, max_cost_u
     let mut estimate = Estimate {
         trials: ids.iter().map(ToString::to_string).collect(),
         at_least: None,
+        detectable_drop: None,
         wrong: Vec::new(),
         known_cost_usd: 0.0,
         unknown_cost: 0,

@@ -31,9 +31,6 @@ use skill_evals::trial::run_record::{Arms, Chosen, PairRecord};
 /// The most trials of both arms together, where nothing else is said.
 const MOST_TRIALS: u64 = 400;
 
-/// A rate to plan with, where none is known.
-const USUAL_RATE: f64 = 0.9;
-
 /// Compares by running trials: `arms`, or those of the run to go on with.
 pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
     let in_background = background::is_background();
@@ -69,7 +66,7 @@ pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
     // What has begun counts, whatever the limit is now.
     arms.max_trials = most.max(2 * begun.len() as u64);
     let rule = Rule { alpha: arms.alpha, margin: arms.margin, ..args.rule() };
-    let numbers = Design { cases: pairing.cases.len(), pairs: arms.max_trials / 2, before: USUAL_RATE };
+    let numbers = Design { cases: pairing.cases.len(), pairs: arms.max_trials / 2, before: power::USUAL_RATE };
     let remedy = "raise --max-trials, which counts both trials of a pair";
     gate::check(&args.gate, &rule, ("pairs of trials", remedy), |claim| power::reach(&numbers, &rule, claim))?;
     run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
@@ -201,11 +198,11 @@ fn dry_run(args: &CompareArgs, run: &Run, pairing: &Pairing, numbers: &Design, r
         }
     }
     let estimate = estimate::estimate(&ids, &known, run.settings.max_cost_usd);
-    let found = power::detectable(numbers, rule, 0.8);
+    let found = power::detectable(numbers, rule, power::USUAL_POWER);
     let mut out = io::stdout().lock();
     if args.json {
         let plan = serde_json::json!({"cases": pairing.cases.len(), "max_trials": numbers.pairs * 2, "rule": rule,
-            "detectable_drop": found, "power": 0.8, "first_pass": estimate,
+            "detectable_drop": found, "power": power::USUAL_POWER, "first_pass": estimate,
             "all_trials": estimate.of_trials(numbers.pairs * 2), "left_out": pairing.left_out});
         super::print_json(&mut out, &plan)?;
         return Ok(Exit::Clean);
@@ -219,13 +216,9 @@ fn dry_run(args: &CompareArgs, run: &Run, pairing: &Pairing, numbers: &Design, r
         ids.len()
     )?;
     match found {
-        Some(drop) => writeln!(
-            out,
-            "if all cases pass {:.0} % now, a drop of {:.0} points in all of them is found with 80 % probability; a drop of few \
-             cases is found sooner",
-            numbers.before * 100.0,
-            (drop * 100.0).ceil()
-        )?,
+        Some(drop) => {
+            writeln!(out, "{}; a drop of few cases is found sooner", words::detectable(numbers.before, drop))?;
+        }
         None => writeln!(out, "so few trials find no drop with 80 % probability")?,
     }
     for (case, why) in &pairing.left_out {

@@ -2,7 +2,7 @@
 
 mod options;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,8 @@ use crate::cli::terminal::Terminal;
 use options::ChoiceArgs;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::name::Filters;
+use skill_evals::decide::plan::{USUAL_POWER, USUAL_RATE, detectable_fixed};
+use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::process::{background, git, interrupt};
 use skill_evals::report::{comparison, diagnostics, estimate as words, github, markdown, table};
 use skill_evals::results::estimate::{self, Estimate};
@@ -243,14 +245,19 @@ fn dry_run(args: &RunArgs, run: &Run) -> CliResult {
     let mut wrong: Vec<_> = broken.iter().flat_map(problems).collect();
     wrong.dedup();
     let ids: Vec<TrialId> = plan.ids_at_most().collect();
-    let known = if settings.live {
-        history::known_costs(&run.root, &settings.prices, &ids)
-    } else {
-        std::collections::BTreeMap::new()
-    };
+    let known = if settings.live { history::known_costs(&run.root, &settings.prices, &ids) } else { BTreeMap::new() };
     let at_least = Some(plan.len()).filter(|_| plan.grows());
     let exit = if wrong.is_empty() { Exit::Clean } else { Exit::CouldNotRun };
-    let estimate = Estimate { at_least, wrong, ..estimate::estimate(&ids, &known, settings.max_cost_usd) };
+    // Runs are compared mode by mode.
+    let mut in_mode: BTreeMap<&str, u64> = BTreeMap::new();
+    for id in &ids {
+        *in_mode.entry(&id.mode).or_default() += 1;
+    }
+    let fewest = in_mode.into_values().min().filter(|_| settings.live && at_least.is_none());
+    let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
+    let detectable_drop = fewest.and_then(|pairs| detectable_fixed(pairs, USUAL_RATE, &rule, USUAL_POWER));
+    let estimate =
+        Estimate { at_least, detectable_drop, wrong, ..estimate::estimate(&ids, &known, settings.max_cost_usd) };
     let mut out = io::stdout().lock();
     if args.json {
         print_json(&mut out, &estimate)?;
