@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use serde_json::json;
+use serde_json::{Value, json};
 use skill_evals::trial::outcome::Verdict::{self, Error, Fail, Pass};
 use support::fixture::Fixture;
 use support::live::{GREETING, Live, OPEN_GREETING};
@@ -26,6 +26,8 @@ const MODES: [&str; 6] = ["codex", "codex-mcp", "cli-native", "mcp", "native", "
 enum How {
     /// Instead of the model's answer to the request of this number.
     Answer(usize, fn() -> Turn),
+    /// Instead of the answer to a sub-agent, which the model starts and waits for.
+    SubAgent(fn() -> Turn),
     /// A shell script around the program: `$real` is the real one.
     Wrapper(&'static str),
     /// The same, and the model uses the skill, whether it should or not.
@@ -88,6 +90,8 @@ fn rows() -> Vec<Row> {
             FAIL,
             "the agent's own doing: `in-time`",
         ),
+        row("a sub-agent that is refused", How::SubAgent(|| Turn::Status(401)), 60, ERROR, "the login was refused"),
+        row("a sub-agent without an answer", How::SubAgent(|| Turn::Hang), 15, ERROR, "the model did not answer"),
         row("a crash before the end", How::Wrapper("crash"), 60, ERROR, "the agent crashed"),
         row("the last line lost", How::Wrapper("lost"), 12, ERROR, "the stream stops before its end"),
         row("the last line cut", How::Wrapper("cut"), 60, ERROR, "the stream stops before its end"),
@@ -157,6 +161,26 @@ fn well(request: &Request, uses: bool) -> Turn {
     }
 }
 
+/// What the model does that has a sub-agent do a part, and how its provider answers that one.
+fn delegates(request: &Request, of_sub_agent: fn() -> Turn) -> Turn {
+    const PART: &str = "Help.";
+    let codex = |tool: &str, input| Turn::Call { tool: format!("multi_agent_v1__{tool}"), input };
+    match (request.protocol, request.step) {
+        _ if request.prompt == PART => of_sub_agent(),
+        (Protocol::Messages, 0) => {
+            let input = json!({ "description": "d", "prompt": PART, "subagent_type": "general-purpose" });
+            let tool = if request.tools.iter().any(|tool| tool == "Agent") { "Agent" } else { "Task" };
+            Turn::Call { tool: tool.to_owned(), input }
+        }
+        (Protocol::Responses, 0) => codex("spawn_agent", json!({ "message": PART })),
+        (Protocol::Responses, 1) => {
+            let started: Value = serde_json::from_str(&request.tool_results[0]).unwrap_or_default();
+            codex("wait_agent", json!({ "targets": [started["agent_id"]], "timeout_ms": 20_000 }))
+        }
+        _ => well(request, false),
+    }
+}
+
 /// Runs both cases in every mode, and compares each verdict with the table's.
 fn cells(row: &Row) -> Result<(), Failed> {
     let cases = format!(
@@ -170,11 +194,13 @@ fn cells(row: &Row) -> Result<(), Failed> {
         .prompts("greeting", cases);
     let (step, instead) = match row.how {
         How::Answer(step, turn) => (step, Some(turn)),
-        How::Wrapper(_) | How::WrapperOverUse(_) | How::ServerOverUse => (usize::MAX, None),
+        _ => (usize::MAX, None),
     };
+    let of_sub_agent = if let How::SubAgent(turn) = row.how { Some(turn) } else { None };
     let always = matches!(row.how, How::WrapperOverUse(_) | How::ServerOverUse);
-    let live = Live::over(fixture, move |request| match instead {
-        Some(turn) if request.step >= step => turn(),
+    let live = Live::over(fixture, move |request| match (instead, of_sub_agent) {
+        (Some(turn), _) if request.step >= step => turn(),
+        (_, Some(turn)) => delegates(request, turn),
         _ => well(request, always || request.prompt.contains("Greet")),
     });
     if let How::Wrapper(name) | How::WrapperOverUse(name) = row.how {
