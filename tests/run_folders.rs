@@ -67,7 +67,8 @@ fn what_was_not_run_has_not_passed() {
     let first = stub.run(&["run", "--run-id", "r", "--jobs", "1", "--max-tokens", "1"]);
     assert_eq!((first.code, stub.starts().len()), (3, 1), "{}", first.stdout);
     let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");
-    assert_eq!((&summary["not_run"]["not run"], summary["cases"].as_array().map(Vec::len)), (&json!(2), Some(3)));
+    let reason = "the run has taken its limit of 1 tokens";
+    assert_eq!((&summary["not_run"][reason], summary["cases"].as_array().map(Vec::len)), (&json!(2), Some(3)));
     let again = stub.run(&["run", "--failed", "r"]);
     assert_eq!((again.code, stub.starts().len()), (0, 3), "{}{}", again.stdout, again.stderr);
 }
@@ -79,7 +80,7 @@ fn repeats_that_were_not_run_leave_a_case_open() {
     let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");
     assert_eq!(
         (&summary["cases"][0]["verdict"], &summary["cases"][0]["not_run"]),
-        (&json!("error"), &json!({ "not run": 2 }))
+        (&json!("error"), &json!({ "the run has taken its limit of 1 tokens": 2 }))
     );
 }
 

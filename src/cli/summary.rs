@@ -10,8 +10,9 @@ use super::{CliResult, CliResultOf, RepositoryArgs, named_runs, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::{self, Exit};
 use skill_evals::report::{junit, markdown, table, triggering};
+use skill_evals::results::not_run::Reasons;
 use skill_evals::results::standing;
-use skill_evals::results::summary::{NOT_RUN, Summary};
+use skill_evals::results::summary::Summary;
 use skill_evals::results::table as results;
 use skill_evals::settings::{Prices, Settings, load};
 use skill_evals::store::{self, Ledgered, RunFolder, StoreError, TrialFolder};
@@ -139,13 +140,14 @@ pub fn add_rest(
         summary.planned = Some(summary.planned.unwrap_or_default() + planned);
         let plan = run.plan()?;
         not_run = plan.difference(seen).cloned().collect();
+        let reasons = Reasons::of(run);
         for id in &not_run {
-            summary.add_not_run(id, NOT_RUN);
+            summary.add_not_run(id, reasons.why(id));
         }
         // Of a plan that lacks lines only the number is known.
         let unnamed = planned.saturating_sub(seen.len() + not_run.len());
         if unnamed > 0 {
-            *summary.not_run.entry(NOT_RUN.to_owned()).or_default() += unnamed;
+            *summary.not_run.entry(reasons.otherwise.to_owned()).or_default() += unnamed;
         }
     }
     Ok(not_run)

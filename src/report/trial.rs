@@ -12,7 +12,7 @@ use crate::text::safe;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Goal, Judged, NoOutcome, Outcome, Status, Verdict};
 
-/// Why a trial without a recording is ignored by `cargo test`.
+/// Why a trial without a recording is ignored in replay.
 pub const NO_RECORDING: &str = "no recording; SKILL_EVALS_LIVE=1 runs the agent";
 
 /// What is said of a recording whose case wants a judge, and that holds no answer of one.
@@ -205,10 +205,7 @@ pub fn not_graded(id: &TrialId, problem: &NoOutcome, door: &Door, paint: Paint) 
     let name = safe::line(&id.to_string());
     match problem {
         NoOutcome::BadCase(problems) => diagnostics::render(problems, paint),
-        NoOutcome::NotRecorded => match door {
-            Door::Program => format!("{name}: no recording; without --replay its agent runs\n"),
-            Door::CargoTest(_) => format!("{name}: {NO_RECORDING}\n"),
-        },
+        NoOutcome::NotRecorded => format!("{name}: {NO_RECORDING}\n"),
         NoOutcome::Unreadable(why) | NoOutcome::NotOpened(why) => format!("{name}: {}\n", safe::block(why)),
         NoOutcome::NotRun(why) => format!("{name}: not run: {}\n", safe::block(&why.to_string())),
         NoOutcome::Stale { folder, changed } => {

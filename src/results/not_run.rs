@@ -5,15 +5,18 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::results::standing::{self, RunState};
-use crate::results::summary::NOT_RUN;
 use crate::store::RunFolder;
 use crate::trial::id::{CaseInMode, TrialId};
+
+/// What summaries once had in the place of a reason.
+const NO_REASON: &str = "not run";
 
 /// Why trials were not run: what the run noted of their case, else how the run stands.
 #[derive(Debug)]
 pub struct Reasons {
     noted: BTreeMap<CaseInMode, String>,
-    otherwise: &'static str,
+    /// Why those were not of which the run noted nothing.
+    pub otherwise: &'static str,
 }
 
 /// What a stored summary says of a case.
@@ -42,8 +45,7 @@ impl Reasons {
         let cases: Vec<serde_json::Value> = serde_json::from_value(cases).unwrap_or_default();
         let cases = cases.into_iter().filter_map(|case| serde_json::from_value::<Noted>(case).ok());
         let noted = cases.filter_map(|case| {
-            // A summary that was written anew from the trials' folders knows no reasons.
-            let reasons: Vec<String> = case.not_run.into_keys().filter(|why| why != NOT_RUN).collect();
+            let reasons: Vec<String> = case.not_run.into_keys().filter(|why| why != NO_REASON).collect();
             (!reasons.is_empty()).then(|| (case.key, reasons.join(" or ")))
         });
         Self { noted: noted.collect(), otherwise }

@@ -21,9 +21,7 @@ use crate::trial::spent::Spent;
 /// The number of the `summary.json` format.
 pub const SUMMARY_FORMAT: u32 = 1;
 
-/// Why a trial was not run: the reasons that summaries count by. This one where the run kept none.
-pub const NOT_RUN: &str = "not run";
-/// In replay it has no recording.
+/// Why a trial was not run, in words that summaries count by: it has no recording.
 pub const NOT_RECORDED: &str = "no recording";
 /// The case, or what it needs, is wrong.
 pub const BAD_CASE: &str = "the case is wrong";

@@ -86,7 +86,7 @@ fn named(root: &Path, name: &str) -> Result<Named, Box<dyn Error>> {
             let known = if known.is_empty() {
                 "there are no runs yet".to_owned()
             } else {
-                format!("runs: {}", known.join(", "))
+                format!("the latest runs: {}", known.join(", "))
             };
             Err(format!("`{name}` is neither a run nor a git reference: {why}; {known}").into())
         }
