@@ -44,17 +44,13 @@ fn no_answer(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option<Trouble> 
     if trace.progress < Progress::Answering {
         return Some(Trouble::new(TroubleKind::NoAnswer, format!("no word from the model within {timeout_s} s")));
     }
-    let done = trace.progress == Progress::Done;
-    if matches!(trace.waiting, Waiting::Tool(_)) || (done && trace.waiting == Waiting::Nothing) {
-        return None;
-    }
-    // Of what a sub-agent's model was waited for, an answer that the agent gave while it was ended tells nothing.
-    if ending.went_on() && !done {
+    let over = trace.progress == Progress::Done && trace.waiting == Waiting::Nothing;
+    if over || ending.went_on() || matches!(trace.waiting, Waiting::Tool(_)) {
         return None;
     }
     // It had been waited for as long before, and had answered.
     let longest = ending.longest_silence_ms.unwrap_or(0).max(1_000);
-    let at_work = trace.answers >= AT_WORK && ending.silent_ms.is_some_and(|silent| (1..=longest).contains(&silent));
+    let at_work = trace.answers >= AT_WORK && ending.silent_ms.is_some_and(|silent| silent <= longest);
     let silent = ending.silent_ms.map_or_else(String::new, |silent| {
         format!(" for the last {:.1} s", std::time::Duration::from_millis(silent).as_secs_f64())
     });

@@ -374,9 +374,7 @@ impl<'a, 's> Decoder<'a, 's> {
         }
         let text = result.result.unwrap_or_default();
         let synthetic = self.synthetic.take().filter(|synthetic| !synthetic.said.is_empty());
-        if !self.being_ended {
-            trace.waiting = Waiting::Nothing;
-        }
+        trace.waiting = Waiting::Nothing;
         self.sub_agents.answered();
         if let Some(stop) = stop(&result.subtype, result.stop_reason.as_deref(), synthetic.as_ref()) {
             trace.stopped = Some(stop);
