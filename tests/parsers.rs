@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use skill_evals::cases::case::{prompts_csv, task_json};
 use skill_evals::cases::name::segment;
 use skill_evals::cases::skill::{SkillFile, slug};
-use skill_evals::text::diagnostic::{Diagnostic, Place};
+use skill_evals::text::diagnostic::{Diagnostic, Place, ends_line};
 use skill_evals::text::relative_path::RelativePath;
 
 /// Bytes that are likely to get deep into a parser: pieces of the format itself between arbitrary ones.
@@ -97,16 +97,20 @@ const SKILL: &[&str] = &[
     "#",
 ];
 
+/// How often a line ends in a text: with LF, CR LF or CR alone.
+fn line_ends(text: &[u8]) -> usize {
+    (0..text.len()).filter(|at| ends_line(text, *at)).count()
+}
+
 /// Every place is in the text, and its mark in its excerpt.
 fn assert_inside(bytes: &[u8], problems: &[Diagnostic]) {
-    let text = String::from_utf8_lossy(bytes).into_owned();
-    let lines: Vec<&str> = text.split('\n').collect();
+    let lines = line_ends(bytes) + 1;
     for problem in problems {
         let Place { line, column, excerpt, .. } = &problem.place;
         if *line == 0 {
             continue;
         }
-        assert!(*line <= lines.len(), "{problem} in {} lines", lines.len());
+        assert!(*line <= lines, "{problem} in {lines} lines");
         // A place just behind the line's end is one too; replacement characters may count for several bytes.
         assert!(*column >= 1 && *column <= bytes.len() + 1, "{problem}");
         let excerpt = excerpt.as_ref().expect("a place in a line has its text");
@@ -185,8 +189,7 @@ proptest! {
         let mut line = 2;
         for (row, (id, trigger, prompt, pattern)) in parsed.rows.into_iter().zip(&rows) {
             prop_assert_eq!(row.line(), line);
-            line += 1 + prompt.matches('\n').count();
-            let _ = pattern;
+            line += 1 + line_ends(prompt.as_bytes()) + line_ends(regex::escape(pattern).replace('\n', " ").as_bytes());
             let found = row.found("skill");
             match found.case() {
                 Ok(case) => {
@@ -232,8 +235,8 @@ proptest! {
     #[test]
     fn a_segment_is_a_rust_identifier(name in prop_oneof![any::<String>(), "[a-z_-]{0,9}"]) {
         let segmented = segment(&name);
-        prop_assert!(segmented.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
-        prop_assert!(segmented.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && segmented != "_");
+        prop_assert!(segmented.chars().all(unicode_ident::is_xid_continue));
+        prop_assert!(segmented.starts_with(|c: char| unicode_ident::is_xid_start(c) || c == '_') && segmented != "_");
         prop_assert_eq!(segment(&segmented), segmented);
     }
 }

@@ -23,6 +23,8 @@ export async function withPage(body) {
   });
   try {
     const page = await browser.newPage();
+    // A busy machine takes its time.
+    page.setDefaultTimeout(120_000);
     const wrong = [];
     page.on("request", (request) => /^(file|blob|data):/.test(request.url()) || wrong.push("request: " + request.url()));
     page.on("pageerror", (error) => wrong.push("error: " + error.message));
