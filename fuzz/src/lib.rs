@@ -9,11 +9,11 @@ use std::path::Path;
 
 use skill_evals::cases::repo_files::{Kind, Tree};
 use skill_evals::files::material::Problem;
-use skill_evals::text::diagnostic::Diagnostic;
+use skill_evals::text::diagnostic::{Diagnostic, ends_line};
 
 /// Checks that every problem points into `bytes`, and that it can be drawn.
 pub fn assert_inside(bytes: &[u8], problems: &[Diagnostic]) {
-    let lines = bytes.split(|byte| *byte == b'\n').count();
+    let lines = (0..bytes.len()).filter(|at| ends_line(bytes, *at)).count() + 1;
     for problem in problems {
         let place = &problem.place;
         if place.line == 0 {
