@@ -201,7 +201,9 @@ fn what_was_waited_for_is_what_it_was_before_claude_was_ended() {
     let tool = || Waiting::Tool("Bash".to_owned());
     assert_eq!(waiting(&[call("Bash"), stopped("t"), answer("Exit code 137"), again.clone()]), tool());
     assert_eq!(waiting(&[call("Bash"), answer("[Request interrupted by user for tool use]"), again.clone()]), tool());
+    let result = json!({ "type": "result", "subtype": "success", "result": "Hi" });
     assert_eq!(waiting(&[call("Agent"), stopped("t"), answer("x"), again]), Waiting::Model, "its model was waited for");
+    assert_eq!(waiting(&[call("Agent"), stopped("t"), answer("x"), result]), Waiting::Model, "whatever it says then");
     assert_eq!(
         waiting(&[call("Bash"), stopped("another"), answer("Exit code 137")]),
         Waiting::Model,
@@ -324,6 +326,23 @@ fn a_command_of_a_sub_agents_sub_agent_is_waited_for_as_a_tool() {
     let (trace, files) = nested("two");
     assert_eq!(with_files(&trace[..5], &files).waiting, Waiting::Tool("Bash".to_owned()));
     assert_eq!(with_files(&trace[..5], &files[..7]).waiting, Waiting::Model);
+    // While claude is ended, it answers the calls itself, and its model may answer too.
+    let answer = |agent: Option<&str>, call: &str, text: &str| {
+        json!({ "type": "user", "agentId": agent, "message": { "content": [
+        { "type": "tool_result", "tool_use_id": call, "content": text, "is_error": true } ] } })
+    };
+    let mut trace = trace[..5].to_vec();
+    trace.push(answer(None, "t1", "[Request interrupted by user for tool use]"));
+    trace.push(json!({ "type": "result", "subtype": "success", "result": "Hi" }));
+    let mut files = files;
+    files.push(answer(
+        Some("two"),
+        "t2",
+        "The user doesn't want to proceed with this tool use. The tool use was rejected.",
+    ));
+    let ended = with_files(&trace, &files);
+    assert_eq!((ended.waiting, ended.interrupted), (Waiting::Tool("Bash".to_owned()), true));
+    assert_eq!(with_files(&trace, &files[..7]).waiting, Waiting::Model);
 }
 
 #[test]

@@ -91,6 +91,7 @@ fn rows() -> Vec<Row> {
             "the agent's own doing: `in-time`",
         ),
         row("a sub-agent that is refused", How::SubAgent(|| Turn::Status(401)), 60, ERROR, "the login was refused"),
+        row("a sub-agent without an answer", How::SubAgent(|| Turn::Hang), 15, ERROR, "the model did not answer"),
         row("a crash before the end", How::Wrapper("crash"), 60, ERROR, "the agent crashed"),
         row("the last line lost", How::Wrapper("lost"), 12, ERROR, "the stream stops before its end"),
         row("the last line cut", How::Wrapper("cut"), 60, ERROR, "the stream stops before its end"),

@@ -281,6 +281,14 @@ fn a_timeout_is_judged_by_what_was_waited_for() {
     }
     let behind = late(Progress::Done, Waiting::Model, 2);
     assert_eq!((behind.verdict(), behind.trouble()), (Verdict::Error, Some(TroubleKind::NoAnswer)), "a sub-agent's");
+    let went_on = late(Progress::Done, Waiting::Model, 5).with(|trial| trial.meta.ending.silent_ms = Some(0));
+    assert_eq!(
+        (went_on.verdict(), went_on.status("in-time")),
+        (Verdict::Fail, Status::Fail),
+        "a sub-agent was at work"
+    );
+    let ended = went_on.with(|trial| trial.trace.interrupted = true);
+    assert_eq!(ended.trouble(), Some(TroubleKind::NoAnswer), "what it said then is no sub-agent's answer");
     let done = late(Progress::Done, Waiting::Nothing, 1);
     assert_eq!((done.verdict(), done.status("in-time")), (Verdict::Pass, Status::Pass));
     let late = late(Progress::Done, Waiting::Nothing, 1).with(|trial| trial.meta.ending.silent_ms = Some(0));

@@ -45,13 +45,15 @@ fn no_answer(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option<Trouble> 
         return Some(Trouble::new(TroubleKind::NoAnswer, format!("no word from the model within {timeout_s} s")));
     }
     let over = trace.progress == Progress::Done && trace.waiting == Waiting::Nothing;
-    if over || ending.went_on() || matches!(trace.waiting, Waiting::Tool(_)) {
+    let went_on = ending.went_on() && !trace.interrupted;
+    if over || went_on || matches!(trace.waiting, Waiting::Tool(_)) {
         return None;
     }
     // It had been waited for as long before, and had answered.
     let longest = ending.longest_silence_ms.unwrap_or(0).max(1_000);
-    let at_work = trace.answers >= AT_WORK && ending.silent_ms.is_some_and(|silent| silent <= longest);
-    let silent = ending.silent_ms.map_or_else(String::new, |silent| {
+    let silent_ms = ending.silent_ms.filter(|_| !ending.went_on());
+    let at_work = trace.answers >= AT_WORK && silent_ms.is_some_and(|silent| silent <= longest);
+    let silent = silent_ms.map_or_else(String::new, |silent| {
         format!(" for the last {:.1} s", std::time::Duration::from_millis(silent).as_secs_f64())
     });
     let detail = format!("the model answered at first and was then waited for{silent}, until {timeout_s} s were over");

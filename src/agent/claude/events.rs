@@ -20,7 +20,7 @@ use crate::trial::trouble::Trouble;
 const MAX_OPEN: usize = 1_000;
 
 /// How claude answers a call in the tool's place while it is being ended.
-const INTERRUPTED: &str = "[Request interrupted by user";
+const INTERRUPTED: [&str; 2] = ["[Request interrupted by user", "The user doesn't want to proceed with this tool use."];
 
 /// How claude begins to tell that the conversation no longer fits.
 const TOO_LONG: &str = "Prompt is too long";
@@ -59,6 +59,13 @@ pub(super) fn work(line: &[u8]) -> Work {
     if by_model { Work::Model } else { Work::Other }
 }
 
+/// How claude stood when it began to be ended.
+#[derive(Clone, Copy)]
+struct Interrupted {
+    /// Whether it waited for a sub-agent.
+    in_sub_agent: bool,
+}
+
 /// Reads the lines of one run.
 pub(super) struct Decoder<'a, 's> {
     skills: &'a mut SkillCalls<'s>,
@@ -74,8 +81,10 @@ pub(super) struct Decoder<'a, 's> {
     /// The sub-agents whose last word is an error that claude tells in the model's place, by the calls that started them.
     refused: BTreeMap<String, Synthetic>,
     sub_agents: SubAgents,
-    /// Whether claude is being ended: then it answers the calls under way itself, and what was waited for was theirs.
-    being_ended: bool,
+    /// Once claude is being ended, and answers the calls under way itself: what it was waiting for.
+    interrupted: Option<Interrupted>,
+    /// The tool in whose place it answered last, of a sub-agent that standard output does not show.
+    cut: Option<String>,
     /// The answer of the model that is being told, by its id.
     answer: Option<String>,
 }
@@ -113,7 +122,8 @@ impl<'a, 's> Decoder<'a, 's> {
             synthetic: None,
             refused,
             sub_agents,
-            being_ended: false,
+            interrupted: None,
+            cut: None,
             answer: None,
         }
     }
@@ -194,7 +204,7 @@ impl<'a, 's> Decoder<'a, 's> {
 
     fn init(&self, trace: &mut Trace, init: Init) {
         trace.reached(Progress::Started);
-        if !self.being_ended {
+        if self.interrupted.is_none() {
             trace.waiting = Waiting::Model;
         }
         trace.agent_version = init.claude_code_version;
@@ -259,7 +269,7 @@ impl<'a, 's> Decoder<'a, 's> {
     /// Notes what the agent, or its sub-agent `parent`, waits for now: an answer to its last call that has none, else
     /// the model. A call that starts a sub-agent is a wait for that one's model.
     fn wait(&self, trace: &mut Trace, parent: Option<&str>) {
-        if self.being_ended {
+        if self.interrupted.is_some() {
             return;
         }
         let own = |id: &&String| match parent {
@@ -276,7 +286,22 @@ impl<'a, 's> Decoder<'a, 's> {
         self.sub_agents.ended(task);
         let call = task.tool_use_id.as_str();
         let waits = !call.is_empty() && self.open.keys().any(|id| id.rsplit('/').next() == Some(call));
-        self.being_ended |= waits && matches!(task.status.as_str(), "stopped" | "killed");
+        if waits && matches!(task.status.as_str(), "stopped" | "killed") {
+            self.interrupt();
+        }
+    }
+
+    /// Notes that claude is being ended: what it waits for now is what it was waiting for.
+    fn interrupt(&mut self) {
+        let in_sub_agent = self.waits_for_sub_agent();
+        self.interrupted.get_or_insert(Interrupted { in_sub_agent });
+    }
+
+    /// Whether the agent's own last call without an answer is one that started a sub-agent.
+    fn waits_for_sub_agent(&self) -> bool {
+        let is_own = |id: &&String| !id.contains('/') && self.open.contains_key(*id);
+        let own = self.order.iter().rev().find(is_own).and_then(|id| self.open.get(id));
+        own.is_some_and(is_sub_agent)
     }
 
     fn call(&mut self, trace: &mut Trace, parent: Option<&str>, block: Block) {
@@ -309,10 +334,17 @@ impl<'a, 's> Decoder<'a, 's> {
             let _ = self.skills.injected(folder.rsplit('/').next().unwrap_or_default(), body);
         }
         for block in content.0.into_iter().filter(|block| block.kind == "tool_result") {
-            let call = block.tool_use_id.as_ref().and_then(|id| self.open.remove(&open_id(parent, id)));
-            let Some(call) = call else { continue };
+            let id = block.tool_use_id.as_ref().map(|id| open_id(parent, id));
+            let Some(id) = id.filter(|id| self.open.contains_key(id)) else { continue };
             let output = block.content.map(|content| content.0).unwrap_or_default();
-            self.being_ended |= output.starts_with(INTERRUPTED);
+            let interrupted = INTERRUPTED.iter().any(|words| output.starts_with(words));
+            if interrupted {
+                self.interrupt();
+            }
+            let Some(call) = self.open.remove(&id) else { continue };
+            if interrupted && self.is_nested(&id, &call) {
+                self.cut = Some(call.name.clone());
+            }
             let failed = block.is_error.unwrap_or(false);
             if parent.is_some() {
                 self.sub_agents.called(&call.name, failed);
@@ -374,7 +406,9 @@ impl<'a, 's> Decoder<'a, 's> {
         }
         let text = result.result.unwrap_or_default();
         let synthetic = self.synthetic.take().filter(|synthetic| !synthetic.said.is_empty());
-        trace.waiting = Waiting::Nothing;
+        if self.interrupted.is_none() {
+            trace.waiting = Waiting::Nothing;
+        }
         self.sub_agents.answered();
         if let Some(stop) = stop(&result.subtype, result.stop_reason.as_deref(), synthetic.as_ref()) {
             trace.stopped = Some(stop);
@@ -408,18 +442,20 @@ impl<'a, 's> Decoder<'a, 's> {
     /// What a sub-agent waits for that standard output does not show, where the agent waits for its sub-agents: a tool of
     /// its own, else nothing but the model.
     fn nested_wait(&self) -> Option<Waiting> {
-        let is_own = |id: &&String| !id.contains('/') && self.open.contains_key(*id);
-        let own = self.order.iter().rev().find(is_own).and_then(|id| self.open.get(id))?;
-        let nested = |id: &String| {
-            let (prefix, _) = id.split_once('/')?;
-            self.open.get(id).filter(|call| self.sub_agents.is_nested(prefix) && !is_sub_agent(call))
-        };
-        let call = self.order.iter().rev().find_map(nested)?;
-        is_sub_agent(own).then(|| Waiting::Tool(call.name.clone()))
+        let in_sub_agent = self.interrupted.map_or_else(|| self.waits_for_sub_agent(), |then| then.in_sub_agent);
+        let nested = |id: &String| self.open.get(id).filter(|call| self.is_nested(id, call));
+        let open = self.order.iter().rev().find_map(nested).map(|call| call.name.clone());
+        open.or_else(|| self.cut.clone()).filter(|_| in_sub_agent).map(Waiting::Tool)
+    }
+
+    /// Whether a call is one of a sub-agent that standard output does not show, to a tool that is no sub-agent.
+    fn is_nested(&self, id: &str, call: &Call) -> bool {
+        id.split_once('/').is_some_and(|(agent, _)| self.sub_agents.is_nested(agent)) && !is_sub_agent(call)
     }
 
     /// Notes the calls that nobody answered any more.
     pub(super) fn finish(mut self, trace: &mut Trace) {
+        trace.interrupted = self.interrupted.is_some();
         if self.sub_agents.are_hidden() {
             trace.lose("what a sub-agent did: the file in which claude keeps that is missing");
         }

@@ -74,6 +74,8 @@ pub struct Trace {
     pub answers: u64,
     /// What the agent was waiting for when its stream ended.
     pub waiting: Waiting,
+    /// Whether that is what it was waiting for when it began to be ended: what it said after that tells nothing.
+    pub interrupted: bool,
     /// Why the model's turn ended short, where that is its own doing.
     pub stopped: Option<Stop>,
     /// Calls that were to load a skill and failed, each with the skill's name or folder.
