@@ -1,7 +1,7 @@
 //! Finds the skills and cases of a repository. Reads files; decides nothing about them.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -21,8 +21,8 @@ use crate::files::material::{Material, Problem};
 use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
 use crate::text::relative_path::RelativePath;
 
-/// Folders in which skills are looked for where the settings name none: the first that holds any, and if none does
-/// the whole repository.
+/// Folders in which skills are looked for where the settings name none: the first that holds any; if none does the whole
+/// repository, and last [`SKILL_EVALS`], where skills that are there for the sake of evals lie beside their cases.
 pub const DEFAULT_SKILL_ROOTS: [&str; 3] = ["skills", ".claude/skills", ".agents/skills"];
 
 /// Folders of a repository in which no skills of its own lie: fixtures of evals, what was built, what was run.
@@ -124,7 +124,7 @@ impl Repository {
                 self.read_named_root(root.as_path(), catalog);
             }
         } else {
-            let roots = DEFAULT_SKILL_ROOTS.into_iter().map(Path::new).chain([Path::new("")]);
+            let roots = DEFAULT_SKILL_ROOTS.into_iter().chain(["", SKILL_EVALS]).map(Path::new);
             for root in roots.filter(|root| self.root.join(root).is_dir()) {
                 self.read_skill_root(root, catalog);
                 if !catalog.skills.is_empty() {
@@ -241,7 +241,7 @@ impl Repository {
             if !scope.wants_skill(&slug) {
                 continue;
             }
-            self.stray_skill(&slug, catalog);
+            self.skill_beside_cases(&slug, catalog);
             let path: PathBuf = [SKILL_EVALS, &slug, PROMPTS].iter().collect();
             // A folder can have any name, a test cannot.
             let slug = if name::check_id(&slug).is_ok() { slug } else { name::segment(&slug) };
@@ -272,17 +272,25 @@ impl Repository {
         }
     }
 
-    /// Says where a skill lies beside its cases and in no skill root, so that nothing tests it.
-    fn stray_skill(&self, slug: &str, catalog: &mut Catalog) {
+    /// Says where a skill lies beside its cases and in no skill root, so that nothing tests it; and where it does, that
+    /// agents are given its cases with it.
+    fn skill_beside_cases(&self, slug: &str, catalog: &mut Catalog) {
         let folder: PathBuf = [SKILL_EVALS, slug].iter().collect();
-        let file = folder.join(SKILL_FILE);
+        let (file, cases) = (folder.join(SKILL_FILE), folder.join(PROMPTS));
         // Asked first: with many skills a look at the disk is cheaper than at all of them.
-        let known = || catalog.skills.iter().any(|found| found.skill().folder == folder);
-        if self.kind(&file) == Kind::File && !known() {
-            let message = "this skill lies in no skill root: nothing tests it";
-            let problem = Diagnostic::warning(Code::SkillRoot, Place::file(&file), message);
-            let help = format!("name its folder in evals/evals.toml: skill_roots = [\"skills\", \"{SKILL_EVALS}\"]");
-            catalog.problems.push(problem.help(help));
+        if self.kind(&file) != Kind::File {
+            return;
+        }
+        let problem =
+            |at: &Path, message, help| Diagnostic::warning(Code::SkillRoot, Place::file(at), message).help(help);
+        if !catalog.skills.iter().any(|found| found.skill().folder == folder) {
+            let help = format!("name its folder too, in evals/evals.toml: {}", with_skill_evals(catalog));
+            catalog.problems.push(problem(&file, "this skill lies in no skill root: nothing tests it", help));
+        } else if self.kind(&cases) == Kind::File {
+            let help = "move the skill's folder to skills/: its cases stay here";
+            let message =
+                "these cases lie in the skill's own folder: agents are given them, and what they expect, with it";
+            catalog.problems.push(problem(&cases, message, help.to_owned()));
         }
     }
 
@@ -332,7 +340,10 @@ impl Repository {
                 case.origin.clone(),
                 format!("`evalConfig.expectedSkillName` names the skill `{}`, which is not here", case.skill),
             );
-            Err(vec![problem.help(suggest(&case.skill, &known))])
+            let file: PathBuf = [SKILL_EVALS, &case.skill, SKILL_FILE].iter().collect();
+            let lies_here = || format!("it lies in {}: {}", file.display(), with_skill_evals(catalog));
+            let help = if self.kind(&file) == Kind::File { lies_here() } else { suggest(&case.skill, &known) };
+            Err(vec![problem.help(help)])
         });
         // A task that cannot be read belongs to no skill; its test is found under `tasks`.
         let skill = task.as_ref().map_or_else(|_| "tasks".to_owned(), |case| case.skill.clone());
@@ -378,6 +389,17 @@ impl Repository {
         let place = Place::file(crate::text::diagnostic::shown_path(&self.root, path));
         Diagnostic::error(Code::Unreadable, place, format!("cannot be read: {why}"))
     }
+}
+
+/// The line of evals.toml that has skills looked for where they were found, and beside their cases too.
+fn with_skill_evals(catalog: &Catalog) -> String {
+    let folders = catalog.skills.iter().map(|found| found.skill().folder.as_path());
+    // The repository's root itself cannot be named: there each skill is a root of its own.
+    let root =
+        |folder: &Path| folder.parent().filter(|root| root.iter().next().is_some()).unwrap_or(folder).to_path_buf();
+    let roots: BTreeSet<PathBuf> = folders.map(root).chain([PathBuf::from(SKILL_EVALS)]).collect();
+    let roots: Vec<String> = roots.iter().map(|root| format!("{:?}", root.to_string_lossy())).collect();
+    format!("skill_roots = [{}]", roots.join(", "))
 }
 
 /// The first of `files` that `folder` holds, else the first.

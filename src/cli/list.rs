@@ -4,17 +4,23 @@ use std::io::{self, IsTerminal, Write};
 
 use clap::Args;
 
+use super::select::NameArgs;
 use super::{CliResult, RepositoryArgs, print_json};
 use crate::cli::exit_code::Exit;
 use skill_evals::cases::name::Filters;
 use skill_evals::report::listing;
 use skill_evals::run::plan;
-use skill_evals::settings::{Selection, Settings};
+use skill_evals::settings::Settings;
 use skill_evals::text::safe;
 use skill_evals::trial::id::Planned;
 
 #[derive(Args)]
 pub struct ListArgs {
+    #[command(flatten)]
+    names: NameArgs,
+    /// In this mode (repeatable).
+    #[arg(long, value_name = "MODE")]
+    mode: Vec<String>,
     /// Print a JSON array.
     #[arg(long)]
     json: bool,
@@ -24,8 +30,12 @@ pub struct ListArgs {
 
 pub fn list(args: &ListArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read()?;
-    let all = Settings { selection: Selection::default(), live: false, ..settings };
-    let plan = plan::plan(&repository.root, &all, &catalog, &Filters::default()).unwrap_or_default();
+    let mut wanted = Settings { selection: args.names.selection(), live: false, ..settings };
+    if !args.mode.is_empty() {
+        wanted.select_modes(&args.mode)?;
+    }
+    let plan = plan::plan(&repository.root, &wanted, &catalog, &Filters::default());
+    let plan = plan.map_err(|problems| problems.join("\n"))?;
     let planned: Vec<Planned> = plan.entries.into_iter().map(|entry| entry.planned).collect();
     let listed = listing::listed(&planned, &repository);
     let mut out = io::stdout().lock();

@@ -61,7 +61,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// List every trial: its test name, what is expected, and where the case is defined.
+    /// List every trial, or those that are named: its test name, what is expected, and where the case is defined.
     List(list::ListArgs),
     /// Check skills, and with --check-evals their cases.
     Lint(lint::LintArgs),

@@ -9,12 +9,9 @@ use skill_evals::settings::{MOST_VOTES, Selection, Settings, Suite};
 use skill_evals::store::RunFolder;
 use skill_evals::trial::run_record::Chosen;
 
-/// Options that decide what is measured, whatever the command does with it.
+/// Options that choose cases by name.
 #[derive(Args)]
-pub struct SelectArgs {
-    /// A part of each skill's cases [default: smoke, which is all of them].
-    #[arg(long, value_parser = Suite::NAMES)]
-    suite: Option<String>,
+pub struct NameArgs {
     /// Only this skill, by name (repeatable).
     #[arg(long, value_name = "NAME")]
     skill: Vec<String>,
@@ -24,6 +21,16 @@ pub struct SelectArgs {
     /// Only this case, as `id` or `skill/id` (repeatable).
     #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     case: Vec<String>,
+}
+
+/// Options that decide what is measured, whatever the command does with it.
+#[derive(Args)]
+pub struct SelectArgs {
+    /// A part of each skill's cases [default: smoke, which is all of them].
+    #[arg(long, value_parser = Suite::NAMES)]
+    suite: Option<String>,
+    #[command(flatten)]
+    names: NameArgs,
     /// At most so many skills.
     #[arg(long, value_name = "N")]
     max_skills: Option<usize>,
@@ -84,6 +91,14 @@ impl LimitArgs {
     }
 }
 
+impl NameArgs {
+    /// What was chosen.
+    pub fn selection(&self) -> Selection {
+        let Self { skill, task, case } = self;
+        Selection { skills: skill.clone(), tasks: task.clone(), cases: case.clone(), ..Selection::default() }
+    }
+}
+
 impl SelectArgs {
     /// The first option that was given and that says nothing of trials that are stored: of those, skills, tasks and cases
     /// can be chosen.
@@ -102,21 +117,16 @@ impl SelectArgs {
 
     /// Names of skills, tasks and cases that were chosen.
     pub fn names(&self) -> Selection {
-        Selection {
-            skills: self.skill.clone(),
-            tasks: self.task.clone(),
-            cases: self.case.clone(),
-            ..Selection::default()
-        }
+        self.names.selection()
     }
 
     /// What was said.
     pub fn chosen(&self) -> Chosen {
         Chosen {
             suite: self.suite.clone(),
-            skills: self.skill.clone(),
-            tasks: self.task.clone(),
-            cases: self.case.clone(),
+            skills: self.names.skill.clone(),
+            tasks: self.names.task.clone(),
+            cases: self.names.case.clone(),
             max_skills: self.max_skills,
             max_cases: self.max_cases,
             model: self.model.clone(),

@@ -59,15 +59,66 @@ fn a_key_that_keeps_a_skill_from_models_changes_the_catalogue_where_agents_honou
     assert_eq!(changed("codex"), [""; 0], "codex does not know the key");
 }
 
+/// A skill that lies beside its cases, as other systems have it.
+fn beside_its_cases(fixture: Fixture, name: &str) -> Fixture {
+    let text = format!("---\nname: {name}\ndescription: Does what {name} does.\n---\n\nDo it.\n");
+    let task = format!("{{\"prompt\": \"Do it.\", \"evalConfig\": {{\"expectedSkillName\": \"{name}\"}}}}");
+    fixture.file(&format!("evals/skills/{name}/SKILL.md"), text).task(&format!("of-{name}"), task)
+}
+
+/// The line of settings that a message ends in.
+fn line_to_write(lines: &str) -> String {
+    let at = lines.find("skill_roots = ").unwrap_or_else(|| panic!("no line in {lines}"));
+    lines[at..].lines().next().expect("a line").to_owned()
+}
+
+#[test]
+fn skills_that_lie_beside_their_cases_and_nowhere_else_are_found_without_settings() {
+    let fixture = beside_its_cases(beside_its_cases(Fixture::new(), "lost"), "found");
+    let listed = fixture.run(&["list"]);
+    let names: Vec<&str> = listed.stdout.lines().filter_map(|line| line.split('\t').next()).collect();
+    assert_eq!(names, ["found::of_found::mcp", "lost::of_lost::mcp"], "{}", listed.stderr);
+    assert_eq!(listed.stderr, "");
+    let one = fixture.run(&["list", "--task=of-lost", "--mode=native", "--mode=codex"]).stdout;
+    let names: Vec<&str> = one.lines().filter_map(|line| line.split('\t').next()).collect();
+    assert_eq!(names, ["lost::of_lost::native", "lost::of_lost::codex"]);
+    for (wrong, why) in [("--task=gone", "there is no task `gone`"), ("--mode=gone", "there is no mode `gone`")] {
+        let ran = fixture.run(&["list", wrong]);
+        assert!(ran.code == 2 && ran.stderr.contains(why), "{}", ran.stderr);
+    }
+    let lint = fixture.run(&["lint", "--check-evals"]);
+    assert!(lint.code == 0 && lint.stdout.starts_with("2 skills, 2 cases"), "{}", lint.stdout);
+    let dry = fixture.run(&["run", "--dry-run", "--task=of-lost", "--mode=cli-native", "--model=some"]);
+    assert!(dry.code == 0 && dry.stdout.contains("lost/of-lost/cli-native"), "{}{}", dry.stdout, dry.stderr);
+    assert!(!dry.stdout.contains("of-found"), "{}", dry.stdout);
+}
+
 #[test]
 fn a_skill_beside_its_cases_is_not_passed_over_in_silence() {
-    let fixture = Fixture::new()
-        .skill("tidy")
-        .file("evals/skills/lost/SKILL.md", "---\nname: lost\ndescription: Is lost.\n---\n\nDo it.\n");
+    for (skill, root) in [("skills/tidy", "skills"), (".claude/skills/tidy", ".claude/skills"), ("tidy", "tidy")] {
+        let text = "---\nname: tidy\ndescription: Tidies.\n---\n\nDo it.\n";
+        let fixture = beside_its_cases(Fixture::new().file(&format!("{skill}/SKILL.md"), text), "lost");
+        let lines = fixture.lines();
+        assert!(lines.contains("evals/skills/lost/SKILL.md") && lines.contains("[skill-root]"), "{lines}");
+        let drawn = fixture.drawn();
+        assert!(
+            drawn.contains("[unknown-skill]") && drawn.contains("it lies in evals/skills/lost/SKILL.md"),
+            "{drawn}"
+        );
+        let line = line_to_write(&drawn);
+        assert!(line.contains("\"evals/skills\"") && line.contains(&format!("\"{root}\"")), "{line}");
+        let found = fixture.file("evals/evals.toml", line);
+        let listed = found.run(&["list"]);
+        let both = listed.stdout.contains("lost::of_lost") && listed.stdout.contains("tidy::");
+        assert!(both, "{skill}: {}{}", listed.stdout, listed.stderr);
+        let checked = found.run(&["lint", "--check-evals"]);
+        assert!(checked.code == 0 && !checked.stdout.contains("skill-root"), "{}", checked.stdout);
+    }
+}
+
+#[test]
+fn cases_in_the_folder_of_their_skill_are_told_since_agents_are_given_them() {
+    let fixture = beside_its_cases(Fixture::new(), "lost").prompts("lost", "id,should_trigger,prompt\na,true,Do it.\n");
     let lines = fixture.lines();
-    assert!(lines.contains("evals/skills/lost/SKILL.md") && lines.contains("[skill-root]"), "{lines}");
-    let found = fixture.file("evals/evals.toml", "skill_roots = [\"skills\", \"evals/skills\"]\n");
-    let listed = found.run(&["list"]);
-    assert!(listed.stdout.contains("lost"), "{}{}", listed.stdout, listed.stderr);
-    assert!(!found.run(&["lint", "--check-evals"]).stdout.contains("skill-root"));
+    assert!(lines.contains("evals/skills/lost/prompts.csv: [skill-root] these cases lie in"), "{lines}");
 }
