@@ -46,6 +46,7 @@ fn main() -> ExitCode {
             a_rate_limit_is_an_error,
             an_overloaded_provider_is_an_error,
             a_model_that_never_answers_is_an_error,
+            a_limit_on_turns_ends_the_model_and_that_is_a_failed_check,
             a_sub_agents_sub_agent_that_hangs_is_told_by_what_it_waited_for,
             a_hanging_agent_and_its_grandchildren_are_gone_after_the_timeout,
             a_huge_answer_is_kept_whole,
@@ -436,6 +437,32 @@ fn an_overloaded_provider_is_an_error() {
     assert_eq!(trouble_with(CLI, 529), TroubleKind::RateLimit);
     assert_eq!(trouble_with("mcp+native", 529), TroubleKind::RateLimit);
     assert_eq!(trouble_with("native", 400), TroubleKind::Provider);
+}
+
+fn a_limit_on_turns_ends_the_model_and_that_is_a_failed_check() {
+    let looks =
+        |request: &Request| if request.step < 4 { Turn::Shell("date".to_owned()) } else { load(request, "greeting") };
+    let live = Live::new("should_trigger,prompt,max_turns", "true,Greet Ada.,3", looks);
+    for mode in CLAUDE_MODES {
+        let trial = live.trial(mode);
+        let completed = trial.expect(Verdict::Fail).check("completed");
+        assert_eq!(completed.expected, "the model comes to its end within 3 turns", "{mode}");
+        assert_eq!(completed.evidence, "the model reached the most turns that it may take", "{mode}");
+        assert_eq!((trial.status("triggered"), trial.grade.metrics.commands), (Status::Fail, 3), "{mode}");
+        assert_eq!(trial.meta.case.max_turns, Some(3));
+        assert!(!trial.meta.not_enforced.iter().any(|words| words.contains("turns")));
+    }
+    // One limit for all cases, which this one stays within.
+    let live = Live::new(TRIGGER, "true,Greet Ada.", loads_and_says("Ahoy!"));
+    fs::write(live.fixture.root().join("evals/evals.toml"), "max_turns = 3\n").expect("settings");
+    for mode in ["cli-native", "mcp", "codex"] {
+        let trial = live.trial(mode);
+        trial.expect(Verdict::Pass);
+        assert_eq!(trial.meta.case.max_turns, Some(3), "{mode}");
+        let told =
+            trial.meta.not_enforced.iter().any(|words| words == "codex knows no limit on turns: 3 were asked for");
+        assert_eq!(told, mode == "codex", "{mode}: {:?}", trial.meta.not_enforced);
+    }
 }
 
 fn a_model_that_never_answers_is_an_error() {

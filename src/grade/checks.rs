@@ -175,10 +175,12 @@ impl Grader<'_> {
             (true, false) => format!("ended by the timeout after {took}"),
         };
         self.holds("in-time", Goal::Efficiency, in_time, format!("done within {timeout} s"), how);
+        let within = self.evidence.meta.case.max_turns.map_or_else(String::new, |most| format!(" within {most} turns"));
+        let end = format!("the model comes to its end{within}");
         if let Some(stop) = trace.stopped {
-            self.holds(COMPLETED, Goal::Outcome, false, "the model comes to its end", stop.as_str());
+            self.holds(COMPLETED, Goal::Outcome, false, end, stop.as_str());
         } else if trace.progress == Progress::Done {
-            self.holds(COMPLETED, Goal::Outcome, true, "the model comes to its end", "it did");
+            self.holds(COMPLETED, Goal::Outcome, true, end, "it did");
         }
         // An agent that we ended, or whose model stopped, has an exit status that says no more than that.
         match ending.exit_code {

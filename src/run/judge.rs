@@ -225,8 +225,8 @@ impl Judge<'_> {
         fs::write(&schema, self.rubric.schema()).map_err(|error| files(&error))?;
         let judge = &self.run.settings.judge;
         let mode = Mode::new("judge", judge.agent, Delivery::None);
-        // The model under test does not judge itself unless the settings say so.
-        let settings = Settings { model: judge.model.clone(), ..self.run.settings.clone() };
+        // The model under test does not judge itself unless the settings say so, and what limits it does not limit a judge.
+        let settings = Settings { model: judge.model.clone(), max_turns: None, ..self.run.settings.clone() };
         let case = self.case();
         let assignment = Assignment {
             root: &self.run.root,
@@ -269,6 +269,7 @@ impl Judge<'_> {
             system_prompt: None,
             sandbox: Sandbox::ReadOnly,
             timeout: Some(self.run.settings.judge.timeout),
+            max_turns: None,
             fixture: None,
             output_schema: None,
             judge: false,

@@ -129,7 +129,7 @@ impl LiveTrial<'_> {
             format: META_FORMAT,
             run_id: live.folder.id().to_owned(),
             skill: SkillMeta { name: skill.name.clone(), slug: skill.slug.clone() },
-            case: case_meta(case, timeout),
+            case: case_meta(case, timeout, settings.max_turns_of(case)),
             mode: mode.name.clone(),
             trial: id.number,
             agent: AgentMeta { kind: mode.agent, version: trace.agent_version.clone(), model },
@@ -153,12 +153,13 @@ impl LiveTrial<'_> {
 }
 
 /// The case as a trial's facts tell it, without what it expects.
-fn case_meta(case: &Case, timeout: Duration) -> CaseMeta {
+fn case_meta(case: &Case, timeout: Duration, max_turns: Option<u64>) -> CaseMeta {
     CaseMeta {
         id: case.id.clone(),
         prompt: case.prompt.clone(),
         system_prompt: case.system_prompt.clone(),
         sandbox: case.sandbox,
         timeout_s: timeout.as_secs(),
+        max_turns,
     }
 }

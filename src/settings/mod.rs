@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::cases::case::LONGEST_TIMEOUT;
+use crate::cases::case::{Case, LONGEST_TIMEOUT, MOST_TURNS};
 use crate::settings::mode::{AgentKind, Delivery, Mode, Offer};
 use crate::text::diagnostic::{Code, Diagnostic, Place};
 use crate::text::relative_path::RelativePath;
@@ -89,6 +89,8 @@ pub struct Settings {
     pub jobs: usize,
     /// For cases that name no timeout of their own.
     pub timeout: Duration,
+    /// For cases that name no limit on turns of their own; `None` for no limit.
+    pub max_turns: Option<u64>,
     /// The repository's root, where it is known.
     pub root: Option<PathBuf>,
     /// Folders that are made in every workspace before the agent starts.
@@ -156,6 +158,7 @@ impl Default for Settings {
             repetition: RepetitionSettings::default(),
             jobs: DEFAULT_JOBS,
             timeout: crate::cases::case::DEFAULT_TIMEOUT,
+            max_turns: None,
             env: BTreeMap::new(),
             pass_env: Vec::new(),
             secret_env: Vec::new(),
@@ -194,6 +197,7 @@ struct File {
     skills: BTreeMap<toml::Spanned<String>, repetition::SkillTable>,
     jobs: Option<toml::Spanned<i64>>,
     timeout_s: Option<toml::Spanned<i64>>,
+    max_turns: Option<toml::Spanned<i64>>,
     retries: Option<toml::Spanned<i64>>,
     retry_wait_s: Option<toml::Spanned<f64>>,
     max_cost_usd: Option<toml::Spanned<f64>>,
@@ -261,6 +265,7 @@ impl Settings {
         };
         let jobs = number(file.jobs, "jobs", 1000);
         let timeout = number(file.timeout_s, "timeout_s", LONGEST_TIMEOUT.as_secs());
+        self.max_turns = number(file.max_turns, "max_turns", MOST_TURNS).or(self.max_turns);
         self.max_tokens = number(file.max_tokens, "max_tokens", MOST_TOKENS).or(self.max_tokens);
         self.jobs = jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(self.jobs);
         self.timeout = timeout.map_or(self.timeout, Duration::from_secs);
@@ -412,6 +417,12 @@ impl Settings {
     #[must_use]
     pub fn model_for<'a>(&'a self, mode: &'a Mode) -> Option<&'a str> {
         self.model.as_deref().or(mode.model.as_deref())
+    }
+
+    /// How often the model may be asked in this case.
+    #[must_use]
+    pub fn max_turns_of(&self, case: &Case) -> Option<u64> {
+        case.max_turns.or(self.max_turns)
     }
 
     /// The mode of this name.

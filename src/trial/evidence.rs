@@ -151,6 +151,9 @@ pub struct CaseMeta {
     pub sandbox: Sandbox,
     /// How long it might take, in seconds.
     pub timeout_s: u64,
+    /// How often the model might be asked, where that was limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u64>,
 }
 
 /// The program that ran the case.

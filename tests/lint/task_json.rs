@@ -23,11 +23,67 @@ fn a_wrong_type_three_levels_down_is_marked_at_the_value() {
 #[test]
 fn every_key_with_a_wrong_type_is_told() {
     let fixture = with_task(
-        r#"{ "prompt": 5, "systemPrompt": null, "evalConfig": { "expectedSkillName": "tidy",
-           "expectedOutput": [], "expectedOutputPattern": true, "expectResourceLoad": "yes", "expectDescribed": 1 } }"#,
+        r#"{ "prompt": 5, "systemPrompt": 1, "evalConfig": { "expectedSkillName": "tidy",
+           "expectedOutput": [], "expectedOutputPattern": true, "expectResourceLoad": "yes", "expectDescribed": 1, "timeoutS": "1", "maxTurns": [] } }"#,
     );
     let codes: Vec<&str> = fixture.problems().iter().map(|problem| problem.code.as_str()).collect();
-    assert_eq!(codes, ["json-type"; 6]);
+    assert_eq!(codes, ["json-type"; 8]);
+}
+
+#[test]
+fn a_key_that_is_null_is_absent() {
+    let keys = [
+        "expectedOutput",
+        "expectedOutputPattern",
+        "expectResourceLoad",
+        "expectDescribed",
+        "trials",
+        "threshold",
+        "timeoutS",
+        "maxTurns",
+    ];
+    let nulls = keys.map(|key| format!(", \"{key}\": null")).concat();
+    let text = format!(
+        "{{ \"prompt\": \"Do it\", \"systemPrompt\": null, \"evalConfig\": {{ \"expectedSkillName\": \"tidy\"{nulls} }} }}"
+    );
+    let fixture = with_task(&text);
+    assert_eq!((fixture.lines().as_str(), fixture.good_cases()), ("", vec!["bad".to_owned(), "good".to_owned()]));
+    // Of the keys that a task cannot do without that is one too few.
+    for (text, key, at) in [
+        (r#"{ "prompt": null, "evalConfig": { "expectedSkillName": "tidy" } }"#, "prompt", "1:1"),
+        (r#"{ "prompt": "Do it", "evalConfig": null }"#, "evalConfig", "1:1"),
+        (
+            r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": null } }"#,
+            "evalConfig.expectedSkillName",
+            "1:36",
+        ),
+    ] {
+        let problem = format!("evals/tasks/bad.json:{at}: [json-missing-key] the key `{key}` is missing");
+        assert_only(&with_task(text), &problem, &["bad"]);
+    }
+}
+
+#[test]
+fn a_timeout_and_a_limit_on_turns_are_whole_numbers_within_bounds() {
+    let with = |more: &str| {
+        let text =
+            format!("{{ \"prompt\": \"Do it\", \"evalConfig\": {{ \"expectedSkillName\": \"tidy\", {more} }} }}");
+        with_task(&text)
+    };
+    let fixture = with("\"timeoutS\": 60, \"maxTurns\": 4");
+    let catalog = fixture.catalog();
+    let found = catalog.cases.iter().find(|found| found.id == "bad").expect("the task");
+    let case = found.case().expect("a case");
+    assert_eq!((case.timeout.map(|time| time.as_secs()), case.max_turns), (Some(60), Some(4)));
+    for (more, message) in [
+        ("\"timeoutS\": 0", "`evalConfig.timeoutS` is 0; expected a whole number, 1 to 86400"),
+        ("\"timeoutS\": 1.5", "`evalConfig.timeoutS` is 1.5; expected a whole number, 1 to 86400"),
+        ("\"maxTurns\": 10001", "`evalConfig.maxTurns` is 10001; expected a whole number, 1 to 10000"),
+    ] {
+        let (fixture, lines) = (with(more), with(more).lines());
+        assert!(lines.ends_with(&format!("[bad-number] {message}\n")) && lines.lines().count() == 1, "{lines}");
+        assert_eq!(fixture.broken_cases(), ["bad"]);
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ use crate::trial::trouble::Trouble;
 /// The choices behind claude's arguments.
 pub(super) struct Call<'a> {
     pub model: Option<&'a str>,
+    pub max_turns: Option<u64>,
     pub permissions: Permissions,
     pub mcp_config: Option<PathBuf>,
     pub setting_sources: &'static str,
@@ -30,6 +31,7 @@ impl<'a> Call<'a> {
         let Assignment { case, mode, settings, .. } = *assignment;
         Ok(Self {
             model: settings.model_for(mode),
+            max_turns: settings.max_turns_of(case),
             permissions: permissions(case, mode, assignment.server.map(|server| &server.names)),
             mcp_config: mcp_config(assignment)?,
             // An empty list of sources, not none: without one claude reads every settings file that there is.

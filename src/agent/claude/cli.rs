@@ -47,6 +47,9 @@ fn args(call: &Call<'_>) -> Vec<OsString> {
     if let Some(model) = call.model {
         option("--model", model);
     }
+    if let Some(most) = call.max_turns {
+        option("--max-turns", &most.to_string());
+    }
     option("--permission-mode", call.permissions.mode);
     option("--allowedTools", &call.permissions.allowed.join(","));
     if !call.permissions.disallowed.is_empty() {

@@ -45,6 +45,9 @@ fn args(call: &Call<'_>) -> Vec<OsString> {
     if let Some(model) = call.model {
         option("--model", model);
     }
+    if let Some(most) = call.max_turns {
+        option("--max-turns", &most.to_string());
+    }
     if let Some(schema) = &call.schema {
         // The SDK is given an object and writes it on one line.
         let compact = serde_json::from_str::<Value>(schema).map_or_else(|_| schema.clone(), |value| value.to_string());

@@ -69,7 +69,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
         args,
         env,
         secrets,
-        not_enforced: Vec::new(),
+        not_enforced: not_enforced(settings.max_turns_of(case)),
         open: vec![open],
         reads: Vec::new(),
         sandbox: None,
@@ -77,6 +77,11 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
         input,
         dialogue: None,
     })
+}
+
+/// What was asked for and codex cannot be told.
+fn not_enforced(max_turns: Option<u64>) -> Vec<String> {
+    max_turns.map(|most| format!("codex knows no limit on turns: {most} were asked for")).into_iter().collect()
 }
 
 /// The MCP server in codex's settings. Without `required` codex says nothing of a server that does not start, anywhere.

@@ -28,6 +28,9 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(180);
 /// The longest timeout a case may ask for: a day.
 pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(86_400);
 
+/// The most turns that a case may allow.
+pub const MOST_TURNS: u64 = 10_000;
+
 /// One prompt and what is expected of the agent that gets it.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -47,6 +50,8 @@ pub struct Case {
     pub sandbox: Sandbox,
     /// How long the agent may take, where the case says so.
     pub timeout: Option<Duration>,
+    /// How often the model may be asked, where the case says so and the agent can be told.
+    pub max_turns: Option<u64>,
     /// A folder copied into the workspace, below the skill's eval folder.
     pub fixture: Option<RelativePath>,
     /// A JSON Schema that the final message must follow, from the repository's root.

@@ -82,6 +82,7 @@ fn case(
         system_prompt: None,
         sandbox: Sandbox::ReadOnly,
         timeout: Some(timeout),
+        max_turns: None,
         fixture: None,
         output_schema: schema.cloned(),
         judge: false,

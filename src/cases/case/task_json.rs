@@ -4,20 +4,24 @@
 //! { "prompt": "…", "systemPrompt": "…",
 //!   "evalConfig": { "expectedSkillName": "greeting", "expectedOutput": "…",
 //!                   "expectedOutputPattern": "…", "expectResourceLoad": true,
-//!                   "expectDescribed": true, "trials": 5, "threshold": 0.8 } }
+//!                   "expectDescribed": true, "trials": 5, "threshold": 0.8,
+//!                   "timeoutS": 60, "maxTurns": 10 } }
 //! ```
 //!
 //! `expectedOutput` is a substring of the final message in any case, `expectedOutputPattern` a regular expression
-//! taken as written. The file's name is the case's id.
+//! taken as written. A key that is `null` counts as absent. The file's name is the case's id.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{ParseOptions, parse_to_ast};
 
 use crate::cases::case::repetition::{self, A_SHARE, TRIALS, Trials};
-use crate::cases::case::{Case, Expectation, Format, Pattern, Repetition, Sandbox, Source};
+use crate::cases::case::{
+    Case, Expectation, Format, LONGEST_TIMEOUT, MOST_TURNS, Pattern, Repetition, Sandbox, Source,
+};
 use crate::cases::name;
 use crate::cases::repo_files::Tree;
 use crate::cases::skill::slug;
@@ -27,7 +31,7 @@ use crate::text::diagnostic::{Code, Diagnostic, Place, shorten, suggest};
 pub static FORMAT: Format = Format { name: "task", default_mode: "mcp", is_task: true, curated: true };
 
 const KEYS: [&str; 3] = ["prompt", "systemPrompt", "evalConfig"];
-const EVAL_KEYS: [&str; 7] = [
+const EVAL_KEYS: [&str; 9] = [
     "expectedSkillName",
     "expectedOutput",
     "expectedOutputPattern",
@@ -35,6 +39,8 @@ const EVAL_KEYS: [&str; 7] = [
     "expectDescribed",
     "trials",
     "threshold",
+    "timeoutS",
+    "maxTurns",
 ];
 
 /// Standard JSON and nothing else.
@@ -109,6 +115,11 @@ pub fn place_of(path: &Path, bytes: &[u8], key: &str) -> Option<Place> {
     Some(Place::in_text(path, bytes, property.value.start() + shift..property.value.end() + shift))
 }
 
+/// What stands at `key`; `null` is what programs write where nothing was chosen.
+fn value<'a>(object: &'a Object<'a>, key: &str) -> Option<&'a Value<'a>> {
+    object.get(key).map(|property| &property.value).filter(|value| !matches!(value, Value::NullKeyword(_)))
+}
+
 struct TaskParser<'a> {
     path: &'a Path,
     bytes: &'a [u8],
@@ -162,10 +173,9 @@ impl TaskParser<'_> {
         let skill = self.required_string(config, "expectedSkillName", "evalConfig.", shift);
         let expectations = self.expectations(config, shift);
         let repetition = self.repetition(config, shift);
-        let id = self.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        if let Err(why) = name::check_case_id(&id) {
-            self.problems.push(name::id_problem(&id, &why, Place::file(self.path)));
-        }
+        let timeout = self.count(config, "timeoutS", LONGEST_TIMEOUT.as_secs(), shift).map(Duration::from_secs);
+        let max_turns = self.count(config, "maxTurns", MOST_TURNS, shift);
+        let id = self.id();
         let origin = root.get("prompt").map_or(0..0, |property| range(&property.name));
         Some(Case {
             id,
@@ -175,7 +185,8 @@ impl TaskParser<'_> {
             prompt: prompt?,
             system_prompt,
             sandbox: Sandbox::default(),
-            timeout: None,
+            timeout,
+            max_turns,
             fixture: None,
             output_schema: None,
             judge: false,
@@ -184,9 +195,18 @@ impl TaskParser<'_> {
         })
     }
 
+    /// The file's name.
+    fn id(&mut self) -> String {
+        let id = self.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        if let Err(why) = name::check_case_id(&id) {
+            self.problems.push(name::id_problem(&id, &why, Place::file(self.path)));
+        }
+        id
+    }
+
     fn eval_config<'a>(&mut self, root: &'a Object<'a>, shift: usize) -> Option<&'a Object<'a>> {
         let range = |node: &dyn Ranged| node.start() + shift..node.end() + shift;
-        match root.get("evalConfig").map(|property| &property.value) {
+        match value(root, "evalConfig") {
             Some(Value::Object(config)) => return Some(config),
             Some(other) => self.wrong_type(range(other), "`evalConfig`", "an object", other),
             None => self.missing(range(root), "evalConfig"),
@@ -212,7 +232,7 @@ impl TaskParser<'_> {
         }
         let asked = [("expectResourceLoad", Expectation::ResourceLoaded), ("expectDescribed", Expectation::Described)];
         for (key, expectation) in asked {
-            match config.get(key).map(|property| &property.value) {
+            match value(config, key) {
                 Some(Value::BooleanLit(flag)) if flag.value => expectations.push(expectation),
                 Some(Value::BooleanLit(_)) | None => {}
                 Some(other) => self.wrong_type(range(other), &format!("`evalConfig.{key}`"), "true or false", other),
@@ -231,6 +251,13 @@ impl TaskParser<'_> {
         }
     }
 
+    /// The whole number of this key of `evalConfig`, from 1 up to `most`.
+    fn count(&mut self, config: &Object<'_>, key: &str, most: u64, shift: usize) -> Option<u64> {
+        let expected = format!("a whole number, 1 to {most}");
+        let read = |text: &str| text.parse().ok().filter(|number| (1..=most).contains(number));
+        self.number(config, key, shift, false, &expected, read)
+    }
+
     /// What `parse` makes of the number of this key of `evalConfig`, or of words where these are fine as well.
     fn number<A>(
         &mut self,
@@ -241,7 +268,7 @@ impl TaskParser<'_> {
         expected: &str,
         parse: impl Fn(&str) -> Option<A>,
     ) -> Option<A> {
-        let value = &config.get(key)?.value;
+        let value = value(config, key)?;
         let range = value.start() + shift..value.end() + shift;
         let text = match value {
             Value::NumberLit(number) => number.value,
@@ -276,13 +303,13 @@ impl TaskParser<'_> {
     }
 
     fn required_string(&mut self, object: &Object<'_>, key: &str, prefix: &str, shift: usize) -> Option<String> {
-        let Some(property) = object.get(key) else {
+        let Some(value) = value(object, key) else {
             self.missing(object.start() + shift..object.end() + shift, &format!("{prefix}{key}"));
             return None;
         };
         let text = self.string(object, key, prefix, shift)?;
         if text.trim().is_empty() {
-            let range = property.value.start() + shift..property.value.end() + shift;
+            let range = value.start() + shift..value.end() + shift;
             self.problem(Code::EmptyValue, range, format!("`{prefix}{key}` is empty"));
             return None;
         }
@@ -290,7 +317,7 @@ impl TaskParser<'_> {
     }
 
     fn string(&mut self, object: &Object<'_>, key: &str, prefix: &str, shift: usize) -> Option<String> {
-        match &object.get(key)?.value {
+        match value(object, key)? {
             Value::StringLit(text) => Some(text.value.clone().into_owned()),
             other => {
                 let range = other.start() + shift..other.end() + shift;

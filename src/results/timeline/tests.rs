@@ -27,6 +27,7 @@ fn case(expectations: Vec<Expectation>) -> Case {
         system_prompt: None,
         sandbox: crate::cases::case::Sandbox::default(),
         timeout: None,
+        max_turns: None,
         fixture: None,
         output_schema: None,
         judge: false,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Row;
 use crate::cases::case::repetition::{self, A_SHARE, TRIALS, Trials};
-use crate::cases::case::{Case, Expectation, LONGEST_TIMEOUT, Pattern, Repetition, Sandbox};
+use crate::cases::case::{Case, Expectation, LONGEST_TIMEOUT, MOST_TURNS, Pattern, Repetition, Sandbox};
 use crate::cases::name;
 use crate::text::diagnostic::{Code, Diagnostic, shorten, suggest};
 use crate::text::relative_path::RelativePath;
@@ -58,6 +58,7 @@ impl Reader<'_> {
             system_prompt: None,
             sandbox: self.sandbox(),
             timeout: self.timeout(),
+            max_turns: self.number("max_turns", 1..=MOST_TURNS),
             fixture: self.path("fixture"),
             output_schema,
             judge: self.boolean("judge", Some(false)),

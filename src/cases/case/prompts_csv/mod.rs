@@ -24,12 +24,13 @@ pub static FORMAT: Format = Format { name: "prompts.csv", default_mode: "codex",
 pub const REQUIRED: [&str; 3] = ["id", "should_trigger", "prompt"];
 
 /// All columns that are read.
-pub const COLUMNS: [&str; 18] = [
+pub const COLUMNS: [&str; 19] = [
     "id",
     "should_trigger",
     "prompt",
     "sandbox",
     "timeout_s",
+    "max_turns",
     "max_commands",
     "max_input_tokens",
     "max_output_tokens",
