@@ -102,7 +102,7 @@ fn may_be_in_a_case_id(c: char) -> bool {
 /// The problem for an `id` that [`check_case_id`] refuses.
 pub(crate) fn id_problem(id: &str, why: &str, place: Place) -> Diagnostic {
     let shown = shorten(id);
-    Diagnostic::error(Code::CaseId, place, format!("the case id {shown:?} {why}"))
+    Diagnostic::new(Code::CaseId, place, format!("the case id {shown:?} {why}"))
         .help("use letters, digits, spaces, `-`, `_` and `.`: the id names a test and a folder")
 }
 

@@ -156,7 +156,7 @@ impl Repository {
         if self.root.join(root).is_dir() {
             return self.read_skill_root(root, catalog);
         }
-        let problem = Diagnostic::error(Code::Unreadable, Place::file(root), "this skill root is no folder");
+        let problem = Diagnostic::new(Code::Unreadable, Place::file(root), "this skill root is no folder");
         catalog.problems.push(problem.help("fix `skill_roots` in evals/evals.toml"));
     }
 
@@ -214,7 +214,7 @@ impl Repository {
                     if entry.depth() == MAX_DEPTH && !root.as_os_str().is_empty() {
                         let place = Place::file(crate::text::diagnostic::shown_path(&self.root, entry.path()));
                         let message = format!("skills are looked for {MAX_DEPTH} folders deep, and not below this one");
-                        problems.push(Diagnostic::warning(Code::SkillRoot, place, message));
+                        problems.push(Diagnostic::new(Code::SkillRoot, place, message));
                     }
                 }
                 Err(error) => problems.push(self.unreadable(&path, &error.to_string())),
@@ -231,7 +231,7 @@ impl Repository {
             Ok(_) => return None,
             Err(_) => "this link leads to nothing",
         };
-        let problem = Diagnostic::warning(Code::Symlink, place, message);
+        let problem = Diagnostic::new(Code::LinkedFolder, place, message);
         Some(problem.help("move the folder here, or name the one that holds it in evals/evals.toml: `skill_roots`"))
     }
 
@@ -282,7 +282,7 @@ impl Repository {
             return;
         }
         let problem =
-            |at: &Path, message, help| Diagnostic::warning(Code::SkillRoot, Place::file(at), message).help(help);
+            |at: &Path, message, help| Diagnostic::new(Code::SkillRoot, Place::file(at), message).help(help);
         if !catalog.skills.iter().any(|found| found.skill().folder == folder) {
             let help = format!("name its folder too, in evals/evals.toml: {}", with_skill_evals(catalog));
             catalog.problems.push(problem(&file, "this skill lies in no skill root: nothing tests it", help));
@@ -304,7 +304,7 @@ impl Repository {
         let Some(skill) = catalog.skills.iter_mut().find(|found| found.skill().slug == slug) else {
             let known: Vec<String> = catalog.skills.iter().map(|found| found.skill().slug.clone()).collect();
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            let problem = Diagnostic::error(
+            let problem = Diagnostic::new(
                 Code::OrphanCases,
                 Place::file(path),
                 format!("there is no skill with the slug `{slug}`"),
@@ -335,7 +335,7 @@ impl Repository {
                 return Ok(case);
             }
             let known: Vec<&str> = catalog.skills.iter().map(|found| found.skill().slug.as_str()).collect();
-            let problem = Diagnostic::error(
+            let problem = Diagnostic::new(
                 Code::UnknownSkill,
                 case.origin.clone(),
                 format!("`evalConfig.expectedSkillName` names the skill `{}`, which is not here", case.skill),
@@ -387,7 +387,7 @@ impl Repository {
 
     fn unreadable(&self, path: &Path, why: &str) -> Diagnostic {
         let place = Place::file(crate::text::diagnostic::shown_path(&self.root, path));
-        Diagnostic::error(Code::Unreadable, place, format!("cannot be read: {why}"))
+        Diagnostic::new(Code::Unreadable, place, format!("cannot be read: {why}"))
     }
 }
 
@@ -419,7 +419,7 @@ fn collision(second: &Skill, first: &Skill) -> Diagnostic {
         second.name,
         first.folder.join(SKILL_FILE).display()
     );
-    Diagnostic::error(Code::SlugCollision, Place::file(second.folder.join(SKILL_FILE)), message)
+    Diagnostic::new(Code::SlugCollision, Place::file(second.folder.join(SKILL_FILE)), message)
         .help("rename one of the two: agents, tests and artifacts could not tell them apart")
 }
 
@@ -451,7 +451,7 @@ fn mark_duplicates(cases: &mut [Found], tree: &dyn Tree) {
             taken.line
         );
         let problem =
-            Diagnostic::error(Code::DuplicateCase, place, message).help("give every case of a skill an id of its own");
+            Diagnostic::new(Code::DuplicateCase, place, message).help("give every case of a skill an id of its own");
         let mut id = format!("{}-line-{}", found.id, found.line);
         while first.contains_key(&name::segment(&id)) {
             id.push_str("-again");

@@ -111,18 +111,14 @@ impl SkillFile {
             Err(error) => {
                 let at = error.valid_up_to();
                 problems.push(
-                    Diagnostic::error(
-                        Code::NotUtf8,
-                        Place::in_text(&path, bytes, at..at + 1),
-                        "this is not UTF-8 text",
-                    )
-                    .help("save the file as UTF-8"),
+                    Diagnostic::new(Code::NotUtf8, Place::in_text(&path, bytes, at..at + 1), "this is not UTF-8 text")
+                        .help("save the file as UTF-8"),
                 );
                 String::from_utf8_lossy(bytes).into_owned()
             }
         };
         if let Some(at) = bytes.iter().position(|&b| b == 0) {
-            problems.push(Diagnostic::error(
+            problems.push(Diagnostic::new(
                 Code::NulByte,
                 Place::in_text(&path, bytes, at..at + 1),
                 "SKILL.md holds a NUL byte",
@@ -132,7 +128,7 @@ impl SkillFile {
         let mut entries = Vec::new();
         match front {
             None => problems.push(
-                Diagnostic::error(
+                Diagnostic::new(
                     Code::FrontMatterMissing,
                     Place::in_text(&path, text.as_bytes(), 0..text.find('\n').unwrap_or(text.len())),
                     "SKILL.md has no front matter: expected a first line `---`, YAML, and a closing line `---`",
@@ -190,7 +186,7 @@ fn yaml_problem(path: &std::path::Path, text: &str, front: &Range<usize>, error:
         let column = usize::try_from(location.column()).unwrap_or(1);
         offset_of(&text[front.clone()], line, column) + front.start
     });
-    let mut problem = Diagnostic::error(
+    let mut problem = Diagnostic::new(
         Code::FrontMatterYaml,
         Place::in_text(path, text.as_bytes(), offset..offset + 1),
         format!("the front matter is not valid YAML: {what}"),

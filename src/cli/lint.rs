@@ -12,6 +12,7 @@ use skill_evals::harness::stubs;
 use skill_evals::lint;
 use skill_evals::report::diagnostics;
 use skill_evals::run::rubric;
+use skill_evals::text::diagnostic::{Diagnostic, Severity};
 
 #[derive(Args)]
 pub struct LintArgs {
@@ -39,10 +40,11 @@ pub fn lint(args: &LintArgs) -> CliResult {
         // Wherever a case or the command line asks for a judge.
         problems.extend(rubric::read(&repository.root, &settings).err().map(|problem| *problem));
     }
+    let problems = settings.lint.judged(problems);
     let mut out = io::stdout().lock();
     if args.json {
         print_json(&mut out, &problems)?;
-    } else if problems.is_empty() {
+    } else if problems.iter().all(|problem| problem.severity == Severity::Allowed) {
         let cases = format!(", {}", diagnostics::counted(catalog.cases.len(), "case"));
         let cases = if options.check_evals { cases.as_str() } else { "" };
         let skills = diagnostics::counted(catalog.skills.len(), "skill");
@@ -51,6 +53,5 @@ pub fn lint(args: &LintArgs) -> CliResult {
         let paint = paint(&out);
         out.write_all(diagnostics::render(&problems, paint).as_bytes())?;
     }
-    let (errors, _) = lint::count(&problems);
-    Ok(if errors == 0 { Exit::Clean } else { Exit::Problems })
+    Ok(if problems.iter().any(Diagnostic::is_error) { Exit::Problems } else { Exit::Clean })
 }

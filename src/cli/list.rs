@@ -11,6 +11,7 @@ use skill_evals::cases::name::Filters;
 use skill_evals::report::listing;
 use skill_evals::run::plan;
 use skill_evals::settings::Settings;
+use skill_evals::text::diagnostic::Severity;
 use skill_evals::text::safe;
 use skill_evals::trial::id::Planned;
 
@@ -37,14 +38,15 @@ pub fn list(args: &ListArgs) -> CliResult {
     let plan = plan::plan(&repository.root, &wanted, &catalog, &Filters::default());
     let plan = plan.map_err(|problems| problems.join("\n"))?;
     let planned: Vec<Planned> = plan.entries.into_iter().map(|entry| entry.planned).collect();
-    let listed = listing::listed(&planned, &repository);
+    let listed = listing::listed(&planned, &repository, &wanted.lint);
     let mut out = io::stdout().lock();
     if args.json {
         print_json(&mut out, &listed)?;
     } else {
         out.write_all(listing::render(&listed, out.is_terminal()).as_bytes())?;
     }
-    for problem in &catalog.problems {
+    let problems = wanted.lint.judged(catalog.problems);
+    for problem in problems.iter().filter(|problem| problem.severity != Severity::Allowed) {
         writeln!(io::stderr(), "{}", safe::line(&problem.to_string()))?;
     }
     Ok(Exit::Clean)

@@ -123,9 +123,9 @@ pub fn problems(root: &Path, catalog: &Catalog) -> Vec<Diagnostic> {
             Ok(old) if old == current.as_bytes() => return None,
             Ok(_) => {
                 let message = "the stubs are out of date: IDEs show trials that are gone, or lack some";
-                Diagnostic::error(Code::StaleStubs, Place::file(file), message)
+                Diagnostic::new(Code::StaleStubs, Place::file(file), message)
             }
-            Err(error) => Diagnostic::error(Code::Unreadable, Place::file(file), format!("cannot be read: {error}")),
+            Err(error) => Diagnostic::new(Code::Unreadable, Place::file(file), format!("cannot be read: {error}")),
         };
         Some(problem.help("run `skill-evals stubs`"))
     };

@@ -11,14 +11,13 @@ use crate::cases::repository::Repository;
 use crate::grade::share::{Ended, needed};
 use crate::harness::stubs;
 use crate::lint;
-use crate::report::paint::Paint;
 use crate::report::{diagnostics, rate, table, trial as report};
 use crate::results::summary::CaseCounts;
 use crate::run::plan::{Entry, Plan};
 use crate::run::scheduler;
 use crate::run::shared::Run;
 use crate::store;
-use crate::text::diagnostic::Diagnostic;
+use crate::text::diagnostic::{Diagnostic, Severity};
 use crate::trial::id::Planned;
 use crate::trial::outcome::{NoOutcome, Verdict};
 
@@ -126,7 +125,7 @@ fn skill_lint(context: &TestContext, index: usize) -> Result<Completion, Failed>
     let run = &context.run;
     let tree = Repository { root: run.root.clone() };
     let problems = lint::skill_trial(&run.catalog, &run.catalog.skills[index].skill().slug, &tree);
-    verdict_of(&problems, context.paint)
+    verdict_of(context, problems)
 }
 
 fn repository_lint(context: &TestContext) -> Result<Completion, Failed> {
@@ -137,11 +136,15 @@ fn repository_lint(context: &TestContext) -> Result<Completion, Failed> {
     let mut problems = run.catalog.problems.clone();
     problems.extend(stubs::problems(&run.root, &run.catalog));
     problems.extend(run.settings.repetition.unknown_skills(&run.catalog));
-    verdict_of(&problems, context.paint)
+    verdict_of(context, problems)
 }
 
 /// Warnings do not fail a test; errors do.
-fn verdict_of(problems: &[Diagnostic], paint: Paint) -> Result<Completion, Failed> {
-    let errors: Vec<Diagnostic> = problems.iter().filter(|problem| problem.is_error()).cloned().collect();
-    if errors.is_empty() { Ok(Completion::Completed) } else { Err(diagnostics::render(&errors, paint).into()) }
+fn verdict_of(context: &TestContext, problems: Vec<Diagnostic>) -> Result<Completion, Failed> {
+    let mut problems = context.run.settings.lint.judged(problems);
+    if !problems.iter().any(Diagnostic::is_error) {
+        return Ok(Completion::Completed);
+    }
+    problems.retain(|problem| problem.severity != Severity::Warning);
+    Err(diagnostics::render(&problems, context.paint).into())
 }

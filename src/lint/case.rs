@@ -42,14 +42,14 @@ impl Checker<'_> {
             Code::Symlink => "copy the files: what a link points to is not part of the recording, and may lie anywhere",
             _ => "`fixture` names a folder below the skill's own folder in evals/skills",
         };
-        Some(Diagnostic::error(code, place, message).help(help))
+        Some(Diagnostic::new(code, place, message).help(help))
     }
 
     fn output_schema(&self, schemas: &mut Schemas) -> Option<Diagnostic> {
         let path = self.case.output_schema.as_ref()?;
         let (code, message) = schemas.problem(path.as_path(), self.tree)?;
         let place = self.place("output_schema", path.as_path().to_str());
-        let problem = Diagnostic::error(code, place, message);
+        let problem = Diagnostic::new(code, place, message);
         Some(if code == Code::MissingSchema {
             problem.help("`output_schema` is a path from the repository's root")
         } else {
@@ -69,7 +69,7 @@ impl Checker<'_> {
             };
             for Difference { part, here, python, instead } in pattern.differences() {
                 let message = format!("`{key}`: `{part}` means {here}; in Python, as other runners take it, {python}");
-                let problem = Diagnostic::warning(Code::RegexDialect, self.place(key, Some(part)), message);
+                let problem = Diagnostic::new(Code::RegexDialect, self.place(key, Some(part)), message);
                 problems.push(problem.help(format!("write {instead}, which means the same everywhere")));
             }
         }
@@ -81,7 +81,7 @@ impl Checker<'_> {
         find_word(&self.case.prompt, slug)?;
         let message = format!("this prompt must not trigger `{slug}`, yet it names the skill");
         Some(
-            Diagnostic::warning(Code::NegativeNamesSkill, self.place("prompt", Some(slug)), message)
+            Diagnostic::new(Code::NegativeNamesSkill, self.place("prompt", Some(slug)), message)
                 .help("ask for something that the skill is not for, without its name"),
         )
     }
@@ -101,7 +101,7 @@ impl Checker<'_> {
         })?;
         let message = format!("`{}` stands in the prompt already: repeating the prompt passes", first.text);
         Some(
-            Diagnostic::warning(Code::MarkerInPrompt, self.place(first.key, Some(first.text)), message)
+            Diagnostic::new(Code::MarkerInPrompt, self.place(first.key, Some(first.text)), message)
                 .help("look for a marker that only the skill's own text gives away"),
         )
     }

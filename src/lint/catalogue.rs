@@ -47,5 +47,5 @@ fn outgrown(skills: &[&FoundSkill], listing: &Listing) -> Option<Diagnostic> {
          {taken}: {beyond}"
     );
     let help = "shorten descriptions, or offer fewer skills at once; ask cases for `described` to see what was shown";
-    Some(Diagnostic::warning(Code::LargeCatalogue, description_place(found), message).help(help))
+    Some(Diagnostic::new(Code::LargeCatalogue, description_place(found), message).help(help))
 }

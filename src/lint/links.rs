@@ -23,7 +23,7 @@ pub(super) fn check(found: &FoundSkill, tree: &dyn Tree) -> Vec<Diagnostic> {
             let message = format!("the link to `{target}` points to no file in the repository");
             let place = place(&folder.join(SKILL_FILE), &found.bytes, range);
             problems.push(
-                Diagnostic::warning(Code::DeadLink, place, message)
+                Diagnostic::new(Code::DeadLink, place, message)
                     .help("links count from the skill's folder; agents follow them to load resources"),
             );
         }

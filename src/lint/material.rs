@@ -39,5 +39,5 @@ fn diagnostic(problem: &Problem, place: Place, message: String) -> Diagnostic {
             (Code::NotCopied, "make the folder smaller: it is copied for every trial that runs at the same time")
         }
     };
-    Diagnostic::error(code, place, message).help(help)
+    Diagnostic::new(code, place, message).help(help)
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use crate::cases::case::{Case, Found};
 use crate::cases::catalog::{Catalog, FoundSkill, SKILL_EVALS, TASKS};
 use crate::cases::repo_files::Tree;
-use crate::settings::{InForce, RepetitionSettings};
+use crate::settings::{InForce, LintSettings, RepetitionSettings};
 use crate::text::diagnostic::{Diagnostic, Severity};
 
 pub use catalogue::Listing;
@@ -45,9 +45,9 @@ pub fn case(found: &Found, case: &Case, tree: &dyn Tree) -> Vec<Diagnostic> {
 
 /// Everything that keeps a case from running, whatever is said of its repeats.
 #[must_use]
-pub fn case_errors(found: &Found, tree: &dyn Tree) -> Vec<Diagnostic> {
+pub fn case_errors(found: &Found, tree: &dyn Tree, settings: &LintSettings) -> Vec<Diagnostic> {
     match found.case() {
-        Ok(read) => case(found, read, tree).into_iter().filter(Diagnostic::is_error).collect(),
+        Ok(read) => settings.judged(case(found, read, tree)).into_iter().filter(Diagnostic::is_error).collect(),
         Err(problems) => problems.to_vec(),
     }
 }
@@ -139,11 +139,10 @@ fn in_order(mut problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
     problems
 }
 
-/// How many of `problems` are errors, and how many warnings.
+/// How many of `problems` are this bad.
 #[must_use]
-pub fn count(problems: &[Diagnostic]) -> (usize, usize) {
-    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
-    (errors, problems.len() - errors)
+pub fn count(problems: &[Diagnostic], severity: Severity) -> usize {
+    problems.iter().filter(|problem| problem.severity == severity).count()
 }
 
 /// Whether a case was written for the skill rather than built in.

@@ -28,5 +28,5 @@ pub(super) fn never_decided(found: &Found, of: InForce, tree: &dyn Tree) -> Opti
         ),
         None => format!("no number of trials shows a threshold of {}; choose a lower one", of.threshold),
     };
-    Some(Diagnostic::error(Code::NeverDecided, place, message).help(help))
+    Some(Diagnostic::new(Code::NeverDecided, place, message).help(help))
 }

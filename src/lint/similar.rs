@@ -44,7 +44,7 @@ impl<'a> Descriptions<'a> {
             skill.name, sibling.name
         );
         Some(
-            Diagnostic::warning(Code::SimilarDescription, description_place(found), message)
+            Diagnostic::new(Code::SimilarDescription, description_place(found), message)
                 .help("say what each is for that the other is not, and what it is not for"),
         )
     }

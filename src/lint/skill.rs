@@ -75,14 +75,9 @@ impl<'a> Checker<'a> {
         place(&self.path, &self.found.bytes, range)
     }
 
-    fn error(&mut self, code: Code, range: Range<usize>, message: impl Into<String>, help: impl Into<String>) {
+    fn problem(&mut self, code: Code, range: Range<usize>, message: impl Into<String>, help: impl Into<String>) {
         let place = self.place(range);
-        self.problems.push(Diagnostic::error(code, place, message).help(help));
-    }
-
-    fn warning(&mut self, code: Code, range: Range<usize>, message: impl Into<String>, help: impl Into<String>) {
-        let place = self.place(range);
-        self.problems.push(Diagnostic::warning(code, place, message).help(help));
+        self.problems.push(Diagnostic::new(code, place, message).help(help));
     }
 
     fn body(&mut self) {
@@ -93,7 +88,7 @@ impl<'a> Checker<'a> {
             let first = body.start + (text.len() - text.trim_start().len());
             let first_line = self.text[first..].lines().next().map_or(0, str::len);
             let message = format!("the body has {lines} lines; agents are meant to load at most {LONGEST_BODY}");
-            self.warning(Code::LongBody, first..first + first_line, message, "move details to files that it links to");
+            self.problem(Code::LongBody, first..first + first_line, message, "move details to files that it links to");
         }
     }
 
@@ -108,7 +103,7 @@ impl<'a> Checker<'a> {
                     _ if text.trim().is_empty() => "`compatibility` is empty".to_owned(),
                     length => format!("`compatibility` has {length} characters; at most {LONGEST_COMPATIBILITY}"),
                 };
-                self.error(
+                self.problem(
                     Code::SkillCompatibility,
                     range,
                     message,
@@ -128,7 +123,7 @@ impl<'a> Checker<'a> {
                     None => format!("keys of agentskills.io: {}; others belong below `metadata`", KEYS.join(", ")),
                 };
                 let message = format!("agentskills.io defines no key `{shown}`");
-                self.warning(Code::FrontMatterUnknownKey, entry.key_range.clone(), message, help);
+                self.problem(Code::FrontMatterUnknownKey, entry.key_range.clone(), message, help);
             }
         }
     }
@@ -139,7 +134,7 @@ impl<'a> Checker<'a> {
                            server; codex does not know the key";
             let help = "test it with prompts that call it, `/name` in Claude Code and `$name` in codex; remove the key \
                         to test whether it triggers by itself";
-            self.warning(Code::UserOnly, entry.key_range.clone(), message, help);
+            self.problem(Code::UserOnly, entry.key_range.clone(), message, help);
         }
     }
 
@@ -157,10 +152,10 @@ impl<'a> Checker<'a> {
                 Ok(()) => format!("for example `{better}`; the folder has the same name"),
                 Err(_) => "letters a-z, digits and single `-` between them; the folder has the same name".to_owned(),
             };
-            self.error(Code::SkillName, range, format!("the name {shown:?} {why}"), help);
+            self.problem(Code::SkillName, range, format!("the name {shown:?} {why}"), help);
         } else if let Some(folder) = folder.filter(|folder| folder != name) {
             let message = format!("the skill is named `{name}`, but its folder `{folder}`");
-            self.error(Code::SkillNameFolder, entry.value_range.clone(), message, "give both the same name");
+            self.problem(Code::SkillNameFolder, entry.value_range.clone(), message, "give both the same name");
         }
     }
 
@@ -173,10 +168,10 @@ impl<'a> Checker<'a> {
         let length = text.chars().count();
         if text.trim().is_empty() {
             let help = "say what the skill does and when to use it";
-            self.error(Code::SkillDescription, range, "the description is empty", help);
+            self.problem(Code::SkillDescription, range, "the description is empty", help);
         } else if length > LONGEST_DESCRIPTION {
             let message = format!("the description has {length} characters; at most {LONGEST_DESCRIPTION}");
-            self.error(Code::SkillDescription, range, message, "move details to the body");
+            self.problem(Code::SkillDescription, range, message, "move details to the body");
         }
     }
 
@@ -190,7 +185,7 @@ impl<'a> Checker<'a> {
         for (key, value) in map.iter().filter(|(_, value)| !value.is_string()) {
             let range = self.nested(entry, key);
             let message = format!("`metadata.{key}` is {}; expected a string", type_name(value));
-            self.error(Code::FrontMatterType, range, message, "put quotes around the value");
+            self.problem(Code::FrontMatterType, range, message, "put quotes around the value");
         }
     }
 
@@ -211,7 +206,7 @@ impl<'a> Checker<'a> {
         });
         if comma {
             let message = "`allowed-tools` has commas; agentskills.io parts the names by spaces";
-            self.warning(Code::FrontMatterType, entry.value_range.clone(), message, "drop the commas");
+            self.problem(Code::AllowedTools, entry.value_range.clone(), message, "drop the commas");
         }
     }
 
@@ -237,12 +232,12 @@ impl<'a> Checker<'a> {
         };
         // A value that is nothing has no place of its own.
         let range = if found.is_null() { entry.key_range.clone() } else { entry.value_range.clone() };
-        self.error(Code::FrontMatterType, range, message, help);
+        self.problem(Code::FrontMatterType, range, message, help);
     }
 
     fn missing(&mut self, code: Code, key: &str, help: &str) {
         let start = self.text.len() - self.text.trim_start_matches('\u{feff}').len();
-        self.error(code, start..start + 3, format!("the front matter has no `{key}`"), help);
+        self.problem(code, start..start + 3, format!("the front matter has no `{key}`"), help);
     }
 
     /// Where a key below `entry` stands; `entry` itself where it is written in a way not looked for.

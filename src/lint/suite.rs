@@ -3,16 +3,16 @@
 use crate::cases::catalog::{Catalog, PROMPTS};
 use crate::cases::repo_files::{Kind, Tree};
 use crate::cases::skill::SKILL_FILE;
-use crate::text::diagnostic::{Code, Diagnostic, Place};
+use crate::text::diagnostic::{Code, Diagnostic, Place, Severity};
 
 pub(super) fn check(catalog: &Catalog, slug: &str, tree: &dyn Tree, strict: bool) -> Vec<Diagnostic> {
     let Some(found) = catalog.skill(slug) else { return Vec::new() };
     if !found.curated {
         let message = format!("the skill `{slug}` has no cases of its own, only the built-in ones");
         let place = Place::file(found.skill().folder.join(SKILL_FILE));
-        let problem =
-            if strict { Diagnostic::error } else { Diagnostic::warning }(Code::NoCases, place, message.as_str());
-        return vec![problem.help(format!("write evals/skills/{slug}/{PROMPTS} or a task in evals/tasks"))];
+        let help = format!("write evals/skills/{slug}/{PROMPTS} or a task in evals/tasks");
+        let problem = Diagnostic::new(Code::NoCases, place, message).help(help);
+        return vec![if strict { Diagnostic { severity: Severity::Error, ..problem } } else { problem }];
     }
     let path = found.evals().join(PROMPTS);
     if tree.kind(&path) != Kind::File {
@@ -31,7 +31,7 @@ pub(super) fn check(catalog: &Catalog, slug: &str, tree: &dyn Tree, strict: bool
         .filter(|(wanted, _, _)| !rows.contains(&Some(*wanted)))
         .map(|(wanted, code, what)| {
             let message = format!("no row in which `{slug}` {what}");
-            Diagnostic::error(code, Place::file(&path), message).help(format!("add a row with should_trigger {wanted}"))
+            Diagnostic::new(code, Place::file(&path), message).help(format!("add a row with should_trigger {wanted}"))
         })
         .collect()
 }

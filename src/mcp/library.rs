@@ -76,7 +76,7 @@ impl Place {
             }
             Self::Skills(folder) => {
                 let place = diagnostic::Place::file(folder);
-                problems.push(Diagnostic::warning(Code::SkillRoot, place, "this is no folder to serve skills from"));
+                problems.push(Diagnostic::new(Code::SkillRoot, place, "this is no folder to serve skills from"));
                 Vec::new()
             }
             Self::Repository(root) => default_roots(root)

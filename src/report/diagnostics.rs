@@ -7,15 +7,16 @@ use crate::report::paint::Paint;
 use crate::text::diagnostic::{Diagnostic, Severity};
 use crate::text::safe;
 
-/// `diagnostics`, errors first, else in the order given, each with its line and mark; then a line that counts them.
-/// Empty for none.
+/// `diagnostics`, errors first, else in the order given, each with its line and mark; then a line that counts them, and
+/// those that the settings allow, which are not drawn. Empty for none.
 #[must_use]
 pub fn render(diagnostics: &[Diagnostic], paint: Paint) -> String {
     let mut text = String::new();
-    let (errors, warnings): (Vec<_>, Vec<_>) = diagnostics.iter().partition(|diagnostic| diagnostic.is_error());
-    for diagnostic in errors.into_iter().chain(warnings) {
-        text.push_str(&draw(diagnostic, paint));
-        text.push_str("\n\n");
+    for (severity, level) in [(Severity::Error, Level::ERROR), (Severity::Warning, Level::WARNING)] {
+        for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity) {
+            text.push_str(&draw(diagnostic, level.clone(), paint));
+            text.push_str("\n\n");
+        }
     }
     if !diagnostics.is_empty() {
         text.push_str(&counts(diagnostics));
@@ -24,13 +25,16 @@ pub fn render(diagnostics: &[Diagnostic], paint: Paint) -> String {
     text
 }
 
-/// "3 errors, 1 warning".
+/// "3 errors, 1 warning, 2 allowed by evals.toml".
 #[must_use]
 pub fn counts(diagnostics: &[Diagnostic]) -> String {
-    let (errors, warnings) = lint::count(diagnostics);
+    let of = |severity| lint::count(diagnostics, severity);
+    let (errors, warnings, allowed) = (of(Severity::Error), of(Severity::Warning), of(Severity::Allowed));
     let part = |count: usize, word: &str| (count > 0).then(|| counted(count, word));
-    let parts: Vec<String> = [part(errors, "error"), part(warnings, "warning")].into_iter().flatten().collect();
-    if parts.is_empty() { "no problems".to_owned() } else { parts.join(", ") }
+    let none = (errors + warnings == 0).then(|| "no problems".to_owned());
+    let allowed = (allowed > 0).then(|| format!("{allowed} allowed by evals.toml"));
+    let parts = [none, part(errors, "error"), part(warnings, "warning"), allowed];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// "1 case", "2 cases".
@@ -39,11 +43,7 @@ pub fn counted(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
-fn draw(diagnostic: &Diagnostic, paint: Paint) -> String {
-    let level = match diagnostic.severity {
-        Severity::Error => Level::ERROR,
-        Severity::Warning => Level::WARNING,
-    };
+fn draw(diagnostic: &Diagnostic, level: Level<'_>, paint: Paint) -> String {
     let place = &diagnostic.place;
     let path = safe::line(&place.path.display().to_string());
     let message = safe::line(&diagnostic.message);

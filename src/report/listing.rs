@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::cases::repo_files::Tree;
 use crate::lint;
+use crate::settings::LintSettings;
 use crate::text::diagnostic::Diagnostic;
 use crate::text::safe;
 use crate::trial::id::Planned;
@@ -34,7 +35,7 @@ pub struct Listed {
 
 /// The planned trials, with what keeps each from running.
 #[must_use]
-pub fn listed(planned: &[Planned], tree: &dyn Tree) -> Vec<Listed> {
+pub fn listed(planned: &[Planned], tree: &dyn Tree, settings: &LintSettings) -> Vec<Listed> {
     let listed = |planned: &Planned| {
         let found = &planned.found;
         Listed {
@@ -45,7 +46,7 @@ pub fn listed(planned: &[Planned], tree: &dyn Tree) -> Vec<Listed> {
             should_trigger: found.should_trigger(),
             file: found.file.clone(),
             line: found.line,
-            problems: lint::case_errors(found, tree),
+            problems: lint::case_errors(found, tree, settings),
         }
     };
     planned.iter().map(listed).collect()

@@ -78,7 +78,8 @@ pub fn never_decided(run: &Run, planned: &Planned) -> Option<Diagnostic> {
 #[must_use]
 pub fn wrong(run: &Run, entry: &Entry) -> Vec<Diagnostic> {
     let never = entry.until.and_then(|_| never_decided(run, &entry.planned));
-    lint::case_errors(&entry.planned.found, &Repository { root: run.root.clone() }).into_iter().chain(never).collect()
+    let tree = Repository { root: run.root.clone() };
+    lint::case_errors(&entry.planned.found, &tree, &run.settings.lint).into_iter().chain(never).collect()
 }
 
 /// The same for a run that does not begin, with all that it would meet on the way to its first agent. `keeps` is whether

@@ -20,7 +20,7 @@ pub fn read(root: &Path, settings: &Settings) -> Result<Rubric, Box<Diagnostic>>
         Err(error) if error.kind() == io::ErrorKind::NotFound && !must_be_there => Ok(None),
         Err(error) => {
             let message = format!("the judge cannot be asked: {error}");
-            Err(Box::new(Diagnostic::error(Code::Unreadable, Place::file(path), message)))
+            Err(Box::new(Diagnostic::new(Code::Unreadable, Place::file(path), message)))
         }
     };
     let (template, schema) = (named.unwrap_or(Path::new(rubric::TEMPLATE)), Path::new(rubric::SCHEMA));

@@ -3,6 +3,7 @@
 mod choice;
 mod isolation;
 mod judge;
+mod lint;
 pub mod load;
 pub mod mode;
 mod plain;
@@ -27,6 +28,7 @@ use crate::text::relative_path::RelativePath;
 pub use choice::{Selection, Suite};
 pub use isolation::{Isolation, IsolationSettings};
 pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
+pub use lint::LintSettings;
 pub use prices::{Price, Prices};
 pub use repetition::{InForce, RepetitionSettings};
 pub use server::{BuiltIn, McpSettings, OwnServer, SkillResult, ToolNames, Wording};
@@ -34,6 +36,9 @@ pub use variables::{PREFIX, VARIABLES};
 
 /// The settings file, from the repository's root.
 pub const FILE: &str = "evals/evals.toml";
+
+/// What stands for the repository's root in variables and arguments of the settings file.
+pub const ROOT: &str = "{root}";
 
 /// Trials under way at once where nothing else is said: agents wait more than they work.
 pub const DEFAULT_JOBS: usize = 8;
@@ -110,6 +115,8 @@ pub struct Settings {
     pub isolation: IsolationSettings,
     /// Who judges by the rubric, and when.
     pub judge: JudgeSettings,
+    /// How bad problems are that the lint finds.
+    pub lint: LintSettings,
     /// Which cases are wanted.
     pub selection: Selection,
     /// The run's id, where one is given.
@@ -168,6 +175,7 @@ impl Default for Settings {
             root: None,
             create: Vec::new(),
             judge: JudgeSettings::default(),
+            lint: LintSettings::default(),
             selection: Selection::default(),
             run_id: None,
             resume: false,
@@ -215,6 +223,7 @@ struct File {
     #[serde(default)]
     mode: BTreeMap<toml::Spanned<String>, OwnMode>,
     judge: Option<judge::JudgeTable>,
+    lint: Option<lint::LintTable>,
     mcp: Option<toml::Spanned<server::McpTable>>,
     isolation: Option<Isolation>,
     require_isolation: Option<bool>,
@@ -246,10 +255,10 @@ impl Settings {
         let place = |range: std::ops::Range<usize>| Place::in_text(FILE, text.as_bytes(), range);
         let file: File = toml::from_str(text).map_err(|error| {
             let range = error.span().unwrap_or(0..0);
-            vec![Diagnostic::error(Code::Config, place(range), plain::message(error.message()))]
+            vec![Diagnostic::new(Code::Config, place(range), plain::message(error.message()))]
         })?;
         let mut problems = Vec::new();
-        let mut wrong = |range, message: String| problems.push(Diagnostic::error(Code::Config, place(range), message));
+        let mut wrong = |range, message: String| problems.push(Diagnostic::new(Code::Config, place(range), message));
         self.apply_modes(file.mode, file.modes, &mut wrong);
         self.apply_create(file.create.unwrap_or_default(), &mut wrong);
         if let Some(roots) = file.skill_roots {
@@ -278,6 +287,9 @@ impl Settings {
         }
         if let Some(table) = file.judge {
             self.judge.apply(table, &mut wrong);
+        }
+        if let Some(table) = file.lint {
+            self.lint.apply(table, &mut wrong);
         }
         if let Some(table) = file.mcp {
             let place = table.span();

@@ -51,7 +51,7 @@ impl RepetitionSettings {
         let unknown = self.of_skills.iter().filter(|(skill, _)| !known.contains(&skill.as_str()));
         let problem = |(skill, (_, place)): (&String, &(Repetition, Place))| {
             let message = format!("there is no skill `{skill}`");
-            Diagnostic::error(Code::Config, place.clone(), message).help(suggest(skill, &known))
+            Diagnostic::new(Code::Config, place.clone(), message).help(suggest(skill, &known))
         };
         unknown.map(problem).collect()
     }

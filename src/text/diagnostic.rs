@@ -14,14 +14,35 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
+    /// The repository's settings allow it.
+    Allowed,
     /// The file works, but a measurement made with it is worth less.
     Warning,
     /// The case, skill or file cannot be used as it stands.
     Error,
 }
 
+/// How bad a kind of problem is by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// An error that no setting changes: what it is about cannot be read, or cannot be given to an agent.
+    Fixed,
+    /// An error, unless the settings say otherwise.
+    Error,
+    /// A warning, unless the settings say otherwise.
+    Warning,
+}
+
+impl Level {
+    /// As a severity.
+    #[must_use]
+    pub fn severity(self) -> Severity {
+        if self == Level::Warning { Severity::Warning } else { Severity::Error }
+    }
+}
+
 macro_rules! codes {
-    ($($(#[doc = $doc:literal])+ $name:ident = $text:literal,)+) => {
+    ($($(#[doc = $doc:literal])+ $name:ident = $text:literal: $level:ident,)+) => {
         /// The stable name of a kind of problem; what scripts match on.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code { $($(#[doc = $doc])+ $name,)+ }
@@ -36,6 +57,12 @@ macro_rules! codes {
                 match self { $(Code::$name => $text,)+ }
             }
 
+            /// How bad a problem of this kind is, where nobody says otherwise.
+            #[must_use]
+            pub fn level(self) -> Level {
+                match self { $(Code::$name => Level::$level,)+ }
+            }
+
             /// One line on what the code stands for.
             #[must_use]
             pub fn meaning(self) -> &'static str {
@@ -47,113 +74,117 @@ macro_rules! codes {
 
 codes! {
     /// A file that should be there could not be read.
-    Unreadable = "unreadable",
+    Unreadable = "unreadable": Fixed,
     /// A file is not UTF-8 text.
-    NotUtf8 = "not-utf8",
+    NotUtf8 = "not-utf8": Fixed,
     /// A text holds a NUL byte.
-    NulByte = "nul-byte",
+    NulByte = "nul-byte": Fixed,
     /// SKILL.md does not start with a front matter block.
-    FrontMatterMissing = "front-matter-missing",
+    FrontMatterMissing = "front-matter-missing": Fixed,
     /// The front matter is not valid YAML.
-    FrontMatterYaml = "front-matter-yaml",
+    FrontMatterYaml = "front-matter-yaml": Fixed,
     /// A front matter key has a value of the wrong type.
-    FrontMatterType = "front-matter-type",
+    FrontMatterType = "front-matter-type": Error,
+    /// `allowed-tools` parts the names by commas.
+    AllowedTools = "allowed-tools": Warning,
     /// A front matter key that agentskills.io does not define.
-    FrontMatterUnknownKey = "front-matter-unknown-key",
+    FrontMatterUnknownKey = "front-matter-unknown-key": Warning,
     /// The skill's name is missing or breaks the naming rules.
-    SkillName = "skill-name",
+    SkillName = "skill-name": Error,
     /// The skill's name is not its folder's name.
-    SkillNameFolder = "skill-name-folder",
+    SkillNameFolder = "skill-name-folder": Error,
     /// The description is missing, empty or too long.
-    SkillDescription = "skill-description",
+    SkillDescription = "skill-description": Error,
     /// `compatibility` is empty or too long.
-    SkillCompatibility = "skill-compatibility",
+    SkillCompatibility = "skill-compatibility": Error,
     /// A skill that no model may call by itself.
-    UserOnly = "user-only",
+    UserOnly = "user-only": Warning,
+    /// A link beside the skills that is not followed, or leads to nothing.
+    LinkedFolder = "linked-folder": Warning,
     /// A skill that lies in no skill root.
-    SkillRoot = "skill-root",
+    SkillRoot = "skill-root": Warning,
     /// Two skills have one slug.
-    SlugCollision = "slug-collision",
+    SlugCollision = "slug-collision": Fixed,
     /// The SKILL.md body is longer than agents are meant to load.
-    LongBody = "long-body",
+    LongBody = "long-body": Warning,
     /// A link in SKILL.md points to a file that is not there.
-    DeadLink = "dead-link",
+    DeadLink = "dead-link": Warning,
     /// A skill's description shares most of its words with a sibling's.
-    SimilarDescription = "similar-description",
+    SimilarDescription = "similar-description": Warning,
     /// All descriptions together are longer than an agent shows its model.
-    LargeCatalogue = "large-catalogue",
+    LargeCatalogue = "large-catalogue": Warning,
     /// A CSV quote is opened and never closed.
-    CsvOpenQuote = "csv-open-quote",
+    CsvOpenQuote = "csv-open-quote": Fixed,
     /// A prompts.csv has no header, or lacks a required column.
-    CsvMissingColumn = "csv-missing-column",
+    CsvMissingColumn = "csv-missing-column": Fixed,
     /// A prompts.csv has an unknown column.
-    CsvUnknownColumn = "csv-unknown-column",
+    CsvUnknownColumn = "csv-unknown-column": Warning,
     /// A prompts.csv names a column twice.
-    CsvDuplicateColumn = "csv-duplicate-column",
+    CsvDuplicateColumn = "csv-duplicate-column": Fixed,
     /// The cells of a prompts.csv are separated by something else than commas.
-    CsvSeparator = "csv-separator",
+    CsvSeparator = "csv-separator": Fixed,
     /// The lines of a prompts.csv end in CR alone.
-    CsvLineEnds = "csv-line-ends",
+    CsvLineEnds = "csv-line-ends": Warning,
     /// A row has more cells than the header has columns.
-    CsvExtraCell = "csv-extra-cell",
+    CsvExtraCell = "csv-extra-cell": Fixed,
     /// A cell that must not be empty is.
-    EmptyValue = "empty-value",
+    EmptyValue = "empty-value": Fixed,
     /// Not true or false.
-    BadBoolean = "bad-boolean",
+    BadBoolean = "bad-boolean": Fixed,
     /// Not a whole number in the allowed range.
-    BadNumber = "bad-number",
+    BadNumber = "bad-number": Fixed,
     /// Not one of the allowed words.
-    BadChoice = "bad-choice",
+    BadChoice = "bad-choice": Fixed,
     /// A regular expression does not compile.
-    BadRegex = "bad-regex",
+    BadRegex = "bad-regex": Fixed,
     /// A regular expression that means something else to other runners.
-    RegexDialect = "regex-dialect",
+    RegexDialect = "regex-dialect": Warning,
     /// A path leaves its folder, or is no path.
-    BadPath = "bad-path",
+    BadPath = "bad-path": Fixed,
     /// A case id with characters that a test name or a folder cannot carry.
-    CaseId = "case-id",
+    CaseId = "case-id": Fixed,
     /// Two cases of a skill have one id, or one test name.
-    DuplicateCase = "duplicate-case",
+    DuplicateCase = "duplicate-case": Fixed,
     /// A JSON text does not parse.
-    JsonSyntax = "json-syntax",
+    JsonSyntax = "json-syntax": Fixed,
     /// A JSON value has the wrong type.
-    JsonType = "json-type",
+    JsonType = "json-type": Fixed,
     /// An unknown JSON key.
-    JsonUnknownKey = "json-unknown-key",
+    JsonUnknownKey = "json-unknown-key": Fixed,
     /// A JSON key that must be there is not.
-    JsonMissingKey = "json-missing-key",
+    JsonMissingKey = "json-missing-key": Fixed,
     /// A case names a skill that is not in the repository.
-    UnknownSkill = "unknown-skill",
+    UnknownSkill = "unknown-skill": Fixed,
     /// A fixture folder is missing.
-    MissingFixture = "missing-fixture",
+    MissingFixture = "missing-fixture": Fixed,
     /// A schema file is missing.
-    MissingSchema = "missing-schema",
+    MissingSchema = "missing-schema": Fixed,
     /// A schema is no valid JSON Schema.
-    BadSchema = "bad-schema",
+    BadSchema = "bad-schema": Fixed,
     /// A template of the judge's prompt that cannot be used.
-    BadTemplate = "bad-template",
+    BadTemplate = "bad-template": Fixed,
     /// A path is reached through a symbolic link.
-    Symlink = "symlink",
+    Symlink = "symlink": Fixed,
     /// A file of a skill or a fixture that cannot be given to an agent.
-    NotCopied = "not-copied",
+    NotCopied = "not-copied": Fixed,
     /// A skill has no case in which it should trigger.
-    NoPositive = "no-positive",
+    NoPositive = "no-positive": Error,
     /// A skill has no case in which it should stay quiet.
-    NoNegative = "no-negative",
+    NoNegative = "no-negative": Error,
     /// A skill has no curated cases.
-    NoCases = "no-cases",
+    NoCases = "no-cases": Warning,
     /// A folder of cases whose skill does not exist.
-    OrphanCases = "orphan-cases",
+    OrphanCases = "orphan-cases": Fixed,
     /// The stubs for IDEs are not those of today's trials.
-    StaleStubs = "stale-stubs",
+    StaleStubs = "stale-stubs": Error,
     /// A case that goes on until it is decided, and never could be.
-    NeverDecided = "never-decided",
+    NeverDecided = "never-decided": Fixed,
     /// A negative case names the skill that must stay quiet.
-    NegativeNamesSkill = "negative-names-skill",
+    NegativeNamesSkill = "negative-names-skill": Warning,
     /// What a positive case looks for stands in its own prompt.
-    MarkerInPrompt = "marker-in-prompt",
+    MarkerInPrompt = "marker-in-prompt": Warning,
     /// A setting in evals.toml or the environment is unknown or not allowed.
-    Config = "config",
+    Config = "config": Fixed,
 }
 
 impl fmt::Display for Code {
@@ -275,17 +306,16 @@ pub struct Diagnostic {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
+    /// Why the repository's settings give it this severity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl Diagnostic {
-    /// A problem that makes the case, skill or file unusable.
-    pub fn error(code: Code, place: Place, message: impl Into<String>) -> Self {
-        Self { code, severity: Severity::Error, place, message: message.into(), help: None }
-    }
-
-    /// A problem that spoils what is measured.
-    pub fn warning(code: Code, place: Place, message: impl Into<String>) -> Self {
-        Self { severity: Severity::Warning, ..Self::error(code, place, message) }
+    /// A problem of this kind, as bad as its kind is by itself.
+    pub fn new(code: Code, place: Place, message: impl Into<String>) -> Self {
+        let severity = code.level().severity();
+        Self { code, severity, place, message: message.into(), help: None, reason: None }
     }
 
     /// Says what to do about it.

@@ -1,6 +1,7 @@
 //! What `skill-evals lint` says about files with one fault each: one message, at its place, and the other cases go on.
 
 mod cases;
+mod levels;
 mod program;
 mod prompts_csv;
 mod skill_md;

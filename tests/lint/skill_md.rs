@@ -70,11 +70,12 @@ fn values_of_the_wrong_type() {
         ("compatibility: 3", 16, "`compatibility` is a number; expected a string"),
         ("metadata: text", 11, "`metadata` is a string; expected a mapping"),
         ("allowed-tools: [Read]", 16, "`allowed-tools` is a list; expected a string"),
-        ("allowed-tools: Read, Grep", 16, "`allowed-tools` has commas"),
     ] {
         let fixture = with_skill(&format!("name: tidy\ndescription: Tidies.\n{line}"));
         assert_only(&fixture, &format!("{AT}:4:{column}: [front-matter-type] {what}"), &[]);
     }
+    let commas = with_skill("name: tidy\ndescription: Tidies.\nallowed-tools: Read, Grep");
+    assert_only(&commas, &format!("{AT}:4:16: [allowed-tools] `allowed-tools` has commas"), &[]);
     assert_only(
         &with_skill("name: tidy\ndescription: Tidies.\nmetadata:\n  author: me\n  version: 1.0"),
         &format!("{AT}:6:3: [front-matter-type] `metadata.version` is a number; expected a string"),

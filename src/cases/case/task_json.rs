@@ -128,7 +128,7 @@ struct TaskParser<'a> {
 
 impl TaskParser<'_> {
     fn problem(&mut self, code: Code, range: std::ops::Range<usize>, message: impl Into<String>) -> &mut Diagnostic {
-        self.problems.push(Diagnostic::error(code, Place::in_text(self.path, self.bytes, range), message));
+        self.problems.push(Diagnostic::new(code, Place::in_text(self.path, self.bytes, range), message));
         let last = self.problems.len() - 1;
         &mut self.problems[last]
     }

@@ -53,7 +53,7 @@ impl Rubric {
         let template = template::Template::parse(template.0, template.1)?;
         let bad = |why: &dyn std::fmt::Display| {
             let message = format!("this schema of the judge's answer cannot be used: it {why}");
-            Box::new(Diagnostic::error(Code::BadSchema, Place::file(schema.0), message))
+            Box::new(Diagnostic::new(Code::BadSchema, Place::file(schema.0), message))
         };
         let checked = Schema::parse(schema.1.as_bytes()).map_err(|error| bad(&error))?;
         Ok(Self { template, text: schema.1.to_owned(), schema: checked })

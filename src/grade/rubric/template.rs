@@ -76,21 +76,21 @@ impl Template {
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, Box<Diagnostic>> {
         let place = |range| Place::in_text(path, text.as_bytes(), range);
         if text.trim().is_empty() {
-            let problem = Diagnostic::error(Code::EmptyValue, Place::file(path), "the judge's template is empty");
+            let problem = Diagnostic::new(Code::EmptyValue, Place::file(path), "the judge's template is empty");
             return Err(Box::new(
                 problem.help("write what the judge is to do, or remove the file: there is a built-in template"),
             ));
         }
         if text.len() > LONGEST_TEMPLATE {
             let message = format!("the judge's template has {} bytes; at most {LONGEST_TEMPLATE}", text.len());
-            return Err(Box::new(Diagnostic::error(Code::BadTemplate, Place::file(path), message)));
+            return Err(Box::new(Diagnostic::new(Code::BadTemplate, Place::file(path), message)));
         }
         let mut placeholders = Vec::new();
         for found in PLACEHOLDER.iter().flat_map(|pattern| pattern.captures_iter(text)) {
             let (Some(whole), Some(name)) = (found.get(0), found.get(1)) else { continue };
             if !PLACEHOLDERS.contains(&name.as_str()) {
                 let message = format!("nothing stands for `{{{{{}}}}}` in the judge's template", name.as_str());
-                let problem = Diagnostic::error(Code::BadTemplate, place(name.range()), message);
+                let problem = Diagnostic::new(Code::BadTemplate, place(name.range()), message);
                 return Err(Box::new(problem.help(suggest(name.as_str(), &PLACEHOLDERS))));
             }
             placeholders.push((whole.range(), name.as_str().to_owned()));

@@ -95,7 +95,7 @@ impl Reader<'_> {
     }
 
     fn problem(&mut self, code: Code, column: &str, message: impl Into<String>, help: impl Into<String>) {
-        self.problems.push(Diagnostic::error(code, self.row.place(column), message).help(help));
+        self.problems.push(Diagnostic::new(code, self.row.place(column), message).help(help));
     }
 
     fn boolean(&mut self, column: &str, default: Option<bool>) -> bool {
@@ -175,7 +175,7 @@ impl Reader<'_> {
             let message = format!("`{column}`: {:?} {why}", shorten(text));
             let place = self.row.place_of(column, text);
             let help = format!("give a path below {folder}");
-            self.problems.push(Diagnostic::error(Code::BadPath, place, message).help(help));
+            self.problems.push(Diagnostic::new(Code::BadPath, place, message).help(help));
         }
         path.ok()
     }
@@ -186,7 +186,7 @@ impl Reader<'_> {
             if let Err(error) = pattern.check_loose() {
                 let (message, help) = pattern.problem(column, &error);
                 let place = self.row.place_of(column, &pattern.0);
-                self.problems.push(Diagnostic::error(Code::BadRegex, place, message).help(help));
+                self.problems.push(Diagnostic::new(Code::BadRegex, place, message).help(help));
             }
         }
         patterns

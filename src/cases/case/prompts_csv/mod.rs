@@ -147,7 +147,7 @@ fn read_header(
         let name = String::from_utf8_lossy(name);
         let name = name.trim();
         match COLUMNS.iter().position(|column| *column == name) {
-            Some(at) if columns[at].is_some() => problems.push(Diagnostic::error(
+            Some(at) if columns[at].is_some() => problems.push(Diagnostic::new(
                 Code::CsvDuplicateColumn,
                 place(index),
                 format!("the column `{name}` stands here a second time"),
@@ -155,15 +155,11 @@ fn read_header(
             Some(at) => columns[at] = Some(index),
             None if name.is_empty() => {}
             None => problems.push(
-                Diagnostic::warning(
-                    Code::CsvUnknownColumn,
-                    place(index),
-                    format!("unknown column `{}`", shorten(name)),
-                )
-                .help(match nearest(name, COLUMNS) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("columns that are read: {}", COLUMNS.join(", ")),
-                }),
+                Diagnostic::new(Code::CsvUnknownColumn, place(index), format!("unknown column `{}`", shorten(name)))
+                    .help(match nearest(name, COLUMNS) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => format!("columns that are read: {}", COLUMNS.join(", ")),
+                    }),
             ),
         }
     }
@@ -173,7 +169,7 @@ fn read_header(
         let place = if has_header { Place::in_text(path, bytes, start..start + 1) } else { Place::file(path) };
         let what = if has_header { "the header lacks" } else { "the file is empty; expected a header with" };
         problems.push(
-            Diagnostic::error(Code::CsvMissingColumn, place, format!("{what} `{}`", missing.join("`, `")))
+            Diagnostic::new(Code::CsvMissingColumn, place, format!("{what} `{}`", missing.join("`, `")))
                 .help("the first line names the columns: id,should_trigger,prompt and optional ones"),
         );
     }
@@ -283,7 +279,7 @@ impl Row {
         let bytes = &sheet.bytes;
         let place = |range| self.in_row(range);
         if let Some(at) = open_quote(bytes, self.start) {
-            let problem = Diagnostic::error(
+            let problem = Diagnostic::new(
                 Code::CsvOpenQuote,
                 place(at..at + 1),
                 "this quote is never closed: the rest of the file is one cell",
@@ -291,7 +287,7 @@ impl Row {
             return vec![problem.help("close the cell with `\"`; a quote inside a quoted cell is written `\"\"`")];
         }
         if let Some(index) = (sheet.width..self.cells.len()).find(|&index| !self.cells[index].is_empty()) {
-            let problem = Diagnostic::error(
+            let problem = Diagnostic::new(
                 Code::CsvExtraCell,
                 place(cell_range(bytes, self.start, index)),
                 format!("cell {} of a row, but the header has {} columns", index + 1, sheet.width),
@@ -303,7 +299,7 @@ impl Row {
         if let Err(error) = std::str::from_utf8(raw) {
             let at = self.start + error.valid_up_to();
             let byte = bytes[at];
-            let problem = Diagnostic::error(
+            let problem = Diagnostic::new(
                 Code::NotUtf8,
                 place(at..at + 1),
                 format!("the byte 0x{byte:02X} is not UTF-8 (in Latin-1 it is `{}`)", char::from(byte)),
@@ -312,7 +308,7 @@ impl Row {
         }
         if let Some(at) = raw.iter().position(|&b| b == 0) {
             let at = self.start + at;
-            return vec![Diagnostic::error(Code::NulByte, place(at..at + 1), "the row holds a NUL byte")];
+            return vec![Diagnostic::new(Code::NulByte, place(at..at + 1), "the row holds a NUL byte")];
         }
         Vec::new()
     }
