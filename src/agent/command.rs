@@ -9,7 +9,7 @@ use crate::agent::files::write_private;
 use crate::agent::sandbox::Sandbox;
 use crate::process::Listener;
 use crate::settings::mode::AgentKind;
-use crate::settings::{Isolation, Settings};
+use crate::settings::{Isolation, ROOT, Settings};
 use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// How to start an agent.
@@ -118,7 +118,7 @@ pub(super) fn environment(assignment: &Assignment<'_>, more: &[&str]) -> BTreeMa
     for (name, value) in &settings.env {
         let value = value.replace("{workspace}", &workspace.to_string_lossy());
         let value = match &settings.root {
-            Some(folder) => value.replace("{root}", &folder.to_string_lossy()),
+            Some(folder) => value.replace(ROOT, &folder.to_string_lossy()),
             None => value,
         };
         env.insert(name.into(), value.into());

@@ -13,7 +13,7 @@ use crate::agent::sandbox::Sandbox;
 use crate::cases::skill::slug;
 use crate::process::{self, Job};
 use crate::settings::ToolNames;
-use crate::settings::{FILE, Settings};
+use crate::settings::{FILE, ROOT, Settings};
 use crate::text::redact::Redactor;
 use crate::trial::evidence::ServerMeta;
 use crate::trial::trouble::{Trouble, TroubleKind};
@@ -54,9 +54,8 @@ impl SkillServer {
             let env = chosen.into_iter().map(|(_, variable, value)| (variable.to_owned(), value)).collect();
             return Ok(Self { program, args, env, names: ToolNames::default(), always_load, own: false });
         };
-        let fill = |text: &String| {
-            text.replace("{skills}", &skills.to_string_lossy()).replace("{root}", &root.to_string_lossy())
-        };
+        let fill =
+            |text: &String| text.replace("{skills}", &skills.to_string_lossy()).replace(ROOT, &root.to_string_lossy());
         let command = fill(&own.command);
         let named = if command.contains('/') { root.join(&command).to_string_lossy().into_owned() } else { command };
         let program = process::find_program(&named).ok_or_else(|| {

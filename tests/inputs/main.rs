@@ -4,5 +4,6 @@
 mod support;
 
 mod choices;
+mod moving;
 mod skills;
 mod workspace;

@@ -9,11 +9,12 @@ use super::programs::{Private, beside, needs};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::Command;
 use crate::agent::mcp_probe::SkillServer;
+use crate::settings::ROOT;
 
 /// Variables that name files or folders with certificates.
 const CERTIFICATES: [&str; 3] = ["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"];
 
-/// Parts of a repository that stay hidden where an MCP server is given the whole of it.
+/// Parts of a repository that stay hidden where an agent or an MCP server is given the whole of it.
 const HIDDEN: [&str; 3] = ["evals", "artifacts", ".git"];
 
 /// What is shown and hidden. Paths are canonical but for those of links.
@@ -38,6 +39,10 @@ pub(super) fn arguments(command: &Command, assignment: &Assignment<'_>) -> Vec<O
     if let Some(server) = assignment.server {
         view.server(server, &private);
     }
+    // What the settings name for the agent in the repository is there to be used.
+    let in_repository = assignment.settings.env.iter().filter(|(_, value)| value.contains(ROOT));
+    let values = in_repository.filter_map(|(name, _)| command.env.get(OsStr::new(name))?.to_str());
+    view.named(values, &private);
     let certificates = CERTIFICATES.iter().filter_map(|name| command.env.get(OsStr::new(name))).map(PathBuf::from);
     let named = certificates.chain(command.reads.iter().cloned());
     named.chain(assignment.settings.isolation.readable.iter().cloned()).for_each(|path| view.show(&path));
@@ -85,16 +90,21 @@ impl View {
         }
     }
 
-    /// The MCP server's program, and the files and folders that its arguments and variables name.
+    /// The MCP server's program, and what its arguments and variables name.
     fn server(&mut self, server: &SkillServer, private: &Private) {
         if server.is_own() {
             self.program(&server.program, private);
         } else {
             self.show(&server.program);
         }
-        for text in server.args.iter().chain(server.env.values()) {
-            let value = text.split_once('=').map_or(text.as_str(), |(_, value)| value);
-            for path in [text.as_str(), value].map(Path::new).into_iter().filter(|path| path.is_absolute()) {
+        self.named(server.args.iter().chain(server.env.values()).map(String::as_str), private);
+    }
+
+    /// The files, with their folders, and the folders that these texts name by absolute path, alone or behind `=`.
+    fn named<'a>(&mut self, texts: impl Iterator<Item = &'a str>, private: &Private) {
+        for text in texts {
+            let value = text.split_once('=').map_or(text, |(_, value)| value);
+            for path in [text, value].map(Path::new).into_iter().filter(|path| path.is_absolute()) {
                 let Ok(real) = path.canonicalize() else { continue };
                 if real.is_file() {
                     self.readable.insert(private.around(&real));
