@@ -16,7 +16,9 @@ pub use crate::grade::rubric::Judgement;
 #[doc(inline)]
 pub use crate::trial::described::Described;
 #[doc(inline)]
-pub use crate::trial::evidence::{AgentMeta, CaseMeta, Ending, Inputs, Meta, ServerMeta, SkillMeta, WorkspaceFile};
+pub use crate::trial::evidence::{
+    AgentMeta, CaseMeta, Ending, Inputs, Meta, ServerMeta, SkillMeta, SourceMeta, WorkspaceFile,
+};
 #[doc(inline)]
 pub use crate::trial::id::TrialId;
 #[doc(inline)]

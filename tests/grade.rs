@@ -53,6 +53,8 @@ fn trial(expectations: Vec<Expectation>) -> Trial {
         skill: SkillMeta { name: "greeting".to_owned(), slug: "greeting".to_owned() },
         case: CaseMeta {
             id: "it".to_owned(),
+            source: None,
+            should_trigger: None,
             prompt: "Greet Ada.".to_owned(),
             system_prompt: None,
             sandbox: Sandbox::ReadOnly,
@@ -61,6 +63,7 @@ fn trial(expectations: Vec<Expectation>) -> Trial {
         },
         mode: "codex".to_owned(),
         trial: 1,
+        suite: None,
         agent: AgentMeta { kind: AgentKind::Codex, version: None, model: None },
         delivery: Delivery::Native,
         offer: Offer::All,

@@ -189,3 +189,46 @@ fn files_of_a_run_follow_the_same_schemas() {
         assert_eq!(wrong, [""; 0], "{file}: {document:#}");
     }
 }
+
+#[test]
+fn what_a_run_tells_while_it_runs_is_as_docs_artifacts_says() {
+    let stub = Stub::new(3, r#"case "$prompt" in *2) while [ ! -e "$folder/go" ]; do sleep 0.05; done;; esac"#);
+    let run = stub.start(&["run", "--run-id", "r"]);
+    let file = |name: &str| {
+        let bytes = fs::read(stub.run_folder("r").join(name)).unwrap_or_default();
+        serde_json::from_slice::<Value>(&bytes).unwrap_or_default()
+    };
+    let begun = std::time::Instant::now();
+    while file("summary.partial.json")["total"]["passed"] != json!(2) && begun.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let (current, partial) = (file("current.json"), file("summary.partial.json"));
+    fs::write(stub.root().join("go"), "").expect("a file");
+    let ended = run.wait_with_output().expect("the run ends");
+    assert_eq!(ended.status.code(), Some(0), "{}", String::from_utf8_lossy(&ended.stdout));
+
+    let keys = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<BTreeSet<_>>();
+    let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(keys(&current), named(&["format", "running", "updated"]), "{current:#}");
+    let running = current["running"].as_array().expect("a list");
+    assert_eq!(running.len(), 1, "{current:#}");
+    assert_eq!(keys(&running[0]), named(&["skill", "case", "mode", "trial", "since"]));
+    assert_eq!((&running[0]["case"], &running[0]["trial"]), (&json!("c2"), &json!(1)));
+    let time = |value: &Value| value.as_str().expect("a time").parse::<jiff::Timestamp>().expect("RFC 3339");
+    assert!(time(&running[0]["since"]) <= time(&current["updated"]));
+    assert_eq!((&partial["planned"], &partial["runs"]), (&json!(3), &json!(["r"])), "{partial:#}");
+    let validator = jsonschema::validator_for(&strict("summary")).expect("a schema");
+    let wrong: Vec<String> = validator.iter_errors(&partial).map(|error| error.to_string()).collect();
+    assert_eq!(wrong, [""; 0], "{partial:#}");
+    let page = fs::read_to_string(schemas().with_file_name("artifacts.md")).expect("the page");
+    for key in keys(&current).iter().chain(&keys(&running[0])) {
+        assert!(page.contains(&format!("`{key}`")), "docs/artifacts.md says nothing of `{key}`");
+    }
+
+    let meta = stub.json("r", "work/tidy/c2/codex/1/meta.json");
+    assert_eq!((&meta["suite"], &meta["case"]["should_trigger"]), (&json!("smoke"), &json!(false)), "{meta:#}");
+    assert_eq!(meta["case"]["source"], json!({ "file": "evals/skills/tidy/prompts.csv", "line": 4 }));
+    let negative = stub.command(&["run", "--run-id", "n"]).env("SKILL_EVALS_SUITE", "negative").output();
+    assert!(negative.is_ok_and(|output| output.status.success()));
+    assert_eq!(stub.json("n", "work/tidy/c0/codex/1/meta.json")["suite"], "negative");
+}

@@ -220,6 +220,19 @@ fn what_is_no_plain_file_in_the_kept_workspace_is_not_shown_to_the_judge() {
 }
 
 #[test]
+fn an_unscored_trial_is_judged_again_when_its_run_goes_on_and_its_agent_does_not_run_again() {
+    let fake = fake(&[Says::Text("no rubric"), Says::Text("nor this"), Says::Text(GOOD)]);
+    assert_eq!(fake.run(&[]).code, 3);
+    assert_eq!((grade(&fake).verdict, fake.asked()), (Verdict::Unscored, 2));
+    let facts = || fs::read(fake.trial().join("meta.json")).expect("facts");
+    let before = facts();
+    let resumed = fake.program(&["run", "--run-id", "t", "--resume"]);
+    assert_eq!((resumed.code, fake.asked()), (0, 3), "{}{}", resumed.stdout, resumed.stderr);
+    assert_eq!(grade(&fake).verdict, Verdict::Pass);
+    assert_eq!(facts(), before, "they say when the agent was started");
+}
+
+#[test]
 fn the_column_decides_unless_the_command_line_does() {
     let unjudged = || Fake::new(COLUMNS, "true,Please greet Ada.,false,Ahoy", "Ahoy", &[Says::Text(BAD)]);
     let by_case = unjudged();

@@ -288,7 +288,7 @@ fn copy_evidence(exhibit: &Exhibit<'_>, room: &Room) -> io::Result<()> {
     if let Some(text) = exhibit.final_text {
         fs::write(to.join("final.txt"), text)?;
     }
-    fs::write(to.join(store::META), serde_json::to_vec_pretty(exhibit.meta)?)?;
+    fs::write(to.join(store::META), serde_json::to_vec_pretty(&exhibit.meta.for_a_judge())?)?;
     fs::write(to.join("skill.md"), &exhibit.skill.bytes)?;
     let workspace = exhibit.folder.workspace();
     let name = Path::new(workspace.file_name().unwrap_or_default());

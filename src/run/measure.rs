@@ -24,7 +24,7 @@ use crate::run::shared::Run;
 use crate::settings::mode::{Delivery, Mode};
 use crate::store::TrialFolder;
 use crate::trial::event::Event;
-use crate::trial::evidence::{AgentMeta, CaseMeta, Evidence, Inputs, META_FORMAT, Meta, SkillMeta};
+use crate::trial::evidence::{AgentMeta, CaseMeta, Evidence, Inputs, META_FORMAT, Meta, SkillMeta, SourceMeta};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Verdict};
 use crate::trial::trace::Trace;
@@ -132,6 +132,7 @@ impl LiveTrial<'_> {
             case: case_meta(case, timeout, settings.max_turns_of(case)),
             mode: mode.name.clone(),
             trial: id.number,
+            suite: Some(settings.selection.suite.name().to_owned()),
             agent: AgentMeta { kind: mode.agent, version: trace.agent_version.clone(), model },
             delivery: mode.delivery,
             offer: mode.offer.clone(),
@@ -152,10 +153,12 @@ impl LiveTrial<'_> {
     }
 }
 
-/// The case as a trial's facts tell it, without what it expects.
+/// The case as a trial's facts tell it.
 fn case_meta(case: &Case, timeout: Duration, max_turns: Option<u64>) -> CaseMeta {
     CaseMeta {
         id: case.id.clone(),
+        source: Some(SourceMeta { file: case.origin.path.clone(), line: case.origin.line }),
+        should_trigger: Some(case.should_trigger),
         prompt: case.prompt.clone(),
         system_prompt: case.system_prompt.clone(),
         sandbox: case.sandbox,

@@ -29,7 +29,7 @@ pub struct Evidence<'a> {
     pub final_text: Option<&'a str>,
 }
 
-/// Facts about a run: the content of `meta.json`. Holds no expectations, so that a judge may read it.
+/// Facts about a run: the content of `meta.json`. [`Meta::for_a_judge`] is what a judge may read of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
     /// [`META_FORMAT`].
@@ -44,6 +44,9 @@ pub struct Meta {
     pub mode: String,
     /// Which repeat, from 1.
     pub trial: u32,
+    /// The suite that was chosen for the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<String>,
     /// The program.
     pub agent: AgentMeta,
     /// The way of the skills.
@@ -93,6 +96,13 @@ impl Meta {
         self.server.as_ref().map(|server| server.names.clone()).unwrap_or_default()
     }
 
+    /// The facts without what is expected of the case.
+    #[must_use]
+    pub fn for_a_judge(&self) -> Meta {
+        let case = CaseMeta { should_trigger: None, source: None, ..self.case.clone() };
+        Meta { case, suite: None, ..self.clone() }
+    }
+
     /// What these facts say that their own digests deny, in words; `None` where they agree.
     #[must_use]
     pub fn contradiction(&self) -> Option<String> {
@@ -137,11 +147,17 @@ pub struct SkillMeta {
     pub slug: String,
 }
 
-/// A case without what it expects.
+/// A case without what it expects beside whether its skill should trigger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CaseMeta {
     /// Its id.
     pub id: String,
+    /// Where it stood.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceMeta>,
+    /// Whether the skill should trigger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub should_trigger: Option<bool>,
     /// What the agent was asked.
     pub prompt: String,
     /// What its system prompt said besides.
@@ -154,6 +170,15 @@ pub struct CaseMeta {
     /// How often the model might be asked, where that was limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u64>,
+}
+
+/// Where a case is written down.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceMeta {
+    /// The file, from the repository's root.
+    pub file: PathBuf,
+    /// The line on which it begins, from 1; 0 where the file as a whole stands for it.
+    pub line: usize,
 }
 
 /// The program that ran the case.
