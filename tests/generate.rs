@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 
 use proptest::prelude::*;
-use skill_evals::cases::case::Expectation;
+use skill_evals::cases::case::{Expectation, Sandbox};
 use skill_evals::cases::skill::{Skill, slug};
 use skill_evals::setup::generate::prompts_csv;
 use skill_evals::text::diagnostic::Diagnostic;
@@ -34,6 +34,59 @@ fn a_skill_without_cases_gets_three_and_the_schema_that_they_name() {
     assert!(cases[1].prompt.ends_with("Does what tidy does."));
     assert!(cases.iter().all(|case| case.expectations.contains(&Expectation::InvokedSkills(case.should_trigger))));
     assert_eq!(kept(&fixture, SCHEMA), include_str!("../evals/schemas/skill_response.schema.json"));
+}
+
+#[test]
+fn a_skill_with_scripts_gets_a_case_that_goes_end_to_end() {
+    let text = "---\nname: tidy\ndescription: Does what tidy does.\n---\n\nRun `scripts/tidy.py FOLDER`.\n";
+    let fixture = Fixture::new()
+        .skill_text("tidy", text)
+        .file("skills/tidy/scripts/all.sh", "")
+        .file("skills/tidy/scripts/tidy.py", "")
+        .file("skills/tidy/scripts/__init__.py", "")
+        .skill("sort")
+        .file("skills/sort/scripts/table.csv", "");
+    assert_eq!(fixture.run(&["generate"]).code, 0);
+    assert_eq!(fixture.run(&["lint", "--check-evals", "--strict"]).code, 0, "{}", fixture.lines());
+    let catalog = fixture.catalog();
+    let ids = |slug: &str| catalog.cases_of(slug).map(|found| found.id.clone()).collect::<Vec<_>>();
+    assert_eq!(ids("sort"), ["explicit", "implicit", "negative"], "a table is no script");
+    assert_eq!(ids("tidy"), ["explicit", "implicit", "negative", "end-to-end"]);
+    let case = catalog.cases_of("tidy").last().expect("a case").case().expect("a case");
+    assert!(case.should_trigger && case.sandbox == Sandbox::WorkspaceWrite && !case.judge);
+    assert!(
+        case.prompt.contains("the skill's script `scripts/tidy.py`"),
+        "the one that SKILL.md names: {}",
+        case.prompt
+    );
+    let files: Vec<_> = case.expectations.iter().filter_map(Expectation::required_file).collect();
+    assert_eq!(files, [std::path::Path::new("end-to-end.md")]);
+}
+
+/// The header of every table of cases in a page.
+fn headers(page: &str) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).expect("a page");
+    let tables = text.split("```csv\n").skip(1).filter_map(|rest| rest.lines().next());
+    tables.map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn init_generate_and_the_docs_agree_on_the_shape_of_prompts_csv() {
+    let (by_init, by_generate) = (Fixture::new().skill("tidy"), Fixture::new().skill("tidy"));
+    assert_eq!((by_init.run(&["init"]).code, by_generate.run(&["generate"]).code), (0, 0));
+    let path = "evals/skills/tidy/prompts.csv";
+    let written = kept(&by_generate, path);
+    assert_eq!(kept(&by_init, path), written);
+    assert_eq!(kept(&by_init, SCHEMA), kept(&by_generate, SCHEMA));
+    assert_eq!(by_init.run(&["lint", "--check-evals"]).code, 0, "{}", by_init.lines());
+    let all: Vec<&str> = written.lines().next().expect("a header").split(',').collect();
+    let shown: Vec<Vec<String>> = ["README.md", "docs/cases.md"].iter().flat_map(|page| headers(page)).collect();
+    assert!(shown.len() >= 2);
+    for header in shown {
+        assert_eq!(header[..3], ["id", "should_trigger", "prompt"]);
+        let at: Vec<Option<usize>> = header.iter().map(|name| all.iter().position(|known| known == name)).collect();
+        assert!(at.is_sorted() && at.iter().all(Option::is_some), "{header:?} of {all:?}");
+    }
 }
 
 #[test]
@@ -80,7 +133,7 @@ fn a_negative_prompt_never_names_the_skill() {
             folder: format!("skills/{name}").into(),
             user_only: false,
         };
-        let text = prompts_csv(&skill);
+        let text = prompts_csv(&skill, None);
         let fixture = Fixture::new()
             .skill(name)
             .prompts(name, text)
@@ -113,7 +166,7 @@ fn description() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn what_is_written_for_a_clean_skill_is_clean(name in name(), description in description(), mention in any::<bool>()) {
+    fn what_is_written_for_a_clean_skill_is_clean(name in name(), description in description(), mention in any::<bool>(), script in any::<bool>()) {
         let description = if mention { format!("{description} ${name}") } else { description };
         // JSON strings are YAML strings.
         let quoted = serde_json::to_string(&description).expect("JSON");
@@ -123,7 +176,7 @@ proptest! {
         let catalog = fixture.catalog();
         let errors = |problems: &[Diagnostic]| problems.iter().filter(|problem| problem.is_error()).count();
         let clean = errors(&fixture.problems()) == 0;
-        let text = prompts_csv(catalog.skills[0].skill());
+        let text = prompts_csv(catalog.skills[0].skill(), script.then_some("scripts/do.py"));
         let fixture = fixture.prompts(&name, &text);
         let ours: Vec<String> = fixture
             .problems()
@@ -133,7 +186,8 @@ proptest! {
             .collect();
         prop_assert_eq!(ours, Vec::<String>::new());
         prop_assert!(!clean || errors(&fixture.problems()) == 0);
-        prop_assert_eq!(fixture.good_cases(), ["explicit", "implicit", "negative"]);
+        let ids = ["explicit", "implicit", "negative", "end-to-end"];
+        prop_assert_eq!(fixture.good_cases(), &ids[..if script { 4 } else { 3 }]);
         let catalog = fixture.catalog();
         let case = |id: &str| catalog.cases.iter().find(|found| found.id == id).expect("a case").case().expect("a case");
         let mention = format!("${name}");

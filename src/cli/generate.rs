@@ -58,7 +58,7 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
                 if !std::mem::replace(&mut written, true) && write_schema(&repository)? {
                     writeln!(out, "wrote {RESPONSE_SCHEMA}")?;
                 }
-                let text = generate::prompts_csv(found.skill());
+                let text = generate::prompts_csv(found.skill(), generate::script(found, &repository).as_deref());
                 store::write_whole(&repository.root.join(&path), text.as_bytes())?;
                 writeln!(out, "wrote {shown}")?;
             }

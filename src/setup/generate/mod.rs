@@ -1,10 +1,14 @@
 //! Baseline cases for skills that have none: a prompts.csv with an explicit, an implicit and a negative row, made from
-//! the skill's front matter. A start to be edited, in the form that other runners of prompts.csv generate too.
+//! the skill's front matter, and one that goes end to end where the skill has scripts. A start to be edited, in the form
+//! that other runners of prompts.csv generate too.
 
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 use crate::cases::case::prompts_csv::COLUMNS;
-use crate::cases::catalog::RESPONSE_SCHEMA;
+use crate::cases::catalog::{FoundSkill, RESPONSE_SCHEMA};
+use crate::cases::repo_files::Tree;
 use crate::cases::skill::Skill;
 
 /// The schema that the generated rows ask answers to follow, for repositories that have none.
@@ -27,9 +31,34 @@ const FORMS: [&str; 2] = [
     "Stick to whichever structure was requested.",
 ];
 
-/// The prompts.csv of a skill.
+/// Where a skill has its scripts, from its folder.
+const SCRIPTS: &str = "scripts";
+
+/// How names of scripts end.
+const SCRIPT_ENDS: [&str; 9] = ["py", "sh", "bash", "js", "mjs", "cjs", "ts", "rb", "pl"];
+
+/// What an agent is to leave behind where it goes end to end.
+const REPORT: &str = "end-to-end.md";
+
+/// The script of a skill that a case can have run: the first that its SKILL.md names, else the first by name. From the
+/// skill's folder.
 #[must_use]
-pub fn prompts_csv(skill: &Skill) -> String {
+pub fn script(found: &FoundSkill, tree: &dyn Tree) -> Option<String> {
+    let names = tree.names(&found.skill().folder.join(SCRIPTS)).ok()?;
+    let is_script = |name: &OsString| {
+        let end = Path::new(name).extension().and_then(OsStr::to_str);
+        end.is_some_and(|end| SCRIPT_ENDS.contains(&end)) && !name.as_encoded_bytes().starts_with(b"_")
+    };
+    let plain = names.into_iter().filter(is_script).filter_map(|name| name.into_string().ok());
+    let text = String::from_utf8_lossy(&found.bytes).into_owned();
+    let paths = plain.map(|name| format!("{SCRIPTS}/{name}"));
+    // What cannot stand in a prompt as it is would be another file.
+    paths.filter(|path| !path.contains(['`', '\n'])).min_by_key(|path| text.find(path.as_str()).unwrap_or(usize::MAX))
+}
+
+/// The prompts.csv of a skill that has this `script`, if any.
+#[must_use]
+pub fn prompts_csv(skill: &Skill, script: Option<&str>) -> String {
     let about = about(skill);
     let form = FORMS[0];
     let limits = "Limits: run no commands and write no files. Keep it small and finish.";
@@ -44,27 +73,88 @@ pub fn prompts_csv(skill: &Skill) -> String {
         about.replace(&format!("${}", skill.name), &skill.name)
     );
     let negative = unrelated(skill);
-    let rows =
-        [("explicit", true, "120", explicit), ("implicit", true, "120", implicit), ("negative", false, "90", negative)];
+    let mut rows = vec![
+        Row::answered("explicit", true, "120", explicit),
+        Row::answered("implicit", true, "120", implicit),
+        Row::answered("negative", false, "90", negative),
+    ];
+    rows.extend(script.map(|script| end_to_end(skill, script)));
     let mut writer = csv::Writer::from_writer(Vec::new());
     // Writing to memory cannot fail, and every record has all columns.
     let _ = writer.write_record(COLUMNS);
-    for (id, should_trigger, timeout, prompt) in rows {
-        let truth = should_trigger.to_string();
-        let _ = writer.write_record(COLUMNS.map(|column| match column {
-            "id" => id,
-            "should_trigger" | "judge" => truth.as_str(),
-            "prompt" => prompt.as_str(),
-            "sandbox" => "read-only",
-            "timeout_s" => timeout,
-            "max_commands" => "0",
-            // It brings a check with it: whether `invoked_skills` names the skill.
-            "output_schema" => RESPONSE_SCHEMA,
-            _ => "",
-        }));
+    for row in rows {
+        let _ = writer.write_record(COLUMNS.map(|column| row.cell(column)));
     }
     let bytes = writer.into_inner().unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A row, by the columns that the generated ones differ in.
+struct Row {
+    id: &'static str,
+    should_trigger: &'static str,
+    prompt: String,
+    sandbox: &'static str,
+    timeout_s: &'static str,
+    max_commands: &'static str,
+    output_schema: &'static str,
+    judge: &'static str,
+    require_files: &'static str,
+}
+
+impl Row {
+    /// One that asks for an answer and nothing else.
+    fn answered(id: &'static str, should_trigger: bool, timeout_s: &'static str, prompt: String) -> Self {
+        let truth = if should_trigger { "true" } else { "false" };
+        Self {
+            id,
+            should_trigger: truth,
+            prompt,
+            sandbox: "read-only",
+            timeout_s,
+            max_commands: "0",
+            // It brings a check with it: whether `invoked_skills` names the skill.
+            output_schema: RESPONSE_SCHEMA,
+            judge: truth,
+            require_files: "",
+        }
+    }
+
+    fn cell(&self, column: &str) -> &str {
+        match column {
+            "id" => self.id,
+            "should_trigger" => self.should_trigger,
+            "prompt" => &self.prompt,
+            "sandbox" => self.sandbox,
+            "timeout_s" => self.timeout_s,
+            "max_commands" => self.max_commands,
+            "output_schema" => self.output_schema,
+            "judge" => self.judge,
+            "require_files" => self.require_files,
+            _ => "",
+        }
+    }
+}
+
+/// A row whose success lies in the workspace: a script of the skill was run, and what came of it written down.
+fn end_to_end(skill: &Skill, script: &str) -> Row {
+    let prompt = format!(
+        "Use the ${} skill.\n\nTask: run the skill's script `{script}` once, in the working folder, on the smallest example that \
+         makes sense; make what it needs. Then write the file `{REPORT}`: the command that you ran, and the names of the files \
+         that it made or changed.\n\nLimits: change nothing outside the working folder, install and download nothing.",
+        skill.name
+    );
+    Row {
+        id: "end-to-end",
+        should_trigger: "true",
+        prompt,
+        sandbox: "workspace-write",
+        timeout_s: "300",
+        max_commands: "12",
+        output_schema: "",
+        judge: "false",
+        require_files: REPORT,
+    }
 }
 
 /// The skill's description as a prompt can hold it.

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::cases::catalog::{Catalog, PROMPTS};
+use crate::cases::catalog::{Catalog, PROMPTS, RESPONSE_SCHEMA};
 use crate::cases::repository::{Repository, Scope};
-use crate::cases::skill::Skill;
 use crate::files::bounded;
 use crate::harness::stubs;
 use crate::settings::load::{self, ConfigError};
+use crate::setup::generate;
 use crate::store::{self, StoreError};
 
 /// Where a repository without a crate of its own gets one.
@@ -133,7 +133,11 @@ impl Init<'_> {
             return Ok(());
         }
         if let Some(found) = catalog.skills.first() {
-            self.new_file(&found.evals().join(PROMPTS), &first_cases(found.skill()), "")?;
+            let script = generate::script(found, &Repository { root: self.root.to_path_buf() });
+            let text = generate::prompts_csv(found.skill(), script.as_deref());
+            // Rows without their schema could not run: the schema comes first.
+            self.new_file(Path::new(RESPONSE_SCHEMA), generate::BUILT_IN_RESPONSE_SCHEMA, "")?;
+            self.new_file(&found.evals().join(PROMPTS), &text, "")?;
         }
         Ok(())
     }
@@ -229,18 +233,3 @@ const HARNESS_OF_SMALL_CRATE: &str = "//! The evals of this repository's skills,
     include!(\"skill_evals/stubs.rs\");\n\n\
     fn main() -> ::std::process::ExitCode {\n    \
         ::skill_evals::harness::Harness::new().root(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/..\")).main()\n}\n";
-
-/// A sheet with one case of each kind.
-fn first_cases(skill: &Skill) -> String {
-    let cell = |text: String| format!("\"{}\"", text.replace('"', "\"\""));
-    let what = skill.description.split_whitespace().collect::<Vec<_>>().join(" ");
-    let explicit = cell(format!("Use the ${} skill on a small example of your own.", skill.name));
-    let implicit = cell(format!("Do this on a small example of your own, without naming any skill: {what}"));
-    let negative = cell("Write the numbers from 1 to 5 on one line, and nothing else.".to_owned());
-    format!(
-        "id,should_trigger,prompt,sandbox,timeout_s\n\
-         explicit,true,{explicit},read-only,180\n\
-         implicit,true,{implicit},read-only,180\n\
-         negative,false,{negative},read-only,120\n"
-    )
-}
