@@ -46,6 +46,7 @@ fn main() -> ExitCode {
             a_rate_limit_is_an_error,
             an_overloaded_provider_is_an_error,
             a_model_that_never_answers_is_an_error,
+            a_session_tells_the_agents_own_clock_and_what_each_model_took,
             a_limit_on_turns_ends_the_model_and_that_is_a_failed_check,
             a_sub_agents_sub_agent_that_hangs_is_told_by_what_it_waited_for,
             a_hanging_agent_and_its_grandchildren_are_gone_after_the_timeout,
@@ -437,6 +438,31 @@ fn an_overloaded_provider_is_an_error() {
     assert_eq!(trouble_with(CLI, 529), TroubleKind::RateLimit);
     assert_eq!(trouble_with("mcp+native", 529), TroubleKind::RateLimit);
     assert_eq!(trouble_with("native", 400), TroubleKind::Provider);
+}
+
+fn a_session_tells_the_agents_own_clock_and_what_each_model_took() {
+    let live = Live::new(TRIGGER, "true,Greet Ada.", loads_and_says("Ahoy!"));
+    for mode in ["mcp", "native", "cli-native", "mcp+native", "codex", "codex-mcp"] {
+        let trial = live.trial(mode);
+        trial.expect(Verdict::Pass);
+        let mut show = live.program();
+        let shown = show.args(["show", "it", "--json"]).current_dir(live.fixture.root()).output().expect("it starts");
+        let shown: Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+        let session = &shown["session"];
+        assert_eq!(session["id"], format!("greeting__it__{mode}__1"));
+        let time = |key: &str| session["timing"][key].as_u64();
+        let (total, own) = (time("total_ms"), time("agent_ms"));
+        assert!(own > Some(0) && own <= total, "{mode}: {session:#}");
+        assert_eq!(time("overhead_ms"), total.zip(own).map(|(total, own)| total - own), "{mode}");
+        assert_eq!(time("server_start_ms").is_some(), mode.contains("mcp"), "{mode}: {session:#}");
+        let by_claude = !mode.starts_with("codex");
+        assert_eq!((time("api_ms").is_some(), session["turns"].is_u64()), (by_claude, by_claude), "{mode}");
+        let models = session["models"].as_object().expect("models");
+        let sum: u64 = models.values().filter_map(|usage| usage["input_tokens"].as_u64()).sum();
+        assert!(sum > 0 && session["usage"]["input_tokens"] == sum, "{mode}: {session:#}");
+        assert!(models.values().all(|usage| usage["cost_usd"].is_f64() == by_claude), "{mode}: {session:#}");
+        assert!(session["agent"]["version"].is_string() && session["answer"] == "Ahoy!", "{mode}: {session:#}");
+    }
 }
 
 fn a_limit_on_turns_ends_the_model_and_that_is_a_failed_check() {

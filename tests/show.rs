@@ -72,6 +72,37 @@ fn what_failed_comes_first_with_its_evidence_and_then_the_session() {
 }
 
 #[test]
+fn a_session_is_one_json_whose_id_says_which_trial_it_was_and_whether_it_failed() {
+    let stub = stub(&["welcome,false,Welcome Priya.,Pune,", "no way,false,Bye.,Oslo,"]);
+    stub.run(&["run", "--run-id", "r"]);
+    let session = |name: &str| {
+        let ran = show(&stub, &[name, "--json"]);
+        let shown: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{name}: {}", ran.stderr));
+        shown["session"].clone()
+    };
+    let (failed, passed) = (session("welcome"), session("no way"));
+    assert_eq!(failed["id"], "FAILED__tidy__welcome__codex__1");
+    assert_eq!((&passed["id"], &passed["verdict"]), (&json!("tidy__no way__codex__1"), &json!("pass")));
+    assert_eq!(session("FAILED__tidy__welcome__codex__1"), failed);
+    assert_eq!(session("tidy__no way__codex__1"), passed);
+    assert_eq!(failed["run"], "r");
+    assert_eq!(
+        (&failed["prompt"], &failed["answer"]),
+        (&json!("Welcome Priya."), &json!("Priya starts in Oslo,\nI think."))
+    );
+    // What a stub does not tell is unknown, and nothing is left out for it.
+    for unknown in ["system_prompt", "models", "turns"] {
+        assert!(failed.get(unknown).is_some_and(Value::is_null), "{unknown}: {failed}");
+    }
+    let timing = &failed["timing"];
+    assert!(timing["total_ms"].is_u64() && timing["agent_ms"].is_null() && timing["overhead_ms"].is_null(), "{timing}");
+    assert!(timing["server_start_ms"].is_null(), "{timing}");
+    let instant = |key: &str| failed[key].as_str().expect("a time").parse::<jiff::Timestamp>().expect("RFC 3339");
+    let took = instant("ended").duration_since(instant("started")).as_millis();
+    assert_eq!(Some(took), timing["total_ms"].as_i64().map(i128::from));
+}
+
+#[test]
 fn a_trial_is_found_by_every_name_that_it_has() {
     let stub = stub(&["welcome,false,Welcome Priya.,,", "bye-bye,false,Bye.,,"]);
     assert!(show(&stub, &["welcome"]).stderr.contains("there are no runs yet; --recording shows what is recorded"));

@@ -127,7 +127,8 @@ impl SkillServer {
             return Err(self.trouble(&why));
         }
         let tells_of_skill = told.contains(skill) || slug(&told).contains(skill);
-        Ok(ServerMeta { names: self.names.clone(), tools, tells_of_skill, always_load: self.always_load })
+        let (names, always_load) = (self.names.clone(), self.always_load);
+        Ok(ServerMeta { names, tools, tells_of_skill, always_load, start_ms: Some(ending.duration_ms) })
     }
 
     fn trouble(&self, why: &str) -> Trouble {

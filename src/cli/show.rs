@@ -12,6 +12,7 @@ use crate::cli::exit_code::Exit;
 use skill_evals::cases::name::{Filters, as_test_name};
 use skill_evals::process::{interrupt, pager};
 use skill_evals::report::show::{self as report, Shown};
+use skill_evals::results::session::{self, Session};
 use skill_evals::results::timeline::Timeline;
 use skill_evals::run::review::Review;
 use skill_evals::run::shared::Run;
@@ -27,7 +28,7 @@ const MOST_NAMES: usize = 8;
 #[derive(Args)]
 pub struct ShowArgs {
     /// The trial, as `greeting/implicit/codex` or as the test is called; `/2` behind it for a repeat [default: the first that
-    /// did not pass, else the first]. A part of the name will do where only one trial has it.
+    /// did not pass, else the first]; or the id of its session. A part of the name will do where only one trial has it.
     #[arg(value_name = "TRIAL")]
     name: String,
     /// The run, by id or as a folder [default: the latest].
@@ -36,7 +37,7 @@ pub struct ShowArgs {
     /// Show the recording, graded as the case says today.
     #[arg(long, conflicts_with = "run")]
     recording: bool,
-    /// Print a JSON object.
+    /// Print a JSON object: the whole session, from the prompt to the last check.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -46,6 +47,7 @@ pub struct ShowArgs {
 /// What `--json` prints.
 #[derive(Serialize)]
 struct Printed<'a> {
+    session: Session<'a>,
     #[serde(flatten)]
     id: TrialId,
     folder: &'a Path,
@@ -68,7 +70,8 @@ pub fn show(args: &ShowArgs) -> CliResult {
     let mut out = io::stdout().lock();
     if args.json {
         let (meta, grade) = (&review.meta, &review.grade);
-        print_json(&mut out, &Printed { id, folder: &shown_folder, meta, grade, timeline: &timeline })?;
+        let session = Session::new(meta, grade, review.final_text.as_deref());
+        print_json(&mut out, &Printed { session, id, folder: &shown_folder, meta, grade, timeline: &timeline })?;
         return Ok(Exit::Clean);
     }
     let found = run.catalog.cases.iter().find(|found| (&found.skill, &found.id) == (&id.skill, &id.case));
@@ -140,7 +143,7 @@ fn without_repeat(id: &TrialId) -> String {
     TrialId { number: 1, ..id.clone() }.to_string()
 }
 
-/// Those of this very name; those of that repeat; else those whose names hold it.
+/// The one with this id; those of this very name; those of that repeat; else those whose names hold it.
 fn matching(name: &str, known: &[(TrialId, TrialFolder)]) -> Vec<(TrialId, TrialFolder)> {
     let all = |wanted: &dyn Fn(&TrialId) -> bool| -> Vec<(TrialId, TrialFolder)> {
         known.iter().filter(|(id, _)| wanted(id)).cloned().collect()
@@ -152,7 +155,11 @@ fn matching(name: &str, known: &[(TrialId, TrialFolder)]) -> Vec<(TrialId, Trial
         let before = before.trim_end_matches(':');
         Some((as_test_name(before, true), part(before), number))
     });
-    let mut found = all(&|id| id.test_name() == exact);
+    let of_session = name.strip_prefix(session::FAILED).unwrap_or(name);
+    let mut found = all(&|id| session::id(id, Verdict::Pass) == of_session);
+    if found.is_empty() {
+        found = all(&|id| id.test_name() == exact);
+    }
     if let (true, Some((before, part, number))) = (found.is_empty(), repeat) {
         found = all(&|id| id.number == number && id.test_name() == before);
         if found.is_empty() {

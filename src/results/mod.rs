@@ -10,6 +10,7 @@ pub mod estimate;
 pub mod judges;
 pub mod not_run;
 pub mod over_time;
+pub mod session;
 pub mod share;
 pub mod sides;
 pub mod standing;

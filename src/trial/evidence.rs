@@ -207,6 +207,9 @@ pub struct ServerMeta {
     /// Whether claude was told to show its tools to the model from the start; codex has no such choice.
     #[serde(default = "always")]
     pub always_load: bool,
+    /// How long it took until it had answered us, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_ms: Option<u64>,
 }
 
 /// As it was before there was a choice.

@@ -1,6 +1,6 @@
 //! What a trial came to: checks, a verdict, and the figures that compare over time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -174,6 +174,9 @@ pub struct Metrics {
     /// Tokens and cost; absent where the agent did not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// The same by model; empty where the agent did not tell.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub models: BTreeMap<String, Usage>,
     /// Tokens of the requests that were answered, where the agent did not live to tell their sum: it took no less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_at_least: Option<u64>,
@@ -184,6 +187,9 @@ pub struct Metrics {
     /// Turns, as the agent counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
+    /// How long it took by the agent's own clock, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_duration_ms: Option<u64>,
     /// Time spent waiting for the model in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_duration_ms: Option<u64>,

@@ -7,6 +7,7 @@ use super::session::{BODY, Told};
 use super::sub_agents::{self, Ended, SubAgents};
 use super::wire::{
     Assistant, Block, Call, ControlRequest, Head, Init, RateLimit, ResultLine, Retry, User, UserLine, as_usage,
+    by_model,
 };
 use crate::agent::interface::Work;
 use crate::agent::refusal::Refusal;
@@ -399,7 +400,8 @@ impl<'a, 's> Decoder<'a, 's> {
 
     fn result(&mut self, trace: &mut Trace, result: ResultLine) {
         trace.turns = result.num_turns;
-        trace.api_duration_ms = result.duration_api_ms;
+        (trace.agent_duration_ms, trace.api_duration_ms) = (result.duration_ms, result.duration_api_ms);
+        trace.models = by_model(&result);
         trace.usage = as_usage(&result).or(trace.usage);
         for denial in result.permission_denials.0 {
             trace.deny(&denial.tool_name, denial.tool_input.as_deref().map_or("", |raw| raw.get()));

@@ -136,6 +136,18 @@ impl Tokens {
         cached.fold(self.input_tokens, u64::saturating_add)
     }
 
+    /// In the words of the normal form.
+    fn usage(self, cost_usd: Option<f64>) -> Usage {
+        Usage {
+            input_tokens: self.input(),
+            cached_input_tokens: self.cache_read_input_tokens.unwrap_or(0),
+            cache_write_input_tokens: self.cache_creation_input_tokens.unwrap_or(0),
+            output_tokens: self.output_tokens,
+            reasoning_output_tokens: 0,
+            cost_usd: cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0),
+        }
+    }
+
     fn plus(self, other: Tokens) -> Tokens {
         let sum = |a: Option<u64>, b: Option<u64>| Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0)));
         Tokens {
@@ -158,6 +170,19 @@ struct ModelTokens {
     output_tokens: u64,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
+    #[serde(default, rename = "costUSD", deserialize_with = "lenient::option")]
+    cost_usd: Option<f64>,
+}
+
+impl ModelTokens {
+    fn tokens(&self) -> Tokens {
+        Tokens {
+            input_tokens: self.input_tokens,
+            cache_creation_input_tokens: self.cache_creation_input_tokens,
+            cache_read_input_tokens: self.cache_read_input_tokens,
+            output_tokens: self.output_tokens,
+        }
+    }
 }
 
 /// Totals by model: of what is of another shape nothing is known.
@@ -187,6 +212,8 @@ pub(super) struct ResultLine {
     #[serde(default, deserialize_with = "lenient::option")]
     pub num_turns: Option<u64>,
     #[serde(default, deserialize_with = "lenient::option")]
+    pub duration_ms: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::option")]
     pub duration_api_ms: Option<u64>,
     pub result: Option<String>,
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -212,24 +239,23 @@ pub(super) struct Denial {
 pub(super) fn as_usage(result: &ResultLine) -> Option<Usage> {
     let tokens = match &result.models {
         Models::Unreadable => return None,
-        Models::Known(models) if !models.is_empty() => models.values().fold(Tokens::default(), |sum, model| {
-            sum.plus(Tokens {
-                input_tokens: model.input_tokens,
-                cache_creation_input_tokens: model.cache_creation_input_tokens,
-                cache_read_input_tokens: model.cache_read_input_tokens,
-                output_tokens: model.output_tokens,
-            })
-        }),
+        Models::Known(models) if !models.is_empty() => {
+            models.values().fold(Tokens::default(), |sum, model| sum.plus(model.tokens()))
+        }
         Models::Known(_) | Models::Absent => result.usage?,
     };
-    Some(Usage {
-        input_tokens: tokens.input(),
-        cached_input_tokens: tokens.cache_read_input_tokens.unwrap_or(0),
-        cache_write_input_tokens: tokens.cache_creation_input_tokens.unwrap_or(0),
-        output_tokens: tokens.output_tokens,
-        reasoning_output_tokens: 0,
-        cost_usd: result.total_cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0),
-    })
+    Some(tokens.usage(result.total_cost_usd))
+}
+
+/// The totals of each model, where they are told.
+pub(super) fn by_model(result: &ResultLine) -> BTreeMap<String, Usage> {
+    match &result.models {
+        Models::Known(models) => {
+            let usage = |model: &ModelTokens| model.tokens().usage(model.cost_usd);
+            models.iter().take(MAX_ITEMS).map(|(name, model)| (name.clone(), usage(model))).collect()
+        }
+        Models::Unreadable | Models::Absent => BTreeMap::new(),
+    }
 }
 
 /// claude waits and tries again.

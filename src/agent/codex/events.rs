@@ -235,6 +235,10 @@ impl<'a, 's> Decoder<'a, 's> {
             trace.lose("what a sub-agent did: its rollout is missing");
             trace.usage = None;
         }
+        // Of what sub-agents took nothing says by which model.
+        if let (Some(usage), Some(model), true) = (trace.usage, &trace.model, by_sub_agents.threads.is_empty()) {
+            trace.models.insert(model.clone(), usage);
+        }
         trace.usage = trace.usage.map(|usage| plus(usage, by_sub_agents.usage));
         // A sub-agent that was refused did not do its part, whatever the agent made of that.
         let refusals = by_sub_agents.refused.values();

@@ -52,6 +52,9 @@ struct Payload {
     output: Value,
     #[serde(deserialize_with = "lenient::option")]
     usage: Option<Tokens>,
+    /// Of a task that is complete, how long it took.
+    #[serde(deserialize_with = "lenient::option")]
+    duration_ms: Option<u64>,
     error: Value,
     codex_error_info: Value,
 }
@@ -163,7 +166,11 @@ impl<'a, 's> Decoder<'a, 's> {
                     self.told.usage = tokens.added_to(self.told.usage);
                 }
             }
-            ("event_msg", Some("error" | "task_complete" | "stream_error")) => self.error(&payload),
+            ("event_msg", Some("error" | "task_complete" | "stream_error")) => {
+                let took = payload.duration_ms.filter(|_| !self.of_sub_agents);
+                trace.agent_duration_ms = took.or(trace.agent_duration_ms);
+                self.error(&payload);
+            }
             ("turn_context" | "event_msg", _) if self.of_sub_agents => {}
             ("session_meta", _) => trace.agent_version = payload.cli_version,
             ("token_usage_record", _) => {
@@ -384,8 +391,11 @@ pub(super) fn slimmed(line: &[u8], skill: &str) -> Option<Vec<u8>> {
             }
         }
         ("event_msg", Some("error" | "task_complete")) => {
-            let info = payload.pointer("/error/codex_error_info").or_else(|| payload.get("codex_error_info"))?;
-            json!({ "type": "error", "codex_error_info": info })
+            let info = payload.pointer("/error/codex_error_info").or_else(|| payload.get("codex_error_info"));
+            match (info, payload.get("duration_ms")) {
+                (Some(info), took) => json!({ "type": "error", "codex_error_info": info, "duration_ms": took }),
+                (None, took) => json!({ "type": "task_complete", "duration_ms": took? }),
+            }
         }
         ("response_item", Some("message")) => {
             let content = payload.get("content")?.as_array()?.iter();

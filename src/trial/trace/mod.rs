@@ -58,10 +58,14 @@ pub struct Trace {
     pub final_message: Option<String>,
     /// Tokens and cost, where the agent told.
     pub usage: Option<Usage>,
+    /// The same by model; empty where the agent does not tell.
+    pub models: BTreeMap<String, Usage>,
     /// What the model read before it said anything; see [`Trace::first_request`].
     pub first_input_tokens: Option<u64>,
     /// Turns, as the agent counts them.
     pub turns: Option<u64>,
+    /// How long it took by the agent's own clock, in milliseconds, where it told.
+    pub agent_duration_ms: Option<u64>,
     /// Time spent waiting for the model in milliseconds, where the agent told.
     pub api_duration_ms: Option<u64>,
     /// When what is pushed next happened, and who did it.
