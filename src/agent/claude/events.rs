@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::ending::{Synthetic, stop};
 use super::listing::Listed;
 use super::session::{BODY, Told};
 use super::sub_agents::{self, Ended, SubAgents};
@@ -14,7 +15,7 @@ use crate::agent::refusal::Refusal;
 use crate::agent::skill_calls::{SkillCalls, texts};
 use crate::cases::skill::USER_ONLY;
 use crate::trial::trace::shell;
-use crate::trial::trace::{Mechanism, Moment, Offered, OfferedMcp, Progress, Step, Stop, Trace, Waiting, excerpt};
+use crate::trial::trace::{Mechanism, Moment, Offered, OfferedMcp, Progress, Step, Trace, Waiting, excerpt};
 use crate::trial::trouble::Trouble;
 
 /// Most calls that wait for their answer at a time.
@@ -22,9 +23,6 @@ const MAX_OPEN: usize = 1_000;
 
 /// How claude answers a call in the tool's place while it is being ended.
 const INTERRUPTED: [&str; 2] = ["[Request interrupted by user", "The user doesn't want to proceed with this tool use."];
-
-/// How claude begins to tell that the conversation no longer fits.
-const TOO_LONG: &str = "Prompt is too long";
 
 /// What a line says that the agent does.
 pub(super) fn describe(line: &[u8]) -> Option<String> {
@@ -88,26 +86,6 @@ pub(super) struct Decoder<'a, 's> {
     cut: Option<String>,
     /// The answer of the model that is being told, by its id.
     answer: Option<String>,
-}
-
-/// What claude said in the model's place.
-struct Synthetic {
-    said: String,
-    /// The kind of error, as claude names it.
-    error: Option<String>,
-    stop_reason: Option<String>,
-}
-
-impl Synthetic {
-    /// Whether it is an error that keeps the model from answering, and not the end that the model made.
-    fn is_refusal(&self) -> bool {
-        self.error.is_some() && stop("", None, Some(self)).is_none()
-    }
-
-    fn trouble(&self, what: &str) -> Trouble {
-        let kind = Refusal { status: None, code: self.error.as_deref(), message: &self.said }.kind();
-        Trouble::new(kind, format!("{what}: {}", excerpt(&self.said)))
-    }
 }
 
 impl<'a, 's> Decoder<'a, 's> {
@@ -494,23 +472,6 @@ fn unreadable(trace: &mut Trace, kind: &str) {
 
 fn is_sub_agent(call: &Call) -> bool {
     sub_agents::TOOLS.contains(&call.name.as_str())
-}
-
-/// Whether the model ended its turn short, by the fields that say so.
-fn stop(subtype: &str, stop_reason: Option<&str>, synthetic: Option<&Synthetic>) -> Option<Stop> {
-    let reason = synthetic.and_then(|synthetic| synthetic.stop_reason.as_deref()).or(stop_reason);
-    let error = synthetic.and_then(|synthetic| synthetic.error.as_deref());
-    match (subtype, reason, error) {
-        ("error_max_turns", ..) => Some(Stop::MaxTurns),
-        ("error_max_budget_usd", ..) => Some(Stop::MaxBudget),
-        ("error_max_structured_output_retries", ..) => Some(Stop::NoStructuredAnswer),
-        (_, Some("refusal"), _) => Some(Stop::Refusal),
-        (_, Some("max_tokens"), _) | (_, _, Some("max_output_tokens")) => Some(Stop::MaxTokens),
-        (_, Some("model_context_window_exceeded"), _) => Some(Stop::ContextWindow),
-        // Of what the provider refuses as too long claude tells no more than that it is no valid request.
-        _ if synthetic.is_some_and(|synthetic| synthetic.said.starts_with(TOO_LONG)) => Some(Stop::ContextWindow),
-        _ => None,
-    }
 }
 
 /// A call's id, unique among those of an agent and its sub-agents.

@@ -7,6 +7,7 @@
 
 mod call;
 mod cli;
+mod ending;
 mod events;
 mod evidence;
 mod home;

@@ -1,0 +1,45 @@
+//! How claude ends: what it says in the model's place, and whether the model ended its turn short by its own doing.
+
+use crate::agent::refusal::Refusal;
+use crate::trial::trace::{Stop, excerpt};
+use crate::trial::trouble::Trouble;
+
+/// How claude begins to tell that the conversation no longer fits.
+const TOO_LONG: &str = "Prompt is too long";
+
+/// What claude said in the model's place.
+pub(super) struct Synthetic {
+    pub said: String,
+    /// The kind of error, as claude names it.
+    pub error: Option<String>,
+    pub stop_reason: Option<String>,
+}
+
+impl Synthetic {
+    /// Whether it is an error that keeps the model from answering, and not the end that the model made.
+    pub(super) fn is_refusal(&self) -> bool {
+        self.error.is_some() && stop("", None, Some(self)).is_none()
+    }
+
+    pub(super) fn trouble(&self, what: &str) -> Trouble {
+        let kind = Refusal { status: None, code: self.error.as_deref(), message: &self.said }.kind();
+        Trouble::new(kind, format!("{what}: {}", excerpt(&self.said)))
+    }
+}
+
+/// Whether the model ended its turn short, by the fields that say so.
+pub(super) fn stop(subtype: &str, stop_reason: Option<&str>, synthetic: Option<&Synthetic>) -> Option<Stop> {
+    let reason = synthetic.and_then(|synthetic| synthetic.stop_reason.as_deref()).or(stop_reason);
+    let error = synthetic.and_then(|synthetic| synthetic.error.as_deref());
+    match (subtype, reason, error) {
+        ("error_max_turns", ..) => Some(Stop::MaxTurns),
+        ("error_max_budget_usd", ..) => Some(Stop::MaxBudget),
+        ("error_max_structured_output_retries", ..) => Some(Stop::NoStructuredAnswer),
+        (_, Some("refusal"), _) => Some(Stop::Refusal),
+        (_, Some("max_tokens"), _) | (_, _, Some("max_output_tokens")) => Some(Stop::MaxTokens),
+        (_, Some("model_context_window_exceeded"), _) => Some(Stop::ContextWindow),
+        // Of what the provider refuses as too long claude tells no more than that it is no valid request.
+        _ if synthetic.is_some_and(|synthetic| synthetic.said.starts_with(TOO_LONG)) => Some(Stop::ContextWindow),
+        _ => None,
+    }
+}
