@@ -281,8 +281,7 @@ impl Repository {
         if self.kind(&file) != Kind::File {
             return;
         }
-        let problem =
-            |at: &Path, message, help| Diagnostic::new(Code::SkillRoot, Place::file(at), message).help(help);
+        let problem = |at: &Path, message, help| Diagnostic::new(Code::SkillRoot, Place::file(at), message).help(help);
         if !catalog.skills.iter().any(|found| found.skill().folder == folder) {
             let help = format!("name its folder too, in evals/evals.toml: {}", with_skill_evals(catalog));
             catalog.problems.push(problem(&file, "this skill lies in no skill root: nothing tests it", help));

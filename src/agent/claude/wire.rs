@@ -162,7 +162,6 @@ impl Tokens {
 /// The same, as the totals of one model name them.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::struct_field_names, reason = "the names on the wire")]
 struct ModelTokens {
     #[serde(default)]
     input_tokens: u64,
