@@ -17,7 +17,7 @@ pub use crate::grade::rubric::Judgement;
 pub use crate::trial::described::Described;
 #[doc(inline)]
 pub use crate::trial::evidence::{
-    AgentMeta, CaseMeta, Ending, Inputs, Meta, ServerMeta, SkillMeta, SourceMeta, WorkspaceFile,
+    AgentMeta, CaseMeta, Ending, Imported, Inputs, Meta, ServerMeta, SkillMeta, SourceMeta, WorkspaceFile,
 };
 #[doc(inline)]
 pub use crate::trial::id::TrialId;

@@ -70,6 +70,7 @@ fn trial(expectations: Vec<Expectation>) -> Trial {
         commit: None,
         server: None,
         scripted: None,
+        imported: None,
         started: "2026-01-01T00:00:00Z".to_owned(),
         ending: Ending { exit_code: Some(0), duration_ms: 1200, ..Ending::default() },
         inputs: Inputs::default(),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -15,9 +15,9 @@ use skill_evals::report::paint::Paint;
 use skill_evals::report::trial as report;
 use skill_evals::results::summary::Summary;
 use skill_evals::results::table;
-use skill_evals::run::regrade;
 use skill_evals::run::shared::Run;
 use skill_evals::run::skill_version::SkillVersion;
+use skill_evals::run::{import, regrade};
 use skill_evals::settings::Settings;
 use skill_evals::store::{self, RunFolder, TrialFolder};
 use skill_evals::text::diagnostic::shown_path;
@@ -32,6 +32,12 @@ pub struct GradeArgs {
     /// A run's id, or a folder with stored trials: a run, a part of one, or recordings.
     #[arg(value_name = "RUN-ID|FOLDER")]
     what: String,
+    /// The other runner that left the folder: a stored run is made of it first, and then graded.
+    #[arg(long = "as", value_name = "RUNNER", value_parser = [import::PKBLLM])]
+    runner: Option<String>,
+    /// What that run is called [default: the runner's name and the folder's].
+    #[arg(long, value_name = "ID", requires = "runner")]
+    run_id: Option<String>,
     /// Print a JSON array.
     #[arg(long)]
     json: bool,
@@ -39,10 +45,26 @@ pub struct GradeArgs {
     repository: RepositoryArgs,
 }
 
+/// Makes a stored run of the folder that another runner left. Returns its id.
+fn imported(args: &GradeArgs) -> CliResultOf<String> {
+    let (repository, settings, catalog) = args.repository.read()?;
+    let mut run = Run::new(repository.root, settings, catalog);
+    run.own_checks = own_checks(&run.root)?;
+    let made = import::pkbllm(&run, Path::new(&args.what), args.run_id.as_deref())?;
+    let mut err = io::stderr();
+    for note in &made.notes {
+        writeln!(err, "{}", safe::block(note))?;
+    }
+    writeln!(err, "{} is the run `{}`", safe::line(&args.what), made.run.id())?;
+    super::summary::write(&made.run, &run.settings)?;
+    Ok(made.run.id().to_owned())
+}
+
 pub fn grade(args: &GradeArgs) -> CliResult {
+    let what = if args.runner.is_some() { imported(args)? } else { args.what.clone() };
     let (repository, mut settings, catalog) = args.repository.read()?;
-    let folder = PathBuf::from(&args.what);
-    let stored = if args.what.contains('/') { None } else { Some(RunFolder::open(&repository.root, &args.what)?) };
+    let folder = PathBuf::from(&what);
+    let stored = if what.contains('/') { None } else { Some(RunFolder::open(&repository.root, &what)?) };
     if let Some(stored) = &stored {
         select::apply_threshold_of(stored, &mut settings);
     }
@@ -50,7 +72,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     // What was cut short in a run has no grade, and no evidence to grade.
     trials.retain(|trial| trial.has_grade() || trial.meta().map_or(true, |meta| !meta.was_interrupted()));
     if trials.is_empty() {
-        return Err(super::no_trials(&args.what, stored.as_slice()).into());
+        return Err(super::no_trials(&what, stored.as_slice()).into());
     }
     let mut run = Run::new(repository.root, settings, catalog);
     run.own_checks = own_checks(&run.root)?;

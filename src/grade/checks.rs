@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::cases::case::{Case, Expectation, Pattern};
 use crate::cases::schema::Schema;
 use crate::cases::skill::{Skill, slug};
-use crate::grade::delivered::{delivered, described};
+use crate::grade::delivered::{delivered, described, unseen};
 use crate::grade::session::session_trouble;
 use crate::settings::mode::Delivery;
 use crate::trial::described::Described;
@@ -101,8 +101,8 @@ fn infrastructure(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
     let meta = evidence.meta;
     let not_delivered = || match delivered(skill, evidence) {
         (Status::Fail, what) => Some(Trouble::new(TroubleKind::NotDelivered, what)),
-        (Status::Unknown, what) => Some(Trouble::new(TroubleKind::Unobservable, what)),
-        (Status::Pass, _) => None,
+        (Status::Unknown, what) if !unseen(evidence) => Some(Trouble::new(TroubleKind::Unobservable, what)),
+        (Status::Pass | Status::Unknown, _) => None,
     };
     session_trouble(&meta.ending, evidence.trace, meta.case.timeout_s).or_else(not_delivered)
 }
@@ -200,7 +200,9 @@ impl Grader<'_> {
             Delivery::Both => format!("`{name}` offered natively and by MCP"),
             Delivery::None => format!("`{name}` not offered"),
         };
-        self.check(DELIVERED, Goal::Process, status, expected, what);
+        if !unseen(self.evidence) {
+            self.check(DELIVERED, Goal::Process, status, expected, what);
+        }
         let text = self.final_text();
         let found = text.map_or_else(|| "none".to_owned(), excerpt);
         let status = if text.is_some() { Status::Pass } else { self.missing() };
@@ -323,6 +325,9 @@ impl Grader<'_> {
         } else {
             (NOT_TRIGGERED, format!("`{name}` not activated"))
         };
+        if hits.is_empty() && unseen(self.evidence) {
+            return;
+        }
         let failed = trace.failed_loads.iter().find(|call| of_skill(&call.skill));
         if let (true, Some(call)) = (hits.is_empty(), failed) {
             // It was wanted, and what would have become of it nobody knows.

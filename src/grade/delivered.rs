@@ -5,7 +5,7 @@ use crate::settings::mode::Delivery;
 use crate::trial::described::Described;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::Status;
-use crate::trial::trace::Offered;
+use crate::trial::trace::{Activation, Mechanism, Offered};
 
 /// Whether the skill under test was offered in the way that the mode says and in no other, and what was offered.
 pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, String) {
@@ -15,7 +15,11 @@ pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, Stri
     let delivery = evidence.meta.delivery;
     let has = |list: &[String]| list.iter().any(|name| slug(name) == skill.slug);
     // What only users may call is there where they can; an agent that does not know of that offers it to its model.
-    let natively = has(&offered.native) || (skill.user_only && has(&offered.by_user));
+    // Nor is there a doubt about what it put before its model itself, since the prompt called it.
+    let injected =
+        |activation: &Activation| activation.how == Mechanism::Injected && slug(&activation.skill) == skill.slug;
+    let by_user = (skill.user_only && has(&offered.by_user)) || evidence.trace.activations.iter().any(injected);
+    let natively = has(&offered.native) || by_user;
     let list = if offered.native.is_empty() { "no skills".to_owned() } else { offered.native.join(", ") };
     let mut found = format!("offered: {list}");
     if natively && !has(&offered.native) {
@@ -24,6 +28,12 @@ pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, Stri
     let by_mcp = by_mcp(offered, evidence, &mut found);
     let as_mode_says = natively == delivery.native() && by_mcp == delivery.mcp();
     (if as_mode_says { Status::Pass } else { Status::Fail }, found)
+}
+
+/// Whether nobody wrote down what was offered, as in trials of a runner that kept no session: what follows from that alone is
+/// not asked then.
+pub(super) fn unseen(evidence: &Evidence<'_>) -> bool {
+    evidence.meta.imported.is_some() && evidence.trace.offered.is_none()
 }
 
 /// How much of the description of the skill under test the model was shown; `None` where it was to be offered no skill.

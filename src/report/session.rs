@@ -34,6 +34,9 @@ fn head(text: &mut String, meta: &Meta, grade: &Grade) {
     if let Some(by) = &meta.scripted {
         let _ = writeln!(text, "\n> **Scripted**: {}.", safe::markdown(&scripted(by)));
     }
+    if let Some(imported) = &meta.imported {
+        let _ = writeln!(text, "\n> **Imported**: {}.", safe::markdown(&imported.told()));
+    }
     text.push('\n');
     let agent = format!("{} {}", meta.agent.kind.as_str(), meta.agent.version.as_deref().unwrap_or_default());
     let facts = [

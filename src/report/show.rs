@@ -58,10 +58,14 @@ fn head(text: &mut String, shown: &Shown<'_>, paint: Paint) {
     if let Some(by) = &meta.scripted {
         line("note", &scripted(by));
     }
+    if let Some(imported) = &meta.imported {
+        line("imported", &imported.told());
+    }
     let version = meta.agent.version.as_deref().unwrap_or_default();
     let model = meta.agent.model.as_deref().unwrap_or("unknown");
     line("agent", &format!("{} {version}, model {model}, skills {}", meta.agent.kind.as_str(), meta.delivery.as_str()));
-    line("started", &format!("{}, run {}", meta.started, meta.run_id));
+    let started = if meta.started.is_empty() { "unknown" } else { meta.started.as_str() };
+    line("started", &format!("{started}, run {}", meta.run_id));
     if let Some((file, at)) = shown.case {
         line("case", &format!("{}:{at}", file.display()));
     }

@@ -90,8 +90,31 @@ pub fn rejoin(run: &Run, exhibit: &Exhibit<'_>, grade: Grade) -> Result<Grade, S
         Err(problem) => return Ok(rubric::stale(grade, &[problem.to_string()])),
     };
     let io = |source| StoreError::from(PathError { path: exhibit.folder.path().to_path_buf(), source });
-    let changed = judgement.inputs.differences(&inputs(rubric, exhibit).map_err(io)?);
+    let mut changed = judgement.inputs.differences(&inputs(rubric, exhibit).map_err(io)?);
+    // Of an answer that another runner got only what it was about is known.
+    changed.retain(|part| exhibit.meta.imported.is_none() || judgement.inputs.0.contains_key(part));
     if changed.is_empty() { Ok(rubric::join(grade, &judgement)) } else { Ok(rubric::stale(grade, &changed)) }
+}
+
+/// Keeps what a judge said whom another runner asked, or why that is not known. From then on it is held against the
+/// evidence alone: its question is nowhere.
+///
+/// # Errors
+/// In words, when the rubric cannot be used or a file not be read or written.
+pub(super) fn keep_imported(run: &Run, exhibit: &Exhibit<'_>, said: Result<&str, &str>) -> Result<(), String> {
+    let rubric = run.rubric().map_err(ToString::to_string)?;
+    let answer = said.map_err(str::to_owned).and_then(|text| rubric.answer(Some(text)));
+    let attempt = Attempt {
+        unusable: answer.as_ref().err().cloned(),
+        said: said.ok().filter(|_| answer.is_err()).map(excerpt),
+        ..Attempt::default()
+    };
+    let mut inputs = inputs(rubric, exhibit).map_err(|error| error.to_string())?;
+    inputs.0.retain(|part, _| part == rubric::EVIDENCE);
+    let agent = AgentMeta { kind: exhibit.meta.agent.kind, version: None, model: None };
+    let vote = Vote { answer: answer.ok(), attempts: vec![attempt] };
+    let judgement = Judgement::new(agent, None, String::new(), inputs, vec![vote]);
+    exhibit.folder.write_judgement(&judgement).map_err(|error| error.to_string())
 }
 
 /// The judge's prompt for an exhibit: the same for a run and for a recording of it.

@@ -139,6 +139,7 @@ impl LiveTrial<'_> {
             commit: mode.commit.clone(),
             server,
             scripted: settings.scripted.clone(),
+            imported: None,
             started: started.to_string(),
             ending,
             inputs,

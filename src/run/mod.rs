@@ -10,7 +10,7 @@
 //! a time until [`decide`](crate::decide) has an answer.
 //!
 //! Everything that happens is an event. The progress file, [`progress_files`] (the summary) and the terminal read the same
-//! events. [`promote`] turns results into recordings.
+//! events. [`promote`] turns results into recordings, [`import`] what other runners left into runs.
 
 pub mod agent_run;
 pub mod arms;
@@ -20,6 +20,7 @@ pub mod crate_harness;
 pub mod digests;
 pub mod harness_source;
 pub mod history;
+pub mod import;
 pub mod judge;
 pub mod live;
 pub mod measure;

@@ -142,6 +142,7 @@ fn record(run: &Run, id: &str) -> RunRecord {
         grows: run.shared_id.is_none() && run.plan.grows(),
         chosen: in_force(&run.chosen, &run.settings),
         arms: run.arms.clone(),
+        imported: None,
         ended: None,
     }
 }

@@ -2,6 +2,7 @@
 //! place that knows the layout of either.
 
 mod ledger;
+pub mod pkbllm;
 mod recordings;
 mod run_files;
 mod seal;

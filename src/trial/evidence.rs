@@ -63,7 +63,10 @@ pub struct Meta {
     /// Why the answers are not a model's own: set when the model was scripted. Shown wherever results are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scripted: Option<String>,
-    /// When the agent was started, RFC 3339, UTC.
+    /// Where it comes from, where another runner ran it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
+    /// When the agent was started, RFC 3339, UTC; empty where that is not known.
     pub started: String,
     /// How the agent's process ended.
     pub ending: Ending,
@@ -170,6 +173,27 @@ pub struct CaseMeta {
     /// How often the model might be asked, where that was limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u64>,
+}
+
+/// Where a trial or a run comes from that another runner ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Imported {
+    /// The runner.
+    pub runner: String,
+    /// The folder that it left.
+    pub folder: PathBuf,
+    /// What it wrote down of a trial nowhere, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
+}
+
+impl Imported {
+    /// In words.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let unknown = if self.unknown.is_empty() { "" } else { "; not known: " };
+        format!("run by {} in {}{unknown}{}", self.runner, self.folder.display(), self.unknown.join(", "))
+    }
 }
 
 /// Where a case is written down.

@@ -6,6 +6,7 @@ use crate::cases::case::repetition::Trials;
 use crate::settings::Isolation;
 use crate::settings::mode::Offer;
 use crate::trial::described::Described;
+use crate::trial::evidence::Imported;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Outcome, Status, Verdict, numbered};
 use crate::trial::spent::Spent;
@@ -39,6 +40,9 @@ pub struct RunRecord {
     /// What the run compares, where it does; absent from any other run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arms: Option<Arms>,
+    /// Where it comes from, where another runner ran it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
     /// How it ended; absent while it runs, and where it was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,

@@ -4,6 +4,7 @@
 mod support;
 
 mod choices;
+mod imported;
 mod moving;
 mod skills;
 mod workspace;

@@ -35,6 +35,9 @@ pub const BUILT_IN_SCHEMA: &str = include_str!("style_rubric.schema.json");
 /// The part of a judgement's inputs that is the question.
 pub const JUDGES_PROMPT: &str = "judge's prompt";
 
+/// The part of what is judged that is the rest of what a judge sees.
+pub const EVIDENCE: &str = "evidence";
+
 /// What judges are asked, and what their answers have to be.
 #[derive(Debug)]
 pub struct Rubric {
@@ -88,7 +91,7 @@ impl Rubric {
         inputs.0.insert("judge's schema".to_owned(), digest(self.text.as_bytes()));
         inputs.add(JUDGES_PROMPT, prompt.as_bytes());
         inputs.add("skill", skill);
-        inputs.add("evidence", evidence);
+        inputs.add(EVIDENCE, evidence);
         inputs
     }
 }

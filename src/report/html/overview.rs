@@ -76,7 +76,12 @@ fn headline(summary: &Summary) -> String {
 fn head(html: &mut String, of: &Overview<'_>) {
     let runs = of.summary.runs.join(", ");
     let mut facts = vec![format!("run {runs}")];
-    facts.extend(of.created.first().map(|time| time.get(..16).unwrap_or(time).replace('T', " ") + " UTC"));
+    facts.extend(
+        of.created
+            .first()
+            .filter(|time| !time.is_empty())
+            .map(|time| time.get(..16).unwrap_or(time).replace('T', " ") + " UTC"),
+    );
     facts.extend(of.agents.iter().cloned());
     let facts: Vec<String> = facts.iter().map(|fact| format!("<span>{}</span>", escape::text(fact))).collect();
     let headline =

@@ -1,0 +1,315 @@
+//! Makes a stored run of what another runner left: its evidence, graded by today's checks, with its source beside it and
+//! the list of what nobody wrote down.
+
+use std::fmt::Display;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::agent::codex;
+use crate::agent::room::masked;
+use crate::cases::case::{Case, Expectation};
+use crate::cases::catalog::{FoundSkill, evals_folder};
+use crate::cases::name::{check_case_id, check_id};
+use crate::cases::skill::slug;
+use crate::files::below::{Entry, Walk};
+use crate::files::bounded;
+use crate::files::material::Material;
+use crate::report::session;
+use crate::results::table;
+use crate::run::judge::{self, Exhibit};
+use crate::run::live::Redactors;
+use crate::run::regrade;
+use crate::run::review::Review;
+use crate::run::shared::Run;
+use crate::settings::mode::{AgentKind, Delivery, Offer};
+use crate::store::pkbllm::{PkbllmRun, PkbllmTrial};
+use crate::store::{RunFolder, TrialFolder};
+use crate::text::redact::Redactor;
+use crate::trial::evidence::{
+    AgentMeta, CaseMeta, Ending, Imported, Inputs, MAX_FILES, META_FORMAT, Meta, SkillMeta, WorkspaceFile,
+};
+use crate::trial::id::TrialId;
+use crate::trial::run_record::{Chosen, End, Ended, ProgressLine, RUN_FORMAT, RunRecord, TrialRecord};
+
+/// The name of the only runner that is known.
+pub const PKBLLM: &str = "pkbllm";
+
+/// The mode that its agents ran in.
+const MODE: &str = "codex";
+
+/// What it wrote down of no case.
+const UNKNOWN: [&str; 6] = [
+    "when the agent began",
+    "codex's version",
+    "the model",
+    "the sandbox",
+    "the time limit",
+    "what kept the agent to its folders",
+];
+
+/// Most bytes of one workspace file that are kept, and of a workspace.
+const MAX_KEPT: (u64, u64) = (1 << 20, 32 << 20);
+
+/// A run of this repository that was made of another runner's.
+#[derive(Debug)]
+pub struct Made {
+    /// Its folder.
+    pub run: RunFolder,
+    /// What is to be said of it: what was left out, and why.
+    pub notes: Vec<String>,
+}
+
+/// Makes a stored run of the run of pkbllm's in the folder `from`, called `id` or by the folder's name, and grades it. One
+/// that was made of this folder before is taken as it is.
+///
+/// # Errors
+/// In words, with the file and where known the line: the folder is no such run, or the new one cannot be made.
+pub fn pkbllm(run: &Run, from: &Path, id: Option<&str>) -> Result<Made, String> {
+    let old = PkbllmRun::read(from)?;
+    let source = from.canonicalize().map_err(|error| format!("{}: {error}", from.display()))?;
+    let name = source.file_name().map(|name| slug(&name.to_string_lossy())).unwrap_or_default();
+    let id = id.map_or_else(|| format!("{PKBLLM}-{name}"), str::to_owned);
+    if let Ok(made) = RunFolder::open(&run.root, &id) {
+        let record = made.run_record().ok().flatten();
+        if record.and_then(|record| record.imported).is_some_and(|imported| imported.folder == source) {
+            return Ok(Made { run: made, notes: Vec::new() });
+        }
+    }
+    let folder = RunFolder::create(&run.root, Some(&id)).map_err(|error| error.to_string())?;
+    let import = Import { run, old: &old, source, folder: &folder, redactors: Redactors::new(&run.settings) };
+    match import.make() {
+        Ok(notes) => Ok(Made { run: folder, notes }),
+        Err(why) => {
+            // Half a run would count as one.
+            let _ = folder.remove();
+            Err(why)
+        }
+    }
+}
+
+struct Import<'a> {
+    run: &'a Run,
+    old: &'a PkbllmRun,
+    /// Where the old run is, as the new one says it.
+    source: PathBuf,
+    folder: &'a RunFolder,
+    redactors: Redactors,
+}
+
+impl Import<'_> {
+    fn make(&self) -> Result<Vec<String>, String> {
+        let mut notes: Vec<String> = Vec::new();
+        notes.extend(
+            self.old.cut_short.iter().map(|at| format!("{}: cut short, without a grade; left out", at.display())),
+        );
+        self.skills(&mut notes)?;
+        let mut lines = Vec::new();
+        for trial in &self.old.trials {
+            match self.trial(trial)? {
+                Ok(record) => lines.push(ProgressLine::Ended(Box::new(record))),
+                Err(why) => notes.push(format!("{}: {why}; left out", trial.folder.display())),
+            }
+        }
+        let ids = lines.iter().filter_map(|line| match line {
+            ProgressLine::Ended(record) => Some(record.id.clone().into()),
+            ProgressLine::Refused { .. } => None,
+        });
+        let planned = said(self.folder.add_to_plan(ids))?;
+        said(self.folder.write_progress(&lines))?;
+        said(self.folder.write_run(&self.record(planned)))?;
+        Ok(notes)
+    }
+
+    fn record(&self, planned: usize) -> RunRecord {
+        let times = || self.old.trials.iter().filter_map(|trial| trial.ended.clone());
+        let created = self.old.began().or_else(|| times().min()).unwrap_or_default();
+        let at = times().max().unwrap_or_else(|| created.clone());
+        let suite = self.old.trials.iter().find_map(|trial| trial.suite.clone());
+        RunRecord {
+            format: RUN_FORMAT,
+            id: self.folder.id().to_owned(),
+            created,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            shared_by: None,
+            planned,
+            grows: false,
+            chosen: Chosen { suite, modes: vec![MODE.to_owned()], ..Chosen::default() },
+            arms: None,
+            imported: Some(self.imported(Vec::new())),
+            ended: Some(Ended { at, how: End::Finished }),
+        }
+    }
+
+    fn imported(&self, unknown: Vec<String>) -> Imported {
+        Imported { runner: PKBLLM.to_owned(), folder: self.source.clone(), unknown }
+    }
+
+    /// Copies the skills that its agents were given, where they were kept.
+    fn skills(&self, notes: &mut Vec<String>) -> Result<(), String> {
+        let Some(skills) = self.old.skills() else {
+            notes.push("its copy of the skills was not kept: evidence is read against those of today".to_owned());
+            return Ok(());
+        };
+        let to = self.folder.snapshot(None);
+        said(fs::create_dir(&to))?;
+        let mode = |executable| if executable { 0o555 } else { 0o444 };
+        let material = Material::list(&skills);
+        notes.extend(material.problems.iter().map(|problem| format!("{}: {problem}; left out", skills.display())));
+        said(material.copy(&to, mode)).map(drop)
+    }
+
+    /// Stores a trial and grades it. The inner error is why it cannot be graded any more.
+    fn trial(&self, trial: &PkbllmTrial) -> Result<Result<TrialRecord, String>, String> {
+        let id = TrialId { skill: trial.slug.clone(), case: trial.case.clone(), mode: MODE.to_owned(), number: 1 };
+        if let Err(why) = check_id(&id.skill).map_err(str::to_owned).and_then(|()| check_case_id(&id.case)) {
+            return Ok(Err(format!("a name that cannot be one here {why}")));
+        }
+        let found = self.run.catalog.cases.iter().find(|found| found.skill == id.skill && found.id == id.case);
+        let (Some(Ok(case)), Some(skill)) = (found.map(|found| found.case()), self.run.catalog.skill(&id.skill)) else {
+            return Ok(Err(format!("there is no case `{}` of the skill `{}` any more", id.case, id.skill)));
+        };
+        let folder = self.folder.trial(&id);
+        said(folder.clear())?;
+        let meta = self.evidence(trial, case, &folder)?;
+        said(folder.write_meta(&meta))?;
+        self.grade(trial, case, skill, &folder, &meta).map(Ok)
+    }
+
+    /// Copies what the agent left, and says the facts that are known of it.
+    fn evidence(&self, trial: &PkbllmTrial, case: &Case, folder: &TrialFolder) -> Result<Meta, String> {
+        let redactor = self.redactors.masking(Vec::new());
+        let mut thread = String::new();
+        for name in [codex::TRACE, "stderr.txt", "final.txt"] {
+            let Some(content) = self.old.bytes(trial, name)? else { continue };
+            if name == codex::TRACE {
+                thread = thread_of(&content);
+            }
+            said(folder.write(name, &redactor.mask(&content)))?;
+        }
+        let mut unknown: Vec<String> = UNKNOWN.map(str::to_owned).to_vec();
+        match self.old.session(trial, &thread) {
+            Some(session) => said(folder.write(codex::ROLLOUT, &redactor.mask(&session)))?,
+            None => unknown.push("which skills were offered, and what codex put before the model by itself".to_owned()),
+        }
+        let workspace = self.workspace(trial, case, folder, &redactor)?;
+        let mut inputs = Inputs::default();
+        inputs.add("prompt", trial.prompt.as_bytes());
+        let timeout = case.timeout.unwrap_or(self.run.settings.timeout);
+        Ok(Meta {
+            format: META_FORMAT,
+            run_id: self.folder.id().to_owned(),
+            skill: SkillMeta { name: trial.skill.clone(), slug: trial.slug.clone() },
+            case: CaseMeta {
+                id: trial.case.clone(),
+                source: None,
+                should_trigger: Some(trial.should_trigger),
+                prompt: trial.prompt.clone(),
+                system_prompt: None,
+                // Those of the case today.
+                sandbox: case.sandbox,
+                timeout_s: timeout.as_secs(),
+                max_turns: None,
+            },
+            mode: MODE.to_owned(),
+            trial: 1,
+            suite: trial.suite.clone(),
+            agent: AgentMeta { kind: AgentKind::Codex, version: None, model: None },
+            delivery: Delivery::Native,
+            offer: Offer::All,
+            commit: None,
+            server: None,
+            scripted: None,
+            imported: Some(self.imported(unknown)),
+            started: String::new(),
+            ending: Ending {
+                exit_code: trial.exit_code,
+                timed_out: trial.timed_out,
+                duration_ms: trial.duration_ms,
+                ..Ending::default()
+            },
+            inputs,
+            files: workspace.0,
+            files_truncated: !workspace.1,
+            files_looked_for: Vec::new(),
+            skills_changed: Vec::new(),
+            isolation: None,
+            not_enforced: Vec::new(),
+        })
+    }
+
+    /// The files of the workspace, and whether these are all; those that are not as the fixture has them are kept.
+    fn workspace(
+        &self,
+        trial: &PkbllmTrial,
+        case: &Case,
+        folder: &TrialFolder,
+        redactor: &Redactor,
+    ) -> Result<(Vec<WorkspaceFile>, bool), String> {
+        let fixture =
+            case.fixture.as_ref().map(|path| self.run.root.join(evals_folder(&case.skill)).join(path.as_path()));
+        let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
+        let (mut files, mut left, mut trouble) = (Vec::new(), MAX_KEPT.1, None);
+        let whole = self.old.workspace(trial, &mut |entry: &Entry<'_>| {
+            if files.len() == MAX_FILES {
+                return Walk::Stop;
+            }
+            let content = entry.open().and_then(|file| bounded::read_file(file, MAX_KEPT.0.min(left))).ok();
+            let before = fixture.as_ref().and_then(|fixture| bounded::read(&fixture.join(entry.path)).ok());
+            let changed = before.is_none() || content != before;
+            if let Some(content) = content.filter(|_| changed) {
+                left -= content.len() as u64;
+                let to = Path::new("workspace").join(masked(entry.path, &mask));
+                trouble = folder.write(&to.to_string_lossy(), &mask(&content)).err();
+            }
+            files.push(WorkspaceFile { path: masked(entry.path, &mask), size: entry.size, changed });
+            if trouble.is_some() { Walk::Stop } else { Walk::On }
+        });
+        if let Some(trouble) = trouble {
+            return Err(trouble.to_string());
+        }
+        // A folder without a file is none of the files.
+        for path in case.expectations.iter().filter_map(Expectation::required_file) {
+            let there = self.old.folder.join(&trial.folder).join(path);
+            if !files.iter().any(|file| file.path.starts_with(path)) && there.is_dir() {
+                files.push(WorkspaceFile { path: path.join(""), size: 0, changed: false });
+            }
+        }
+        Ok((files, whole))
+    }
+
+    fn grade(
+        &self,
+        trial: &PkbllmTrial,
+        case: &Case,
+        skill: &FoundSkill,
+        folder: &TrialFolder,
+        meta: &Meta,
+    ) -> Result<TrialRecord, String> {
+        let run = self.run;
+        let final_text = said(folder.final_text())?;
+        let exhibit = Exhibit { case, skill, meta, final_text: final_text.as_deref(), folder };
+        if let Some(answer) = &trial.judged {
+            judge::keep_imported(run, &exhibit, answer.as_deref().map_err(String::as_str))?;
+        }
+        let (_, grade) = said(regrade::regrade(run, case, skill, folder))?;
+        said(folder.write_grade(&grade))?;
+        let review = Review::of(run, folder)?;
+        said(folder.write_session(&session::session(meta, &grade, &review.timeline(run))))?;
+        let id = meta.id();
+        let outcome = table::outcome(id, grade, meta, folder, &run.settings.prices);
+        Ok(TrialRecord { ended: trial.ended.clone(), ..TrialRecord::new(&outcome, 1) })
+    }
+}
+
+/// The thread that a trace begins with, by its id.
+fn thread_of(trace: &[u8]) -> String {
+    let events = trace.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let started = events.take(20).find(|event| event["type"] == "thread.started");
+    started.and_then(|event| Some(event["thread_id"].as_str()?.to_owned())).unwrap_or_default()
+}
+
+fn said<T, E: Display>(result: Result<T, E>) -> Result<T, String> {
+    result.map_err(|error| error.to_string())
+}

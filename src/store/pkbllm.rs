@@ -1,0 +1,247 @@
+//! Run folders of pkbllm's runner, as `run_skill_evals.py` leaves them: `work/<skill>/<case>/` is the agent's working folder
+//! with the evidence in it. Only read here.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::{FINAL, GRADE, JUDGEMENT, META, SNAPSHOT, WORK, sub_folders};
+use crate::files::below::{self, Walk};
+use crate::files::bounded;
+
+/// The largest stream that is read, in bytes.
+const MAX_STREAM: u64 = 512 << 20;
+
+/// What the runner says of a judge that gave it nothing to read, in place of an answer.
+const NORMALIZED: &str = "judge.normalized.json";
+
+/// Files and folders in a case's folder that are not of its workspace: evidence, the skills, the agent's home.
+const NOT_WORKSPACE: [&str; 9] =
+    ["trace.jsonl", "stderr.txt", FINAL, META, GRADE, JUDGEMENT, NORMALIZED, ".codex", ".eval_home"];
+
+/// The exit status by which the runner told that it ended an agent.
+const TIMED_OUT: i32 = 124;
+
+/// A run of pkbllm's.
+#[derive(Debug)]
+pub struct PkbllmRun {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its cases that came to an end.
+    pub trials: Vec<PkbllmTrial>,
+    /// The folders of cases that have no grade: they were cut short.
+    pub cut_short: Vec<PathBuf>,
+}
+
+/// A case of such a run.
+#[derive(Debug)]
+pub struct PkbllmTrial {
+    /// Its folder, from the run's.
+    pub folder: PathBuf,
+    /// The skill's name.
+    pub skill: String,
+    /// The skill's slug.
+    pub slug: String,
+    /// The case's id.
+    pub case: String,
+    /// Whether the skill should trigger.
+    pub should_trigger: bool,
+    /// What the agent was asked.
+    pub prompt: String,
+    /// The suite that was chosen.
+    pub suite: Option<String>,
+    /// The agent's exit status; none where the runner ended it.
+    pub exit_code: Option<i32>,
+    /// Whether the runner ended it, since its time was up.
+    pub timed_out: bool,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// When the case ended, as the progress file has it.
+    pub ended: Option<String>,
+    /// The answer of its judge, where one was asked, as it stands.
+    pub judged: Option<Result<String, String>>,
+}
+
+#[derive(Deserialize)]
+struct Facts {
+    skill: SkillFacts,
+    case: CaseFacts,
+    #[serde(default)]
+    suite: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct SkillFacts {
+    name: String,
+    slug: String,
+}
+
+#[derive(Deserialize)]
+struct CaseFacts {
+    id: String,
+    should_trigger: bool,
+    prompt: String,
+}
+
+#[derive(Deserialize)]
+struct Graded {
+    deterministic: Deterministic,
+}
+
+#[derive(Deserialize)]
+struct Deterministic {
+    exit_code: i32,
+    duration_s: f64,
+}
+
+#[derive(Deserialize)]
+struct ProgressLine {
+    ts: String,
+    skill_slug: String,
+    case_id: String,
+}
+
+impl PkbllmRun {
+    /// Reads the run in `folder`.
+    ///
+    /// # Errors
+    /// What is wrong, with the file and where known the line: there is no such run, or a file of it does not say what it
+    /// should.
+    pub fn read(folder: &Path) -> Result<Self, String> {
+        if !folder.join(WORK).is_dir() {
+            return Err(format!(
+                "{}: there is no folder `{WORK}`, as in `artifacts/skill-evals/<run-id>` of pkbllm's runner",
+                folder.display()
+            ));
+        }
+        let ended = ended(folder)?;
+        let mut run = Self { folder: folder.to_path_buf(), trials: Vec::new(), cut_short: Vec::new() };
+        for skill in sub_folders(&folder.join(WORK)) {
+            for case in sub_folders(&folder.join(WORK).join(&skill)) {
+                let at: PathBuf = [WORK, &skill, &case].iter().collect();
+                match run.trial(&at, &ended)? {
+                    Some(trial) => run.trials.push(trial),
+                    None => run.cut_short.push(at),
+                }
+            }
+        }
+        if run.trials.is_empty() {
+            return Err(format!("{}: no case below `{WORK}` has a {GRADE}", folder.display()));
+        }
+        Ok(run)
+    }
+
+    /// When it began, where its id is the time, as the runner makes it.
+    #[must_use]
+    pub fn began(&self) -> Option<String> {
+        let time = jiff::civil::DateTime::strptime("%Y%m%d-%H%M%S", self.folder.file_name()?.to_str()?).ok()?;
+        Some(jiff::tz::TimeZone::UTC.to_timestamp(time).ok()?.to_string())
+    }
+
+    fn trial(&self, at: &Path, ended: &[ProgressLine]) -> Result<Option<PkbllmTrial>, String> {
+        let Some(graded) = self.json::<Graded>(&at.join(GRADE))? else { return Ok(None) };
+        let facts: Facts = self
+            .json(&at.join(META))?
+            .ok_or_else(|| format!("{}: it is not there", self.folder.join(at).join(META).display()))?;
+        let Deterministic { exit_code, duration_s } = graded.deterministic;
+        let timed_out = exit_code == TIMED_OUT;
+        let same = |line: &&ProgressLine| line.skill_slug == facts.skill.slug && line.case_id == facts.case.id;
+        let answer = self.text(&at.join(JUDGEMENT))?.map(Ok);
+        let lost = || Some(Err("the judge left no answer".to_owned()));
+        Ok(Some(PkbllmTrial {
+            folder: at.to_path_buf(),
+            ended: ended.iter().rev().find(same).map(|line| line.ts.clone()),
+            skill: facts.skill.name,
+            slug: facts.skill.slug,
+            case: facts.case.id,
+            should_trigger: facts.case.should_trigger,
+            prompt: facts.case.prompt,
+            suite: facts.suite,
+            exit_code: Some(exit_code).filter(|_| !timed_out),
+            timed_out,
+            duration_ms: std::time::Duration::try_from_secs_f64(duration_s)
+                .map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+            judged: match self.text(&at.join(NORMALIZED))? {
+                Some(_) => answer.or_else(lost),
+                None => answer,
+            },
+        }))
+    }
+
+    /// A stream or another file in a case's folder; `None` where it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn bytes(&self, trial: &PkbllmTrial, name: &str) -> Result<Option<Vec<u8>>, String> {
+        read(&self.folder, &trial.folder.join(name))
+    }
+
+    /// The session file of the agent, where its home was kept: the one that is about the trace's thread.
+    #[must_use]
+    pub fn session(&self, trial: &PkbllmTrial, thread: &str) -> Option<Vec<u8>> {
+        let mut found = None;
+        let sessions = trial.folder.join(".eval_home/.codex/sessions");
+        let _ = below::walk(&self.folder, &sessions, |_| false, &mut |entry| {
+            let name = entry.path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
+            if thread.is_empty() || !name.starts_with("rollout-") || !name.contains(thread) {
+                return Walk::On;
+            }
+            found = entry.open().and_then(|file| bounded::read_file(file, MAX_STREAM)).ok();
+            Walk::Stop
+        });
+        found
+    }
+
+    /// Hands every file of a case's workspace to `take`, by its path there, with its size. Says whether all were seen.
+    pub fn workspace(&self, trial: &PkbllmTrial, take: &mut dyn FnMut(&below::Entry<'_>) -> Walk) -> bool {
+        let walked = below::walk(&self.folder, &trial.folder, |name| name == ".git", &mut |entry| {
+            let aside = entry.path.iter().next().is_some_and(|first| NOT_WORKSPACE.iter().any(|name| first == *name));
+            if aside { Walk::On } else { take(entry) }
+        });
+        walked.unwrap_or(false)
+    }
+
+    /// The skills as its agents were given them, where they were kept.
+    #[must_use]
+    pub fn skills(&self) -> Option<PathBuf> {
+        Some(self.folder.join(SNAPSHOT)).filter(|folder| folder.is_dir())
+    }
+
+    fn text(&self, path: &Path) -> Result<Option<String>, String> {
+        Ok(read(&self.folder, path)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    fn json<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, String> {
+        let Some(bytes) = read(&self.folder, path)? else { return Ok(None) };
+        parse(&self.folder.join(path), 0, &bytes).map(Some)
+    }
+}
+
+/// When cases ended, as the progress file says; empty where the runner was not asked for one.
+fn ended(folder: &Path) -> Result<Vec<ProgressLine>, String> {
+    let name = "progress.jsonl";
+    let text = read(folder, Path::new(name))?.unwrap_or_default();
+    let lines = text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
+    lines.map(|(before, line)| parse(&folder.join(name), before, line)).collect()
+}
+
+/// Reads JSON that stands behind so many lines of its file.
+fn parse<T: DeserializeOwned>(path: &Path, before: usize, bytes: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        // serde_json says the place itself, counted from where it began.
+        let said = error.to_string();
+        let what = said.split(" at line ").next().unwrap_or_default().to_owned();
+        format!("{}:{}:{}: {what}", path.display(), before + error.line().max(1), error.column())
+    })
+}
+
+fn read(folder: &Path, path: &Path) -> Result<Option<Vec<u8>>, String> {
+    match below::read(folder, path, MAX_STREAM) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{}: {error}", folder.join(path).display())),
+    }
+}
