@@ -231,6 +231,18 @@ fn with_key(key: &str, case: &str, loads: bool) -> Live {
     })
 }
 
+/// The trial is an error before its agent starts, with these words.
+fn refused(live: &Live, mode: &str, why: &str) {
+    let ran = live.run(&["--mode", mode]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    let progress =
+        fs::read_to_string(live.fixture.root().join("artifacts/skill-evals/t/progress.jsonl")).expect("progress");
+    let row: Value = serde_json::from_str(progress.trim()).expect("a row");
+    assert_eq!((&row["verdict"], &row["trouble"]["kind"]), (&json!("error"), &json!("not-delivered")), "{row:#}");
+    assert!(row["trouble"]["detail"].as_str().is_some_and(|detail| detail.contains(why)), "{row:#}");
+    assert!(live.model.requests().is_empty(), "a model was asked, and paid");
+}
+
 fn what_only_users_or_only_models_may_call_is_offered_to_those() {
     let users = "disable-model-invocation: true";
     let called = with_key(users, "true,/greeting Ada", false).trial(CLI);
@@ -240,8 +252,10 @@ fn what_only_users_or_only_models_may_call_is_offered_to_those() {
     let tried = with_key(users, "true,Greet Ada.", true).trial(CLI);
     assert_eq!(tried.expect(Verdict::Fail).status("triggered"), Status::Fail);
     with_key("disable-model-invocation: 'true'", "false,What is 2+2?", true).trial("native").expect(Verdict::Pass);
-    let served = with_key(users, "false,What is 2+2?", false).trial("mcp");
-    assert_eq!(served.expect(Verdict::Error).grade.trouble.as_ref().map(|t| t.kind), Some(TroubleKind::NotDelivered));
+    for mode in ["mcp", "mcp+native"] {
+        let served = with_key(users, "false,What is 2+2?", false);
+        refused(&served, mode, "SKILL.md: [withheld] `disable-model-invocation`");
+    }
 
     let models = with_key("user-invocable: false", "true,Greet Ada.", true);
     let ran = models.run(&["--mode", CLI, "--record"]);
@@ -252,6 +266,16 @@ fn what_only_users_or_only_models_may_call_is_offered_to_those() {
     let replayed = String::from_utf8_lossy(&replayed.expect("the program starts").stdout).into_owned();
     assert!(replayed.contains("1 passed, 0 failed"), "{replayed}");
     with_key("user-invocable: false", "true,Greet Ada.", true).trial("mcp").expect(Verdict::Pass);
+    for mode in [CLI, "native"] {
+        let called = with_key("user-invocable: false", "true,/greeting Ada", false);
+        let trial = called.trial(mode);
+        assert_eq!(
+            (trial.grade.verdict, called.model.requests().len()),
+            (Verdict::Error, 0),
+            "{mode}: {:#?}",
+            trial.grade
+        );
+    }
 }
 
 fn of_two_mechanisms_the_chosen_one_is_told() {

@@ -25,6 +25,7 @@ fn main() -> ExitCode {
             what_a_sub_agent_does_is_seen_and_counted_live_and_in_its_recording,
             a_dollar_mention_is_seen_as_injected,
             codex_offers_its_model_what_only_users_may_call,
+            what_codex_keeps_from_its_model_is_refused_before_it_is_paid,
             looking_around_among_skills_is_no_activation,
             a_skill_that_comes_by_a_pattern_is_opened,
             a_command_that_the_sandbox_stopped_is_counted,
@@ -159,6 +160,37 @@ fn codex_offers_its_model_what_only_users_may_call() {
     let trial = live.trial("codex");
     assert_eq!(trial.expect(Verdict::Pass).grade.metrics.activations[0].how, Mechanism::ReadSkillFile);
     assert!(!trial.check("delivered").evidence.contains("only users"));
+}
+
+fn what_codex_keeps_from_its_model_is_refused_before_it_is_paid() {
+    let kept = |prompt: &str| {
+        let fixture = support::fixture::Fixture::new()
+            .skill_text("greeting", support::live::GREETING)
+            .file("skills/greeting/agents/openai.yaml", "policy:\n  allow_implicit_invocation: false\n")
+            .prompts("greeting", format!("id,should_trigger,prompt\nit,true,{prompt}\n"));
+        Live::over(fixture, opens_and_says("Ahoy, Ada!"))
+    };
+    for prompt in ["Greet Ada.", "Use $greetings to greet Ada."] {
+        let live = kept(prompt);
+        let ran = live.run(&["--mode", "codex"]);
+        assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+        assert!(
+            ran.stdout.contains("agents/openai.yaml: [withheld] `allow_implicit_invocation: false`"),
+            "{}",
+            ran.stdout
+        );
+        assert!(live.model.requests().is_empty(), "a model was asked, and paid");
+        let dry =
+            live.program().args(["run", "--dry-run", "--mode", "codex"]).current_dir(live.fixture.root()).output();
+        assert!(String::from_utf8_lossy(&dry.expect("the program starts").stdout).contains("[withheld]"));
+    }
+    // What the prompt calls is loaded all the same.
+    let called = kept("Use $greeting to greet Ada.").trial("codex");
+    assert_eq!(called.expect(Verdict::Pass).grade.metrics.activations[0].how, Mechanism::Injected);
+    assert!(called.check("delivered").evidence.contains("only users can call it"));
+    // By MCP the file is nothing to codex.
+    let live = kept("Greet Ada.");
+    assert!(live.trial("codex-mcp").check("delivered").status == Status::Pass);
 }
 
 fn looking_around_among_skills_is_no_activation() {

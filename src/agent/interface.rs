@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{Command, program};
 use crate::agent::room::Room;
+use crate::cases::skill::Skill;
 use crate::settings::Settings;
 use crate::settings::mode::AgentKind;
 use crate::trial::exposure::Reference;
@@ -36,6 +37,12 @@ pub trait Agent: Sync {
     /// Whether it keeps skills that only users may call from its model.
     fn hides_user_only(&self) -> bool {
         false
+    }
+
+    /// The file of the skill in `folder` that keeps it from being offered where this is asked, and what it says, where one
+    /// does.
+    fn withholds(&self, _skill: &Skill, _folder: &Path, _prompt: &str) -> Option<(&'static str, &'static str)> {
+        None
     }
 
     /// Where it looks for skills in its working folder.

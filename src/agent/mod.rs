@@ -22,8 +22,12 @@ pub mod room;
 pub mod sandbox;
 mod skill_calls;
 
+use std::path::Path;
+
+use crate::cases::skill::{SKILL_FILE, Skill, USER_ONLY};
 use crate::lint::Listing;
-use crate::settings::mode::AgentKind;
+use crate::settings::Settings;
+use crate::settings::mode::{AgentKind, Mode};
 use crate::trial::trouble::Trouble;
 
 pub use assignment::Assignment;
@@ -40,6 +44,24 @@ pub static LISTINGS: [Listing; 3] = [codex::LISTING, claude::SMALL_LISTING, clau
 /// When the program or a required sandbox is missing, or the home cannot be prepared.
 pub fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
     isolation::isolated(of(assignment.mode.agent).command(assignment)?, assignment)
+}
+
+/// The file of the skill in `folder` that keeps it from being offered as the mode says where this is asked, and why, where
+/// one does: a trial of it could only be an error.
+#[must_use]
+pub fn withheld(
+    mode: &Mode,
+    settings: &Settings,
+    skill: &Skill,
+    folder: &Path,
+    prompt: &str,
+) -> Option<(&'static str, String)> {
+    if mode.delivery.mcp() && settings.mcp.own.is_none() && skill.user_only {
+        let why = format!("`{USER_ONLY}` keeps models from calling the skill: the MCP server does not serve it");
+        return Some((SKILL_FILE, why));
+    }
+    let native = mode.delivery.native().then(|| of(mode.agent).withholds(skill, folder, prompt)).flatten();
+    native.map(|(file, why)| (file, why.to_owned()))
 }
 
 /// The agent of this kind.

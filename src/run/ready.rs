@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::agent;
 use crate::agent::isolation::{self, Held};
 use crate::cases::repository::Repository;
 use crate::lint;
@@ -11,9 +12,10 @@ use crate::report::paint::Paint;
 use crate::run::budget;
 use crate::run::plan::Entry;
 use crate::run::shared::Run;
+use crate::run::skill_version::SkillVersion;
 use crate::settings::mode::Offer;
 use crate::store::RunFolder;
-use crate::text::diagnostic::{Diagnostic, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
 use crate::trial::id::Planned;
 
 /// What keeps the run from beginning.
@@ -74,12 +76,30 @@ pub fn never_decided(run: &Run, planned: &Planned) -> Option<Diagnostic> {
     lint::never_decided(&planned.found, run.repetition(&planned.found), &tree)
 }
 
+/// That a skill's own files keep it from the agent of the trial, so that nothing could be measured.
+#[must_use]
+pub fn withheld(run: &Run, planned: &Planned) -> Option<Diagnostic> {
+    let (mode, case) = (&planned.mode, planned.found.case().ok()?);
+    let version = run.versions.iter().find(|version| Some(&version.commit) == mode.commit.as_ref());
+    let root = version.map_or(run.root.as_path(), SkillVersion::root);
+    let skill = run.skills_of(mode.commit.as_deref())?.skill(&planned.found.skill)?.skill();
+    let (file, why) = agent::withheld(mode, &run.settings, skill, &root.join(&skill.folder), &case.prompt)?;
+    let message = format!("{why}; no trial of `{}` in the mode `{}` could measure anything", skill.name, mode.name);
+    let help = "run its cases in a mode that offers it, or remove the key";
+    Some(Diagnostic::new(Code::Withheld, Place::file(skill.folder.join(file)), message).help(help))
+}
+
 /// What keeps a case of the plan from running, where something does; others run all the same.
 #[must_use]
 pub fn wrong(run: &Run, entry: &Entry) -> Vec<Diagnostic> {
     let never = entry.until.and_then(|_| never_decided(run, &entry.planned));
+    let withheld = withheld(run, &entry.planned).filter(|_| run.settings.live);
     let tree = Repository { root: run.root.clone() };
-    lint::case_errors(&entry.planned.found, &tree, &run.settings.lint).into_iter().chain(never).collect()
+    lint::case_errors(&entry.planned.found, &tree, &run.settings.lint)
+        .into_iter()
+        .chain(never)
+        .chain(withheld)
+        .collect()
 }
 
 /// The same for a run that does not begin, with all that it would meet on the way to its first agent. `keeps` is whether

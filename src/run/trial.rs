@@ -100,7 +100,11 @@ pub fn run_live(
     let live = opening::live(run).map_err(|why| NoOutcome::NotOpened(why.to_string()))?;
     let folder = live.folder.trial(&id);
     let mode = &planned.mode;
-    let ran = live.snapshots.offered(mode, &case.skill).and_then(|skills| {
+    let offered = match ready::withheld(run, planned) {
+        Some(problem) => Err(Trouble::new(TroubleKind::NotDelivered, problem.to_string())),
+        None => live.snapshots.offered(mode, &case.skill),
+    };
+    let ran = offered.and_then(|skills| {
         LiveTrial { run, live, mode, case, skill, skills: &skills, id: &id, folder: &folder }.measure(tell, measured)
     });
     let outcome = match ran {

@@ -99,6 +99,8 @@ codes! {
     SkillCompatibility = "skill-compatibility": Error,
     /// A skill that no model may call by itself.
     UserOnly = "user-only": Warning,
+    /// A skill whose own files keep it from the agent of a mode.
+    Withheld = "withheld": Fixed,
     /// A link beside the skills that is not followed, or leads to nothing.
     LinkedFolder = "linked-folder": Warning,
     /// A skill that lies in no skill root.

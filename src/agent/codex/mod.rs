@@ -22,6 +22,8 @@ use crate::agent::assignment::Assignment;
 use crate::agent::command::Command;
 use crate::agent::interface::{Agent, Work};
 use crate::agent::room::Room;
+use crate::cases::skill::Skill;
+use crate::files::bounded;
 use crate::settings::mode::AgentKind;
 use crate::trial::exposure::Reference;
 use crate::trial::trace::Trace;
@@ -36,6 +38,9 @@ pub const ROLLOUT: &str = "rollout.jsonl";
 
 /// Where `--output-last-message` goes, in the room.
 pub const LAST_MESSAGE: &str = "last-message.txt";
+
+/// The file in a skill's folder that is codex's own.
+const OWN_FILE: &str = "agents/openai.yaml";
 
 /// Variables with a login.
 const LOGIN_VARIABLES: [&str; 3] = ["OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN"];
@@ -60,6 +65,16 @@ impl Agent for Codex {
     /// Today's folder, and the one of older versions.
     fn skill_folders(&self) -> &'static [&'static str] {
         &[".agents/skills", ".codex/skills"]
+    }
+
+    fn withholds(&self, skill: &Skill, folder: &Path, prompt: &str) -> Option<(&'static str, &'static str)> {
+        let text = bounded::read_text(&folder.join(OWN_FILE)).ok()?;
+        let own: serde_json::Value = serde_saphyr::from_str(&text).ok()?;
+        let kept = own["policy"]["allow_implicit_invocation"] == false && !mentions(prompt, &skill.name);
+        kept.then_some((
+            OWN_FILE,
+            "`allow_implicit_invocation: false` keeps codex from offering the skill to a prompt that does not call it as `$name`",
+        ))
     }
 
     fn login(&self) -> Result<String, String> {
@@ -94,4 +109,11 @@ impl Agent for Codex {
     fn in_sandbox(&self, script: &str) -> Option<Vec<OsString>> {
         Some(["sandbox", "--", "/bin/sh", "-c", script].map(OsString::from).to_vec())
     }
+}
+
+/// Whether a prompt calls the skill of this name as users do, so that codex loads it: `$name`.
+fn mentions(prompt: &str, name: &str) -> bool {
+    let goes_on = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let behind = |(at, call): (usize, &str)| prompt[at + call.len()..].chars().next();
+    prompt.match_indices(&format!("${name}")).any(|hit| !behind(hit).is_some_and(goes_on))
 }
