@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::cases::case::{Case, Expectation, Pattern};
 use crate::cases::schema::Schema;
 use crate::cases::skill::{Skill, slug};
-use crate::grade::delivered::{delivered, described, unseen};
+use crate::grade::delivered::{as_mode_says, delivered, described, unseen};
 use crate::grade::session::session_trouble;
 use crate::settings::mode::Delivery;
 use crate::trial::described::Described;
@@ -192,15 +192,9 @@ impl Grader<'_> {
             }
             None => self.check("exit-code", Goal::Outcome, Status::Unknown, "exit status 0", "no exit status"),
         }
-        let (status, what) = delivered(self.skill, self.evidence);
-        let name = &self.skill.name;
-        let expected = match self.evidence.meta.delivery {
-            Delivery::Native => format!("`{name}` offered natively, and not by MCP"),
-            Delivery::Mcp => format!("`{name}` offered by MCP, and not natively"),
-            Delivery::Both => format!("`{name}` offered natively and by MCP"),
-            Delivery::None => format!("`{name}` not offered"),
-        };
         if !unseen(self.evidence) {
+            let (status, what) = delivered(self.skill, self.evidence);
+            let expected = as_mode_says(self.skill, self.evidence.meta.delivery);
             self.check(DELIVERED, Goal::Process, status, expected, what);
         }
         let text = self.final_text();

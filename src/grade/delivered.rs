@@ -30,6 +30,17 @@ pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, Stri
     (if as_mode_says { Status::Pass } else { Status::Fail }, found)
 }
 
+/// How the skill is to be offered, in words.
+pub(super) fn as_mode_says(skill: &Skill, delivery: Delivery) -> String {
+    let name = &skill.name;
+    match delivery {
+        Delivery::Native => format!("`{name}` offered natively, and not by MCP"),
+        Delivery::Mcp => format!("`{name}` offered by MCP, and not natively"),
+        Delivery::Both => format!("`{name}` offered natively and by MCP"),
+        Delivery::None => format!("`{name}` not offered"),
+    }
+}
+
 /// Whether nobody wrote down what was offered, as in trials of a runner that kept no session: what follows from that alone is
 /// not asked then.
 pub(super) fn unseen(evidence: &Evidence<'_>) -> bool {
