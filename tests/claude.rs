@@ -36,6 +36,8 @@ fn main() -> ExitCode {
             a_resource_is_seen_to_be_loaded_in_every_mode,
             listing_files_loads_none,
             reading_skill_md_without_the_tool_is_looking_around,
+            searches_through_folders_are_looks_whatever_they_print,
+            lists_of_what_servers_have_are_looks,
             a_skill_that_the_prompt_calls_by_name_is_seen_as_injected,
             the_baseline_is_offered_no_skill,
             a_description_comes_whole_from_a_small_catalogue_and_is_missing_in_a_large_one,
@@ -347,6 +349,60 @@ fn reading_skill_md_without_the_tool_is_looking_around() {
         trial.expect(Verdict::Fail);
         assert!(trial.check("triggered").evidence.contains("without activating"), "{:#?}", trial.grade);
         assert_eq!((trial.grade.metrics.explorations.len(), trial.grade.metrics.commands), (1, 1));
+    }
+}
+
+fn searches_through_folders_are_looks_whatever_they_print() {
+    for (mode, skills) in
+        [("codex", ".agents/skills"), ("cli-native", ".claude/skills"), ("mcp+native", ".claude/skills")]
+    {
+        let searches = [
+            format!("grep -rn '' {skills}"),
+            "grep -R AHOY_MARKER . | head -5".to_owned(),
+            "find -L . -name SKILL.md".to_owned(),
+            "find -L . -type f | sort".to_owned(),
+            format!("cd {skills} && grep -rl Ahoy greeting"),
+        ];
+        let turns: Vec<Turn> = searches.iter().cloned().map(Turn::Shell).collect();
+        let live = Live::new(TRIGGER, "true,Greet Ada.", does(turns));
+        let trial = live.trial(mode);
+        trial.expect(Verdict::Fail);
+        let metrics = &trial.grade.metrics;
+        assert_eq!((mechanisms(&trial).len(), metrics.resources.len(), metrics.commands), (0, 0, 5), "{mode}");
+        assert_eq!(metrics.explorations, searches, "{mode}");
+        assert!(trial.check("triggered").evidence.contains("without activating: grep -rn"), "{mode}");
+        assert_eq!(
+            trial.text("session.md").matches("looked at skills without loading").count(),
+            5,
+            "{}",
+            trial.text("session.md")
+        );
+    }
+    // A file that is named is read, also by a program that could search.
+    let named = "grep -rn '' .agents/skills/greeting/SKILL.md".to_owned();
+    let trial = Live::new(TRIGGER, "true,Greet Ada.", does(vec![Turn::Shell(named)])).trial("codex");
+    assert_eq!(mechanisms(&trial), [("greeting", Mechanism::ReadSkillFile)]);
+}
+
+fn lists_of_what_servers_have_are_looks() {
+    for (mode, lists) in [
+        ("mcp", vec![("ListMcpResourcesTool", json!({ "server": "skilljack" }))]),
+        (
+            "codex-mcp",
+            vec![("list_mcp_resources", json!({})), ("list_mcp_resource_templates", json!({ "server": "skilljack" }))],
+        ),
+    ] {
+        let turns = lists.iter().map(|(tool, input)| call(tool, input.clone())).collect();
+        let live = Live::new(TRIGGER, "true,Greet Ada.", does(turns));
+        let trial = live.trial(mode);
+        trial.expect(Verdict::Fail);
+        let metrics = &trial.grade.metrics;
+        assert_eq!((mechanisms(&trial).len(), metrics.resources.len()), (0, 0), "{mode}");
+        let looks: Vec<&str> = metrics.explorations.iter().filter_map(|look| look.split(' ').next()).collect();
+        let tools: Vec<&str> = lists.iter().map(|(tool, _)| *tool).collect();
+        assert_eq!(looks, tools, "{mode}: {}", trial.text("trace.jsonl"));
+        let log = trial.text("session.md");
+        assert_eq!(log.matches("looked at skills without loading").count(), tools.len(), "{log}");
     }
 }
 

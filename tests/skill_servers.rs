@@ -138,6 +138,12 @@ fn tools_can_be_left_to_be_searched_for() {
         assert_eq!(request_text(first).contains("Greets people in the house style"), always, "the catalogue");
         assert_eq!(trial.meta.server.as_ref().map(|server| server.always_load), Some(always));
         assert_eq!(trial.meta.inputs.0.contains_key("setting mcp.always_load"), !always);
+        let looks = trial.grade.metrics.explorations;
+        assert_eq!(
+            looks.iter().filter(|look| look.starts_with("ToolSearch ")).count(),
+            usize::from(!always),
+            "{looks:?}"
+        );
     }
 }
 
@@ -152,6 +158,11 @@ fn models_that_codex_has_search_for_tools_find_the_whole_catalogue() {
         if searched { Turn::Say("4".to_owned()) } else { search() }
     });
     let ran = live.run(&["--mode", "codex-mcp", "--case", "skill-000/it", "--model", "gpt-5.5"]);
+    let trial = live.kept("skill-000", "it", "codex-mcp").expect("a trial");
+    assert_eq!(trial.grade.metrics.unknown_events, 0, "{}", trial.text("rollout.jsonl"));
+    let looks = &trial.grade.metrics.explorations;
+    assert!(looks.len() == 1 && looks[0].starts_with("tool_search {"), "{looks:?}");
+    assert!(trial.text("session.md").contains("tool_search"), "{}", trial.text("session.md"));
     let requests = live.model.requests();
     let whole = |request: &Request| {
         let text = request_text(request);

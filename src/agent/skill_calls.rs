@@ -16,6 +16,12 @@ use crate::trial::trace::{Mechanism, Trace, excerpt};
 /// The tools of agents that read a resource of an MCP server by its URI.
 const RESOURCE_TOOLS: [&str; 2] = ["ReadMcpResourceTool", "read_mcp_resource"];
 
+/// The tools with which agents have their models search for tools.
+const TOOL_SEARCHES: [&str; 2] = ["ToolSearch", "tool_search"];
+
+/// The tools of agents that list what MCP servers have.
+const MCP_LISTS: [&str; 3] = ["ListMcpResourcesTool", "list_mcp_resources", "list_mcp_resource_templates"];
+
 /// Programs that run a script named behind them.
 const INTERPRETERS: [&str; 10] = ["python", "python3", "node", "bash", "sh", "ruby", "perl", "deno", "bun", "source"];
 
@@ -70,6 +76,9 @@ impl<'a> SkillCalls<'a> {
 
     /// What a shell command, or what counts as one, showed of the skills.
     fn looked(&mut self, trace: &mut Trace, command: &str, evidence: &str, exit_code: Option<i64>, output: &str) {
+        if shell::is_search(command) {
+            return self.searched(trace, shell::asks_for_skills(command), output, evidence);
+        }
         let seen = self.shown(trace, output, evidence);
         let mut looked = false;
         for touch in shell::touches(command) {
@@ -124,10 +133,44 @@ impl<'a> SkillCalls<'a> {
             }
         } else {
             let uri = field("uri").filter(|_| RESOURCE_TOOLS.contains(&tool));
+            if self.lists(tool, field("server"), input, output) {
+                return self.searched(trace, true, output, &evidence);
+            }
             match uri.and_then(at_skill_uri) {
                 Some((skill, path)) => self.answered(trace, skill, path, output, failed, &evidence),
                 None => drop(self.shown(trace, output, &evidence)),
             }
+        }
+    }
+
+    /// Whether a tool of the agent's own looks for tools, or for what servers have, and the server of skills is among that.
+    fn lists(&self, tool: &str, server: Option<&str>, input: &str, output: &str) -> bool {
+        let own = &self.reference.names.server;
+        let named = || [input, output].into_iter().any(|text| text.contains(own) || text.contains("skill"));
+        let asked = || server.is_none_or(|server| server == own);
+        (TOOL_SEARCHES.contains(&tool) && named()) || (MCP_LISTS.contains(&tool) && asked())
+    }
+
+    /// A search, for text, files or tools, was answered: a look where it asked for skills or found something of theirs, and no
+    /// more, whatever it showed.
+    pub(super) fn searched(&mut self, trace: &mut Trace, asked: bool, output: &str, how: &str) {
+        if output.len() > MAX_ANSWER {
+            trace.lose("an answer of a tool that is longer than is read");
+        }
+        let seen = self.exposure.shown(output, how);
+        let is_new = |skill: &str| !trace.is_active(skill);
+        let listed = || {
+            let paths = output.lines().filter_map(|line| shell::opens(line.split(':').next()?.trim()));
+            paths.into_iter().any(|touch| match touch {
+                Touch::SkillFile { skill } | Touch::Resource { skill, .. } => {
+                    self.exposure.knows(&slug(&skill)) && is_new(&skill)
+                }
+                Touch::Explore => false,
+            })
+        };
+        let looked = if seen.is_empty() { asked || listed() } else { seen.iter().any(|one| is_new(&one.skill)) };
+        if looked {
+            trace.explore(how);
         }
     }
 

@@ -311,7 +311,7 @@ impl Grader<'_> {
         }
         if hits.is_empty() && !trace.explorations.is_empty() {
             let looks = trace.explorations.join("; ");
-            evidence = format!("{evidence}; looked at skill files without activating: {looks}");
+            evidence = format!("{evidence}; looked at skills without activating: {looks}");
         }
         let name = &self.skill.name;
         let (id, expected) = if should {

@@ -155,7 +155,7 @@ fn metrics(text: &mut String, metrics: &Metrics) {
         "resources loaded",
         list(metrics.resources.iter().map(|found| safe::code(&format!("{}/{}", found.skill, found.path)))),
     );
-    line("looks at skill files without activating", metrics.explorations.len().to_string());
+    line("looks at skills without activating", metrics.explorations.len().to_string());
     line("calls that were not allowed", list(metrics.denials.iter().map(|denial| safe::code(denial))));
     if metrics.unknown_events + metrics.damaged_lines > 0 {
         line("events not understood", format!("{}, {} damaged lines", metrics.unknown_events, metrics.damaged_lines));

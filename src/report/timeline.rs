@@ -79,7 +79,7 @@ pub fn note(note: &Note, name: Name) -> String {
             format!("resource {} loaded{}", name(&format!("{skill}/{path}")), part(*seen))
         }
         Note::FailedLoad { skill } => format!("skill {} failed to load", name(skill)),
-        Note::Looked => "looked at files of skills without loading one".to_owned(),
+        Note::Looked => "looked at skills without loading one".to_owned(),
         Note::Denied => "the agent did not allow this".to_owned(),
     }
 }

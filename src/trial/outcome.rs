@@ -200,7 +200,7 @@ pub struct Metrics {
     pub activations: Vec<Activation>,
     /// Resources that were loaded, in order.
     pub resources: Vec<Resource>,
-    /// Looks at skill files that were no activation.
+    /// Looks at skills that were no activation.
     pub explorations: Vec<String>,
     /// Tool calls that the agent did not allow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -361,11 +361,8 @@ impl<'a, 's> Decoder<'a, 's> {
                 self.skills.file(trace, &path, &evidence(), failed, &output);
             }
             "Glob" | "Grep" | "LS" => {
-                let seen = self.skills.shown(trace, &output, &evidence());
-                let looks = fields.path.as_deref().into_iter().chain(fields.pattern.as_deref());
-                if seen.is_empty() && looks.into_iter().any(shell::names_skills) {
-                    trace.explore(&evidence());
-                }
+                let asked = fields.path.as_deref().into_iter().chain(fields.pattern.as_deref());
+                self.skills.searched(trace, asked.into_iter().any(shell::names_skills), &output, &evidence());
             }
             "Write" | "Edit" | "MultiEdit" | "NotebookEdit" if !failed => {
                 let path = fields.file_path.or(fields.notebook_path).unwrap_or_default();

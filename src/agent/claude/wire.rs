@@ -110,6 +110,9 @@ pub(super) struct Block {
     pub thinking: Option<String>,
     pub id: Option<String>,
     pub name: Option<String>,
+    /// Of a reference to a tool that a search found.
+    #[serde(deserialize_with = "lenient::option")]
+    pub tool_name: Option<String>,
     pub input: Option<Box<RawValue>>,
     pub tool_use_id: Option<String>,
     pub content: Option<Texts>,
@@ -444,13 +447,13 @@ impl<'de> Deserialize<'de> for Content {
     }
 }
 
-/// What a tool answered: a text, or the texts in a list of blocks, up to a limit.
+/// What a tool answered: a text, or the texts and names of tools in a list of blocks, up to a limit.
 pub(super) struct Texts(pub String);
 
 impl<'de> Deserialize<'de> for Texts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let content = Content::deserialize(deserializer)?;
-        let texts: Vec<String> = content.0.into_iter().filter_map(|block| block.text).collect();
+        let texts: Vec<String> = content.0.into_iter().filter_map(|block| block.text.or(block.tool_name)).collect();
         let mut text = texts.join("\n");
         // One more than is looked at, so that it shows.
         shorten(&mut text, MAX_ANSWER + 1);

@@ -10,7 +10,7 @@ use super::events::{Told, ToldError};
 use super::listing;
 use super::tokens::Tokens;
 use crate::agent::lenient;
-use crate::agent::skill_calls::SkillCalls;
+use crate::agent::skill_calls::{SkillCalls, texts};
 use crate::trial::trace::{Mechanism, Moment, Offered, Step, Trace, Turn};
 
 #[derive(Deserialize)]
@@ -40,7 +40,8 @@ struct Payload {
     model: Option<String>,
     name: Option<String>,
     namespace: Option<String>,
-    arguments: Option<String>,
+    /// A text, or of a search for tools an object.
+    arguments: Value,
     input: Option<String>,
     call_id: Option<String>,
     /// The thread's own id, in its first line.
@@ -50,6 +51,8 @@ struct Payload {
     #[serde(deserialize_with = "lenient::option")]
     parent_thread_id: Option<String>,
     output: Value,
+    /// Those that a search for tools found.
+    tools: Value,
     #[serde(deserialize_with = "lenient::option")]
     usage: Option<Tokens>,
     /// Of a task that is complete, how long it took.
@@ -74,6 +77,15 @@ struct Call {
 
 /// The tools with which models run shell commands, in the versions of codex so far.
 const SHELL_TOOLS: [&str; 5] = ["exec_command", "shell_command", "shell", "local_shell", "container.exec"];
+
+/// Lines that are a call, by their type.
+const CALLS: [&str; 4] = ["function_call", "custom_tool_call", "local_shell_call", TOOL_SEARCH];
+
+/// A search for tools, which names no tool.
+const TOOL_SEARCH: &str = "tool_search_call";
+
+/// Lines that are the answer to a call.
+const ANSWERS: [&str; 3] = ["function_call_output", "custom_tool_call_output", "tool_search_output"];
 
 /// The tool that starts a sub-agent, behind its namespace.
 const SPAWN: &str = "spawn_agent";
@@ -182,10 +194,8 @@ impl<'a, 's> Decoder<'a, 's> {
             }
             ("turn_context", _) => trace.model = payload.model.or(trace.model.take()),
             ("response_item", Some("message")) => self.message(trace, &payload),
-            ("response_item", Some("function_call" | "custom_tool_call" | "local_shell_call")) => {
-                self.call(payload, trace.now.clone());
-            }
-            ("response_item", Some("function_call_output" | "custom_tool_call_output")) => self.answer(trace, &payload),
+            ("response_item", Some(kind)) if CALLS.contains(&kind) => self.call(payload, trace.now.clone()),
+            ("response_item", Some(kind)) if ANSWERS.contains(&kind) => self.answer(trace, &payload),
             ("response_item", Some("reasoning")) => self.thought(trace, payload),
             ("response_item", Some("web_search_call" | "compaction" | "ghost_snapshot")) => {}
             ("response_item", Some(other)) => {
@@ -255,9 +265,14 @@ impl<'a, 's> Decoder<'a, 's> {
     fn call(&mut self, payload: Payload, at: Moment) {
         self.told.conversation = true;
         let Some(id) = payload.call_id.map(|id| self.own(&id)) else { return };
-        let name = payload.name.unwrap_or_else(|| "shell".to_owned());
+        let is_search = payload.kind.as_deref() == Some(TOOL_SEARCH);
+        let name = payload.name.unwrap_or_else(|| if is_search { "tool_search" } else { "shell" }.to_owned());
         let name = payload.namespace.map_or(name.clone(), |namespace| format!("{namespace}__{name}"));
-        let input = payload.arguments.or(payload.input).unwrap_or_default();
+        let input = match payload.arguments {
+            Value::Null => payload.input.unwrap_or_default(),
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
         self.open.insert(id.clone(), Call { tool: name, input, at });
         self.order.push(id);
     }
@@ -270,7 +285,10 @@ impl<'a, 's> Decoder<'a, 's> {
         };
         // The time of its own line is that of the call.
         trace.now.began = at.ended;
-        let output = output_text(&payload.output);
+        let output = match &payload.tools {
+            Value::Null => output_text(&payload.output),
+            tools => texts(tools),
+        };
         if name.ends_with(SPAWN) {
             let answer: Value = serde_json::from_str(&output).unwrap_or_default();
             self.told.spawned.extend(answer.get("agent_id").and_then(Value::as_str).map(str::to_owned));
@@ -409,7 +427,7 @@ pub(super) fn slimmed(line: &[u8], skill: &str) -> Option<Vec<u8>> {
         ("response_item", Some(kind)) => {
             let mut slim = serde_json::Map::new();
             slim.insert("type".to_owned(), kind.into());
-            for key in ["name", "namespace", "arguments", "input", "call_id", "output"] {
+            for key in ["name", "namespace", "arguments", "input", "call_id", "output", "tools"] {
                 if let Some(value) = payload.get(key) {
                     slim.insert(key.to_owned(), value.clone());
                 }

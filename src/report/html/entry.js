@@ -129,7 +129,7 @@ function markView(mark) {
     case "denied":
       return el("span", { class: "mark failed" }, "not allowed");
     default:
-      return el("span", { class: "mark" }, "looked at skill files");
+      return el("span", { class: "mark" }, "looked at skills");
   }
 }
 

@@ -157,7 +157,7 @@ pub enum Note {
     Resource { skill: String, path: String, seen: Option<f64> },
     /// A call that was to load a skill failed.
     FailedLoad { skill: String },
-    /// Skill files were looked at, which made no skill active.
+    /// Skills were looked at, which made none active.
     Looked,
     /// The agent did not allow the call.
     Denied,

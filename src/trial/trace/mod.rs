@@ -46,7 +46,7 @@ pub struct Trace {
     pub activations: Vec<Activation>,
     /// Resources of skills that were loaded, in order, each once.
     pub resources: Vec<Resource>,
-    /// Looks at skill files that were no activation ("noodling").
+    /// Looks at skills that were no activation ("noodling"): at their files, and at what a search or a list showed of them.
     pub explorations: Vec<String>,
     /// Tool calls that the agent did not allow.
     pub denials: Vec<String>,

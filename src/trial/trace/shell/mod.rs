@@ -21,6 +21,7 @@
 mod effective;
 mod readers;
 mod script;
+mod search;
 mod words;
 mod wrappers;
 
@@ -103,6 +104,18 @@ pub fn opens(path: &str) -> Option<Touch> {
         crate::cases::skill::SKILL_FILE => Touch::SkillFile { skill },
         _ => Touch::Resource { skill, path },
     })
+}
+
+/// Whether all that `command` does is to search through folders, with `grep -r`, `rg`, `find` or their like.
+#[must_use]
+pub fn is_search(command: &str) -> bool {
+    search::is_search(command)
+}
+
+/// Whether a search asks for skills: in their folders, or for their files by name.
+#[must_use]
+pub fn asks_for_skills(search: &str) -> bool {
+    search::asks_for_skills(search)
 }
 
 /// Whether a path or a pattern is about skills.
