@@ -41,6 +41,7 @@ pub const RECORDINGS: &str = "evals/recordings";
 /// The file with the facts of a trial, in its folder.
 pub const META: &str = "meta.json";
 
+const RUN: &str = "run.json";
 const WORK: &str = "work";
 const SNAPSHOT: &str = "skills_snapshot";
 const GRADE: &str = "grade.json";
@@ -72,6 +73,9 @@ pub enum StoreError {
         /// What there is instead.
         hint: String,
     },
+    /// The folder is not of a run of ours.
+    #[error("pkbllm's runner left the run `{0}`; `skill-evals grade {RUNS}/{0} --as pkbllm` makes a stored run of it")]
+    Foreign(String),
     /// A run id that cannot be a folder's name.
     #[error("the run id {id:?} {why}")]
     BadRunId {
@@ -219,7 +223,12 @@ impl RunFolder {
         check_run_id(id)?;
         let path = root.join(RUNS).join(id);
         if path.is_dir() {
-            return Ok(Self { id: id.to_owned(), path });
+            let foreign = pkbllm::is_one(&path);
+            return if foreign {
+                Err(StoreError::Foreign(id.to_owned()))
+            } else {
+                Ok(Self { id: id.to_owned(), path })
+            };
         }
         let mut ids: Vec<String> = sub_folders(&root.join(RUNS));
         ids.sort_by(|a, b| b.cmp(a));

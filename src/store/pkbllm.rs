@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{FINAL, GRADE, JUDGEMENT, META, SNAPSHOT, WORK, sub_folders};
+use super::{FINAL, GRADE, JUDGEMENT, META, RUN, SNAPSHOT, WORK, sub_folders};
 use crate::files::below::{self, Walk};
 use crate::files::bounded;
 
@@ -66,6 +66,7 @@ pub struct PkbllmTrial {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Facts {
     skill: SkillFacts,
     case: CaseFacts,
@@ -74,12 +75,14 @@ struct Facts {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct SkillFacts {
     name: String,
     slug: String,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct CaseFacts {
     id: String,
     should_trigger: bool,
@@ -87,17 +90,20 @@ struct CaseFacts {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Graded {
     deterministic: Deterministic,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Deterministic {
     exit_code: i32,
     duration_s: f64,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct ProgressLine {
     ts: String,
     skill_slug: String,
@@ -218,6 +224,15 @@ impl PkbllmRun {
         let Some(bytes) = read(&self.folder, path)? else { return Ok(None) };
         parse(&self.folder.join(path), 0, &bytes).map(Some)
     }
+}
+
+/// Whether the folder is a run of pkbllm's: where ours have modes below a case, it has the facts.
+pub(super) fn is_one(folder: &Path) -> bool {
+    let work = folder.join(WORK);
+    let has_facts = |case: &Path| case.join(META).is_file();
+    let cases =
+        |skill: String| sub_folders(&work.join(&skill)).into_iter().map(move |case| Path::new(&skill).join(case));
+    !folder.join(RUN).exists() && sub_folders(&work).into_iter().flat_map(cases).any(|case| has_facts(&work.join(case)))
 }
 
 /// When cases ended, as the progress file says; empty where the runner was not asked for one.

@@ -11,7 +11,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::ledger::{self, Follower, Ledger, Ledgered};
-use super::{At, RUNS, RunFolder, StoreError, check_format, read_json, sub_folders, write_json};
+use super::pkbllm;
+use super::{At, RUN, RUNS, RunFolder, StoreError, check_format, read_json, sub_folders, write_json};
 use crate::files::at::PathError;
 use crate::text::lines::{self, Line};
 use crate::trial::id::TrialId;
@@ -19,7 +20,6 @@ use crate::trial::run_record::{
     Current, End, Ended, PairRecord, PlanLine, ProgressLine, RUN_FORMAT, RunRecord, Runner,
 };
 
-const RUN: &str = "run.json";
 const PLAN: &str = "plan.jsonl";
 const PAIRS: &str = "pairs.jsonl";
 const COMPARISON: &str = "comparison.json";
@@ -377,13 +377,13 @@ pub fn each_line(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), StoreEr
     Ok(found.at(path)?)
 }
 
-/// All runs of the repository at `root`, the latest first.
+/// All runs of the repository at `root`, the latest first; not those that another runner left.
 #[must_use]
 pub fn runs(root: &Path) -> Vec<RunFolder> {
     let folder = root.join(RUNS);
     let ids = sub_folders(&folder).into_iter().filter(|id| super::check_run_id(id).is_ok());
-    let mut runs: Vec<RunFolder> =
-        ids.map(|id| RunFolder { path: folder.join(&id), id }).filter(RunFolder::is_run).collect();
+    let mut runs: Vec<RunFolder> = ids.map(|id| RunFolder { path: folder.join(&id), id }).collect();
+    runs.retain(|run| run.is_run() && !pkbllm::is_one(&run.path));
     runs.sort_by_cached_key(|run| std::cmp::Reverse((run.changed(), run.id.clone())));
     runs
 }

@@ -121,6 +121,26 @@ fn a_run_of_pkbllm_becomes_a_stored_run_that_every_command_reads() {
 }
 
 #[test]
+fn a_folder_of_pkbllms_among_the_runs_is_none_of_them_and_every_command_says_what_to_do() {
+    let fixture = ran(repository(), "calm", "What is 2+2?", "Two.", 0).file(&format!("{OLD}/progress.jsonl"), "");
+    let runs = fixture.root().join("artifacts/skill-evals");
+    fs::create_dir_all(&runs).expect("a folder");
+    fs::rename(fixture.root().join(OLD), runs.join("20260102-030405")).expect("a folder");
+    assert!(!fixture.run(&["runs"]).stdout.contains("20260102"));
+    for args in [["grade", "20260102-030405"], ["summary", "20260102-030405"], ["stop", "20260102-030405"]] {
+        let ran = fixture.run(&args);
+        let hint = "`skill-evals grade artifacts/skill-evals/20260102-030405 --as pkbllm`";
+        assert!(ran.code == 2 && ran.stderr.contains(hint), "{args:?}: {}{}", ran.stdout, ran.stderr);
+    }
+    let taken = fixture.run(&["run", "--dry-run", "--run-id", "20260102-030405"]);
+    assert!(taken.code == 2 && taken.stderr.contains("there is a run"), "it is not written into: {}", taken.stderr);
+    assert_eq!(fixture.run(&["clean", "--keep", "0"]).code, 0);
+    assert!(runs.join("20260102-030405/work").is_dir(), "it is not removed with ours");
+    let graded = fixture.run(&["grade", "artifacts/skill-evals/20260102-030405", "--as", "pkbllm"]);
+    assert!(graded.stderr.contains("is the run `pkbllm-20260102-030405`"), "{}", graded.stderr);
+}
+
+#[test]
 fn with_the_session_of_its_agent_a_trial_is_graded_in_full() {
     let offer = |text: &str| json!({"type": "response_item", "payload": {"type": "message", "role": "developer", "content": [{"text": text}]}});
     let sessions = format!("{OLD}/work/tidy/calm/.eval_home/.codex/sessions/2026");
@@ -149,7 +169,7 @@ fn what_cannot_be_read_is_told_with_file_and_line_and_leaves_no_run() {
     wrong(
         "work/tidy/made/meta.json",
         "{\n  \"skill\": 3\n}",
-        &["work/tidy/made/meta.json:2:12: invalid type: integer `3`"],
+        &["work/tidy/made/meta.json:2:12: invalid type: integer `3`, expected an object"],
     );
     wrong("work/tidy/made/grade.json", "{}", &["work/tidy/made/grade.json:1:2: missing field `deterministic`"]);
     wrong(
