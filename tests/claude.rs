@@ -62,6 +62,7 @@ fn main() -> ExitCode {
             a_prompt_may_start_with_a_dash,
             prompts_that_are_longer_than_an_argument_may_be_arrive_whole,
             nothing_of_the_users_own_comes_along_but_the_login,
+            a_key_that_the_users_settings_get_or_hold_is_the_login,
             what_claude_asks_is_denied_and_told,
             codex_loads_skills_by_mcp_too,
             an_own_server_is_tested_in_place_of_ours,
@@ -822,6 +823,28 @@ fn nothing_of_the_users_own_comes_along_but_the_login() {
     }
 }
 
+fn a_key_that_the_users_settings_get_or_hold_is_the_login() {
+    for (mode, settings) in [
+        (CLI, r#"{"apiKeyHelper":"~/bin/key"}"#),
+        ("native", r#"{"apiKeyHelper":"~/bin/key"}"#),
+        ("native", r#"{"env":{"ANTHROPIC_API_KEY":"key-of-the-settings-0123456789"}}"#),
+    ] {
+        let live = Live::new(TRIGGER, "true,Greet Ada.", loads_and_says("Ahoy"));
+        let home = live.user_home();
+        for folder in [".claude", "bin"] {
+            fs::create_dir_all(home.join(folder)).expect("a folder");
+        }
+        fs::write(home.join(".claude/settings.json"), settings).expect("settings");
+        fs::write(home.join("bin/key"), "#!/bin/sh\necho key-of-the-helper-0123456789\n").expect("a helper");
+        fs::set_permissions(home.join("bin/key"), fs::Permissions::from_mode(0o755)).expect("permissions");
+        let mut command = live.command(&["--mode", mode]);
+        let output = command.env_remove("ANTHROPIC_API_KEY").output().expect("the program starts");
+        let trial = live.kept("greeting", "it", mode).unwrap_or_else(|| panic!("{output:?}"));
+        trial.expect(Verdict::Pass);
+        assert!(!trial.everything().contains("0123456789"), "{mode}: a key was kept");
+    }
+}
+
 fn what_claude_asks_is_denied_and_told() {
     let write = || vec![call("Write", json!({ "file_path": "/var/tmp/never.txt", "content": "x" }))];
     let live = Live::new("should_trigger,prompt,sandbox", "false,Write.,workspace-write", does(write()));
@@ -979,8 +1002,8 @@ fn a_missing_program_is_an_error_that_says_how_to_get_it() {
     let live = Live::new(TRIGGER, "false,Hi.", says("Hi"));
     for mode in ["mcp", CLI] {
         let output = live.command(&["--mode", mode]).env("PATH", "/usr/bin:/bin").output().expect("the program starts");
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(output.status.code(), Some(3), "{said}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains("npm install -g @anthropic-ai/claude-code"), "{said}");
     }
 }

@@ -160,7 +160,10 @@ fn a_login_is_looked_for_where_codex_looks() {
     assert_eq!(machine(own).variables(&[("MINE_KEY", "x")]).examined().code, 0);
     let free = machine("model_provider = 'local'\n[model_providers.local]\nbase_url = 'http://127.0.0.1:1'\n");
     assert_eq!(free.examined().finding("codex-login").0, "ok");
-    assert_eq!(machine("").home("auth.json", "{\"tokens\":{}}").examined().finding("codex-login").0, "ok");
+    assert_eq!(
+        machine("").home("auth.json", "{\"tokens\":{\"access_token\":\"t\"}}").examined().finding("codex-login").0,
+        "ok"
+    );
     assert!(machine("").home("auth.json", "{").examined().finding("codex-login").2.contains("damaged"));
     assert!(machine("= 1").examined().finding("codex-login").2.contains("config.toml"));
 }

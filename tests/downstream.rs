@@ -4,10 +4,13 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
-use support::downstream::{cargo_test, crate_with_a_skill, patched};
-use support::fixture::Fixture;
+use support::downstream::{cargo, cargo_test, crate_with_a_skill, patched, target};
+use support::fixture::{Fixture, Ran, run_in};
+use support::harness::clean;
+use support::machine::Machine;
+use support::page;
 
 fn text(output: &Output) -> String {
     format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
@@ -40,7 +43,8 @@ fn a_rust_crate_gets_evals_that_cargo_runs() {
          tests/skill_evals/stubs.rs: written\n\
          .config/nextest.toml: written\n\
          .gitignore: written\n\n\
-         next: cargo test --test skill_evals; with SKILL_EVALS_LIVE=1 it runs the agents\n"
+         next: cargo test --test skill_evals; with SKILL_EVALS_LIVE=1 it runs the agents\n\
+         where crates.io has no skill-evals yet: begin with --path DIR or --git URL\n"
     );
     assert_eq!(
         read(&fixture, "Cargo.toml"),
@@ -92,6 +96,7 @@ fn a_repository_without_rust_gets_a_small_crate_a_skill_and_cases() {
     for line in [
         "evals/Cargo.toml: written",
         "skills/hello/SKILL.md: written",
+        "evals/schemas/skill_response.schema.json: written",
         "evals/skills/hello/prompts.csv: written",
         "evals/tests/skill_evals.rs: written",
         "evals/tests/skill_evals/stubs.rs: written",
@@ -106,7 +111,143 @@ fn a_repository_without_rust_gets_a_small_crate_a_skill_and_cases() {
     assert_eq!((lint.code, lint.stdout.as_str()), (0, "1 skill, 3 cases: no problems\n"), "{}", lint.stdout);
     let ran = cargo_test(&fixture.root().join("evals"), &[]);
     assert!(ran.status.success() && text(&ran).contains("2 passed; 0 failed; 3 ignored"), "{}", text(&ran));
-    assert_eq!(fixture.run(&["init"]).stdout.matches("is there already").count(), 5);
+    assert_eq!(
+        fixture.run(&["init"]).stdout.matches("is there already").count(),
+        5,
+        "{}",
+        fixture.run(&["init"]).stdout
+    );
+}
+
+/// What a crate or a workspace of somebody's has before, and what `init` is to make green in it.
+struct Before {
+    fixture: Fixture,
+    /// Where `init` and then cargo run.
+    folder: &'static str,
+    /// Where nextest looks for its settings.
+    nextest: &'static str,
+    /// The names of all tests.
+    tests: &'static str,
+}
+
+fn before() -> [Before; 4] {
+    let lock = || std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.lock")).expect("our Cargo.lock");
+    let package = |name: &str| format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n");
+    let workspace = |members: &str| format!("[workspace]\nresolver = \"3\"\nmembers = [{members}]\n");
+    let with_member = |fixture: Fixture| {
+        fixture
+            .file("crates/demo/Cargo.toml", package("demo"))
+            .file("crates/demo/src/lib.rs", "")
+            .file("Cargo.lock", lock())
+    };
+    let hello = "hello::explicit::codex";
+    [
+        Before {
+            fixture: Fixture::new().file("README.md", "No Rust here.\n").file("evals/Cargo.lock", lock()),
+            folder: "",
+            nextest: "evals/.config",
+            tests: hello,
+        },
+        Before {
+            fixture: Fixture::new()
+                .file("Cargo.toml", package("demo"))
+                .file("src/lib.rs", "")
+                .file("Cargo.lock", lock()),
+            folder: "",
+            nextest: ".config",
+            tests: hello,
+        },
+        Before {
+            fixture: with_member(Fixture::new().file("Cargo.toml", workspace("\"crates/*\"")).skill("tidy")),
+            folder: "crates/demo",
+            nextest: ".config",
+            tests: "tidy::explicit::codex",
+        },
+        Before {
+            fixture: with_member(Fixture::new().file("Cargo.toml", workspace("\"crates/demo\"")).skill("tidy")),
+            folder: "",
+            nextest: ".config",
+            tests: "tidy::explicit::codex",
+        },
+    ]
+}
+
+/// The arguments behind `cargo test` that `init` says are next.
+fn next(ran: &Ran) -> Vec<String> {
+    let (_, next) =
+        ran.stdout.split_once("next: cargo test ").unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
+    let (next, _) = next.split_once(';').expect("an end");
+    next.split(' ').map(str::to_owned).collect()
+}
+
+#[test]
+fn evals_are_green_at_once_in_a_repository_a_crate_a_member_and_a_workspace() {
+    let nextest = support::real::starts("cargo", &["nextest", "--version"]);
+    assert!(nextest || std::env::var_os("REQUIRE_AGENTS").is_none(), "cargo-nextest is missing");
+    for Before { fixture, folder, nextest: place, tests } in before() {
+        let here = fixture.root().join(folder);
+        let ran = run_in(&here, &["init", "--path", env!("CARGO_MANIFEST_DIR")]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(!ran.stdout.contains("crates.io"), "{}", ran.stdout);
+        let next = next(&ran);
+        let args: Vec<&str> = next.iter().map(String::as_str).collect();
+        let test = cargo(&here, &[&["test"], &args[..]].concat()).output().expect("cargo starts");
+        let said = text(&test);
+        assert!(test.status.success() && said.contains("2 passed; 0 failed; 3 ignored"), "{next:?}: {said}");
+        assert!(said.contains(tests), "{next:?}: {said}");
+        let config = format!("{place}/nextest.toml");
+        assert!(read(&fixture, &config).contains("[test-groups]"));
+        if nextest {
+            let run = cargo(&here, &[&["nextest", "run"], &args[..]].concat()).output().expect("cargo starts");
+            assert!(run.status.success() && text(&run).contains("2 passed"), "{}", text(&run));
+            // It has read the settings: they make the group.
+            let groups = [&["nextest", "show-config", "test-groups"], &args[..]].concat();
+            let groups = cargo(&here, &groups).output().expect("cargo starts");
+            assert!(text(&groups).contains("agents"), "{}", text(&groups));
+        }
+        // A case more: the stubs are out of date, which fails no test; `stubs` finds them wherever the crate is.
+        let skill = tests.split(':').next().expect("a skill");
+        let task = format!(r#"{{"prompt": "Do it", "evalConfig": {{"expectedSkillName": "{skill}"}}}}"#);
+        let fixture = fixture.task("more", task);
+        let test = cargo(&here, &[&["test"], &args[..]].concat()).output().expect("cargo starts");
+        assert!(test.status.success() && text(&test).contains("stale-stubs"), "{}", text(&test));
+        let stubs = fixture.run(&["stubs"]);
+        assert!(stubs.code == 0 && stubs.stdout.contains("stubs.rs: written"), "{}{}", stubs.stdout, stubs.stderr);
+        let again = run_in(&here, &["init", "--path", env!("CARGO_MANIFEST_DIR")]);
+        assert!(!again.stdout.contains("written") && !again.stdout.contains(": added"), "{}", again.stdout);
+        // What it wrote as first cases is what `generate` writes.
+        let prompts = format!("evals/skills/{skill}/prompts.csv");
+        let before = read(&fixture, &prompts);
+        fixture.run(&["generate", "--overwrite"]);
+        assert_eq!(read(&fixture, &prompts), before);
+    }
+}
+
+#[test]
+fn a_checkout_or_a_git_repository_is_where_cargo_gets_the_crate() {
+    let fixture = crate_with_a_skill();
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let commit = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(ours).output().expect("git starts");
+    let url = format!("file://{}", ours.display());
+    let ran = fixture.run(&["init", "--git", &url, "--rev", String::from_utf8_lossy(&commit.stdout).trim()]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(read(&fixture, "Cargo.toml").contains(&format!("skill-evals = {{ git = {url:?}, rev = ")));
+    if commit.status.success() {
+        let mut test = clean(Command::new("cargo"));
+        // Not offline: cargo takes fetching from a folder of this machine for a use of the network.
+        test.args(["test", "--test", "skill_evals", "--", "greeting", "repository"]).current_dir(fixture.root());
+        test.env("CARGO_TARGET_DIR", target()).env("CARGO_INCREMENTAL", "0");
+        let ran = test.output().expect("cargo starts");
+        assert!(ran.status.success() && text(&ran).contains(" passed; 0 failed"), "{}", text(&ran));
+    }
+    // A way that is relative is one from the crate.
+    let fixture = Fixture::new().skill("tidy").file("tool/Cargo.toml", "[package]\nname = \"skill-evals\"\n");
+    assert_eq!(fixture.run(&["init", "--path", "tool"]).code, 0);
+    assert!(
+        read(&fixture, "evals/Cargo.toml").contains("skill-evals = { path = \"../tool\", default-features = false }")
+    );
+    let wrong = Fixture::new().run(&["init", "--path", "skills"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("holds no crate skill-evals"), "{}", wrong.stderr);
 }
 
 #[test]
@@ -158,4 +299,39 @@ fn a_builder_chooses_roots_and_adds_checks() {
         "{}",
         ran.stderr
     );
+}
+
+/// The blocks of docs/first-hour.md that build with cargo: the program is installed, and the evals of the clone become tests.
+#[test]
+fn what_the_page_of_the_first_hour_builds_can_be_built() {
+    let machine = Machine::new();
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR"));
+    std::os::unix::fs::symlink(ours, machine.path("skill-evals")).expect("a link");
+    let lock = std::fs::read_to_string(ours.join("Cargo.lock")).expect("our Cargo.lock");
+    machine.write("clone/evals/Cargo.lock", &lock);
+    let mut ran_any = 0;
+    for command in
+        page::blocks().into_iter().filter(|block| block.info == "console cargo").flat_map(|block| block.commands)
+    {
+        let installs = command.line.starts_with("cargo install");
+        let folder = if installs { ours.to_path_buf() } else { machine.path("clone") };
+        let mut shell = clean(Command::new("/bin/sh"));
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(machine.path("home/bin")).chain(std::env::split_paths(&path));
+        shell
+            .args(["-c", &command.line])
+            .current_dir(folder)
+            .env("PATH", std::env::join_paths(folders).expect("a PATH"));
+        shell
+            .env("CARGO_INSTALL_ROOT", machine.path("home"))
+            .env("CARGO_TARGET_DIR", target())
+            .env("CARGO_NET_OFFLINE", "true");
+        // The program of the tests has no optimization either: what is held is that it builds and where it lies.
+        let profile = [("OPT_LEVEL", "0"), ("DEBUG", "false"), ("LTO", "off")];
+        shell.envs(profile.map(|(key, value)| (format!("CARGO_PROFILE_RELEASE_{key}"), value)));
+        let ran = shell.output().expect("a shell");
+        assert_eq!(ran.status.code(), Some(command.exit), "{}: {}", command.line, text(&ran));
+        ran_any += 1;
+    }
+    assert_eq!(ran_any, 3);
 }

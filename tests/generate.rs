@@ -195,3 +195,17 @@ proptest! {
         prop_assert!(!case("implicit").prompt.contains(&mention));
     }
 }
+
+#[test]
+fn the_readme_shows_rows_in_the_shape_that_is_generated() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).expect("the README");
+    let (_, example) = readme.split_once("```csv\n").expect("an example");
+    let (example, _) = example.split_once("```").expect("an end");
+    let fixture = Fixture::new().skill("tidy").prompts("tidy", example);
+    assert_eq!(fixture.good_cases(), ["implicit"]);
+    let generated = prompts_csv(fixture.catalog().skills[0].skill(), None);
+    let mut columns = generated.lines().next().expect("a header").split(',');
+    for column in example.lines().next().expect("a header").split(',') {
+        assert!(columns.any(|generated| generated == column), "{column} is generated, in this order");
+    }
+}

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
 
 use support::fixture::Fixture;
-use support::harness::{SCRATCH, clean, harness, listed, run_folders, with_stub_agent};
+use support::harness::{clean, harness, listed, run_folders, scratch, with_stub_agent};
 use support::live::{processes_with, wait_until};
 
 fn main() -> ExitCode {
@@ -54,7 +54,7 @@ impl<'a> Nextest<'a> {
         let mut command = clean(Command::new("cargo"));
         command.arg("nextest").args(args).args(["--test", "skill_evals", "--config-file"]).arg(path);
         command.current_dir(env!("CARGO_MANIFEST_DIR")).env("SKILL_EVALS_ROOT", self.fixture.root());
-        command.env("SKILL_EVALS_SCRATCH", SCRATCH);
+        command.env("SKILL_EVALS_SCRATCH", scratch());
         command
     }
 

@@ -326,3 +326,29 @@ fn no_dependency_needs_a_newer_rust_than_we_promise() {
         .collect();
     assert_eq!(wrong, Vec::<String>::new());
 }
+
+/// The table of docs/tests.md: eleven features on four ways of running tests.
+#[test]
+fn every_feature_is_shown_by_a_test_that_exists_or_says_why_not() {
+    let page = fs::read_to_string(root().join("docs/tests.md")).expect("the page on tests");
+    let (_, rest) = page.split_once("<!-- table -->\n").expect("a comment where the table begins");
+    let (table, _) = rest.split_once("<!-- /table -->").expect("a comment where the table ends");
+    let files = walkdir::WalkDir::new(root().join("tests")).into_iter().flatten();
+    let files = files.filter(|entry| entry.path().extension().is_some_and(|end| end == "rs"));
+    let tests: String = files.map(|entry| fs::read_to_string(entry.path()).expect("a test")).collect();
+    let mut wrong = Vec::new();
+    let rows: Vec<&str> = table.trim().lines().skip(2).collect();
+    for row in &rows {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        assert_eq!(cells.len(), 5, "{row}");
+        for cell in &cells[1..] {
+            let named: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
+            let is_told = cell.starts_with("– ") && cell.split_whitespace().count() > 3;
+            let exist = |name: &&str| tests.contains(&format!("fn {name}()"));
+            if !is_told && (named.is_empty() || !named.iter().all(exist)) {
+                wrong.push(format!("{}: {cell}", cells[0]));
+            }
+        }
+    }
+    assert_eq!((rows.len(), wrong), (11, Vec::<String>::new()));
+}

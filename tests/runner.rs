@@ -104,8 +104,8 @@ fn a_missing_agent_is_told_with_how_to_get_it() {
     let stub = Stub::new(1, "");
     fs::remove_file(stub.root().join("agent.sh")).expect("the script");
     let ran = stub.run(&["run"]);
-    assert_eq!(ran.code, 3);
-    assert!(ran.stdout.contains("npm install -g @openai/codex"), "{}", ran.stdout);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("npm install -g @openai/codex"), "{}", ran.stderr);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::agent::assignment::Assignment;
 use crate::agent::files::write_private;
 use crate::agent::sandbox::Sandbox;
 use crate::process::Listener;
-use crate::settings::mode::AgentKind;
+use crate::settings::mode::{AgentKind, Mode};
 use crate::settings::{Isolation, ROOT, Settings};
 use crate::trial::trouble::{Trouble, TroubleKind};
 
@@ -103,8 +103,17 @@ pub(super) fn program(
 
 /// Arguments that the settings have for the agent and for the mode.
 pub(super) fn own_args<'a>(assignment: &Assignment<'a>) -> impl Iterator<Item = &'a String> {
-    let agent = assignment.settings.agents.get(assignment.mode.agent.as_str());
-    agent.into_iter().flat_map(|agent| &agent.args).chain(&assignment.mode.args)
+    own_arguments(assignment.settings, assignment.mode.agent, Some(assignment.mode))
+}
+
+/// The same without a trial.
+pub(super) fn own_arguments<'a>(
+    settings: &'a Settings,
+    kind: AgentKind,
+    mode: Option<&'a Mode>,
+) -> impl Iterator<Item = &'a String> {
+    let agent = settings.agents.get(kind.as_str());
+    agent.into_iter().flat_map(|agent| &agent.args).chain(mode.into_iter().flat_map(|mode| &mode.args))
 }
 
 /// The environment that every agent gets: the common variables, the settings' own, and the room's folders.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{Command, program};
+use crate::agent::login::{Around, Login};
 use crate::agent::room::Room;
 use crate::cases::skill::Skill;
 use crate::settings::Settings;
@@ -48,11 +49,8 @@ pub trait Agent: Sync {
     /// Where it looks for skills in its working folder.
     fn skill_folders(&self) -> &'static [&'static str];
 
-    /// Where it would find its login. No server is asked whether the login is still good.
-    ///
-    /// # Errors
-    /// What to do where there is none.
-    fn login(&self) -> Result<String, String>;
+    /// What it would log in with.
+    fn login(&self, around: &Around<'_>) -> Login;
 
     /// How to start it for a trial; writes what it needs into its home.
     ///

@@ -16,6 +16,7 @@ mod interface;
 pub mod isolation;
 mod kept;
 mod lenient;
+pub mod login;
 pub mod mcp_probe;
 mod refusal;
 pub mod room;

@@ -5,5 +5,6 @@ pub mod catalog;
 pub mod name;
 pub mod repo_files;
 pub mod repository;
+mod root;
 pub mod schema;
 pub mod skill;

@@ -102,13 +102,6 @@ impl Tree for Repository {
 }
 
 impl Repository {
-    /// The repository that holds `start`: the nearest folder, itself included, with an `evals` or `skills` folder.
-    #[must_use]
-    pub fn around(start: &Path) -> Option<Self> {
-        let holds = |folder: &&Path| folder.join("evals").is_dir() || folder.join("skills").is_dir();
-        start.ancestors().find(holds).map(|root| Self { root: root.to_path_buf() })
-    }
-
     /// Reads the catalog: skills below `skill_roots` (or the default ones), and the cases in `scope`.
     #[must_use]
     pub fn catalog(&self, skill_roots: Option<&[RelativePath]>, scope: Scope<'_>) -> Catalog {

@@ -7,6 +7,7 @@ use clap::Args;
 use super::{CliResult, RepositoryArgs, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
+use crate::cli::next::next;
 use skill_evals::report::paint::Tone;
 use skill_evals::setup::doctor::{self, Health};
 use skill_evals::text::safe;
@@ -49,6 +50,7 @@ pub fn doctor(args: &DoctorArgs) -> CliResult {
         }
         if examination.can_run {
             writeln!(out, "\nlive evals can run with {}", examination.agents.join(", "))?;
+            next("skill-evals run --skill NAME runs the cases of a skill; with --dry-run it says what that would be");
         } else {
             writeln!(out, "\nlive evals cannot run; recordings can be replayed all the same")?;
         }

@@ -7,14 +7,23 @@ use clap::Args;
 
 use super::CliResult;
 use crate::cli::exit_code::Exit;
-use skill_evals::setup::init::{self, Done};
+use skill_evals::setup::init::{self, Done, Source};
 use skill_evals::text::safe;
 
 #[derive(Args)]
 pub struct InitArgs {
-    /// The repository's root [default: the working folder].
+    /// The folder of the crate or the repository [default: the working folder].
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
+    /// Have cargo take skill-evals from this checkout, rather than from crates.io.
+    #[arg(long, value_name = "DIR", conflicts_with = "git")]
+    path: Option<PathBuf>,
+    /// Have cargo take skill-evals from this git repository.
+    #[arg(long, value_name = "URL")]
+    git: Option<String>,
+    /// With --git: the commit or tag.
+    #[arg(long, value_name = "REV", requires = "git")]
+    rev: Option<String>,
 }
 
 pub fn init(args: &InitArgs) -> CliResult {
@@ -22,10 +31,10 @@ pub fn init(args: &InitArgs) -> CliResult {
     if !root.is_dir() {
         return Err(super::not_found(format!("{} is no folder", root.display())).into());
     }
+    let source = args.source()?;
     let mut out = io::stdout().lock();
-    let mut small_crate = false;
-    for step in init::init(&root)? {
-        small_crate |= step.path.starts_with("evals/tests");
+    let made = init::init(&root, &source)?;
+    for step in made.steps {
         let done = match step.done {
             Done::Written => "written".to_owned(),
             Done::Added(what) => format!("added {what}"),
@@ -34,7 +43,19 @@ pub fn init(args: &InitArgs) -> CliResult {
         };
         writeln!(out, "{}", safe::line(&format!("{}: {done}", step.path.display())))?;
     }
-    let manifest = if small_crate { " --manifest-path evals/Cargo.toml" } else { "" };
-    writeln!(out, "\nnext: cargo test{manifest} --test skill_evals; with SKILL_EVALS_LIVE=1 it runs the agents")?;
+    writeln!(out, "\nnext: cargo test {}; with SKILL_EVALS_LIVE=1 it runs the agents", made.cargo)?;
+    if source == Source::Release {
+        writeln!(out, "where crates.io has no skill-evals yet: begin with --path DIR or --git URL")?;
+    }
     Ok(Exit::Clean)
+}
+
+impl InitArgs {
+    fn source(&self) -> io::Result<Source> {
+        Ok(match (&self.path, &self.git) {
+            (Some(path), _) => Source::Path { folder: std::path::absolute(path)?, is_relative: path.is_relative() },
+            (None, Some(url)) => Source::Git { url: url.clone(), rev: self.rev.clone() },
+            (None, None) => Source::Release,
+        })
+    }
 }

@@ -7,6 +7,7 @@ use clap::Args;
 use super::{CliResult, RepositoryArgs, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
+use crate::cli::next::next;
 use skill_evals::agent;
 use skill_evals::harness::stubs;
 use skill_evals::lint;
@@ -49,6 +50,9 @@ pub fn lint(args: &LintArgs) -> CliResult {
         let cases = if options.check_evals { cases.as_str() } else { "" };
         let skills = diagnostics::counted(catalog.skills.len(), "skill");
         writeln!(out, "{skills}{cases}: {}", diagnostics::counts(&problems))?;
+        if !options.check_evals {
+            next("skill-evals list shows the cases there are; skill-evals doctor says whether they can run here");
+        }
     } else {
         let paint = paint(&out);
         out.write_all(diagnostics::render(&problems, paint).as_bytes())?;

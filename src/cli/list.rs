@@ -7,6 +7,7 @@ use clap::Args;
 use super::select::NameArgs;
 use super::{CliResult, RepositoryArgs, print_json};
 use crate::cli::exit_code::Exit;
+use crate::cli::next::after_built_in;
 use skill_evals::cases::name::Filters;
 use skill_evals::report::listing;
 use skill_evals::run::plan;
@@ -48,6 +49,9 @@ pub fn list(args: &ListArgs) -> CliResult {
     let problems = wanted.lint.judged(catalog.problems);
     for problem in problems.iter().filter(|problem| problem.severity != Severity::Allowed) {
         writeln!(io::stderr(), "{}", safe::line(&problem.to_string()))?;
+    }
+    if !args.json {
+        after_built_in(planned.iter().map(|planned| planned.found.as_ref()));
     }
     Ok(Exit::Clean)
 }

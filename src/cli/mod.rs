@@ -16,6 +16,7 @@ mod lint;
 mod list;
 mod mcp;
 mod named_runs;
+mod next;
 mod record;
 mod report;
 mod run;
@@ -183,9 +184,12 @@ fn is_closed(error: &(dyn Error + 'static)) -> bool {
     causes.any(|error| error.downcast_ref().is_some_and(is))
 }
 
+/// What to do where no repository is found.
+const NO_SKILLS: &str = "go to a repository with skills, name it with --root, or begin one with `skill-evals init`";
+
 #[derive(Args)]
 struct RepositoryArgs {
-    /// The repository's root [default: `SKILL_EVALS_ROOT`, else the nearest folder upwards with `evals` or `skills`].
+    /// The repository's root [default: `SKILL_EVALS_ROOT`, else the nearest folder upwards with `evals` or skills].
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
 }
@@ -195,17 +199,14 @@ impl RepositoryArgs {
         let variable = || std::env::var_os("SKILL_EVALS_ROOT").filter(|root| !root.is_empty()).map(PathBuf::from);
         let Some(root) = &self.root.clone().or_else(variable) else {
             let start = std::env::current_dir()?;
-            let none = || not_found(format!("no folder `evals` or `skills` in {} or above it", start.display()));
+            let none =
+                || not_found(format!("no skills in {} or the repository around it; {NO_SKILLS}", start.display()));
             return Repository::around(&start).ok_or_else(none);
         };
         let root = std::path::absolute(root)?;
         // A typing error must not read as a repository without problems.
-        let holds = |name: &str| root.join(name).is_dir();
-        if ["evals", "skills", ".claude/skills", ".agents/skills"].into_iter().any(holds) {
-            Ok(Repository { root })
-        } else {
-            Err(not_found(format!("{} has no folder `evals` or `skills`", root.display())))
-        }
+        Repository::at(&root)
+            .ok_or_else(|| not_found(format!("there are no skills in {}; {NO_SKILLS}", root.display())))
     }
 
     /// The repository, its settings and its whole catalog.

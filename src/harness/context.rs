@@ -120,7 +120,8 @@ impl TestContext {
         }
     }
 
-    fn say(&self, text: &str) {
+    /// Prints what people should know beside the results.
+    pub(super) fn say(&self, text: &str) {
         self.on_watch(Watch::clear);
         say(text.trim_end());
     }

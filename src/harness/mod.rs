@@ -150,7 +150,7 @@ impl Harness {
             return done(crate_harness::serve(&self.own_checks, self.find_root()));
         }
         let mut harness = self;
-        harness.door = Door::CargoTest(own_name());
+        harness.door = Door::Harness(format!("cargo test --test {} --", own_name()));
         harness.run(std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()))
     }
 
@@ -163,7 +163,10 @@ impl Harness {
 
     /// Runs with these arguments, as libtest takes them.
     #[must_use]
-    pub fn run(self, arguments: impl IntoIterator<Item = String>) -> ExitCode {
+    pub fn run(mut self, arguments: impl IntoIterator<Item = String>) -> ExitCode {
+        if self.door == Door::Program {
+            self.door = Door::Harness("skill-evals harness".to_owned());
+        }
         let front = match args::parse(arguments, |name| std::env::var(name).ok()) {
             Ok(Asked::Trials(front)) => *front,
             Ok(Asked::Help) => {

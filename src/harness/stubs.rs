@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::cases::catalog::Catalog;
 use crate::cases::name::segment;
 use crate::files::bounded;
-use crate::run::plan;
+use crate::run::{harness_source, plan};
 use crate::settings::Settings;
 use crate::settings::load;
 use crate::store::Recordings;
@@ -18,7 +18,8 @@ use crate::text::diagnostic::{Code, Diagnostic, Place};
 /// The stubs' file, from the folder of the crate that has the harness.
 pub const FILE: &str = "tests/skill_evals/stubs.rs";
 
-/// Where the crate may be, from the repository's root: a Rust repository is one, others keep one with their evals.
+/// Where the crate may be, from the repository's root: a Rust repository is one, others keep one with their evals. A member of
+/// a workspace is found by its harness.
 const CRATES: [&str; 2] = ["", "evals"];
 
 /// The name of the lint of the repository as a whole.
@@ -98,7 +99,16 @@ pub fn current(root: &Path, catalog: &Catalog) -> Result<String, load::ConfigErr
 #[must_use]
 pub fn files(root: &Path) -> Vec<PathBuf> {
     let stands = |file: &PathBuf| fs::symlink_metadata(root.join(file)).is_ok();
-    CRATES.iter().map(|folder| Path::new(folder).join(FILE)).filter(stands).collect()
+    let usual = CRATES.iter().map(PathBuf::from);
+    let folders: BTreeSet<PathBuf> = usual.chain(members(root)).collect();
+    folders.into_iter().map(|folder| folder.join(FILE)).filter(stands).collect()
+}
+
+/// The folders of crates with a harness, from the root.
+fn members(root: &Path) -> Vec<PathBuf> {
+    let Ok(real) = root.canonicalize() else { return Vec::new() };
+    let folder = |manifest: PathBuf| Some(manifest.parent()?.strip_prefix(&real).ok()?.to_path_buf());
+    harness_source::manifests(root).into_iter().filter_map(folder).collect()
 }
 
 /// Where stubs go that are not there yet, from the root: the crate with a harness.
@@ -106,7 +116,8 @@ pub fn files(root: &Path) -> Vec<PathBuf> {
 pub fn place(root: &Path) -> Option<PathBuf> {
     let has_crate = |folder: &&&str| root.join(folder).join("Cargo.toml").is_file();
     // The smaller crate first: a crate just for the evals is the place for them.
-    CRATES.iter().rev().find(has_crate).map(|folder| Path::new(folder).join(FILE))
+    let usual = || CRATES.iter().rev().find(has_crate).map(PathBuf::from);
+    members(root).pop().or_else(usual).map(|folder| folder.join(FILE))
 }
 
 /// Stub files that are not as they should be.

@@ -11,6 +11,7 @@ use crate::cases::repository::Repository;
 use crate::grade::share::{Ended, needed};
 use crate::harness::stubs;
 use crate::lint;
+use crate::report::paint::Paint;
 use crate::report::{diagnostics, rate, table, trial as report};
 use crate::results::summary::CaseCounts;
 use crate::run::plan::{Entry, Plan};
@@ -134,7 +135,12 @@ fn repository_lint(context: &TestContext) -> Result<Completion, Failed> {
         return Err(format!("there are no skills and no cases in {}", run.root.display()).into());
     }
     let mut problems = run.catalog.problems.clone();
-    problems.extend(stubs::problems(&run.root, &run.catalog));
+    let stale = run.settings.lint.judged(stubs::problems(&run.root, &run.catalog));
+    if stale.iter().any(|stale| stale.severity == Severity::Warning) {
+        // No trial is wrong for it, and who only runs the tests has to know.
+        context.say(&diagnostics::render(&stale, Paint::Plain));
+    }
+    problems.extend(stale);
     problems.extend(run.settings.repetition.unknown_skills(&run.catalog));
     verdict_of(context, problems)
 }

@@ -12,7 +12,7 @@ use crate::text::safe;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Goal, Judged, NoOutcome, Outcome, Status, Verdict};
 
-/// Why a trial without a recording is ignored in replay.
+/// Why a test without a recording is ignored in replay.
 pub const NO_RECORDING: &str = "no recording; SKILL_EVALS_LIVE=1 runs the agent";
 
 /// What is said of a recording whose case wants a judge, and that holds no answer of one.
@@ -171,14 +171,14 @@ pub fn goal(goal: Goal) -> &'static str {
     }
 }
 
-/// How a reader runs something again: by the program, or by `cargo test` with the harness of this name.
+/// How a reader runs something again: by the program, or by a harness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Door {
     /// `skill-evals run`.
     #[default]
     Program,
-    /// `cargo test --test NAME`.
-    CargoTest(String),
+    /// The command that runs the harness, as far as its own arguments.
+    Harness(String),
 }
 
 impl Door {
@@ -191,8 +191,8 @@ impl Door {
                 let case = safe::word(&format!("{skill}/{case}"));
                 format!("skill-evals run --case {case} --mode {mode} --record")
             }
-            Self::CargoTest(test) => format!(
-                "SKILL_EVALS_LIVE=1 SKILL_EVALS_RECORD=1 SKILL_EVALS_MODE={mode} cargo test --test {test} -- --exact {}",
+            Self::Harness(command) => format!(
+                "SKILL_EVALS_LIVE=1 SKILL_EVALS_RECORD=1 SKILL_EVALS_MODE={mode} {command} --exact {}",
                 id.test_name()
             ),
         }
@@ -205,7 +205,10 @@ pub fn not_graded(id: &TrialId, problem: &NoOutcome, door: &Door, paint: Paint) 
     let name = safe::line(&id.to_string());
     match problem {
         NoOutcome::BadCase(problems) => diagnostics::render(problems, paint),
-        NoOutcome::NotRecorded => format!("{name}: {NO_RECORDING}\n"),
+        NoOutcome::NotRecorded => match door {
+            Door::Harness(_) => format!("{name}: {NO_RECORDING}\n"),
+            Door::Program => format!("{name}: no recording; leave --replay out, and its agent runs\n"),
+        },
         NoOutcome::Unreadable(why) | NoOutcome::NotOpened(why) => format!("{name}: {}\n", safe::block(why)),
         NoOutcome::NotRun(why) => format!("{name}: not run: {}\n", safe::block(&why.to_string())),
         NoOutcome::Stale { folder, changed } => {

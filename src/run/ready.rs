@@ -1,10 +1,11 @@
 //! What keeps a run from beginning, or each of its trials from measuring anything, found before an agent is started:
 //! asked by the run itself and by a dry run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::agent;
 use crate::agent::isolation::{self, Held};
+use crate::agent::login::{Around, Login};
 use crate::cases::repository::Repository;
 use crate::lint;
 use crate::report::diagnostics;
@@ -13,7 +14,8 @@ use crate::run::budget;
 use crate::run::plan::Entry;
 use crate::run::shared::Run;
 use crate::run::skill_version::SkillVersion;
-use crate::settings::mode::Offer;
+use crate::settings::Settings;
+use crate::settings::mode::{AgentKind, Delivery, Mode, Offer};
 use crate::store::RunFolder;
 use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
 use crate::trial::id::Planned;
@@ -22,8 +24,14 @@ use crate::trial::id::Planned;
 ///
 /// # Errors
 /// What it is and what to do: skills in the settings that are not there, the judge's template or schema, limits that could never hold,
-/// or not one case that could be decided.
+/// not one case that could be decided; of live runs no place for what they keep, or an agent that is not there or has no login.
 pub fn check(run: &Run) -> Result<(), String> {
+    chosen(run)?;
+    agents(run)
+}
+
+/// The same but for the agents.
+fn chosen(run: &Run) -> Result<(), String> {
     let unknown = run.settings.repetition.unknown_skills(&run.catalog);
     if !unknown.is_empty() {
         return Err(diagnostics::render(&unknown, Paint::Plain));
@@ -33,7 +41,52 @@ pub fn check(run: &Run) -> Result<(), String> {
     }
     offers(run)?;
     decidable(run)?;
-    if run.settings.live { budget::check(&run.settings, &run.plan) } else { Ok(()) }
+    if !run.settings.live {
+        return Ok(());
+    }
+    budget::check(&run.settings, &run.plan)?;
+    RunFolder::check_place(&run.root).map_err(|error| error.to_string())
+}
+
+/// Whether every agent that is to run is there, and has a login as far as can be seen: without one it would try for a minute.
+///
+/// # Errors
+/// What each of them lacks and what to do about it; which agent lacks nothing, where none was asked for.
+pub fn agents(run: &Run) -> Result<(), String> {
+    let settings = &run.settings;
+    if !settings.live {
+        return Ok(());
+    }
+    let modes = run.plan.entries.iter().map(|entry| (entry.planned.mode.agent, Some(entry.planned.mode.as_ref())));
+    let judge = Some((settings.judge.agent, None)).filter(|_| run.plan.is_judged(settings));
+    let mut missing = BTreeSet::new();
+    for (kind, mode) in modes.chain(judge).collect::<HashSet<_>>() {
+        missing.extend(lacks(settings, kind, mode));
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    // Who chose no mode may not know that there are others.
+    let mut others = Mode::built_in().into_iter().filter(|mode| mode.delivery == Delivery::Native);
+    let other = others.find(|mode| lacks(settings, mode.agent, Some(mode)).is_none());
+    let other = other.filter(|_| settings.selected_modes.is_none()).map(|Mode { name, agent, .. }| {
+        format!("{} is here: choose it with --mode {name}, or SKILL_EVALS_MODE={name}", agent.as_str())
+    });
+    Err(missing.into_iter().chain(other).collect::<Vec<_>>().join("\n"))
+}
+
+/// What an agent lacks to run, and what to do about it.
+fn lacks(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Option<String> {
+    let agent = agent::of(kind);
+    if let Err(trouble) = agent.find(settings) {
+        return Some(format!("{} cannot run: {}", kind.as_str(), trouble.detail));
+    }
+    // A program that the settings name may bring a login of its own.
+    let own = settings.agents.get(kind.as_str()).is_some_and(|agent| agent.command.is_some());
+    match agent.login(&Around::new(settings, kind, mode)) {
+        Login::Missing(what_to_do) if !own => Some(format!("{} has no login: {what_to_do}", kind.as_str())),
+        _ => None,
+    }
 }
 
 /// Whether every skill that a planned mode offers by name is there, in the working tree or the version it asks for.
@@ -102,13 +155,16 @@ pub fn wrong(run: &Run, entry: &Entry) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// The same for a run that does not begin, with all that it would meet on the way to its first agent. `keeps` is whether
-/// it would have a folder of its own.
+/// The same for a run that does not begin, with all that it would meet on the way to its first agent; what [`agents`] lack is
+/// no reason not to say what would run. `keeps` is whether it would have a folder of its own.
 ///
 /// # Errors
 /// As [`check`], and where the run cannot have its id, or agents cannot be isolated as required.
 pub fn foresee(run: &Run, keeps: bool) -> Result<(), String> {
-    check(run)?;
+    chosen(run)?;
+    if keeps {
+        RunFolder::check_place(&run.root).map_err(|error| error.to_string())?;
+    }
     if let Some(id) = run.settings.run_id.as_deref().filter(|_| keeps && !run.settings.resume) {
         RunFolder::check_new(&run.root, id).map_err(|error| error.to_string())?;
     }

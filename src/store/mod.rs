@@ -16,6 +16,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use nix::unistd::AccessFlags;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -57,6 +58,16 @@ pub enum StoreError {
     /// The system refused.
     #[error(transparent)]
     Io(#[from] PathError),
+    /// Runs cannot be kept in the repository.
+    #[error(
+        "{path}: {source}; runs are kept in the repository's {RUNS}: make it writable, or work in a clone that is yours"
+    )]
+    NoPlace {
+        /// What would have to be written to.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// A stored file does not contain what it should.
     #[error("{path}: {why}; the file is damaged or from another version")]
     Damaged {
@@ -213,6 +224,18 @@ impl RunFolder {
         check_run_id(id)?;
         let run = Self { path: root.join(RUNS).join(id), id: id.to_owned() };
         if run.is_run() { Err(StoreError::Exists(id.to_owned())) } else { Ok(()) }
+    }
+
+    /// Checks that a new run can have a folder; makes nothing.
+    ///
+    /// # Errors
+    /// When none can be made there: of a disk that is read-only, or another user's repository.
+    pub fn check_place(root: &Path) -> Result<(), StoreError> {
+        let runs = root.join(RUNS);
+        let Some(nearest) = runs.ancestors().find(|folder| folder.exists()) else { return Ok(()) };
+        let can = nix::unistd::access(nearest, AccessFlags::W_OK | AccessFlags::X_OK);
+        let can = if nearest.is_dir() { can } else { Err(nix::Error::ENOTDIR) };
+        can.map_err(|error| StoreError::NoPlace { path: nearest.to_path_buf(), source: error.into() })
     }
 
     /// The folder of an earlier run.

@@ -4,11 +4,11 @@ use std::fs;
 use std::process::{Child, Stdio};
 
 use crate::support::fixture::Fixture;
-use crate::support::harness::{Harness, SCRATCH, harness, run_folders, with_stub_agent};
+use crate::support::harness::{Harness, harness, run_folders, scratch, with_stub_agent};
 use crate::support::live::{processes_with, wait_until};
 
 fn live(fixture: &Fixture, args: &[&str]) -> Harness {
-    harness(fixture, args).env("SKILL_EVALS_LIVE", "1").env("SKILL_EVALS_SCRATCH", SCRATCH)
+    harness(fixture, args).env("SKILL_EVALS_LIVE", "1").env("SKILL_EVALS_SCRATCH", &scratch())
 }
 
 fn start(mut harness: Harness) -> Child {

@@ -12,7 +12,7 @@ use skill_evals::trial::outcome::{GRADE_FORMAT, Grade, Metrics, NoOutcome, Outco
 use skill_evals::trial::spent::Spent;
 
 use crate::support::fixture::Fixture;
-use crate::support::harness::{SCRATCH, clean, harness, with_stub_agent};
+use crate::support::harness::{clean, harness, scratch, with_stub_agent};
 
 fn id(case: &str) -> TrialId {
     TrialId { skill: "tidy".to_owned(), case: case.to_owned(), mode: "codex".to_owned(), number: 1 }
@@ -155,7 +155,7 @@ fn on_a_terminal(fixture: &Fixture, args: &str) -> String {
     let mut command = clean(Command::new("script"));
     let line = format!("{program} harness {args}");
     command.args(["-qec", &line, "/dev/null"]).current_dir(fixture.root()).env("SKILL_EVALS_LIVE", "1");
-    command.env("SKILL_EVALS_SCRATCH", SCRATCH);
+    command.env("SKILL_EVALS_SCRATCH", scratch());
     let output = command.output().expect("script, of util-linux");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }

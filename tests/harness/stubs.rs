@@ -63,12 +63,13 @@ fn the_lint_says_when_stubs_are_out_of_date() {
     assert_eq!(harness(&fixture, &["repository::lint"]).run().code, 0);
     let fixture = fixture.task("new", r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "greeting" } }"#);
     let ran = fixture.run(&["lint", "--check-evals"]);
-    assert_eq!(ran.code, 1);
-    assert!(ran.stdout.contains("error[stale-stubs]: the stubs are out of date"), "{}", ran.stdout);
+    assert_eq!(ran.code, 0);
+    assert!(ran.stdout.contains("warning[stale-stubs]: the stubs are out of date"), "{}", ran.stdout);
     assert!(ran.stdout.contains("run `skill-evals stubs`"), "{}", ran.stdout);
+    // No trial is wrong for it: a warning beside a test that passes.
     let ran = harness(&fixture, &["repository::lint"]).run();
-    assert_eq!(ran.code, 101);
-    assert!(ran.stdout.contains("stale-stubs"), "{}", ran.stdout);
+    assert_eq!(ran.code, 0, "{}", ran.stdout);
+    assert!(ran.stderr.contains("warning[stale-stubs]") && !ran.stdout.contains("stale-stubs"), "{}", ran.stderr);
     fixture.run(&["stubs"]);
     assert_eq!(harness(&fixture, &["repository::lint"]).run().code, 0);
 }

@@ -158,3 +158,64 @@ fn the_docs_list_the_variables() {
     let rows: Vec<String> = VARIABLES.iter().map(|(name, does)| format!("| `{name}` | {does} |")).collect();
     assert_eq!(list.trim(), format!("| variable | chooses |\n| --- | --- |\n{}", rows.join("\n")));
 }
+
+/// The keys that the parser names where it finds one in this table that it does not know.
+fn known_keys(table: &str) -> Vec<String> {
+    let problems = Settings::default().apply_file(&format!("{table}\nno_such_key = 1\n")).expect_err("a wrong key");
+    let said = problems[0].to_string();
+    let (_, known) =
+        said.split_once("expected one of ").or_else(|| said.split_once("expected ")).expect("the known keys");
+    known.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_docs_list_every_key_of_the_settings_file() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/settings.md");
+    let text = std::fs::read_to_string(path).expect("the page on settings");
+    let (_, rest) = text.split_once("<!-- keys -->\n").expect("a comment where the list begins");
+    let (list, _) = rest.split_once("<!-- /keys -->").expect("a comment where the list ends");
+    let mut listed: Vec<&str> =
+        list.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|row| row.0).collect();
+    // Tables that have rows of their own.
+    let tables = [
+        ("agents", "[agents.codex]", "[agents.<agent>]"),
+        ("mode", "[mode.mine]", "[mode.<name>]"),
+        ("skills", "[skills.tidy]", "[skills.<skill>]"),
+        ("prices", "[prices.codex]", "[prices.<model or agent>]"),
+        ("judge", "[judge]", "[judge]"),
+        ("lint", "[lint]", "[lint]"),
+        ("mcp", "[mcp]", "[mcp]"),
+    ];
+    let mut known: Vec<String> =
+        known_keys("").into_iter().filter(|key| tables.iter().all(|(table, ..)| table != key)).collect();
+    for (_, table, shown) in tables {
+        known.extend(known_keys(table).into_iter().map(|key| format!("{shown} {key}")));
+    }
+    listed.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(listed, known);
+}
+
+#[test]
+fn the_docs_say_the_defaults_of_the_settings_file() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/settings.md");
+    let text = std::fs::read_to_string(path).expect("the page on settings");
+    let built_in = Settings::default();
+    let seconds = |time: std::time::Duration| time.as_secs().to_string();
+    for (key, default) in [
+        ("jobs", built_in.jobs.to_string()),
+        ("timeout_s", seconds(built_in.timeout)),
+        ("retries", built_in.retries.to_string()),
+        ("retry_wait_s", seconds(built_in.retry_wait)),
+        ("threshold", format!("{:?}", built_in.repetition.threshold())),
+        ("isolation", format!("{:?}", built_in.isolation.kind.as_str())),
+        ("require_isolation", built_in.isolation.required.to_string()),
+        ("[judge] agent", format!("{:?}", built_in.judge.agent.as_str())),
+        ("[judge] timeout_s", seconds(built_in.judge.timeout)),
+        ("[judge] votes", built_in.judge.votes.to_string()),
+        ("[mcp] always_load", built_in.mcp.always_load.to_string()),
+    ] {
+        assert!(text.contains(&format!("| `{key}` | `{default}` |")), "{key} is {default}");
+    }
+    assert!(built_in.max_cost_usd.is_none() && built_in.max_tokens.is_none());
+}

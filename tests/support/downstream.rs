@@ -7,7 +7,7 @@ use super::fixture::Fixture;
 use super::harness::clean;
 
 /// Where they are built: one folder for all, so that this crate is built once for them.
-fn target() -> PathBuf {
+pub fn target() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("target/downstream")
 }
 

@@ -10,8 +10,11 @@ pub struct Harness {
     pub command: Command,
 }
 
-/// Where agents of these tests live: as any scratch folder outside every repository, and shared as the default one is.
-pub const SCRATCH: &str = "/var/tmp/skill-evals-tests";
+/// Where agents of these tests live: as any scratch folder outside every repository, and as the default one shared by all that
+/// this user runs, and by no other user.
+pub fn scratch() -> String {
+    format!("/var/tmp/skill-evals-tests-{}", nix::unistd::getuid())
+}
 
 /// Variables that the tools around a test may have set, and that would reach the harness under test.
 const FOREIGN: [&str; 6] = [

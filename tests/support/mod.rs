@@ -8,6 +8,8 @@ pub mod fixture;
 pub mod harness;
 pub mod live;
 pub mod lsp;
+pub mod machine;
+pub mod page;
 pub mod real;
 pub mod stand_in;
 pub mod stored;

@@ -40,7 +40,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// The command without its arguments, in a home that is prepared.
+    /// The command in a home that is prepared, without its arguments but for those of the login.
     pub(super) fn command(self, assignment: &Assignment<'_>, program: PathBuf) -> Result<Command, Trouble> {
         let users = home::prepare(assignment.room)?;
         let visible: Vec<&str> = users.variables.iter().map(String::as_str).collect();
@@ -53,8 +53,8 @@ impl<'a> Call<'a> {
         let Permissions { not_enforced, open, .. } = self.permissions;
         Ok(Command {
             program,
-            args: Vec::new(),
-            reads: home::provider_files(&env),
+            args: users.settings.iter().flat_map(|path| ["--settings".into(), path.into()]).collect(),
+            reads: home::provider_files(&env).into_iter().chain(users.key_helper).collect(),
             env,
             secrets: users.secrets,
             not_enforced,

@@ -23,7 +23,7 @@ pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<C
         args.extend(["--".into(), assignment.case.prompt.as_str().into()]);
     }
     let mut command = choices.command(assignment, program)?;
-    command.args = args;
+    command.args.extend(args);
     command.input = input;
     // It exits before a pipe has taken all that it wrote.
     command.by_file = Some(assignment.room.path().join("stdout"));

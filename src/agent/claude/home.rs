@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
 
 use crate::agent::files::{files_trouble, gather_strings, read_if_there, write_private};
 use crate::agent::room::Room;
+use crate::text::redact::looks_secret;
 use crate::trial::trouble::Trouble;
 
 /// Variables beside `ANTHROPIC_*` that hold a login, choose the provider, or bound the retries.
@@ -43,8 +46,14 @@ const PROVIDER_FILES: [(&str, &str, &str); 3] = [
     ("CLAUDE_CODE_USE_VERTEX", "GOOGLE_APPLICATION_CREDENTIALS", ".config/gcloud/application_default_credentials.json"),
 ];
 
+/// The file with the login that claude itself made.
+pub(super) const CREDENTIALS: &str = ".credentials.json";
+
+/// The setting with a command that prints a key.
+pub(super) const KEY_HELPER: &str = "apiKeyHelper";
+
 /// The variable with headers that claude is to send along, a line each.
-const HEADERS: &str = "ANTHROPIC_CUSTOM_HEADERS";
+pub(super) const HEADERS: &str = "ANTHROPIC_CUSTOM_HEADERS";
 
 /// What of the user's own comes along.
 pub(super) struct Users {
@@ -54,37 +63,19 @@ pub(super) struct Users {
     pub env: BTreeMap<OsString, OsString>,
     /// Values that must not be kept.
     pub secrets: Vec<String>,
+    /// Settings that get a key, where the user's do.
+    pub settings: Option<PathBuf>,
+    /// The program that prints that key.
+    pub key_helper: Option<PathBuf>,
 }
-
-/// Variables each of which is a login, or leads to a provider that has one of its own.
-const LOGINS: [&str; 5] = [
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CODE_USE_BEDROCK",
-    "CLAUDE_CODE_USE_VERTEX",
-];
 
 fn set(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 /// The folder of the user's own configuration.
-fn users_folder() -> Option<PathBuf> {
+pub(super) fn users_folder() -> Option<PathBuf> {
     set("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| Some(PathBuf::from(set("HOME")?).join(".claude")))
-}
-
-/// Where claude would find its login.
-///
-/// # Errors
-/// What to do where there is none.
-pub(super) fn login() -> Result<String, String> {
-    if let Some(name) = LOGINS.into_iter().find(|name| set(name).is_some()) {
-        return Ok(name.to_owned());
-    }
-    let file = users_folder().map(|folder| folder.join(".credentials.json")).filter(|file| file.is_file());
-    file.map(|file| file.display().to_string())
-        .ok_or_else(|| format!("log in with `claude`, or set one of {}", LOGINS.join(", ")))
 }
 
 /// Prepares the home.
@@ -92,15 +83,13 @@ pub(super) fn prepare(room: &Room) -> Result<Users, Trouble> {
     let folder = room.home().join(".claude");
     fs::create_dir_all(&folder).map_err(|error| files_trouble(&folder, &error))?;
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let wanted =
-        |name: &String| VARIABLES.contains(&name.as_str()) || FAMILIES.iter().any(|family| name.starts_with(family));
-    let variables: Vec<String> = names.filter(wanted).collect();
+    let variables: Vec<String> = names.filter(|name| is_wanted(name)).collect();
     // What looks like a secret by its variable's name is masked in every trial.
     let mut secrets = std::env::var(HEADERS).map_or_else(|_| Vec::new(), |headers| values_of(&headers));
     let home = set("HOME").map(PathBuf::from);
-    if let Some(text) = users_folder().and_then(|config| read_if_there(&config.join(".credentials.json")).transpose()) {
+    if let Some(text) = users_folder().and_then(|config| read_if_there(&config.join(CREDENTIALS)).transpose()) {
         let text = text?;
-        write_private(&folder.join(".credentials.json"), text.as_bytes())?;
+        write_private(&folder.join(CREDENTIALS), text.as_bytes())?;
         if let Ok(value) = serde_json::from_str(&text) {
             gather_strings(&value, &mut secrets);
         }
@@ -112,7 +101,49 @@ pub(super) fn prepare(room: &Room) -> Result<Users, Trouble> {
             env.insert(variable.into(), path.into());
         }
     }
-    Ok(Users { variables, env, secrets })
+    let mut users = Users { variables, env, secrets, settings: None, key_helper: None };
+    users.take_settings(&folder)?;
+    Ok(users)
+}
+
+impl Users {
+    /// Takes the logins of the user's own settings, which claude does not read in a trial.
+    fn take_settings(&mut self, folder: &Path) -> Result<(), Trouble> {
+        let Some(own) = own_settings()? else { return Ok(()) };
+        for (name, value) in own.get("env").and_then(Value::as_object).into_iter().flatten() {
+            if let Some(value) = value.as_str().filter(|_| is_wanted(name) && set(name).is_none()) {
+                if looks_secret(name, value) {
+                    self.secrets.push(value.to_owned());
+                }
+                self.env.insert(name.into(), value.into());
+            }
+        }
+        let Some(helper) = own.get(KEY_HELPER).and_then(Value::as_str) else { return Ok(()) };
+        // Another home stands where it runs.
+        let helper = match (helper.strip_prefix("~/"), set("HOME")) {
+            (Some(rest), Some(home)) => format!("{}/{rest}", Path::new(&home).display()),
+            _ => helper.to_owned(),
+        };
+        let program = helper.split_whitespace().next().map(PathBuf::from);
+        self.key_helper = program.filter(|program| program.is_absolute() && program.exists());
+        let path = folder.join("login.json");
+        write_private(&path, json!({ KEY_HELPER: helper }).to_string().as_bytes())?;
+        self.settings = Some(path);
+        Ok(())
+    }
+}
+
+/// The user's own settings; what cannot be read is none.
+pub(super) fn own_settings() -> Result<Option<Value>, Trouble> {
+    let Some(text) = users_folder().and_then(|folder| read_if_there(&folder.join("settings.json")).transpose()) else {
+        return Ok(None);
+    };
+    Ok(serde_json::from_str(&text?).ok())
+}
+
+/// Whether a variable comes along.
+fn is_wanted(name: &str) -> bool {
+    VARIABLES.contains(&name) || FAMILIES.iter().any(|family| name.starts_with(family))
 }
 
 /// The values of headers, any of which may be a login: each line whole, its value, and that behind a word like `Bearer`.

@@ -12,6 +12,7 @@ mod events;
 mod evidence;
 mod home;
 mod listing;
+mod login;
 mod sdk;
 mod session;
 mod slim;
@@ -24,6 +25,7 @@ use std::path::Path;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::Command;
 use crate::agent::interface::{Agent, Work};
+use crate::agent::login::{Around, Login};
 use crate::agent::room::Room;
 use crate::settings::mode::AgentKind;
 use crate::trial::exposure::Reference;
@@ -78,8 +80,8 @@ macro_rules! claude {
                 &[".claude/skills"]
             }
 
-            fn login(&self) -> Result<String, String> {
-                home::login()
+            fn login(&self, around: &Around<'_>) -> Login {
+                login::find(around)
             }
 
             fn keep_evidence(&self, room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {

@@ -31,7 +31,7 @@ pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<C
     args.extend(own_args(assignment).map(Into::into));
     let dialogue = Dialogue::new(assignment.case, assignment.mode, &choices)?;
     let mut command = choices.command(assignment, program)?;
-    command.args = args;
+    command.args.extend(args);
     command.env.extend(ENVIRONMENT.map(|(name, value)| (name.into(), value.into())));
     command.dialogue = Some(Box::new(dialogue));
     Ok(command)

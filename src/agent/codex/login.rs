@@ -1,48 +1,74 @@
-//! Where codex would find its login, without asking any server whether it is still good.
+//! What codex would log in with.
 
 use super::LOGIN_VARIABLES;
 use super::home::users_home;
 use crate::agent::files::read_if_there;
+use crate::agent::login::{Around, Login, holds_one};
 
 /// How to log in.
 const HOW_TO: &str = "run `codex login`, or set CODEX_API_KEY or OPENAI_API_KEY";
 
-/// Where the login is.
-///
-/// # Errors
-/// What to do where there is none.
-pub(super) fn find() -> Result<String, String> {
-    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let home = users_home();
-    let read = |name: &str| match home.as_ref().map(|home| read_if_there(&home.join(name))) {
-        Some(Ok(text)) => Ok(text),
-        Some(Err(trouble)) => Err(trouble.detail),
-        None => Ok(None),
+/// The keyring is asked for the login of the user's own folder, and a trial has another.
+const NOT_BY_KEYRING: &str = "trials cannot see the keyring in which codex keeps its login: set cli_auth_credentials_store = \
+                              \"file\" in codex's config.toml and run `codex login`, or set CODEX_API_KEY or OPENAI_API_KEY";
+
+pub(super) fn find(around: &Around<'_>) -> Login {
+    if around.is_told(&["model_provider", "base_url", "--oss", "--local-provider", "--profile"]) {
+        return Login::Unknown("the agent's own arguments choose the provider, which may have one".to_owned());
+    }
+    let config = match read("config.toml") {
+        Ok(text) => toml::from_str::<toml::Table>(&text.unwrap_or_default()),
+        Err(why) => return Login::Missing(why),
     };
-    let config: toml::Table = match read("config.toml")? {
-        Some(text) => toml::from_str(&text).map_err(|error| format!("fix codex's config.toml: {}", error.message()))?,
-        None => toml::Table::new(),
+    let config = match config {
+        Ok(config) => config,
+        Err(error) => return Login::Missing(format!("fix codex's config.toml: {}", error.message())),
     };
-    if let Some(provider) = config.get("model_provider").and_then(toml::Value::as_str).filter(|name| *name != "openai")
+    let text = |key: &str| config.get(key).and_then(toml::Value::as_str);
+    if let Some(provider) = text("model_provider").filter(|name| *name != "openai")
+        && let Some(login) = of_provider(around, &config, provider)
     {
-        let own = config.get("model_providers").and_then(|providers| providers.get(provider));
-        let needs_openai = own.and_then(|own| own.get("requires_openai_auth")).and_then(toml::Value::as_bool);
-        let key = own.and_then(|own| own.get("env_key")).and_then(toml::Value::as_str);
-        match key {
-            Some(key) if set(key) => return Ok(format!("{key}, for the provider `{provider}` of codex's config.toml")),
-            Some(key) => return Err(format!("set {key}: the provider `{provider}` of codex's config.toml reads it")),
-            None if needs_openai == Some(true) => {}
-            None => return Ok(format!("the provider `{provider}` of codex's config.toml needs no key")),
+        return login;
+    }
+    if let Some(name) = around.first(&LOGIN_VARIABLES) {
+        return Login::Found(format!("{name} is set"));
+    }
+    let what_to_do = match read("auth.json") {
+        Ok(None) if text("cli_auth_credentials_store") == Some("keyring") => NOT_BY_KEYRING.to_owned(),
+        Ok(None) => HOW_TO.to_owned(),
+        Ok(Some(text)) => match serde_json::from_str::<serde_json::Value>(&text) {
+            Ok(value) if holds_one(&value, &[]) => return Login::Found("auth.json in codex's folder".to_owned()),
+            Ok(serde_json::Value::Object(_)) => format!("the auth.json in codex's folder holds no login; {HOW_TO}"),
+            _ if text.trim().is_empty() => format!("the auth.json in codex's folder is empty; {HOW_TO}"),
+            _ => format!("the auth.json in codex's folder is damaged; {HOW_TO}"),
+        },
+        Err(why) => why,
+    };
+    if around.variable("OPENAI_BASE_URL").is_some() || text("openai_base_url").or(text("chatgpt_base_url")).is_some() {
+        return Login::Unknown("the server of the base URL may ask for none".to_owned());
+    }
+    Login::Missing(what_to_do)
+}
+
+/// What the provider of codex's own configuration needs; `None` where that is the login of openai.
+fn of_provider(around: &Around<'_>, config: &toml::Table, provider: &str) -> Option<Login> {
+    let own = config.get("model_providers").and_then(|providers| providers.get(provider));
+    let needs_openai = own.and_then(|own| own.get("requires_openai_auth")).and_then(toml::Value::as_bool);
+    let key = own.and_then(|own| own.get("env_key")).and_then(toml::Value::as_str);
+    match key {
+        Some(key) if around.variable(key).is_some() => {
+            Some(Login::Found(format!("{key}, for the provider `{provider}` of codex's config.toml")))
         }
-    }
-    if let Some(name) = LOGIN_VARIABLES.into_iter().find(|name| set(name)) {
-        return Ok(format!("{name} is set"));
-    }
-    match read("auth.json")? {
-        Some(text) if serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|value| value.is_object()) => {
-            Ok("auth.json in codex's folder".to_owned())
+        Some(key) => {
+            Some(Login::Missing(format!("set {key}: the provider `{provider}` of codex's config.toml reads it")))
         }
-        Some(_) => Err(format!("the auth.json in codex's folder is damaged; {HOW_TO}")),
-        None => Err(HOW_TO.to_owned()),
+        None if needs_openai == Some(true) => None,
+        None => Some(Login::Found(format!("the provider `{provider}` of codex's config.toml needs no key"))),
     }
+}
+
+/// A file of the folder of codex's own configuration, if there is one.
+fn read(name: &str) -> Result<Option<String>, String> {
+    let Some(home) = users_home() else { return Ok(None) };
+    read_if_there(&home.join(name)).map_err(|trouble| trouble.detail)
 }

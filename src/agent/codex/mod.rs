@@ -21,6 +21,7 @@ use std::path::Path;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::Command;
 use crate::agent::interface::{Agent, Work};
+use crate::agent::login::{Around, Login};
 use crate::agent::room::Room;
 use crate::cases::skill::Skill;
 use crate::files::bounded;
@@ -77,8 +78,8 @@ impl Agent for Codex {
         ))
     }
 
-    fn login(&self) -> Result<String, String> {
-        login::find()
+    fn login(&self, around: &Around<'_>) -> Login {
+        login::find(around)
     }
 
     fn command(&self, assignment: &Assignment<'_>) -> Result<Command, Trouble> {

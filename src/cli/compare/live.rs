@@ -72,7 +72,9 @@ pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
     run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
     run.arms = Some(arms.clone());
     if args.dry_run {
-        return dry_run(args, &run, &pairing, &numbers, &rule);
+        let exit = dry_run(args, &run, &pairing, &numbers, &rule)?;
+        ready::agents(&run)?;
+        return Ok(exit);
     }
     ready::check(&run)?;
     run.own_checks = own_checks(&run.root)?;

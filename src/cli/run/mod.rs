@@ -16,6 +16,7 @@ use super::{CliResult, RepositoryArgs, detached, own_checks, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::github::add_to_page;
+use crate::cli::next::after_built_in;
 use crate::cli::terminal::Terminal;
 use options::ChoiceArgs;
 use skill_evals::cases::catalog::Catalog;
@@ -118,7 +119,9 @@ pub fn run(args: &RunArgs) -> CliResult {
         run = run.with_plan(stale);
     }
     if args.dry_run {
-        return dry_run(args, &run);
+        let exit = dry_run(args, &run)?;
+        ready::agents(&run)?;
+        return Ok(exit);
     }
     ready::check(&run)?;
     run.own_checks = own_checks(&run.root)?;
@@ -321,6 +324,9 @@ fn execute(args: &RunArgs, run: &Run) -> CliResult {
         if let Some(path) = run.folder().filter(|_| !args.quiet) {
             writeln!(out, "{}", path.display())?;
         }
+    }
+    if run.settings.live && !args.json && !args.quiet {
+        after_built_in(run.plan.entries.iter().map(|entry| entry.planned.found.as_ref()));
     }
     let told = junit.into_iter().map(|error| error.to_string()).chain(page);
     for trouble in kept.err().into_iter().chain(run.ledger_trouble()).chain(told) {

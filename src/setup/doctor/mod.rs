@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::agent;
 use crate::agent::handshake::Handshake;
 use crate::agent::isolation::{self, Held};
+use crate::agent::login::{Around, Login};
 use crate::agent::room::Scratch;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Repository, Scope};
@@ -18,6 +19,7 @@ use crate::run::rubric;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::mode::AgentKind;
 use crate::settings::{Isolation, Settings};
+use crate::store::{RUNS, RunFolder};
 use probe::Probes;
 
 /// How one thing stands.
@@ -65,6 +67,7 @@ pub fn examine(repository: Option<&Repository>, own_program: &Path) -> Examinati
     let mut doctor = Doctor { findings: Vec::new() };
     let settings = doctor.settings(repository);
     let catalog = doctor.repository(repository, settings.as_ref());
+    let kept = doctor.artifacts(repository);
     let fallback = Settings::default();
     let used = settings.as_ref().unwrap_or(&fallback);
     doctor.rubric(repository, used);
@@ -79,7 +82,7 @@ pub fn examine(repository: Option<&Repository>, own_program: &Path) -> Examinati
     doctor.bwrap(probes.as_ref());
     doctor.skill_server(repository, &catalog, own_program, probes.as_ref());
     let isolated = doctor.isolation(used);
-    let ready = settings.is_some() && scratch.is_some() && !catalog.cases.is_empty() && isolated;
+    let ready = settings.is_some() && kept && scratch.is_some() && !catalog.cases.is_empty() && isolated;
     let can_run = ready && !agents.is_empty();
     let unknown = doctor.findings.iter().any(|finding| finding.state == Health::Unknown);
     Examination { can_run, undecided: ready && !can_run && unknown, agents, findings: doctor.findings }
@@ -132,9 +135,9 @@ impl Doctor {
     }
 
     fn repository(&mut self, repository: Option<&Repository>, settings: Option<&Settings>) -> Catalog {
-        let advice = "write skills/<name>/SKILL.md, then run `skill-evals generate` for its first cases";
+        let advice = "write skills/<name>/SKILL.md, or have `skill-evals init` begin with an example";
         let Some(repository) = repository else {
-            self.missing("repository", "no folder `evals` or `skills` here or above", advice);
+            self.missing("repository", "no skills here or above", advice);
             return Catalog::default();
         };
         let roots = settings.and_then(|settings| settings.skill_roots.as_deref());
@@ -147,6 +150,17 @@ impl Doctor {
             self.ok("repository", found);
         }
         catalog
+    }
+
+    /// Where runs are kept. Returns whether they can be.
+    fn artifacts(&mut self, repository: Option<&Repository>) -> bool {
+        let Some(repository) = repository else { return false };
+        let Err(error) = RunFolder::check_place(&repository.root) else {
+            return self.ok("artifacts", format!("runs are kept in {RUNS}, which git passes over"));
+        };
+        let error = error.to_string();
+        let (found, advice) = error.split_once("; ").unwrap_or((&error, ""));
+        self.missing("artifacts", found, advice)
     }
 
     fn rubric(&mut self, repository: Option<&Repository>, settings: &Settings) {
@@ -199,9 +213,11 @@ impl Doctor {
             }
             Some(Err(error)) => self.note(name, Health::Unknown, format!("{there}: {error}"), None),
         };
-        let logged_in = match agent::of(kind).login() {
-            Ok(found) => self.ok(format!("{name}-login"), found),
-            Err(advice) => self.missing(format!("{name}-login"), "none", advice),
+        let login = format!("{name}-login");
+        let logged_in = match agent::of(kind).login(&Around::new(settings, kind, None)) {
+            Login::Found(found) => self.ok(login, found),
+            Login::Unknown(found) => self.note(login, Health::Unknown, found, None),
+            Login::Missing(advice) => self.missing(login, "none", advice),
         };
         let sandbox = agent::of(kind).in_sandbox(probe::SCRIPT).filter(|_| starts);
         if let (Some(args), Some(probes)) = (sandbox, probes) {

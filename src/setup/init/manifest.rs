@@ -1,14 +1,70 @@
 //! Cargo.toml: what a harness needs in it. Pure.
 
-use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, value};
+use std::path::{Path, PathBuf};
+
+use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value, value};
+
+use super::way::relative;
 
 /// The name of the test target, and of its file.
 const TARGET: &str = "skill_evals";
+
+/// The name of the crate that has nothing but the harness, and of its folder.
+const SMALL: &str = "evals";
 
 /// The version of this crate that a dependency asks for: of 0.x the minor number counts.
 fn version() -> String {
     let parts: Vec<&str> = env!("CARGO_PKG_VERSION").split('.').take(2).collect();
     parts.join(".")
+}
+
+/// The name of this crate.
+const CRATE: &str = "skill-evals";
+
+/// Where cargo gets this crate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A release.
+    Release,
+    /// A checkout, absolute; `is_relative` writes the way to it.
+    Path {
+        /// The checkout.
+        folder: PathBuf,
+        /// Whether the dependency names the way from the crate.
+        is_relative: bool,
+    },
+    /// A git repository.
+    Git {
+        /// Its address.
+        url: String,
+        /// The commit, tag or branch; else that of its HEAD.
+        rev: Option<String>,
+    },
+}
+
+impl Source {
+    /// The dependency of the crate in `package`.
+    pub(super) fn from(&self, package: &Path) -> InlineTable {
+        let mut dependency = InlineTable::new();
+        match self {
+            Self::Release => {
+                dependency.insert("version", version().into());
+            }
+            Self::Path { folder, is_relative } => {
+                let path = if *is_relative { relative(package, folder) } else { folder.clone() };
+                dependency.insert("path", path.to_string_lossy().as_ref().into());
+            }
+            Self::Git { url, rev } => {
+                dependency.insert("git", url.as_str().into());
+                if let Some(rev) = rev {
+                    dependency.insert("rev", rev.as_str().into());
+                }
+            }
+        }
+        // What only the program needs is not built with the tests.
+        dependency.insert("default-features", false.into());
+        dependency
+    }
 }
 
 /// What was added to a manifest.
@@ -26,29 +82,67 @@ pub(super) fn has_package(text: &str) -> Result<bool, String> {
     Ok(parse(text)?.get("package").is_some())
 }
 
+/// Whether the manifest is that of a workspace.
+pub(super) fn is_workspace(text: &str) -> bool {
+    parse(text).is_ok_and(|manifest| manifest.get("workspace").is_some())
+}
+
+/// Whether the manifest is this crate's own.
+pub(super) fn is_checkout(text: &str) -> bool {
+    parse(text).is_ok_and(|manifest| package(&manifest, "name").is_some_and(|name| name == CRATE))
+}
+
+/// The workspace that a package says it belongs to, from its folder.
+pub(super) fn names_workspace(text: &str) -> Option<String> {
+    package(&parse(text).ok()?, "workspace").map(str::to_owned)
+}
+
+/// Whether a workspace leaves the folder at `path` out.
+pub(super) fn excludes(text: &str, path: &Path) -> bool {
+    let Ok(manifest) = parse(text) else { return false };
+    let excluded = manifest.get("workspace").and_then(|workspace| workspace.get("exclude")).and_then(Item::as_array);
+    excluded.into_iter().flatten().filter_map(Value::as_str).any(|folder| path.starts_with(folder))
+}
+
+/// The manifest of a workspace with the small crate as a member, everything else as it was.
+pub(super) fn with_member(text: &str) -> Result<(String, Added), String> {
+    let mut manifest = parse(text)?;
+    let workspace = manifest.get_mut("workspace").and_then(Item::as_table_like_mut).ok_or("`workspace` is no table")?;
+    let members = workspace.entry("members").or_insert_with(|| value(toml_edit::Array::new()));
+    let members = members.as_array_mut().ok_or("`workspace.members` is no list")?;
+    if members
+        .iter()
+        .filter_map(Value::as_str)
+        .any(|member| matches!(member.trim_end_matches('/'), SMALL | "*" | "./*"))
+    {
+        return Ok((text.to_owned(), Added::Nothing));
+    }
+    members.push(SMALL);
+    Ok((manifest.to_string(), Added::These(format!("the member {SMALL}"))))
+}
+
+fn package<'a>(manifest: &'a DocumentMut, key: &str) -> Option<&'a str> {
+    manifest.get("package")?.get(key)?.as_str()
+}
+
 fn parse(text: &str) -> Result<DocumentMut, String> {
     text.parse().map_err(|error: toml_edit::TomlError| error.to_string())
 }
 
 /// The manifest with the dev-dependency and the test target, everything else as it was.
-pub(super) fn with_harness(text: &str) -> Result<(String, Added), String> {
+pub(super) fn with_harness(text: &str, source: &InlineTable) -> Result<(String, Added), String> {
     let mut manifest = parse(text)?;
     let mut added = Vec::new();
     let depends = |table: &str| {
         let dependencies = manifest.get(table).and_then(Item::as_table_like);
-        dependencies.is_some_and(|table| table.contains_key("skill-evals"))
+        dependencies.is_some_and(|table| table.contains_key(CRATE))
     };
     // A crate that uses the library anyway, or is the library, needs no other.
-    let itself = manifest.get("package").and_then(|package| package.get("name")).and_then(Item::as_str);
-    let enough = depends("dev-dependencies") || depends("dependencies") || itself == Some("skill-evals");
+    let enough = depends("dev-dependencies") || depends("dependencies") || package(&manifest, "name") == Some(CRATE);
     if !enough {
         let item = manifest.entry("dev-dependencies").or_insert_with(|| Item::Table(Table::new()));
         let table = item.as_table_like_mut().ok_or("`dev-dependencies` is no table")?;
-        let mut dependency = InlineTable::new();
-        dependency.insert("version", version().into());
-        // What only the program needs is not built with the tests.
-        dependency.insert("default-features", false.into());
-        table.insert("skill-evals", value(dependency));
+        table.insert(CRATE, value(source.clone()));
         added.push("the dev-dependency skill-evals");
     }
     let tests = manifest.entry("test").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
@@ -75,12 +169,11 @@ pub(super) fn with_harness(text: &str) -> Result<(String, Added), String> {
 }
 
 /// The manifest of a crate that has nothing but the harness.
-pub(super) fn small_crate() -> String {
+pub(super) fn small_crate(source: &InlineTable, alone: bool) -> String {
+    let workspace = if alone { "\n# On its own, whatever workspace stands above.\n[workspace]\n" } else { "" };
     format!(
-        "[package]\nname = \"evals\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n\
-         [dev-dependencies]\nskill-evals = {{ version = \"{}\", default-features = false }}\n\n\
-         [[test]]\nname = \"{TARGET}\"\nharness = false\n\n\
-         # On its own, whatever workspace stands above.\n[workspace]\n",
-        version()
+        "[package]\nname = \"{SMALL}\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n\
+         [dev-dependencies]\n{CRATE} = {source}\n\n\
+         [[test]]\nname = \"{TARGET}\"\nharness = false\n{workspace}"
     )
 }

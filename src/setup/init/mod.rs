@@ -2,6 +2,8 @@
 //! is there, so that a second time does nothing.
 
 mod manifest;
+mod place;
+mod way;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,9 +17,11 @@ use crate::harness::stubs;
 use crate::settings::load::{self, ConfigError};
 use crate::setup::generate;
 use crate::store::{self, StoreError};
+use crate::text::diagnostic::Diagnostic;
 
-/// Where a repository without a crate of its own gets one.
-const OWN_CRATE: &str = "evals";
+pub use manifest::Source;
+use place::{Kind, Place};
+use way::relative;
 
 /// Ignored by git, from the root.
 const IGNORED: &str = "/artifacts/skill-evals/";
@@ -42,6 +46,9 @@ pub enum InitError {
     /// The settings are wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A folder that is no checkout of this crate.
+    #[error("{0} holds no crate skill-evals")]
+    NoCheckout(PathBuf),
     /// A Cargo.toml that cannot be read.
     #[error("{path}: {why}")]
     Manifest {
@@ -55,7 +62,7 @@ pub enum InitError {
 /// What was done about one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The file, from the root.
+    /// The file, from the folder that was named.
     pub path: PathBuf,
     /// What was done.
     pub done: Done,
@@ -74,96 +81,130 @@ pub enum Done {
     LeftAlone(String),
 }
 
-/// Brings evals into the repository at `root`.
+/// What was done in all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// File by file.
+    pub steps: Vec<Step>,
+    /// The arguments behind `cargo test` or `cargo nextest run` with which cargo finds the harness from the folder.
+    pub cargo: &'static str,
+}
+
+/// Brings evals into the crate or the repository in `folder`, which is absolute. Skills and cases are those of the repository
+/// around it, where there is one. `source` is where cargo gets this crate.
 ///
 /// # Errors
 /// When a file cannot be read or written. What was done before stays.
-pub fn init(root: &Path) -> Result<Vec<Step>, InitError> {
-    let mut init = Init { root, steps: Vec::new() };
-    let folder = init.cargo()?;
+pub fn init(folder: &Path, source: &Source) -> Result<Made, InitError> {
+    if let Source::Path { folder, .. } = source
+        && !manifest::is_checkout(&bounded::read_text(&folder.join("Cargo.toml")).unwrap_or_default())
+    {
+        return Err(InitError::NoCheckout(folder.clone()));
+    }
+    let place = Place::of(folder)?;
+    let mut init = Init { place, folder, steps: Vec::new() };
+    init.cargo(source)?;
     init.first_case()?;
-    init.harness(&folder)?;
-    init.new_file(
-        &folder.join(".config/nextest.toml"),
-        NEXTEST,
-        "it is yours; see `[profile.ci]` in that of skill-evals",
-    )?;
-    init.ignore_rules(&folder)?;
-    Ok(init.steps)
+    init.harness()?;
+    let nextest = init.place.workspace.join(".config/nextest.toml");
+    init.new_file(&nextest, NEXTEST, "it is yours; see `[profile.ci]` in that of skill-evals")?;
+    init.ignore_rules()?;
+    let cargo = match init.place.kind {
+        Kind::Own => "--test skill_evals",
+        Kind::Member => "-p evals --test skill_evals",
+        Kind::Alone => "--manifest-path evals/Cargo.toml --test skill_evals",
+    };
+    Ok(Made { steps: init.steps, cargo })
 }
 
 struct Init<'a> {
-    root: &'a Path,
+    place: Place,
+    folder: &'a Path,
     steps: Vec<Step>,
 }
 
 impl Init<'_> {
-    /// The crate: the repository's own, or a small one beside the cases. Returns its folder, from the root.
-    fn cargo(&mut self) -> Result<PathBuf, InitError> {
-        let own = Path::new("Cargo.toml");
-        let small = Path::new(OWN_CRATE).join("Cargo.toml");
-        let text = self.read(own)?;
-        let has_package = text.as_deref().map(|text| manifest::has_package(text).map_err(|why| bad(own, why)));
-        if !has_package.transpose()?.unwrap_or(false) {
-            self.new_file(&small, &manifest::small_crate(), "it has to have the harness as a test")?;
-            return Ok(PathBuf::from(OWN_CRATE));
+    /// The crate: the one that is there, or a small one beside the cases.
+    fn cargo(&mut self, source: &Source) -> Result<(), InitError> {
+        let path = self.place.package.join("Cargo.toml");
+        let source = source.from(&self.place.package);
+        if self.place.kind == Kind::Own {
+            return self.edit(&path, |text| manifest::with_harness(text, &source));
         }
-        let text = text.unwrap_or_default();
-        let (new, added) = manifest::with_harness(&text).map_err(|why| bad(own, why))?;
+        let alone = self.place.kind == Kind::Alone;
+        let there = self.read(&path)?;
+        self.new_file(&path, &manifest::small_crate(&source, alone), "it has to have the harness as a test")?;
+        // One that is there may be a workspace of its own.
+        if !alone && there.is_none_or(|text| !manifest::is_workspace(&text)) {
+            self.edit(&self.place.workspace.join("Cargo.toml"), manifest::with_member)?;
+        }
+        Ok(())
+    }
+
+    /// Changes a manifest.
+    fn edit(
+        &mut self,
+        path: &Path,
+        change: impl Fn(&str) -> Result<(String, manifest::Added), String>,
+    ) -> Result<(), InitError> {
+        let text = self.read(path)?.unwrap_or_default();
+        let bad = |why| InitError::Manifest { path: relative(self.folder, path), why };
+        let (new, added) = change(&text).map_err(bad)?;
+        if new != text {
+            store::write_whole(path, new.as_bytes())?;
+        }
         let done = match added {
             manifest::Added::Nothing => Done::IsThere,
             manifest::Added::These(what) => Done::Added(what),
             manifest::Added::Cannot(why) => Done::LeftAlone(why),
         };
-        if new != text {
-            store::write_whole(&self.root.join(own), new.as_bytes())?;
-        }
-        self.step(own, done);
-        Ok(PathBuf::new())
+        self.step(path, done);
+        Ok(())
     }
 
-    /// Cases for the skills that have none, in a repository that has no case at all; and a skill, where there is none.
+    /// Cases for a skill, as `generate` writes them, in a repository that has no case at all; and a skill, where there is none.
     fn first_case(&mut self) -> Result<(), InitError> {
+        let root = self.place.root.clone();
         let mut catalog = self.catalog()?;
         if catalog.skills.is_empty() {
-            self.new_file(Path::new("skills/hello/SKILL.md"), FIRST_SKILL, "")?;
+            self.new_file(&root.join("skills/hello/SKILL.md"), FIRST_SKILL, "")?;
             catalog = self.catalog()?;
         }
         if catalog.skills.iter().any(|found| found.curated) {
             return Ok(());
         }
-        if let Some(found) = catalog.skills.first() {
-            let script = generate::script(found, &Repository { root: self.root.to_path_buf() });
+        let good = |problems: &[Diagnostic]| !problems.iter().any(Diagnostic::is_error);
+        if let Some(found) = catalog.skills.iter().find(|found| good(&found.file.problems)) {
+            let script = generate::script(found, &Repository { root: root.clone() });
             let text = generate::prompts_csv(found.skill(), script.as_deref());
             // Rows without their schema could not run: the schema comes first.
-            self.new_file(Path::new(RESPONSE_SCHEMA), generate::BUILT_IN_RESPONSE_SCHEMA, "")?;
-            self.new_file(&found.evals().join(PROMPTS), &text, "")?;
+            self.new_file(&root.join(RESPONSE_SCHEMA), generate::BUILT_IN_RESPONSE_SCHEMA, "")?;
+            self.new_file(&root.join(found.evals()).join(PROMPTS), &text, "")?;
         }
         Ok(())
     }
 
-    fn harness(&mut self, folder: &Path) -> Result<(), InitError> {
-        let main = if folder.as_os_str().is_empty() { HARNESS } else { HARNESS_OF_SMALL_CRATE };
+    fn harness(&mut self) -> Result<(), InitError> {
+        let main = if self.place.kind == Kind::Own { HARNESS } else { HARNESS_OF_SMALL_CRATE };
         let with = "its main has to return skill_evals::harness::main()";
-        self.new_file(&folder.join("tests/skill_evals.rs"), main, with)?;
-        let text = stubs::current(self.root, &self.catalog()?)?;
-        self.new_file(&folder.join(stubs::FILE), &text, "`skill-evals stubs` writes it anew")
+        let package = self.place.package.clone();
+        self.new_file(&package.join("tests/skill_evals.rs"), main, with)?;
+        let text = stubs::current(&self.place.root, &self.catalog()?)?;
+        self.new_file(&package.join(stubs::FILE), &text, "`skill-evals stubs` writes it anew")
     }
 
-    fn ignore_rules(&mut self, folder: &Path) -> Result<(), InitError> {
-        let path = Path::new(".gitignore");
-        let old = self.read(path)?;
-        let mut rules = vec![IGNORED.to_owned()];
-        if !folder.as_os_str().is_empty() {
-            rules.push(format!("/{}/target", folder.display()));
+    fn ignore_rules(&mut self) -> Result<(), InitError> {
+        let path = self.place.root.join(".gitignore");
+        let old = self.read(&path)?;
+        let mut rules = vec![IGNORED];
+        if self.place.kind == Kind::Alone {
+            rules.push("/evals/target");
         }
-        let has = |rule: &String| {
-            let bare = |line: &str| line.trim().trim_matches('/').to_owned();
-            old.iter().flat_map(|text| text.lines()).any(|line| bare(line) == bare(rule))
-        };
+        let bare = |line: &str| line.trim().trim_matches('/').to_owned();
+        let has = |rule: &str| old.iter().flat_map(|text| text.lines()).any(|line| bare(line) == bare(rule));
         rules.retain(|rule| !has(rule));
         if rules.is_empty() {
-            self.step(path, Done::IsThere);
+            self.step(&path, Done::IsThere);
             return Ok(());
         }
         let done = if old.is_some() { Done::Added(rules.join(", ")) } else { Done::Written };
@@ -171,15 +212,15 @@ impl Init<'_> {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        text.extend(rules.iter().flat_map(|rule| [rule.as_str(), "\n"]));
-        store::write_whole(&self.root.join(path), text.as_bytes())?;
-        self.step(path, done);
+        text.extend(rules.iter().flat_map(|rule| [rule, "\n"]));
+        store::write_whole(&path, text.as_bytes())?;
+        self.step(&path, done);
         Ok(())
     }
 
     fn catalog(&self) -> Result<Catalog, InitError> {
-        let settings = load::read_file(self.root)?;
-        let repository = Repository { root: self.root.to_path_buf() };
+        let settings = load::read_file(&self.place.root)?;
+        let repository = Repository { root: self.place.root.clone() };
         Ok(repository.catalog(settings.skill_roots.as_deref(), Scope::All))
     }
 
@@ -188,7 +229,7 @@ impl Init<'_> {
     fn new_file(&mut self, path: &Path, text: &str, by_hand: &str) -> Result<(), InitError> {
         let done = match self.read(path)? {
             None => {
-                store::write_whole(&self.root.join(path), text.as_bytes())?;
+                store::write_whole(path, text.as_bytes())?;
                 Done::Written
             }
             Some(old) if old == text || by_hand.is_empty() => Done::IsThere,
@@ -199,20 +240,12 @@ impl Init<'_> {
     }
 
     fn read(&self, path: &Path) -> Result<Option<String>, InitError> {
-        match bounded::read_text(&self.root.join(path)) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(InitError::Io { path: path.to_path_buf(), source }),
-        }
+        place::read(path).map_err(|source| InitError::Io { path: relative(self.folder, path), source })
     }
 
     fn step(&mut self, path: &Path, done: Done) {
-        self.steps.push(Step { path: path.to_path_buf(), done });
+        self.steps.push(Step { path: relative(self.folder, path), done });
     }
-}
-
-fn bad(path: &Path, why: String) -> InitError {
-    InitError::Manifest { path: path.to_path_buf(), why }
 }
 
 const FIRST_SKILL: &str = "---\n\
