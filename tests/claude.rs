@@ -269,15 +269,9 @@ fn what_only_users_or_only_models_may_call_is_offered_to_those() {
     let replayed = String::from_utf8_lossy(&replayed.expect("the program starts").stdout).into_owned();
     assert!(replayed.contains("1 passed, 0 failed"), "{replayed}");
     with_key("user-invocable: false", "true,Greet Ada.", true).trial("mcp").expect(Verdict::Pass);
-    for mode in [CLI, "native"] {
-        let called = with_key("user-invocable: false", "true,/greeting Ada", false);
-        let trial = called.trial(mode);
-        assert_eq!(
-            (trial.grade.verdict, called.model.requests().len()),
-            (Verdict::Error, 0),
-            "{mode}: {:#?}",
-            trial.grade
-        );
+    for (key, mode) in [("user-invocable: false", CLI), ("user-invocable: 'false'", "native")] {
+        let called = with_key(key, "true,/greeting Ada", false);
+        refused(&called, mode, "SKILL.md: [withheld] `user-invocable: false`");
     }
 }
 

@@ -132,6 +132,7 @@ fn a_negative_prompt_never_names_the_skill() {
             description: "Explain one sentence with a search; leaves turn red; seconds there are many.".to_owned(),
             folder: format!("skills/{name}").into(),
             user_only: false,
+            model_only: false,
         };
         let text = prompts_csv(&skill, None);
         let fixture = Fixture::new()

@@ -97,6 +97,7 @@ impl Trial {
             description: String::new(),
             folder: PathBuf::from("skills/greeting"),
             user_only: false,
+            model_only: false,
         };
         let evidence = Evidence { meta: &self.meta, trace: &self.trace, final_text: self.final_text };
         grade(&self.case, &skill, self.schema.as_ref(), &evidence)

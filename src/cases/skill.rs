@@ -18,6 +18,9 @@ pub const SKILL_FILE: &str = "SKILL.md";
 /// The front matter key that keeps models from calling a skill.
 pub const USER_ONLY: &str = "disable-model-invocation";
 
+/// The front matter key that keeps users from calling a skill.
+pub const USER_INVOCABLE: &str = "user-invocable";
+
 /// The slug of a skill of whose name and folder's name nothing is left: an empty one would name no folder.
 const UNNAMED: &str = "unnamed";
 
@@ -35,6 +38,9 @@ pub struct Skill {
     /// Whether its front matter says `disable-model-invocation`: only a user may call it, no model, where the agent honours
     /// that.
     pub user_only: bool,
+    /// Whether its front matter says `user-invocable: false`: only a model may call it, no user, where the agent honours
+    /// that.
+    pub model_only: bool,
 }
 
 /// A front matter entry with the bytes of SKILL.md that hold it.
@@ -150,10 +156,13 @@ impl SkillFile {
         let name = string("name").filter(|name| !slug(name).is_empty()).unwrap_or(&folder_name).to_owned();
         let slug = Some(slug(&name)).filter(|slug| !slug.is_empty()).unwrap_or_else(|| UNNAMED.to_owned());
         // Claude Code takes it in quotes too.
-        let is_true = |value: &Value| *value == Value::Bool(true) || value.as_str() == Some("true");
-        let user_only = entries.iter().any(|entry| entry.key == USER_ONLY && is_true(&entry.value));
+        let says = |key: &str, truth: bool| {
+            let is = |value: &Value| *value == Value::Bool(truth) || value.as_str() == Some(&truth.to_string());
+            entries.iter().any(|entry| entry.key == key && is(&entry.value))
+        };
+        let (user_only, model_only) = (says(USER_ONLY, true), says(USER_INVOCABLE, false));
         let description = string("description").unwrap_or_default().to_owned();
-        let skill = Skill { name, slug, description, folder, user_only };
+        let skill = Skill { name, slug, description, folder, user_only, model_only };
         Self { skill, entries, body, problems }
     }
 }

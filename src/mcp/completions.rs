@@ -11,7 +11,7 @@ pub(super) fn of(library: &Library, request: &CompleteRequestParams) -> Result<C
     let argument = &request.argument;
     let values: Vec<&str> = match &request.r#ref {
         Reference::Prompt(prompt) if prompt.name == prompts::SKILL && argument.name == prompts::NAME => {
-            library.skills.iter().map(|shelved| shelved.skill.name.as_str()).collect()
+            prompts::skills(library).map(|skill| skill.name.as_str()).collect()
         }
         Reference::Resource(template) => {
             let given = uri::TEMPLATES.iter().any(|(known, ..)| *known == template.uri);

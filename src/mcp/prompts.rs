@@ -4,6 +4,8 @@ use rmcp::ErrorData;
 use rmcp::model::{Annotations, GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::Value;
 
+use crate::cases::skill::{Skill, USER_INVOCABLE};
+
 use super::library::{Library, Shelved};
 use super::uri::Address;
 use super::{answer, catalogue};
@@ -22,8 +24,7 @@ pub(super) fn all(library: &Library) -> Vec<Prompt> {
     let name = PromptArgument::new(NAME).with_description("The skill's name").with_required(true);
     let any = Prompt::new(SKILL, Some(catalogue::skill_prompt(library)), Some(vec![name])).with_title("Load a skill");
     let arguments = PromptArgument::new(ARGUMENTS).with_description("What to apply the skill to").with_required(false);
-    let skills = library.skills.iter().map(|shelved| &shelved.skill).filter(|skill| skill.slug != SKILL);
-    let each = skills.map(|skill| {
+    let each = skills(library).filter(|skill| skill.slug != SKILL).map(|skill| {
         Prompt::new(&skill.slug, Some(&skill.description), Some(vec![arguments.clone()])).with_title(&skill.name)
     });
     std::iter::once(any).chain(each).collect()
@@ -38,8 +39,22 @@ pub(super) fn argument<'a>(given: Option<&'a JsonObject>, name: &str) -> Result<
     }
 }
 
+/// The skills that users may call.
+pub(super) fn skills(library: &Library) -> impl Iterator<Item = &Skill> {
+    library.skills.iter().map(|shelved| &shelved.skill).filter(|skill| !skill.model_only)
+}
+
+/// That users may call the skill.
+pub(super) fn for_users(shelved: &Shelved) -> Result<(), String> {
+    if !shelved.skill.model_only {
+        return Ok(());
+    }
+    Err(format!("`{USER_INVOCABLE}: false` keeps users from calling `{}`", shelved.skill.name))
+}
+
 /// A skill's SKILL.md, as the resource that it is.
 pub(super) fn embedded(shelved: &Shelved) -> Result<GetPromptResult, String> {
+    for_users(shelved)?;
     let uri = Address::Skill(shelved.skill.slug.clone()).uri();
     let text = answer::raw(shelved)?;
     // For the model, and all of it.

@@ -183,7 +183,8 @@ impl ServerHandler for Server {
         }
         let arguments = prompts::argument(given, prompts::ARGUMENTS)?;
         let result = self.state.served.result;
-        let mut text = self.of_skill(&request.name, |shelved| answer::skill(shelved, result)).await.map_err(wrong)?;
+        let text = |shelved: &Shelved| prompts::for_users(shelved).and_then(|()| answer::skill(shelved, result));
+        let mut text = self.of_skill(&request.name, text).await.map_err(wrong)?;
         if let Some(arguments) = arguments {
             text = format!("{text}\nARGUMENTS: {arguments}");
         }

@@ -264,6 +264,26 @@ fn every_skill_is_a_prompt_that_takes_arguments() {
 }
 
 #[test]
+fn what_users_may_not_call_is_a_tools_and_no_prompt() {
+    let skills = skills();
+    let text = b"---\nname: quiet\ndescription: d\nuser-invocable: false\n---\nFor models.\n";
+    std::fs::create_dir(skills.path().join("quiet")).unwrap();
+    std::fs::write(skills.path().join("quiet/SKILL.md"), text).unwrap();
+    let mut client = Client::serving(skills.path());
+    assert!(client.call("skill", &json!({ "name": "quiet" })).0.contains("For models."));
+    let list = client.request("prompts/list", &json!({}))["result"]["prompts"].to_string();
+    assert!(list.contains("greeting") && !list.contains("\"name\":\"quiet\""), "{list}");
+    for params in [json!({ "name": "quiet" }), json!({ "name": "skill", "arguments": { "name": "quiet" } })] {
+        let refused = client.request("prompts/get", &params);
+        assert!(refused["error"]["message"].as_str().unwrap().contains("user-invocable: false"), "{refused}");
+    }
+    let asked =
+        json!({ "ref": { "type": "ref/prompt", "name": "skill" }, "argument": { "name": "name", "value": "" } });
+    let completed = client.request("completion/complete", &asked)["result"]["completion"]["values"].to_string();
+    assert!(completed.contains("greeting") && !completed.contains("quiet"), "{completed}");
+}
+
+#[test]
 fn skills_are_found_in_nested_folders_and_a_folder_may_be_one_skill() {
     let skills = tempfile::tempdir().unwrap();
     skill(&skills.path().join("team/writing"), "letters", "Writes letters.", "Dear all");

@@ -27,6 +27,7 @@ use crate::agent::command::Command;
 use crate::agent::interface::{Agent, Work};
 use crate::agent::login::{Around, Login};
 use crate::agent::room::Room;
+use crate::cases::skill::{SKILL_FILE, Skill};
 use crate::settings::mode::AgentKind;
 use crate::trial::exposure::Reference;
 use crate::trial::trace::Trace;
@@ -76,6 +77,14 @@ macro_rules! claude {
                 true
             }
 
+            fn withholds(&self, skill: &Skill, _: &Path, prompt: &str) -> Option<(&'static str, &'static str)> {
+                (skill.model_only && calls(prompt, &skill.name)).then_some((
+                    SKILL_FILE,
+                    "`user-invocable: false` keeps users from calling the skill: Claude Code asks no model where a prompt \
+                     begins with `/name`",
+                ))
+            }
+
             fn skill_folders(&self) -> &'static [&'static str] {
                 &[".claude/skills"]
             }
@@ -105,6 +114,12 @@ macro_rules! claude {
             }
         }
     };
+}
+
+/// Whether a prompt calls the skill of this name as users do: it begins with `/name`.
+fn calls(prompt: &str, name: &str) -> bool {
+    let rest = prompt.strip_prefix('/').and_then(|prompt| prompt.strip_prefix(name));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
 }
 
 claude!(Cli, ClaudeCli, cli::command);
