@@ -97,6 +97,31 @@ fn a_skill_is_opened_by_whatever_brings_its_text() {
 }
 
 #[test]
+fn a_skill_is_opened_by_its_text_set_anew() {
+    let path = ".agents/skills/greeting/SKILL.md";
+    let folded = |width: usize| {
+        let letters: Vec<char> = SKILL.chars().collect();
+        letters.chunks(width).map(|part| part.iter().collect::<String>()).collect::<Vec<_>>().join("\n")
+    };
+    for (command, output) in [
+        ("cat -A", SKILL.replace('\n', "$\n")),
+        ("paste -s", SKILL.replace('\n', "\t")),
+        ("tr '\\n' ' ' <", SKILL.replace('\n', " ")),
+        ("tr a-z A-Z <", SKILL.to_uppercase()),
+        ("tr -d ' ' <", SKILL.replace(' ', "")),
+        ("fold -w 9", folded(9)),
+        ("awk '{print \"# \" $0 \" #\"}'", SKILL.lines().map(|line| format!("# {line} #\n")).collect()),
+    ] {
+        let trace = codex(&format!("{command} {path}"), 0, &output);
+        assert_eq!(active(&trace), [("greeting", Mechanism::ReadSkillFile)], "{command}");
+    }
+    let short = "---\nname: PDF Tools\ndescription: Cuts PDFs.\n---\n\nUse pdftk for the cutting.\n";
+    assert_eq!(active(&codex("cat", 0, &short.replace('\n', " "))).len(), 1, "a body of fewer letters than a stretch");
+    let head = "---$\nname: greeting$\ndescription: Greets people in the house style.$\n---$\n";
+    assert_eq!(active(&codex(&format!("head -4 {path} | cat -A"), 0, head)), [], "its front matter alone");
+}
+
+#[test]
 fn a_command_that_names_a_skill_and_does_not_show_it_opens_nothing() {
     let list = "name: greeting\ndescription: Greets people in the house style.\n";
     for (command, output) in [

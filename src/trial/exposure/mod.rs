@@ -5,6 +5,10 @@
 //! several. A unit that is in an answer was seen, also behind the line numbers and file names that programs print. A
 //! unit that stands in several files speaks for those of them that the answer, or the command, shows by other signs. The
 //! front matter of a SKILL.md tells whose file it is and counts for nothing: a catalogue of skills shows as much.
+//!
+//! A text whose lines were set anew is known by its letters: a unit was seen where the forty that it begins with are.
+
+mod stretch;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -25,7 +29,7 @@ pub const MAX_ANSWER: usize = 1 << 20;
 /// Longest unit, in bytes without white space.
 const MAX_UNIT: u32 = 160;
 
-/// Fewest letters and digits of a unit.
+/// Fewest letters and digits of a unit, in bytes.
 const MIN_LETTERS: u32 = 3;
 
 /// The share of a file that has to be seen for it to count as loaded.
@@ -87,6 +91,8 @@ pub struct Texts {
     descriptions: HashMap<String, String>,
     /// The files that hold a unit, and what it counts for in each.
     units: HashMap<u64, Vec<(usize, u32)>>,
+    /// The units that begin with a stretch of letters.
+    stretches: HashMap<u64, u64>,
 }
 
 #[derive(Debug)]
@@ -109,7 +115,10 @@ impl Texts {
         let mut weight = 0;
         // The front matter ends at the second line of three dashes.
         let mut head = path == SKILL_FILE && text.trim_start_matches('\u{feff}').starts_with("---");
-        for (index, line) in text.lines().enumerate() {
+        let mut body = 0;
+        let mut offset = 0;
+        for (index, line) in text.split_inclusive('\n').enumerate() {
+            offset += line.len();
             for unit in units(line) {
                 let files = self.units.entry(unit.hash).or_default();
                 if files.last().is_none_or(|(file, _)| *file != number) {
@@ -118,9 +127,31 @@ impl Texts {
                     weight += u64::from(counts);
                 }
             }
+            if head {
+                body = offset;
+            }
             head &= index == 0 || line.trim_end() != "---";
         }
+        self.add_stretches(&text[..body], &text[body..]);
         self.files.push(File { skill: slug.to_owned(), path: path.to_owned(), weight });
+    }
+
+    /// Notes the stretches that the units of a file's body begin with, or else end the file with, but for those that its
+    /// front matter has too.
+    fn add_stretches(&mut self, head: &str, body: &str) {
+        let letters: Vec<u64> = stretch::letters(head).chain(stretch::letters(body)).collect();
+        let of_head: HashSet<u64> = stretch::all(head).collect();
+        let Some(last) = letters.len().checked_sub(stretch::LENGTH) else { return };
+        let mut offset = stretch::letters(head).count();
+        for line in body.lines() {
+            for unit in units(line) {
+                let stretch = stretch::first(&letters[last.min(offset + unit.letters)..]);
+                if let Some(stretch) = stretch.filter(|stretch| !of_head.contains(stretch)) {
+                    self.stretches.entry(stretch).or_insert(unit.hash);
+                }
+            }
+            offset += stretch::letters(line).count();
+        }
     }
 }
 
@@ -235,8 +266,16 @@ impl<'a> Exposure<'a> {
             return Vec::new();
         }
         let mut hits = Vec::new();
-        for line in within(text, MAX_ANSWER).lines() {
+        let text = within(text, MAX_ANSWER);
+        for line in text.lines() {
             self.line(line, true, &mut hits);
+        }
+        let found: HashSet<u64> = hits.iter().map(|hit| hit.hash).collect();
+        for stretch in stretch::all(text) {
+            let units = self.texts.0.iter().filter_map(|texts| texts.stretches.get(&stretch));
+            for unit in units.filter(|unit| !found.contains(unit)) {
+                self.unit(*unit, &mut hits);
+            }
         }
         hits
     }
@@ -264,14 +303,18 @@ impl<'a> Exposure<'a> {
 
     fn plain(&self, line: &str, hits: &mut Vec<Hit>) {
         for unit in units(line) {
-            let mut files = Vec::new();
-            for (part, texts) in self.texts.0.iter().enumerate() {
-                let found = texts.units.get(&unit.hash).into_iter().flatten();
-                files.extend(found.map(|(file, weight)| ((part, *file), *weight)));
-            }
-            if !files.is_empty() {
-                hits.push(Hit { hash: unit.hash, files });
-            }
+            self.unit(unit.hash, hits);
+        }
+    }
+
+    fn unit(&self, hash: u64, hits: &mut Vec<Hit>) {
+        let mut files = Vec::new();
+        for (part, texts) in self.texts.0.iter().enumerate() {
+            let found = texts.units.get(&hash).into_iter().flatten();
+            files.extend(found.map(|(file, weight)| ((part, *file), *weight)));
+        }
+        if !files.is_empty() {
+            hits.push(Hit { hash, files });
         }
     }
 }
@@ -305,6 +348,8 @@ fn undecorated(line: &str) -> impl Iterator<Item = &str> {
 struct Unit {
     hash: u64,
     weight: u32,
+    /// The letters and digits of the line before it.
+    letters: usize,
 }
 
 /// The units of a line.
@@ -312,25 +357,30 @@ fn units(line: &str) -> Vec<Unit> {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     let mut units = Vec::new();
-    let (mut hash, mut weight, mut letters) = (OFFSET, 0, 0);
-    let mut end = |hash: &mut u64, weight: &mut u32, letters: &mut u32| {
-        if *letters >= MIN_LETTERS {
-            units.push(Unit { hash: *hash, weight: *weight });
+    let mut all = 0;
+    let mut unit = Unit { hash: OFFSET, weight: 0, letters: 0 };
+    let mut own = 0;
+    let mut end = |unit: &mut Unit, own: &mut u32, all: usize| {
+        let ended = std::mem::replace(unit, Unit { hash: OFFSET, weight: 0, letters: all });
+        if std::mem::take(own) >= MIN_LETTERS {
+            units.push(ended);
         }
-        (*hash, *weight, *letters) = (OFFSET, 0, 0);
     };
     for word in line.split_whitespace() {
         // Bytes in order, and a mark between words.
-        for byte in word.bytes() {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);
-            weight += 1;
-            letters += u32::from(byte.is_ascii_alphanumeric() || byte >= 0x80);
-            if weight >= MAX_UNIT {
-                end(&mut hash, &mut weight, &mut letters);
+        for letter in word.chars() {
+            for byte in letter.encode_utf8(&mut [0; 4]).bytes() {
+                unit.hash = (unit.hash ^ u64::from(byte)).wrapping_mul(PRIME);
+                unit.weight += 1;
+                own += u32::from(byte.is_ascii_alphanumeric() || byte >= 0x80);
+            }
+            all += usize::from(letter.is_alphanumeric());
+            if unit.weight >= MAX_UNIT {
+                end(&mut unit, &mut own, all);
             }
         }
-        hash = (hash ^ 0x20).wrapping_mul(PRIME);
+        unit.hash = (unit.hash ^ 0x20).wrapping_mul(PRIME);
     }
-    end(&mut hash, &mut weight, &mut letters);
+    end(&mut unit, &mut own, all);
     units
 }
