@@ -230,12 +230,36 @@ fn what_a_sub_agent_does_counts_and_its_requests_are_not_the_first() {
         json!({ "type": "user", "parent_tool_use_id": "p", "message": { "role": "user", "content": result } }),
         json!({ "type": "assistant", "message": { "content": [{ "type": "text", "text": "Hi" }], "usage": { "input_tokens": 9, "cache_read_input_tokens": 1 } } }),
         json!({ "type": "result", "subtype": "success", "result": "Hi", "usage": { "input_tokens": 1 },
-            "modelUsage": { "a": { "inputTokens": 10, "outputTokens": 2 }, "b": { "inputTokens": 5, "cacheReadInputTokens": 3 } } }),
+            "modelUsage": { "a": { "inputTokens": 10, "outputTokens": 2 }, "b": { "inputTokens": 5, "outputTokens": 0, "cacheReadInputTokens": 3 } } }),
     ];
     let trace = trace_of(lines.map(|line| line.to_string()).join("\n"));
     assert_eq!(mechanisms(&trace), [("greeting", Mechanism::SkillTool)]);
     assert_eq!(trace.first_input_tokens, Some(10));
     assert_eq!(trace.usage.map(|usage| (usage.input_tokens, usage.output_tokens)), Some((18, 2)));
+}
+
+#[test]
+fn totals_that_do_not_tell_both_what_was_read_and_written_are_unknown() {
+    for usage in [json!({}), json!({ "input_tokens": 7 }), json!({ "output_tokens": 7 })] {
+        let line = json!({ "type": "result", "subtype": "success", "result": "Hi", "usage": usage });
+        assert_eq!(trace_of(line.to_string()).usage, None, "{usage}");
+    }
+    let line = json!({ "type": "result", "subtype": "success", "result": "Hi", "usage": { "input_tokens": 7, "output_tokens": 1 },
+        "modelUsage": { "a": { "inputTokens": 10 } } });
+    assert_eq!(trace_of(line.to_string()).usage, None, "a model's");
+}
+
+#[test]
+fn a_skill_whose_call_was_never_answered_was_wanted() {
+    for tool in ["Skill", "mcp__skilljack__skill"] {
+        let call = json!([{ "type": "tool_use", "id": "t", "name": tool, "input": { "skill": "greeting" } }]);
+        let lines = [
+            json!({ "type": "assistant", "message": { "content": call } }),
+            json!({ "type": "result", "subtype": "success", "result": "Hi" }),
+        ];
+        let trace = trace_of(lines.map(|line| line.to_string()).join("\n"));
+        assert_eq!((mechanisms(&trace), trace.failed_loads.len()), (vec![], 1), "{tool}");
+    }
 }
 
 /// The standard output of a run in which a sub-agent started a sub-agent, and the sub-agents' own files.

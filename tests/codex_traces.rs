@@ -233,8 +233,10 @@ fn the_code_that_codex_gives_an_error_decides_what_kind_it_is() {
 
 #[test]
 fn usage_of_another_type_is_unknown_and_the_turn_counts_all_the_same() {
-    for odd in ["10.0", "null", "-1", "\"7\""] {
-        let turn = format!(r#"{{"type":"turn.completed","usage":{{"input_tokens":{odd},"output_tokens":3}}}}"#);
+    let odd = ["10.0", "null", "-1", "\"7\""].map(|odd| format!(r#""input_tokens":{odd},"output_tokens":3"#));
+    let partial = ["", r#""input_tokens":10"#, r#""output_tokens":3"#].map(str::to_owned);
+    for odd in odd.into_iter().chain(partial) {
+        let turn = format!(r#"{{"type":"turn.completed","usage":{{{odd}}}}}"#);
         let whole = r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":3}}"#;
         for events in [turn.clone(), format!("{whole}\n{turn}"), format!("{turn}\n{whole}")] {
             let trace = trace_of(events.as_bytes());

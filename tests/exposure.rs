@@ -16,6 +16,9 @@ const SKILL: &str = "---\nname: greeting\ndescription: Greets people in the hous
 const FORMAL: &str = "Say \"Good day, Doctor\".\nBow twice.\n";
 const TEMPLATE: &str = "{\n  \"greeting\": \"{{WORD}}\",\n  \"loudness\": 11\n}\n";
 
+/// A skill of whose body there is too little to know it by.
+const TINY: &str = "---\nname: tiny\ndescription: Does a tiny thing.\n---\nGo.\n";
+
 fn texts() -> SkillTexts {
     let mut texts = Texts::default();
     for (slug, path, content) in [
@@ -25,6 +28,8 @@ fn texts() -> SkillTexts {
         ("greeting", "LICENSE", "Permission is hereby granted.\nNo warranty.\n"),
         ("pdf-tools", "SKILL.md", "---\nname: PDF Tools\ndescription: Cuts PDFs.\n---\n\nUse pdftk for the cutting.\n"),
         ("pdf-tools", "LICENSE", "Permission is hereby granted.\nNo warranty.\n"),
+        ("tiny", "SKILL.md", TINY),
+        ("tiny", "answer.txt", "42\n"),
     ] {
         texts.add(slug, path, content.as_bytes());
     }
@@ -44,7 +49,7 @@ fn decoded(kind: AgentKind, files: &[(&str, Vec<Value>)]) -> Trace {
 /// codex, where a command printed this.
 fn codex(command: &str, exit_code: i64, output: &str) -> Trace {
     let list = "<skills_instructions>\n### Available skills\n- greeting: x (file: r0/greeting/SKILL.md)\n\
-                - PDF Tools: x (file: r0/pdf-tools/SKILL.md)\n</skills_instructions>";
+                - PDF Tools: x (file: r0/pdf-tools/SKILL.md)\n- tiny: x (file: r0/tiny/SKILL.md)\n</skills_instructions>";
     let offer = json!({ "type": "response_item", "payload": { "type": "message", "role": "developer", "content": [{ "text": list }] } });
     let input = json!({ "cmd": command }).to_string();
     let call = json!({ "type": "response_item", "payload": { "type": "function_call", "name": "exec_command", "arguments": input, "call_id": "1" } });
@@ -139,6 +144,33 @@ fn a_command_that_names_a_skill_and_does_not_show_it_opens_nothing() {
     }
     let failed = codex("cat .agents/skills/greeting/SKILL.md", 1, "cat: No such file or directory");
     assert_eq!((active(&failed).len(), failed.failed_loads.len()), (0, 1), "it was wanted and could not be had");
+}
+
+#[test]
+fn a_file_without_a_text_to_know_it_by_is_loaded_by_what_asks_for_it() {
+    let path = ".agents/skills/tiny";
+    assert_eq!(active(&codex(&format!("cat {path}/SKILL.md"), 0, TINY)), [("tiny", Mechanism::ReadSkillFile)]);
+    assert_eq!(active(&codex(&format!("sha256sum {path}/SKILL.md"), 0, "e3b0c442  SKILL.md")), []);
+    assert_eq!(loaded(&codex(&format!("cat {path}/answer.txt"), 0, "42\n")), ["answer.txt"]);
+    assert_eq!(loaded(&codex(&format!("sha256sum {path}/answer.txt"), 0, "e3b0c442  answer.txt")), Vec::<&str>::new());
+    let tool = |tool: &str, input: Value, output: &str| claude(&format!("mcp__skilljack__{tool}"), &input, output);
+    assert_eq!(active(&tool("skill", json!({ "name": "tiny" }), "Go.")), [("tiny", Mechanism::McpTool)]);
+    let asks = |path: &str| json!({ "skill": "tiny", "path": path });
+    assert_eq!(loaded(&tool("skill-resource", asks("answer.txt"), "42")), ["answer.txt"]);
+    assert_eq!(loaded(&tool("skill-resource", asks("nonesuch.txt"), "There is none.")), Vec::<&str>::new());
+}
+
+#[test]
+fn a_path_in_quotes_is_no_more_than_one_without() {
+    let path = ".claude/skills/greeting/references/formal.md";
+    for command in ["cp PATH copy", "echo PATH", "chmod +x PATH", "git add PATH", "cat PATH > /dev/null"] {
+        for quoted in [path.to_owned(), format!("\"{path}\""), format!("'{path}'")] {
+            let trace = claude("Bash", &json!({ "command": command.replace("PATH", &quoted) }), "");
+            assert_eq!(loaded(&trace), Vec::<&str>::new(), "{command}: {quoted}");
+        }
+    }
+    let empty = claude("Read", &json!({ "file_path": format!("/w/{path}") }), "");
+    assert_eq!(loaded(&empty), Vec::<&str>::new());
 }
 
 #[test]

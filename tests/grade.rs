@@ -411,8 +411,10 @@ fn output_is_searched_as_each_format_says() {
     assert_eq!(says("xAHOYx", Expectation::OutputContains("ahoy".to_owned())), Verdict::Pass);
     assert_eq!(says("hello", Expectation::OutputContains("ahoy".to_owned())), Verdict::Fail);
     assert_eq!(says("AHOY", Expectation::OutputMatches(pattern("ahoy"))), Verdict::Fail, "exactly as written");
-    assert_eq!(says("a\nAHOY\n", Expectation::MustInclude(pattern("^ahoy$"))), Verdict::Pass, "any case, every line");
-    assert_eq!(says("a\nAHOY\n", Expectation::MustNotInclude(pattern("^ahoy$"))), Verdict::Fail);
+    for text in ["a\nAHOY\n", "a\r\nAHOY\r\n", "a\rAHOY\r"] {
+        assert_eq!(says(text, Expectation::MustInclude(pattern("^ahoy$"))), Verdict::Pass, "{text:?}");
+        assert_eq!(says(text, Expectation::MustNotInclude(pattern("^ahoy$"))), Verdict::Fail, "{text:?}");
+    }
     assert_eq!(says("hello", Expectation::MustNotInclude(pattern("ahoy"))), Verdict::Pass);
     assert_eq!(says("a | b", Expectation::MustInclude(pattern(r"a \| b"))), Verdict::Pass);
 }
@@ -422,6 +424,9 @@ fn a_forbidden_pattern_in_no_message_at_all_is_unknown() {
     let silent = trial(vec![Expectation::MustNotInclude(pattern("x"))]).with(|trial| trial.final_text = None);
     assert_eq!(silent.status("must-not-include"), Status::Unknown);
     assert_eq!(silent.verdict(), Verdict::Fail, "the missing message fails it");
+    let damaged = silent.with(|trial| trial.trace.damaged_lines = 1);
+    assert_eq!(damaged.status("final-message"), Status::Unknown, "a line that cannot be read may have been it");
+    assert_eq!(damaged.verdict(), Verdict::Error);
 }
 
 #[test]

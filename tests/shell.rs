@@ -1,13 +1,13 @@
 //! What a shell command says about skills.
 
-use skill_evals::trial::trace::shell::{Touch, is_effective, touches};
+use skill_evals::trial::trace::shell::{Purpose, Touch, is_effective, touches};
 
 fn opens(skill: &str) -> Touch {
     Touch::SkillFile { skill: skill.to_owned() }
 }
 
-fn loads(skill: &str, path: &str) -> Touch {
-    Touch::Resource { skill: skill.to_owned(), path: path.to_owned() }
+fn names(skill: &str, path: &str, for_what: Purpose) -> Touch {
+    Touch::Resource { skill: skill.to_owned(), path: path.to_owned(), for_what }
 }
 
 #[test]
@@ -31,10 +31,20 @@ fn several_skills_are_opened_in_order() {
 }
 
 #[test]
-fn printing_or_running_another_file_loads_a_resource() {
-    assert_eq!(touches("cat .agents/skills/x/templates/config.json"), [loads("x", "templates/config.json")]);
-    assert_eq!(touches("python3 .agents/skills/x/scripts/recalc.py out.xlsx"), [loads("x", "scripts/recalc.py")]);
-    assert_eq!(touches("cd .agents/skills/x && cat references/a.md"), [loads("x", "references/a.md")]);
+fn another_file_of_a_skill_is_named_to_print_or_to_run_it_or_for_something_else() {
+    use Purpose::{Other, Print, Run};
+    for (command, path, for_what) in [
+        ("cat .agents/skills/x/templates/config.json", "templates/config.json", Print),
+        ("cd .agents/skills/x && cat references/a.md", "references/a.md", Print),
+        ("head -n 5 '.agents/skills/x/a.md'", "a.md", Print),
+        ("python3 .agents/skills/x/scripts/recalc.py out.xlsx", "scripts/recalc.py", Run),
+        ("bash -lc 'timeout 5 python3 -u \".agents/skills/x/a.py\"'", "a.py", Run),
+        ("true; \".agents/skills/x/a.sh\" --all", "a.sh", Run),
+        ("cp \".agents/skills/x/a.md\" b", "a.md", Other),
+        ("echo '.agents/skills/x/a.sh'", "a.sh", Other),
+    ] {
+        assert_eq!(touches(command), [names("x", path, for_what)], "{command}");
+    }
 }
 
 #[test]

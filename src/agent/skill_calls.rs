@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::cases::skill::{SKILL_FILE, slug};
 use crate::trial::described::Described;
-use crate::trial::exposure::{Exposure, MAX_ANSWER, Reference, Sighting};
-use crate::trial::trace::shell::{self, Touch};
+use crate::trial::exposure::{Exposure, Known, MAX_ANSWER, Reference, Sighting};
+use crate::trial::trace::shell::{self, Purpose, Touch};
 use crate::trial::trace::{Mechanism, Trace, excerpt};
 
 /// The tools of agents that read a resource of an MCP server by its URI.
@@ -21,9 +21,6 @@ const TOOL_SEARCHES: [&str; 2] = ["ToolSearch", "tool_search"];
 
 /// The tools of agents that list what MCP servers have.
 const MCP_LISTS: [&str; 3] = ["ListMcpResourcesTool", "list_mcp_resources", "list_mcp_resource_templates"];
-
-/// Programs that run a script named behind them.
-const INTERPRETERS: [&str; 10] = ["python", "python3", "node", "bash", "sh", "ruby", "perl", "deno", "bun", "source"];
 
 /// How reading a SKILL.md by a command counts under an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,10 +93,14 @@ impl<'a> SkillCalls<'a> {
                         looked |= !trace.is_active(&skill);
                     }
                 }
-                Touch::Resource { skill, path } => {
-                    let known = self.exposure.knows(&slug(&skill));
-                    let ran = exit_code == Some(0) && runs(command, &path);
-                    if ran || (!known && exit_code == Some(0) && !output.trim().is_empty()) {
+                Touch::Resource { skill, path, for_what } => {
+                    let printed = !output.trim().is_empty()
+                        && match self.exposure.known(&slug(&skill), &path) {
+                            Known::NoSkill => true,
+                            Known::ByName => for_what == Purpose::Print,
+                            Known::ByText | Known::NoFile => false,
+                        };
+                    if exit_code == Some(0) && (printed || for_what == Purpose::Run) {
                         trace.load(&skill, &path, evidence);
                     } else {
                         looked = true;
@@ -180,8 +181,12 @@ impl<'a> SkillCalls<'a> {
         let how = format!("{evidence} {own}/{path}");
         let seen = self.exposure.shown(output, &how);
         let came = |sighting: &Sighting| sighting.loaded && sighting.skill == own && sighting.path == path;
-        let came = !failed && (!self.exposure.knows(&own) || seen.iter().any(came));
-        match (path == SKILL_FILE, came) {
+        let came = match self.exposure.known(&own, path) {
+            Known::ByText => seen.iter().any(came),
+            Known::ByName | Known::NoSkill => true,
+            Known::NoFile => false,
+        };
+        match (path == SKILL_FILE, came && !failed) {
             (true, true) => trace.activate(skill, Mechanism::McpTool, evidence),
             // What could not be loaded was not used; that it was wanted is told.
             (true, false) => trace.failed_load(skill, Mechanism::McpTool, evidence),
@@ -194,7 +199,11 @@ impl<'a> SkillCalls<'a> {
     pub(super) fn injected(&mut self, skill: &str, text: &str) -> bool {
         let own = slug(skill);
         let seen = self.exposure.shown(text, &format!("{own}/{SKILL_FILE}"));
-        !self.exposure.knows(&own) || seen.iter().any(|s| s.skill == own && s.path == SKILL_FILE && s.loaded)
+        match self.exposure.known(&own, SKILL_FILE) {
+            Known::ByText => seen.iter().any(|s| s.skill == own && s.path == SKILL_FILE && s.loaded),
+            Known::ByName | Known::NoSkill => true,
+            Known::NoFile => false,
+        }
     }
 
     /// The model was shown `text` in answer to `how`. Returns the slugs of the skills of which something was in it.
@@ -250,19 +259,6 @@ fn at_skill_uri(uri: &str) -> Option<(&str, &str)> {
     let rest = uri.strip_prefix("skill://").filter(|rest| !rest.is_empty())?;
     let (skill, path) = rest.split_once('/').unwrap_or((rest, SKILL_FILE));
     (!path.is_empty()).then_some((skill, path))
-}
-
-/// Whether a command runs the script at `path`, by its own name or behind an interpreter.
-fn runs(command: &str, path: &str) -> bool {
-    let words: Vec<&str> = command.split(|c: char| c.is_whitespace() || "'\"();&|".contains(c)).collect();
-    let at = words.iter().position(|word| word.ends_with(path));
-    at.is_some_and(|at| {
-        let before = words[..at].iter().rev().find(|word| !word.starts_with('-'));
-        before.is_none_or(|word| {
-            let name = word.rsplit('/').next().unwrap_or_default();
-            name.is_empty() || name == "." || INTERPRETERS.contains(&name)
-        })
-    })
 }
 
 /// The texts in what an MCP server answered, or in a call's input, one below the other.

@@ -199,13 +199,18 @@ impl Grader<'_> {
         }
         let text = self.final_text();
         let found = text.map_or_else(|| "none".to_owned(), excerpt);
-        let status = if text.is_some() { Status::Pass } else { self.missing() };
+        let status = if text.is_some() { Status::Pass } else { self.silent() };
         self.check("final-message", Goal::Outcome, status, "a final message", found);
     }
 
     /// What it means that something is not there at the end: nothing, where the agent did not come to it.
     fn missing(&self) -> Status {
         if self.evidence.trace.ended() { Status::Fail } else { Status::Unknown }
+    }
+
+    /// What it means that there is no final message: it may be in what could not be read.
+    fn silent(&self) -> Status {
+        if self.evidence.trace.gap().is_some() { Status::Unknown } else { self.missing() }
     }
 
     fn final_text(&self) -> Option<&str> {
@@ -392,7 +397,7 @@ impl Grader<'_> {
         let status = match found {
             Some(true) => Status::Pass,
             Some(false) => Status::Fail,
-            None => self.missing(),
+            None => self.silent(),
         };
         self.check(id, goal, status, expected, evidence);
     }
@@ -447,7 +452,7 @@ impl Grader<'_> {
 
     /// The final message as JSON, or what kept it from being that and what follows from it.
     fn answer(&self) -> Result<Value, (Status, String)> {
-        let text = self.final_text().ok_or_else(|| (self.missing(), NO_MESSAGE.to_owned()))?;
+        let text = self.final_text().ok_or_else(|| (self.silent(), NO_MESSAGE.to_owned()))?;
         let not_json = |error| (Status::Fail, format!("the final message is not JSON: {error}"));
         serde_json::from_str(text.trim()).map_err(not_json)
     }

@@ -42,6 +42,8 @@ pub(super) struct Shelved {
     pub files: Vec<Listed>,
     /// The largest file that is handed out, in bytes.
     pub max_file: u64,
+    /// What keeps models from knowing when to call it.
+    flaws: Vec<String>,
     stamp: Stamp,
 }
 
@@ -114,6 +116,20 @@ impl Shelved {
         self.max_file.max(MAX_ANSWER)
     }
 
+    /// What is wrong with what is served, and what of it is not.
+    fn problems(&self) -> impl Iterator<Item = String> {
+        let path = self.folder();
+        let flaws = self.flaws.iter().map({
+            let path = path.clone();
+            move |flaw| format!("{} is served, but {flaw}", path.display())
+        });
+        let large = self.files.iter().filter(|file| file.size > self.max_file);
+        flaws.chain(large.map(move |file| {
+            let why = ResourceError::TooLarge { size: file.size, limit: self.max_file };
+            format!("{} is not served: it {why}", path.join(&file.path).display())
+        }))
+    }
+
     /// The skill's folder, absolute.
     pub(super) fn folder(&self) -> PathBuf {
         self.root.join(&self.skill.folder)
@@ -151,7 +167,10 @@ impl Library {
                 shelved.skill.slug,
                 other.folder().display()
             )),
-            None => self.skills.push(shelved),
+            None => {
+                self.problems.extend(shelved.problems());
+                self.skills.push(shelved);
+            }
         }
     }
 
@@ -197,9 +216,9 @@ fn shelve(root: &Path, folder: &Path, max_file: u64, known: &HashMap<PathBuf, &S
     let stamp = |name: &'static str| Some((name, Stamp::of(&fs::metadata(path.join(name)).ok()?)));
     let found = SKILL_FILES.into_iter().find_map(stamp);
     let (file, stamp) = found.ok_or_else(|| format!("its {SKILL_FILE} cannot be read"))?;
-    let skill = match known.get(&path).filter(|known| known.file == file && known.stamp == stamp) {
-        Some(known) => Skill { folder: folder.to_path_buf(), ..known.skill.clone() },
-        None => read(root, folder, file, max_file)?.skill,
+    let (skill, flaws) = match known.get(&path).filter(|known| known.file == file && known.stamp == stamp) {
+        Some(known) => (Skill { folder: folder.to_path_buf(), ..known.skill.clone() }, known.flaws.clone()),
+        None => read(root, folder, file, max_file).map(|read| (read.skill.clone(), flaws(&read)))?,
     };
     if skill.slug.is_empty() {
         return Err("neither its `name` nor its folder gives a name to call it by".to_owned());
@@ -207,7 +226,16 @@ fn shelve(root: &Path, folder: &Path, max_file: u64, known: &HashMap<PathBuf, &S
     if skill.user_only {
         return Err(format!("`{USER_ONLY}` keeps models from calling it"));
     }
-    Ok(Shelved { skill, root: root.to_path_buf(), file, files: folder::list(&path), max_file, stamp })
+    Ok(Shelved { skill, root: root.to_path_buf(), file, files: folder::list(&path), max_file, flaws, stamp })
+}
+
+/// What keeps models from knowing when to call a skill.
+fn flaws(read: &SkillFile) -> Vec<String> {
+    let mut flaws: Vec<String> = read.problems.iter().map(|problem| problem.message.clone()).collect();
+    if flaws.is_empty() && read.skill.description.is_empty() {
+        flaws.push(format!("its {SKILL_FILE} has no `description`"));
+    }
+    flaws
 }
 
 fn read(root: &Path, folder: &Path, file: &str, max_file: u64) -> Result<SkillFile, String> {

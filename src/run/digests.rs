@@ -80,6 +80,9 @@ impl InputReader {
         inputs.add("mode", what.as_bytes());
         inputs.add("sandbox", case.sandbox.as_str().as_bytes());
         add_settings(&mut inputs, settings, mode);
+        if let Some(most) = settings.max_turns_of(case) {
+            inputs.add("most turns", most.to_string().as_bytes());
+        }
         if let Some(path) = &case.output_schema {
             inputs.add(SCHEMA_PART, &bounded::read(&root.join(path.as_path()))?);
         }

@@ -89,16 +89,14 @@ impl TextReader {
     }
 }
 
-/// Adds the plain files below a skill's folder; what cannot be read cannot be recognised.
+/// Adds the plain files below a skill's folder; of what cannot be read, the name.
 fn add_folder(texts: &mut Texts, slug: &str, folder: &Path, wanted: impl Fn(&str) -> bool) {
     for entry in WalkDir::new(folder).sort_by_file_name().into_iter().flatten() {
         let path = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_string_lossy().into_owned();
-        let short = entry.metadata().is_ok_and(|found| found.is_file() && found.len() <= MAX_FILE);
-        if !(short && wanted(&path)) {
-            continue;
-        }
-        if let Ok(content) = fs::read(entry.path()) {
-            texts.add(slug, &path, &content);
+        let Some(size) = entry.metadata().ok().filter(fs::Metadata::is_file).map(|found| found.len()) else { continue };
+        if wanted(&path) {
+            let content = if size <= MAX_FILE { fs::read(entry.path()) } else { Ok(Vec::new()) };
+            texts.add(slug, &path, &content.unwrap_or_default());
         }
     }
 }

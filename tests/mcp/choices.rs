@@ -153,6 +153,9 @@ fn every_skill_that_is_not_served_is_told_with_the_reason() {
     put(at, "second/SKILL.md", b"---\nname: a\ndescription: d\n---\nb\n");
     put(at, "linked/text.md", b"---\nname: linked\ndescription: d\n---\nb\n");
     std::os::unix::fs::symlink("linked", at.join("link")).unwrap();
+    put(at, "plain/SKILL.md", b"No front matter.\n");
+    put(at, "silent/SKILL.md", b"---\nname: silent\n---\nb\n");
+    put(at, "silent/large.bin", &vec![b'x'; 256 * 1024 + 1]);
     std::fs::create_dir(at.join("out")).unwrap();
     std::os::unix::fs::symlink("../linked/text.md", at.join("out/SKILL.md")).unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_skill-evals"))
@@ -171,10 +174,13 @@ fn every_skill_that_is_not_served_is_told_with_the_reason() {
         "by-user is not served: `disable-model-invocation` keeps models from calling it",
         "second is not served: its slug `a` is also that of",
         "out is not served: its SKILL.md is a symbolic link or lies behind one that leads out of the skill's folder",
+        "plain is served, but SKILL.md has no front matter",
+        "silent is served, but its SKILL.md has no `description`",
+        "silent/large.bin is not served: it is a file of 262145 bytes; the limit is 262144 bytes",
         "this link to a folder is not followed to look for skills",
         "this is no folder to serve skills from",
     ] {
         assert_eq!(stderr.matches(told).count(), 1, "{told}\n{stderr}");
     }
-    assert_eq!(stderr.lines().filter(|line| line.starts_with("skill-evals mcp: ")).count(), 6, "{stderr}");
+    assert_eq!(stderr.lines().filter(|line| line.starts_with("skill-evals mcp: ")).count(), 9, "{stderr}");
 }

@@ -333,7 +333,7 @@ impl<'a, 's> Decoder<'a, 's> {
         self.wait(trace, parent);
     }
 
-    /// Notes a call that was answered.
+    /// Notes a call that was answered, or failed since nobody will.
     fn ended(&mut self, trace: &mut Trace, call: Call, output: String, failed: bool) {
         let Call { name, input, fields, at } = call;
         // The time of its own line is that of the call.
@@ -447,12 +447,9 @@ impl<'a, 's> Decoder<'a, 's> {
             trace.trouble.get_or_insert_with(|| refused.trouble("a sub-agent was refused"));
         }
         for id in std::mem::take(&mut self.order) {
-            let Some(Call { name, input, fields, at }) = self.open.remove(&id) else { continue };
-            trace.now = Moment { began: at.ended, ended: None, depth: at.depth };
-            match fields.command {
-                Some(command) if name == "Bash" => trace.command(command, None, String::new()),
-                _ => trace.push(Step::Tool { name, input, output: String::new(), failed: true }),
-            }
+            let Some(call) = self.open.remove(&id) else { continue };
+            trace.now = Moment { began: None, ended: None, depth: call.at.depth };
+            self.ended(trace, call, String::new(), true);
         }
     }
 }

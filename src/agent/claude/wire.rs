@@ -64,16 +64,6 @@ pub(super) struct Assistant {
     pub error: Option<String>,
 }
 
-/// What claude calls the model that it is itself when there is no answer.
-const SYNTHETIC: &str = "<synthetic>";
-
-impl Message {
-    /// Whether it is claude's word and not the model's.
-    pub(super) fn is_synthetic(&self) -> bool {
-        self.model.as_deref() == Some(SYNTHETIC)
-    }
-}
-
 #[derive(Deserialize)]
 pub(super) struct Message {
     /// The same in every line of one answer of the model.
@@ -87,6 +77,16 @@ pub(super) struct Message {
     pub usage: Option<Tokens>,
     #[serde(default, deserialize_with = "lenient::option")]
     pub stop_reason: Option<String>,
+}
+
+/// What claude calls the model that it is itself when there is no answer.
+const SYNTHETIC: &str = "<synthetic>";
+
+impl Message {
+    /// Whether it is claude's word and not the model's.
+    pub(super) fn is_synthetic(&self) -> bool {
+        self.model.as_deref() == Some(SYNTHETIC)
+    }
 }
 
 #[derive(Deserialize)]
@@ -124,12 +124,10 @@ pub(super) struct Block {
 #[derive(Clone, Copy, Default, Deserialize)]
 #[expect(clippy::struct_field_names, reason = "the names on the wire")]
 pub(super) struct Tokens {
-    #[serde(default)]
     input_tokens: u64,
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
-    #[serde(default)]
-    output_tokens: u64,
+    output_tokens: Option<u64>,
 }
 
 impl Tokens {
@@ -139,16 +137,16 @@ impl Tokens {
         cached.fold(self.input_tokens, u64::saturating_add)
     }
 
-    /// In the words of the normal form.
-    fn usage(self, cost_usd: Option<f64>) -> Usage {
-        Usage {
+    /// In the words of the normal form; `None` where what was written is not told.
+    fn usage(self, cost_usd: Option<f64>) -> Option<Usage> {
+        Some(Usage {
             input_tokens: self.input(),
             cached_input_tokens: self.cache_read_input_tokens.unwrap_or(0),
             cache_write_input_tokens: self.cache_creation_input_tokens.unwrap_or(0),
-            output_tokens: self.output_tokens,
+            output_tokens: self.output_tokens?,
             reasoning_output_tokens: 0,
             cost_usd: cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0),
-        }
+        })
     }
 
     fn plus(self, other: Tokens) -> Tokens {
@@ -157,7 +155,7 @@ impl Tokens {
             input_tokens: self.input_tokens.saturating_add(other.input_tokens),
             cache_creation_input_tokens: sum(self.cache_creation_input_tokens, other.cache_creation_input_tokens),
             cache_read_input_tokens: sum(self.cache_read_input_tokens, other.cache_read_input_tokens),
-            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            output_tokens: sum(self.output_tokens, other.output_tokens),
         }
     }
 }
@@ -166,9 +164,7 @@ impl Tokens {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ModelTokens {
-    #[serde(default)]
     input_tokens: u64,
-    #[serde(default)]
     output_tokens: u64,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
@@ -182,7 +178,7 @@ impl ModelTokens {
             input_tokens: self.input_tokens,
             cache_creation_input_tokens: self.cache_creation_input_tokens,
             cache_read_input_tokens: self.cache_read_input_tokens,
-            output_tokens: self.output_tokens,
+            output_tokens: Some(self.output_tokens),
         }
     }
 }
@@ -246,7 +242,7 @@ pub(super) fn as_usage(result: &ResultLine) -> Option<Usage> {
         }
         Models::Known(_) | Models::Absent => result.usage?,
     };
-    Some(tokens.usage(result.total_cost_usd))
+    tokens.usage(result.total_cost_usd)
 }
 
 /// The totals of each model, where they are told.
@@ -254,7 +250,8 @@ pub(super) fn by_model(result: &ResultLine) -> BTreeMap<String, Usage> {
     match &result.models {
         Models::Known(models) => {
             let usage = |model: &ModelTokens| model.tokens().usage(model.cost_usd);
-            models.iter().take(MAX_ITEMS).map(|(name, model)| (name.clone(), usage(model))).collect()
+            let told = models.iter().take(MAX_ITEMS);
+            told.filter_map(|(name, model)| Some((name.clone(), usage(model)?))).collect()
         }
         Models::Unreadable | Models::Absent => BTreeMap::new(),
     }

@@ -9,8 +9,8 @@ use crate::agent::interface::Work;
 use crate::agent::lenient;
 use crate::agent::refusal::Refusal;
 use crate::agent::skill_calls::{self, SkillCalls};
-use crate::trial::outcome::Trouble;
 use crate::trial::trace::{Progress, Step, Stop, Trace, Usage, Waiting, excerpt};
+use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// Most calls that are followed at a time.
 const MAX_OPEN: usize = 1_000;
@@ -139,6 +139,18 @@ pub(super) struct ToldError {
     pub message: String,
 }
 
+impl ToldError {
+    /// What kind of refusal it is, told in these words.
+    fn kind(&self, message: &str) -> TroubleKind {
+        Refusal { status: self.status, code: self.code.as_deref(), message }.kind()
+    }
+
+    /// Why the model's turn ended short, where that is its own doing.
+    fn stop(&self, message: &str) -> Option<Stop> {
+        stop(self.code.as_deref(), message)
+    }
+}
+
 /// What the rollout has told, and the events need not tell again.
 #[derive(Debug, Default)]
 pub(super) struct Told {
@@ -207,7 +219,8 @@ impl<'a, 's> Decoder<'a, 's> {
             "turn.completed" => {
                 trace.reached(Progress::Done);
                 trace.waiting = Waiting::Nothing;
-                self.usage = self.usage.zip(event.usage).map(|(sum, tokens)| tokens.added_to(sum));
+                let told = event.usage.filter(Tokens::are_whole);
+                self.usage = self.usage.zip(told).map(|(sum, tokens)| tokens.added_to(sum));
                 trace.usage = self.usage;
             }
             "turn.failed" => {
@@ -241,12 +254,12 @@ impl<'a, 's> Decoder<'a, 's> {
         }
         trace.usage = trace.usage.map(|usage| plus(usage, by_sub_agents.usage));
         // A sub-agent that was refused did not do its part, whatever the agent made of that.
-        let refusals = by_sub_agents.refused.values();
-        if let Some(error) = refusals.into_iter().find(|error| stop(error.code.as_deref(), &error.message).is_none()) {
-            let ToldError { code, status, message } = error;
-            let kind = Refusal { status: *status, code: code.as_deref(), message }.kind();
+        let mut errors = by_sub_agents.refused.values();
+        if let Some(error) = errors.find(|error| error.stop(&error.message).is_none()) {
+            let ToldError { code, message, .. } = error;
             let words = if message.is_empty() { code.as_deref().unwrap_or_default() } else { message };
-            trace.trouble.get_or_insert_with(|| Trouble::new(kind, format!("a sub-agent was refused: {words}")));
+            let trouble = || Trouble::new(error.kind(message), format!("a sub-agent was refused: {words}"));
+            trace.trouble.get_or_insert_with(trouble);
         }
         if let (Waiting::Model, Some(_), Some(tool)) =
             (&trace.waiting, &self.waits_for_agents, &by_sub_agents.unanswered)
@@ -257,13 +270,12 @@ impl<'a, 's> Decoder<'a, 's> {
 
     /// Notes why a turn failed.
     fn failed(&self, trace: &mut Trace, message: &str) {
-        let code = self.told.error.as_ref().and_then(|error| error.code.as_deref());
-        if let Some(stop) = stop(code, message) {
-            trace.stopped = Some(stop);
-            return;
+        let unknown = ToldError::default();
+        let error = self.told.error.as_ref().unwrap_or(&unknown);
+        match error.stop(message) {
+            Some(stop) => trace.stopped = Some(stop),
+            None => trace.trouble = Some(Trouble::new(error.kind(message), format!("turn.failed: {message}"))),
         }
-        let kind = Refusal { status: self.told.error.as_ref().and_then(|error| error.status), code, message }.kind();
-        trace.trouble = Some(Trouble::new(kind, format!("turn.failed: {message}")));
     }
 
     fn item(&mut self, trace: &mut Trace, item: Item, line: &[u8]) {

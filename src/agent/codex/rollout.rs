@@ -189,7 +189,7 @@ impl<'a, 's> Decoder<'a, 's> {
                 trace.answers += 1;
                 if let Some(tokens) = payload.usage {
                     self.answered(trace, &tokens);
-                    trace.first_request(tokens.input_tokens);
+                    trace.first_request(tokens.read());
                 }
             }
             ("turn_context", _) => trace.model = payload.model.or(trace.model.take()),
@@ -218,7 +218,7 @@ impl<'a, 's> Decoder<'a, 's> {
     /// Notes what an answer of the model took.
     fn answered(&mut self, trace: &mut Trace, tokens: &Tokens) {
         let step = self.turn.ends(trace.steps.len());
-        trace.answered(step, tokens.input_tokens, tokens.written());
+        trace.answered(step, tokens.read(), tokens.written());
     }
 
     /// Keeps the model's thoughts, or its summary of them.

@@ -8,19 +8,27 @@ use crate::trial::trace::Usage;
 #[derive(Deserialize)]
 #[expect(clippy::struct_field_names, reason = "the names on the wire")]
 pub(super) struct Tokens {
-    #[serde(default)]
-    pub input_tokens: u64,
+    input_tokens: Option<u64>,
     cached_input_tokens: Option<u64>,
     cache_write_input_tokens: Option<u64>,
-    #[serde(default)]
-    output_tokens: u64,
+    output_tokens: Option<u64>,
     reasoning_output_tokens: Option<u64>,
 }
 
 impl Tokens {
-    /// Those written; recordings leave them out.
+    /// Those read.
+    pub(super) fn read(&self) -> u64 {
+        self.input_tokens.unwrap_or(0)
+    }
+
+    /// Those written; recordings leave them out of requests.
     pub(super) fn written(&self) -> Option<u64> {
-        (self.output_tokens > 0).then_some(self.output_tokens)
+        self.output_tokens.filter(|written| *written > 0)
+    }
+
+    /// Whether it tells both: what is not told is not nothing.
+    pub(super) fn are_whole(&self) -> bool {
+        self.input_tokens.is_some() && self.output_tokens.is_some()
     }
 
     /// The sum of both.
@@ -28,10 +36,10 @@ impl Tokens {
         plus(
             sum,
             Usage {
-                input_tokens: self.input_tokens,
+                input_tokens: self.read(),
                 cached_input_tokens: self.cached_input_tokens.unwrap_or(0),
                 cache_write_input_tokens: self.cache_write_input_tokens.unwrap_or(0),
-                output_tokens: self.output_tokens,
+                output_tokens: self.output_tokens.unwrap_or(0),
                 reasoning_output_tokens: self.reasoning_output_tokens.unwrap_or(0),
                 cost_usd: None,
             },

@@ -6,6 +6,9 @@
 //! unit that stands in several files speaks for those of them that the answer, or the command, shows by other signs. The
 //! front matter of a SKILL.md tells whose file it is and counts for nothing: a catalogue of skills shows as much.
 //!
+//! What has no unit at all, a picture or a number, is no more than its name; a SKILL.md without one is known by its front
+//! matter where that comes with it.
+//!
 //! A text whose lines were set anew is known by its letters: a unit was seen where the forty that it begins with are.
 
 mod stretch;
@@ -99,41 +102,54 @@ pub struct Texts {
 struct File {
     skill: String,
     path: String,
+    /// What its units count for together.
     weight: u64,
+    /// Whether its body has no unit. Then those of its front matter count.
+    is_bare: bool,
+}
+
+/// What tells whether a file came before the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Its text.
+    ByText,
+    /// The call for it, since it has no text to be known by.
+    ByName,
+    /// Nothing: the skill has no such file, or one that was not read.
+    NoFile,
+    /// The call for it, since the skill's files are not known.
+    NoSkill,
 }
 
 impl Texts {
-    /// Adds the file at `path` below the folder of the skill with this slug. Files that are no text, or too long, cannot
-    /// be recognised and are left out.
+    /// Adds the file at `path` below the folder of the skill with this slug. Of files that are no text, or too long, only
+    /// the name is known.
     pub fn add(&mut self, slug: &str, path: &str, content: &[u8]) {
         if path == SKILL_FILE {
             self.descriptions.insert(slug.to_owned(), SkillFile::parse("", content).skill.description);
         }
         let text = std::str::from_utf8(content).ok().filter(|text| text.len() <= MAX_FILE && !text.contains('\0'));
-        let Some(text) = text.filter(|_| self.units.len() < MAX_UNITS) else { return };
+        let text = text.filter(|_| self.units.len() < MAX_UNITS).unwrap_or_default();
+        let (head, body) = text.split_at(if path == SKILL_FILE { body_start(text) } else { 0 });
+        let is_bare = body.lines().all(|line| units(line).is_empty());
+        let weight = self.add_units(head, is_bare) + self.add_units(body, true);
+        self.add_stretches(head, body);
+        self.files.push(File { skill: slug.to_owned(), path: path.to_owned(), weight, is_bare });
+    }
+
+    /// Adds the units of a part of the file that comes next; returns what they count for, if they do.
+    fn add_units(&mut self, part: &str, count: bool) -> u64 {
         let number = self.files.len();
         let mut weight = 0;
-        // The front matter ends at the second line of three dashes.
-        let mut head = path == SKILL_FILE && text.trim_start_matches('\u{feff}').starts_with("---");
-        let mut body = 0;
-        let mut offset = 0;
-        for (index, line) in text.split_inclusive('\n').enumerate() {
-            offset += line.len();
-            for unit in units(line) {
-                let files = self.units.entry(unit.hash).or_default();
-                if files.last().is_none_or(|(file, _)| *file != number) {
-                    let counts = if head { 0 } else { unit.weight };
-                    files.push((number, counts));
-                    weight += u64::from(counts);
-                }
+        for unit in part.lines().flat_map(units) {
+            let files = self.units.entry(unit.hash).or_default();
+            if files.last().is_none_or(|(file, _)| *file != number) {
+                let counts = if count { unit.weight } else { 0 };
+                files.push((number, counts));
+                weight += u64::from(counts);
             }
-            if head {
-                body = offset;
-            }
-            head &= index == 0 || line.trim_end() != "---";
         }
-        self.add_stretches(&text[..body], &text[body..]);
-        self.files.push(File { skill: slug.to_owned(), path: path.to_owned(), weight });
+        weight
     }
 
     /// Notes the stretches that the units of a file's body begin with, or else end the file with, but for those that its
@@ -153,6 +169,22 @@ impl Texts {
             offset += stretch::letters(line).count();
         }
     }
+}
+
+/// Where the body of a SKILL.md begins, in bytes: its front matter ends at the second line of three dashes.
+fn body_start(text: &str) -> usize {
+    let mut lines = text.split_inclusive('\n');
+    let Some(first) = lines.next().filter(|line| line.trim_start_matches('\u{feff}').starts_with("---")) else {
+        return 0;
+    };
+    let mut end = first.len();
+    for line in lines {
+        end += line.len();
+        if line.trim_end() == "---" {
+            break;
+        }
+    }
+    end
 }
 
 /// A file of which something was seen.
@@ -203,6 +235,18 @@ impl<'a> Exposure<'a> {
     #[must_use]
     pub fn knows(&self, slug: &str) -> bool {
         self.texts.knows(slug)
+    }
+
+    /// What tells whether a file came before the model.
+    #[must_use]
+    pub fn known(&self, slug: &str, path: &str) -> Known {
+        let mut files = self.texts.0.iter().flat_map(|texts| &texts.files);
+        match files.find(|file| file.skill == slug && file.path == path) {
+            _ if !self.knows(slug) => Known::NoSkill,
+            Some(file) if file.is_bare => Known::ByName,
+            Some(_) => Known::ByText,
+            None => Known::NoFile,
+        }
     }
 
     /// The model wrote `text`: into a file, a command, a message.

@@ -32,12 +32,12 @@ impl Pattern {
         self.compile_loose().map(drop)
     }
 
-    /// Compiled as prompts.csv wants it: any case, multi-line.
+    /// Compiled as prompts.csv wants it: any case, `^` and `$` at each line, whatever ends it.
     ///
     /// # Errors
     /// The regex crate's error.
     pub fn compile_loose(&self) -> Result<regex::Regex, regex::Error> {
-        regex::RegexBuilder::new(&self.0).case_insensitive(true).multi_line(true).build()
+        regex::RegexBuilder::new(&self.0).case_insensitive(true).multi_line(true).crlf(true).build()
     }
 
     /// Compiled as task files want it: exactly as written.

@@ -33,16 +33,33 @@ pub enum Touch {
         /// The skill's folder name.
         skill: String,
     },
-    /// It prints or runs another file of the skill.
+    /// It names another file of the skill.
     Resource {
         /// The skill's folder name.
         skill: String,
         /// The file, below the skill's folder.
         path: String,
+        /// What for.
+        for_what: Purpose,
     },
     /// It looks around among skills without opening one by name.
     Explore,
 }
+
+/// What a command names a file for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To run it.
+    Run,
+    /// To print it.
+    Print,
+    /// For anything else: to copy it, to change it, to say its name.
+    Other,
+}
+
+/// Programs that run a script named behind them.
+const INTERPRETERS: [&str; 11] =
+    ["python", "python3", "node", "bash", "sh", "ruby", "perl", "deno", "bun", "source", "."];
 
 /// Programs that name files without printing what is in them.
 const LOOKERS: [&str; 12] =
@@ -63,7 +80,7 @@ pub fn touches(command: &str) -> Vec<Touch> {
             }
             continue;
         }
-        for word in &words {
+        for (at, word) in words.iter().enumerate() {
             let found = match below_skills(word) {
                 Some(found) => Some(found),
                 None if folder.is_some() && !word.starts_with(['/', '-', '~']) && word != &words[0] => {
@@ -88,7 +105,7 @@ pub fn touches(command: &str) -> Vec<Touch> {
                 // A word of a command that merely runs in the skill's folder.
                 continue;
             } else {
-                Touch::Resource { skill, path }
+                Touch::Resource { skill, path, for_what: purpose(&words[..at]) }
             });
         }
     }
@@ -102,7 +119,7 @@ pub fn opens(path: &str) -> Option<Touch> {
     Some(match path.as_str() {
         "" => Touch::Explore,
         crate::cases::skill::SKILL_FILE => Touch::SkillFile { skill },
-        _ => Touch::Resource { skill, path },
+        _ => Touch::Resource { skill, path, for_what: Purpose::Print },
     })
 }
 
@@ -129,6 +146,18 @@ pub fn names_skills(text: &str) -> bool {
 #[must_use]
 pub fn is_effective(command: &str, offered: Option<&[String]>) -> bool {
     effective::is_effective(command, offered)
+}
+
+/// What a command names a file for behind these words.
+fn purpose(before: &[String]) -> Purpose {
+    let name = |word: &String| word.rsplit('/').next().unwrap_or_default().to_owned();
+    let runs = |word: &&String| INTERPRETERS.contains(&name(word).as_str());
+    match (before.iter().rfind(|word| !word.starts_with('-')), before.first()) {
+        (None, _) => Purpose::Run,
+        (Some(word), _) if runs(&word) => Purpose::Run,
+        (_, Some(program)) if readers::prints(&name(program)) => Purpose::Print,
+        _ => Purpose::Other,
+    }
 }
 
 fn is_skill_file(word: &str) -> bool {

@@ -47,6 +47,11 @@ const GREP: Options = Options {
     counts: true,
 };
 
+/// Whether a program of this name prints the files that it names.
+pub(super) fn prints(program: &str) -> bool {
+    options(program).is_some()
+}
+
 fn options(program: &str) -> Option<Options> {
     Some(match program {
         "cat" => Options {
