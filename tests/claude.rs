@@ -36,7 +36,7 @@ fn main() -> ExitCode {
             a_resource_is_seen_to_be_loaded_in_every_mode,
             listing_files_loads_none,
             reading_skill_md_without_the_tool_is_looking_around,
-            searches_through_folders_are_looks_whatever_they_print,
+            searches_through_folders_are_looks_unless_they_print_most_of_a_skill,
             lists_of_what_servers_have_are_looks,
             a_skill_that_the_prompt_calls_by_name_is_seen_as_injected,
             the_baseline_is_offered_no_skill,
@@ -347,12 +347,12 @@ fn reading_skill_md_without_the_tool_is_looking_around() {
     }
 }
 
-fn searches_through_folders_are_looks_whatever_they_print() {
+fn searches_through_folders_are_looks_unless_they_print_most_of_a_skill() {
     for (mode, skills) in
         [("codex", ".agents/skills"), ("cli-native", ".claude/skills"), ("mcp+native", ".claude/skills")]
     {
         let searches = [
-            format!("grep -rn '' {skills}"),
+            format!("grep -rn name: {skills}"),
             "grep -R AHOY_MARKER . | head -5".to_owned(),
             "find -L . -name SKILL.md".to_owned(),
             "find -L . -type f | sort".to_owned(),
@@ -373,10 +373,11 @@ fn searches_through_folders_are_looks_whatever_they_print() {
             trial.text("session.md")
         );
     }
-    // A file that is named is read, also by a program that could search.
-    let named = "grep -rn '' .agents/skills/greeting/SKILL.md".to_owned();
-    let trial = Live::new(TRIGGER, "true,Greet Ada.", does(vec![Turn::Shell(named)])).trial("codex");
-    assert_eq!(mechanisms(&trial), [("greeting", Mechanism::ReadSkillFile)]);
+    // A file that is named is read, also by a program that could search, and so is one of which all is printed.
+    for read in ["grep -rn '' .agents/skills/greeting/SKILL.md", "grep -rn '' .agents/skills"] {
+        let trial = Live::new(TRIGGER, "true,Greet Ada.", does(vec![Turn::Shell(read.to_owned())])).trial("codex");
+        assert_eq!(mechanisms(&trial), [("greeting", Mechanism::ReadSkillFile)], "{read}");
+    }
 }
 
 fn lists_of_what_servers_have_are_looks() {

@@ -115,7 +115,7 @@ fn a_skill_is_opened_by_its_text_set_anew() {
         ("tr a-z A-Z <", SKILL.to_uppercase()),
         ("tr -d ' ' <", SKILL.replace(' ', "")),
         ("fold -w 9", folded(9)),
-        ("awk '{print \"# \" $0 \" #\"}'", SKILL.lines().map(|line| format!("# {line} #\n")).collect()),
+        ("awk '{print \"# \" $0 \" #\"}'", SKILL.replace('\n', " #\n# ")),
     ] {
         let trace = codex(&format!("{command} {path}"), 0, &output);
         assert_eq!(active(&trace), [("greeting", Mechanism::ReadSkillFile)], "{command}");
@@ -245,8 +245,11 @@ fn under_claude_the_text_by_another_way_is_a_look() {
         let trace = claude(tool, &input, output);
         assert_eq!((active(&trace).len(), trace.explorations.len()), (0, 1), "{tool}");
     }
-    let trace = claude("Grep", &json!({ "pattern": "Bow" }), "references/formal.md:2:Bow twice.");
-    assert_eq!(loaded(&trace), ["references/formal.md"]);
+    let found = "references/formal.md:2:Bow twice.";
+    let trace = claude("Grep", &json!({ "pattern": "Bow" }), found);
+    assert_eq!((loaded(&trace), trace.explorations.len()), (vec![], 1), "a line of two is what matched");
+    let whole = format!("references/formal.md:1:Say \"Good day, Doctor\".\n{found}");
+    assert_eq!(loaded(&claude("Grep", &json!({ "pattern": "" }), &whole)), ["references/formal.md"]);
 }
 
 #[test]

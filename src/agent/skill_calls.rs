@@ -22,6 +22,9 @@ const TOOL_SEARCHES: [&str; 2] = ["ToolSearch", "tool_search"];
 /// The tools of agents that list what MCP servers have.
 const MCP_LISTS: [&str; 3] = ["ListMcpResourcesTool", "list_mcp_resources", "list_mcp_resource_templates"];
 
+/// The share of a file that a search has to show for it to count as read.
+const MOST: f64 = 0.5;
+
 /// How reading a SKILL.md by a command counts under an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
@@ -152,13 +155,24 @@ impl<'a> SkillCalls<'a> {
         (TOOL_SEARCHES.contains(&tool) && named()) || (MCP_LISTS.contains(&tool) && asked())
     }
 
-    /// A search, for text, files or tools, was answered: a look where it asked for skills or found something of theirs, and no
-    /// more, whatever it showed.
+    /// A search, for text, files or tools, was answered: a look where it asked for skills or found something of theirs. Of a
+    /// file it shows what matched; only where that is most of it, the file was read.
     pub(super) fn searched(&mut self, trace: &mut Trace, asked: bool, output: &str, how: &str) {
         if output.len() > MAX_ANSWER {
             trace.lose("an answer of a tool that is longer than is read");
         }
-        let seen = self.exposure.shown(output, how);
+        let (read, seen): (Vec<_>, Vec<_>) =
+            self.exposure.shown(output, how).into_iter().partition(|sighting| sighting.share >= MOST);
+        for Sighting { skill, path, .. } in &read {
+            if path == SKILL_FILE {
+                self.opened(trace, skill, how);
+            } else {
+                trace.load(skill, path, how);
+            }
+        }
+        if !read.is_empty() {
+            return;
+        }
         let is_new = |skill: &str| !trace.is_active(skill);
         let listed = || {
             let paths = output.lines().filter_map(|line| shell::opens(line.split(':').next()?.trim()));

@@ -3,8 +3,7 @@
 
 use serde_json::Value;
 
-use crate::cases::case::{Case, Expectation, Pattern};
-use crate::cases::schema::Schema;
+use crate::cases::case::{Case, Expectation};
 use crate::cases::skill::{Skill, slug};
 use crate::grade::delivered::{as_mode_says, delivered, described, unseen};
 use crate::grade::session::session_trouble;
@@ -12,16 +11,13 @@ use crate::settings::mode::Delivery;
 use crate::trial::described::Described;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{Check, GRADE_FORMAT, Goal, Grade, Metrics, Status, Trouble, TroubleKind, Verdict};
-use crate::trial::trace::{Progress, excerpt};
+use crate::trial::trace::Progress;
 
 /// The check of whether the skill was offered as the mode says.
 const DELIVERED: &str = "delivered";
 
 /// The check of whether the model came to its own end.
 const COMPLETED: &str = "completed";
-
-/// What is found where the agent said nothing at its end.
-const NO_MESSAGE: &str = "there is no final message";
 
 /// The checks of every trial, whatever its case asks.
 pub const GENERAL: [&str; 5] = ["in-time", COMPLETED, "exit-code", DELIVERED, "final-message"];
@@ -138,16 +134,16 @@ fn part(seen: Option<f64>) -> String {
     }
 }
 
-struct Grader<'a> {
-    case: &'a Case,
-    skill: &'a Skill,
-    schema: Option<&'a Value>,
-    evidence: &'a Evidence<'a>,
+pub(super) struct Grader<'a> {
+    pub(super) case: &'a Case,
+    pub(super) skill: &'a Skill,
+    pub(super) schema: Option<&'a Value>,
+    pub(super) evidence: &'a Evidence<'a>,
     checks: Vec<Check>,
 }
 
 impl Grader<'_> {
-    fn check(
+    pub(super) fn check(
         &mut self,
         id: &str,
         goal: Goal,
@@ -197,24 +193,12 @@ impl Grader<'_> {
             let expected = as_mode_says(self.skill, self.evidence.meta.delivery);
             self.check(DELIVERED, Goal::Process, status, expected, what);
         }
-        let text = self.final_text();
-        let found = text.map_or_else(|| "none".to_owned(), excerpt);
-        let status = if text.is_some() { Status::Pass } else { self.silent() };
-        self.check("final-message", Goal::Outcome, status, "a final message", found);
+        self.final_message();
     }
 
     /// What it means that something is not there at the end: nothing, where the agent did not come to it.
-    fn missing(&self) -> Status {
+    pub(super) fn missing(&self) -> Status {
         if self.evidence.trace.ended() { Status::Fail } else { Status::Unknown }
-    }
-
-    /// What it means that there is no final message: it may be in what could not be read.
-    fn silent(&self) -> Status {
-        if self.evidence.trace.gap().is_some() { Status::Unknown } else { self.missing() }
-    }
-
-    fn final_text(&self) -> Option<&str> {
-        self.evidence.final_text.filter(|text| !text.trim().is_empty())
     }
 
     fn expectation(&mut self, expectation: &Expectation) {
@@ -225,38 +209,12 @@ impl Grader<'_> {
             Expectation::Trigger(should) => self.trigger(*should),
             Expectation::ResourceLoaded => self.resource_loaded(),
             Expectation::Described => self.described(),
-            Expectation::OutputContains(text) => {
-                let found = self.final_text().map(|found| found.to_lowercase().contains(&text.to_lowercase()));
-                self.output("output-contains", Goal::Outcome, found, format!("the final message contains {text:?}"));
-            }
-            Expectation::OutputMatches(pattern) => match pattern.compile_exact() {
-                Ok(regex) => {
-                    let found = self.final_text().map(|text| regex.is_match(text));
-                    self.output(
-                        "output-matches",
-                        Goal::Outcome,
-                        found,
-                        format!("the final message matches {:?}", pattern.0),
-                    );
-                }
-                Err(error) => self.bad_pattern("output-matches", &error),
-            },
-            Expectation::MustInclude(pattern) => match pattern.compile_loose() {
-                Ok(regex) => {
-                    let found = self.final_text().map(|text| regex.is_match(text));
-                    self.output(
-                        "must-include",
-                        Goal::Outcome,
-                        found,
-                        format!("the final message matches {:?}", pattern.0),
-                    );
-                }
-                Err(error) => self.bad_pattern("must-include", &error),
-            },
-            Expectation::MustNotInclude(pattern) => match pattern.compile_loose() {
-                Ok(regex) => self.must_not_include(pattern, &regex),
-                Err(error) => self.bad_pattern("must-not-include", &error),
-            },
+            Expectation::OutputContains(text) => self.output_contains(text),
+            Expectation::OutputMatches(pattern) => self.output_matches(pattern),
+            Expectation::MustInclude(pattern) => self.must_include(pattern),
+            Expectation::MustNotInclude(pattern) => self.must_not_include(pattern),
+            Expectation::OutputSchema => self.output_schema(),
+            Expectation::InvokedSkills(should) => self.invoked_skills(*should),
             Expectation::RequireFile(path) => self.require_file(path),
             Expectation::MaxCommands(most) => {
                 let trace = self.evidence.trace;
@@ -273,26 +231,7 @@ impl Grader<'_> {
             Expectation::MaxTotalTokens(most) => {
                 self.tokens("max-total-tokens", "total", *most, crate::trial::trace::Usage::total_tokens);
             }
-            Expectation::OutputSchema => self.output_schema(),
-            Expectation::InvokedSkills(should) => self.invoked_skills(*should),
         }
-    }
-
-    fn must_not_include(&mut self, pattern: &Pattern, regex: &regex::Regex) {
-        let text = self.final_text();
-        let hit = text.and_then(|text| regex.find(text)).map(|hit| excerpt(hit.as_str()));
-        let evidence = match (&hit, text) {
-            (Some(hit), _) => format!("found {hit:?}"),
-            (None, Some(_)) => "not found".to_owned(),
-            (None, None) => NO_MESSAGE.to_owned(),
-        };
-        let expected = format!("the final message does not match {:?}", pattern.0);
-        let status = match (hit, text) {
-            (Some(_), _) => Status::Fail,
-            (None, Some(_)) => Status::Pass,
-            (None, None) => Status::Unknown,
-        };
-        self.check("must-not-include", Goal::Outcome, status, expected, evidence);
     }
 
     fn trigger(&mut self, should: bool) {
@@ -388,24 +327,6 @@ impl Grader<'_> {
         self.check(id, goal, status, expected, evidence);
     }
 
-    fn output(&mut self, id: &str, goal: Goal, found: Option<bool>, expected: String) {
-        let evidence = match found {
-            Some(true) => "it does".to_owned(),
-            Some(false) => format!("it does not: {}", excerpt(self.final_text().unwrap_or_default())),
-            None => NO_MESSAGE.to_owned(),
-        };
-        let status = match found {
-            Some(true) => Status::Pass,
-            Some(false) => Status::Fail,
-            None => self.silent(),
-        };
-        self.check(id, goal, status, expected, evidence);
-    }
-
-    fn bad_pattern(&mut self, id: &str, error: &regex::Error) {
-        self.check(id, Goal::Outcome, Status::Unknown, "a pattern that compiles", error.to_string());
-    }
-
     fn require_file(&mut self, path: &crate::text::relative_path::RelativePath) {
         let meta = self.evidence.meta;
         let hidden = meta.files_truncated && !meta.files_looked_for.iter().any(|known| known == path.as_path());
@@ -448,54 +369,5 @@ impl Grader<'_> {
             }
             None => self.check(id, Goal::Efficiency, Status::Unknown, expected, "the agent reported no usage"),
         }
-    }
-
-    /// The final message as JSON, or what kept it from being that and what follows from it.
-    fn answer(&self) -> Result<Value, (Status, String)> {
-        let text = self.final_text().ok_or_else(|| (self.silent(), NO_MESSAGE.to_owned()))?;
-        let not_json = |error| (Status::Fail, format!("the final message is not JSON: {error}"));
-        serde_json::from_str(text.trim()).map_err(not_json)
-    }
-
-    fn output_schema(&mut self) {
-        let expected = match &self.case.output_schema {
-            Some(path) => format!("the final message follows {path}"),
-            None => "the final message follows the output schema".to_owned(),
-        };
-        let Some(schema) = self.schema else {
-            return self.check("output-schema", Goal::Style, Status::Unknown, expected, "the schema could not be read");
-        };
-        let unusable = |why: &dyn std::fmt::Display| (Status::Unknown, format!("the schema {why}"));
-        let (status, found) = match (self.answer(), Schema::new(schema.clone())) {
-            (_, Err(why)) => unusable(&why),
-            (Err(why), _) => why,
-            (Ok(answer), Ok(schema)) => match schema.problems(&answer, 5) {
-                Err(why) => unusable(&why),
-                Ok(problems) if problems.is_empty() => (Status::Pass, "it does".to_owned()),
-                Ok(problems) => (Status::Fail, problems.join("; ")),
-            },
-        };
-        self.check("output-schema", Goal::Style, status, expected, found);
-    }
-
-    fn invoked_skills(&mut self, should: bool) {
-        let name = &self.skill.name;
-        let expected = format!("`invoked_skills` {} `{name}`", if should { "names" } else { "does not name" });
-        let (status, evidence) = match self.answer() {
-            Err(why) => why,
-            Ok(answer) => match answer.get("invoked_skills").and_then(Value::as_array) {
-                None => (Status::Fail, "the final message has no list `invoked_skills`".to_owned()),
-                Some(list) if !list.iter().all(Value::is_string) => {
-                    (Status::Fail, format!("`invoked_skills` holds what is no name: {}", Value::Array(list.clone())))
-                }
-                Some(list) => {
-                    // `$name` and `Name` name the same skill as `name`.
-                    let named = list.iter().filter_map(Value::as_str).any(|found| slug(found) == self.skill.slug);
-                    let status = if named == should { Status::Pass } else { Status::Fail };
-                    (status, format!("invoked_skills: {}", Value::Array(list.clone())))
-                }
-            },
-        };
-        self.check("invoked-skills", Goal::Style, status, expected, evidence);
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod checks;
 mod delivered;
+mod message;
 pub mod rubric;
 pub mod session;
 pub mod share;

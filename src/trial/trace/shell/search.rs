@@ -1,5 +1,5 @@
-//! Commands that search through folders. What they print of a skill is what matched, so that they are looks and never the
-//! reading of a skill, however much of it that is.
+//! Commands that search through folders. What they print of a skill is what matched, so that they are looks, unless that is
+//! most of it.
 
 use crate::cases::skill::SKILL_FILE;
 use crate::trial::trace::shell::{Touch, simple_commands, touches};
