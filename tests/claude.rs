@@ -353,7 +353,7 @@ fn searches_through_folders_are_looks_unless_they_print_most_of_a_skill() {
     {
         let searches = [
             format!("grep -rn name: {skills}"),
-            "grep -R AHOY_MARKER . | head -5".to_owned(),
+            "grep -R description: . | head -5".to_owned(),
             "find -L . -name SKILL.md".to_owned(),
             "find -L . -type f | sort".to_owned(),
             format!("cd {skills} && grep -rl Ahoy greeting"),
