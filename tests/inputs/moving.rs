@@ -65,6 +65,8 @@ fn a_repository_of_pkbllms_layout_runs_with_the_three_lines_that_the_docs_show()
         let mut command = clean(Command::new(env!("CARGO_BIN_EXE_skill-evals")));
         // As a user has it: isolated, where this machine can.
         command.env_remove("SKILL_EVALS_ISOLATION").env("SKILL_EVALS_SCRATCH", scratch.path());
+        // What codex would log in with.
+        command.env("CODEX_API_KEY", "a-key-of-the-test");
         ran(command.args(args).current_dir(fixture.root()).env("PATH", &path).env("HOME", scratch.path()))
     };
     let lint = run(&["lint", "--check-evals"]);
