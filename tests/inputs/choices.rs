@@ -88,7 +88,7 @@ fn skills_that_lie_beside_their_cases_and_nowhere_else_are_found_without_setting
     }
     let lint = fixture.run(&["lint", "--check-evals"]);
     assert!(lint.code == 0 && lint.stdout.starts_with("2 skills, 2 cases"), "{}", lint.stdout);
-    let dry = fixture.run(&["run", "--dry-run", "--task=of-lost", "--mode=cli-native", "--model=some"]);
+    let dry = fixture.run(&["run", "--replay", "--dry-run", "--task=of-lost", "--mode=cli-native", "--model=some"]);
     assert!(dry.code == 0 && dry.stdout.contains("lost/of-lost/cli-native"), "{}{}", dry.stdout, dry.stderr);
     assert!(!dry.stdout.contains("of-found"), "{}", dry.stdout);
 }
