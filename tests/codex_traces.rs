@@ -350,3 +350,14 @@ fn thoughts_times_and_the_tokens_of_each_answer_are_told_and_encrypted_thoughts_
     let depths: Vec<u32> = by_sub_agent.moments.iter().map(|moment| moment.depth).collect();
     assert_eq!(depths, [1, 1, 0], "the last is the call that started it");
 }
+
+#[test]
+fn a_command_that_the_rollout_does_not_tell_of_leaves_a_gap() {
+    let command = r#"{"type":"item.completed","item":{"id":"1","type":"command_execution","command":"bash -lc 'rm x'","aggregated_output":"","exit_code":0,"status":"completed"}}"#;
+    let call = r#"{"type":"response_item","payload":{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"rm x\"}","call_id":"1"}}"#;
+    let said = r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hi"}]}}"#;
+    assert_eq!(with_rollouts(&[command, DONE], &[call, said], &[]).gap(), None);
+    let lacking = with_rollouts(&[command, DONE], &[said], &[]);
+    assert!(lacking.gap().is_some_and(|gap| gap.contains("a command")), "{:?}", lacking.gap());
+    assert_eq!(with_rollouts(&[command, DONE], &[], &[]).commands, 1, "without a rollout it is that of the events");
+}

@@ -126,6 +126,8 @@ pub(super) struct Decoder<'a, 's> {
     open: BTreeMap<String, String>,
     /// The call under way, by the id of its item, that waits for sub-agents.
     waits_for_agents: Option<String>,
+    /// Commands that the rollout has to tell of.
+    commands: usize,
 }
 
 /// An error as a rollout has it.
@@ -156,6 +158,8 @@ impl ToldError {
 pub(super) struct Told {
     /// Messages and commands.
     pub conversation: bool,
+    /// How many calls of the shell are among them.
+    pub shell_calls: usize,
     /// The model's thoughts.
     pub thoughts: bool,
     /// The last error that codex told of.
@@ -174,7 +178,8 @@ pub(super) struct Told {
 
 impl<'a, 's> Decoder<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>, told: Told) -> Self {
-        Self { skills, told, usage: Some(Usage::default()), open: BTreeMap::new(), waits_for_agents: None }
+        let usage = Some(Usage::default());
+        Self { skills, told, usage, open: BTreeMap::new(), waits_for_agents: None, commands: 0 }
     }
 
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
@@ -243,6 +248,9 @@ impl<'a, 's> Decoder<'a, 's> {
 
     /// Adds what only the rollouts of sub-agents tell.
     pub(super) fn finish(self, trace: &mut Trace, by_sub_agents: &Told) {
+        if self.commands > self.told.shell_calls {
+            trace.lose("a command that the events tell of and the rollout does not");
+        }
         let spawned = self.told.spawned.iter().chain(&by_sub_agents.spawned);
         if !spawned.into_iter().all(|id| by_sub_agents.threads.contains(id)) {
             trace.lose("what a sub-agent did: its rollout is missing");
@@ -294,7 +302,8 @@ impl<'a, 's> Decoder<'a, 's> {
                 }
                 trace.final_message = Some(text);
             }
-            "command_execution" if !self.told.conversation => {
+            "command_execution" if self.told.conversation => self.commands += 1,
+            "command_execution" => {
                 let command = item.command.unwrap_or_default();
                 let output = item.aggregated_output.unwrap_or_default();
                 self.skills.wrote(&command);
@@ -320,7 +329,7 @@ impl<'a, 's> Decoder<'a, 's> {
                 trace.push(Step::Tool { name: "web_search".to_owned(), input, output: String::new(), failed: false });
             }
             "reasoning" if !self.told.thoughts => trace.thought(item.text),
-            "command_execution" | "reasoning" | "todo_list" => {}
+            "reasoning" | "todo_list" => {}
             other => trace.unknown_event(&format!("item {other}"), line),
         }
     }

@@ -313,6 +313,7 @@ impl<'a, 's> Decoder<'a, 's> {
             }
             return trace.push(Step::Tool { name: name.to_owned(), input, output, failed });
         }
+        self.told.shell_calls += 1;
         let command = command_line(&input);
         self.skills.wrote(&command);
         // A patch applied through the shell is a change of files, and told as such on standard output.
