@@ -518,8 +518,8 @@ fn a_run_becomes_a_recording_that_replays_and_goes_stale() {
 fn a_missing_program_is_an_error_that_says_how_to_get_it() {
     let live = Live::new("should_trigger,prompt", "false,Hi.", says("Hi"));
     let output = live.command(&["--mode", "codex"]).env("PATH", "/usr/bin:/bin").output().expect("the program starts");
-    assert_eq!(output.status.code(), Some(3));
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("npm install -g @openai/codex"), "{said}");
 }
 

@@ -16,7 +16,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use super::library::{Place, Shelved};
+use super::library::{Change, Library, Place, Shelved};
 use super::state::{State, log};
 use super::stdio::unfit;
 use super::uri::{self, Address};
@@ -285,6 +285,13 @@ impl ServerHandler for Server {
     }
 }
 
+/// Whether an address is that of a link in a skill of which a file has changed: it may be the one that the link leads to.
+fn may_follow(library: &Library, change: &Change, address: &Address) -> bool {
+    let Address::File(slug, path) = address else { return false };
+    let listed = |skill: &Shelved| skill.files.iter().any(|file| file.path == *path);
+    change.updated.contains(&Address::Files(slug.clone())) && library.skill(slug).is_some_and(|skill| !listed(skill))
+}
+
 /// Tells a client of changes, by the protocol's older way, until it goes.
 async fn tell(state: Arc<State>, peer: Peer<RoleServer>) {
     let mut changes = state.changes();
@@ -296,11 +303,13 @@ async fn tell(state: Arc<State>, peer: Peer<RoleServer>) {
         if change.skills || change.files {
             told = told.and(peer.notify_resource_list_changed().await);
         }
+        let library = state.library().await;
         let updated: Vec<String> = {
             let subscribed = state.subscribed();
             let is_updated = |uri: &&String| {
                 let address = Address::parse(uri).map(Address::by_slug);
-                address.is_ok_and(|address| change.updated.contains(&address))
+                address
+                    .is_ok_and(|address| change.updated.contains(&address) || may_follow(&library, &change, &address))
             };
             subscribed.iter().filter(is_updated).cloned().collect()
         };

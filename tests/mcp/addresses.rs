@@ -98,6 +98,7 @@ fn templates_and_the_prompt_complete_names_and_paths() {
 fn whoever_subscribed_to_a_skill_hears_of_its_files() {
     let skills = skills();
     let notes = skills.path().join("notes");
+    std::os::unix::fs::symlink("references/one.md", notes.join("link.md")).unwrap();
     // What is subscribed to, what is done, and whether that is told.
     let edit_file: Deed = |notes| put(notes, "references/one.md", b"changed");
     let add_file: Deed = |notes| put(notes, "references/new.md", b"new");
@@ -111,6 +112,7 @@ fn whoever_subscribed_to_a_skill_hears_of_its_files() {
         ("skill://Notes/references/new.md", remove_file, true),
         ("skill://", add_file, true),
         ("skill://greeting/", edit_file, false),
+        ("skill://notes/link.md", edit_file, true),
     ] {
         let mut client = Client::serving(skills.path());
         let answer = client.request("resources/subscribe", &json!({ "uri": uri }));
