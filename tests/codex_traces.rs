@@ -361,3 +361,58 @@ fn a_command_that_the_rollout_does_not_tell_of_leaves_a_gap() {
     assert!(lacking.gap().is_some_and(|gap| gap.contains("a command")), "{:?}", lacking.gap());
     assert_eq!(with_rollouts(&[command, DONE], &[], &[]).commands, 1, "without a rollout it is that of the events");
 }
+
+#[test]
+fn commands_that_the_models_code_ran_are_counted_and_what_the_code_answers_is_what_the_model_saw() {
+    let tools = r#"{"type":"response_item","payload":{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions"}]}}"#;
+    let call = |id: &str| {
+        format!(
+            r#"{{"type":"response_item","payload":{{"type":"custom_tool_call","call_id":"{id}","name":"exec","namespace":"functions","input":"text(await tools.exec_command())"}}}}"#
+        )
+    };
+    let ran = |id: &str, command: &str| {
+        format!(
+            r#"{{"type":"event_msg","payload":{{"type":"item_completed","item":{{"type":"CommandExecution","id":"{id}","command":["/bin/bash","-lc","{command}"],"aggregated_output":"secret","exit_code":0}}}}}}"#
+        )
+    };
+    let answer = |id: &str| {
+        format!(
+            r#"{{"type":"response_item","payload":{{"type":"custom_tool_call_output","call_id":"{id}","output":[{{"type":"input_text","text":"ok"}}]}}}}"#
+        )
+    };
+    let said = r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"text":"Hi"}]}}"#;
+    let event = |command: &str| {
+        format!(
+            r#"{{"type":"item.completed","item":{{"id":"1","type":"command_execution","command":"/bin/bash -lc '{command}'","aggregated_output":"secret","exit_code":0,"status":"completed"}}}}"#
+        )
+    };
+    let own = [
+        tools.to_owned(),
+        call("a"),
+        ran("exec-1", "touch x"),
+        answer("a"),
+        call("b"),
+        ran("exec-2", "ls"),
+        answer("b"),
+        said.to_owned(),
+    ];
+    let events = [event("touch x"), event("ls"), DONE.to_owned()];
+    let lines = |lines: &[String]| lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
+    let trace = with_rollouts(&[&lines(&events)], &[&lines(&own)], &[]);
+    assert_eq!((trace.gap(), trace.commands, trace.effective_commands), (None, 2, 1), "{:#?}", trace.steps);
+    // Where the model calls the shell itself, the item has its call's id and tells nothing new.
+    let shell = r#"{"type":"response_item","payload":{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"touch x\"}","call_id":"c"}}"#;
+    let twice = [shell.to_owned(), ran("c", "touch x"), said.to_owned()];
+    assert_eq!(with_rollouts(&[&event("touch x"), DONE], &[&lines(&twice)], &[]).commands, 1);
+    // A recording has the same.
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("trace.jsonl"), lines(&events)).expect("a file");
+    fs::write(folder.path().join("rollout.jsonl"), lines(&own)).expect("a file");
+    for (name, content) in agent::of(AgentKind::Codex).recorded_evidence(folder.path(), "greeting").expect("the files")
+    {
+        assert!(!String::from_utf8_lossy(&content).contains("additional_tools"), "{name}");
+        fs::write(folder.path().join(name), content).expect("a file");
+    }
+    let again = agent::of(AgentKind::Codex).decode(&Reference::default(), folder.path()).expect("the files");
+    assert_eq!((again.gap(), again.commands, again.effective_commands), (None, 2, 1));
+}

@@ -157,6 +157,13 @@ fn a_file_without_a_text_to_know_it_by_is_loaded_by_what_asks_for_it() {
     assert_eq!(active(&tool("skill", json!({ "name": "tiny" }), "Go.")), [("tiny", Mechanism::McpTool)]);
     let asks = |path: &str| json!({ "skill": "tiny", "path": path });
     assert_eq!(loaded(&tool("skill-resource", asks("answer.txt"), "42")), ["answer.txt"]);
+    assert_eq!(loaded(&tool("skill-resource", asks(".//answer.txt"), "42")), ["answer.txt"]);
+    assert_eq!(active(&tool("skill-resource", asks("./SKILL.md"), "Go.")), [("tiny", Mechanism::McpTool)]);
+    for uri in ["skill://tiny/./SKILL.md", "skill://tiny/SKILL%2Emd", "skill://tiny"] {
+        let read = claude("ReadMcpResourceTool", &json!({ "server": "skilljack", "uri": uri }), "Go.");
+        assert_eq!(active(&read), [("tiny", Mechanism::McpTool)], "{uri}");
+    }
+    assert_eq!(active(&codex(&format!("tail -n +5 {path}/SKILL.md"), 0, "Go.\n")).len(), 1);
     assert_eq!(loaded(&tool("skill-resource", asks("nonesuch.txt"), "There is none.")), Vec::<&str>::new());
 }
 

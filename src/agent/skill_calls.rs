@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use crate::cases::skill::{SKILL_FILE, slug};
@@ -87,7 +88,11 @@ impl<'a> SkillCalls<'a> {
                 Touch::SkillFile { skill } => {
                     // In `cat SKILL.md && false` the file was read all the same.
                     let shows_name = output.lines().any(|line| line.trim() == format!("name: {skill}"));
-                    if !self.exposure.knows(&slug(&skill)) && shows_name {
+                    // Of a skill without a text to know it by, whatever plain readers print.
+                    let printed = || exit_code == Some(0) && !output.trim().is_empty();
+                    let is_bare = self.exposure.known(&slug(&skill), SKILL_FILE) == Known::ByName;
+                    let read = is_bare && printed() && !shell::is_effective(command, None);
+                    if read || (!self.exposure.knows(&slug(&skill)) && shows_name) {
                         self.opened(trace, &skill, evidence);
                     } else if exit_code != Some(0) && self.opens(trace, &skill) {
                         trace.failed_load(&skill, Mechanism::ReadSkillFile, evidence);
@@ -131,9 +136,9 @@ impl<'a> SkillCalls<'a> {
             }
         } else if tool == self.reference.names.resource_tool() {
             // Without a path it lists the files, and loads none.
-            let path = field("path").map(|path| path.trim_matches('/')).filter(|path| !path.is_empty() && *path != ".");
+            let path = field("path").map(plain).filter(|path| !path.is_empty());
             if let (Some(skill), Some(path)) = (field("skill").or_else(|| field("name")), path) {
-                self.answered(trace, skill, path, output, failed, &evidence);
+                self.answered(trace, skill, &path, output, failed, &evidence);
             }
         } else {
             let uri = field("uri").filter(|_| RESOURCE_TOOLS.contains(&tool));
@@ -141,7 +146,7 @@ impl<'a> SkillCalls<'a> {
                 return self.searched(trace, true, output, &evidence);
             }
             match uri.and_then(at_skill_uri) {
-                Some((skill, path)) => self.answered(trace, skill, path, output, failed, &evidence),
+                Some((skill, path)) => self.answered(trace, &skill, &path, output, failed, &evidence),
                 None => drop(self.shown(trace, output, &evidence)),
             }
         }
@@ -268,11 +273,28 @@ impl<'a> SkillCalls<'a> {
     }
 }
 
+/// A command ran whose output did not come before the model as such: it tells which scripts of skills ran, and no more.
+pub(super) fn ran(trace: &mut Trace, command: &str, exit_code: Option<i64>) {
+    for touch in shell::touches(command) {
+        if let (Touch::Resource { skill, path, for_what: Purpose::Run }, Some(0)) = (touch, exit_code) {
+            trace.load(&skill, &path, command);
+        }
+    }
+}
+
 /// The skill and the file of `skill://greeting/references/formal.md`; `skill://greeting` is its SKILL.md.
-fn at_skill_uri(uri: &str) -> Option<(&str, &str)> {
+fn at_skill_uri(uri: &str) -> Option<(String, String)> {
     let rest = uri.strip_prefix("skill://").filter(|rest| !rest.is_empty())?;
     let (skill, path) = rest.split_once('/').unwrap_or((rest, SKILL_FILE));
-    (!path.is_empty()).then_some((skill, path))
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let path = plain(&decoded(path));
+    (!path.is_empty()).then(|| (decoded(skill), path))
+}
+
+/// A path as a skill's files are listed: `.//references/./formal.md` is `references/formal.md`.
+fn plain(path: &str) -> String {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    parts.join("/")
 }
 
 /// The texts in what an MCP server answered, or in a call's input, one below the other.

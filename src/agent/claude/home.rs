@@ -13,7 +13,7 @@ use crate::text::redact::looks_secret;
 use crate::trial::trouble::Trouble;
 
 /// Variables beside `ANTHROPIC_*` that hold a login, choose the provider, or bound the retries.
-const VARIABLES: [&str; 20] = [
+const VARIABLES: [&str; 26] = [
     "CLAUDE_CODE_OAUTH_TOKEN",
     "CLAUDE_CODE_MAX_RETRIES",
     "CLAUDE_CODE_USE_BEDROCK",
@@ -34,6 +34,12 @@ const VARIABLES: [&str; 20] = [
     "GOOGLE_CLOUD_PROJECT",
     "GCLOUD_PROJECT",
     "CLOUDSDK_CORE_PROJECT",
+    "CLAUDE_CODE_USE_FOUNDRY",
+    "CLAUDE_CODE_SKIP_FOUNDRY_AUTH",
+    "AZURE_TENANT_ID",
+    "AZURE_CLIENT_ID",
+    "AZURE_CLIENT_SECRET",
+    "AZURE_CLIENT_CERTIFICATE_PATH",
 ];
 
 /// Families of variables, by how they start.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::{LAST_MESSAGE, ROLLOUT, TRACE, events, rollout};
+use super::{LAST_MESSAGE, ROLLOUT, TRACE, events, rollout, slim};
 use crate::agent::kept::{Kept, SUB_AGENTS, slimmed};
 use crate::agent::room::Room;
 use crate::agent::skill_calls::{Reading, SkillCalls};
@@ -57,7 +57,7 @@ pub(super) fn recorded(folder: &Path, skill: &str) -> io::Result<Vec<(&'static s
     let trace = bounded::read_at_most(&folder.join(TRACE), MAX_TRACE)?;
     let mut files = vec![(TRACE, trace)];
     for name in [ROLLOUT, SUB_AGENTS] {
-        let kept = slimmed(&folder.join(name), |line| rollout::slimmed(line, skill))?;
+        let kept = slimmed(&folder.join(name), |line| slim::slimmed(line, skill))?;
         if !kept.is_empty() {
             files.push((name, kept));
         }

@@ -12,6 +12,7 @@ mod home;
 mod listing;
 mod login;
 mod rollout;
+mod slim;
 mod tokens;
 
 use std::ffi::OsString;

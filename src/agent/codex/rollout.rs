@@ -3,29 +3,29 @@
 use std::collections::HashMap;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use super::events::{Told, ToldError};
 use super::listing;
 use super::tokens::Tokens;
 use crate::agent::lenient;
-use crate::agent::skill_calls::{SkillCalls, texts};
+use crate::agent::skill_calls::{self, SkillCalls, texts};
 use crate::trial::trace::{Mechanism, Moment, Offered, Step, Trace, Turn};
 
 #[derive(Deserialize)]
-struct RolloutLine<'a> {
+pub(super) struct RolloutLine<'a> {
     #[serde(rename = "type")]
-    kind: String,
+    pub(super) kind: String,
     #[serde(default, deserialize_with = "lenient::option")]
     timestamp: Option<String>,
     #[serde(borrow)]
-    payload: &'a RawValue,
+    pub(super) payload: &'a RawValue,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Payload {
+pub(super) struct Payload {
     #[serde(rename = "type")]
     kind: Option<String>,
     role: Option<String>,
@@ -60,6 +60,33 @@ struct Payload {
     duration_ms: Option<u64>,
     error: Value,
     codex_error_info: Value,
+    /// Of an item that is complete.
+    #[serde(deserialize_with = "lenient::or_default")]
+    item: Item,
+}
+
+/// An item as codex tells of it beside the conversation.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Item {
+    #[serde(rename = "type", deserialize_with = "lenient::or_default")]
+    kind: String,
+    #[serde(deserialize_with = "lenient::or_default")]
+    id: String,
+    #[serde(deserialize_with = "lenient::or_default")]
+    command: Vec<String>,
+    #[serde(deserialize_with = "lenient::or_default")]
+    aggregated_output: String,
+    #[serde(deserialize_with = "lenient::option")]
+    exit_code: Option<i64>,
+}
+
+impl Item {
+    /// Whether it is a command that the model's code ran: models of today write JavaScript that calls the tools, and only
+    /// what the code answers comes before them. Where the model calls the shell itself, the item has its call's id.
+    pub(super) fn is_run_by_code(&self) -> bool {
+        self.kind == COMMAND && self.id.starts_with(BY_CODE)
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -77,6 +104,15 @@ struct Call {
 
 /// The tools with which models run shell commands, in the versions of codex so far.
 const SHELL_TOOLS: [&str; 5] = ["exec_command", "shell_command", "shell", "local_shell", "container.exec"];
+
+/// Lines that tell nothing of what the agent did: what else is offered, and what others told it.
+const PASSED_OVER: [&str; 5] = ["web_search_call", "compaction", "ghost_snapshot", "additional_tools", "agent_message"];
+
+/// The kind of an item that is a command.
+const COMMAND: &str = "CommandExecution";
+
+/// How the ids of commands begin that the model's code ran.
+const BY_CODE: &str = "exec-";
 
 /// Lines that are a call, by their type.
 const CALLS: [&str; 4] = ["function_call", "custom_tool_call", "local_shell_call", TOOL_SEARCH];
@@ -183,6 +219,7 @@ impl<'a, 's> Decoder<'a, 's> {
                 trace.agent_duration_ms = took.or(trace.agent_duration_ms);
                 self.error(&payload);
             }
+            ("event_msg", Some("item_completed")) => self.item(trace, payload.item),
             ("turn_context" | "event_msg", _) if self.of_sub_agents => {}
             ("session_meta", _) => trace.agent_version = payload.cli_version,
             ("token_usage_record", _) => {
@@ -197,11 +234,21 @@ impl<'a, 's> Decoder<'a, 's> {
             ("response_item", Some(kind)) if CALLS.contains(&kind) => self.call(payload, trace.now.clone()),
             ("response_item", Some(kind)) if ANSWERS.contains(&kind) => self.answer(trace, &payload),
             ("response_item", Some("reasoning")) => self.thought(trace, payload),
-            ("response_item", Some("web_search_call" | "compaction" | "ghost_snapshot")) => {}
+            ("response_item", Some(kind)) if PASSED_OVER.contains(&kind) => {}
             ("response_item", Some(other)) => {
                 trace.unknown_event(&format!("response_item {other}"), raw.get().as_bytes());
             }
             _ => {}
+        }
+    }
+
+    /// Notes a command that the model's code ran.
+    fn item(&mut self, trace: &mut Trace, item: Item) {
+        if item.is_run_by_code() {
+            self.told.shell_calls += usize::from(!self.of_sub_agents);
+            let command = script(&item.command);
+            skill_calls::ran(trace, &command, item.exit_code);
+            trace.command(command, item.exit_code, item.aggregated_output);
         }
     }
 
@@ -350,13 +397,18 @@ fn command_line(input: &str) -> String {
     match value.get("cmd").or_else(|| value.get("command")) {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(words)) => {
-            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-            match words.as_slice() {
-                [_, flags, script] if flags.starts_with('-') && flags.contains('c') => (*script).to_owned(),
-                _ => words.join(" "),
-            }
+            let words: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+            script(&words)
         }
         _ => input.to_owned(),
+    }
+}
+
+/// The script in the words of a command, where a shell is given one.
+fn script(words: &[String]) -> String {
+    match words {
+        [_, flags, script] if flags.starts_with('-') && flags.contains('c') => script.clone(),
+        _ => words.join(" "),
     }
 }
 
@@ -376,80 +428,4 @@ fn exit_code(output: &str) -> Option<i64> {
     let rest = output.split_once("exited with code ").or_else(|| output.split_once("Exit code: "))?.1;
     let digits: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == '-').collect();
     digits.parse().ok()
-}
-
-/// A line as a recording keeps it: what [`Decoder`] reads, without the vendor's own prompts; `skill` is the slug of the
-/// skill under test. `None` for the rest.
-pub(super) fn slimmed(line: &[u8], skill: &str) -> Option<Vec<u8>> {
-    let read = serde_json::from_slice::<RolloutLine<'_>>(line).and_then(|read| {
-        // What the decoder cannot read must not become readable, as a key does that was there twice.
-        if read.kind == "response_item" {
-            serde_json::from_str::<Payload>(read.payload.get())?;
-        }
-        serde_json::from_slice::<Value>(line)
-    });
-    let Ok(value) = read else {
-        // A damaged line is evidence too.
-        return Some([line, b"\n"].concat());
-    };
-    let payload = value.get("payload")?;
-    let slim = match (value.get("type")?.as_str()?, payload.get("type").and_then(Value::as_str)) {
-        ("session_meta", _) => match payload.get("parent_thread_id") {
-            Some(parent) => json!({ "id": payload.get("id"), "parent_thread_id": parent }),
-            None => json!({ "cli_version": payload.get("cli_version") }),
-        },
-        ("turn_context", _) => json!({ "model": payload.get("model") }),
-        ("token_usage_record", _) => {
-            let (usage, thread) = (payload.get("usage")?, payload.get("thread_id"));
-            match payload.get("session_id") {
-                // A sub-agent's: nothing else tells what those took.
-                Some(session) if thread != Some(session) => {
-                    json!({ "session_id": session, "thread_id": thread, "usage": usage })
-                }
-                _ => json!({ "usage": { "input_tokens": usage.get("input_tokens")? } }),
-            }
-        }
-        ("event_msg", Some("error" | "task_complete")) => {
-            let info = payload.pointer("/error/codex_error_info").or_else(|| payload.get("codex_error_info"));
-            match (info, payload.get("duration_ms")) {
-                (Some(info), took) => json!({ "type": "error", "codex_error_info": info, "duration_ms": took }),
-                (None, took) => json!({ "type": "task_complete", "duration_ms": took? }),
-            }
-        }
-        ("response_item", Some("message")) => {
-            let content = payload.get("content")?.as_array()?.iter();
-            let content: Vec<Value> = content.filter_map(|content| slimmed_content(content, skill)).collect();
-            // That codex spoke to the model at all shows that an absent list means no skills.
-            if content.is_empty() && payload.get("role").and_then(Value::as_str) != Some("developer") {
-                return None;
-            }
-            json!({ "type": "message", "role": payload.get("role"), "content": content })
-        }
-        ("response_item", Some(kind)) => {
-            let mut slim = serde_json::Map::new();
-            slim.insert("type".to_owned(), kind.into());
-            for key in ["name", "namespace", "arguments", "input", "call_id", "output", "tools"] {
-                if let Some(value) = payload.get(key) {
-                    slim.insert(key.to_owned(), value.clone());
-                }
-            }
-            Value::Object(slim)
-        }
-        _ => return None,
-    };
-    let mut line = json!({ "type": value.get("type"), "payload": slim }).to_string().into_bytes();
-    line.push(b'\n');
-    Some(line)
-}
-
-/// Keeps the list of skills and the conversation; drops codex's own instructions.
-fn slimmed_content(content: &Value, skill: &str) -> Option<Value> {
-    let text = content.get("text")?.as_str()?;
-    let text = match listing::within(text) {
-        Some(list) => listing::slimmed(list, skill),
-        None if text.starts_with("<permissions") || text.starts_with("<environment_context>") => return None,
-        None if text.len() > 64 << 10 => return None,
-        None => text.to_owned(),
-    };
-    Some(json!({ "text": text }))
 }

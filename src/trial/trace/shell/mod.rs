@@ -151,13 +151,24 @@ pub fn is_effective(command: &str, offered: Option<&[String]>) -> bool {
 /// What a command names a file for behind these words.
 fn purpose(before: &[String]) -> Purpose {
     let name = |word: &String| word.rsplit('/').next().unwrap_or_default().to_owned();
-    let runs = |word: &&String| INTERPRETERS.contains(&name(word).as_str());
-    match (before.iter().rfind(|word| !word.starts_with('-')), before.first()) {
+    let last = before.iter().rposition(|word| !word.starts_with('-'));
+    match (last, before.first()) {
         (None, _) => Purpose::Run,
-        (Some(word), _) if runs(&word) => Purpose::Run,
+        (Some(last), _) if runs_scripts(&name(&before[last]), &before[last + 1..]) => Purpose::Run,
         (_, Some(program)) if readers::prints(&name(program)) => Purpose::Print,
         _ => Purpose::Other,
     }
+}
+
+/// Whether what follows a program and these options is the file of a script that runs, and neither code nor one to be looked at.
+fn runs_scripts(program: &str, options: &[String]) -> bool {
+    // Shells read no code from `-e`, and with `-n` they run nothing.
+    let others = if wrappers::is_shell(program) { "cn" } else { "ecp" };
+    let is_other = |option: &String| match option.strip_prefix("--") {
+        Some(long) => ["eval", "print", "check", "noexec"].contains(&long),
+        None => option.contains(|letter| others.contains(letter)),
+    };
+    INTERPRETERS.contains(&program) && !options.iter().any(is_other)
 }
 
 fn is_skill_file(word: &str) -> bool {

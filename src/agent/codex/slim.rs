@@ -1,0 +1,92 @@
+//! A rollout's lines as a recording keeps them.
+
+use serde_json::{Value, json};
+
+use super::listing;
+use super::rollout::{Item, Payload, RolloutLine};
+
+/// A line as a recording keeps it: what [the decoder](super::rollout::Decoder) reads, without the vendor's own prompts; `skill` is the slug of the
+/// skill under test. `None` for the rest.
+pub(super) fn slimmed(line: &[u8], skill: &str) -> Option<Vec<u8>> {
+    let read = serde_json::from_slice::<RolloutLine<'_>>(line).and_then(|read| {
+        // What the decoder cannot read must not become readable, as a key does that was there twice.
+        if read.kind == "response_item" {
+            serde_json::from_str::<Payload>(read.payload.get())?;
+        }
+        serde_json::from_slice::<Value>(line)
+    });
+    let Ok(value) = read else {
+        // A damaged line is evidence too.
+        return Some([line, b"\n"].concat());
+    };
+    let payload = value.get("payload")?;
+    let slim = match (value.get("type")?.as_str()?, payload.get("type").and_then(Value::as_str)) {
+        ("session_meta", _) => match payload.get("parent_thread_id") {
+            Some(parent) => json!({ "id": payload.get("id"), "parent_thread_id": parent }),
+            None => json!({ "cli_version": payload.get("cli_version") }),
+        },
+        ("turn_context", _) => json!({ "model": payload.get("model") }),
+        ("token_usage_record", _) => {
+            let (usage, thread) = (payload.get("usage")?, payload.get("thread_id"));
+            match payload.get("session_id") {
+                // A sub-agent's: nothing else tells what those took.
+                Some(session) if thread != Some(session) => {
+                    json!({ "session_id": session, "thread_id": thread, "usage": usage })
+                }
+                _ => json!({ "usage": { "input_tokens": usage.get("input_tokens")? } }),
+            }
+        }
+        ("event_msg", Some("error" | "task_complete")) => {
+            let info = payload.pointer("/error/codex_error_info").or_else(|| payload.get("codex_error_info"));
+            match (info, payload.get("duration_ms")) {
+                (Some(info), took) => json!({ "type": "error", "codex_error_info": info, "duration_ms": took }),
+                (None, took) => json!({ "type": "task_complete", "duration_ms": took? }),
+            }
+        }
+        ("event_msg", Some("item_completed")) => {
+            json!({ "type": "item_completed", "item": slimmed_item(payload.get("item")?)? })
+        }
+        // The vendor's tools.
+        ("response_item", Some("additional_tools")) => return None,
+        ("response_item", Some("message")) => {
+            let content = payload.get("content")?.as_array()?.iter();
+            let content: Vec<Value> = content.filter_map(|content| slimmed_content(content, skill)).collect();
+            // That codex spoke to the model at all shows that an absent list means no skills.
+            if content.is_empty() && payload.get("role").and_then(Value::as_str) != Some("developer") {
+                return None;
+            }
+            json!({ "type": "message", "role": payload.get("role"), "content": content })
+        }
+        ("response_item", Some(_)) => {
+            kept(payload, &["type", "name", "namespace", "arguments", "input", "call_id", "output", "tools"])
+        }
+        _ => return None,
+    };
+    let mut line = json!({ "type": value.get("type"), "payload": slim }).to_string().into_bytes();
+    line.push(b'\n');
+    Some(line)
+}
+
+/// Keeps a command that the model's code ran.
+fn slimmed_item(item: &Value) -> Option<Value> {
+    let read: Item = serde_json::from_str(&item.to_string()).ok()?;
+    read.is_run_by_code().then(|| kept(item, &["type", "id", "command", "aggregated_output", "exit_code"]))
+}
+
+/// Those of an object's keys.
+fn kept(object: &Value, keys: &[&str]) -> Value {
+    let there = keys.iter().filter_map(|key| Some(((*key).to_owned(), object.get(key)?.clone())));
+    Value::Object(there.collect())
+}
+
+/// Keeps the list of skills and the conversation; drops codex's own instructions.
+fn slimmed_content(content: &Value, skill: &str) -> Option<Value> {
+    let text = content.get("text")?.as_str()?;
+    let text = match listing::within(text) {
+        Some(list) => listing::slimmed(list, skill),
+        None if text.starts_with("<permissions") || text.starts_with("<environment_context>") => return None,
+        None if text.len() > 64 << 10 => return None,
+        None => text.to_owned(),
+    };
+    Some(json!({ "text": text }))
+}
