@@ -112,6 +112,10 @@ impl Import<'_> {
                 Err(why) => notes.push(format!("{}: {why}; left out", trial.folder.display())),
             }
         }
+        if lines.is_empty() {
+            let why = std::iter::once(format!("{}: it holds no case that can be graded", self.source.display()));
+            return Err(why.chain(notes).collect::<Vec<_>>().join("\n"));
+        }
         let ids = lines.iter().filter_map(|line| match line {
             ProgressLine::Ended(record) => Some(record.id.clone().into()),
             ProgressLine::Refused { .. } => None,

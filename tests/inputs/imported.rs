@@ -177,6 +177,9 @@ fn what_cannot_be_read_is_told_with_file_and_line_and_leaves_no_run() {
         "{\"ts\":\"t\",\"skill_slug\":\"a\",\"case_id\":\"b\"}\nnonsense\n",
         &["progress.jsonl:2:"],
     );
+    let others = Fixture::new().skill_text("other", SKILL).prompts("other", CASES);
+    let none = ran(others, "made", "Tidy up.", "Done.", 0).run(&["grade", OLD, "--as", "pkbllm"]);
+    assert!(none.code == 2 && none.stderr.contains("no case that can be graded"), "{}{}", none.stdout, none.stderr);
     let fixture = repository();
     let nowhere = fixture.run(&["grade", "evals", "--as", "pkbllm"]);
     assert!(nowhere.code == 2 && nowhere.stderr.contains("no folder `work`"), "{}", nowhere.stderr);
