@@ -44,7 +44,7 @@ fn another_file_of_a_skill_is_named_to_print_or_to_run_it_or_for_something_else(
         ("echo '.agents/skills/x/a.sh'", "a.sh", Other),
         ("bash -e .agents/skills/x/a.sh", "a.sh", Run),
         ("sh -n .agents/skills/x/a.sh", "a.sh", Other),
-        ("python3 -c 'open(\".agents/skills/x/a.md\")'", "a.md\")", Other),
+        ("python3 -c 'open(\".agents/skills/x/a.md\")'", "a.md\"", Other),
         ("node -e 'x // .agents/skills/x/a.js'", "a.js", Other),
     ] {
         assert_eq!(touches(command), [names("x", path, for_what)], "{command}");
