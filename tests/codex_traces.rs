@@ -299,6 +299,21 @@ fn a_sub_agent_that_was_refused_measured_nothing_whatever_the_agent_made_of_it()
 }
 
 #[test]
+fn what_others_tell_a_model_is_no_answer_of_its_own() {
+    let told = r#"{"type":"response_item","payload":{"type":"agent_message"}}"#;
+    let refused = with_rollouts(&[SPAWN, DONE], &[], &[&SUB[..3], &[told]].concat());
+    assert!(refused.trouble.is_some(), "it did not go on behind the refusal");
+    let call = r#"{"type":"response_item","payload":{"type":"custom_tool_call","call_id":"a","name":"exec","namespace":"functions","input":"x"}}"#;
+    let ran = r#"{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"CommandExecution","id":"exec-1","command":["bash","-lc","ls"],"exit_code":0}}}"#;
+    let answer = r#"{"type":"response_item","payload":{"type":"custom_tool_call_output","call_id":"a","output":"ok"}}"#;
+    let tokens = r#"{"type":"token_usage_record","payload":{"usage":{"input_tokens":100}}}"#;
+    let said = r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"text":"Hi"}]}}"#;
+    let trace = with_rollouts(&[DONE], &[call, tokens, told, ran, answer, said, tokens], &[]);
+    let steps: Vec<usize> = trace.requests.iter().map(|request| request.step).collect();
+    assert_eq!(steps, [0, 2], "{:#?}", trace.steps);
+}
+
+#[test]
 fn a_sub_agent_without_a_rollout_leaves_a_gap_and_its_tokens_are_unknown() {
     let by_event = with_rollouts(&[SPAWN, DONE], &[], &[]);
     assert!(by_event.gap().is_some_and(|gap| gap.contains("sub-agent")) && by_event.usage.is_none());

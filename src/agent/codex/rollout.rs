@@ -105,8 +105,9 @@ struct Call {
 /// The tools with which models run shell commands, in the versions of codex so far.
 const SHELL_TOOLS: [&str; 5] = ["exec_command", "shell_command", "shell", "local_shell", "container.exec"];
 
-/// Lines that tell nothing of what the agent did: what else is offered, and what others told it.
-const PASSED_OVER: [&str; 5] = ["web_search_call", "compaction", "ghost_snapshot", "additional_tools", "agent_message"];
+/// Lines that tell nothing of what the agent did, and that its model did not write: what else is offered, and what others
+/// told it.
+const ASIDE: [&str; 4] = ["compaction", "ghost_snapshot", "additional_tools", "agent_message"];
 
 /// The kind of an item that is a command.
 const COMMAND: &str = "CommandExecution";
@@ -193,7 +194,7 @@ impl<'a, 's> Decoder<'a, 's> {
         let depth = self.depths.get(&self.thread).copied().unwrap_or(u32::from(self.of_sub_agents));
         trace.now = Moment { began: None, ended: timestamp, depth };
         let by_model = payload.role.as_deref().is_none_or(|role| role == "assistant")
-            && payload.kind.as_deref().is_some_and(|kind| !kind.ends_with("_output"));
+            && payload.kind.as_deref().is_some_and(|kind| !kind.ends_with("_output") && !ASIDE.contains(&kind));
         if kind == "response_item" && by_model {
             self.turn.begins(trace.steps.len());
             self.told.refused.remove(&self.thread);
@@ -234,7 +235,8 @@ impl<'a, 's> Decoder<'a, 's> {
             ("response_item", Some(kind)) if CALLS.contains(&kind) => self.call(payload, trace.now.clone()),
             ("response_item", Some(kind)) if ANSWERS.contains(&kind) => self.answer(trace, &payload),
             ("response_item", Some("reasoning")) => self.thought(trace, payload),
-            ("response_item", Some(kind)) if PASSED_OVER.contains(&kind) => {}
+            ("response_item", Some("web_search_call")) => {}
+            ("response_item", Some(kind)) if ASIDE.contains(&kind) => {}
             ("response_item", Some(other)) => {
                 trace.unknown_event(&format!("response_item {other}"), raw.get().as_bytes());
             }
