@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::listing;
 use super::rollout::{Item, Payload, RolloutLine};
 
-/// A line as a recording keeps it: what [the decoder](super::rollout::Decoder) reads, without the vendor's own prompts; `skill` is the slug of the
-/// skill under test. `None` for the rest.
+/// A line as a recording keeps it: what [the decoder](super::rollout::Decoder) reads, without the vendor's own prompts;
+/// `skill` is the slug of the skill under test. `None` for the rest.
 pub(super) fn slimmed(line: &[u8], skill: &str) -> Option<Vec<u8>> {
     let read = serde_json::from_slice::<RolloutLine<'_>>(line).and_then(|read| {
         // What the decoder cannot read must not become readable, as a key does that was there twice.
