@@ -23,16 +23,6 @@ pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), Trouble> 
     file.and_then(|mut file| file.write_all(content)).map_err(|error| files_trouble(path, &error))
 }
 
-/// The long strings anywhere in a login file: tokens.
-pub(super) fn gather_strings(value: &serde_json::Value, into: &mut Vec<String>) {
-    match value {
-        serde_json::Value::String(text) if text.len() >= 16 => into.push(text.clone()),
-        serde_json::Value::Array(list) => list.iter().for_each(|value| gather_strings(value, into)),
-        serde_json::Value::Object(map) => map.values().for_each(|value| gather_strings(value, into)),
-        _ => {}
-    }
-}
-
 pub(super) fn files_trouble(path: &Path, error: &io::Error) -> Trouble {
     Trouble::new(TroubleKind::Files, format!("{}: {error}", path.display()))
 }

@@ -174,6 +174,10 @@ impl Import<'_> {
         let (Some(Ok(case)), Some(skill)) = (found.map(|found| found.case()), self.run.catalog.skill(&id.skill)) else {
             return Ok(Err(format!("there is no case `{}` of the skill `{}` any more", id.case, id.skill)));
         };
+        // Its answer would be held against another question.
+        if trial.prompt.trim() != case.prompt.trim() {
+            return Ok(Err(format!("the prompt of `{}/{}` has changed since", id.skill, id.case)));
+        }
         let folder = self.folder.trial(&id);
         said(folder.clear())?;
         let meta = self.evidence(trial, case, &folder)?;
@@ -183,7 +187,7 @@ impl Import<'_> {
 
     /// Copies what the agent left, and says the facts that are known of it.
     fn evidence(&self, trial: &PkbllmTrial, case: &Case, folder: &TrialFolder) -> Result<Meta, String> {
-        let redactor = self.redactors.masking(Vec::new());
+        let redactor = self.redactors.masking(self.old.secrets(trial));
         let mut thread = String::new();
         for name in [codex::TRACE, "stderr.txt", "final.txt"] {
             let Some(content) = self.old.bytes(trial, name)? else { continue };

@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::{FINAL, GRADE, JUDGEMENT, META, RUN, SNAPSHOT, WORK, sub_folders};
 use crate::files::below::{self, Walk};
 use crate::files::bounded;
+use crate::text::redact::strings;
 
 /// The largest stream that is read, in bytes.
 const MAX_STREAM: u64 = 512 << 20;
@@ -156,7 +158,7 @@ impl PkbllmRun {
         let timed_out = exit_code == TIMED_OUT;
         let same = |line: &&ProgressLine| line.skill_slug == facts.skill.slug && line.case_id == facts.case.id;
         let answer = self.text(&at.join(JUDGEMENT))?.map(Ok);
-        let lost = || Some(Err("the judge left no answer".to_owned()));
+        let lost = || Some(Err("is not there".to_owned()));
         Ok(Some(PkbllmTrial {
             folder: at.to_path_buf(),
             ended: ended.iter().rev().find(same).map(|line| line.ts.clone()),
@@ -199,6 +201,14 @@ impl PkbllmRun {
             Walk::Stop
         });
         found
+    }
+
+    /// The keys and tokens of the login that was copied into the agent's home, to be masked.
+    #[must_use]
+    pub fn secrets(&self, trial: &PkbllmTrial) -> Vec<String> {
+        let login = read(&self.folder, &trial.folder.join(".eval_home/.codex/auth.json"));
+        let login: Value = serde_json::from_slice(&login.ok().flatten().unwrap_or_default()).unwrap_or_default();
+        strings(&login)
     }
 
     /// Hands every file of a case's workspace to `take`, by its path there, with its size. Says whether all were seen.

@@ -50,7 +50,7 @@ fn ran(fixture: Fixture, case: &str, prompt: &str, answer: &str, exit_code: i32)
         .file(&at("final.txt"), answer)
         .file(&at("meta.json"), meta.to_string())
         .file(&at("grade.json"), grade.to_string())
-        .file(&at(".eval_home/.codex/auth.json"), "{\"OPENAI_API_KEY\":\"sk-secret\"}")
+        .file(&at(".eval_home/.codex/auth.json"), "{\"tokens\":{\"access_token\":\"of-the-old-login-0123\"}}")
         .file(&format!("{OLD}/skills_snapshot/tidy/SKILL.md"), SKILL)
 }
 
@@ -155,6 +155,28 @@ fn with_the_session_of_its_agent_a_trial_is_graded_in_full() {
     assert!(checks.contains(&"delivered") && checks.contains(&"not-triggered"), "{checks:?}");
     let unknown = json_of(&fixture, "work/tidy/calm/codex/1/meta.json")["imported"]["unknown"].to_string();
     assert!(!unknown.contains("offered"), "{unknown}");
+}
+
+#[test]
+fn a_case_that_asked_something_else_then_is_left_out_and_keys_of_the_old_login_are_masked() {
+    let fixture = ran(repository(), "made", "Tidy up, please.", "Done.", 0);
+    let fixture = ran(fixture, "calm", "What is 2+2?\n", "Two, by of-the-old-login-0123.", 0);
+    let graded = fixture.run(&["grade", OLD, "--as", "pkbllm"]);
+    let why = "work/tidy/made: the prompt of `tidy/made` has changed since; left out";
+    assert!(graded.code == 0 && graded.stderr.contains(why), "{}{}", graded.stdout, graded.stderr);
+    let work = fixture.root().join("artifacts/skill-evals/pkbllm-20260102-030405/work/tidy");
+    assert!(!work.join("made").exists());
+    let said = fs::read_to_string(work.join("calm/codex/1/final.txt")).expect("the message");
+    assert_eq!(said, "Two, by [masked].");
+}
+
+#[test]
+fn what_pkbllms_runner_made_of_a_judge_that_left_no_answer_is_unscored() {
+    let fixture = ran(repository(), "made", "Tidy up.", "Done.", 0)
+        .file(&format!("{OLD}/work/tidy/made/out/made.md"), "made\n")
+        .file(&format!("{OLD}/work/tidy/made/judge.normalized.json"), JUDGED);
+    let graded = fixture.run(&["grade", OLD, "--as", "pkbllm"]);
+    assert!(graded.code == 3 && graded.stdout.contains("the judge's answer is not there"), "{}", graded.stdout);
 }
 
 #[test]

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::agent::files::{files_trouble, gather_strings, read_if_there, write_private};
+use crate::agent::files::{files_trouble, read_if_there, write_private};
 use crate::agent::room::Room;
-use crate::text::redact::looks_secret;
+use crate::text::redact::{looks_secret, strings};
 use crate::trial::trouble::Trouble;
 
 /// Variables beside `ANTHROPIC_*` that hold a login, choose the provider, or bound the retries.
@@ -97,7 +97,7 @@ pub(super) fn prepare(room: &Room) -> Result<Users, Trouble> {
         let text = text?;
         write_private(&folder.join(CREDENTIALS), text.as_bytes())?;
         if let Ok(value) = serde_json::from_str(&text) {
-            gather_strings(&value, &mut secrets);
+            secrets.extend(strings(&value));
         }
     }
     let mut env = BTreeMap::new();

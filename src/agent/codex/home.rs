@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::agent::files::{files_trouble, gather_strings, read_if_there, write_private};
+use crate::agent::files::{files_trouble, read_if_there, write_private};
 use crate::agent::room::Room;
+use crate::text::redact::strings;
 use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// Keys of the user's `config.toml` that come along, beside all that start with `model`.
@@ -35,7 +36,7 @@ pub(super) fn prepare(room: &Room) -> Result<Own, Trouble> {
         let to = home.join("auth.json");
         write_private(&to, text.as_bytes())?;
         if let Ok(value) = serde_json::from_str::<serde_json::Value>(&text) {
-            gather_strings(&value, &mut own.secrets);
+            own.secrets = strings(&value);
         }
     }
     let config = users.join("config.toml");

@@ -11,6 +11,7 @@ mod shapes;
 mod value;
 
 pub use names::looks_secret;
+pub use value::strings;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -3,11 +3,15 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use serde_json::Value;
 
 use super::cursor::{Cursor, More};
 
 /// Shorter values are words, not secrets: masking them would tear the evidence apart.
 const SHORTEST: usize = 8;
+
+/// Shorter strings in a login are names and the like.
+const LOGIN_SHORTEST: usize = 16;
 
 /// Most characters of one piece; a longer value is masked in pieces.
 const PIECE: usize = 128;
@@ -22,6 +26,17 @@ pub(super) enum Form {
     Text(Vec<char>),
     /// These digits, with a line break between any two; whether the bits of the last byte go on into one more digit.
     Base64 { digits: Vec<u8>, open: bool },
+}
+
+/// The values in a login that are keys and tokens: its longer strings, wherever they stand in it.
+#[must_use]
+pub fn strings(login: &Value) -> Vec<String> {
+    match login {
+        Value::String(text) => Vec::from_iter(Some(text.clone()).filter(|text| text.len() >= LOGIN_SHORTEST)),
+        Value::Array(list) => list.iter().flat_map(strings).collect(),
+        Value::Object(map) => map.values().flat_map(strings).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// The forms of a value: its lines, since texts break lines in their own ways, and long lines in pieces.
