@@ -552,6 +552,37 @@ fn a_case_that_could_never_be_decided_is_named_by_its_cell_and_keeps_no_other_fr
 }
 
 #[test]
+fn what_keeps_several_cases_from_running_is_told_once() {
+    let stub = Stub::new(0, "");
+    table(&stub, &["a,false,One,Done,,", "b,false,Two,Done,,", "c,false,Three,Done,,"]);
+    // It keeps codex from offering the skill, in each case alike.
+    let own = "policy:\n  allow_implicit_invocation: false\n";
+    std::fs::create_dir_all(stub.root().join("skills/tidy/agents")).expect("a folder");
+    std::fs::write(stub.root().join("skills/tidy/agents/openai.yaml"), own).expect("a file");
+    stub.settings("[mode.other]\nagent = 'codex'\ndelivery = 'native'");
+    let both = ["--mode", "codex", "--mode", "other"];
+    for args in [&[&["run", "--dry-run"][..], &both].concat()[..], &[&["compare", "--jobs", "1"][..], &both].concat()] {
+        let ran = stub.run(args);
+        let told = |mode: &str| ran.stdout.matches(&format!("in the mode `{mode}` could measure anything")).count();
+        assert_eq!((told("codex"), told("other")), (1, 1), "{args:?}: {}{}", ran.stdout, ran.stderr);
+        let is_dry = args.contains(&"--dry-run");
+        assert!(is_dry || ran.stdout.contains("tidy/c/other: error (as above)\n"), "{}", ran.stdout);
+    }
+    // What is wrong with a case is told once of all its trials, whatever runs beside them.
+    table(
+        &stub,
+        &[
+            "a,false,One,Done,until decided at most 5,0.8",
+            "b,false,Two,Done,until decided at most 5,0.8",
+            "c,false,Three,Done,,",
+        ],
+    );
+    let ran = stub.run(&["run", "--jobs", "1", "--mode", "other", "--mode", "codex"]);
+    assert_eq!(ran.stdout.matches("tidy/a is to run until it is decided").count(), 1, "{}", ran.stdout);
+    assert_eq!(stub.starts(), [""; 0]);
+}
+
+#[test]
 fn a_dry_run_of_cases_that_go_on_until_they_are_decided_says_how_few_trials_it_may_take_and_how_many() {
     let stub = Stub::new(0, "");
     table(&stub, &["a,false,One,Done,until decided at most 30,0.8", "b,false,Two,Done,2,"]);

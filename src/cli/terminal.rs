@@ -1,6 +1,6 @@
 //! Shows a run while it goes on: results on standard output; what is running, on standard error if that is a terminal.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,7 +38,8 @@ pub struct Terminal {
     left: HashMap<InMode, u32>,
     /// Trials that did not pass, until all repeats have ended: those that failed alike are told together.
     held: HashMap<InMode, Vec<Outcome>>,
-    last_problem: Option<String>,
+    /// What was told of trials without an outcome, and in brief why others measured nothing.
+    told: HashSet<String>,
     /// Whether each trial's result is printed.
     tells: bool,
     /// Whether a failure is a line, for a reader who looks for the difference and not for the cause.
@@ -63,7 +64,7 @@ impl Terminal {
             found: keyed().map(|(key, entry)| (key, Arc::clone(&entry.planned.found))).collect(),
             left: keyed().map(|(key, entry)| (key, entry.repeats)).collect(),
             held: HashMap::new(),
-            last_problem: None,
+            told: HashSet::new(),
             tells,
             brief: false,
             draws: tells && io::stderr().is_terminal() && !dumb,
@@ -85,6 +86,7 @@ impl Terminal {
             Ok(outcome) => match outcome.grade.verdict {
                 Verdict::Pass => report::passed(outcome, self.paint),
                 Verdict::Fail if self.brief => report::failed(outcome, self.paint),
+                _ if self.brief && self.has_told(outcome) => report::as_above(outcome, self.paint),
                 _ => {
                     self.held.entry(in_mode(id)).or_default().push(outcome.clone());
                     String::new()
@@ -92,12 +94,16 @@ impl Terminal {
             },
             Err(problem) => report::not_graded(id, problem, &self.door, self.paint),
         };
-        // What is wrong with a case is wrong with each of its repeats.
-        if !text.is_empty() && self.last_problem.as_ref() != Some(&text) {
+        // What is wrong with a case, or with its skill in a mode, is wrong with each of its trials.
+        if !text.is_empty() && (result.is_ok() || self.told.insert(text.clone())) {
             self.print(&text);
         }
-        self.last_problem = result.is_err().then_some(text);
         self.ended(id);
+    }
+
+    /// Whether it was told of another trial why this one measured nothing. From now on it is.
+    fn has_told(&mut self, outcome: &Outcome) -> bool {
+        outcome.grade.trouble.as_ref().is_some_and(|trouble| !self.told.insert(trouble.to_string()))
     }
 
     /// A trial of a case in a mode has ended: with the last of its repeats, those that did not pass are printed together.

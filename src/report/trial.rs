@@ -26,6 +26,12 @@ pub fn failed(outcome: &Outcome, paint: Paint) -> String {
     format!("{}  {}\n", headline(outcome, paint), safe::line(&checks.join(", ")))
 }
 
+/// A trial that measured nothing for a reason that was told of another, on a line.
+#[must_use]
+pub fn as_above(outcome: &Outcome, paint: Paint) -> String {
+    format!("{} (as above)\n", headline(outcome, paint))
+}
+
 /// A trial that passed, on a line.
 #[must_use]
 pub fn passed(outcome: &Outcome, paint: Paint) -> String {

@@ -17,7 +17,7 @@ use crate::run::skill_version::SkillVersion;
 use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Delivery, Mode, Offer};
 use crate::store::RunFolder;
-use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, Place, once, suggest};
 use crate::trial::id::Planned;
 
 /// What keeps the run from beginning.
@@ -114,10 +114,7 @@ fn offers(run: &Run) -> Result<(), String> {
 fn decidable(run: &Run) -> Result<(), String> {
     let never = |entry: &Entry| entry.until.and_then(|_| never_decided(run, &entry.planned));
     match run.plan.entries.iter().map(never).collect::<Option<Vec<Diagnostic>>>() {
-        Some(mut all) if !all.is_empty() => {
-            all.dedup();
-            Err(diagnostics::render(&all, Paint::Plain))
-        }
+        Some(all) if !all.is_empty() => Err(diagnostics::render(&once(all), Paint::Plain)),
         _ => Ok(()),
     }
 }

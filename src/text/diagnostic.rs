@@ -3,6 +3,7 @@
 //! Parsers return a value *and* diagnostics, so that one run shows every problem. A diagnostic carries the line it
 //! points into, so that drawing it never reads the disk again.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use crate::text::cut;
 use serde::Serialize;
 
 /// How bad a [`Diagnostic`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The repository's settings allow it.
@@ -202,7 +203,7 @@ impl Serialize for Code {
 }
 
 /// A place in a text file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Place {
     /// The file, relative to the repository's root where it lies below it.
     pub path: PathBuf,
@@ -216,7 +217,7 @@ pub struct Place {
 }
 
 /// The part of a line that a diagnostic points into, cut to what fits a screen.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Excerpt {
     /// The text drawn.
     pub text: String,
@@ -295,7 +296,7 @@ fn printable(c: char) -> char {
 }
 
 /// One problem, at its place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Diagnostic {
     /// The kind of problem.
     pub code: Code,
@@ -332,6 +333,13 @@ impl Diagnostic {
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
+}
+
+/// Each of these once, where it first stands: what is wrong with a skill or a mode is the same for all its cases.
+#[must_use]
+pub fn once(problems: impl IntoIterator<Item = Diagnostic>) -> Vec<Diagnostic> {
+    let mut told = HashSet::new();
+    problems.into_iter().filter(|problem| told.insert(problem.clone())).collect()
 }
 
 /// The known word nearest to `word`, when it is near enough to be a slip.

@@ -34,6 +34,7 @@ use skill_evals::run::{history, opening, ready, scheduler, trial};
 use skill_evals::settings::Settings;
 use skill_evals::settings::mode::Mode;
 use skill_evals::store::{self, RunFolder};
+use skill_evals::text::diagnostic::once;
 use skill_evals::text::safe;
 use skill_evals::trial::event::{Event, Listener};
 use skill_evals::trial::id::TrialId;
@@ -245,8 +246,7 @@ fn dry_run(args: &RunArgs, run: &Run) -> CliResult {
     let (entries, broken): (Vec<Entry>, Vec<Entry>) =
         run.plan.entries.iter().cloned().partition(|entry| problems(entry).is_empty());
     let plan = Plan { entries };
-    let mut wrong: Vec<_> = broken.iter().flat_map(problems).collect();
-    wrong.dedup();
+    let wrong = once(broken.iter().flat_map(problems));
     let ids: Vec<TrialId> = plan.ids_at_most().collect();
     let known = if settings.live { history::known_costs(&run.root, &settings.prices, &ids) } else { BTreeMap::new() };
     let at_least = Some(plan.len()).filter(|_| plan.grows());
