@@ -81,6 +81,9 @@ fn named_rule(named: &toml::Value) -> Result<(&str, Option<String>), String> {
     if let Some(key) = table.keys().find(|key| !matches!(key.as_str(), "rule" | "reason")) {
         return Err(format!("unknown key `{key}`; expected {ALLOWED}"));
     }
+    if table.get("reason").is_some_and(|reason| !reason.is_str()) {
+        return Err(format!("`reason` is no text; expected {ALLOWED}"));
+    }
     let text = |key: &str| table.get(key).and_then(toml::Value::as_str).map(str::trim).filter(|text| !text.is_empty());
     let name = text("rule").ok_or_else(|| format!("this names no rule; expected {ALLOWED}"))?;
     Ok((name, text("reason").map(str::to_owned)))

@@ -91,6 +91,7 @@ fn wrong_entries_are_told_at_their_place() {
     refused("lint.allow = ['long-body']\n", &["needs a reason"]);
     refused("lint.allow = [{ rule = 'long-body', reason = ' ' }]\n", &["needs a reason"]);
     refused("lint.allow = [{ rule = 'long-body', why = 'r' }]\n", &["unknown key `why`"]);
+    refused("lint.error = [{ rule = 'long-body', reason = 3 }]\n", &["evals/evals.toml:1:15", "`reason` is no text"]);
     refused("lint.error = [3]\n", &["this is 3", "the name of a rule"]);
     refused("lint.error = ['long-body']\nlint.warning = ['long-body']\n", &["`long-body` is named twice"]);
     refused("[lint]\nalow = []\n", &["alow"]);
