@@ -127,6 +127,16 @@ fn pattern(text: &str) -> Pattern {
 }
 
 #[test]
+fn how_many_turns_the_model_had_is_said_as_one_says_it() {
+    let expected = |most: u64| {
+        let trial = trial(Vec::new()).with(|trial| trial.meta.case.max_turns = Some(most));
+        trial.grade().checks.into_iter().find(|check| check.id == "completed").expect("the check").expected
+    };
+    assert_eq!(expected(1), "the model comes to its end within a turn");
+    assert_eq!(expected(2), "the model comes to its end within 2 turns");
+}
+
+#[test]
 fn a_trial_in_which_all_went_well_passes() {
     assert_eq!(trial(vec![Expectation::Trigger(true)]).verdict(), Verdict::Pass);
 }

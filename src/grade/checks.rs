@@ -173,7 +173,10 @@ impl Grader<'_> {
             (true, false) => format!("ended by the timeout after {took}"),
         };
         self.holds("in-time", Goal::Efficiency, in_time, format!("done within {timeout} s"), how);
-        let within = self.evidence.meta.case.max_turns.map_or_else(String::new, |most| format!(" within {most} turns"));
+        let within = self.evidence.meta.case.max_turns.map_or_else(String::new, |most| match most {
+            1 => " within a turn".to_owned(),
+            most => format!(" within {most} turns"),
+        });
         let end = format!("the model comes to its end{within}");
         if let Some(stop) = trace.stopped {
             self.holds(COMPLETED, Goal::Outcome, false, end, stop.as_str());
