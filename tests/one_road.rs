@@ -79,6 +79,20 @@ fn what_was_kept_is_graded_by_todays_checks() {
 }
 
 #[test]
+fn an_answer_is_not_graded_as_one_to_another_question() {
+    let stub = Stub::new(2, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    let before = stub.json("r", "work/tidy/c0/codex/1/grade.json");
+    table(&stub, "c0,false,Another question,never said\nc1,false,Prompt 1,never said\n");
+    let graded = stub.run(&["grade", "r"]);
+    let told =
+        "work/tidy/c0/codex/1: the prompt of `tidy/c0` has changed since this was answered: its grade stays as it is\n";
+    assert!(graded.code == 2 && graded.stdout.contains(told), "{}", graded.stdout);
+    assert_eq!(stub.json("r", "work/tidy/c0/codex/1/grade.json"), before);
+    assert_eq!(stub.json("r", "work/tidy/c1/codex/1/grade.json")["verdict"], "fail");
+}
+
+#[test]
 fn own_checks_of_a_crate_take_part_in_every_command() {
     let stub = Stub::new(1, "printf 'much too long a report' > report.md");
     let program = own_checks().display().to_string();

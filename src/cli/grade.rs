@@ -174,6 +174,10 @@ fn grade_one<'a>(run: &Run, cases: &Cases<'a>, folder: &TrialFolder) -> Result<(
     let found = found.ok_or_else(|| format!("there is no case `{}` of the skill `{}` any more", id.case, id.skill))?;
     let bad = |problems: &[_]| report::not_graded(&id, &NoOutcome::BadCase(problems.to_vec()), &run.door, Paint::Plain);
     let case = found.case().map_err(bad)?;
+    if (&meta.case.prompt, &meta.case.system_prompt) != (&case.prompt, &case.system_prompt) {
+        let stays = if folder.has_grade() { "its grade stays as it is" } else { "it is not graded" };
+        return Err(format!("the prompt of `{}/{}` has changed since this was answered: {stays}", id.skill, id.case));
+    }
     let skills = run.skills_of(meta.commit.as_deref());
     let skill = skills
         .and_then(|skills| skills.skill(&id.skill))

@@ -175,7 +175,7 @@ impl Import<'_> {
             return Ok(Err(format!("there is no case `{}` of the skill `{}` any more", id.case, id.skill)));
         };
         // Its answer would be held against another question.
-        if trial.prompt.trim() != case.prompt.trim() {
+        if trial.prompt.trim() != case.prompt.trim() || case.system_prompt.is_some() {
             return Ok(Err(format!("the prompt of `{}/{}` has changed since", id.skill, id.case)));
         }
         let folder = self.folder.trial(&id);
@@ -203,7 +203,8 @@ impl Import<'_> {
         }
         let workspace = self.workspace(trial, case, folder, &redactor)?;
         let mut inputs = Inputs::default();
-        inputs.add("prompt", trial.prompt.as_bytes());
+        // But for white space around it that of then.
+        inputs.add("prompt", case.prompt.as_bytes());
         let timeout = case.timeout.unwrap_or(self.run.settings.timeout);
         Ok(Meta {
             format: META_FORMAT,
@@ -213,7 +214,7 @@ impl Import<'_> {
                 id: trial.case.clone(),
                 source: None,
                 should_trigger: Some(trial.should_trigger),
-                prompt: trial.prompt.clone(),
+                prompt: case.prompt.clone(),
                 system_prompt: None,
                 // Those of the case today.
                 sandbox: case.sandbox,
