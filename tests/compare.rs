@@ -688,6 +688,12 @@ fn a_dry_run_knows_what_an_arm_costs_by_the_mode_that_it_starts_from() {
     assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
     let dry = stub.run(&["compare", "--aa", "--dry-run"]).stdout;
     assert!(dry.contains("tokens: at most 60, by what the same cases took before\n"), "{dry}");
+    assert!(dry.contains("if it takes so many: about 6000 tokens\n"), "{dry}");
+    let stub = Stub::new(2, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r", "--case", "c0"]).code, 0);
+    let dry = stub.run(&["compare", "--aa", "--dry-run"]).stdout;
+    let words = "if it takes so many: about 6000 tokens, if the others take as much as those that are known\n";
+    assert!(dry.contains(words), "{dry}");
 }
 
 #[test]

@@ -17,7 +17,10 @@ pub fn of_trials(estimate: &Estimate, trials: u64) -> String {
     if amounts.is_empty() {
         return String::new();
     }
-    format!("all {trials} trials, if it takes so many: about {}\n", amounts.join(", "))
+    let in_part =
+        (all.cost_usd.is_some() && estimate.unknown_cost > 0) || (all.tokens.is_some() && estimate.unknown_tokens > 0);
+    let others = if in_part { ", if the others take as much as those that are known" } else { "" };
+    format!("all {trials} trials, if it takes so many: about {}{others}\n", amounts.join(", "))
 }
 
 /// The drop that is found, of cases that pass so often now.
