@@ -50,12 +50,14 @@ pub fn lint(args: &LintArgs) -> CliResult {
         let cases = if options.check_evals { cases.as_str() } else { "" };
         let skills = diagnostics::counted(catalog.skills.len(), "skill");
         writeln!(out, "{skills}{cases}: {}", diagnostics::counts(&problems))?;
+        out.write_all(diagnostics::allowed(&problems).as_bytes())?;
         if !options.check_evals {
             next("skill-evals list shows the cases there are; skill-evals doctor says whether they can run here");
         }
     } else {
         let paint = paint(&out);
         out.write_all(diagnostics::render(&problems, paint).as_bytes())?;
+        out.write_all(diagnostics::allowed(&problems).as_bytes())?;
     }
     Ok(if problems.iter().any(Diagnostic::is_error) { Exit::Problems } else { Exit::Clean })
 }

@@ -1,5 +1,7 @@
 //! Diagnostics drawn as rustc draws its errors.
 
+use std::collections::BTreeMap;
+
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 use crate::lint;
@@ -35,6 +37,18 @@ pub fn counts(diagnostics: &[Diagnostic]) -> String {
     let allowed = (allowed > 0).then(|| format!("{allowed} allowed by evals.toml"));
     let parts = [none, part(errors, "error"), part(warnings, "warning"), allowed];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// A line for each rule that the settings allow to be broken here: how often it is, and why it may be. Empty for none.
+#[must_use]
+pub fn allowed(diagnostics: &[Diagnostic]) -> String {
+    let mut rules: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
+    for problem in diagnostics.iter().filter(|problem| problem.severity == Severity::Allowed) {
+        let reason = problem.reason.as_deref().unwrap_or_default();
+        rules.entry(problem.code.as_str()).or_insert((0, reason)).0 += 1;
+    }
+    let lines = rules.iter().map(|(rule, (count, why))| format!("allowed {count}× {rule}: {}\n", safe::line(why)));
+    lines.collect()
 }
 
 /// "1 case", "2 cases".

@@ -18,14 +18,16 @@ fn prefixed(settings: &str) -> Fixture {
 }
 
 #[test]
-fn what_is_allowed_fails_nothing_and_is_counted() {
+fn what_is_allowed_fails_nothing_and_is_told_with_its_reason() {
     let broken = prefixed("");
     assert_eq!((broken.run(&["lint"]).code, broken.run(&["lint", "--check-evals"]).code), (1, 1));
     assert_eq!(harness(&broken, &["tidy::lint"]).run().code, 101);
 
     let fixture = prefixed(PREFIXED);
     let ran = fixture.run(&["lint", "--check-evals", "--strict"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, "1 skill, 1 case: no problems, 1 allowed by evals.toml\n"));
+    let told =
+        "1 skill, 1 case: no problems, 1 allowed by evals.toml\nallowed 1× skill-name-folder: folders carry a prefix\n";
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, told));
     assert_eq!(harness(&fixture, &["tidy::lint"]).run().code, 0);
     let json: serde_json::Value = serde_json::from_str(&fixture.run(&["lint", "--json"]).stdout).expect("JSON");
     assert_eq!((&json[0]["code"], &json[0]["severity"]), (&"skill-name-folder".into(), &"allowed".into()), "{json}");
@@ -38,8 +40,9 @@ fn what_is_allowed_is_counted_beside_what_is_not() {
         prefixed(PREFIXED).skill_text("more", "---\nname: more\ndescription: Does more.\nlicence: MIT\n---\n");
     let ran = fixture.run(&["lint"]);
     assert_eq!(ran.code, 0);
-    assert!(ran.stdout.ends_with("\n1 warning, 1 allowed by evals.toml\n"), "{}", ran.stdout);
-    assert!(!ran.stdout.contains("skill-name-folder"), "{}", ran.stdout);
+    let told = "\n1 warning, 1 allowed by evals.toml\nallowed 1× skill-name-folder: folders carry a prefix\n";
+    assert!(ran.stdout.ends_with(told), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("[skill-name-folder]"), "it is not drawn: {}", ran.stdout);
 }
 
 #[test]
