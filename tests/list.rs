@@ -33,7 +33,7 @@ fn columns_line_up_for_people() {
     let (catalog, settings) = (fixture.catalog(), skill_evals::settings::Settings::default());
     let all = catalog.cases.iter();
     let planned: Vec<_> = all.flat_map(|found| skill_evals::run::plan::planned(&settings, found, &[])).collect();
-    let listed = skill_evals::report::listing::listed(&planned, &fixture.repository(), &settings.lint);
+    let listed = skill_evals::report::listing::listed(&planned, &fixture.repository(), &settings);
     insta::assert_snapshot!(skill_evals::report::listing::render(&listed, true));
 }
 
@@ -49,6 +49,14 @@ fn a_case_whose_fixture_is_missing_is_listed_as_broken() {
     let text = "id,should_trigger,prompt,fixture\na,true,Do it,gone\nb,false,Rest,\n";
     let ran = Fixture::new().skill("tidy").prompts("tidy", text).run(&["list"]);
     assert!(ran.stdout.starts_with("tidy::a::codex\tbroken\tevals/skills/tidy/prompts.csv:2:14: [missing-fixture]"));
+}
+
+#[test]
+fn a_case_that_could_never_be_decided_is_listed_as_broken() {
+    let text = "id,should_trigger,prompt,trials,threshold\na,true,Do it,until decided at most 5,0.8\nb,false,Rest,,\n";
+    let ran = Fixture::new().skill("tidy").prompts("tidy", text).run(&["list"]);
+    let broken = "tidy::a::codex\tbroken\tevals/skills/tidy/prompts.csv:2:14: [never-decided]";
+    assert!(ran.stdout.starts_with(broken) && ran.stdout.contains("tidy::b::codex\tstays-quiet\t"), "{}", ran.stdout);
 }
 
 #[test]

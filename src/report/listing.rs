@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::cases::repo_files::Tree;
 use crate::lint;
-use crate::settings::LintSettings;
+use crate::settings::Settings;
 use crate::text::diagnostic::Diagnostic;
 use crate::text::safe;
 use crate::trial::id::Planned;
@@ -35,9 +35,12 @@ pub struct Listed {
 
 /// The planned trials, with what keeps each from running.
 #[must_use]
-pub fn listed(planned: &[Planned], tree: &dyn Tree, settings: &LintSettings) -> Vec<Listed> {
+pub fn listed(planned: &[Planned], tree: &dyn Tree, settings: &Settings) -> Vec<Listed> {
     let listed = |planned: &Planned| {
         let found = &planned.found;
+        let repetition = settings.repetition.of(&found.skill, found.repetition());
+        let mut problems = lint::case_errors(found, tree, &settings.lint);
+        problems.extend(lint::never_decided(found, repetition, tree));
         Listed {
             name: planned.test_name(),
             skill: found.skill.clone(),
@@ -46,7 +49,7 @@ pub fn listed(planned: &[Planned], tree: &dyn Tree, settings: &LintSettings) -> 
             should_trigger: found.should_trigger(),
             file: found.file.clone(),
             line: found.line,
-            problems: lint::case_errors(found, tree, settings),
+            problems,
         }
     };
     planned.iter().map(listed).collect()
