@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use skill_evals::agent;
 use skill_evals::settings::mode::AgentKind;
-use skill_evals::trial::exposure::Reference;
+use skill_evals::trial::exposure::{Reference, SkillTexts, Texts};
 use skill_evals::trial::outcome::TroubleKind;
 use skill_evals::trial::trace::{Mechanism, Progress, Step, Stop, Trace, Waiting};
 
@@ -430,4 +431,32 @@ fn commands_that_the_models_code_ran_are_counted_and_what_the_code_answers_is_wh
     }
     let again = agent::of(AgentKind::Codex).decode(&Reference::default(), folder.path()).expect("the files");
     assert_eq!((again.gap(), again.commands, again.effective_commands), (None, 2, 1));
+}
+
+#[test]
+fn a_skill_that_the_models_code_asked_for_was_used_only_where_the_code_printed_it() {
+    const BODY: &str = "Greet every guest by name and title.\\nNever forget the dog, and never mention the weather.";
+    let mut texts = Texts::default();
+    let file = format!("---\nname: greeting\ndescription: d\n---\n\n{}\n", BODY.replace("\\n", "\n"));
+    texts.add("greeting", "SKILL.md", file.as_bytes());
+    let reference = Reference { texts: SkillTexts::new(vec![Arc::new(texts)]), ..Reference::default() };
+    let begun =
+        r#"{"type":"response_item","payload":{"type":"message","role":"developer","content":[{"text":"none"}]}}"#;
+    let code = r#"{"type":"response_item","payload":{"type":"custom_tool_call","call_id":"a","name":"exec","namespace":"functions","input":"text(await tools.mcp__skilljack__skill())"}}"#;
+    let event = format!(
+        r#"{{"type":"item.completed","item":{{"id":"1","type":"mcp_tool_call","server":"skilljack","tool":"skill","arguments":{{"name":"greeting"}},"result":{{"content":[{{"type":"text","text":"{BODY}"}}]}},"status":"completed"}}}}"#
+    );
+    let used = |printed: &str| {
+        let answer = format!(
+            r#"{{"type":"response_item","payload":{{"type":"custom_tool_call_output","call_id":"a","output":"{printed}"}}}}"#
+        );
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("trace.jsonl"), format!("{event}\n{DONE}")).expect("a file");
+        fs::write(folder.path().join("rollout.jsonl"), [begun, code, &answer].join("\n")).expect("a file");
+        let trace = agent::of(AgentKind::Codex).decode(&reference, folder.path()).expect("a trace");
+        assert_eq!(trace.gap(), None);
+        mechanisms(&trace).into_iter().map(|(skill, how)| (skill.to_owned(), how)).collect::<Vec<_>>()
+    };
+    assert_eq!(used("12 letters"), []);
+    assert_eq!(used(BODY), [("greeting".to_owned(), Mechanism::McpTool)]);
 }

@@ -194,13 +194,15 @@ impl<'a> SkillCalls<'a> {
         }
     }
 
-    /// The MCP server was asked for a skill's file, and answered.
+    /// The MCP server was asked for a skill's file, and answered. Without an `output` of its own it may have come before the
+    /// model by what else was printed.
     fn answered(&mut self, trace: &mut Trace, skill: &str, path: &str, output: &str, failed: bool, evidence: &str) {
         let own = slug(skill);
         let how = format!("{evidence} {own}/{path}");
         let seen = self.exposure.shown(output, &how);
         let came = |sighting: &Sighting| sighting.loaded && sighting.skill == own && sighting.path == path;
         let came = match self.exposure.known(&own, path) {
+            Known::ByText if output.is_empty() => self.exposure.has_loaded(&own, path),
             Known::ByText => seen.iter().any(came),
             Known::ByName | Known::NoSkill => true,
             Known::NoFile => false,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::rollout::CODE;
 use super::tokens::{Tokens, plus};
 use crate::agent::interface::Work;
 use crate::agent::lenient;
@@ -341,7 +342,11 @@ impl<'a, 's> Decoder<'a, 's> {
         let input = item.arguments.map(|value| value.to_string()).unwrap_or_default();
         let output = item.result.or(item.error).unwrap_or_default();
         trace.at = trace.call(&name, &input);
-        self.skills.tool(trace, &name, &input, &skill_calls::texts(&output), failed);
+        // Of what the model's code was answered only what the code printed came before the model.
+        let code = |step: &Step| matches!(step, Step::Tool { name, .. } if name == CODE);
+        let by_code = trace.at.is_none() && trace.steps.iter().any(code);
+        let came = if by_code { String::new() } else { skill_calls::texts(&output) };
+        self.skills.tool(trace, &name, &input, &came, failed);
         trace.at = None;
         let output = if output.is_null() { String::new() } else { output.to_string() };
         if !self.told.conversation {

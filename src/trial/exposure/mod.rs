@@ -286,6 +286,13 @@ impl<'a> Exposure<'a> {
         self.seen.keys().find(is_it).and_then(|id| Some(self.sighting(*id)?.share))
     }
 
+    /// Whether so much of a file has been seen so far that it counts as loaded.
+    #[must_use]
+    pub fn has_loaded(&self, slug: &str, path: &str) -> bool {
+        let mut seen = self.seen.keys().filter_map(|id| self.sighting(*id));
+        seen.any(|sighting| sighting.loaded && sighting.skill == slug && sighting.path == path)
+    }
+
     fn file(&self, id: FileId) -> Option<&File> {
         self.texts.0.get(id.0)?.files.get(id.1)
     }
