@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::rollout::CODE;
 use super::tokens::{Tokens, plus};
 use crate::agent::interface::Work;
 use crate::agent::lenient;
@@ -12,6 +11,9 @@ use crate::agent::refusal::Refusal;
 use crate::agent::skill_calls::{self, SkillCalls};
 use crate::trial::trace::{Progress, Step, Stop, Trace, Usage, Waiting, excerpt};
 use crate::trial::trouble::{Trouble, TroubleKind};
+
+/// The tool with which a model runs its own code, which may call the other tools.
+const CODE: &str = "functions__exec";
 
 /// Most calls that are followed at a time.
 const MAX_OPEN: usize = 1_000;

@@ -124,9 +124,6 @@ const TOOL_SEARCH: &str = "tool_search_call";
 /// Lines that are the answer to a call.
 const ANSWERS: [&str; 3] = ["function_call_output", "custom_tool_call_output", "tool_search_output"];
 
-/// The tool with which a model runs its own code, which may call the other tools.
-pub(super) const CODE: &str = "functions__exec";
-
 /// The tool that starts a sub-agent, behind its namespace.
 const SPAWN: &str = "spawn_agent";
 
