@@ -138,6 +138,18 @@ fn people_get_a_line_for_each_and_what_to_do() {
 }
 
 #[test]
+fn what_nobody_knows_is_not_said_to_keep_evals_from_running() {
+    // A server of one's own may ask for no login.
+    let machine = Machine::new(&codex(GOOD_SANDBOX)).variables(&[("OPENAI_BASE_URL", "http://localhost:9")]);
+    let examined = machine.examined();
+    assert_eq!((examined.code, examined.finding("codex-login").0), (2, "unknown"), "{}", examined.text);
+    let output = machine.command(machine.fixture.root()).output().expect("the program starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("whether live evals can run depends on what is unknown"), "{text}");
+    assert!(!text.contains("cannot run"), "{text}");
+}
+
+#[test]
 fn a_missing_or_broken_program_is_told_with_how_to_get_it() {
     let machine = Machine::new(&codex(GOOD_SANDBOX));
     fs::remove_file(machine.own.path().join("codex")).expect("no program");

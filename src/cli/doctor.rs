@@ -51,6 +51,11 @@ pub fn doctor(args: &DoctorArgs) -> CliResult {
         if examination.can_run {
             writeln!(out, "\nlive evals can run with {}", examination.agents.join(", "))?;
             next("skill-evals run --skill NAME runs the cases of a skill; with --dry-run it says what that would be");
+        } else if examination.undecided {
+            writeln!(
+                out,
+                "\nwhether live evals can run depends on what is unknown; recordings can be replayed all the same"
+            )?;
         } else {
             writeln!(out, "\nlive evals cannot run; recordings can be replayed all the same")?;
         }
