@@ -83,5 +83,6 @@ fn a_repository_of_pkbllms_layout_runs_with_the_three_lines_that_the_docs_show()
 
     fs::write(fixture.root().join("evals/evals.toml"), shown.concat()).expect("settings");
     let lint = run(&["lint", "--check-evals"]);
-    assert!(lint.code == 0 && lint.stdout.ends_with(", 1 allowed by evals.toml\n"), "{}", lint.stdout);
+    let told = ", 1 allowed by evals.toml\nallowed 1× skill-name-folder: names have a prefix, folders have none\n";
+    assert!(lint.code == 0 && lint.stdout.ends_with(told), "{}", lint.stdout);
 }
