@@ -391,7 +391,7 @@ fn a_recording_hides_no_damage() {
         fs::write(left.path().join("trace.jsonl"), &trace).expect("a file");
         let recorded = tempfile::tempdir().expect("a folder");
         for (name, content) in
-            agent::of(AgentKind::ClaudeCli).recorded_evidence(left.path(), "greeting").expect("the files")
+            agent::of(AgentKind::ClaudeCli).recorded_evidence(left.path(), &["greeting"]).expect("the files")
         {
             fs::write(recorded.path().join(name), content).expect("a file");
         }

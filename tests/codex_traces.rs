@@ -40,7 +40,7 @@ fn a_recording_hides_no_damage() {
         fs::write(left.path().join("rollout.jsonl"), [&rollout, damage.as_slice(), b"\n"].concat()).expect("a file");
         let recorded = tempfile::tempdir().expect("a folder");
         for (name, content) in
-            agent::of(AgentKind::Codex).recorded_evidence(left.path(), "greeting").expect("the files")
+            agent::of(AgentKind::Codex).recorded_evidence(left.path(), &["greeting"]).expect("the files")
         {
             assert!(content.len() < 100_000);
             fs::write(recorded.path().join(name), content).expect("a file");
@@ -63,7 +63,8 @@ fn a_part_of_the_conversation_that_cannot_be_read_stays_a_gap_in_a_recording() {
     );
     fs::write(left.path().join("rollout.jsonl"), rollout).expect("a file");
     let recorded = tempfile::tempdir().expect("a folder");
-    for (name, content) in agent::of(AgentKind::Codex).recorded_evidence(left.path(), "greeting").expect("the files") {
+    for (name, content) in agent::of(AgentKind::Codex).recorded_evidence(left.path(), &["greeting"]).expect("the files")
+    {
         fs::write(recorded.path().join(name), content).expect("a file");
     }
     for folder in [left.path(), recorded.path()] {
@@ -424,7 +425,8 @@ fn commands_that_the_models_code_ran_are_counted_and_what_the_code_answers_is_wh
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("trace.jsonl"), lines(&events)).expect("a file");
     fs::write(folder.path().join("rollout.jsonl"), lines(&own)).expect("a file");
-    for (name, content) in agent::of(AgentKind::Codex).recorded_evidence(folder.path(), "greeting").expect("the files")
+    for (name, content) in
+        agent::of(AgentKind::Codex).recorded_evidence(folder.path(), &["greeting"]).expect("the files")
     {
         assert!(!String::from_utf8_lossy(&content).contains("additional_tools"), "{name}");
         fs::write(folder.path().join(name), content).expect("a file");

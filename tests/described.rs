@@ -37,7 +37,7 @@ fn described(kind: AgentKind, files: &[(&str, Vec<Value>)]) -> Described {
     for (name, lines) in files {
         write(left.path(), name, lines);
     }
-    for (name, content) in agent::of(kind).recorded_evidence(left.path(), "greeting").expect("the files") {
+    for (name, content) in agent::of(kind).recorded_evidence(left.path(), &["greeting"]).expect("the files") {
         assert!(!String::from_utf8_lossy(&content).contains(CODEX_OWN));
         fs::write(recorded.path().join(name), content).expect("a file");
     }

@@ -45,6 +45,7 @@ fn trial(expectations: Vec<Expectation>) -> Trial {
         output_schema: RelativePath::parse("schema.json").ok(),
         judge: false,
         repetition: Repetition::default(),
+        during: Vec::new(),
         expectations,
     };
     let meta = Meta {
@@ -78,6 +79,7 @@ fn trial(expectations: Vec<Expectation>) -> Trial {
         files_truncated: false,
         files_looked_for: Vec::new(),
         skills_changed: Vec::new(),
+        changes: Vec::new(),
         isolation: None,
         not_enforced: Vec::new(),
     };

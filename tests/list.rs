@@ -33,7 +33,7 @@ fn columns_line_up_for_people() {
     let (catalog, settings) = (fixture.catalog(), skill_evals::settings::Settings::default());
     let all = catalog.cases.iter();
     let planned: Vec<_> = all.flat_map(|found| skill_evals::run::plan::planned(&settings, found, &[])).collect();
-    let listed = skill_evals::report::listing::listed(&planned, &fixture.repository(), &settings);
+    let listed = skill_evals::report::listing::listed(&planned, &catalog, &fixture.repository(), &settings);
     insta::assert_snapshot!(skill_evals::report::listing::render(&listed, true));
 }
 

@@ -1,12 +1,13 @@
 //! Whether the real programs tell their models of skills that change while a session goes on: the table of docs/mcp.md. A
-//! stand-in plays the model; it changes the trial's skills between two of its answers, and every cell is read from the
-//! requests that it got then, and from what the client wrote to the server.
+//! stand-in plays the model, a task has the skills changed between two of its answers, and every cell is read from the
+//! requests that it got then, and from what the client wrote to the server. The last one is what the check says of it that
+//! has the agent's own files only.
 
 mod support;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -28,9 +29,14 @@ const ROWS: [(&str, &str); 6] = [
 ];
 
 const HEAD: &str =
-    "| | added: told | added: can be loaded | edited: told | removed: no longer told | asked the server anew for |
-| --- | --- | --- | --- | --- | --- |
+    "| | added: told | added: can be loaded | edited: told | removed: no longer told | asked the server anew for | `changes-seen` |
+| --- | --- | --- | --- | --- | --- | --- |
 ";
+
+const TASK: &str = r#"{ "prompt": "What is 2+2?", "evalConfig": { "expectedSkillName": "greeting", "during": [
+    { "afterTurn": 1, "add": "evals/changes/flags", "expectSeen": true },
+    { "afterTurn": 1, "edit": "evals/changes/greeting", "expectSeen": true },
+    { "afterTurn": 1, "remove": "parting", "expectSeen": true } ] } }"#;
 
 const ADDED: &str = "---\nname: flags\ndescription: Waves flags at ships.\n---\n\nEnd with FLAGS_MARKER.\n";
 const EDITED: &str = "Salutes admirals.";
@@ -69,23 +75,22 @@ fn cells(mode: &str) -> Vec<String> {
     let fixture = Fixture::new()
         .skill_text("greeting", GREETING)
         .skill_text("parting", parting)
-        .prompts("greeting", "id,should_trigger,prompt\nit,false,What is 2+2?\n")
+        .file("evals/changes/flags/SKILL.md", ADDED)
+        .file("evals/changes/greeting/SKILL.md", GREETING.replace("Greets people in the house style.", EDITED))
+        .task("it", TASK)
         .file("server.sh", server)
         .file("evals/evals.toml", settings);
     let script = fixture.root().join("server.sh");
     fs::set_permissions(script, fs::Permissions::from_mode(0o755)).expect("permissions");
-    let scratch: Arc<OnceLock<PathBuf>> = Arc::default();
-    let (seen, written) = (Arc::clone(&scratch), wire.clone());
     let before: Arc<OnceLock<usize>> = Arc::default();
-    let marked = Arc::clone(&before);
+    let (marked, written) = (Arc::clone(&before), wire.clone());
     let live = Live::over(fixture, move |request| match request.step {
         0 => {
             std::thread::sleep(LONG_ENOUGH);
+            let _ = marked.set(lines(&written).len());
             Turn::Shell("true".to_owned())
         }
         1 => {
-            let _ = marked.set(lines(&written).len());
-            change(&skills_below(seen.get().expect("the scratch folder")));
             std::thread::sleep(LONG_ENOUGH);
             Turn::Shell("true".to_owned())
         }
@@ -93,8 +98,7 @@ fn cells(mode: &str) -> Vec<String> {
         3 => load_added(request),
         _ => Turn::Say("4".to_owned()),
     });
-    scratch.set(live.scratch().to_path_buf()).expect("it is set once");
-    let ran = live.run(&["--mode", mode, "--case", "greeting/it"]);
+    let ran = live.run(&["--mode", mode, "--task", "it"]);
     let requests: Vec<Request> = live.model.requests();
     let later = |step: usize| {
         let found = requests.iter().rev().find(|request| request.step == step && request.prompt == "What is 2+2?");
@@ -104,13 +108,29 @@ fn cells(mode: &str) -> Vec<String> {
     let (first, told, loaded) = (request_text(later(0)), request_text(later(3)), request_text(later(4)));
     assert!(first.contains(REMOVED) && first.contains("Greets people"), "{mode}: {first}");
     let yes = |answer: bool| if answer { "yes" } else { "no" }.to_owned();
+    let trial = live.kept("greeting", "it", mode).unwrap_or_else(|| panic!("{mode}: {}{}", ran.stdout, ran.stderr));
+    let seen = trial.check("changes-seen");
+    eprintln!("{mode}: {:?} {}", seen.status, seen.evidence);
     vec![
         yes(told.contains("Waves flags at ships.")),
         yes(loaded.contains("FLAGS_MARKER")),
         yes(told.contains(EDITED)),
         yes(!told.contains(REMOVED)),
         asked(&lines(&wire)[before.get().copied().unwrap_or(0).min(lines(&wire).len())..], mode),
+        seen.evidence.split("; ").map(by_check).collect::<Vec<_>>().join(", "),
     ]
+}
+
+/// What the check says of one change.
+fn by_check(evidence: &str) -> &str {
+    let told = evidence.split_once(": ").map_or(evidence, |(_, told)| told);
+    if told.starts_with("not seen, but") {
+        "unknown"
+    } else if told == "not seen" {
+        "no"
+    } else {
+        "yes"
+    }
 }
 
 /// The lists that a client asked for in these lines.
@@ -127,27 +147,6 @@ fn asked(lines: &[Value], mode: &str) -> String {
 fn lines(wire: &Path) -> Vec<Value> {
     let text = fs::read_to_string(wire).unwrap_or_default();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
-}
-
-/// The trial's own copy of the skills.
-fn skills_below(scratch: &Path) -> PathBuf {
-    let is_copy = |path: &Path| {
-        let of_trial = path.iter().any(|part| part.to_string_lossy().starts_with("trial-"));
-        of_trial && path.ends_with("greeting/SKILL.md")
-    };
-    let mut files = walkdir::WalkDir::new(scratch).into_iter().flatten().map(walkdir::DirEntry::into_path);
-    let found = files.find(|path| is_copy(path)).unwrap_or_else(|| panic!("no copy in {}", scratch.display()));
-    found.ancestors().nth(2).expect("a folder above").to_path_buf()
-}
-
-/// Adds a skill, edits one and removes one.
-fn change(skills: &Path) {
-    fs::create_dir(skills.join("flags")).expect("a folder");
-    fs::write(skills.join("flags/SKILL.md"), ADDED).expect("a file");
-    let text = GREETING.replace("Greets people in the house style.", EDITED);
-    fs::remove_file(skills.join("greeting/SKILL.md")).expect("it is there");
-    fs::write(skills.join("greeting/SKILL.md"), text).expect("a file");
-    fs::remove_dir_all(skills.join("parting")).expect("it is there");
 }
 
 fn load_added(request: &Request) -> Turn {

@@ -34,7 +34,7 @@ pub fn decode<const N: usize>(kind: AgentKind, names: [&str; N], bytes: &[u8]) {
         }
     }
     let trace = decoded(kind, left);
-    for (name, content) in agent.recorded_evidence(left, "greeting").expect("the files can be read") {
+    for (name, content) in agent.recorded_evidence(left, &["greeting"]).expect("the files can be read") {
         write(&recorded.join(name), &content);
     }
     let again = decoded(kind, recorded);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::room::{Originals, Room, Scratch, WorkspaceError};
+use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::skill::SKILL_FILE;
 use crate::files::at::PathError;
@@ -122,6 +123,27 @@ fn copy_skill(from: &Path, found: &FoundSkill, to: &Path, contents: &mut Content
     let files = material.files.iter().zip(copied.files);
     contents.files.extend(files.map(|(file, content)| (slug.join(&file.path), content, mode(file.executable))));
     Ok(copied.digest)
+}
+
+/// Gets the changes ready that the case asks for in mid-session, and keeps the skills as they are from then on in the folder
+/// `kept`, by the changes' numbers.
+///
+/// # Errors
+/// When one cannot be given to an agent, or cannot be copied.
+pub fn get_ready(case: &Case, root: &Path, room: &mut Room, kept: &Path) -> Result<(), WorkspaceError> {
+    for (number, change) in case.during.iter().enumerate() {
+        let material = change.folder.as_ref().map(|folder| {
+            let folder = root.join(folder.as_path());
+            let failed = |problem| WorkspaceError::Skill { folder: folder.clone(), problem };
+            let material = Material::list(&folder).whole().map_err(failed)?;
+            let to = kept.join(number.to_string());
+            fs::create_dir_all(&to).map_err(|source| PathError { path: to.clone(), source })?;
+            material.copy(&to, mode).map_err(failed)?;
+            Ok::<_, WorkspaceError>(material)
+        });
+        room.get_ready(change, material.transpose()?.as_ref(), mode)?;
+    }
+    Ok(())
 }
 
 /// The permissions of a skill's files: read-only, as a first hurdle for an agent that wants to improve on them.

@@ -1,6 +1,7 @@
 //! What every agent can do: all that the rest of the program knows of one.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,7 @@ use crate::agent::assignment::Assignment;
 use crate::agent::command::{Command, program};
 use crate::agent::login::{Around, Login};
 use crate::agent::room::Room;
+use crate::agent::turns::Sign;
 use crate::cases::skill::Skill;
 use crate::settings::Settings;
 use crate::settings::mode::AgentKind;
@@ -64,12 +66,12 @@ pub trait Agent: Sync {
     /// When it cannot be copied.
     fn keep_evidence(&self, room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()>;
 
-    /// The evidence files in a trial's folder as a recording keeps them: less bulk, no machine's paths. `skill` is the slug
-    /// of the skill under test.
+    /// The evidence files in a trial's folder as a recording keeps them: less bulk, no machine's paths. Of lists
+    /// of skills they keep the descriptions of those with these slugs.
     ///
     /// # Errors
     /// When they cannot be read.
-    fn recorded_evidence(&self, folder: &Path, skill: &str) -> io::Result<Vec<(&'static str, Vec<u8>)>>;
+    fn recorded_evidence(&self, folder: &Path, skills: &[&str]) -> io::Result<Vec<(&'static str, Vec<u8>)>>;
 
     /// Reads the event stream in a trial's folder. `reference` tells the calls of the MCP server of skills from others,
     /// and the skills' texts from others.
@@ -80,6 +82,12 @@ pub trait Agent: Sync {
 
     /// Whose work a line of its output shows.
     fn work(&self, line: &[u8]) -> Work;
+
+    /// The file that it writes its session to while it is at work, as soon as there is one.
+    fn session(&self, room: &Room) -> Option<File>;
+
+    /// What a line of that file says of the model's calls.
+    fn signs(&self, line: &[u8]) -> Vec<Sign>;
 
     /// What a line of the event stream says that the agent does, in a few words; `None` for lines of no interest.
     fn describe(&self, line: &[u8]) -> Option<String>;

@@ -22,6 +22,7 @@ mod refusal;
 pub mod room;
 pub mod sandbox;
 mod skill_calls;
+pub mod turns;
 
 use std::path::Path;
 

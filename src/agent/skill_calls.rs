@@ -3,7 +3,7 @@
 //! Whether a skill or a resource came before the model is read from what was answered, where the skill's texts are
 //! known; the call only says how. Of skills whose texts are not known, such as an agent's own, the call has to do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::cases::skill::{SKILL_FILE, slug};
 use crate::trial::described::Described;
 use crate::trial::exposure::{Exposure, Known, MAX_ANSWER, Reference, Sighting};
 use crate::trial::trace::shell::{self, Purpose, Touch};
-use crate::trial::trace::{Mechanism, Trace, excerpt};
+use crate::trial::trace::{Mechanism, SeenBy, Trace, excerpt};
 
 /// The tools of agents that read a resource of an MCP server by its URI.
 const RESOURCE_TOOLS: [&str; 2] = ["ReadMcpResourceTool", "read_mcp_resource"];
@@ -41,23 +41,38 @@ pub(super) struct SkillCalls<'a> {
     reference: &'a Reference,
     exposure: Exposure<'a>,
     reading: Reading,
+    /// The changes in mid-session that the agent told.
+    told: BTreeSet<usize>,
 }
 
 impl<'a> SkillCalls<'a> {
     pub(super) fn new(reference: &'a Reference, reading: Reading) -> Self {
-        Self { reference, exposure: Exposure::new(&reference.texts), reading }
+        Self { reference, exposure: Exposure::new(&reference.texts), reading, told: BTreeSet::new() }
     }
 
     /// How much the model was shown of the skills' descriptions, by a list with these texts beside these names.
-    pub(super) fn listed<'t>(&self, entries: impl Iterator<Item = (&'t str, &'t str)>) -> BTreeMap<String, Described> {
+    pub(super) fn listed<'t>(
+        &mut self,
+        entries: impl Iterator<Item = (&'t str, &'t str)>,
+    ) -> BTreeMap<String, Described> {
         let texts = &self.reference.texts;
         let known = entries.map(|(name, shown)| (slug(name), shown)).filter(|(own, _)| texts.knows(own));
-        known.map(|(own, shown)| (own.clone(), texts.in_list(&own, shown))).collect()
+        known
+            .map(|(own, shown)| {
+                self.told.extend(texts.changes_in_list(&own, shown));
+                let described = texts.in_list(&own, shown);
+                (own, described)
+            })
+            .collect()
     }
 
-    /// The skills whose descriptions the model was shown by what this MCP server told it at the start.
-    pub(super) fn told_by(&self, server: &str, text: &str) -> Vec<String> {
-        if server == self.reference.names.server { self.reference.texts.described_in(text) } else { Vec::new() }
+    /// The skills whose descriptions the model was shown by what this MCP server told it.
+    pub(super) fn told_by(&mut self, server: &str, text: &str) -> Vec<String> {
+        if server != self.reference.names.server {
+            return Vec::new();
+        }
+        self.told.extend(self.reference.texts.changes_in(text));
+        self.reference.texts.described_in(text)
     }
 
     /// The model wrote this: a command, the input of a call, a message.
@@ -264,8 +279,13 @@ impl<'a> SkillCalls<'a> {
             && offered.is_none_or(|offered| offered.native.iter().any(|name| slug(name) == slug(skill)))
     }
 
-    /// Notes how much of each skill and resource was seen.
+    /// Notes how much of each skill and resource was seen, and which changes.
     pub(super) fn finish(&self, trace: &mut Trace) {
+        for (changes, by) in [(&self.told, SeenBy::List), (&self.exposure.changes(), SeenBy::Text)] {
+            for change in changes {
+                trace.changes_seen.entry(*change).or_default().insert(by);
+            }
+        }
         for activation in &mut trace.activations {
             activation.seen = self.exposure.share(&slug(&activation.skill), SKILL_FILE);
         }

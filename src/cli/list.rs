@@ -39,7 +39,7 @@ pub fn list(args: &ListArgs) -> CliResult {
     let plan = plan::plan(&repository.root, &wanted, &catalog, &Filters::default());
     let plan = plan.map_err(|problems| problems.join("\n"))?;
     let planned: Vec<Planned> = plan.entries.into_iter().map(|entry| entry.planned).collect();
-    let listed = listing::listed(&planned, &repository, &wanted);
+    let listed = listing::listed(&planned, &catalog, &repository, &wanted);
     let mut out = io::stdout().lock();
     if args.json {
         print_json(&mut out, &listed)?;

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::cases::case::{Case, Expectation};
 use crate::cases::skill::{Skill, slug};
+use crate::grade::changes::CHANGES_SEEN;
 use crate::grade::delivered::{as_mode_says, delivered, described, unseen};
 use crate::grade::session::session_trouble;
 use crate::settings::mode::Delivery;
@@ -29,7 +30,8 @@ pub const TRIGGERED: &str = "triggered";
 pub const NOT_TRIGGERED: &str = "not-triggered";
 
 /// The checks that ask for the skill: where a mode offers none they are not asked.
-pub const OF_THE_SKILL: [&str; 5] = [TRIGGERED, NOT_TRIGGERED, "resource-loaded", "described", "invoked-skills"];
+pub const OF_THE_SKILL: [&str; 6] =
+    [TRIGGERED, NOT_TRIGGERED, "resource-loaded", "described", CHANGES_SEEN, "invoked-skills"];
 
 /// What a trial came to by the checks that are asked without the skill too. A failure that only they tell is none.
 #[must_use]
@@ -212,6 +214,7 @@ impl Grader<'_> {
             Expectation::Trigger(should) => self.trigger(*should),
             Expectation::ResourceLoaded => self.resource_loaded(),
             Expectation::Described => self.described(),
+            Expectation::ChangesSeen => self.changes_seen(),
             Expectation::OutputContains(text) => self.output_contains(text),
             Expectation::OutputMatches(pattern) => self.output_matches(pattern),
             Expectation::MustInclude(pattern) => self.must_include(pattern),

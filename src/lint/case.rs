@@ -1,18 +1,25 @@
 //! One case against the repository it stands in.
 
 use crate::cases::case::{Case, Difference, Expectation, Found, Pattern};
-use crate::cases::catalog::evals_folder;
+use crate::cases::catalog::{Catalog, evals_folder};
 use crate::cases::repo_files::{Kind, Tree};
 use crate::lint::schema::Schemas;
-use crate::lint::{is_curated, material};
+use crate::lint::{changes, is_curated, material};
 use crate::text::diagnostic::{Code, Diagnostic, Place};
 
-pub(super) fn check(found: &Found, case: &Case, tree: &dyn Tree, schemas: &mut Schemas) -> Vec<Diagnostic> {
+pub(super) fn check(
+    found: &Found,
+    case: &Case,
+    catalog: &Catalog,
+    tree: &dyn Tree,
+    schemas: &mut Schemas,
+) -> Vec<Diagnostic> {
     let checker = Checker { found, case, tree };
     let mut problems = Vec::new();
     problems.extend(checker.fixture());
     problems.extend(checker.output_schema(schemas));
     problems.extend(checker.dialects());
+    problems.extend(changes::check(case, catalog, tree));
     // The prompts of the built-in cases cannot be changed.
     if is_curated(found) {
         problems.extend(if case.should_trigger { checker.marker_in_prompt() } else { checker.names_skill() });
@@ -33,7 +40,7 @@ impl Checker<'_> {
         let place = self.place("fixture", fixture.as_path().to_str());
         let shown = path.display();
         let (code, message) = match self.tree.kind(&path) {
-            Kind::Folder => return material::fixture(&path, place, self.tree),
+            Kind::Folder => return material::of_case(&path, place, "fixture", self.tree),
             Kind::Missing => (Code::MissingFixture, format!("the fixture folder {shown} is not there")),
             Kind::Symlink => (Code::Symlink, format!("the fixture folder {shown} is reached through a symbolic link")),
             Kind::File | Kind::Other => (Code::MissingFixture, format!("the fixture {shown} is not a folder")),

@@ -20,10 +20,11 @@ pub(super) fn skill(found: &FoundSkill, tree: &dyn Tree) -> Vec<Diagnostic> {
     tree.material_problems(folder).into_iter().take(MOST).map(problem).collect()
 }
 
-/// The first thing that keeps the fixture at `path` from being given to an agent; `place` is where a case names it.
-pub(super) fn fixture(path: &Path, place: Place, tree: &dyn Tree) -> Option<Diagnostic> {
+/// The first thing that keeps the folder at `path`, a case's fixture or other `what`, from being given to an agent; `place` is
+/// where the case names it.
+pub(super) fn of_case(path: &Path, place: Place, what: &str, tree: &dyn Tree) -> Option<Diagnostic> {
     let problem = tree.material_problems(path).into_iter().next()?;
-    let message = format!("the fixture cannot be used: {} {}", path.join(&problem.path).display(), problem.why);
+    let message = format!("the {what} cannot be used: {} {}", path.join(&problem.path).display(), problem.why);
     Some(diagnostic(&problem, place, message))
 }
 

@@ -5,6 +5,7 @@
 
 mod case;
 mod catalogue;
+mod changes;
 mod links;
 mod material;
 mod repeats;
@@ -37,17 +38,19 @@ pub struct Options {
     pub listings: &'static [Listing],
 }
 
-/// What must hold for `case`, read from `found`, to run, and what would spoil its measurement.
+/// What must hold for `case`, read from `found`, to run beside the skills of `catalog`, and what would spoil its measurement.
 #[must_use]
-pub fn case(found: &Found, case: &Case, tree: &dyn Tree) -> Vec<Diagnostic> {
-    case::check(found, case, tree, &mut schema::Schemas::default())
+pub fn case(found: &Found, case: &Case, catalog: &Catalog, tree: &dyn Tree) -> Vec<Diagnostic> {
+    case::check(found, case, catalog, tree, &mut schema::Schemas::default())
 }
 
 /// Everything that keeps a case from running, whatever is said of its repeats.
 #[must_use]
-pub fn case_errors(found: &Found, tree: &dyn Tree, settings: &LintSettings) -> Vec<Diagnostic> {
+pub fn case_errors(found: &Found, catalog: &Catalog, tree: &dyn Tree, settings: &LintSettings) -> Vec<Diagnostic> {
     match found.case() {
-        Ok(read) => settings.judged(case(found, read, tree)).into_iter().filter(Diagnostic::is_error).collect(),
+        Ok(read) => {
+            settings.judged(case(found, read, catalog, tree)).into_iter().filter(Diagnostic::is_error).collect()
+        }
         Err(problems) => problems.to_vec(),
     }
 }
@@ -105,8 +108,9 @@ pub fn all(catalog: &Catalog, tree: &dyn Tree, options: Options) -> Vec<Diagnost
             problems.extend(suite(catalog, &found.skill().slug, tree, options.strict));
         }
         for found in &catalog.cases {
-            problems
-                .extend(found.case().map_or_else(<[_]>::to_vec, |case| case::check(found, case, tree, &mut schemas)));
+            problems.extend(
+                found.case().map_or_else(<[_]>::to_vec, |case| case::check(found, case, catalog, tree, &mut schemas)),
+            );
         }
     }
     in_order(problems)

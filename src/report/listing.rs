@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::Tree;
 use crate::lint;
 use crate::settings::Settings;
@@ -35,11 +36,11 @@ pub struct Listed {
 
 /// The planned trials, with what keeps each from running.
 #[must_use]
-pub fn listed(planned: &[Planned], tree: &dyn Tree, settings: &Settings) -> Vec<Listed> {
+pub fn listed(planned: &[Planned], catalog: &Catalog, tree: &dyn Tree, settings: &Settings) -> Vec<Listed> {
     let listed = |planned: &Planned| {
         let found = &planned.found;
         let repetition = settings.repetition.of(&found.skill, found.repetition());
-        let mut problems = lint::case_errors(found, tree, &settings.lint);
+        let mut problems = lint::case_errors(found, catalog, tree, &settings.lint);
         problems.extend(lint::never_decided(found, repetition, tree));
         Listed {
             name: planned.test_name(),

@@ -51,6 +51,9 @@ fn head(text: &mut String, meta: &Meta, grade: &Grade) {
     for (name, value) in facts {
         let _ = writeln!(text, "- {name}: {}", safe::markdown(value));
     }
+    for change in &meta.changes {
+        let _ = writeln!(text, "- in mid-session: {}", safe::markdown(&change.told()));
+    }
     for open in &meta.not_enforced {
         let _ = writeln!(text, "- not enforced: {}", safe::markdown(open));
     }

@@ -7,13 +7,14 @@ use std::time::Duration;
 use crate::agent::mcp_probe::SkillServer;
 use crate::agent::{self, Assignment, Work};
 use crate::process::{self, Job, Listener, Reply};
+use crate::run::changes::made_during;
 use crate::run::live::Redactors;
 use crate::run::silence::Silence;
 use crate::settings::Isolation;
 use crate::settings::mode::AgentKind;
 use crate::store::TrialFolder;
 use crate::text::redact::Redactor;
-use crate::trial::evidence::{Ending, ServerMeta};
+use crate::trial::evidence::{ChangeMeta, Ending, ServerMeta};
 use crate::trial::exposure::{Reference, SkillTexts};
 use crate::trial::outcome::{Trouble, TroubleKind};
 use crate::trial::trace::Trace;
@@ -29,6 +30,8 @@ pub struct AgentRun {
     pub isolation: Option<Isolation>,
     /// The MCP server of skills, where the mode has one and it works.
     pub server: Option<ServerMeta>,
+    /// What became of the changes to the skills that the case asks for.
+    pub changes: Vec<ChangeMeta>,
     /// Masks the secrets of this run in everything else that is kept.
     pub redactor: Arc<Redactor>,
     /// The event stream in normal form.
@@ -58,6 +61,7 @@ pub fn run(
     let mut not_enforced = Vec::new();
     let mut isolation = None;
     let mut server = None;
+    let mut changes = Vec::new();
     let ending = match agent::command(assignment) {
         Err(trouble) => Ending { trouble: Some(trouble), ..Ending::default() },
         Ok(command) => {
@@ -91,8 +95,9 @@ pub fn run(
                         dialogue: command.dialogue,
                         silence: Silence::new(timeout),
                     };
-                    let mut ending = process::run(&job, &mut listener)
-                        .map_err(|error| files(&format!("{}: {error}", folder.path().display())))?;
+                    let ran;
+                    (ran, changes) = made_during(assignment, || process::run(&job, &mut listener));
+                    let mut ending = ran.map_err(|error| files(&format!("{}: {error}", folder.path().display())))?;
                     listener.silence.add_to(&mut ending);
                     let words = ending.last_words.as_deref();
                     ending.trouble = ending.trouble.or_else(|| agent::failure::unknown_argument(words?));
@@ -110,7 +115,7 @@ pub fn run(
         folder.write_final(text).map_err(|error| files(&error))?;
         final_text = Some(text.clone());
     }
-    Ok(AgentRun { ending, not_enforced, isolation, server, redactor, trace, final_text })
+    Ok(AgentRun { ending, not_enforced, isolation, server, changes, redactor, trace, final_text })
 }
 
 /// A file of ours could not be read or written.

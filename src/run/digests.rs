@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::agent;
 use crate::agent::delivery::Snapshot;
-use crate::cases::case::Case;
+use crate::cases::case::{Case, Change};
 use crate::cases::catalog::{Catalog, FoundSkill, evals_folder};
 use crate::files::bounded;
 use crate::files::material::Material;
@@ -99,6 +99,12 @@ impl InputReader {
                 .filter(|skill| !skill.user_only || !hides_user_only(settings, mode))
                 .map(|skill| (skill.name.as_str(), skill.description.as_str()))
                 .collect();
+            for (number, change) in (1..).zip(&case.during) {
+                let Change { after_turn, kind, skill, folder, .. } = change;
+                let becomes = folder.as_ref().map(|folder| self.folder(&root.join(folder.as_path())));
+                let what = format!("{after_turn}\0{}\0{skill}\0{}", kind.as_str(), becomes.unwrap_or_default());
+                inputs.add(format!("change {number} in mid-session"), what.as_bytes());
+            }
             inputs.add(CATALOGUE_PART, serde_json::to_string(&list)?.as_bytes());
             for slug in std::iter::once(&case.skill).chain(opened) {
                 if let Some(found) = catalog.skill(slug) {

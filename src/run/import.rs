@@ -243,6 +243,7 @@ impl Import<'_> {
             files_truncated: !workspace.1,
             files_looked_for: Vec::new(),
             skills_changed: Vec::new(),
+            changes: Vec::new(),
             isolation: None,
             not_enforced: Vec::new(),
         })

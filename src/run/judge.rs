@@ -158,7 +158,7 @@ fn inputs(rubric: &Rubric, exhibit: &Exhibit<'_>) -> io::Result<Inputs> {
 /// The agent's streams as a recording keeps them.
 fn evidence(exhibit: &Exhibit<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let meta = exhibit.meta;
-    let files = agent::of(meta.agent.kind).recorded_evidence(exhibit.folder.path(), &meta.skill.slug)?;
+    let files = agent::of(meta.agent.kind).recorded_evidence(exhibit.folder.path(), &[&meta.skill.slug])?;
     Ok(files.into_iter().map(|(name, content)| (name, without_rooms(&content))).collect())
 }
 
@@ -297,6 +297,7 @@ impl Judge<'_> {
             output_schema: None,
             judge: false,
             repetition: Repetition::default(),
+            during: Vec::new(),
             expectations: Vec::new(),
         }
     }

@@ -21,6 +21,7 @@ use crate::run::judge::{self, Exhibit};
 use crate::run::live::Live;
 use crate::run::regrade::by_checks;
 use crate::run::shared::Run;
+use crate::run::skill_texts;
 use crate::settings::mode::{Delivery, Mode};
 use crate::store::TrialFolder;
 use crate::trial::event::Event;
@@ -74,7 +75,7 @@ impl LiveTrial<'_> {
 
     /// A room with the fixture and the skills in it; the fixture's digest goes into `inputs`.
     fn prepare_room(&self, inputs: &mut Inputs) -> Result<Room, Trouble> {
-        let Self { run, live, mode, case, skills, .. } = *self;
+        let Self { run, live, mode, case, skills, folder, .. } = *self;
         let mut room = live.scratch.room(&mode.name).map_err(|error| files(&error))?;
         if let Some(fixture) = &case.fixture {
             let fixture = run.root.join(evals_folder(&case.skill)).join(fixture.as_path());
@@ -83,6 +84,9 @@ impl LiveTrial<'_> {
         }
         room.create_folders(&run.settings.create).map_err(|error| files(&error))?;
         delivery::deliver(mode, skills, &mut room).map_err(|error| files(&error))?;
+        if mode.delivery != Delivery::None {
+            delivery::get_ready(case, &run.root, &mut room, &folder.changes()).map_err(|error| files(&error))?;
+        }
         room.prepared();
         Ok(room)
     }
@@ -112,10 +116,14 @@ impl LiveTrial<'_> {
             Assignment { root: &run.root, case, mode, settings, room: &room, server: server.as_ref(), schema };
         let on_progress = |words| tell(Event::Heard(id.clone(), words));
         let texts = run.texts.snapshot(&live.folder.snapshot(mode.commit.as_deref()));
+        let changed = case.during.iter().map(|change| change.skill.as_str()).enumerate();
+        let texts = texts.and(skill_texts::of_changes(&folder.changes(), changed));
         let ran = agent_run::run(&assignment, timeout, folder, &live.redactors, texts, &on_progress)?;
-        let AgentRun { ending, not_enforced, isolation, redactor, server, trace, final_text } = ran;
+        let AgentRun { ending, not_enforced, isolation, redactor, server, changes, trace, final_text } = ran;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
-        let skills_changed = room.changed_skills().iter().map(|path| masked(path, &mask)).collect();
+        let made = (0..changes.len()).filter(|number| changes[*number].made_ms.is_some());
+        let skills_changed =
+            room.changed_skills(&made.collect::<Vec<_>>()).iter().map(|path| masked(path, &mask)).collect();
         let required: Vec<&Path> = case.expectations.iter().filter_map(Expectation::required_file).collect();
         let captured = room.capture(&required, &folder.workspace(), &mask).map_err(|error| files(&error))?;
         let active = trace.activations.iter().map(|activation| slug(&activation.skill));
@@ -147,6 +155,7 @@ impl LiveTrial<'_> {
             files_truncated: captured.truncated,
             files_looked_for: required.into_iter().map(Path::to_path_buf).collect(),
             skills_changed,
+            changes,
             isolation,
             not_enforced,
         };

@@ -15,6 +15,7 @@
 pub mod agent_run;
 pub mod arms;
 pub mod budget;
+mod changes;
 pub mod check_program;
 pub mod crate_harness;
 pub mod digests;

@@ -164,7 +164,9 @@ fn keep(trial: &TrialFolder, recording: &TrialFolder, number: u32) -> Result<(),
     let mut meta = trial.meta()?;
     meta.trial = number;
     let io = |source| StoreError::from(PathError { path: trial.path().to_path_buf(), source });
-    let files = agent::of(meta.agent.kind).recorded_evidence(trial.path(), &meta.skill.slug).map_err(io)?;
+    let changed = meta.changes.iter().map(|change| change.skill.as_str());
+    let skills: Vec<&str> = changed.chain([meta.skill.slug.as_str()]).collect();
+    let files = agent::of(meta.agent.kind).recorded_evidence(trial.path(), &skills).map_err(io)?;
     recording.clear()?;
     for (name, content) in files {
         recording.write(name, &without_rooms(&content))?;

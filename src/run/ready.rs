@@ -145,7 +145,7 @@ pub fn wrong(run: &Run, entry: &Entry) -> Vec<Diagnostic> {
     let never = entry.until.and_then(|_| never_decided(run, &entry.planned));
     let withheld = withheld(run, &entry.planned).filter(|_| run.settings.live);
     let tree = Repository { root: run.root.clone() };
-    lint::case_errors(&entry.planned.found, &tree, &run.settings.lint)
+    lint::case_errors(&entry.planned.found, &run.catalog, &tree, &run.settings.lint)
         .into_iter()
         .chain(never)
         .chain(withheld)

@@ -1,7 +1,8 @@
 //! The texts of skills, read once for all trials of a run: what a trace is held against to see what came before a model.
 //!
 //! The right text is the one that the agent was given. For a trial of a run that is the run's own copy of the skills; for
-//! a recording it is the repository's: the recording is stale anyway where a skill that it opened has changed.
+//! a recording it is the repository's: the recording is stale anyway where a skill that it opened has changed. So it is with
+//! what skills became in mid-session.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,7 +16,7 @@ use crate::cases::repository::{Repository, Scope};
 use crate::cases::skill::SKILL_FILE;
 use crate::run::digests::opened_skills;
 use crate::store::TrialFolder;
-use crate::trial::evidence::Meta;
+use crate::trial::evidence::{ChangeMeta, Meta};
 use crate::trial::exposure::{Reference, SkillTexts, Texts};
 
 /// Longest file that is read, in bytes; longer ones are no text that a model is shown.
@@ -42,6 +43,17 @@ impl TextReader {
         let texts = match folder.snapshot(meta.commit.as_deref()) {
             Some(snapshot) => self.snapshot(&snapshot),
             None => self.of_repository(root, catalog, meta),
+        };
+        let changes = meta.changes.iter().enumerate();
+        let kept = folder.changes();
+        let texts = if kept.is_dir() {
+            texts.and(of_changes(&kept, changes.map(|(number, change)| (number, change.skill.as_str()))))
+        } else {
+            let of_change = |(number, change): (usize, &ChangeMeta)| {
+                let folder = root.join(change.folder.as_ref()?);
+                Some(of_change(number, &change.skill, &folder))
+            };
+            texts.and(changes.filter_map(of_change))
         };
         Reference { names: meta.tool_names(), texts }
     }
@@ -87,6 +99,21 @@ impl TextReader {
         });
         Arc::clone(texts)
     }
+}
+
+/// The skills as they are from changes on, which a trial keeps in the folder `kept`; of each change its number and the slug of
+/// its skill.
+pub fn of_changes<'a>(
+    kept: &Path,
+    changes: impl Iterator<Item = (usize, &'a str)>,
+) -> impl Iterator<Item = Arc<Texts>> {
+    changes.map(move |(number, slug)| of_change(number, slug, &kept.join(number.to_string())))
+}
+
+fn of_change(number: usize, slug: &str, folder: &Path) -> Arc<Texts> {
+    let mut texts = Texts::of_change(number);
+    add_folder(&mut texts, slug, folder, |_| true);
+    Arc::new(texts)
 }
 
 /// Adds the plain files below a skill's folder; of what cannot be read, the name.

@@ -28,7 +28,8 @@ use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// The case, if it can be run.
 fn ready_case<'a>(run: &Run, planned: &'a Planned) -> Result<&'a Case, NoOutcome> {
-    let errors = lint::case_errors(&planned.found, &Repository { root: run.root.clone() }, &run.settings.lint);
+    let tree = Repository { root: run.root.clone() };
+    let errors = lint::case_errors(&planned.found, &run.catalog, &tree, &run.settings.lint);
     match planned.found.case() {
         Ok(case) if errors.is_empty() => Ok(case),
         _ => Err(NoOutcome::BadCase(errors)),

@@ -107,6 +107,12 @@ impl TrialFolder {
         self.path.join(WORKSPACE)
     }
 
+    /// Where the skills go as they are from changes in mid-session on, a folder for each change by its number, from 0.
+    #[must_use]
+    pub fn changes(&self) -> PathBuf {
+        self.path.join("changes")
+    }
+
     /// Keeps the facts of the run.
     ///
     /// # Errors

@@ -158,6 +158,8 @@ codes! {
     JsonMissingKey = "json-missing-key": Fixed,
     /// A case names a skill that is not in the repository.
     UnknownSkill = "unknown-skill": Fixed,
+    /// A change in mid-session that cannot be made.
+    BadChange = "bad-change": Fixed,
     /// A fixture folder is missing.
     MissingFixture = "missing-fixture": Fixed,
     /// A schema file is missing.

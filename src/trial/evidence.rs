@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::cases::case::Sandbox;
+use crate::cases::case::{Change, ChangeKind, Sandbox};
 use crate::settings::mode::{AgentKind, Delivery, Offer};
 use crate::settings::{Isolation, ToolNames};
 use crate::trial::id::TrialId;
@@ -84,6 +84,9 @@ pub struct Meta {
     /// of its own: no other one has read them so.
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "lossy_paths")]
     pub skills_changed: Vec<PathBuf>,
+    /// What happened to the skills while the agent was at work, in the case's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangeMeta>,
     /// What kept the agent to its own folders; `None` where that was not recorded yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
@@ -173,6 +176,57 @@ pub struct CaseMeta {
     /// How often the model might be asked, where that was limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u64>,
+}
+
+/// A change to the skills that a case asks for in mid-session, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeMeta {
+    /// The turn of the model behind which it was to be made, from 1.
+    pub after_turn: u64,
+    /// What was to happen.
+    pub kind: ChangeKind,
+    /// The slug of the skill.
+    pub skill: String,
+    /// The folder with the skill as it is from then on, from the repository's root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+    /// When it was made, in milliseconds from the agent's start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_ms: Option<u64>,
+    /// Why it was not made, where something kept it from being made; the agent may also have come to its end before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_from: Option<String>,
+}
+
+impl From<&Change> for ChangeMeta {
+    fn from(change: &Change) -> Self {
+        Self {
+            after_turn: change.after_turn,
+            kind: change.kind,
+            skill: change.skill.clone(),
+            folder: change.folder.as_ref().map(|folder| folder.as_path().to_path_buf()),
+            made_ms: None,
+            kept_from: None,
+        }
+    }
+}
+
+impl ChangeMeta {
+    /// In words: what was done when, or what was not done.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let Self { after_turn, kind, skill, .. } = self;
+        match (self.made_ms, &self.kept_from) {
+            (Some(ms), _) => {
+                let at = std::time::Duration::from_millis(ms).as_secs_f64();
+                format!("`{skill}` {} after turn {after_turn}, at {at:.1} s", kind.done())
+            }
+            (None, Some(why)) => format!("`{skill}` not {}: {why}", kind.done()),
+            (None, None) => {
+                format!("`{skill}` not {}: the agent was done before its turn {after_turn} was over", kind.done())
+            }
+        }
+    }
 }
 
 /// Where a trial or a run comes from that another runner ran.

@@ -1,5 +1,6 @@
 //! What claude leaves of a run, as a trial and a recording keep it, and how it reads.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -12,12 +13,15 @@ use crate::text::lines::{self, Line};
 use crate::trial::exposure::Reference;
 use crate::trial::trace::Trace;
 
+/// Where claude keeps sessions, in its home.
+const SESSIONS: &str = ".claude/projects";
+
 pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
     let mut session = Kept::new(folder.join(SESSION), mask);
     let mut sub_agents = Kept::new(folder.join(SUB_AGENTS), mask);
     let mut kept = Ok(());
     // Without a session there is no folder.
-    let _ = below::walk(&room.home(), Path::new(".claude/projects"), |_| false, &mut |entry| {
+    let _ = below::walk(&room.home(), Path::new(SESSIONS), |_| false, &mut |entry| {
         // One run, one session: `projects/<the working folder>/<id>.jsonl`, and below `<id>/` those of sub-agents, each in
         // a file of its own however deep it stands below another: `subagents/agent-<id>.jsonl`.
         let file = match entry.path.iter().count() {
@@ -32,15 +36,27 @@ pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) 
     kept.and_then(|()| session.finish()).and_then(|()| sub_agents.finish())
 }
 
+/// The file of the session under way.
+pub(super) fn session(room: &Room) -> Option<File> {
+    let mut session = None;
+    let _ = below::walk(&room.home(), Path::new(SESSIONS), |_| false, &mut |entry| {
+        if entry.path.iter().count() == 2 && entry.path.extension() == Some("jsonl".as_ref()) {
+            session = entry.open().ok();
+        }
+        if session.is_some() { Walk::Stop } else { Walk::On }
+    });
+    session
+}
+
 fn is_sub_agents(path: &Path) -> bool {
     let name = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"));
     name && path.iter().any(|folder| folder == "subagents")
 }
 
-pub(super) fn recorded(folder: &Path, skill: &str) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+pub(super) fn recorded(folder: &Path, skills: &[&str]) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let mut files = vec![
         (TRACE, slimmed(&folder.join(TRACE), slim::line)?),
-        (SESSION, slimmed(&folder.join(SESSION), |line| session::slimmed(line, skill))?),
+        (SESSION, slimmed(&folder.join(SESSION), |line| session::slimmed(line, skills))?),
         (SUB_AGENTS, slimmed(&folder.join(SUB_AGENTS), slim::sub_agents_line)?),
     ];
     files.retain(|(name, kept)| *name == TRACE || !kept.is_empty());

@@ -82,7 +82,7 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    pub(super) fn add(&mut self, attachment: Attachment, skills: &SkillCalls<'_>) {
+    pub(super) fn add(&mut self, attachment: Attachment, skills: &mut SkillCalls<'_>) {
         if attachment.kind == SKILLS {
             let entries = attachment.entries();
             self.know(skills.listed(entries.iter().map(|(name, shown)| (*name, shown.as_str()))));
@@ -122,15 +122,15 @@ impl Attachment {
         entries
     }
 
-    /// It as a recording keeps it: of the descriptions that of the skill with this slug, since those of claude's own skills
+    /// It as a recording keeps it: of the descriptions those of the skills with these slugs, since those of claude's own skills
     /// are claude's. `None` where it is of no use later.
-    pub(super) fn slimmed(&self, skill: &str) -> Option<Value> {
+    pub(super) fn slimmed(&self, skills: &[&str]) -> Option<Value> {
         if self.kind == SERVERS {
             return Some(json!({ "type": SERVERS, "addedNames": self.servers, "addedBlocks": self.blocks }));
         }
         let mut slim = (self.kind == SKILLS).then(|| json!({ "type": SKILLS, "names": self.names }))?;
         if self.content.is_some() {
-            let entry = |(name, shown): (&str, String)| match slug(name) == skill {
+            let entry = |(name, shown): (&str, String)| match skills.contains(&slug(name).as_str()) {
                 true if shown.is_empty() => format!("- {name}"),
                 true => format!("- {name}:{shown}"),
                 false => format!("- {name}: {LEFT_OUT}"),

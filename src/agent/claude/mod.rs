@@ -19,6 +19,7 @@ mod slim;
 mod sub_agents;
 mod wire;
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -27,6 +28,7 @@ use crate::agent::command::Command;
 use crate::agent::interface::{Agent, Work};
 use crate::agent::login::{Around, Login};
 use crate::agent::room::Room;
+use crate::agent::turns::Sign;
 use crate::cases::skill::{SKILL_FILE, Skill};
 use crate::settings::mode::AgentKind;
 use crate::trial::exposure::Reference;
@@ -97,8 +99,8 @@ macro_rules! claude {
                 evidence::keep(room, folder, mask)
             }
 
-            fn recorded_evidence(&self, folder: &Path, skill: &str) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
-                evidence::recorded(folder, skill)
+            fn recorded_evidence(&self, folder: &Path, skills: &[&str]) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+                evidence::recorded(folder, skills)
             }
 
             fn decode(&self, reference: &Reference, folder: &Path) -> io::Result<Trace> {
@@ -107,6 +109,14 @@ macro_rules! claude {
 
             fn work(&self, line: &[u8]) -> Work {
                 events::work(line)
+            }
+
+            fn session(&self, room: &Room) -> Option<File> {
+                evidence::session(room)
+            }
+
+            fn signs(&self, line: &[u8]) -> Vec<Sign> {
+                session::signs(line)
             }
 
             fn describe(&self, line: &[u8]) -> Option<String> {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::listing::{Attachment, Listed};
 use crate::agent::lenient;
 use crate::agent::skill_calls::SkillCalls;
+use crate::agent::turns::Sign;
 use crate::trial::trace::{Mechanism, Trace};
 
 /// Most times kept.
@@ -42,6 +43,9 @@ pub(super) struct Told {
 struct Message {
     #[serde(default)]
     role: String,
+    /// The same in every line of one answer of the model.
+    #[serde(default, deserialize_with = "lenient::option")]
+    id: Option<String>,
     #[serde(default)]
     content: Value,
 }
@@ -101,11 +105,24 @@ fn command(text: &str) -> Option<&str> {
     Some(rest.split_once("</command-name>")?.0)
 }
 
-/// A line as a recording keeps it: skills that were offered, or called by the prompt; `skill` is the slug of the skill
-/// under test. `None` for the rest.
-pub(super) fn slimmed(line: &[u8], skill: &str) -> Option<Vec<u8>> {
+/// What a line says of the model's calls. Those of sub-agents stand in files of their own.
+pub(super) fn signs(line: &[u8]) -> Vec<Sign> {
+    let line = serde_json::from_slice::<SessionLine>(line).ok();
+    let Some(Message { role, id, content }) = line.and_then(|line| line.message) else { return Vec::new() };
+    let text = |block: &Value, key: &str| block.get(key).and_then(Value::as_str).map(str::to_owned);
+    let sign = |block: &Value| match (role.as_str(), block.get("type")?.as_str()?) {
+        ("assistant", "tool_use") => Some(Sign::Called { call: text(block, "id")?, answer: id.clone() }),
+        ("user", "tool_result") => Some(Sign::Answered(text(block, "tool_use_id")?)),
+        _ => None,
+    };
+    content.as_array().into_iter().flatten().filter_map(sign).collect()
+}
+
+/// A line as a recording keeps it: skills that were offered, those with the slugs `skills` with their descriptions, or called
+/// by the prompt. `None` for the rest.
+pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
     let value: SessionLine = serde_json::from_slice(line).ok()?;
-    if let Some(kept) = value.attachment.and_then(|attachment| attachment.slimmed(skill)) {
+    if let Some(kept) = value.attachment.and_then(|attachment| attachment.slimmed(skills)) {
         let line = json!({ "type": "attachment", "attachment": kept });
         return Some(format!("{line}\n").into_bytes());
     }

@@ -1,6 +1,6 @@
 //! What codex leaves of a run, as a trial and a recording keep it, and how it reads.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
@@ -14,6 +14,9 @@ use crate::text::lines;
 use crate::trial::exposure::Reference;
 use crate::trial::trace::Trace;
 
+/// Where codex keeps sessions, in its home.
+const SESSIONS: &str = ".codex/sessions";
+
 /// The largest rollout file that is kept, in bytes.
 const MAX_ROLLOUT: u64 = 512 << 20;
 
@@ -25,10 +28,9 @@ pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) 
     let mut rollout = None;
     let mut sub_agents = Kept::new(folder.join(SUB_AGENTS), mask);
     let mut kept = Ok(());
-    let sessions = Path::new(".codex/sessions");
     // Without a session there is no folder.
-    let _ = below::walk(&room.home(), sessions, |_| false, &mut |entry| {
-        if !entry.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("rollout-")) {
+    let _ = below::walk(&room.home(), Path::new(SESSIONS), |_| false, &mut |entry| {
+        if !is_rollout(entry.path) {
             return Walk::On;
         }
         if rollout.is_none() {
@@ -53,11 +55,27 @@ pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) 
     }
 }
 
-pub(super) fn recorded(folder: &Path, skill: &str) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+/// The rollout of the session under way.
+pub(super) fn session(room: &Room) -> Option<File> {
+    let mut rollout = None;
+    let _ = below::walk(&room.home(), Path::new(SESSIONS), |_| false, &mut |entry| {
+        if is_rollout(entry.path) {
+            rollout = entry.open().ok();
+        }
+        if rollout.is_some() { Walk::Stop } else { Walk::On }
+    });
+    rollout
+}
+
+fn is_rollout(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("rollout-"))
+}
+
+pub(super) fn recorded(folder: &Path, skills: &[&str]) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let trace = bounded::read_at_most(&folder.join(TRACE), MAX_TRACE)?;
     let mut files = vec![(TRACE, trace)];
     for name in [ROLLOUT, SUB_AGENTS] {
-        let kept = slimmed(&folder.join(name), |line| slim::slimmed(line, skill))?;
+        let kept = slimmed(&folder.join(name), |line| slim::slimmed(line, skills))?;
         if !kept.is_empty() {
             files.push((name, kept));
         }

@@ -62,11 +62,11 @@ pub(super) fn skills(list: &str) -> impl Iterator<Item = (&str, &str)> {
     entries(list).map(|entry| (entry.name, entry.shown))
 }
 
-/// A list as a recording keeps it: of the descriptions that of the skill with this slug. Those of codex's own skills are
-/// codex's.
-pub(super) fn slimmed(list: &str, skill: &str) -> String {
+/// A list as a recording keeps it: of the descriptions those of the skills with these slugs. Those of codex's own skills
+/// are codex's.
+pub(super) fn slimmed(list: &str, skills: &[&str]) -> String {
     let kept = entries(list).map(|Entry { name, shown, file }| {
-        let shown = if slug(name) == skill { shown.trim_end() } else { LEFT_OUT };
+        let shown = if skills.contains(&slug(name).as_str()) { shown.trim_end() } else { LEFT_OUT };
         let space = if shown.is_empty() { "" } else { " " };
         format!("- {name}: {shown}{space}(file: {file}\n")
     });

@@ -16,6 +16,7 @@ mod slim;
 mod tokens;
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -24,6 +25,7 @@ use crate::agent::command::Command;
 use crate::agent::interface::{Agent, Work};
 use crate::agent::login::{Around, Login};
 use crate::agent::room::Room;
+use crate::agent::turns::Sign;
 use crate::cases::skill::Skill;
 use crate::files::bounded;
 use crate::settings::mode::AgentKind;
@@ -91,8 +93,8 @@ impl Agent for Codex {
         evidence::keep(room, folder, mask)
     }
 
-    fn recorded_evidence(&self, folder: &Path, skill: &str) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
-        evidence::recorded(folder, skill)
+    fn recorded_evidence(&self, folder: &Path, skills: &[&str]) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+        evidence::recorded(folder, skills)
     }
 
     fn decode(&self, reference: &Reference, folder: &Path) -> io::Result<Trace> {
@@ -101,6 +103,14 @@ impl Agent for Codex {
 
     fn work(&self, line: &[u8]) -> Work {
         events::work(line)
+    }
+
+    fn session(&self, room: &Room) -> Option<File> {
+        evidence::session(room)
+    }
+
+    fn signs(&self, line: &[u8]) -> Vec<Sign> {
+        rollout::signs(line)
     }
 
     fn describe(&self, line: &[u8]) -> Option<String> {

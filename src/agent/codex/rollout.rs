@@ -11,6 +11,7 @@ use super::listing;
 use super::tokens::Tokens;
 use crate::agent::lenient;
 use crate::agent::skill_calls::{self, SkillCalls, texts};
+use crate::agent::turns::Sign;
 use crate::trial::trace::{Mechanism, Moment, Offered, Step, Trace, Turn};
 
 #[derive(Deserialize)]
@@ -129,6 +130,20 @@ const SPAWN: &str = "spawn_agent";
 
 /// The tool that waits for sub-agents.
 const WAIT: &str = "wait_agent";
+
+/// What a line says of the model's calls.
+pub(super) fn signs(line: &[u8]) -> Vec<Sign> {
+    let sign = || {
+        let line = serde_json::from_slice::<RolloutLine<'_>>(line).ok().filter(|line| line.kind == "response_item")?;
+        let Payload { kind, call_id, .. } = serde_json::from_str(line.payload.get()).ok()?;
+        let (kind, call) = (kind?, call_id?);
+        if CALLS.contains(&kind.as_str()) {
+            return Some(Sign::Called { call, answer: None });
+        }
+        ANSWERS.contains(&kind.as_str()).then_some(Sign::Answered(call))
+    };
+    sign().into_iter().collect()
+}
 
 /// Reads the rollout of one run, or those of its sub-agents, one behind the other.
 pub(super) struct Decoder<'a, 's> {

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::listing;
 use super::rollout::{Item, Payload, RolloutLine};
 
-/// A line as a recording keeps it: what [the decoder](super::rollout::Decoder) reads, without the vendor's own prompts;
-/// `skill` is the slug of the skill under test. `None` for the rest.
-pub(super) fn slimmed(line: &[u8], skill: &str) -> Option<Vec<u8>> {
+/// A line as a recording keeps it: what [the decoder](super::rollout::Decoder) reads, without the vendor's own prompts and
+/// the descriptions of other skills than those with the slugs `skills`. `None` for the rest.
+pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
     let read = serde_json::from_slice::<RolloutLine<'_>>(line).and_then(|read| {
         // What the decoder cannot read must not become readable, as a key does that was there twice.
         if read.kind == "response_item" {
@@ -50,7 +50,7 @@ pub(super) fn slimmed(line: &[u8], skill: &str) -> Option<Vec<u8>> {
         ("response_item", Some("additional_tools")) => return None,
         ("response_item", Some("message")) => {
             let content = payload.get("content")?.as_array()?.iter();
-            let content: Vec<Value> = content.filter_map(|content| slimmed_content(content, skill)).collect();
+            let content: Vec<Value> = content.filter_map(|content| slimmed_content(content, skills)).collect();
             // That codex spoke to the model at all shows that an absent list means no skills.
             if content.is_empty() && payload.get("role").and_then(Value::as_str) != Some("developer") {
                 return None;
@@ -80,10 +80,10 @@ fn kept(object: &Value, keys: &[&str]) -> Value {
 }
 
 /// Keeps the list of skills and the conversation; drops codex's own instructions.
-fn slimmed_content(content: &Value, skill: &str) -> Option<Value> {
+fn slimmed_content(content: &Value, skills: &[&str]) -> Option<Value> {
     let text = content.get("text")?.as_str()?;
     let text = match listing::within(text) {
-        Some(list) => listing::slimmed(list, skill),
+        Some(list) => listing::slimmed(list, skills),
         None if text.starts_with("<permissions") || text.starts_with("<environment_context>") => return None,
         None if text.len() > 64 << 10 => return None,
         None => text.to_owned(),

@@ -6,13 +6,13 @@ mod paths;
 mod pieces;
 mod scratch;
 mod skills;
+mod versions;
 
-use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tempfile::TempDir;
 use thiserror::Error;
@@ -24,6 +24,7 @@ use crate::text::relative_path::RelativePath;
 use pieces::Piece;
 use scratch::FreeRooms;
 use skills::SkillsCopy;
+use versions::Version;
 
 pub use capture::Captured;
 pub use paths::{masked, without_rooms};
@@ -56,6 +57,14 @@ pub enum WorkspaceError {
         /// What keeps it from being copied.
         problem: Problem,
     },
+    /// A skill as it is to be later cannot be given to an agent.
+    #[error("the skill in {folder}: {problem}", folder = folder.display())]
+    Skill {
+        /// Its folder.
+        folder: PathBuf,
+        /// What keeps it from being copied.
+        problem: Problem,
+    },
     /// What the skills of every trial are copied from is not what it was.
     #[error("{0} was changed while the run went on: an agent has written outside its folders")]
     SkillsChanged(PathBuf),
@@ -72,8 +81,10 @@ pub struct Room {
     pieces: Option<Vec<Piece>>,
     /// Its copy of the skills, and where the copy came from.
     skills: Option<(SkillsCopy, Arc<Originals>)>,
+    /// The skills as they are to be later, in the order of the case's changes.
+    versions: Vec<Version>,
     /// Whether that copy was as it was given when the trial had ended, where that was looked at.
-    untouched: OnceCell<bool>,
+    untouched: OnceLock<bool>,
     kind: String,
     free: Arc<Mutex<FreeRooms>>,
 }
@@ -108,9 +119,9 @@ impl Room {
     }
 
     /// Says that the room is ready for its agent: later trials of its kind find the folders and links as they are now,
-    /// and nothing else. A room with a fixture is never used again.
+    /// and nothing else. A room with a fixture, or with skills that change, is never used again.
     pub fn prepared(&mut self) {
-        if self.fixture.is_empty() {
+        if self.fixture.is_empty() && self.versions.is_empty() {
             self.pieces = Some(pieces::all_below(self.path(), Self::SKILLS));
         }
     }
@@ -126,14 +137,15 @@ impl Room {
         Ok(())
     }
 
-    /// The files of its copy of the skills that are not as they were given, by their paths below [`Self::skills`], at
-    /// most 100. Looked at once, when the trial has ended.
+    /// The files of its copy of the skills that are not as they were given, or as the changes with these numbers left them,
+    /// by their paths below [`Self::skills`], at most 100. Looked at once, when the trial has ended.
     #[must_use]
-    pub fn changed_skills(&self) -> Vec<PathBuf> {
+    pub fn changed_skills(&self, made: &[usize]) -> Vec<PathBuf> {
         if self.is_untouched() {
             return Vec::new();
         }
-        self.skills.as_ref().map(|(copy, _)| copy.changed()).unwrap_or_default()
+        let made = made.iter().filter_map(|number| self.versions.get(*number));
+        self.skills.as_ref().map(|(copy, _)| copy.changed(made)).unwrap_or_default()
     }
 
     fn is_untouched(&self) -> bool {

@@ -1,11 +1,10 @@
 //! A process's folder for its trials, and the rooms in it that may be used again.
 
-use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tempfile::TempDir;
 
@@ -99,7 +98,8 @@ impl Scratch {
             fixture: HashMap::new(),
             pieces: None,
             skills: None,
-            untouched: OnceCell::new(),
+            versions: Vec::new(),
+            untouched: OnceLock::new(),
             kind,
             free,
         })

@@ -16,6 +16,7 @@ use nix::fcntl::{AtFlags, OFlag, open};
 use nix::sys::stat::{Mode, fstatat};
 use walkdir::WalkDir;
 
+use super::versions::Version;
 use super::{At, WorkspaceError};
 use crate::files::bounded;
 use crate::files::stamp::Stamp;
@@ -41,8 +42,9 @@ struct Contents {
     files: Vec<Original>,
 }
 
+/// A file as an agent is given it.
 #[derive(Clone, Debug)]
-struct Original {
+pub(super) struct Original {
     path: PathBuf,
     stamp: Stamp,
     content: blake3::Hash,
@@ -72,8 +74,7 @@ impl Originals {
     ) -> Result<Self, WorkspaceError> {
         let original = |(path, content, mode): (PathBuf, blake3::Hash, u32)| {
             let at = folder.join(&path);
-            let stamp = Stamp::of(&fs::symlink_metadata(&at).at(&at)?);
-            Ok(Original { path, stamp, content, mode })
+            Original::at(&at, path, content, mode)
         };
         let files = files.into_iter().map(original).collect::<Result<_, WorkspaceError>>()?;
         let contents = Arc::new(Contents { folders, files });
@@ -149,6 +150,28 @@ impl Originals {
     }
 }
 
+impl Original {
+    /// The file that stands `at` some place now, to be given as `path` below the folder of all skills.
+    pub(super) fn at(at: &Path, path: PathBuf, content: blake3::Hash, mode: u32) -> Result<Self, WorkspaceError> {
+        let stamp = Stamp::of(&fs::symlink_metadata(at).at(at)?);
+        Ok(Self { path, stamp, content, mode })
+    }
+}
+
+impl Contents {
+    /// What there is after these changes.
+    fn after<'a>(&self, changes: impl Iterator<Item = &'a Version>) -> Self {
+        let (mut folders, mut files) = (self.folders.clone(), self.files.clone());
+        for version in changes {
+            folders.retain(|path| !path.starts_with(&version.skill));
+            files.retain(|file| !file.path.starts_with(&version.skill));
+            folders.extend(version.folders.iter().cloned());
+            files.extend(version.files.iter().cloned());
+        }
+        Self { folders, files }
+    }
+}
+
 impl SkillsCopy {
     fn new(folder: PathBuf, contents: Arc<Contents>) -> Result<Self, WorkspaceError> {
         let stamp = |path: &PathBuf| {
@@ -174,18 +197,19 @@ impl SkillsCopy {
         names(&self.folder) == self.names && paths.zip(&self.stamps).all(same)
     }
 
-    /// The files that are not as they were given: changed, gone or new, by path, at most 100. One that was written
-    /// again as it was is not among them.
-    pub(super) fn changed(&self) -> Vec<PathBuf> {
+    /// The files that are not as they were given, or as these changes left them: changed, gone or new, by path, at most 100.
+    /// One that was written again as it was is not among them.
+    pub(super) fn changed<'a>(&self, changes: impl Iterator<Item = &'a Version>) -> Vec<PathBuf> {
+        let contents = self.contents.after(changes);
         let mut changed = BTreeSet::new();
         let same = |file: &Original| {
             let path = self.folder.join(&file.path);
             let is_file = fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
             is_file && bounded::digest(&path).is_ok_and(|now| now == file.content)
         };
-        let files = &self.contents.files;
+        let files = &contents.files;
         changed.extend(files.iter().filter(|file| !same(file)).map(|file| file.path.clone()));
-        let known: BTreeSet<&PathBuf> = files.iter().map(|file| &file.path).chain(&self.contents.folders).collect();
+        let known: BTreeSet<&PathBuf> = files.iter().map(|file| &file.path).chain(&contents.folders).collect();
         let below = WalkDir::new(&self.folder).min_depth(1).sort_by_file_name().into_iter().flatten();
         let new = below
             .filter_map(|entry| Some(entry.path().strip_prefix(&self.folder).ok()?.to_path_buf()))

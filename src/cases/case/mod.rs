@@ -4,6 +4,7 @@
 //! three built-in ones ([`smoke`]). Each format is one file that implements [`Source`], with its defaults as data
 //! ([`Format`]); all become the one type [`Case`].
 
+pub mod during;
 mod found;
 mod pattern;
 pub mod prompts_csv;
@@ -14,6 +15,7 @@ pub mod task_json;
 use std::path::Path;
 use std::time::Duration;
 
+pub use during::{Change, ChangeKind};
 pub use found::{Broken, Format, Found, Source};
 pub use pattern::{Difference, Pattern};
 pub use repetition::Repetition;
@@ -60,6 +62,8 @@ pub struct Case {
     pub judge: bool,
     /// How often it runs and which share must pass, where the case says so.
     pub repetition: Repetition,
+    /// What happens to the skills while the agent is at work, where it is offered any.
+    pub during: Vec<Change>,
     /// What must hold of the trial, beside what must hold of every trial.
     pub expectations: Vec<Expectation>,
 }
@@ -95,6 +99,8 @@ pub enum Expectation {
     ResourceLoaded,
     /// The whole description of the skill under test comes before the model.
     Described,
+    /// Those changes in mid-session come before the model of which that is expected.
+    ChangesSeen,
     /// The final message holds this text, in any case.
     OutputContains(String),
     /// The final message matches, case and lines as the pattern says.
@@ -123,7 +129,10 @@ impl Expectation {
     /// Whether it asks what became of the skill under test: nothing that an agent without the skill could be asked.
     #[must_use]
     pub fn asks_for_the_skill(&self) -> bool {
-        matches!(self, Self::Trigger(_) | Self::ResourceLoaded | Self::Described | Self::InvokedSkills(_))
+        matches!(
+            self,
+            Self::Trigger(_) | Self::ResourceLoaded | Self::Described | Self::ChangesSeen | Self::InvokedSkills(_)
+        )
     }
 
     /// The file that it asks the workspace for.

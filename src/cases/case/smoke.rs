@@ -87,6 +87,7 @@ fn case(
         output_schema: schema.cloned(),
         judge: false,
         repetition: Repetition::default(),
+        during: Vec::new(),
         expectations,
     }
 }

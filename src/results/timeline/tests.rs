@@ -32,6 +32,7 @@ fn case(expectations: Vec<Expectation>) -> Case {
         output_schema: None,
         judge: false,
         repetition: Repetition::default(),
+        during: Vec::new(),
         expectations,
     }
 }

@@ -12,28 +12,16 @@
 //! A text whose lines were set anew is known by its letters: a unit was seen where the forty that it begins with are.
 
 mod stretch;
+mod texts;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use crate::cases::skill::{SKILL_FILE, SkillFile};
 use crate::settings::ToolNames;
-use crate::trial::described::Described;
-
-/// Longest file that is taken apart, in bytes.
-const MAX_FILE: usize = 1 << 20;
-
-/// Most units of all files together.
-const MAX_UNITS: usize = 2_000_000;
+use texts::{File, units};
+pub use texts::{SkillTexts, Texts};
 
 /// How much of one answer is looked at, in bytes. Agents cut what a tool answers far below that.
 pub const MAX_ANSWER: usize = 1 << 20;
-
-/// Longest unit, in bytes without white space.
-const MAX_UNIT: u32 = 160;
-
-/// Fewest letters and digits of a unit, in bytes.
-const MIN_LETTERS: u32 = 3;
 
 /// The share of a file that has to be seen for it to count as loaded.
 const ENOUGH: f64 = 0.1;
@@ -50,64 +38,6 @@ pub struct Reference {
     pub texts: SkillTexts,
 }
 
-/// The texts of skills.
-#[derive(Clone, Debug, Default)]
-pub struct SkillTexts(Vec<Arc<Texts>>);
-
-impl SkillTexts {
-    /// Several collections of files; no file may be in two of them.
-    #[must_use]
-    pub fn new(parts: Vec<Arc<Texts>>) -> Self {
-        Self(parts)
-    }
-
-    /// Whether the files of this skill are known.
-    #[must_use]
-    pub fn knows(&self, slug: &str) -> bool {
-        self.description(slug).is_some()
-    }
-
-    /// What the text `shown` beside a skill's name in an agent's list is of its description.
-    #[must_use]
-    pub fn in_list(&self, slug: &str, shown: &str) -> Described {
-        self.description(slug).map_or(Described::Unknown, |description| Described::in_list(description, shown))
-    }
-
-    /// The slugs of the skills whose whole descriptions are in `text`.
-    #[must_use]
-    pub fn described_in(&self, text: &str) -> Vec<String> {
-        let all = self.0.iter().flat_map(|texts| &texts.descriptions);
-        let whole = all.filter(|(_, description)| Described::within(description, text) == Described::Whole);
-        whole.map(|(slug, _)| slug.clone()).collect()
-    }
-
-    fn description(&self, slug: &str) -> Option<&str> {
-        self.0.iter().find_map(|texts| texts.descriptions.get(slug)).map(String::as_str)
-    }
-}
-
-/// Files of skills, taken apart.
-#[derive(Debug, Default)]
-pub struct Texts {
-    files: Vec<File>,
-    /// The skills' descriptions, by slug.
-    descriptions: HashMap<String, String>,
-    /// The files that hold a unit, and what it counts for in each.
-    units: HashMap<u64, Vec<(usize, u32)>>,
-    /// The units that begin with a stretch of letters.
-    stretches: HashMap<u64, u64>,
-}
-
-#[derive(Debug)]
-struct File {
-    skill: String,
-    path: String,
-    /// What its units count for together.
-    weight: u64,
-    /// Whether its body has no unit. Then those of its front matter count.
-    is_bare: bool,
-}
-
 /// What tells whether a file came before the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
@@ -119,72 +49,6 @@ pub enum Known {
     NoFile,
     /// The call for it, since the skill's files are not known.
     NoSkill,
-}
-
-impl Texts {
-    /// Adds the file at `path` below the folder of the skill with this slug. Of files that are no text, or too long, only
-    /// the name is known.
-    pub fn add(&mut self, slug: &str, path: &str, content: &[u8]) {
-        if path == SKILL_FILE {
-            self.descriptions.insert(slug.to_owned(), SkillFile::parse("", content).skill.description);
-        }
-        let text = std::str::from_utf8(content).ok().filter(|text| text.len() <= MAX_FILE && !text.contains('\0'));
-        let text = text.filter(|_| self.units.len() < MAX_UNITS).unwrap_or_default();
-        let (head, body) = text.split_at(if path == SKILL_FILE { body_start(text) } else { 0 });
-        let is_bare = body.lines().all(|line| units(line).is_empty());
-        let weight = self.add_units(head, is_bare) + self.add_units(body, true);
-        self.add_stretches(head, body);
-        self.files.push(File { skill: slug.to_owned(), path: path.to_owned(), weight, is_bare });
-    }
-
-    /// Adds the units of a part of the file that comes next; returns what they count for, if they do.
-    fn add_units(&mut self, part: &str, count: bool) -> u64 {
-        let number = self.files.len();
-        let mut weight = 0;
-        for unit in part.lines().flat_map(units) {
-            let files = self.units.entry(unit.hash).or_default();
-            if files.last().is_none_or(|(file, _)| *file != number) {
-                let counts = if count { unit.weight } else { 0 };
-                files.push((number, counts));
-                weight += u64::from(counts);
-            }
-        }
-        weight
-    }
-
-    /// Notes the stretches that the units of a file's body begin with, or else end the file with, but for those that its
-    /// front matter has too.
-    fn add_stretches(&mut self, head: &str, body: &str) {
-        let letters: Vec<u64> = stretch::letters(head).chain(stretch::letters(body)).collect();
-        let of_head: HashSet<u64> = stretch::all(head).collect();
-        let Some(last) = letters.len().checked_sub(stretch::LENGTH) else { return };
-        let mut offset = stretch::letters(head).count();
-        for line in body.lines() {
-            for unit in units(line) {
-                let stretch = stretch::first(&letters[last.min(offset + unit.letters)..]);
-                if let Some(stretch) = stretch.filter(|stretch| !of_head.contains(stretch)) {
-                    self.stretches.entry(stretch).or_insert(unit.hash);
-                }
-            }
-            offset += stretch::letters(line).count();
-        }
-    }
-}
-
-/// Where the body of a SKILL.md begins, in bytes: its front matter ends at the second line of three dashes.
-fn body_start(text: &str) -> usize {
-    let mut lines = text.split_inclusive('\n');
-    let Some(first) = lines.next().filter(|line| line.trim_start_matches('\u{feff}').starts_with("---")) else {
-        return 0;
-    };
-    let mut end = first.len();
-    for line in lines {
-        end += line.len();
-        if line.trim_end() == "---" {
-            break;
-        }
-    }
-    end
 }
 
 /// A file of which something was seen.
@@ -207,6 +71,8 @@ pub struct Exposure<'a> {
     seen: BTreeMap<FileId, Seen>,
     /// Units that the model wrote itself before it was shown them: what it reads again is its own.
     wrote: HashSet<u64>,
+    /// Of each collection of files that comes with a change the units that were seen and stand in no other.
+    new: BTreeMap<usize, HashSet<u64>>,
 }
 
 /// A collection of files, and the file in it.
@@ -228,7 +94,7 @@ impl<'a> Exposure<'a> {
     /// Nothing has come yet.
     #[must_use]
     pub fn new(texts: &'a SkillTexts) -> Self {
-        Self { texts, seen: BTreeMap::new(), wrote: HashSet::new() }
+        Self { texts, seen: BTreeMap::new(), wrote: HashSet::new(), new: BTreeMap::new() }
     }
 
     /// Whether the files of this skill are known, so that their texts alone decide.
@@ -261,11 +127,18 @@ impl<'a> Exposure<'a> {
     pub fn shown(&mut self, text: &str, how: &str) -> Vec<Sighting> {
         let mut hits = self.hits(text);
         hits.retain(|hit| !self.wrote.contains(&hit.hash));
-        let certain: HashSet<FileId> =
-            hits.iter().filter(|hit| hit.files.len() == 1).map(|hit| hit.files[0].0).collect();
+        let certain: HashSet<FileId> = hits
+            .iter()
+            .filter(|hit| self.is_of_one_file(hit))
+            .flat_map(|hit| hit.files.iter().map(|(id, _)| *id))
+            .collect();
         let mut touched = BTreeSet::new();
-        for Hit { hash, files } in hits {
-            let alone = files.len() == 1;
+        for hit in hits {
+            let alone = self.is_of_one_file(&hit);
+            if let Some(part) = self.new_in(&hit.files) {
+                self.new.entry(part).or_default().insert(hit.hash);
+            }
+            let Hit { hash, files } = hit;
             for (id, weight) in files {
                 if alone || certain.contains(&id) || self.is_named(id, how) {
                     touched.insert(id);
@@ -282,19 +155,56 @@ impl<'a> Exposure<'a> {
     /// The share of a file that has been seen so far, from 0 to 1; `None` where nothing of it has been.
     #[must_use]
     pub fn share(&self, slug: &str, path: &str) -> Option<f64> {
-        let is_it = |id: &&FileId| self.file(**id).is_some_and(|file| file.skill == slug && file.path == path);
-        self.seen.keys().find(is_it).and_then(|id| Some(self.sighting(*id)?.share))
+        self.sightings(slug, path).map(|sighting| sighting.share).max_by(f64::total_cmp)
     }
 
     /// Whether so much of a file has been seen so far that it counts as loaded.
     #[must_use]
     pub fn has_loaded(&self, slug: &str, path: &str) -> bool {
-        let mut seen = self.seen.keys().filter_map(|id| self.sighting(*id));
-        seen.any(|sighting| sighting.loaded && sighting.skill == slug && sighting.path == path)
+        self.sightings(slug, path).any(|sighting| sighting.loaded)
+    }
+
+    /// What was seen of a file, as it was at one time or several.
+    fn sightings(&self, slug: &str, path: &str) -> impl Iterator<Item = Sighting> {
+        let all = self.seen.keys().filter_map(|id| self.sighting(*id));
+        all.filter(move |sighting| sighting.skill == slug && sighting.path == path)
+    }
+
+    /// The changes in mid-session of whose texts enough was seen that stands in no other; where only a front matter is
+    /// another one, anything of that.
+    #[must_use]
+    pub fn changes(&self) -> BTreeSet<usize> {
+        let enough = |(part, seen): (&usize, &HashSet<u64>)| {
+            let texts = self.texts.0.get(*part)?;
+            let weight = |hash: &u64| texts.units.get(hash).map_or(0, |files| u64::from(files[0].1));
+            let all: u64 = texts.units.keys().filter(|hash| self.stands_in_one(**hash)).map(weight).sum();
+            let came: u64 = seen.iter().map(weight).sum();
+            texts.change.filter(|_| all == 0 || share(came, all) >= ENOUGH || came >= ENOUGH_BYTES)
+        };
+        self.new.iter().filter_map(enough).collect()
+    }
+
+    /// Whether only one collection of files has this unit.
+    fn stands_in_one(&self, hash: u64) -> bool {
+        self.texts.0.iter().filter(|texts| texts.units.contains_key(&hash)).count() == 1
+    }
+
+    /// The collection that comes with a change, where the files are all of that.
+    fn new_in(&self, files: &[(FileId, u32)]) -> Option<usize> {
+        let part = files.first()?.0.0;
+        let of_change = self.texts.0.get(part).is_some_and(|texts| texts.change.is_some());
+        (of_change && files.iter().all(|(id, _)| id.0 == part)).then_some(part)
     }
 
     fn file(&self, id: FileId) -> Option<&File> {
         self.texts.0.get(id.0)?.files.get(id.1)
+    }
+
+    /// Whether the unit stands in one file of a skill only, as it was at one time or several.
+    fn is_of_one_file(&self, hit: &Hit) -> bool {
+        let mut files = hit.files.iter().filter_map(|(id, _)| self.file(*id));
+        let first = files.next();
+        files.all(|file| first.is_some_and(|first| first.skill == file.skill && first.path == file.path))
     }
 
     /// Whether a command names the file, by its own name and its skill's.
@@ -303,10 +213,9 @@ impl<'a> Exposure<'a> {
         self.file(id).is_some_and(|file| how.contains(&file.skill) && how.contains(&name(&file.path)))
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a share of a file of at most a megabyte")]
     fn sighting(&self, id: FileId) -> Option<Sighting> {
         let (file, seen) = (self.file(id)?, self.seen.get(&id)?);
-        let share = if file.weight == 0 { 0.0 } else { seen.weight as f64 / file.weight as f64 };
+        let share = share(seen.weight, file.weight);
         let loaded = seen.weight > 0 && (share >= ENOUGH || seen.weight >= ENOUGH_BYTES);
         Some(Sighting { skill: file.skill.clone(), path: file.path.clone(), share, loaded })
     }
@@ -370,6 +279,11 @@ impl<'a> Exposure<'a> {
     }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "a share of files of at most some megabytes")]
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
 /// The start of `text`, of at most so many bytes.
 fn within(text: &str, bytes: usize) -> &str {
     let end = (0..=bytes.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
@@ -394,44 +308,4 @@ fn undecorated(line: &str) -> impl Iterator<Item = &str> {
     let quoted = line.trim_matches(['"', '\'', ',', '[', ']']).trim_end_matches("\\n");
     let all = [behind_number, behind_colons[0], behind_colons[1], behind_dashes, behind_mark, Some(quoted)];
     all.into_iter().flatten()
-}
-
-struct Unit {
-    hash: u64,
-    weight: u32,
-    /// The letters and digits of the line before it.
-    letters: usize,
-}
-
-/// The units of a line.
-fn units(line: &str) -> Vec<Unit> {
-    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-    let mut units = Vec::new();
-    let mut all = 0;
-    let mut unit = Unit { hash: OFFSET, weight: 0, letters: 0 };
-    let mut own = 0;
-    let mut end = |unit: &mut Unit, own: &mut u32, all: usize| {
-        let ended = std::mem::replace(unit, Unit { hash: OFFSET, weight: 0, letters: all });
-        if std::mem::take(own) >= MIN_LETTERS {
-            units.push(ended);
-        }
-    };
-    for word in line.split_whitespace() {
-        // Bytes in order, and a mark between words.
-        for letter in word.chars() {
-            for byte in letter.encode_utf8(&mut [0; 4]).bytes() {
-                unit.hash = (unit.hash ^ u64::from(byte)).wrapping_mul(PRIME);
-                unit.weight += 1;
-                own += u32::from(byte.is_ascii_alphanumeric() || byte >= 0x80);
-            }
-            all += usize::from(letter.is_alphanumeric());
-            if unit.weight >= MAX_UNIT {
-                end(&mut unit, &mut own, all);
-            }
-        }
-        unit.hash = (unit.hash ^ 0x20).wrapping_mul(PRIME);
-    }
-    end(&mut unit, &mut own, all);
-    units
 }

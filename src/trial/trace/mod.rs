@@ -7,7 +7,7 @@ mod ending;
 mod place;
 pub mod shell;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use crate::text::cut;
 use crate::trial::described::Described;
 use crate::trial::trouble::Trouble;
 pub use ending::{Stop, Waiting};
-pub use place::{Mark, Marked, Moment, Request, Turn};
+pub use place::{Mark, Marked, Moment, Request, SeenBy, Turn};
 
 /// Most steps kept; the rest is counted in [`Trace::steps_dropped`].
 const MAX_STEPS: usize = 5_000;
@@ -50,6 +50,9 @@ pub struct Trace {
     pub explorations: Vec<String>,
     /// Tool calls that the agent did not allow.
     pub denials: Vec<String>,
+    /// The changes to the skills in mid-session that came before the model, by their places in the case's list, each with all
+    /// the ways that it came.
+    pub changes_seen: BTreeMap<usize, BTreeSet<SeenBy>>,
     /// Shell commands run.
     pub commands: u64,
     /// Shell commands that did more than open a SKILL.md or look around.

@@ -61,3 +61,12 @@ impl Turn {
         self.0.take().unwrap_or(step)
     }
 }
+
+/// How a change to the skills in mid-session came before the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SeenBy {
+    /// The agent told it, in a list of skills.
+    List,
+    /// By the skill's own text.
+    Text,
+}

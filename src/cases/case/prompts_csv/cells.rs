@@ -63,6 +63,7 @@ impl Reader<'_> {
             output_schema,
             judge: self.boolean("judge", Some(false)),
             repetition: self.repetition(),
+            during: Vec::new(),
             expectations,
         }
     }

@@ -5,11 +5,14 @@
 //!   "evalConfig": { "expectedSkillName": "greeting", "expectedOutput": "…",
 //!                   "expectedOutputPattern": "…", "expectResourceLoad": true,
 //!                   "expectDescribed": true, "trials": 5, "threshold": 0.8,
-//!                   "timeoutS": 60, "maxTurns": 10 } }
+//!                   "timeoutS": 60, "maxTurns": 10,
+//!                   "during": [ … ] } }
 //! ```
 //!
 //! `expectedOutput` is a substring of the final message in any case, `expectedOutputPattern` a regular expression
 //! taken as written. A key that is `null` counts as absent. The file's name is the case's id.
+
+mod during;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,7 +34,7 @@ use crate::text::diagnostic::{Code, Diagnostic, Place, shorten, suggest};
 pub static FORMAT: Format = Format { name: "task", default_mode: "mcp", is_task: true, curated: true };
 
 const KEYS: [&str; 3] = ["prompt", "systemPrompt", "evalConfig"];
-const EVAL_KEYS: [&str; 9] = [
+const EVAL_KEYS: [&str; 10] = [
     "expectedSkillName",
     "expectedOutput",
     "expectedOutputPattern",
@@ -41,6 +44,7 @@ const EVAL_KEYS: [&str; 9] = [
     "threshold",
     "timeoutS",
     "maxTurns",
+    "during",
 ];
 
 /// Standard JSON and nothing else.
@@ -171,10 +175,13 @@ impl TaskParser<'_> {
         let config = self.eval_config(root, shift)?;
         self.unknown_keys(config, &EVAL_KEYS, shift);
         let skill = self.required_string(config, "expectedSkillName", "evalConfig.", shift);
-        let expectations = self.expectations(config, shift);
+        let mut expectations = self.expectations(config, shift);
         let repetition = self.repetition(config, shift);
-        let timeout = self.count(config, "timeoutS", LONGEST_TIMEOUT.as_secs(), shift).map(Duration::from_secs);
-        let max_turns = self.count(config, "maxTurns", MOST_TURNS, shift);
+        let timeout =
+            self.count(config, ["evalConfig.", "timeoutS"], LONGEST_TIMEOUT.as_secs(), shift).map(Duration::from_secs);
+        let max_turns = self.count(config, ["evalConfig.", "maxTurns"], MOST_TURNS, shift);
+        let during = self.during(config, shift);
+        expectations.extend(during.iter().any(|change| change.expect_seen).then_some(Expectation::ChangesSeen));
         let id = self.id();
         let origin = root.get("prompt").map_or(0..0, |property| range(&property.name));
         Some(Case {
@@ -191,6 +198,7 @@ impl TaskParser<'_> {
             output_schema: None,
             judge: false,
             repetition,
+            during,
             expectations,
         })
     }
@@ -232,13 +240,24 @@ impl TaskParser<'_> {
         }
         let asked = [("expectResourceLoad", Expectation::ResourceLoaded), ("expectDescribed", Expectation::Described)];
         for (key, expectation) in asked {
-            match value(config, key) {
-                Some(Value::BooleanLit(flag)) if flag.value => expectations.push(expectation),
-                Some(Value::BooleanLit(_)) | None => {}
-                Some(other) => self.wrong_type(range(other), &format!("`evalConfig.{key}`"), "true or false", other),
+            if self.flag(config, ["evalConfig.", key], shift) {
+                expectations.push(expectation);
             }
         }
         expectations
+    }
+
+    /// Whether this key is true.
+    fn flag(&mut self, object: &Object<'_>, key: [&str; 2], shift: usize) -> bool {
+        match value(object, key[1]) {
+            Some(Value::BooleanLit(flag)) => flag.value,
+            Some(other) => {
+                let range = other.start() + shift..other.end() + shift;
+                self.wrong_type(range, &format!("`{}`", key.concat()), "true or false", other);
+                false
+            }
+            None => false,
+        }
     }
 
     /// What `evalConfig` says of the case's repeats.
@@ -246,42 +265,44 @@ impl TaskParser<'_> {
         let threshold = |text: &str| text.parse().ok().and_then(repetition::threshold);
         let trials = |text: &str| text.parse::<Trials>().ok();
         Repetition {
-            trials: self.number(config, "trials", shift, true, TRIALS, trials),
-            threshold: self.number(config, "threshold", shift, false, A_SHARE, threshold),
+            trials: self.number(config, ["evalConfig.", "trials"], shift, true, TRIALS, trials),
+            threshold: self.number(config, ["evalConfig.", "threshold"], shift, false, A_SHARE, threshold),
         }
     }
 
-    /// The whole number of this key of `evalConfig`, from 1 up to `most`.
-    fn count(&mut self, config: &Object<'_>, key: &str, most: u64, shift: usize) -> Option<u64> {
+    /// The whole number of this key, from 1 up to `most`.
+    fn count(&mut self, object: &Object<'_>, key: [&str; 2], most: u64, shift: usize) -> Option<u64> {
         let expected = format!("a whole number, 1 to {most}");
         let read = |text: &str| text.parse().ok().filter(|number| (1..=most).contains(number));
-        self.number(config, key, shift, false, &expected, read)
+        self.number(object, key, shift, false, &expected, read)
     }
 
-    /// What `parse` makes of the number of this key of `evalConfig`, or of words where these are fine as well.
+    /// What `parse` makes of the number of this key, or of words where these are fine as well. Before the key stands what its
+    /// object is called.
     fn number<A>(
         &mut self,
-        config: &Object<'_>,
-        key: &str,
+        object: &Object<'_>,
+        key: [&str; 2],
         shift: usize,
         words: bool,
         expected: &str,
         parse: impl Fn(&str) -> Option<A>,
     ) -> Option<A> {
-        let value = value(config, key)?;
+        let value = value(object, key[1])?;
+        let key = key.concat();
         let range = value.start() + shift..value.end() + shift;
         let text = match value {
             Value::NumberLit(number) => number.value,
             Value::StringLit(text) if words => text.value.as_ref(),
             _ => {
                 let expected = if words { expected } else { "a number" };
-                self.wrong_type(range, &format!("`evalConfig.{key}`"), expected, value);
+                self.wrong_type(range, &format!("`{key}`"), expected, value);
                 return None;
             }
         };
         let read = parse(text);
         if read.is_none() {
-            let message = format!("`evalConfig.{key}` is {}; expected {expected}", shorten(text));
+            let message = format!("`{key}` is {}; expected {expected}", shorten(text));
             self.problem(Code::BadNumber, range, message);
         }
         read

@@ -1,0 +1,88 @@
+//! `evalConfig.during`: changes to the skills in mid-session.
+//!
+//! ```json
+//! "during": [ { "afterTurn": 1, "add": "evals/changes/flags", "expectSeen": true },
+//!             { "afterTurn": 1, "edit": "evals/changes/greeting" },
+//!             { "afterTurn": 2, "remove": "parting" } ]
+//! ```
+
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::common::Ranged;
+
+use super::{TaskParser, value};
+use crate::cases::case::MOST_TURNS;
+use crate::cases::case::during::{Change, ChangeKind, MOST_CHANGES};
+use crate::cases::skill::slug;
+use crate::text::diagnostic::{Code, Place, shorten};
+use crate::text::relative_path::RelativePath;
+
+/// The key that says when.
+const AFTER: &str = "afterTurn";
+
+/// The key that asks whether it came before the model.
+const SEEN: &str = "expectSeen";
+
+/// What a change is called before the name of its key.
+const PREFIX: &str = "evalConfig.during.";
+
+const HELP: &str = "name the folder of a skill, from the repository's root";
+
+impl TaskParser<'_> {
+    /// The changes that `evalConfig` asks for.
+    pub(super) fn during(&mut self, config: &Object<'_>, shift: usize) -> Vec<Change> {
+        let list = match value(config, "during") {
+            None => return Vec::new(),
+            Some(Value::Array(list)) => list,
+            Some(other) => {
+                let range = other.start() + shift..other.end() + shift;
+                self.wrong_type(range, "`evalConfig.during`", "a list of changes", other);
+                return Vec::new();
+            }
+        };
+        if list.elements.len() > MOST_CHANGES {
+            let range = list.start() + shift..list.start() + shift + 1;
+            self.problem(Code::BadNumber, range, format!("`evalConfig.during` has more than {MOST_CHANGES} changes"));
+            return Vec::new();
+        }
+        list.elements.iter().filter_map(|element| self.change(element, shift)).collect()
+    }
+
+    fn change(&mut self, element: &Value<'_>, shift: usize) -> Option<Change> {
+        let range = element.start() + shift..element.end() + shift;
+        let Value::Object(change) = element else {
+            self.wrong_type(range, "a change", "an object", element);
+            return None;
+        };
+        let kinds = ChangeKind::ALL.map(ChangeKind::as_str);
+        let [add, edit, remove] = kinds;
+        self.unknown_keys(change, &[AFTER, add, edit, remove, SEEN], shift);
+        let named: Vec<ChangeKind> =
+            ChangeKind::ALL.into_iter().filter(|kind| value(change, kind.as_str()).is_some()).collect();
+        let after_turn = self.count(change, [PREFIX, AFTER], MOST_TURNS, shift);
+        let expect_seen = self.flag(change, [PREFIX, SEEN], shift);
+        if value(change, AFTER).is_none() {
+            self.missing(range.clone(), &[PREFIX, AFTER].concat());
+        }
+        let [kind] = named[..] else {
+            let message = format!("a change says one of `{}`", kinds.join("`, `"));
+            self.problem(Code::JsonMissingKey, range.start..range.start + 1, message);
+            return None;
+        };
+        let text = self.required_string(change, kind.as_str(), PREFIX, shift)?;
+        let at = value(change, kind.as_str()).map_or(range, |value| value.start() + shift..value.end() + shift);
+        let folder = match kind {
+            ChangeKind::Remove => None,
+            ChangeKind::Add | ChangeKind::Edit => match RelativePath::parse(text.trim()) {
+                Ok(folder) => Some(folder),
+                Err(why) => {
+                    self.problem(Code::BadPath, at, format!("{} {why}", shorten(&text))).help = Some(HELP.to_owned());
+                    return None;
+                }
+            },
+        };
+        let name = folder.as_ref().and_then(|folder| folder.as_path().file_name());
+        let skill = slug(&name.map_or(text.as_str().into(), |name| name.to_string_lossy()));
+        let origin = Place::in_text(self.path, self.bytes, at);
+        Some(Change { after_turn: after_turn?, kind, skill, folder, expect_seen, origin })
+    }
+}

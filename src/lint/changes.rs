@@ -1,0 +1,63 @@
+//! The changes to the skills that a case asks for in mid-session: whether each can be made.
+
+use std::collections::BTreeSet;
+
+use crate::cases::case::{Case, Change, ChangeKind};
+use crate::cases::catalog::{Catalog, FoundSkill};
+use crate::cases::repo_files::{Kind, Tree};
+use crate::cases::skill::{SKILL_FILE, SkillFile};
+use crate::lint::material;
+use crate::text::diagnostic::{Code, Diagnostic};
+
+pub(super) fn check(case: &Case, catalog: &Catalog, tree: &dyn Tree) -> Vec<Diagnostic> {
+    let mut skills: BTreeSet<&str> =
+        catalog.skills.iter().map(FoundSkill::skill).map(|skill| skill.slug.as_str()).collect();
+    let mut changes: Vec<&Change> = case.during.iter().collect();
+    // Those of one turn are made in the order in which they stand.
+    changes.sort_by_key(|change| change.after_turn);
+    changes.into_iter().filter_map(|change| order(change, &mut skills).or_else(|| folder(change, tree))).collect()
+}
+
+/// What is wrong with a change to these skills; they are as they are after it.
+fn order<'a>(change: &'a Change, skills: &mut BTreeSet<&'a str>) -> Option<Diagnostic> {
+    let skill = change.skill.as_str();
+    let problem =
+        |message: String, help: &str| Some(Diagnostic::new(Code::BadChange, change.origin.clone(), message).help(help));
+    match change.kind {
+        ChangeKind::Add if !skills.insert(skill) => {
+            problem(format!("there is a skill `{skill}` already"), "`edit` gives it the files of another folder")
+        }
+        ChangeKind::Edit if !skills.contains(skill) => problem(
+            format!("there is no skill `{skill}` by then"),
+            "`add` brings it; the folder is called as the skill is",
+        ),
+        ChangeKind::Remove if !skills.remove(skill) => {
+            problem(format!("there is no skill `{skill}` by then"), "`remove` takes the name of a skill")
+        }
+        _ => None,
+    }
+}
+
+/// What is wrong with the folder of a change.
+fn folder(change: &Change, tree: &dyn Tree) -> Option<Diagnostic> {
+    let path = change.folder.as_ref()?.as_path();
+    let shown = path.display();
+    let problem =
+        |message: String, help: &str| Some(Diagnostic::new(Code::BadChange, change.origin.clone(), message).help(help));
+    let help = "name the folder of a skill, from the repository's root; a place for it is evals/changes";
+    match tree.kind(path) {
+        Kind::Folder => {}
+        Kind::Missing => return problem(format!("the folder {shown} is not there"), help),
+        Kind::Symlink => return problem(format!("the folder {shown} is reached through a symbolic link"), help),
+        Kind::File | Kind::Other => return problem(format!("{shown} is no folder"), help),
+    }
+    let Ok(bytes) = tree.read(&path.join(SKILL_FILE)) else {
+        return problem(format!("the folder {shown} holds no {SKILL_FILE}"), help);
+    };
+    let named = SkillFile::parse(path, &bytes).skill.slug;
+    if named != change.skill {
+        let message = format!("the skill in {shown} is called `{named}`");
+        return problem(message, "give the folder the name that the front matter says");
+    }
+    material::of_case(path, change.origin.clone(), "skill", tree)
+}

@@ -1,0 +1,107 @@
+//! What happens to the skills while an agent is at work: watches the session file that it writes, and makes the changes of
+//! its case when their turns are over.
+
+use std::fs::File;
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::agent::turns::Turns;
+use crate::agent::{self, Assignment};
+use crate::settings::mode::Delivery;
+use crate::trial::evidence::ChangeMeta;
+
+/// How often the session file is looked at. Agents write it within a tenth of a second.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Longest line that is read, in bytes; a longer one holds no call that begins or ends a turn by itself.
+const LONGEST_LINE: usize = 16 << 20;
+
+/// Does `work`, in which the agent runs, and makes the changes meanwhile. Returns what became of them, in the case's order.
+pub(super) fn made_during<T>(assignment: &Assignment<'_>, work: impl FnOnce() -> T) -> (T, Vec<ChangeMeta>) {
+    let during = &assignment.case.during;
+    if during.is_empty() || assignment.mode.delivery == Delivery::None {
+        return (work(), Vec::new());
+    }
+    let mut changes: Vec<ChangeMeta> = during.iter().map(ChangeMeta::from).collect();
+    let over = AtomicBool::new(false);
+    let result = thread::scope(|scope| {
+        scope.spawn(|| watch(assignment, &mut changes, &over));
+        let _over = Over(&over);
+        work()
+    });
+    (result, changes)
+}
+
+/// Says that the work is over, in whatever way it ends.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+fn watch(assignment: &Assignment<'_>, changes: &mut [ChangeMeta], over: &AtomicBool) {
+    let agent = agent::of(assignment.mode.agent);
+    let started = Instant::now();
+    let mut turns = Turns::default();
+    let mut session = None;
+    while !over.load(Ordering::Acquire) {
+        session = session.or_else(|| agent.session(assignment.room).map(Lines::of));
+        for line in session.iter_mut().flat_map(Lines::new_ones) {
+            agent.signs(&line).into_iter().for_each(|sign| turns.note(sign));
+        }
+        let mut left = false;
+        for (number, change) in changes.iter_mut().enumerate() {
+            let is_open = change.made_ms.is_none() && change.kept_from.is_none();
+            if is_open && turns.over() >= change.after_turn {
+                match assignment.room.make_change(number) {
+                    Ok(()) => change.made_ms = u64::try_from(started.elapsed().as_millis()).ok(),
+                    Err(why) => change.kept_from = Some(why),
+                }
+            } else {
+                left |= is_open;
+            }
+        }
+        if !left {
+            return;
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// The lines of a file that grows.
+struct Lines {
+    file: File,
+    /// What was read of the line that is being written.
+    rest: Vec<u8>,
+    /// Whether that line is too long to be read.
+    overlong: bool,
+}
+
+impl Lines {
+    fn of(file: File) -> Self {
+        Self { file, rest: Vec::new(), overlong: false }
+    }
+
+    /// Those that have come since the last look. What cannot be read now may be at the next.
+    fn new_ones(&mut self) -> Vec<Vec<u8>> {
+        let mut lines = Vec::new();
+        let mut piece = vec![0; 64 << 10];
+        while let Ok(read @ 1..) = self.file.read(&mut piece) {
+            for part in piece[..read].split_inclusive(|byte| *byte == b'\n') {
+                self.overlong |= self.rest.len() + part.len() > LONGEST_LINE;
+                if !self.overlong {
+                    self.rest.extend_from_slice(part);
+                }
+                if part.ends_with(b"\n") {
+                    let line = std::mem::take(&mut self.rest);
+                    lines.extend((!std::mem::take(&mut self.overlong)).then_some(line));
+                }
+            }
+        }
+        lines
+    }
+}
