@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 use skill_evals::agent;
+use skill_evals::agent::turns::Turns;
 use skill_evals::settings::mode::AgentKind;
 use skill_evals::trial::exposure::Reference;
 use skill_evals::trial::trace::{Mark, Marked, Mechanism, Progress, Step, Stop, Trace, Waiting};
@@ -593,4 +594,28 @@ fn sub_agents_stand_below_and_a_call_that_was_not_allowed_is_marked_where_it_was
         "permission_denials": [{ "tool_name": "Bash", "tool_input": { "command": "rm x" } }] });
     let trace = trace_of([call, answer, end].map(|line| line.to_string()).join("\n"));
     assert_eq!(trace.marks, [Mark { step: 0, what: Marked::Denial(0) }]);
+}
+
+#[test]
+fn turns_are_counted_in_the_session_while_it_is_written() {
+    let assistant = |answer: &str, call: &str| {
+        let block = json!({ "type": "tool_use", "id": call, "name": "Bash", "input": {} });
+        json!({ "type": "assistant", "message": { "role": "assistant", "id": answer, "content": [block] } })
+    };
+    let user = |call: &str| {
+        let block = json!({ "type": "tool_result", "tool_use_id": call, "content": "x" });
+        json!({ "type": "user", "message": { "role": "user", "content": [block] } })
+    };
+    let said = json!({ "type": "assistant", "message": { "role": "assistant", "id": "c", "content": [{ "type": "text", "text": "4" }] } });
+    let prompt = json!({ "type": "user", "message": { "role": "user", "content": "What is 2+2?" } });
+    let mut turns = Turns::default();
+    let lines =
+        [prompt, assistant("a", "1"), assistant("a", "2"), user("1"), user("2"), assistant("b", "3"), user("3"), said];
+    let over = lines.map(|line| {
+        let signs = agent::of(AgentKind::ClaudeCli).signs(line.to_string().as_bytes());
+        signs.into_iter().for_each(|sign| turns.note(sign));
+        turns.over()
+    });
+    assert_eq!(over, [0, 0, 0, 0, 1, 1, 2, 2]);
+    assert!(agent::of(AgentKind::ClaudeCli).signs(b"{\"type\":").is_empty());
 }

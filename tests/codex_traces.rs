@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use skill_evals::agent;
+use skill_evals::agent::turns::Turns;
 use skill_evals::settings::mode::AgentKind;
 use skill_evals::trial::exposure::{Reference, SkillTexts, Texts};
 use skill_evals::trial::outcome::TroubleKind;
@@ -461,4 +463,22 @@ fn a_skill_that_the_models_code_asked_for_was_used_only_where_the_code_printed_i
     };
     assert_eq!(used("12 letters"), []);
     assert_eq!(used(BODY), [("greeting".to_owned(), Mechanism::McpTool)]);
+}
+
+#[test]
+fn turns_are_counted_in_the_rollout_while_it_is_written() {
+    let item = |payload: Value| json!({ "type": "response_item", "payload": payload });
+    let call = |id: &str| item(json!({ "type": "custom_tool_call", "name": "exec", "input": "x", "call_id": id }));
+    let answer = |id: &str| item(json!({ "type": "custom_tool_call_output", "call_id": id, "output": "x" }));
+    let old = item(json!({ "type": "function_call", "name": "exec_command", "arguments": "{}", "call_id": "3" }));
+    let of_old = item(json!({ "type": "function_call_output", "call_id": "3", "output": "x" }));
+    let said =
+        item(json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "4" }] }));
+    let mut turns = Turns::default();
+    let over = [call("1"), call("2"), answer("1"), answer("2"), old, of_old, said].map(|line| {
+        let signs = agent::of(AgentKind::Codex).signs(line.to_string().as_bytes());
+        signs.into_iter().for_each(|sign| turns.note(sign));
+        turns.over()
+    });
+    assert_eq!(over, [0, 0, 0, 1, 1, 2, 2]);
 }

@@ -297,6 +297,68 @@ fn a_user_who_types_the_marks_of_an_injected_skill_injects_nothing() {
     assert_eq!(active(&whole), [("greeting", Mechanism::Injected)]);
 }
 
+/// The texts, with greeting edited by a first change and flags added by a second.
+fn changed() -> SkillTexts {
+    let mut edited = Texts::of_change(0);
+    edited.add("greeting", "SKILL.md", SKILL.replace("Never say", "Always say").as_bytes());
+    let mut added = Texts::of_change(1);
+    added.add(
+        "flags",
+        "SKILL.md",
+        b"---\nname: flags\ndescription: Waves flags.\n---\n\n## Usage\nWave the long one twice.\n\
+          Then lower it with both hands, fold it three times, and lay it on the table.\n",
+    );
+    texts().and([Arc::new(edited), Arc::new(added)])
+}
+
+#[test]
+fn a_skill_that_is_edited_in_mid_session_is_known_as_it_was_and_as_it_is() {
+    let known = changed();
+    for (text, seen) in [(SKILL.to_owned(), vec![]), (SKILL.replace("Never say", "Always say"), vec![0])] {
+        let mut exposure = Exposure::new(&known);
+        let sighted = exposure.shown(&text, "");
+        assert!(!sighted.is_empty() && sighted.iter().all(|one| one.skill == "greeting" && one.loaded), "{sighted:?}");
+        assert_eq!(exposure.changes().into_iter().collect::<Vec<_>>(), seen);
+    }
+}
+
+#[test]
+fn a_change_is_seen_by_more_than_a_heading() {
+    let known = changed();
+    for (text, seen) in [("## Usage\nmake install\n", vec![]), ("7: Wave the long one twice.", vec![1])] {
+        let mut exposure = Exposure::new(&known);
+        exposure.shown(text, "");
+        assert_eq!(exposure.changes().into_iter().collect::<Vec<_>>(), seen, "{text}");
+    }
+}
+
+#[test]
+fn a_list_tells_of_a_change_that_has_the_new_description_in_it() {
+    let of = |before: &str, now: &str, shown: &str| {
+        let file = |description: &str| format!("---\nname: a\ndescription: {description}\n---\n\nDo it.\n");
+        let (mut given, mut later) = (Texts::default(), Texts::of_change(0));
+        given.add("a", "SKILL.md", file(before).as_bytes());
+        later.add("a", "SKILL.md", file(now).as_bytes());
+        !SkillTexts::new(vec![Arc::new(given), Arc::new(later)]).changes_in_list("a", shown).is_empty()
+    };
+    for (before, now, shown, told) in [
+        ("Greets people.", "Salutes admirals.", "Greets people.", false),
+        ("Greets people.", "Salutes admirals.", "Salutes admirals.", true),
+        ("Greets people.", "Salutes admirals.", "Salutes adm…", true),
+        ("Greets people.", "Salutes admirals.", "", false),
+        // One is the start of the other.
+        ("Greets people.", "Greets people. At sea.", "Greets people.", false),
+        ("Greets people.", "Greets people. At sea.", "Greets people. At sea.", true),
+        ("Greets people. At sea.", "Greets people.", "Greets people. At sea.", false),
+        ("Greets people. At sea.", "Greets people.", "Greets people.", true),
+        // Only the body is another.
+        ("Greets people.", "Greets people.", "Greets people.", false),
+    ] {
+        assert_eq!(of(before, now, shown), told, "{before} {now} {shown}");
+    }
+    assert_eq!(changed().changes_in_list("flags", ""), [1], "it was not there before");
+}
+
 proptest! {
     #[test]
     fn no_text_makes_it_panic_and_no_share_leaves_its_bounds(texts_in in prop::collection::vec("(?s).{0,200}", 0..6), shown in "(?s).{0,400}") {

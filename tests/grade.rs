@@ -1,9 +1,10 @@
 //! What a trial comes to, from evidence made by hand: every check, and what is an error rather than a failure.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::json;
-use skill_evals::cases::case::{Case, Expectation, Pattern, Repetition, Sandbox};
+use skill_evals::cases::case::{Case, Change, ChangeKind, Expectation, Pattern, Repetition, Sandbox};
 use skill_evals::cases::skill::Skill;
 use skill_evals::grade::checks::grade;
 use skill_evals::settings::mode::{AgentKind, Delivery, Offer};
@@ -11,10 +12,10 @@ use skill_evals::text::diagnostic::Place;
 use skill_evals::text::relative_path::RelativePath;
 use skill_evals::trial::described::Described;
 use skill_evals::trial::evidence::{
-    AgentMeta, CaseMeta, Ending, Evidence, Inputs, META_FORMAT, Meta, SkillMeta, WorkspaceFile,
+    AgentMeta, CaseMeta, ChangeMeta, Ending, Evidence, Inputs, META_FORMAT, Meta, SkillMeta, WorkspaceFile,
 };
 use skill_evals::trial::outcome::{Grade, Status, TroubleKind, Verdict};
-use skill_evals::trial::trace::{Mechanism, Offered, Progress, Stop, Trace, Usage, Waiting};
+use skill_evals::trial::trace::{Mechanism, Offered, Progress, SeenBy, Stop, Trace, Usage, Waiting};
 use skill_evals::trial::trouble::Trouble;
 
 /// A trial in which all went well, to be spoilt.
@@ -536,4 +537,97 @@ fn a_description_that_did_not_come_whole_fails_and_one_that_was_not_seen_is_no_m
     assert_eq!(with(Delivery::Both, Some(Described::Whole)).status("described"), Status::Pass);
     let baseline = with(Delivery::None, None).grade();
     assert!(baseline.checks.iter().all(|check| check.id != "described") && baseline.metrics.described.is_none());
+}
+
+/// A trial whose case has flags added after its first turn and expects it to be seen.
+fn with_a_change() -> Trial {
+    trial(vec![Expectation::ChangesSeen]).with(|trial| {
+        let folder = RelativePath::parse("evals/changes/flags").ok();
+        let change = Change {
+            after_turn: 1,
+            kind: ChangeKind::Add,
+            skill: "flags".to_owned(),
+            folder,
+            expect_seen: true,
+            origin: Place::file("evals/tasks/it.json"),
+        };
+        trial.meta.changes = vec![ChangeMeta { made_ms: Some(6_200), ..ChangeMeta::from(&change) }];
+        trial.case.during = vec![change];
+    })
+}
+
+#[test]
+fn a_change_in_mid_session_is_seen_by_what_shows_it_and_not_seen_only_where_nothing_is_in_doubt() {
+    type Spoil = fn(&mut Trial);
+    let cases: [(Spoil, Status, &str); 9] = [
+        (|_| (), Status::Fail, "`flags` added after turn 1, at 6.2 s: not seen"),
+        (
+            |trial| drop(trial.trace.changes_seen.insert(0, BTreeSet::from([SeenBy::List]))),
+            Status::Pass,
+            "`flags` added after turn 1, at 6.2 s: the agent told its model",
+        ),
+        (
+            |trial| drop(trial.trace.changes_seen.insert(0, BTreeSet::from([SeenBy::Text]))),
+            Status::Pass,
+            "`flags` added after turn 1, at 6.2 s: its text came before the model",
+        ),
+        (
+            |trial| trial.trace.activate("flags", Mechanism::SkillTool, "Skill flags"),
+            Status::Pass,
+            "`flags` added after turn 1, at 6.2 s: its text came before the model",
+        ),
+        (
+            |trial| trial.meta.changes[0].made_ms = None,
+            Status::Unknown,
+            "`flags` not added: the agent was done before its turn 1 was over",
+        ),
+        (
+            |trial| trial.trace.damaged_lines = 1,
+            Status::Unknown,
+            "`flags` added after turn 1, at 6.2 s: not seen, but a line of the trace is damaged",
+        ),
+        (
+            |trial| trial.meta.delivery = Delivery::Mcp,
+            Status::Unknown,
+            "`flags` added after turn 1, at 6.2 s: not seen, but what its MCP server tells a model is in no agent's evidence",
+        ),
+        (
+            |trial| {
+                trial.meta.delivery = Delivery::Mcp;
+                trial.meta.changes[0].asked = Some(vec!["tools".to_owned()]);
+            },
+            Status::Unknown,
+            "`flags` added after turn 1, at 6.2 s: not seen, but the agent asked the MCP server for its tools anew, and what \
+             it showed its model of that is in no evidence",
+        ),
+        (
+            |trial| {
+                trial.meta.delivery = Delivery::Mcp;
+                trial.meta.changes[0].asked = Some(Vec::new());
+            },
+            Status::Fail,
+            "`flags` added after turn 1, at 6.2 s: not seen",
+        ),
+    ];
+    for (spoil, status, evidence) in cases {
+        let grade = with_a_change().with(spoil).grade();
+        let check = grade.checks.iter().find(|check| check.id == "changes-seen").expect("the check");
+        assert_eq!((check.status, check.evidence.as_str()), (status, evidence));
+    }
+}
+
+#[test]
+fn a_change_that_nobody_expects_to_be_seen_is_no_check_of_its_own() {
+    let quiet = with_a_change().with(|trial| {
+        let other =
+            Change { expect_seen: false, kind: ChangeKind::Remove, folder: None, ..trial.case.during[0].clone() };
+        trial.meta.changes.push(ChangeMeta { made_ms: Some(7_000), ..ChangeMeta::from(&other) });
+        trial.case.during.push(other);
+        trial.trace.changes_seen.insert(0, BTreeSet::from([SeenBy::List]));
+    });
+    let grade = quiet.grade();
+    let check = grade.checks.iter().find(|check| check.id == "changes-seen").expect("the check");
+    assert_eq!((check.status, check.evidence.contains("removed")), (Status::Pass, false));
+    let without = quiet.with(|trial| trial.meta.delivery = Delivery::None).grade();
+    assert!(without.checks.iter().all(|check| check.id != "changes-seen"), "no skill, no change");
 }

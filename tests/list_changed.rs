@@ -1,20 +1,20 @@
 //! Whether the real programs tell their models of skills that change while a session goes on: the table of docs/mcp.md. A
 //! stand-in plays the model, a task has the skills changed between two of its answers, and every cell is read from the
-//! requests that it got then, and from what the client wrote to the server. The last one is what the check says of it that
-//! has the agent's own files only.
+//! requests that it got then, but for the last two: what our server noted that it was asked for, and what the check makes of
+//! the agent's own files.
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use skill_evals::trial::outcome::Status;
 use support::fixture::Fixture;
-use support::live::{GREETING, Live, request_text};
+use support::live::{GREETING, Live, Trial, request_text};
 use support::real::programs;
 use support::stand_in::{Protocol, Request, Turn};
 
@@ -65,32 +65,15 @@ fn the_docs_say_which_agents_see_that_skills_change() {
 
 /// What a row says.
 fn cells(mode: &str) -> Vec<String> {
-    let log = tempfile::tempdir_in("/var/tmp").expect("a folder");
-    let wire = log.path().join("wire");
-    let program = env!("CARGO_BIN_EXE_skill-evals");
-    let server = format!("#!/bin/sh\ntee -a '{}' | '{program}' mcp --skills \"$1\"\n", wire.display());
-    let settings = "isolation = \"agent\"\n[mcp]\nname = \"skilljack\"\ncommand = \"./server.sh\"\nargs = [\"{skills}\"]\n\
-                    [mode.cli-mcp]\nagent = \"claude-cli\"\ndelivery = \"mcp\"\n";
-    let parting = format!("---\nname: parting\ndescription: {REMOVED}\n---\n\nWave.\n");
     let fixture = Fixture::new()
         .skill_text("greeting", GREETING)
-        .skill_text("parting", parting)
+        .skill_text("parting", format!("---\nname: parting\ndescription: {REMOVED}\n---\n\nWave.\n"))
         .file("evals/changes/flags/SKILL.md", ADDED)
         .file("evals/changes/greeting/SKILL.md", GREETING.replace("Greets people in the house style.", EDITED))
         .task("it", TASK)
-        .file("server.sh", server)
-        .file("evals/evals.toml", settings);
-    let script = fixture.root().join("server.sh");
-    fs::set_permissions(script, fs::Permissions::from_mode(0o755)).expect("permissions");
-    let before: Arc<OnceLock<usize>> = Arc::default();
-    let (marked, written) = (Arc::clone(&before), wire.clone());
+        .file("evals/evals.toml", "[mode.cli-mcp]\nagent = \"claude-cli\"\ndelivery = \"mcp\"\n");
     let live = Live::over(fixture, move |request| match request.step {
-        0 => {
-            std::thread::sleep(LONG_ENOUGH);
-            let _ = marked.set(lines(&written).len());
-            Turn::Shell("true".to_owned())
-        }
-        1 => {
+        0 | 1 => {
             std::thread::sleep(LONG_ENOUGH);
             Turn::Shell("true".to_owned())
         }
@@ -98,7 +81,7 @@ fn cells(mode: &str) -> Vec<String> {
         3 => load_added(request),
         _ => Turn::Say("4".to_owned()),
     });
-    let ran = live.run(&["--mode", mode, "--task", "it"]);
+    let ran = live.run(&["--mode", mode, "--task", "it", "--record", "--accept-failing"]);
     let requests: Vec<Request> = live.model.requests();
     let later = |step: usize| {
         let found = requests.iter().rev().find(|request| request.step == step && request.prompt == "What is 2+2?");
@@ -110,15 +93,30 @@ fn cells(mode: &str) -> Vec<String> {
     let yes = |answer: bool| if answer { "yes" } else { "no" }.to_owned();
     let trial = live.kept("greeting", "it", mode).unwrap_or_else(|| panic!("{mode}: {}{}", ran.stdout, ran.stderr));
     let seen = trial.check("changes-seen");
-    eprintln!("{mode}: {:?} {}", seen.status, seen.evidence);
+    assert!(trial.meta.skills_changed.is_empty(), "{mode}: {:?}", trial.meta.skills_changed);
+    graded_again(&live, mode, &trial);
     vec![
         yes(told.contains("Waves flags at ships.")),
         yes(loaded.contains("FLAGS_MARKER")),
         yes(told.contains(EDITED)),
         yes(!told.contains(REMOVED)),
-        asked(&lines(&wire)[before.get().copied().unwrap_or(0).min(lines(&wire).len())..], mode),
+        asked(trial.meta.changes[0].asked.as_deref()),
         seen.evidence.split("; ").map(by_check).collect::<Vec<_>>().join(", "),
     ]
+}
+
+/// Checks that the stored trial and its recording come to the same.
+fn graded_again(live: &Live, mode: &str, trial: &Trial) {
+    let program = |args: &[&str]| {
+        let output = live.program().args(args).current_dir(live.fixture.root()).output().expect("the program starts");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    program(&["grade", "t"]);
+    assert_eq!(live.kept("greeting", "it", mode).expect("the trial").grade, trial.grade, "{mode}");
+    let replayed: Value = serde_json::from_str(&program(&["run", "--replay", "--json", "--mode", mode])).expect("JSON");
+    let failed = trial.grade.checks.iter().filter(|check| check.status == Status::Fail);
+    let failed: BTreeMap<&str, u64> = failed.map(|check| (check.id.as_str(), 1)).collect();
+    assert_eq!(replayed["cases"][0]["failed_checks"], json!(failed), "{mode}: {replayed}");
 }
 
 /// What the check says of one change.
@@ -133,20 +131,9 @@ fn by_check(evidence: &str) -> &str {
     }
 }
 
-/// The lists that a client asked for in these lines.
-fn asked(lines: &[Value], mode: &str) -> String {
-    let is_asked = |what: &&str| lines.iter().any(|line| line["method"] == format!("{what}/list"));
-    let lists: Vec<&str> = ["tools", "resources", "prompts"].into_iter().filter(is_asked).collect();
-    match (mode.contains("mcp"), lists.is_empty()) {
-        (false, _) => "—".to_owned(),
-        (true, true) => "nothing".to_owned(),
-        (true, false) => lists.join(", "),
-    }
-}
-
-fn lines(wire: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(wire).unwrap_or_default();
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+/// The lists that a client asked for; `None` where there is no server of ours.
+fn asked(lists: Option<&[String]>) -> String {
+    lists.map_or_else(|| "—".to_owned(), |lists| if lists.is_empty() { "nothing".to_owned() } else { lists.join(", ") })
 }
 
 fn load_added(request: &Request) -> Turn {

@@ -11,6 +11,7 @@ use crate::agent::handshake::{Handshake, Offer};
 use crate::agent::room::Room;
 use crate::agent::sandbox::Sandbox;
 use crate::cases::skill::slug;
+use crate::mcp::ASKED_VARIABLE;
 use crate::process::{self, Job};
 use crate::settings::ToolNames;
 use crate::settings::{FILE, ROOT, Settings};
@@ -72,6 +73,15 @@ impl SkillServer {
             always_load,
             own: true,
         })
+    }
+
+    /// Has the server note the lists that its client asks for in the file at `path`, where it is ours.
+    #[must_use]
+    pub fn noting(mut self, path: &Path) -> Self {
+        if !self.own {
+            self.env.insert(ASKED_VARIABLE.to_owned(), path.to_string_lossy().into_owned());
+        }
+        self
     }
 
     /// Whether it is the repository's own.

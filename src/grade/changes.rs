@@ -2,13 +2,10 @@
 
 use crate::cases::case::ChangeKind;
 use crate::cases::skill::slug;
-use crate::grade::checks::Grader;
+use crate::grade::checks::{CHANGES_SEEN, Grader};
 use crate::trial::evidence::ChangeMeta;
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::trace::SeenBy;
-
-/// The check of that.
-pub(super) const CHANGES_SEEN: &str = "changes-seen";
 
 impl Grader<'_> {
     pub(super) fn changes_seen(&mut self) {
@@ -28,7 +25,7 @@ impl Grader<'_> {
         if change.made_ms.is_none() {
             return (Status::Unknown, told);
         }
-        match (self.came_by(number, change), self.in_doubt()) {
+        match (self.came_by(number, change), self.in_doubt(change)) {
             (Some(how), _) => (Status::Pass, format!("{told}: {how}")),
             (None, Some(why)) => (Status::Unknown, format!("{told}: not seen, but {why}")),
             (None, None) => (Status::Fail, format!("{told}: not seen")),
@@ -53,7 +50,7 @@ impl Grader<'_> {
     }
 
     /// Why a change may have come before the model although the evidence does not show it.
-    fn in_doubt(&self) -> Option<String> {
+    fn in_doubt(&self, change: &ChangeMeta) -> Option<String> {
         let (meta, trace) = (self.evidence.meta, self.evidence.trace);
         if let Some(gap) = trace.gap() {
             return Some(gap);
@@ -62,7 +59,16 @@ impl Grader<'_> {
             return Some("the agent did not come to its end".to_owned());
         }
         if meta.delivery.mcp() {
-            return Some("what a server's tools say to a model is in no agent's evidence".to_owned());
+            match change.asked.as_deref() {
+                // It was told that there is something new, and took no notice.
+                Some([]) => {}
+                Some(lists) => {
+                    let lists = lists.join(" and ");
+                    let and = "and what it showed its model of that is in no evidence";
+                    return Some(format!("the agent asked the MCP server for its {lists} anew, {and}"));
+                }
+                None => return Some("what its MCP server tells a model is in no agent's evidence".to_owned()),
+            }
         }
         trace.offered.is_none().then(|| "the evidence does not show which skills were offered".to_owned())
     }

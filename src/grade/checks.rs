@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use crate::cases::case::{Case, Expectation};
 use crate::cases::skill::{Skill, slug};
-use crate::grade::changes::CHANGES_SEEN;
 use crate::grade::delivered::{as_mode_says, delivered, described, unseen};
 use crate::grade::session::session_trouble;
 use crate::settings::mode::Delivery;
@@ -28,6 +27,9 @@ pub const TRIGGERED: &str = "triggered";
 
 /// The check that it did not.
 pub const NOT_TRIGGERED: &str = "not-triggered";
+
+/// The check that what happens to the skills in mid-session comes before the model.
+pub(super) const CHANGES_SEEN: &str = "changes-seen";
 
 /// The checks that ask for the skill: where a mode offers none they are not asked.
 pub const OF_THE_SKILL: [&str; 6] =

@@ -8,6 +8,7 @@
 //! to standard error.
 
 mod answer;
+mod asked;
 mod batch;
 mod catalogue;
 mod completions;
@@ -36,6 +37,8 @@ use tokio::time::sleep;
 
 use crate::cases::repository::Repository;
 use crate::settings::BuiltIn;
+use asked::Asked;
+pub use asked::{ASKED_VARIABLE, asked_since};
 use library::Place;
 use server::Server;
 use state::State;
@@ -116,7 +119,7 @@ fn run(
 ) -> Result<(), McpError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let served = runtime.block_on(async {
-        let state = Arc::new(State::new(places, how));
+        let state = Arc::new(State::new(places, how, Asked::from_env()));
         tokio::spawn(state.clone().keep_looking());
         let ended = watch::Sender::new(false);
         let mut end = ended.subscribe();

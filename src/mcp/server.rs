@@ -141,6 +141,7 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        self.state.asked.note("tools");
         no_cursor(request)?;
         let client = context.peer.peer_info();
         let client = catalogue::Shows::by(client.as_ref().map(|info| info.client_info.name.as_str()));
@@ -164,6 +165,7 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
+        self.state.asked.note("prompts");
         no_cursor(request)?;
         Ok(ListPromptsResult::with_all_items(prompts::all(&*self.state.library().await)))
     }
@@ -204,6 +206,7 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        self.state.asked.note("resources");
         no_cursor(request)?;
         Ok(ListResourcesResult::with_all_items(resources::all(&*self.state.library().await)))
     }

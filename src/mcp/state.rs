@@ -9,6 +9,7 @@ use tokio::sync::{broadcast, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
+use super::asked::Asked;
 use super::library::{Change, Library, Place};
 use crate::settings::BuiltIn;
 use crate::text::safe;
@@ -28,6 +29,8 @@ const CHANGES_KEPT: usize = 16;
 pub(super) struct State {
     /// How skills are served.
     pub served: BuiltIn,
+    /// Notes which lists the client asks for.
+    pub asked: Asked,
     places: Mutex<Vec<Place>>,
     library: watch::Sender<Arc<Library>>,
     /// False while the client's roots are being asked for.
@@ -40,11 +43,12 @@ pub(super) struct State {
 
 impl State {
     /// Looks at `places` for the first time.
-    pub(super) fn new(places: Vec<Place>, served: BuiltIn) -> Self {
+    pub(super) fn new(places: Vec<Place>, served: BuiltIn, asked: Asked) -> Self {
         let library = Library::look(&places, served, &Library::default());
         report(&library, &Library::default());
         Self {
             served,
+            asked,
             places: Mutex::new(places),
             library: watch::Sender::new(Arc::new(library)),
             known: watch::Sender::new(true),

@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::agent::turns::Turns;
 use crate::agent::{self, Assignment};
+use crate::mcp;
 use crate::settings::mode::Delivery;
 use crate::trial::evidence::ChangeMeta;
 
@@ -26,11 +27,17 @@ pub(super) fn made_during<T>(assignment: &Assignment<'_>, work: impl FnOnce() ->
     }
     let mut changes: Vec<ChangeMeta> = during.iter().map(ChangeMeta::from).collect();
     let over = AtomicBool::new(false);
+    let (begun, started) = (SystemTime::now(), Instant::now());
     let result = thread::scope(|scope| {
-        scope.spawn(|| watch(assignment, &mut changes, &over));
+        scope.spawn(|| watch(assignment, started, &mut changes, &over));
         let _over = Over(&over);
         work()
     });
+    let asked = assignment.room.was_asked();
+    for change in &mut changes {
+        let made = change.made_ms.map(|ms| begun + Duration::from_millis(ms));
+        change.asked = made.zip(asked.as_ref()).map(|(made, asked)| mcp::asked_since(asked, made));
+    }
     (result, changes)
 }
 
@@ -43,9 +50,8 @@ impl Drop for Over<'_> {
     }
 }
 
-fn watch(assignment: &Assignment<'_>, changes: &mut [ChangeMeta], over: &AtomicBool) {
+fn watch(assignment: &Assignment<'_>, started: Instant, changes: &mut [ChangeMeta], over: &AtomicBool) {
     let agent = agent::of(assignment.mode.agent);
-    let started = Instant::now();
     let mut turns = Turns::default();
     let mut session = None;
     while !over.load(Ordering::Acquire) {

@@ -99,6 +99,7 @@ impl LiveTrial<'_> {
         let mut inputs = run.digested(&skills, case, mode, &[]).map_err(|error| files(&error))?;
         let room = self.prepare_room(&mut inputs)?;
         let server = mode.delivery.mcp().then(|| SkillServer::new(settings, &run.root, &room.skills())).transpose()?;
+        let server = server.map(|server| if case.during.is_empty() { server } else { server.noting(&room.asked()) });
         let schema = case.output_schema.as_ref().map(|path| {
             let to = room.path().join("schema.json");
             bounded::read(&run.root.join(path.as_path())).and_then(|schema| fs::write(&to, schema)).map(|()| to)

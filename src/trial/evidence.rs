@@ -193,6 +193,9 @@ pub struct ChangeMeta {
     /// When it was made, in milliseconds from the agent's start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_ms: Option<u64>,
+    /// The lists that the agent asked the MCP server of skills for afterwards, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Vec<String>>,
     /// Why it was not made, where something kept it from being made; the agent may also have come to its end before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_from: Option<String>,
@@ -206,6 +209,7 @@ impl From<&Change> for ChangeMeta {
             skill: change.skill.clone(),
             folder: change.folder.as_ref().map(|folder| folder.as_path().to_path_buf()),
             made_ms: None,
+            asked: None,
             kept_from: None,
         }
     }

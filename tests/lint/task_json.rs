@@ -41,6 +41,7 @@ fn a_key_that_is_null_is_absent() {
         "threshold",
         "timeoutS",
         "maxTurns",
+        "during",
     ];
     let nulls = keys.map(|key| format!(", \"{key}\": null")).concat();
     let text = format!(
@@ -160,4 +161,71 @@ fn empty_values_bad_patterns_and_bad_names() {
     );
     let fixture = Fixture::new().skill("tidy").task("good", TASK).task("a:b", TASK);
     assert_only(&fixture, "evals/tasks/a:b.json: [case-id]", &["a_b"]);
+}
+
+/// A repository with a task that asks for these changes, and two skills to change to.
+fn with_changes(during: &str) -> Fixture {
+    let flags = "---\nname: flags\ndescription: Waves flags at ships.\n---\n\nWave twice.\n";
+    with_task(&format!(
+        r#"{{ "prompt": "Do it", "evalConfig": {{ "expectedSkillName": "tidy", "during": {during} }} }}"#
+    ))
+    .file("evals/changes/flags/SKILL.md", flags)
+    .file("evals/changes/other/SKILL.md", flags)
+    .file("evals/changes/empty/README.md", "")
+}
+
+#[test]
+fn changes_in_mid_session_are_made_in_the_order_of_their_turns() {
+    for during in [
+        r#"[]"#,
+        r#"[{ "afterTurn": 1, "add": "evals/changes/flags", "expectSeen": true }]"#,
+        r#"[{ "afterTurn": 2, "remove": "flags" }, { "afterTurn": 1, "add": "evals/changes/flags" }]"#,
+        r#"[{ "afterTurn": 1, "remove": "tidy" }, { "afterTurn": 1, "add": "./evals/changes/flags/", "edit": null }]"#,
+    ] {
+        let fixture = with_changes(during);
+        assert_eq!((fixture.lines().as_str(), fixture.good_cases().len()), ("", 2), "{during}");
+    }
+}
+
+#[test]
+fn a_change_that_cannot_be_made_is_told_at_its_place() {
+    for (during, problem) in [
+        ("5", "1:77: [json-type] `evalConfig.during` is a number; expected a list of changes"),
+        ("[5]", "1:78: [json-type] a change is a number; expected an object"),
+        (r#"[{ "afterTurn": 1 }]"#, "1:78: [json-missing-key] a change says one of `add`, `edit`, `remove`"),
+        (r#"[{ "afterTurn": 1, "add": "a", "edit": "b" }]"#, "1:78: [json-missing-key] a change says one of"),
+        (r#"[{ "remove": "tidy" }]"#, "1:78: [json-missing-key] the key `evalConfig.during.afterTurn` is missing"),
+        (
+            r#"[{ "afterTurn": 0, "remove": "tidy" }]"#,
+            "1:93: [bad-number] `evalConfig.during.afterTurn` is 0; expected a whole number, 1 to 10000",
+        ),
+        (
+            r#"[{ "afterTurn": 1, "remove": "tidy", "expectSeen": 1 }]"#,
+            "1:128: [json-type] `evalConfig.during.expectSeen` is a number; expected true or false",
+        ),
+        (r#"[{ "afterTurn": 1, "drop": "tidy" }]"#, "1:96: [json-unknown-key] unknown key `drop`"),
+        (r#"[{ "afterTurn": 1, "add": "../flags" }]"#, "1:104: [bad-path] \"../flags\" leaves its folder with `..`"),
+        (r#"[{ "afterTurn": 1, "add": "evals/none" }]"#, "1:104: [bad-change] the folder evals/none is not there"),
+        (
+            r#"[{ "afterTurn": 1, "add": "evals/changes/empty" }]"#,
+            "1:104: [bad-change] the folder evals/changes/empty holds no SKILL.md",
+        ),
+        (
+            r#"[{ "afterTurn": 1, "add": "evals/changes/other" }]"#,
+            "1:104: [bad-change] the skill in evals/changes/other is called `flags`",
+        ),
+        (r#"[{ "afterTurn": 1, "add": "skills/tidy" }]"#, "1:104: [bad-change] there is a skill `tidy` already"),
+        (
+            r#"[{ "afterTurn": 1, "edit": "evals/changes/flags" }]"#,
+            "1:105: [bad-change] there is no skill `flags` by then",
+        ),
+        (
+            r#"[{ "afterTurn": 1, "remove": "flags" }, { "afterTurn": 2, "add": "evals/changes/flags" }]"#,
+            "1:107: [bad-change] there is no skill `flags` by then",
+        ),
+    ] {
+        let fixture = with_changes(during);
+        let lines = fixture.lines();
+        assert!(lines.contains(&format!("evals/tasks/bad.json:{problem}")), "{during}: {lines}");
+    }
 }

@@ -18,13 +18,13 @@ use tempfile::TempDir;
 use thiserror::Error;
 
 use crate::files::at::{At, PathError};
+use crate::files::below;
 use crate::files::material::{Material, Problem};
 use crate::files::stamp::Stamp;
 use crate::text::relative_path::RelativePath;
 use pieces::Piece;
 use scratch::FreeRooms;
-use skills::SkillsCopy;
-use versions::Version;
+use skills::{SkillsCopy, Version};
 
 pub use capture::Captured;
 pub use paths::{masked, without_rooms};
@@ -70,6 +70,9 @@ pub enum WorkspaceError {
     SkillsChanged(PathBuf),
 }
 
+/// Most bytes that are read of what an MCP server notes.
+const MAX_ASKED: u64 = 1 << 20;
+
 /// A trial's folders. What is in them goes when this is dropped.
 #[derive(Debug)]
 pub struct Room {
@@ -110,6 +113,7 @@ impl Room {
     const HOME: &str = "home";
     const TMP: &str = "tmp";
     const SKILLS: &str = "skills";
+    const ASKED: &str = "mcp-asked";
 
     /// The folder that holds the others; the agent is not told of it.
     #[must_use]
@@ -179,6 +183,19 @@ impl Room {
     #[must_use]
     pub fn tmp(&self) -> PathBuf {
         self.path().join(Self::TMP)
+    }
+
+    /// Where an MCP server of ours notes the lists that the agent asks it for.
+    #[must_use]
+    pub fn asked(&self) -> PathBuf {
+        self.tmp().join(Self::ASKED)
+    }
+
+    /// What it has noted there; nothing where no server of ours did.
+    #[must_use]
+    pub fn was_asked(&self) -> Option<String> {
+        let noted = below::read(&self.tmp(), Path::new(Self::ASKED), MAX_ASKED).ok()?;
+        Some(String::from_utf8_lossy(&noted).into_owned())
     }
 
     /// Its copy of the skills, a folder for each slug; there where the mode delivers any. The agent has no business

@@ -16,8 +16,8 @@ use nix::fcntl::{AtFlags, OFlag, open};
 use nix::sys::stat::{Mode, fstatat};
 use walkdir::WalkDir;
 
-use super::versions::Version;
 use super::{At, WorkspaceError};
+use crate::cases::case::ChangeKind;
 use crate::files::bounded;
 use crate::files::stamp::Stamp;
 
@@ -49,6 +49,16 @@ pub(super) struct Original {
     stamp: Stamp,
     content: blake3::Hash,
     mode: u32,
+}
+
+/// A skill from a change on.
+#[derive(Debug)]
+pub(super) struct Version {
+    pub(super) kind: ChangeKind,
+    pub(super) skill: String,
+    /// What it consists of, by paths below the folder of all skills; nothing where it is removed.
+    pub(super) folders: Vec<PathBuf>,
+    pub(super) files: Vec<Original>,
 }
 
 /// A copy of the skills that belongs to one room, or to none for now.

@@ -4,20 +4,10 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use super::skills::Original;
+use super::skills::{Original, Version};
 use super::{At, Room, WorkspaceError};
 use crate::cases::case::{Change, ChangeKind};
 use crate::files::material::Material;
-
-/// A skill from a change on.
-#[derive(Debug)]
-pub(super) struct Version {
-    pub(super) kind: ChangeKind,
-    pub(super) skill: String,
-    /// What it consists of, by paths below the folder of all skills; nothing where it is removed.
-    pub(super) folders: Vec<PathBuf>,
-    pub(super) files: Vec<Original>,
-}
 
 impl Room {
     const CHANGES: &str = "changes";

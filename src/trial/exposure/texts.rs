@@ -42,11 +42,15 @@ impl SkillTexts {
     /// description as it is from then on, and more of it than of the one before.
     #[must_use]
     pub fn changes_in_list(&self, slug: &str, shown: &str) -> Vec<usize> {
-        let extent = |description: &str| (Described::in_list(description, shown), description.len());
-        let before = self.given(slug).map(extent);
+        let before = self.given(slug).map(|description| (Described::in_list(description, shown), description.len()));
         let told = |texts: &Arc<Texts>| {
-            let now = extent(texts.descriptions.get(slug)?);
-            let tells = before.is_none_or(|before| now > before && now.0 != Described::Unknown);
+            let description = texts.descriptions.get(slug)?;
+            let tells = before.is_none_or(|(before, length)| match (before, Described::in_list(description, shown)) {
+                (_, Described::Unknown | Described::NameOnly) => false,
+                (Described::Whole, now) => now == Described::Whole && description.len() > length,
+                (Described::Cut { .. }, now) => now == Described::Whole,
+                (Described::Unknown | Described::NameOnly, _) => true,
+            });
             texts.change.filter(|_| tells)
         };
         self.0.iter().filter_map(told).collect()
