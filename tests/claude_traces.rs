@@ -613,7 +613,9 @@ fn turns_are_counted_in_the_session_while_it_is_written() {
         [prompt, assistant("a", "1"), assistant("a", "2"), user("1"), user("2"), assistant("b", "3"), user("3"), said];
     let over = lines.map(|line| {
         let signs = agent::of(AgentKind::ClaudeCli).signs(line.to_string().as_bytes());
-        signs.into_iter().for_each(|sign| turns.note(sign));
+        for sign in signs {
+            turns.note(sign);
+        }
         turns.over()
     });
     assert_eq!(over, [0, 0, 0, 0, 1, 1, 2, 2]);

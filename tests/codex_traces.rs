@@ -477,7 +477,9 @@ fn turns_are_counted_in_the_rollout_while_it_is_written() {
     let mut turns = Turns::default();
     let over = [call("1"), call("2"), answer("1"), answer("2"), old, of_old, said].map(|line| {
         let signs = agent::of(AgentKind::Codex).signs(line.to_string().as_bytes());
-        signs.into_iter().for_each(|sign| turns.note(sign));
+        for sign in signs {
+            turns.note(sign);
+        }
         turns.over()
     });
     assert_eq!(over, [0, 0, 0, 1, 1, 2, 2]);

@@ -125,15 +125,15 @@ fn copy_skill(from: &Path, found: &FoundSkill, to: &Path, contents: &mut Content
     Ok(copied.digest)
 }
 
-/// Gets the changes ready that the case asks for in mid-session, and keeps the skills as they are from then on in the folder
+/// Gets the changes ready that a case of the repository asks for in mid-session, and keeps the skills as they are from then on in the folder
 /// `kept`, by the changes' numbers.
 ///
 /// # Errors
 /// When one cannot be given to an agent, or cannot be copied.
-pub fn get_ready(case: &Case, root: &Path, room: &mut Room, kept: &Path) -> Result<(), WorkspaceError> {
+pub fn get_ready(case: &Case, repository: &Path, room: &mut Room, kept: &Path) -> Result<(), WorkspaceError> {
     for (number, change) in case.during.iter().enumerate() {
         let material = change.folder.as_ref().map(|folder| {
-            let folder = root.join(folder.as_path());
+            let folder = repository.join(folder.as_path());
             let failed = |problem| WorkspaceError::Skill { folder: folder.clone(), problem };
             let material = Material::list(&folder).whole().map_err(failed)?;
             let to = kept.join(number.to_string());

@@ -58,10 +58,8 @@ pub fn run(
     let agent = assignment.mode.agent;
     let room = assignment.room;
     let mut redactor = redactors.masking(Vec::new());
-    let mut not_enforced = Vec::new();
-    let mut isolation = None;
-    let mut server = None;
-    let mut changes = Vec::new();
+    let (mut not_enforced, mut isolation) = (Vec::new(), None);
+    let (mut server, mut changes) = (None, Vec::new());
     let ending = match agent::command(assignment) {
         Err(trouble) => Ending { trouble: Some(trouble), ..Ending::default() },
         Ok(command) => {
@@ -95,8 +93,8 @@ pub fn run(
                         dialogue: command.dialogue,
                         silence: Silence::new(timeout),
                     };
-                    let ran;
-                    (ran, changes) = made_during(assignment, || process::run(&job, &mut listener));
+                    let (ran, made) = made_during(assignment, || process::run(&job, &mut listener));
+                    changes = made;
                     let mut ending = ran.map_err(|error| files(&format!("{}: {error}", folder.path().display())))?;
                     listener.silence.add_to(&mut ending);
                     let words = ending.last_words.as_deref();

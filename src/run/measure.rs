@@ -26,6 +26,7 @@ use crate::settings::mode::{Delivery, Mode};
 use crate::store::TrialFolder;
 use crate::trial::event::Event;
 use crate::trial::evidence::{AgentMeta, CaseMeta, Evidence, Inputs, META_FORMAT, Meta, SkillMeta, SourceMeta};
+use crate::trial::exposure::SkillTexts;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Verdict};
 use crate::trial::trace::Trace;
@@ -91,6 +92,22 @@ impl LiveTrial<'_> {
         Ok(room)
     }
 
+    /// The MCP server of skills, where the mode has one.
+    fn server(&self, room: &Room) -> Result<Option<SkillServer>, Trouble> {
+        if !self.mode.delivery.mcp() {
+            return Ok(None);
+        }
+        let server = SkillServer::new(&self.run.settings, &self.run.root, &room.skills())?;
+        Ok(Some(if self.case.during.is_empty() { server } else { server.noting(&room.asked()) }))
+    }
+
+    /// The texts of the skills that the agent is given, and of those that they become.
+    fn texts(&self) -> SkillTexts {
+        let given = self.run.texts.snapshot(&self.live.folder.snapshot(self.mode.commit.as_deref()));
+        let changes = self.case.during.iter().map(|change| change.skill.as_str()).enumerate();
+        given.and(skill_texts::of_changes(&self.folder.changes(), changes))
+    }
+
     /// The facts of the agent's run, its event stream, and its final message.
     fn run_agent(&self, tell: &dyn Fn(Event)) -> Result<(Meta, Trace, Option<String>), Trouble> {
         let Self { run, live, mode, case, skill: found, skills, id, folder } = *self;
@@ -98,8 +115,7 @@ impl LiveTrial<'_> {
         let skills = SkillFolders::Snapshot(skills);
         let mut inputs = run.digested(&skills, case, mode, &[]).map_err(|error| files(&error))?;
         let room = self.prepare_room(&mut inputs)?;
-        let server = mode.delivery.mcp().then(|| SkillServer::new(settings, &run.root, &room.skills())).transpose()?;
-        let server = server.map(|server| if case.during.is_empty() { server } else { server.noting(&room.asked()) });
+        let server = self.server(&room)?;
         let schema = case.output_schema.as_ref().map(|path| {
             let to = room.path().join("schema.json");
             bounded::read(&run.root.join(path.as_path())).and_then(|schema| fs::write(&to, schema)).map(|()| to)
@@ -115,16 +131,11 @@ impl LiveTrial<'_> {
         let timeout = case.timeout.unwrap_or(settings.timeout);
         let assignment =
             Assignment { root: &run.root, case, mode, settings, room: &room, server: server.as_ref(), schema };
-        let on_progress = |words| tell(Event::Heard(id.clone(), words));
-        let texts = run.texts.snapshot(&live.folder.snapshot(mode.commit.as_deref()));
-        let changed = case.during.iter().map(|change| change.skill.as_str()).enumerate();
-        let texts = texts.and(skill_texts::of_changes(&folder.changes(), changed));
-        let ran = agent_run::run(&assignment, timeout, folder, &live.redactors, texts, &on_progress)?;
+        let heard = |words| tell(Event::Heard(id.clone(), words));
+        let ran = agent_run::run(&assignment, timeout, folder, &live.redactors, self.texts(), &heard)?;
         let AgentRun { ending, not_enforced, isolation, redactor, server, changes, trace, final_text } = ran;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
-        let made = (0..changes.len()).filter(|number| changes[*number].made_ms.is_some());
-        let skills_changed =
-            room.changed_skills(&made.collect::<Vec<_>>()).iter().map(|path| masked(path, &mask)).collect();
+        let skills_changed = room.changed_skills(&changes).iter().map(|path| masked(path, &mask)).collect();
         let required: Vec<&Path> = case.expectations.iter().filter_map(Expectation::required_file).collect();
         let captured = room.capture(&required, &folder.workspace(), &mask).map_err(|error| files(&error))?;
         let active = trace.activations.iter().map(|activation| slug(&activation.skill));

@@ -177,7 +177,7 @@ fn with_changes(during: &str) -> Fixture {
 #[test]
 fn changes_in_mid_session_are_made_in_the_order_of_their_turns() {
     for during in [
-        r#"[]"#,
+        "[]",
         r#"[{ "afterTurn": 1, "add": "evals/changes/flags", "expectSeen": true }]"#,
         r#"[{ "afterTurn": 2, "remove": "flags" }, { "afterTurn": 1, "add": "evals/changes/flags" }]"#,
         r#"[{ "afterTurn": 1, "remove": "tidy" }, { "afterTurn": 1, "add": "./evals/changes/flags/", "edit": null }]"#,
@@ -204,24 +204,24 @@ fn a_change_that_cannot_be_made_is_told_at_its_place() {
             "1:128: [json-type] `evalConfig.during.expectSeen` is a number; expected true or false",
         ),
         (r#"[{ "afterTurn": 1, "drop": "tidy" }]"#, "1:96: [json-unknown-key] unknown key `drop`"),
-        (r#"[{ "afterTurn": 1, "add": "../flags" }]"#, "1:104: [bad-path] \"../flags\" leaves its folder with `..`"),
-        (r#"[{ "afterTurn": 1, "add": "evals/none" }]"#, "1:104: [bad-change] the folder evals/none is not there"),
+        (r#"[{ "afterTurn": 1, "add": "../flags" }]"#, "1:103: [bad-path] `../flags` leaves its folder with `..`"),
+        (r#"[{ "afterTurn": 1, "add": "evals/none" }]"#, "1:103: [bad-change] the folder evals/none is not there"),
         (
             r#"[{ "afterTurn": 1, "add": "evals/changes/empty" }]"#,
-            "1:104: [bad-change] the folder evals/changes/empty holds no SKILL.md",
+            "1:103: [bad-change] the folder evals/changes/empty holds no SKILL.md",
         ),
         (
             r#"[{ "afterTurn": 1, "add": "evals/changes/other" }]"#,
-            "1:104: [bad-change] the skill in evals/changes/other is called `flags`",
+            "1:103: [bad-change] the skill in evals/changes/other is called `flags`",
         ),
-        (r#"[{ "afterTurn": 1, "add": "skills/tidy" }]"#, "1:104: [bad-change] there is a skill `tidy` already"),
+        (r#"[{ "afterTurn": 1, "add": "skills/tidy" }]"#, "1:103: [bad-change] there is a skill `tidy` already"),
         (
             r#"[{ "afterTurn": 1, "edit": "evals/changes/flags" }]"#,
-            "1:105: [bad-change] there is no skill `flags` by then",
+            "1:104: [bad-change] there is no skill `flags` by then",
         ),
         (
             r#"[{ "afterTurn": 1, "remove": "flags" }, { "afterTurn": 2, "add": "evals/changes/flags" }]"#,
-            "1:107: [bad-change] there is no skill `flags` by then",
+            "1:106: [bad-change] there is no skill `flags` by then",
         ),
     ] {
         let fixture = with_changes(during);

@@ -22,6 +22,7 @@ use crate::files::below;
 use crate::files::material::{Material, Problem};
 use crate::files::stamp::Stamp;
 use crate::text::relative_path::RelativePath;
+use crate::trial::evidence::ChangeMeta;
 use pieces::Piece;
 use scratch::FreeRooms;
 use skills::{SkillsCopy, Version};
@@ -141,14 +142,15 @@ impl Room {
         Ok(())
     }
 
-    /// The files of its copy of the skills that are not as they were given, or as the changes with these numbers left them,
-    /// by their paths below [`Self::skills`], at most 100. Looked at once, when the trial has ended.
+    /// The files of its copy of the skills that are not as they were given, or as those of the changes left them that were
+    /// made, by their paths below [`Self::skills`], at most 100. Looked at once, when the trial has ended.
     #[must_use]
-    pub fn changed_skills(&self, made: &[usize]) -> Vec<PathBuf> {
+    pub fn changed_skills(&self, changes: &[ChangeMeta]) -> Vec<PathBuf> {
         if self.is_untouched() {
             return Vec::new();
         }
-        let made = made.iter().filter_map(|number| self.versions.get(*number));
+        let made = self.versions.iter().zip(changes).filter(|(_, change)| change.made_ms.is_some());
+        let made = made.map(|(version, _)| version);
         self.skills.as_ref().map(|(copy, _)| copy.changed(made)).unwrap_or_default()
     }
 

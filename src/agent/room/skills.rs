@@ -209,8 +209,8 @@ impl SkillsCopy {
 
     /// The files that are not as they were given, or as these changes left them: changed, gone or new, by path, at most 100.
     /// One that was written again as it was is not among them.
-    pub(super) fn changed<'a>(&self, changes: impl Iterator<Item = &'a Version>) -> Vec<PathBuf> {
-        let contents = self.contents.after(changes);
+    pub(super) fn changed<'a>(&self, made: impl Iterator<Item = &'a Version>) -> Vec<PathBuf> {
+        let contents = self.contents.after(made);
         let mut changed = BTreeSet::new();
         let same = |file: &Original| {
             let path = self.folder.join(&file.path);

@@ -75,7 +75,7 @@ impl TaskParser<'_> {
             ChangeKind::Add | ChangeKind::Edit => match RelativePath::parse(text.trim()) {
                 Ok(folder) => Some(folder),
                 Err(why) => {
-                    self.problem(Code::BadPath, at, format!("{} {why}", shorten(&text))).help = Some(HELP.to_owned());
+                    self.problem(Code::BadPath, at, format!("`{}` {why}", shorten(&text))).help = Some(HELP.to_owned());
                     return None;
                 }
             },

@@ -23,7 +23,7 @@ use jsonc_parser::{ParseOptions, parse_to_ast};
 
 use crate::cases::case::repetition::{self, A_SHARE, TRIALS, Trials};
 use crate::cases::case::{
-    Case, Expectation, Format, LONGEST_TIMEOUT, MOST_TURNS, Pattern, Repetition, Sandbox, Source,
+    Case, Change, Expectation, Format, LONGEST_TIMEOUT, MOST_TURNS, Pattern, Repetition, Sandbox, Source,
 };
 use crate::cases::name;
 use crate::cases::repo_files::Tree;
@@ -175,17 +175,15 @@ impl TaskParser<'_> {
         let config = self.eval_config(root, shift)?;
         self.unknown_keys(config, &EVAL_KEYS, shift);
         let skill = self.required_string(config, "expectedSkillName", "evalConfig.", shift);
-        let mut expectations = self.expectations(config, shift);
+        let during = self.during(config, shift);
+        let expectations = self.expectations(config, &during, shift);
         let repetition = self.repetition(config, shift);
         let timeout =
             self.count(config, ["evalConfig.", "timeoutS"], LONGEST_TIMEOUT.as_secs(), shift).map(Duration::from_secs);
         let max_turns = self.count(config, ["evalConfig.", "maxTurns"], MOST_TURNS, shift);
-        let during = self.during(config, shift);
-        expectations.extend(during.iter().any(|change| change.expect_seen).then_some(Expectation::ChangesSeen));
-        let id = self.id();
         let origin = root.get("prompt").map_or(0..0, |property| range(&property.name));
         Some(Case {
-            id,
+            id: self.id(),
             skill: slug(&skill?),
             origin: Place::in_text(self.path, self.bytes, origin),
             should_trigger: true,
@@ -222,8 +220,8 @@ impl TaskParser<'_> {
         None
     }
 
-    /// What `evalConfig` expects.
-    fn expectations(&mut self, config: &Object<'_>, shift: usize) -> Vec<Expectation> {
+    /// What `evalConfig` expects, with these changes in mid-session.
+    fn expectations(&mut self, config: &Object<'_>, during: &[Change], shift: usize) -> Vec<Expectation> {
         let range = |node: &dyn Ranged| node.start() + shift..node.end() + shift;
         let mut expectations = vec![Expectation::Trigger(true)];
         if let Some(text) = self.string(config, "expectedOutput", "evalConfig.", shift) {
@@ -244,6 +242,7 @@ impl TaskParser<'_> {
                 expectations.push(expectation);
             }
         }
+        expectations.extend(during.iter().any(|change| change.expect_seen).then_some(Expectation::ChangesSeen));
         expectations
     }
 
