@@ -66,6 +66,9 @@ fn head(text: &mut String, shown: &Shown<'_>, paint: Paint) {
     line("agent", &format!("{} {version}, model {model}, skills {}", meta.agent.kind.as_str(), meta.delivery.as_str()));
     let started = if meta.started.is_empty() { "unknown" } else { meta.started.as_str() };
     line("started", &format!("{started}, run {}", meta.run_id));
+    for change in &meta.changes {
+        line("skills", &change.told());
+    }
     if let Some((file, at)) = shown.case {
         line("case", &format!("{}:{at}", file.display()));
     }

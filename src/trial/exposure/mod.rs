@@ -149,7 +149,17 @@ impl<'a> Exposure<'a> {
                 }
             }
         }
-        touched.into_iter().filter_map(|id| self.sighting(id)).collect()
+        let mut sightings: Vec<Sighting> = Vec::new();
+        for sighting in touched.into_iter().filter_map(|id| self.sighting(id)) {
+            let is_it = |known: &&mut Sighting| known.skill == sighting.skill && known.path == sighting.path;
+            match sightings.iter_mut().find(is_it) {
+                // As it was at one time and at another: the one of which there was more.
+                Some(known) if known.share < sighting.share => *known = sighting,
+                Some(_) => {}
+                None => sightings.push(sighting),
+            }
+        }
+        sightings
     }
 
     /// The share of a file that has been seen so far, from 0 to 1; `None` where nothing of it has been.
