@@ -125,8 +125,8 @@ fn copy_skill(from: &Path, found: &FoundSkill, to: &Path, contents: &mut Content
     Ok(copied.digest)
 }
 
-/// Gets the changes ready that a case of the repository asks for in mid-session, and keeps the skills as they are from then on in the folder
-/// `kept`, by the changes' numbers.
+/// Gets the changes ready that a case of the repository asks for in mid-session, and keeps the skills as they are from then
+/// on in the folder `kept`, by the changes' numbers.
 ///
 /// # Errors
 /// When one cannot be given to an agent, or cannot be copied.

@@ -16,6 +16,7 @@ use crate::cases::repository::{Repository, Scope};
 use crate::cases::skill::SKILL_FILE;
 use crate::run::digests::opened_skills;
 use crate::store::TrialFolder;
+use crate::text::relative_path::RelativePath;
 use crate::trial::evidence::{ChangeMeta, Meta};
 use crate::trial::exposure::{Reference, SkillTexts, Texts};
 
@@ -50,8 +51,9 @@ impl TextReader {
             texts.and(of_changes(&kept, changes.map(|(number, change)| (number, change.skill.as_str()))))
         } else {
             let of_change = |(number, change): (usize, &ChangeMeta)| {
-                let folder = root.join(change.folder.as_ref()?);
-                Some(of_change(number, &change.skill, &folder))
+                // What a file says of itself leads nowhere out of the repository.
+                let folder = RelativePath::parse(change.folder.as_ref()?.to_str()?).ok()?;
+                Some(of_change(number, &change.skill, &root.join(folder.as_path())))
             };
             texts.and(changes.filter_map(of_change))
         };
