@@ -437,27 +437,90 @@ fn commands_that_the_models_code_ran_are_counted_and_what_the_code_answers_is_wh
     assert_eq!((again.gap(), again.commands, again.effective_commands), (None, 2, 1));
 }
 
-#[test]
-fn a_skill_that_the_models_code_asked_for_was_used_only_where_the_code_printed_it() {
-    const BODY: &str = "Greet every guest by name and title.\\nNever forget the dog, and never mention the weather.";
+/// The text of the skill `greeting`, as JSON writes it.
+const BODY: &str = "Greet every guest by name and title.\\nNever forget the dog, and never mention the weather.";
+
+/// The texts of the skill `greeting`.
+fn greeting() -> Reference {
     let mut texts = Texts::default();
     let file = format!("---\nname: greeting\ndescription: d\n---\n\n{}\n", BODY.replace("\\n", "\n"));
     texts.add("greeting", "SKILL.md", file.as_bytes());
-    let reference = Reference { texts: SkillTexts::new(vec![Arc::new(texts)]), ..Reference::default() };
-    let begun =
-        r#"{"type":"response_item","payload":{"type":"message","role":"developer","content":[{"text":"none"}]}}"#;
-    let code = r#"{"type":"response_item","payload":{"type":"custom_tool_call","call_id":"a","name":"exec","namespace":"functions","input":"text(await tools.mcp__skilljack__skill())"}}"#;
+    Reference { texts: SkillTexts::new(vec![Arc::new(texts)]), ..Reference::default() }
+}
+
+/// The trace of a run of an agent that has the skill `greeting`, also as its recording tells it.
+fn with_greeting(events: &[&str], own: &[&str], sub_agents: &[&str]) -> Trace {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, lines) in [("trace.jsonl", events), ("rollout.jsonl", own), ("subagents.jsonl", sub_agents)] {
+        fs::write(folder.path().join(name), lines.join("\n")).expect("a file");
+    }
+    let codex = agent::of(AgentKind::Codex);
+    let trace = codex.decode(&greeting(), folder.path()).expect("a trace");
+    for (name, content) in codex.recorded_evidence(folder.path(), &["greeting"]).expect("the files") {
+        fs::write(folder.path().join(name), content).expect("a file");
+    }
+    let again = codex.decode(&greeting(), folder.path()).expect("a trace");
+    let told = |trace: &Trace| {
+        let counts = (trace.commands, trace.effective_commands, trace.tokens_of_requests(), trace.usage);
+        let skills = (trace.activations.clone(), trace.resources.clone(), trace.explorations.clone());
+        let end = (trace.gap(), trace.stopped, trace.trouble.clone(), trace.waiting.clone(), trace.progress);
+        (counts, skills, trace.failed_loads.clone(), end, trace.steps.clone())
+    };
+    assert_eq!(told(&again), told(&trace), "a recording tells the same");
+    trace
+}
+
+/// A message with which codex begins, without a list of skills.
+const BEGUN: &str =
+    r#"{"type":"response_item","payload":{"type":"message","role":"developer","content":[{"text":"none"}]}}"#;
+
+/// A message of codex's that lists the skill `greeting`.
+const OFFERED: &str = r#"{"type":"response_item","payload":{"type":"message","role":"developer","content":[{"text":"<skills_instructions>\n### Available skills\n- greeting: d (file: r0/greeting/SKILL.md)\n</skills_instructions>"}]}}"#;
+
+/// The model's last message.
+const SAID: &str =
+    r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"text":"Hi"}]}}"#;
+
+/// A call with the id `a` of the tool that runs the model's code.
+fn code(script: &str) -> String {
+    json!({ "type": "response_item", "payload": { "type": "custom_tool_call", "call_id": "a", "name": "exec",
+        "namespace": "functions", "input": script } })
+    .to_string()
+}
+
+/// Its answer; there may be several.
+fn printed(output: &str) -> String {
+    format!(
+        r#"{{"type":"response_item","payload":{{"type":"custom_tool_call_output","call_id":"a","output":"{output}"}}}}"#
+    )
+}
+
+#[test]
+fn all_that_the_models_code_says_comes_before_the_model() {
+    let call = code("notify('1'); notify((await tools.exec_command({cmd: 'cat x'})).output); text('fin')");
+    let used = |said: &[&str]| {
+        let mut own = vec![OFFERED.to_owned(), call.clone()];
+        own.extend(said.iter().map(|output| printed(output)));
+        own.push(SAID.to_owned());
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let trace = with_greeting(&[DONE], &own, &[]);
+        let Step::Tool { output, .. } = &trace.steps[0] else { panic!("{:#?}", trace.steps) };
+        assert_eq!(output.lines().count(), said.join("\\n").split("\\n").count(), "{output}");
+        assert_eq!(trace.marks.iter().filter(|mark| mark.step != 0).count(), 0, "{:?}", trace.marks);
+        trace.activations.len()
+    };
+    assert_eq!(used(&["fin", "1"]), 0);
+    assert_eq!(used(&["fin", "1", BODY]), 1);
+}
+
+#[test]
+fn a_skill_that_the_models_code_asked_for_was_used_only_where_the_code_printed_it() {
+    let code = code("text(await tools.mcp__skilljack__skill())");
     let event = format!(
         r#"{{"type":"item.completed","item":{{"id":"1","type":"mcp_tool_call","server":"skilljack","tool":"skill","arguments":{{"name":"greeting"}},"result":{{"content":[{{"type":"text","text":"{BODY}"}}]}},"status":"completed"}}}}"#
     );
-    let used = |printed: &str| {
-        let answer = format!(
-            r#"{{"type":"response_item","payload":{{"type":"custom_tool_call_output","call_id":"a","output":"{printed}"}}}}"#
-        );
-        let folder = tempfile::tempdir().expect("a folder");
-        fs::write(folder.path().join("trace.jsonl"), format!("{event}\n{DONE}")).expect("a file");
-        fs::write(folder.path().join("rollout.jsonl"), [begun, code, &answer].join("\n")).expect("a file");
-        let trace = agent::of(AgentKind::Codex).decode(&reference, folder.path()).expect("a trace");
+    let used = |answer: &str| {
+        let trace = with_greeting(&[&event, DONE], &[BEGUN, &code, &printed(answer)], &[]);
         assert_eq!(trace.gap(), None);
         mechanisms(&trace).into_iter().map(|(skill, how)| (skill.to_owned(), how)).collect::<Vec<_>>()
     };

@@ -13,7 +13,7 @@ use crate::trial::trace::{Progress, Step, Stop, Trace, Usage, Waiting, excerpt};
 use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// The tool with which a model runs its own code, which may call the other tools.
-const CODE: &str = "functions__exec";
+pub(super) const CODE: &str = "functions__exec";
 
 /// Most calls that are followed at a time.
 const MAX_OPEN: usize = 1_000;

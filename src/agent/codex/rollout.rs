@@ -6,13 +6,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::events::{Told, ToldError};
+use super::events::{CODE, Told, ToldError};
 use super::listing;
 use super::tokens::Tokens;
 use crate::agent::lenient;
 use crate::agent::skill_calls::{self, SkillCalls, texts};
 use crate::agent::turns::Sign;
-use crate::trial::trace::{Mechanism, Moment, Offered, Step, Trace, Turn};
+use crate::trial::trace::{Mechanism, Moment, Offered, Step, Trace, Turn, cut, excerpt};
 
 #[derive(Deserialize)]
 pub(super) struct RolloutLine<'a> {
@@ -103,6 +103,15 @@ struct Call {
     at: Moment,
 }
 
+/// A call of the model's code that was answered. What the code says with `notify` comes before the model beside that, each
+/// in a line of its own with the id of the same call.
+struct Answered {
+    /// The call, in words.
+    how: String,
+    /// Its step.
+    step: usize,
+}
+
 /// The tools with which models run shell commands, in the versions of codex so far.
 const SHELL_TOOLS: [&str; 5] = ["exec_command", "shell_command", "shell", "local_shell", "container.exec"];
 
@@ -160,6 +169,8 @@ pub(super) struct Decoder<'a, 's> {
     open: HashMap<String, Call>,
     /// The order of `open`.
     order: Vec<String>,
+    /// Calls of the model's code that were answered, by their ids.
+    answered: HashMap<String, Answered>,
     /// What it has told.
     told: Told,
 }
@@ -186,6 +197,7 @@ impl<'a, 's> Decoder<'a, 's> {
             turn: Turn::default(),
             open: HashMap::new(),
             order: Vec::new(),
+            answered: HashMap::new(),
             told: Told::default(),
         }
     }
@@ -342,10 +354,9 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     fn answer(&mut self, trace: &mut Trace, payload: &Payload) {
-        let Some(Call { tool: name, input, at }) =
-            payload.call_id.as_ref().and_then(|id| self.open.remove(&self.own(id)))
-        else {
-            return;
+        let Some(id) = payload.call_id.as_ref().map(|id| self.own(id)) else { return };
+        let Some(Call { tool: name, input, at }) = self.open.remove(&id) else {
+            return self.notified(trace, &id, &output_text(&payload.output));
         };
         // The time of its own line is that of the call.
         trace.now.began = at.ended;
@@ -357,7 +368,22 @@ impl<'a, 's> Decoder<'a, 's> {
             let answer: Value = serde_json::from_str(&output).unwrap_or_default();
             self.told.spawned.extend(answer.get("agent_id").and_then(Value::as_str).map(str::to_owned));
         }
+        if name == CODE {
+            let how = format!("{name} {}", excerpt(&input));
+            self.answered.insert(id, Answered { how, step: trace.steps.len() });
+        }
         self.ended(trace, &name, input, Some(output));
+    }
+
+    /// Notes what the model's code said beside its answer.
+    fn notified(&mut self, trace: &mut Trace, call: &str, said: &str) {
+        let Some(Answered { how, step }) = self.answered.get(call) else { return };
+        trace.at = Some(*step);
+        self.skills.shown(trace, said, how);
+        trace.at = None;
+        if let Some(Step::Tool { output, .. }) = trace.steps.get_mut(*step) {
+            *output = cut(format!("{output}\n{said}"));
+        }
     }
 
     /// A call's id, unique among those of all sub-agents.
