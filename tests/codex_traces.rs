@@ -513,19 +513,64 @@ fn all_that_the_models_code_says_comes_before_the_model() {
     assert_eq!(used(&["fin", "1", BODY]), 1);
 }
 
+/// The event and the item of a call with this id of an MCP server's tool, as codex tells of it.
+fn mcp(id: &str, tool: &str, arguments: &Value, status: &str) -> [String; 2] {
+    let result = json!({ "content": [{ "type": "text", "text": BODY.replace("\\n", "\n") }] });
+    let item = |kind: &str, id: &str| {
+        json!({ "type": kind, "id": id, "server": "skilljack", "tool": tool, "arguments": arguments,
+            "result": result, "error": null, "status": status })
+    };
+    let event = json!({ "type": "item.completed", "item": item("mcp_tool_call", "item_1") });
+    let told = json!({ "type": "item_completed", "item": item("McpToolCall", id) });
+    [event.to_string(), json!({ "type": "event_msg", "payload": told }).to_string()]
+}
+
 #[test]
 fn a_skill_that_the_models_code_asked_for_was_used_only_where_the_code_printed_it() {
-    let code = code("text(await tools.mcp__skilljack__skill())");
-    let event = format!(
-        r#"{{"type":"item.completed","item":{{"id":"1","type":"mcp_tool_call","server":"skilljack","tool":"skill","arguments":{{"name":"greeting"}},"result":{{"content":[{{"type":"text","text":"{BODY}"}}]}},"status":"completed"}}}}"#
-    );
-    let used = |answer: &str| {
-        let trace = with_greeting(&[&event, DONE], &[BEGUN, &code, &printed(answer)], &[]);
-        assert_eq!(trace.gap(), None);
-        mechanisms(&trace).into_iter().map(|(skill, how)| (skill.to_owned(), how)).collect::<Vec<_>>()
+    let script = code("text(await tools.mcp__skilljack__skill())");
+    let sub_agent = SUB[0];
+    for (tool, arguments) in [
+        ("skill", json!({ "name": "greeting" })),
+        ("read_mcp_resource", json!({ "server": "skilljack", "uri": "skill://greeting" })),
+    ] {
+        let [event, item] = mcp("exec-1", tool, &arguments, "completed");
+        let [failed_event, failed] = mcp("exec-1", tool, &arguments, "failed");
+        for (answer, used) in [("12 letters", 0), (BODY, 1)] {
+            let answer = printed(answer);
+            let own = with_greeting(&[&event, DONE], &[BEGUN, &script, &item, &answer, SAID], &[]);
+            let old = with_greeting(&[&event, DONE], &[BEGUN, &script, &answer, SAID], &[]);
+            let sub = with_greeting(&[DONE], &[BEGUN, SAID], &[sub_agent, &script, &item, &answer, SAID]);
+            for trace in [own, old, sub] {
+                assert_eq!((trace.gap(), trace.failed_loads.len()), (None, 0), "{tool}");
+                assert_eq!(mechanisms(&trace), [("greeting", Mechanism::McpTool)][..used], "{tool}");
+                assert!(!trace.explorations.is_empty(), "it was wanted: {tool}");
+            }
+            let refused = with_greeting(&[&failed_event, DONE], &[BEGUN, &script, &failed, &answer, SAID], &[]);
+            assert_eq!((refused.activations.len(), refused.failed_loads.len()), (0, 1), "{tool}");
+        }
+    }
+}
+
+#[test]
+fn what_the_model_was_shown_of_an_mcp_servers_answer_is_in_the_rollout() {
+    let call = r#"{"type":"response_item","payload":{"type":"function_call","name":"skill","namespace":"mcp__skilljack","arguments":"{\"name\":\"greeting\"}","call_id":"b"}}"#;
+    let answer = |text: &str| {
+        format!(
+            r#"{{"type":"response_item","payload":{{"type":"function_call_output","call_id":"b","output":[{{"text":"{text}"}}]}}}}"#
+        )
     };
-    assert_eq!(used("12 letters"), []);
-    assert_eq!(used(BODY), [("greeting".to_owned(), Mechanism::McpTool)]);
+    let [event, item] = mcp("b", "skill", &json!({ "name": "greeting" }), "completed");
+    let (first, _) = BODY.split_once("\\n").expect("two lines");
+    let seen = |text: &str| {
+        let own = [BEGUN, call, &item, &answer(text), SAID];
+        let trace = with_greeting(&[&event, DONE], &own, &[]);
+        assert_eq!((trace.gap(), mechanisms(&trace)), (None, vec![("greeting", Mechanism::McpTool)]));
+        trace.activations[0].seen.expect("a share")
+    };
+    assert!(seen(BODY) > 0.99);
+    assert!(seen(first) < 0.6, "codex cut the answer: {}", seen(first));
+    let lacking = with_greeting(&[&event, &event, DONE], &[BEGUN, call, &item, &answer(BODY), SAID], &[]);
+    assert!(lacking.gap().is_some_and(|gap| gap.contains("MCP")), "{:?}", lacking.gap());
 }
 
 #[test]

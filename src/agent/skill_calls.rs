@@ -141,29 +141,49 @@ impl<'a> SkillCalls<'a> {
     pub(super) fn tool(&mut self, trace: &mut Trace, tool: &str, input: &str, output: &str, failed: bool) {
         let evidence = format!("{tool} {}", excerpt(input));
         let fields: Value = serde_json::from_str(input).unwrap_or_default();
+        if self.lists(tool, fields.get("server").and_then(Value::as_str), input, output) {
+            return self.searched(trace, true, output, &evidence);
+        }
+        match self.wanted(trace, tool, &fields) {
+            Some((skill, path)) => self.answered(trace, &skill, &path, output, failed, &evidence),
+            None => drop(self.shown(trace, output, &evidence)),
+        }
+    }
+
+    /// The model's code called a tool that answered the code alone: it was used where the model was shown what it answered.
+    pub(super) fn asked_by_code(&mut self, trace: &mut Trace, tool: &str, input: &str, failed: bool) {
+        let fields: Value = serde_json::from_str(input).unwrap_or_default();
+        let Some((skill, path)) = self.wanted(trace, tool, &fields) else { return };
+        let evidence = format!("{tool} {}", excerpt(input));
+        let came = match self.exposure.known(&slug(&skill), &path) {
+            Known::ByText => self.exposure.has_loaded(&slug(&skill), &path),
+            Known::ByName | Known::NoSkill => true,
+            Known::NoFile => false,
+        };
+        if came || failed {
+            concluded(trace, &skill, &path, !failed, &evidence);
+        } else {
+            trace.explore(&evidence);
+        }
+    }
+
+    /// The skill and the file of it that a call asks the MCP server for.
+    fn wanted(&self, trace: &mut Trace, tool: &str, fields: &Value) -> Option<(String, String)> {
         let field = |key: &str| fields.get(key).and_then(Value::as_str);
         if tool == self.reference.names.skill_tool() {
             // Ours takes `name`; a repository's own server may call it otherwise.
             let any = || fields.as_object()?.values().find_map(Value::as_str);
-            match field("name").or_else(|| field("skill")).or_else(any) {
-                Some(skill) => self.answered(trace, skill, SKILL_FILE, output, failed, &evidence),
-                None => trace.lose("a call of the skill tool that names no skill"),
+            let skill = field("name").or_else(|| field("skill")).or_else(any);
+            if skill.is_none() {
+                trace.lose("a call of the skill tool that names no skill");
             }
+            Some((skill?.to_owned(), SKILL_FILE.to_owned()))
         } else if tool == self.reference.names.resource_tool() {
             // Without a path it lists the files, and loads none.
-            let path = field("path").map(plain).filter(|path| !path.is_empty());
-            if let (Some(skill), Some(path)) = (field("skill").or_else(|| field("name")), path) {
-                self.answered(trace, skill, &path, output, failed, &evidence);
-            }
+            let path = field("path").map(plain).filter(|path| !path.is_empty())?;
+            Some((field("skill").or_else(|| field("name"))?.to_owned(), path))
         } else {
-            let uri = field("uri").filter(|_| RESOURCE_TOOLS.contains(&tool));
-            if self.lists(tool, field("server"), input, output) {
-                return self.searched(trace, true, output, &evidence);
-            }
-            match uri.and_then(at_skill_uri) {
-                Some((skill, path)) => self.answered(trace, &skill, &path, output, failed, &evidence),
-                None => drop(self.shown(trace, output, &evidence)),
-            }
+            field("uri").filter(|_| RESOURCE_TOOLS.contains(&tool)).and_then(at_skill_uri)
         }
     }
 
@@ -209,26 +229,18 @@ impl<'a> SkillCalls<'a> {
         }
     }
 
-    /// The MCP server was asked for a skill's file, and answered. Without an `output` of its own it may have come before the
-    /// model by what else was printed.
+    /// The MCP server was asked for a skill's file, and answered.
     fn answered(&mut self, trace: &mut Trace, skill: &str, path: &str, output: &str, failed: bool, evidence: &str) {
         let own = slug(skill);
         let how = format!("{evidence} {own}/{path}");
         let seen = self.exposure.shown(output, &how);
         let came = |sighting: &Sighting| sighting.loaded && sighting.skill == own && sighting.path == path;
         let came = match self.exposure.known(&own, path) {
-            Known::ByText if output.is_empty() => self.exposure.has_loaded(&own, path),
             Known::ByText => seen.iter().any(came),
             Known::ByName | Known::NoSkill => true,
             Known::NoFile => false,
         };
-        match (path == SKILL_FILE, came && !failed) {
-            (true, true) => trace.activate(skill, Mechanism::McpTool, evidence),
-            // What could not be loaded was not used; that it was wanted is told.
-            (true, false) => trace.failed_load(skill, Mechanism::McpTool, evidence),
-            (false, true) => trace.load(skill, path, evidence),
-            (false, false) => {}
-        }
+        concluded(trace, skill, path, came && !failed, evidence);
     }
 
     /// The agent itself put `text` into the conversation as the skill of this name. Says whether it is.
@@ -292,6 +304,17 @@ impl<'a> SkillCalls<'a> {
         for resource in &mut trace.resources {
             resource.seen = self.exposure.share(&slug(&resource.skill), &resource.path);
         }
+    }
+}
+
+/// Notes whether a file that the MCP server was asked for came before the model.
+fn concluded(trace: &mut Trace, skill: &str, path: &str, came: bool, evidence: &str) {
+    match (path == SKILL_FILE, came) {
+        (true, true) => trace.activate(skill, Mechanism::McpTool, evidence),
+        // What could not be loaded was not used; that it was wanted is told.
+        (true, false) => trace.failed_load(skill, Mechanism::McpTool, evidence),
+        (false, true) => trace.load(skill, path, evidence),
+        (false, false) => {}
     }
 }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::code::CODE;
+use super::item::mcp_tool;
 use super::tokens::{Tokens, plus};
 use crate::agent::interface::Work;
 use crate::agent::lenient;
@@ -11,9 +13,6 @@ use crate::agent::refusal::Refusal;
 use crate::agent::skill_calls::{self, SkillCalls};
 use crate::trial::trace::{Progress, Step, Stop, Trace, Usage, Waiting, excerpt};
 use crate::trial::trouble::{Trouble, TroubleKind};
-
-/// The tool with which a model runs its own code, which may call the other tools.
-pub(super) const CODE: &str = "functions__exec";
 
 /// Most calls that are followed at a time.
 const MAX_OPEN: usize = 1_000;
@@ -131,6 +130,8 @@ pub(super) struct Decoder<'a, 's> {
     waits_for_agents: Option<String>,
     /// Commands that the rollout has to tell of.
     commands: usize,
+    /// Calls of MCP servers' tools that it has to tell of.
+    mcp_calls: usize,
 }
 
 /// An error as a rollout has it.
@@ -163,6 +164,8 @@ pub(super) struct Told {
     pub conversation: bool,
     /// How many calls of the shell are among them.
     pub shell_calls: usize,
+    /// How many calls of MCP servers' tools have ended; none in recordings that do not have them.
+    pub mcp_calls: usize,
     /// The model's thoughts.
     pub thoughts: bool,
     /// The last error that codex told of.
@@ -182,7 +185,7 @@ pub(super) struct Told {
 impl<'a, 's> Decoder<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>, told: Told) -> Self {
         let usage = Some(Usage::default());
-        Self { skills, told, usage, open: BTreeMap::new(), waits_for_agents: None, commands: 0 }
+        Self { skills, told, usage, open: BTreeMap::new(), waits_for_agents: None, commands: 0, mcp_calls: 0 }
     }
 
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
@@ -254,6 +257,9 @@ impl<'a, 's> Decoder<'a, 's> {
         if self.commands > self.told.shell_calls {
             trace.lose("a command that the events tell of and the rollout does not");
         }
+        if self.mcp_calls > self.told.mcp_calls {
+            trace.lose("a call of an MCP server's tool that the events tell of and the rollout does not");
+        }
         let spawned = self.told.spawned.iter().chain(&by_sub_agents.spawned);
         if !spawned.into_iter().all(|id| by_sub_agents.threads.contains(id)) {
             trace.lose("what a sub-agent did: its rollout is missing");
@@ -313,6 +319,7 @@ impl<'a, 's> Decoder<'a, 's> {
                 self.skills.command(trace, &command, item.exit_code, &output);
                 trace.command(command, item.exit_code, output);
             }
+            "mcp_tool_call" if self.told.mcp_calls > 0 => self.mcp_calls += 1,
             "mcp_tool_call" => self.mcp_call(trace, item),
             "collab_tool_call" => {
                 let name = item.tool.unwrap_or_default();
@@ -337,18 +344,20 @@ impl<'a, 's> Decoder<'a, 's> {
         }
     }
 
-    /// A call of an MCP server's tool: the rollout has it too, but not whether it failed.
+    /// A call of an MCP server's tool of which the rollout does not tell whether it failed.
     fn mcp_call(&mut self, trace: &mut Trace, item: Item) {
-        let name = format!("mcp__{}__{}", item.server.unwrap_or_default(), item.tool.unwrap_or_default());
+        let name = mcp_tool(&item.server.unwrap_or_default(), &item.tool.unwrap_or_default());
         let failed = item.status.as_deref() == Some("failed") || item.error.as_ref().is_some_and(|e| !e.is_null());
         let input = item.arguments.map(|value| value.to_string()).unwrap_or_default();
         let output = item.result.or(item.error).unwrap_or_default();
         trace.at = trace.call(&name, &input);
         // Of what the model's code was answered only what the code printed came before the model.
         let code = |step: &Step| matches!(step, Step::Tool { name, .. } if name == CODE);
-        let by_code = trace.at.is_none() && trace.steps.iter().any(code);
-        let came = if by_code { String::new() } else { skill_calls::texts(&output) };
-        self.skills.tool(trace, &name, &input, &came, failed);
+        if trace.at.is_none() && trace.steps.iter().any(code) {
+            self.skills.asked_by_code(trace, &name, &input, failed);
+        } else {
+            self.skills.tool(trace, &name, &input, &skill_calls::texts(&output), failed);
+        }
         trace.at = None;
         let output = if output.is_null() { String::new() } else { output.to_string() };
         if !self.told.conversation {

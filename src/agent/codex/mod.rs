@@ -5,10 +5,12 @@
 //! for a `$name` in the prompt, and commands that the sandbox stopped. Each sub-agent has a rollout of its own, which are
 //! kept as one (`subagents.jsonl`): standard output tells neither what they did nor what they took.
 
+mod code;
 mod command;
 mod events;
 mod evidence;
 mod home;
+mod item;
 mod listing;
 mod login;
 mod rollout;

@@ -6,13 +6,15 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::events::{CODE, Told, ToldError};
+use super::code::{CODE, Code};
+use super::events::{Told, ToldError};
+use super::item::Item;
 use super::listing;
 use super::tokens::Tokens;
 use crate::agent::lenient;
 use crate::agent::skill_calls::{self, SkillCalls, texts};
 use crate::agent::turns::Sign;
-use crate::trial::trace::{Mechanism, Moment, Offered, Step, Trace, Turn, cut, excerpt};
+use crate::trial::trace::{Mechanism, Moment, Offered, Step, Trace, Turn};
 
 #[derive(Deserialize)]
 pub(super) struct RolloutLine<'a> {
@@ -66,30 +68,6 @@ pub(super) struct Payload {
     item: Item,
 }
 
-/// An item as codex tells of it beside the conversation.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Item {
-    #[serde(rename = "type", deserialize_with = "lenient::or_default")]
-    kind: String,
-    #[serde(deserialize_with = "lenient::or_default")]
-    id: String,
-    #[serde(deserialize_with = "lenient::or_default")]
-    command: Vec<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
-    aggregated_output: String,
-    #[serde(deserialize_with = "lenient::option")]
-    exit_code: Option<i64>,
-}
-
-impl Item {
-    /// Whether it is a command that the model's code ran: models of today write JavaScript that calls the tools, and only
-    /// what the code answers comes before them. Where the model calls the shell itself, the item has its call's id.
-    pub(super) fn is_run_by_code(&self) -> bool {
-        self.kind == COMMAND && self.id.starts_with(BY_CODE)
-    }
-}
-
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Content {
@@ -103,27 +81,12 @@ struct Call {
     at: Moment,
 }
 
-/// A call of the model's code that was answered. What the code says with `notify` comes before the model beside that, each
-/// in a line of its own with the id of the same call.
-struct Answered {
-    /// The call, in words.
-    how: String,
-    /// Its step.
-    step: usize,
-}
-
 /// The tools with which models run shell commands, in the versions of codex so far.
 const SHELL_TOOLS: [&str; 5] = ["exec_command", "shell_command", "shell", "local_shell", "container.exec"];
 
 /// Lines that tell nothing of what the agent did, and that its model did not write: what else is offered, and what others
 /// told it.
 const ASIDE: [&str; 4] = ["compaction", "ghost_snapshot", "additional_tools", "agent_message"];
-
-/// The kind of an item that is a command.
-const COMMAND: &str = "CommandExecution";
-
-/// How the ids of commands begin that the model's code ran.
-const BY_CODE: &str = "exec-";
 
 /// Lines that are a call, by their type.
 const CALLS: [&str; 4] = ["function_call", "custom_tool_call", "local_shell_call", TOOL_SEARCH];
@@ -169,8 +132,10 @@ pub(super) struct Decoder<'a, 's> {
     open: HashMap<String, Call>,
     /// The order of `open`.
     order: Vec<String>,
-    /// Calls of the model's code that were answered, by their ids.
-    answered: HashMap<String, Answered>,
+    /// Calls of MCP servers' tools without an answer yet that have ended, and whether they failed.
+    mcp: HashMap<String, bool>,
+    /// What the model's code did.
+    code: Code,
     /// What it has told.
     told: Told,
 }
@@ -197,7 +162,8 @@ impl<'a, 's> Decoder<'a, 's> {
             turn: Turn::default(),
             open: HashMap::new(),
             order: Vec::new(),
-            answered: HashMap::new(),
+            mcp: HashMap::new(),
+            code: Code::default(),
             told: Told::default(),
         }
     }
@@ -271,9 +237,16 @@ impl<'a, 's> Decoder<'a, 's> {
         }
     }
 
-    /// Notes a command that the model's code ran.
+    /// Notes a command that the model's code ran, and how a call of an MCP server's tool ended.
     fn item(&mut self, trace: &mut Trace, item: Item) {
-        if item.is_run_by_code() {
+        if let Some(call) = item.mcp_call() {
+            self.told.mcp_calls += 1;
+            if item.is_by_code() {
+                self.code.asked(trace, call);
+            } else {
+                self.mcp.insert(self.own(&item.id), call.failed);
+            }
+        } else if item.is_run_by_code() {
             self.told.shell_calls += usize::from(!self.of_sub_agents);
             let command = script(&item.command);
             skill_calls::ran(trace, &command, item.exit_code);
@@ -356,7 +329,7 @@ impl<'a, 's> Decoder<'a, 's> {
     fn answer(&mut self, trace: &mut Trace, payload: &Payload) {
         let Some(id) = payload.call_id.as_ref().map(|id| self.own(id)) else { return };
         let Some(Call { tool: name, input, at }) = self.open.remove(&id) else {
-            return self.notified(trace, &id, &output_text(&payload.output));
+            return self.code.said(trace, self.skills, &id, &output_text(&payload.output));
         };
         // The time of its own line is that of the call.
         trace.now.began = at.ended;
@@ -368,22 +341,11 @@ impl<'a, 's> Decoder<'a, 's> {
             let answer: Value = serde_json::from_str(&output).unwrap_or_default();
             self.told.spawned.extend(answer.get("agent_id").and_then(Value::as_str).map(str::to_owned));
         }
+        let mcp = self.mcp.remove(&id);
         if name == CODE {
-            let how = format!("{name} {}", excerpt(&input));
-            self.answered.insert(id, Answered { how, step: trace.steps.len() });
+            self.code.answered(trace, id, &input);
         }
-        self.ended(trace, &name, input, Some(output));
-    }
-
-    /// Notes what the model's code said beside its answer.
-    fn notified(&mut self, trace: &mut Trace, call: &str, said: &str) {
-        let Some(Answered { how, step }) = self.answered.get(call) else { return };
-        trace.at = Some(*step);
-        self.skills.shown(trace, said, how);
-        trace.at = None;
-        if let Some(Step::Tool { output, .. }) = trace.steps.get_mut(*step) {
-            *output = cut(format!("{output}\n{said}"));
-        }
+        self.ended(trace, &name, input, Some(output), mcp);
     }
 
     /// A call's id, unique among those of all sub-agents.
@@ -391,13 +353,15 @@ impl<'a, 's> Decoder<'a, 's> {
         format!("{}/{id}", self.thread)
     }
 
-    /// Notes a call and its answer, where there was one.
-    fn ended(&mut self, trace: &mut Trace, name: &str, input: String, output: Option<String>) {
+    /// Notes a call and its answer, where there was one; of one of an MCP server's tool also whether it failed, where that
+    /// is known.
+    fn ended(&mut self, trace: &mut Trace, name: &str, input: String, output: Option<String>, mcp: Option<bool>) {
         if !SHELL_TOOLS.contains(&name) {
-            let failed = output.as_deref().is_none_or(|output| output.starts_with("unsupported call"));
+            let unsupported = || output.as_deref().is_none_or(|output| output.starts_with("unsupported call"));
+            let failed = mcp.unwrap_or_else(unsupported);
             let output = output.unwrap_or_default();
-            // Whether a call of MCP failed the events tell; of those of sub-agents they tell nothing.
-            if self.of_sub_agents || !name.starts_with("mcp__") {
+            // Of recordings that do not have it the events tell whether it failed; of sub-agents they tell nothing.
+            if self.of_sub_agents || mcp.is_some() || !name.starts_with("mcp__") {
                 self.skills.wrote(&input);
                 self.skills.tool(trace, name, &input, &output, failed);
             }
@@ -426,9 +390,10 @@ impl<'a, 's> Decoder<'a, 's> {
                 if !name.ends_with(WAIT) {
                     self.told.unanswered = Some(tool.to_owned());
                 }
-                self.ended(trace, &name, input, None);
+                self.ended(trace, &name, input, None, None);
             }
         }
+        std::mem::take(&mut self.code).finish(trace, self.skills);
         trace.now = Moment::default();
         self.told
     }

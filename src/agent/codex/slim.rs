@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::item::Item;
 use super::listing;
-use super::rollout::{Item, Payload, RolloutLine};
+use super::rollout::{Payload, RolloutLine};
 
 /// A line as a recording keeps it: what [the decoder](super::rollout::Decoder) reads, without the vendor's own prompts and
 /// the descriptions of other skills than those with the slugs `skills`. `None` for the rest.
@@ -67,9 +68,12 @@ pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
     Some(line)
 }
 
-/// Keeps a command that the model's code ran.
+/// Keeps a command that the model's code ran, and how a call of an MCP server's tool ended.
 fn slimmed_item(item: &Value) -> Option<Value> {
     let read: Item = serde_json::from_str(&item.to_string()).ok()?;
+    if read.mcp_call().is_some() {
+        return Some(kept(item, &["type", "id", "server", "tool", "arguments", "status", "error"]));
+    }
     read.is_run_by_code().then(|| kept(item, &["type", "id", "command", "aggregated_output", "exit_code"]))
 }
 
