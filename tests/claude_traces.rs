@@ -314,6 +314,17 @@ fn with_files(trace: &[serde_json::Value], files: &[serde_json::Value]) -> Trace
     agent::of(AgentKind::ClaudeCli).decode(&Reference::default(), folder.path()).expect("the files can be read")
 }
 
+/// The sub-agents' file as a recording keeps it.
+fn slimmed_sub_agents(files: &[serde_json::Value]) -> Vec<serde_json::Value> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text: String = files.iter().fold(String::new(), |text, line| text + &format!("{line}\n"));
+    fs::write(folder.path().join("trace.jsonl"), "").expect("a file");
+    fs::write(folder.path().join("subagents.jsonl"), text).expect("a file");
+    let kept = agent::of(AgentKind::ClaudeCli).recorded_evidence(folder.path(), &[]).expect("the files can be read");
+    let (_, kept) = kept.into_iter().find(|(name, _)| *name == "subagents.jsonl").expect("it is kept");
+    kept.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
 #[test]
 fn what_a_sub_agents_sub_agent_does_is_in_its_own_file_and_counts_once() {
     let (trace, files) = nested("two");
@@ -322,6 +333,46 @@ fn what_a_sub_agents_sub_agent_does_is_in_its_own_file_and_counts_once() {
     let calls = whole.steps.iter().filter(|step| matches!(step, Step::Tool { name, .. } if name == "Agent")).count();
     assert_eq!((calls, whole.commands, whole.progress), (2, 1, Progress::Done));
     assert_eq!(whole.waiting, Waiting::Nothing);
+}
+
+/// The file of a sub-agent that began with a skill's body, put there by claude or, where not, by a model.
+fn fork(meta: bool, block: &serde_json::Value) -> Vec<serde_json::Value> {
+    let body = "Base directory for this skill: /w/.claude/skills/greeting\n\nSay Ahoy.";
+    vec![
+        json!({ "type": "user", "uuid": "f", "agentId": "one", "isMeta": meta, "message": { "role": "user", "content": body } }),
+        json!({ "type": "assistant", "uuid": "g", "agentId": "one", "message": { "content": [block] } }),
+    ]
+}
+
+#[test]
+fn a_skill_that_the_prompt_had_run_as_a_sub_agent_is_injected() {
+    let said = json!({ "type": "text", "text": "Ahoy" });
+    let trace = [
+        json!({ "type": "system", "subtype": "init" }),
+        json!({ "type": "result", "subtype": "success", "result": "Ahoy" }),
+    ];
+    let called = with_files(&trace, &fork(true, &said));
+    assert_eq!(mechanisms(&called), [("greeting", Mechanism::Injected)]);
+    assert_eq!(called.moments.last().expect("what it said").depth, 1);
+    assert_eq!(mechanisms(&with_files(&trace, &fork(false, &said))), [], "a model wrote the marks");
+    let kept: Vec<serde_json::Value> = slimmed_sub_agents(&fork(true, &said));
+    assert_eq!(mechanisms(&with_files(&trace, &kept)), [("greeting", Mechanism::Injected)], "as a recording keeps it");
+    let runs = json!({ "type": "tool_use", "id": "b", "name": "Bash", "input": { "command": "sleep 9" } });
+    let waits = with_files(&trace[..1], &fork(true, &runs));
+    assert_eq!(waits.waiting, Waiting::Tool("Bash".to_owned()));
+}
+
+#[test]
+fn a_skill_that_the_model_had_run_as_a_sub_agent_is_called_once_and_waited_for_as_a_model() {
+    let said = json!({ "type": "text", "text": "Ahoy" });
+    let skill = call("Skill", &json!({ "skill": "greeting" }));
+    for answer in [vec![], vec![answer("Skill \"greeting\" completed")]] {
+        let trace = with_files(&[vec![skill.clone()], answer].concat(), &fork(true, &said));
+        assert_eq!((mechanisms(&trace), trace.failed_loads.len()), (vec![("greeting", Mechanism::SkillTool)], 0));
+        assert_eq!(trace.waiting, Waiting::Model);
+    }
+    let other = with_files(&[skill], &fork(false, &said));
+    assert_eq!((mechanisms(&other), &other.waiting), (vec![], &Waiting::Tool("Skill".to_owned())));
 }
 
 #[test]

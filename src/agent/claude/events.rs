@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::ending::{Synthetic, stop};
+use super::forks::{self, Forks};
 use super::listing::Listed;
 use super::session::{BODY, Told};
 use super::sub_agents::{self, Ended, SubAgents};
@@ -10,7 +11,6 @@ use super::wire::{
     Assistant, Block, Call, ControlRequest, Head, Init, RateLimit, ResultLine, Retry, User, UserLine, as_usage,
     by_model,
 };
-use crate::agent::interface::Work;
 use crate::agent::refusal::Refusal;
 use crate::agent::skill_calls::{SkillCalls, texts};
 use crate::cases::skill::USER_ONLY;
@@ -21,42 +21,11 @@ use crate::trial::trouble::Trouble;
 /// Most calls that wait for their answer at a time.
 const MAX_OPEN: usize = 1_000;
 
+/// The tool with which the model loads a skill.
+const SKILL_TOOL: &str = "Skill";
+
 /// How claude answers a call in the tool's place while it is being ended.
 const INTERRUPTED: [&str; 2] = ["[Request interrupted by user", "The user doesn't want to proceed with this tool use."];
-
-/// What a line says that the agent does.
-pub(super) fn describe(line: &[u8]) -> Option<String> {
-    let head: Head = parse(line)?;
-    let words = match (head.kind.as_str(), head.subtype.as_deref()) {
-        ("system", Some("init")) => "asks the model".to_owned(),
-        ("system", Some("api_retry")) => parse::<Retry>(line)?.to_string(),
-        ("assistant", _) => {
-            let block = parse::<Assistant>(line)?.message.content.0.into_iter().next()?;
-            match (block.kind.as_str(), &block.name) {
-                ("text", _) => format!("says: {}", block.text?),
-                ("thinking", _) => "thinks".to_owned(),
-                (_, Some(_)) => {
-                    let call = Call::from(block);
-                    let what = call.fields.command.as_ref().or(call.fields.file_path.as_ref());
-                    format!("{} {}", call.name, what.unwrap_or(&call.input))
-                }
-                _ => return None,
-            }
-        }
-        ("result", _) => "is done".to_owned(),
-        _ => return None,
-    };
-    Some(excerpt(&words))
-}
-
-/// Whose work a line shows.
-pub(super) fn work(line: &[u8]) -> Work {
-    let by_model = parse::<Head>(line).is_some_and(|head| match head.kind.as_str() {
-        "assistant" => !parse::<Assistant>(line).is_some_and(|said| said.message.is_synthetic()),
-        kind => kind == "result",
-    });
-    if by_model { Work::Model } else { Work::Other }
-}
 
 /// How claude stood when it began to be ended.
 #[derive(Clone, Copy)]
@@ -89,8 +58,8 @@ pub(super) struct Decoder<'a, 's> {
 }
 
 impl<'a, 's> Decoder<'a, 's> {
-    pub(super) fn new(skills: &'a mut SkillCalls<'s>, Told { times, listed }: Told) -> Self {
-        let (open, order, sub_agents) = (HashMap::new(), Vec::new(), SubAgents::default());
+    pub(super) fn new(skills: &'a mut SkillCalls<'s>, Told { times, listed }: Told, forks: Forks) -> Self {
+        let (open, order, sub_agents) = (HashMap::new(), Vec::new(), SubAgents::with(forks));
         let refused = BTreeMap::new();
         Self {
             skills,
@@ -165,6 +134,7 @@ impl<'a, 's> Decoder<'a, 's> {
             return;
         };
         let Some(parent) = self.sub_agents.line(own, head.uuid.as_deref()) else { return };
+        self.forked(trace, &parent);
         let depth = 1 + u32::from(self.sub_agents.is_nested(&parent));
         trace.now = Moment { began: None, ended: head.timestamp, depth };
         // Standard output has said what was waited for.
@@ -179,6 +149,18 @@ impl<'a, 's> Decoder<'a, 's> {
             unreadable(trace, &head.kind);
         }
         (trace.now, trace.waiting) = (Moment::default(), waiting);
+    }
+
+    /// Notes the skill with which this sub-agent began where no call of a model accounts for it: the prompt called it.
+    fn forked(&mut self, trace: &mut Trace, agent: &str) {
+        let Some(skill) = self.sub_agents.forks.of(agent).map(str::to_owned) else { return };
+        let is_it = |asked: &str| forks::own_slug(asked) == forks::own_slug(&skill);
+        let asks_for = |call: &Call| call.name == SKILL_TOOL && call.fields.asked_skill().is_some_and(is_it);
+        let by_model = trace.activations.iter().any(|known| is_it(&known.skill)) || self.open.values().any(asks_for);
+        if !by_model {
+            self.sub_agents.forks.called_by_user(agent);
+            trace.activate(&skill, Mechanism::Injected, &format!("the prompt called /{skill}"));
+        }
     }
 
     fn init(&self, trace: &mut Trace, init: Init) {
@@ -256,7 +238,7 @@ impl<'a, 's> Decoder<'a, 's> {
             None => !id.contains('/'),
         };
         let call = self.order.iter().rev().filter(own).find_map(|id| self.open.get(id));
-        let call = call.filter(|call| !is_sub_agent(call));
+        let call = call.filter(|call| !self.is_sub_agent(call));
         trace.waiting = call.map_or(Waiting::Model, |call| Waiting::Tool(call.name.clone()));
     }
 
@@ -280,7 +262,7 @@ impl<'a, 's> Decoder<'a, 's> {
     fn waits_for_sub_agent(&self) -> bool {
         let is_own = |id: &&String| !id.contains('/') && self.open.contains_key(*id);
         let own = self.order.iter().rev().find(is_own).and_then(|id| self.open.get(id));
-        own.is_some_and(is_sub_agent)
+        own.is_some_and(|call| self.is_sub_agent(call))
     }
 
     fn call(&mut self, trace: &mut Trace, parent: Option<&str>, block: Block) {
@@ -321,7 +303,7 @@ impl<'a, 's> Decoder<'a, 's> {
                 self.interrupt();
             }
             let Some(call) = self.open.remove(&id) else { continue };
-            if interrupted && self.is_nested(&id, &call) {
+            if interrupted && self.is_untold(&id, &call) {
                 self.cut = Some(call.name.clone());
             }
             let failed = block.is_error.unwrap_or(false);
@@ -346,14 +328,14 @@ impl<'a, 's> Decoder<'a, 's> {
                 self.skills.command(trace, &command, exit_code, &output);
                 return trace.command(command, exit_code, output);
             }
-            "Skill" => match fields.skill.or(fields.command).or(fields.name) {
+            SKILL_TOOL => match fields.asked_skill() {
                 // Nobody can know what would have become of it, unless models may not call it at all.
                 Some(_) if failed && output.contains(USER_ONLY) => trace.explore(&evidence()),
                 // A skill that could not be loaded was not used; that it was wanted is told.
-                Some(skill) if failed => {
-                    trace.failed_load(skill.trim_start_matches('/'), Mechanism::SkillTool, &evidence());
+                Some(skill) if failed && !self.sub_agents.forks.has(skill) => {
+                    trace.failed_load(skill, Mechanism::SkillTool, &evidence());
                 }
-                Some(skill) => trace.activate(skill.trim_start_matches('/'), Mechanism::SkillTool, &evidence()),
+                Some(skill) => trace.activate(skill, Mechanism::SkillTool, &evidence()),
                 None => trace.lose("a call of the skill tool that names no skill"),
             },
             "Read" | "NotebookRead" => {
@@ -420,14 +402,22 @@ impl<'a, 's> Decoder<'a, 's> {
     /// its own, else nothing but the model.
     fn nested_wait(&self) -> Option<Waiting> {
         let in_sub_agent = self.interrupted.map_or_else(|| self.waits_for_sub_agent(), |then| then.in_sub_agent);
-        let nested = |id: &String| self.open.get(id).filter(|call| self.is_nested(id, call));
+        let nested = |id: &String| self.open.get(id).filter(|call| self.is_untold(id, call));
         let open = self.order.iter().rev().find_map(nested).map(|call| call.name.clone());
+        let in_sub_agent = in_sub_agent || self.sub_agents.forks.any_by_user();
         open.or_else(|| self.cut.clone()).filter(|_| in_sub_agent).map(Waiting::Tool)
     }
 
     /// Whether a call is one of a sub-agent that standard output does not show, to a tool that is no sub-agent.
-    fn is_nested(&self, id: &str, call: &Call) -> bool {
-        id.split_once('/').is_some_and(|(agent, _)| self.sub_agents.is_nested(agent)) && !is_sub_agent(call)
+    fn is_untold(&self, id: &str, call: &Call) -> bool {
+        id.split_once('/').is_some_and(|(agent, _)| self.sub_agents.is_untold(agent)) && !self.is_sub_agent(call)
+    }
+
+    /// Whether a call starts a sub-agent: also that of a skill that runs as one.
+    fn is_sub_agent(&self, call: &Call) -> bool {
+        let is_fork =
+            || call.name == SKILL_TOOL && call.fields.asked_skill().is_some_and(|s| self.sub_agents.forks.has(s));
+        sub_agents::TOOLS.contains(&call.name.as_str()) || is_fork()
     }
 
     /// Notes the calls that nobody answered any more.
@@ -462,10 +452,6 @@ fn unreadable(trace: &mut Trace, kind: &str) {
     if ["assistant", "user", "result"].contains(&kind) {
         trace.lose(&what);
     }
-}
-
-fn is_sub_agent(call: &Call) -> bool {
-    sub_agents::TOOLS.contains(&call.name.as_str())
 }
 
 /// A call's id, unique among those of an agent and its sub-agents.

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use super::forks::Forks;
 use super::{SESSION, TRACE, events, session, slim};
 use crate::agent::kept::{Kept, SUB_AGENTS, slimmed};
 use crate::agent::room::Room;
@@ -73,7 +74,13 @@ pub(super) fn decode(reference: &Reference, folder: &Path) -> io::Result<Trace> 
         }
     })?;
     let told = session.told();
-    let mut events = events::Decoder::new(&mut skills, told);
+    let mut forks = Forks::default();
+    lines::for_each(&folder.join(SUB_AGENTS), |line| {
+        if let Line::Whole(line) = line {
+            forks.line(line);
+        }
+    })?;
+    let mut events = events::Decoder::new(&mut skills, told, forks);
     lines::for_each(&folder.join(TRACE), |line| match line {
         Line::Whole(line) => events.line(&mut trace, line),
         Line::Overlong => trace.damaged_lines += 1,

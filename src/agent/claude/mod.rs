@@ -3,15 +3,18 @@
 //!
 //! Standard output (`trace.jsonl`) begins with what was offered: the skills, the MCP servers and their tools. What it
 //! hides is a skill that the prompt itself called as `/name`; the session file (`session.jsonl`) has that, and times. It also
-//! hides what the sub-agents of sub-agents do; each has a file of its own, which are kept as one (`subagents.jsonl`).
+//! hides what the sub-agents of sub-agents do, and a skill that the prompt had run as a sub-agent; each sub-agent has a file
+//! of its own, which are kept as one (`subagents.jsonl`).
 
 mod call;
 mod cli;
 mod ending;
 mod events;
 mod evidence;
+mod forks;
 mod home;
 mod listing;
+mod live;
 mod login;
 mod sdk;
 mod session;
@@ -108,7 +111,7 @@ macro_rules! claude {
             }
 
             fn work(&self, line: &[u8]) -> Work {
-                events::work(line)
+                live::work(line)
             }
 
             fn session(&self, room: &Room) -> Option<File> {
@@ -120,7 +123,7 @@ macro_rules! claude {
             }
 
             fn describe(&self, line: &[u8]) -> Option<String> {
-                events::describe(line)
+                live::describe(line)
             }
         }
     };

@@ -105,7 +105,9 @@ pub(super) fn sub_agents_line(line: &[u8]) -> Option<Vec<u8>> {
     };
     let kind = value.get("type").and_then(Value::as_str);
     kind.filter(|kind| ["assistant", "user"].contains(kind))?;
-    value.retain(|key, value| ["type", "uuid", "agentId", "message"].contains(&key.as_str()) && !value.is_null());
+    value.retain(|key, value| {
+        ["type", "uuid", "agentId", "isMeta", "message"].contains(&key.as_str()) && !value.is_null()
+    });
     if let Some(Value::Object(message)) = value.get_mut("message") {
         slim_message(message);
     }

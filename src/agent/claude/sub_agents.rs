@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 
+use super::forks::Forks;
 use crate::agent::lenient;
 
 /// The tools that start a sub-agent, in the versions of claude so far.
@@ -58,9 +59,15 @@ pub(super) struct SubAgents {
     running: HashSet<String>,
     /// Whether the agent has answered.
     answered: bool,
+    /// The skills with which they began.
+    pub(super) forks: Forks,
 }
 
 impl SubAgents {
+    pub(super) fn with(forks: Forks) -> Self {
+        Self { forks, ..Self::default() }
+    }
+
     /// Standard output showed the line with this id, of the sub-agent that the call `parent` started.
     pub(super) fn shown(&mut self, id: Option<String>, parent: &str) {
         if let Some(id) = id.filter(|_| self.shown.len() < MAX_LINES) {
@@ -113,12 +120,19 @@ impl SubAgents {
     pub(super) fn are_hidden(&self) -> bool {
         let shown: HashSet<&String> = self.shown.values().collect();
         let hidden = |(id, call): (&String, &String)| !self.told.contains_key(id) && !shown.contains(call);
-        let nested = self.told.values().filter(|parent| parent.is_none()).count();
+        // That a skill's fork is there says nothing of the others.
+        let is_one = |(id, parent): &(&String, &Option<String>)| parent.is_none() && self.forks.of(id).is_none();
+        let nested = self.told.iter().filter(is_one).count();
         self.begun.iter().any(hidden) || self.nested > nested
     }
 
     /// Whether calls with this prefix are those of a sub-agent that standard output does not show.
-    pub(super) fn is_nested(&self, prefix: &str) -> bool {
+    pub(super) fn is_untold(&self, prefix: &str) -> bool {
         self.told.get(prefix).is_some_and(Option::is_none)
+    }
+
+    /// Whether they are those of a sub-agent's sub-agent.
+    pub(super) fn is_nested(&self, prefix: &str) -> bool {
+        self.is_untold(prefix) && !self.forks.is_by_user(prefix)
     }
 }

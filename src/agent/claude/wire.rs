@@ -338,6 +338,14 @@ pub(super) struct Fields {
     pub raw: String,
 }
 
+impl Fields {
+    /// The skill that a call of the skill tool asks for.
+    pub(super) fn asked_skill(&self) -> Option<&str> {
+        let asked = self.skill.as_ref().or(self.command.as_ref()).or(self.name.as_ref());
+        asked.map(|skill| skill.trim_start_matches('/'))
+    }
+}
+
 impl From<Block> for Call {
     fn from(block: Block) -> Self {
         let input = block.input.as_deref().map_or("", RawValue::get);

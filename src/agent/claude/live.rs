@@ -1,0 +1,43 @@
+//! What a line of claude's output says while the run is under way.
+
+use super::wire::{Assistant, Call, Head, Retry};
+use crate::agent::interface::Work;
+use crate::trial::trace::excerpt;
+
+/// What a line says that the agent does.
+pub(super) fn describe(line: &[u8]) -> Option<String> {
+    let head: Head = parse(line)?;
+    let words = match (head.kind.as_str(), head.subtype.as_deref()) {
+        ("system", Some("init")) => "asks the model".to_owned(),
+        ("system", Some("api_retry")) => parse::<Retry>(line)?.to_string(),
+        ("assistant", _) => {
+            let block = parse::<Assistant>(line)?.message.content.0.into_iter().next()?;
+            match (block.kind.as_str(), &block.name) {
+                ("text", _) => format!("says: {}", block.text?),
+                ("thinking", _) => "thinks".to_owned(),
+                (_, Some(_)) => {
+                    let call = Call::from(block);
+                    let what = call.fields.command.as_ref().or(call.fields.file_path.as_ref());
+                    format!("{} {}", call.name, what.unwrap_or(&call.input))
+                }
+                _ => return None,
+            }
+        }
+        ("result", _) => "is done".to_owned(),
+        _ => return None,
+    };
+    Some(excerpt(&words))
+}
+
+/// Whose work a line shows.
+pub(super) fn work(line: &[u8]) -> Work {
+    let by_model = parse::<Head>(line).is_some_and(|head| match head.kind.as_str() {
+        "assistant" => !parse::<Assistant>(line).is_some_and(|said| said.message.is_synthetic()),
+        kind => kind == "result",
+    });
+    if by_model { Work::Model } else { Work::Other }
+}
+
+fn parse<'a, T: serde::Deserialize<'a>>(line: &'a [u8]) -> Option<T> {
+    serde_json::from_slice(line).ok()
+}
