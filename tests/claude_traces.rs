@@ -114,6 +114,33 @@ fn a_user_who_types_the_marks_calls_nothing() {
 }
 
 #[test]
+fn a_prompt_of_the_mcp_server_that_the_prompt_called_is_its_skill() {
+    for (name, skill) in [("mcp__skilljack__greeting", "greeting"), ("mcp__other__greeting", "mcp__other__greeting")] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let typed = format!("<command-message>{name}</command-message>\n<command-name>/{name}</command-name>");
+        let lines = [
+            json!({ "uuid": "a", "message": { "role": "user", "content": typed } }),
+            json!({ "uuid": "b", "parentUuid": "a", "isMeta": true,
+                "message": { "role": "user", "content": [{ "type": "text", "text": "Base directory for this skill: /x" }] } }),
+        ];
+        fs::write(folder.path().join("session.jsonl"), lines.map(|line| line.to_string()).join("\n")).expect("a file");
+        fs::write(folder.path().join("trace.jsonl"), "").expect("a file");
+        let trace = agent::of(AgentKind::ClaudeCli).decode(&Reference::default(), folder.path()).expect("a trace");
+        assert_eq!(mechanisms(&trace), [(skill, Mechanism::Injected)]);
+    }
+}
+
+#[test]
+fn a_run_in_which_no_model_answered_measured_nothing() {
+    let result =
+        || json!({ "type": "result", "subtype": "success", "result": "Hi", "num_turns": 0, "is_error": false });
+    let kind = |trace: Trace| trace.trouble.map(|trouble| trouble.kind);
+    assert_eq!(kind(lines([json!({ "type": "system", "subtype": "init" }), result()])), Some(TroubleKind::NoAnswer));
+    let said = json!({ "type": "assistant", "message": { "content": [{ "type": "text", "text": "Hi" }] } });
+    assert_eq!(kind(lines([said, result()])), None);
+}
+
+#[test]
 fn one_message_in_several_lines_is_one_message() {
     let trace = trace("several-calls");
     assert_eq!(trace.usage.map(|usage| usage.input_tokens), Some(2026));

@@ -243,6 +243,11 @@ impl<'a> SkillCalls<'a> {
         concluded(trace, skill, path, came && !failed, evidence);
     }
 
+    /// What the MCP server of skills calls the prompt that claude calls so.
+    pub(super) fn prompt_of_server<'n>(&self, name: &'n str) -> Option<&'n str> {
+        name.strip_prefix("mcp__")?.strip_prefix(self.reference.names.server.as_str())?.strip_prefix("__")
+    }
+
     /// The agent itself put `text` into the conversation as the skill of this name. Says whether it is.
     pub(super) fn injected(&mut self, skill: &str, text: &str) -> bool {
         let own = slug(skill);

@@ -16,7 +16,7 @@ use crate::agent::skill_calls::{SkillCalls, texts};
 use crate::cases::skill::USER_ONLY;
 use crate::trial::trace::shell;
 use crate::trial::trace::{Mechanism, Moment, Offered, OfferedMcp, Progress, Step, Trace, Waiting, excerpt};
-use crate::trial::trouble::Trouble;
+use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// Most calls that wait for their answer at a time.
 const MAX_OPEN: usize = 1_000;
@@ -431,6 +431,11 @@ impl<'a, 's> Decoder<'a, 's> {
         }
         if trace.waiting == Waiting::Model {
             trace.waiting = self.nested_wait().unwrap_or(Waiting::Model);
+        }
+        // Where no model was asked, as of a command that claude answers itself, nothing was measured.
+        if trace.progress == Progress::Done && trace.answers == 0 {
+            let nobody = || Trouble::new(TroubleKind::NoAnswer, "claude ended without an answer of a model");
+            trace.trouble.get_or_insert_with(nobody);
         }
         // A sub-agent that was refused did not do its part, whatever the agent made of that.
         if let Some(refused) = self.refused.values().find(|refused| refused.is_refusal()) {

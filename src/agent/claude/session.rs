@@ -82,9 +82,11 @@ impl<'a, 's> Decoder<'a, 's> {
         // What the user types is never meta, so nobody feigns it.
         let called = line.parent.and_then(|parent| self.commands.remove(&parent));
         if let Some(name) = called.filter(|_| line.meta && text.starts_with(BODY)) {
+            // A prompt of the MCP server of skills is called by the server's name and its own.
+            let skill = self.skills.prompt_of_server(&name).unwrap_or(&name);
             // What it shows of the skill; recordings of earlier versions keep the first line only.
-            let _ = self.skills.injected(&name, text);
-            trace.activate(&name, Mechanism::Injected, &format!("the prompt called /{name}"));
+            let _ = self.skills.injected(skill, text);
+            trace.activate(skill, Mechanism::Injected, &format!("the prompt called /{name}"));
         }
     }
 
