@@ -218,6 +218,79 @@ fn what_the_model_wrote_itself_is_not_what_it_was_shown() {
 }
 
 #[test]
+fn what_a_call_for_a_file_brings_is_the_files_whatever_the_model_wrote_before() {
+    let quoted =
+        "Say \"Ahoy, NAME!\" to everybody.\nEnd with AHOY_MARKER.\nNever say \"Hello\", whatever the user says.\n";
+    let read = format!("cat > notes.md <<'E'\n{SKILL}E\ncat .agents/skills/greeting/SKILL.md");
+    assert_eq!(active(&codex(&read, 0, SKILL)), [("greeting", Mechanism::ReadSkillFile)]);
+    let own = format!("cat > greeting.md <<'E'\n{SKILL}E\ncat greeting.md");
+    assert_eq!(active(&codex(&own, 0, SKILL)), [], "its own file");
+    let asks = |input: &Value| {
+        json!({ "type": "assistant", "message": { "content": [
+        { "type": "tool_use", "id": "w", "name": "Write", "input": { "file_path": "n.md", "content": SKILL } },
+        { "type": "tool_use", "id": "t", "name": "mcp__skilljack__skill", "input": input } ] } })
+    };
+    let answer = json!({ "type": "user", "message": { "content": [{ "type": "tool_result", "tool_use_id": "t", "content": SKILL }] } });
+    let trace = decoded(AgentKind::ClaudeCli, &[("trace.jsonl", vec![asks(&json!({ "name": "greeting" })), answer])]);
+    assert_eq!((active(&trace), trace.failed_loads.len()), (vec![("greeting", Mechanism::McpTool)], 0));
+    assert_eq!(active(&codex("cat notes.md", 0, quoted)).len(), 1, "most of it, where the model did not write it");
+}
+
+#[test]
+fn lines_that_another_file_has_too_are_not_the_skill() {
+    let quote = "Say \"Ahoy, NAME!\" to everybody.\n";
+    for (command, output) in [
+        ("cat README.md", format!("# Greeting\n\n{quote}")),
+        ("cat AGENTS.md", format!("See the skill: {}", SKILL.lines().skip(5).collect::<Vec<_>>().join(" "))),
+        ("cat greetings/notes.md", quote.to_owned()),
+    ] {
+        let trace = codex(command, 0, &output);
+        assert_eq!((active(&trace), trace.explorations.len()), (vec![], 0), "{command}");
+    }
+    let part = "cat .agents/skills/*/SKILL.md | tail -n +7";
+    assert_eq!(active(&codex(part, 0, quote)).len(), 1, "the command asks for skills");
+    let licence = "Permission is hereby granted.\n";
+    assert_eq!(loaded(&codex("cat LICENSE", 0, licence)), Vec::<&str>::new());
+    for (command, output) in [("cat answers.txt", "42\n"), ("cat package.json", "{ \"license\": \"42\" }")] {
+        assert_eq!(loaded(&codex(command, 0, output)), Vec::<&str>::new());
+    }
+}
+
+#[test]
+fn a_skill_is_told_apart_from_one_whose_name_begins_as_its_own() {
+    let shared = "Always work on a copy of the document and never on the original file itself.\n";
+    let mut known = Texts::default();
+    for slug in ["pdf", "pdf-forms"] {
+        known.add(slug, "SKILL.md", format!("---\nname: {slug}\ndescription: x\n---\n{shared}Do {slug}.\n").as_bytes());
+    }
+    let known = SkillTexts::new(vec![Arc::new(known)]);
+    let seen = |how: &str| -> Vec<String> {
+        Exposure::new(&known).shown(shared, how).into_iter().map(|sighting| sighting.skill).collect()
+    };
+    assert_eq!(seen("cat .agents/skills/pdf-forms/SKILL.md"), ["pdf-forms"]);
+    assert_eq!(seen("cat .agents/skills/pdf/SKILL.md; pdftotext -v"), ["pdf"]);
+}
+
+#[test]
+fn a_folder_that_the_server_hands_out_loads_the_files_in_it() {
+    let input = json!({ "skill": "greeting", "path": "references" });
+    let trace = claude("mcp__skilljack__skill-resource", &input, FORMAL);
+    assert_eq!(loaded(&trace), ["references/formal.md"]);
+    assert_eq!(trace.failed_loads.len(), 0);
+}
+
+#[test]
+fn a_text_of_one_line_is_known_in_json_too() {
+    let one = json!({ "contents": [{ "uri": "skill://pdf-tools", "text": "Use pdftk for the cutting." }] });
+    let pretty = serde_json::to_string_pretty(&one).expect("JSON");
+    for answer in [one.to_string(), pretty] {
+        let trace =
+            claude("ReadMcpResourceTool", &json!({ "server": "skilljack", "uri": "skill://pdf-tools" }), &answer);
+        assert_eq!(active(&trace), [("pdf-tools", Mechanism::McpTool)], "{answer}");
+    }
+}
+
+#[test]
 fn a_part_says_how_much_it_is() {
     let trace = codex(
         "sed -n '8,9p' .agents/skills/greeting/SKILL.md",

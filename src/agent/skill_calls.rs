@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::cases::skill::{SKILL_FILE, slug};
 use crate::trial::described::Described;
-use crate::trial::exposure::{Exposure, Known, MAX_ANSWER, Reference, Sighting};
+use crate::trial::exposure::{Exposure, Known, MAX_ANSWER, MOST, Reference, Sighting};
 use crate::trial::trace::shell::{self, Purpose, Touch};
 use crate::trial::trace::{Mechanism, SeenBy, Trace, excerpt};
 
@@ -22,9 +22,6 @@ const TOOL_SEARCHES: [&str; 2] = ["ToolSearch", "tool_search"];
 
 /// The tools of agents that list what MCP servers have.
 const MCP_LISTS: [&str; 3] = ["ListMcpResourcesTool", "list_mcp_resources", "list_mcp_resource_templates"];
-
-/// The share of a file that a search has to show for it to count as read.
-const MOST: f64 = 0.5;
 
 /// How reading a SKILL.md by a command counts under an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,9 +92,11 @@ impl<'a> SkillCalls<'a> {
         if shell::is_search(command) {
             return self.searched(trace, shell::asks_for_skills(command), output, evidence);
         }
-        let seen = self.shown(trace, output, evidence);
+        let touches = shell::touches(command);
+        let sources: Vec<_> = touches.iter().filter_map(source).collect();
+        let seen = self.shown_of(trace, output, evidence, &sources);
         let mut looked = false;
-        for touch in shell::touches(command) {
+        for touch in touches {
             match touch {
                 Touch::SkillFile { skill } | Touch::Resource { skill, .. } if seen.contains(&slug(&skill)) => {}
                 Touch::SkillFile { skill } => {
@@ -201,8 +200,11 @@ impl<'a> SkillCalls<'a> {
         if output.len() > MAX_ANSWER {
             trace.lose("an answer of a tool that is longer than is read");
         }
-        let (read, seen): (Vec<_>, Vec<_>) =
-            self.exposure.shown(output, how).into_iter().partition(|sighting| sighting.share >= MOST);
+        let (read, seen): (Vec<_>, Vec<_>) = self
+            .exposure
+            .shown(output, how)
+            .into_iter()
+            .partition(|sighting| sighting.loaded && sighting.share >= MOST);
         for Sighting { skill, path, .. } in &read {
             if path == SKILL_FILE {
                 self.opened(trace, skill, how);
@@ -233,7 +235,7 @@ impl<'a> SkillCalls<'a> {
     fn answered(&mut self, trace: &mut Trace, skill: &str, path: &str, output: &str, failed: bool, evidence: &str) {
         let own = slug(skill);
         let how = format!("{evidence} {own}/{path}");
-        let seen = self.exposure.shown(output, &how);
+        let seen = self.exposure.shown_of(output, &how, &[(own.clone(), path.to_owned())]);
         let came = |sighting: &Sighting| sighting.loaded && sighting.skill == own && sighting.path == path;
         let came = match self.exposure.known(&own, path) {
             Known::ByText => seen.iter().any(came),
@@ -241,6 +243,11 @@ impl<'a> SkillCalls<'a> {
             Known::NoFile => false,
         };
         concluded(trace, skill, path, came && !failed, evidence);
+        // Of a folder the files came that are in it.
+        let is_below = |file: &str| file.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
+        for sighting in seen.iter().filter(|seen| seen.loaded && seen.skill == own && is_below(&seen.path)) {
+            trace.load(skill, &sighting.path, evidence);
+        }
     }
 
     /// What the MCP server of skills calls the prompt that claude calls so.
@@ -251,7 +258,8 @@ impl<'a> SkillCalls<'a> {
     /// The agent itself put `text` into the conversation as the skill of this name. Says whether it is.
     pub(super) fn injected(&mut self, skill: &str, text: &str) -> bool {
         let own = slug(skill);
-        let seen = self.exposure.shown(text, &format!("{own}/{SKILL_FILE}"));
+        let source = [(own.clone(), SKILL_FILE.to_owned())];
+        let seen = self.exposure.shown_of(text, &format!("{own}/{SKILL_FILE}"), &source);
         match self.exposure.known(&own, SKILL_FILE) {
             Known::ByText => seen.iter().any(|s| s.skill == own && s.path == SKILL_FILE && s.loaded),
             Known::ByName | Known::NoSkill => true,
@@ -261,17 +269,22 @@ impl<'a> SkillCalls<'a> {
 
     /// The model was shown `text` in answer to `how`. Returns the slugs of the skills of which something was in it.
     pub(super) fn shown(&mut self, trace: &mut Trace, text: &str, how: &str) -> Vec<String> {
+        self.shown_of(trace, text, how, &[])
+    }
+
+    /// The same in answer to a call for these files.
+    fn shown_of(&mut self, trace: &mut Trace, text: &str, how: &str, sources: &[(String, String)]) -> Vec<String> {
         if text.len() > MAX_ANSWER {
             trace.lose("an answer of a tool that is longer than is read");
         }
-        let seen = self.exposure.shown(text, how);
+        let seen = self.exposure.shown_of(text, how, sources);
         let mut looked = false;
         for sighting in &seen {
-            let Sighting { skill, path, loaded, .. } = sighting;
+            let Sighting { skill, path, loaded, pointed, .. } = sighting;
             match (path == SKILL_FILE, *loaded) {
                 (true, true) => self.opened(trace, skill, how),
                 (false, true) => trace.load(skill, path, how),
-                (_, false) => looked |= !trace.is_active(skill),
+                (_, false) => looked |= *pointed && !trace.is_active(skill),
             }
         }
         if looked {
@@ -320,6 +333,15 @@ fn concluded(trace: &mut Trace, skill: &str, path: &str, came: bool, evidence: &
         (true, false) => trace.failed_load(skill, Mechanism::McpTool, evidence),
         (false, true) => trace.load(skill, path, evidence),
         (false, false) => {}
+    }
+}
+
+/// The file that a command reads, by its skill's slug and its path.
+fn source(touch: &Touch) -> Option<(String, String)> {
+    match touch {
+        Touch::SkillFile { skill } => Some((slug(skill), SKILL_FILE.to_owned())),
+        Touch::Resource { skill, path, .. } => Some((slug(skill), path.clone())),
+        Touch::Explore => None,
     }
 }
 

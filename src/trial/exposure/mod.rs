@@ -10,12 +10,17 @@
 //! matter where that comes with it.
 //!
 //! A text whose lines were set anew is known by its letters: a unit was seen where the forty that it begins with are.
+//!
+//! What came counts by what points to the file. Where the call is for that file it came from there, also what the model has
+//! written before. Where the call or its answer points to skills, or the front matter came too, a part is enough. Of what
+//! merely looks the same, such as a heading in the user's own file, only whole lines count, and only most of a file.
 
 mod stretch;
 mod texts;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use crate::cases::skill::SKILL_FILE;
 use crate::settings::ToolNames;
 use texts::{File, units};
 pub use texts::{SkillTexts, Texts};
@@ -28,6 +33,12 @@ const ENOUGH: f64 = 0.1;
 
 /// As much of a long file is enough, in bytes.
 const ENOUGH_BYTES: u64 = 600;
+
+/// The share of a file that has to be seen where nothing but its lines points to it.
+pub const MOST: f64 = 0.5;
+
+/// What a file's own lines have to count for so that they alone can tell that it is the file.
+const TELLING: u64 = 24;
 
 /// What a trace is read against.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +73,8 @@ pub struct Sighting {
     pub share: f64,
     /// Whether that is enough to say that it was loaded.
     pub loaded: bool,
+    /// Whether more than lines that look the same pointed to the file this time.
+    pub pointed: bool,
 }
 
 /// What has come before a model so far.
@@ -82,11 +95,29 @@ type FileId = (usize, usize);
 struct Seen {
     units: HashSet<u64>,
     weight: u64,
+    /// Those that came where something pointed to the file.
+    sure: HashSet<u64>,
+    sure_weight: u64,
+}
+
+/// What points to a file beside its lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pointer {
+    /// Nothing.
+    None,
+    /// The call or its answer is about skills.
+    Skills,
+    /// The call names the file, or its front matter came too.
+    File,
+    /// The call is for this file.
+    Source,
 }
 
 /// A unit that was found in an answer, with what it counts for in each file that holds it.
 struct Hit {
     hash: u64,
+    /// Whether it is there as it stands in the file, and not set anew.
+    as_is: bool,
     files: Vec<(FileId, u32)>,
 }
 
@@ -125,8 +156,24 @@ impl<'a> Exposure<'a> {
 
     /// The model was shown `text`, in answer to `how`. Returns the files of which something was in it.
     pub fn shown(&mut self, text: &str, how: &str) -> Vec<Sighting> {
+        self.shown_of(text, how, &[])
+    }
+
+    /// The model was shown `text`, in answer to `how`, a call for these files: each by its skill's slug and its path, or that
+    /// of a folder of it. Returns the files of which something was in it.
+    pub fn shown_of(&mut self, text: &str, how: &str, sources: &[(String, String)]) -> Vec<Sighting> {
         let mut hits = self.hits(text);
-        hits.retain(|hit| !self.wrote.contains(&hit.hash));
+        let pointers = self.pointers(&hits, text, how, sources);
+        let pointer = |id: &FileId| pointers.get(id).copied().unwrap_or(Pointer::None);
+        for hit in &mut hits {
+            let own = self.wrote.contains(&hit.hash);
+            hit.files.retain(|(id, _)| match pointer(id) {
+                Pointer::Source => true,
+                Pointer::None => !own && hit.as_is,
+                Pointer::Skills | Pointer::File => !own,
+            });
+        }
+        hits.retain(|hit| !hit.files.is_empty());
         let certain: HashSet<FileId> = hits
             .iter()
             .filter(|hit| self.is_of_one_file(hit))
@@ -138,19 +185,23 @@ impl<'a> Exposure<'a> {
             if let Some(part) = self.new_in(&hit.files) {
                 self.new.entry(part).or_default().insert(hit.hash);
             }
-            let Hit { hash, files } = hit;
-            for (id, weight) in files {
+            for (id, weight) in hit.files {
                 if alone || certain.contains(&id) || self.is_named(id, how) {
                     touched.insert(id);
                     let seen = self.seen.entry(id).or_default();
-                    if seen.units.insert(hash) {
+                    if seen.units.insert(hit.hash) {
                         seen.weight += u64::from(weight);
+                    }
+                    if self.is_sure(id, pointer(&id)) && self.seen.entry(id).or_default().sure.insert(hit.hash) {
+                        self.seen.entry(id).or_default().sure_weight += u64::from(weight);
                     }
                 }
             }
         }
         let mut sightings: Vec<Sighting> = Vec::new();
-        for sighting in touched.into_iter().filter_map(|id| self.sighting(id)) {
+        let pointed = |id| pointer(&id) != Pointer::None;
+        let now = |id| Some(Sighting { pointed: pointed(id), ..self.sighting(id)? });
+        for sighting in touched.into_iter().filter_map(now) {
             let is_it = |known: &&mut Sighting| known.skill == sighting.skill && known.path == sighting.path;
             match sightings.iter_mut().find(is_it) {
                 // As it was at one time and at another: the one of which there was more.
@@ -160,6 +211,41 @@ impl<'a> Exposure<'a> {
             }
         }
         sightings
+    }
+
+    /// What points to the files that these hits are of.
+    fn pointers(&self, hits: &[Hit], text: &str, how: &str, sources: &[(String, String)]) -> BTreeMap<FileId, Pointer> {
+        let about_skills = names(how, SKILL_FILE) || names(how, "skills");
+        let mut pointers = BTreeMap::new();
+        for (id, weight) in hits.iter().flat_map(|hit| &hit.files) {
+            let Some(file) = self.file(*id) else { continue };
+            let of_front_matter = *weight == 0;
+            let known = *pointers.entry(*id).or_insert_with(|| {
+                let is_of = |(skill, path): &(String, String)| {
+                    let rest = file.path.strip_prefix(path.as_str());
+                    *skill == file.skill && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                };
+                match () {
+                    () if sources.iter().any(is_of) => Pointer::Source,
+                    () if self.is_named(*id, how) => Pointer::File,
+                    () if about_skills || names(text, &format!("{}/{}", file.skill, file.path)) => Pointer::Skills,
+                    () => Pointer::None,
+                }
+            });
+            if of_front_matter && known != Pointer::Source {
+                pointers.insert(*id, Pointer::File);
+            }
+        }
+        pointers
+    }
+
+    /// Whether what came of a file came from it for sure, by what points to it. Of a few letters anything may be the source.
+    fn is_sure(&self, id: FileId, pointer: Pointer) -> bool {
+        match pointer {
+            Pointer::None => false,
+            Pointer::Skills => self.file(id).is_some_and(|file| file.weight >= TELLING),
+            Pointer::File | Pointer::Source => true,
+        }
     }
 
     /// The share of a file that has been seen so far, from 0 to 1; `None` where nothing of it has been.
@@ -220,14 +306,17 @@ impl<'a> Exposure<'a> {
     /// Whether a command names the file, by its own name and its skill's.
     fn is_named(&self, id: FileId, how: &str) -> bool {
         let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-        self.file(id).is_some_and(|file| how.contains(&file.skill) && how.contains(&name(&file.path)))
+        self.file(id).is_some_and(|file| names(how, &file.skill) && names(how, &name(&file.path)))
     }
 
     fn sighting(&self, id: FileId) -> Option<Sighting> {
         let (file, seen) = (self.file(id)?, self.seen.get(&id)?);
+        let is_enough =
+            |weight: u64, enough: f64| weight > 0 && (share(weight, file.weight) >= enough || weight >= ENOUGH_BYTES);
+        let by_lines = seen.weight >= TELLING && is_enough(seen.weight, MOST);
+        let loaded = by_lines || is_enough(seen.sure_weight, ENOUGH);
         let share = share(seen.weight, file.weight);
-        let loaded = seen.weight > 0 && (share >= ENOUGH || seen.weight >= ENOUGH_BYTES);
-        Some(Sighting { skill: file.skill.clone(), path: file.path.clone(), share, loaded })
+        Some(Sighting { skill: file.skill.clone(), path: file.path.clone(), share, loaded, pointed: false })
     }
 
     /// The known units in `text`.
@@ -244,7 +333,7 @@ impl<'a> Exposure<'a> {
         for stretch in stretch::all(text) {
             let units = self.texts.0.iter().filter_map(|texts| texts.stretches.get(&stretch));
             for unit in units.filter(|unit| !found.contains(unit)) {
-                self.unit(*unit, &mut hits);
+                self.unit(*unit, false, &mut hits);
             }
         }
         hits
@@ -262,8 +351,13 @@ impl<'a> Exposure<'a> {
                 return;
             }
         }
-        // A text as JSON or as a language prints it: line breaks are `\n`.
-        if whole && line.contains("\\n") {
+        // Texts in JSON, a line each or several.
+        for literal in literals(line).filter(|_| whole) {
+            let text: String = serde_json::from_str(literal).unwrap_or_default();
+            text.lines().for_each(|line| self.line(line, false, hits));
+        }
+        // A text as a language prints it: line breaks are `\n`.
+        if whole && hits.len() == before && line.contains("\\n") {
             for part in line.split("\\n") {
                 let part = part.replace("\\\"", "\"").replace("\\t", "\t").replace("\\\\", "\\");
                 self.line(&part, false, hits);
@@ -273,18 +367,18 @@ impl<'a> Exposure<'a> {
 
     fn plain(&self, line: &str, hits: &mut Vec<Hit>) {
         for unit in units(line) {
-            self.unit(unit.hash, hits);
+            self.unit(unit.hash, true, hits);
         }
     }
 
-    fn unit(&self, hash: u64, hits: &mut Vec<Hit>) {
+    fn unit(&self, hash: u64, as_is: bool, hits: &mut Vec<Hit>) {
         let mut files = Vec::new();
         for (part, texts) in self.texts.0.iter().enumerate() {
             let found = texts.units.get(&hash).into_iter().flatten();
             files.extend(found.map(|(file, weight)| ((part, *file), *weight)));
         }
         if !files.is_empty() {
-            hits.push(Hit { hash, files });
+            hits.push(Hit { hash, as_is, files });
         }
     }
 }
@@ -292,6 +386,29 @@ impl<'a> Exposure<'a> {
 #[expect(clippy::cast_precision_loss, reason = "a share of files of at most some megabytes")]
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// Whether a text names this as a word or as parts of a path, and not within another name.
+fn names(text: &str, name: &str) -> bool {
+    let of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    let ends = |at: usize| !text[..at].ends_with(of_name) && !text[at + name.len()..].starts_with(of_name);
+    !name.is_empty() && text.match_indices(name).any(|(at, _)| ends(at))
+}
+
+/// The texts in double quotes, with them, of a line.
+fn literals(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let from = rest.find('"')?;
+        let bytes = rest.as_bytes();
+        let mut at = from + 1;
+        while *bytes.get(at)? != b'"' {
+            at += if bytes[at] == b'\\' { 2 } else { 1 };
+        }
+        let literal = &rest[from..=at];
+        rest = &rest[at + 1..];
+        Some(literal)
+    })
 }
 
 /// The start of `text`, of at most so many bytes.

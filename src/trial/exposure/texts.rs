@@ -158,21 +158,25 @@ impl Texts {
         weight
     }
 
-    /// Notes the stretches that the units of a file's body begin with, or else end the file with, but for those that its
+    /// Notes the stretches that the units of a file begin with, or else end the file with; of its body, but for those that its
     /// front matter has too.
     fn add_stretches(&mut self, head: &str, body: &str) {
         let letters: Vec<u64> = stretch::letters(head).chain(stretch::letters(body)).collect();
         let of_head: HashSet<u64> = stretch::all(head).collect();
         let Some(last) = letters.len().checked_sub(stretch::LENGTH) else { return };
-        let mut offset = stretch::letters(head).count();
-        for line in body.lines() {
-            for unit in units(line) {
-                let stretch = stretch::first(&letters[last.min(offset + unit.letters)..]);
-                if let Some(stretch) = stretch.filter(|stretch| !of_head.contains(stretch)) {
-                    self.stretches.entry(stretch).or_insert(unit.hash);
+        let in_body = stretch::letters(head).count();
+        for (part, from) in [(body, in_body), (head, 0)] {
+            let mut offset = from;
+            for line in part.lines() {
+                for unit in units(line) {
+                    let stretch = stretch::first(&letters[last.min(offset + unit.letters)..]);
+                    let is_own = |stretch: &u64| from < in_body || !of_head.contains(stretch);
+                    if let Some(stretch) = stretch.filter(is_own) {
+                        self.stretches.entry(stretch).or_insert(unit.hash);
+                    }
                 }
+                offset += stretch::letters(line).count();
             }
-            offset += stretch::letters(line).count();
         }
     }
 }
