@@ -127,6 +127,31 @@ fn a_skill_is_opened_by_its_text_set_anew() {
 }
 
 #[test]
+fn a_search_beside_a_reader_of_what_it_found_is_a_read() {
+    let part: String = SKILL.lines().take(9).fold(String::new(), |part, line| part + line + "\n");
+    for command in [
+        "cd .agents/skills && rg -l sailors; sed -n '1,9p' greeting/SKILL.md",
+        "head -9 $(find . -name SKILL.md)",
+        "f=$(find . -name SKILL.md | head -1); sed -n '1,9p' \"$f\"",
+        "find . -name SKILL.md | xargs head -9",
+        "for f in $(find . -name SKILL.md); do head -9 $f; done",
+        "rg -l sailors; head -9 .agents/skills/*/SKILL.md",
+        "rg -l sailors; cat < .agents/skills/greeting/SKILL.md | head -9",
+    ] {
+        assert_eq!(active(&codex(command, 0, &part)), [("greeting", Mechanism::ReadSkillFile)], "{command}");
+    }
+    let found = ".agents/skills/greeting/SKILL.md:8:Say \"Ahoy, NAME!\" to everybody.\n";
+    for command in [
+        "rg -n everybody . | sort | head -20",
+        "rg -n everybody .; sed -n '1,20p' README.md",
+        "cd docs; grep -rn everybody .. | cut -c1-200; cat notes.md",
+    ] {
+        let trace = codex(command, 0, found);
+        assert_eq!((active(&trace), trace.explorations.len()), (vec![], 1), "{command}");
+    }
+}
+
+#[test]
 fn a_command_that_names_a_skill_and_does_not_show_it_opens_nothing() {
     let list = "name: greeting\ndescription: Greets people in the house style.\n";
     for (command, output) in [

@@ -25,6 +25,8 @@ mod search;
 mod words;
 mod wrappers;
 
+use script::Simple;
+
 /// How a command touches a skill's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Touch {
@@ -71,10 +73,13 @@ pub fn touches(command: &str) -> Vec<Touch> {
     let mut touches = Vec::new();
     // `cd .agents/skills/greeting && cat SKILL.md`
     let mut folder: Option<(String, String)> = None;
+    // `cd .agents/skills && cat greeting/SKILL.md`
+    let mut among_skills = false;
     for words in simple_commands(command, 0) {
         let Some(program) = words.first().map(|word| word.rsplit('/').next().unwrap_or(word)) else { continue };
         if program == "cd" {
             folder = words.get(1).and_then(|word| below_skills(word)).filter(|(skill, _)| !is_glob(skill));
+            among_skills = words.get(1).is_some_and(|word| word.trim_end_matches('/').ends_with("/skills"));
             if folder.is_none() && words.get(1).is_some_and(|word| names_skills_folder(word)) {
                 touches.push(Touch::Explore);
             }
@@ -83,6 +88,9 @@ pub fn touches(command: &str) -> Vec<Touch> {
         for (at, word) in words.iter().enumerate() {
             let found = match below_skills(word) {
                 Some(found) => Some(found),
+                None if among_skills && is_file_below(word) => {
+                    below_skills(&format!("skills/{}", word.trim_start_matches("./")))
+                }
                 None if folder.is_some() && !word.starts_with(['/', '-', '~']) && word != &words[0] => {
                     folder.as_ref().map(|(skill, below)| (skill.clone(), join(below, word)))
                 }
@@ -171,6 +179,17 @@ fn runs_scripts(program: &str, options: &[String]) -> bool {
     INTERPRETERS.contains(&program) && !options.iter().any(is_other)
 }
 
+/// Whether a word is a path below here to what looks like a file: `greeting/SKILL.md`, and not `s/a/b/`.
+fn is_file_below(word: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || "._-/".contains(c);
+    let (folder, name) = word.trim_start_matches("./").rsplit_once('/').unwrap_or_default();
+    !folder.is_empty()
+        && folder != "s"
+        && !word.starts_with(['/', '-'])
+        && name.contains('.')
+        && word.chars().all(is_plain)
+}
+
 fn is_skill_file(word: &str) -> bool {
     word.rsplit('/').next() == Some(crate::cases::skill::SKILL_FILE)
 }
@@ -202,11 +221,17 @@ fn names_skills_folder(word: &str) -> bool {
 
 /// The simple commands of a script in words, those inside `bash -lc '…'` in its place.
 fn simple_commands(text: &str, depth: usize) -> Vec<Vec<String>> {
+    let words = |simple: Simple| simple.words.into_iter().chain(simple.inputs).map(|word| word.text).collect();
+    simples(text, depth).into_iter().map(words).collect()
+}
+
+/// The simple commands of a script, those inside `bash -lc '…'` in its place.
+fn simples(text: &str, depth: usize) -> Vec<Simple> {
     let mut commands = Vec::new();
     for simple in script::parse(text).unwrap_or_default().commands {
         match wrappers::inner(&simple.words) {
-            Some(script) if depth < 5 => commands.extend(simple_commands(script, depth + 1)),
-            _ => commands.push(simple.words.into_iter().chain(simple.inputs).map(|word| word.text).collect()),
+            Some(script) if depth < 5 => commands.extend(simples(script, depth + 1)),
+            _ => commands.push(simple),
         }
     }
     commands

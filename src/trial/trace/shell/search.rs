@@ -2,13 +2,15 @@
 //! most of it.
 
 use crate::cases::skill::SKILL_FILE;
-use crate::trial::trace::shell::{Touch, simple_commands, touches};
+use crate::trial::trace::shell::script::{Simple, UNKNOWN, Word};
+use crate::trial::trace::shell::{Touch, names_skills, readers, simple_commands, simples, touches};
 
-/// Programs that only pass on, cut or count what a search printed, or print nothing of a file.
-const AROUND: [&str; 16] = [
-    "awk", "cd", "cut", "echo", "grep", "head", "ls", "nl", "printf", "pwd", "sed", "sort", "tail", "true", "uniq",
-    "wc",
-];
+/// Programs that print nothing of a file.
+const AROUND: [&str; 7] = ["cd", "echo", "ls", "printf", "pwd", "true", "wc"];
+
+/// Programs that pass on or cut what a search printed, where they open no file themselves.
+const FILTERS: [&str; 12] =
+    ["awk", "cat", "cut", "egrep", "fgrep", "grep", "head", "nl", "sed", "sort", "tail", "uniq"];
 
 /// Options with which `find` and `fd` run a program on what they found.
 const RUNS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
@@ -17,13 +19,15 @@ const RUNS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--ex
 /// file of a skill.
 pub(super) fn is_search(command: &str) -> bool {
     let mut searches = false;
-    for words in simple_commands(command, 0) {
+    for simple in simples(command, 0) {
+        let words: Vec<&str> = simple.words.iter().map(|word| word.text.as_str()).collect();
         let Some(program) = words.first().map(|word| word.rsplit('/').next().unwrap_or(word)) else { continue };
         match program {
             "grep" | "egrep" | "fgrep" if words.iter().any(|word| is_recursive(word)) => searches = true,
             "rg" | "ag" | "ack" => searches = true,
-            "git" if words.get(1).is_some_and(|word| word == "grep") => searches = true,
-            "find" | "fd" | "fdfind" if !words.iter().any(|word| RUNS.contains(&word.as_str())) => searches = true,
+            "git" if words.get(1) == Some(&"grep") => searches = true,
+            "find" | "fd" | "fdfind" if !words.iter().any(|word| RUNS.contains(word)) => searches = true,
+            filter if FILTERS.contains(&filter) && !opens_files(filter, &simple) => {}
             around if AROUND.contains(&around) => {}
             _ => return false,
         }
@@ -35,6 +39,14 @@ pub(super) fn is_search(command: &str) -> bool {
         Touch::Explore => false,
     };
     searches && !touches(command).iter().any(names_a_file)
+}
+
+/// Whether a program that could be a filter opens files that may be a skill's: by names that the command does not tell
+/// (`$(find …)`, `$f`, `*/*.md`), or a SKILL.md.
+fn opens_files(program: &str, simple: &Simple) -> bool {
+    let may_be_of_skill = |word: &&Word| word.glob || word.text.contains(UNKNOWN) || names_skills(&word.text);
+    let files = readers::operands(program, &simple.words[1..]).unwrap_or_else(|| simple.words[1..].iter().collect());
+    files.iter().chain(&simple.inputs.iter().collect::<Vec<_>>()).any(may_be_of_skill)
 }
 
 /// Whether a search asks for skills: in their folders, or for their files by name.
