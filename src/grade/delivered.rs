@@ -15,10 +15,11 @@ pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, Stri
     let delivery = evidence.meta.delivery;
     let has = |list: &[String]| list.iter().any(|name| slug(name) == skill.slug);
     // What only users may call is there where they can; an agent that does not know of that offers it to its model.
-    // Nor is there a doubt about what it put before its model itself, since the prompt called it.
+    // Nor is there a doubt about what it put before its model itself, since the prompt called it: by MCP the server's prompt.
     let injected =
         |activation: &Activation| activation.how == Mechanism::Injected && slug(&activation.skill) == skill.slug;
-    let by_user = (skill.user_only && has(&offered.by_user)) || evidence.trace.activations.iter().any(injected);
+    let injected = delivery != Delivery::Mcp && evidence.trace.activations.iter().any(injected);
+    let by_user = (skill.user_only && has(&offered.by_user)) || injected;
     let natively = has(&offered.native) || by_user;
     let list = if offered.native.is_empty() { "no skills".to_owned() } else { offered.native.join(", ") };
     let mut found = format!("offered: {list}");

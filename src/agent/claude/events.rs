@@ -432,14 +432,14 @@ impl<'a, 's> Decoder<'a, 's> {
         if trace.waiting == Waiting::Model {
             trace.waiting = self.nested_wait().unwrap_or(Waiting::Model);
         }
+        // A sub-agent that was refused did not do its part, whatever the agent made of that.
+        if let Some(refused) = self.refused.values().find(|refused| refused.is_refusal()) {
+            trace.trouble.get_or_insert_with(|| refused.trouble("a sub-agent was refused"));
+        }
         // Where no model was asked, as of a command that claude answers itself, nothing was measured.
         if trace.progress == Progress::Done && trace.answers == 0 {
             let nobody = || Trouble::new(TroubleKind::NoAnswer, "claude ended without an answer of a model");
             trace.trouble.get_or_insert_with(nobody);
-        }
-        // A sub-agent that was refused did not do its part, whatever the agent made of that.
-        if let Some(refused) = self.refused.values().find(|refused| refused.is_refusal()) {
-            trace.trouble.get_or_insert_with(|| refused.trouble("a sub-agent was refused"));
         }
         for id in std::mem::take(&mut self.order) {
             let Some(call) = self.open.remove(&id) else { continue };

@@ -199,8 +199,7 @@ impl<'a> Exposure<'a> {
             }
         }
         let mut sightings: Vec<Sighting> = Vec::new();
-        let pointed = |id| pointer(&id) != Pointer::None;
-        let now = |id| Some(Sighting { pointed: pointed(id), ..self.sighting(id)? });
+        let now = |id| Some(Sighting { pointed: pointer(&id) != Pointer::None, ..self.sighting(id)? });
         for sighting in touched.into_iter().filter_map(now) {
             let is_it = |known: &&mut Sighting| known.skill == sighting.skill && known.path == sighting.path;
             match sightings.iter_mut().find(is_it) {
@@ -215,7 +214,7 @@ impl<'a> Exposure<'a> {
 
     /// What points to the files that these hits are of.
     fn pointers(&self, hits: &[Hit], text: &str, how: &str, sources: &[(String, String)]) -> BTreeMap<FileId, Pointer> {
-        let about_skills = names(how, SKILL_FILE) || names(how, "skills");
+        let about_skills = how.contains("skill") || names(how, SKILL_FILE);
         let mut pointers = BTreeMap::new();
         for (id, weight) in hits.iter().flat_map(|hit| &hit.files) {
             let Some(file) = self.file(*id) else { continue };
