@@ -38,6 +38,7 @@ fn main() -> ExitCode {
             reading_skill_md_without_the_tool_is_looking_around,
             searches_through_folders_are_looks_unless_they_print_most_of_a_skill,
             lists_of_what_servers_have_are_looks,
+            a_servers_prompt_and_a_skill_that_forks_are_used_where_the_prompt_calls_them,
             a_skill_that_the_prompt_calls_by_name_is_seen_as_injected,
             the_baseline_is_offered_no_skill,
             a_description_comes_whole_from_a_small_catalogue_and_is_missing_in_a_large_one,
@@ -400,6 +401,13 @@ fn lists_of_what_servers_have_are_looks() {
         let log = trial.text("session.md");
         assert_eq!(log.matches("looked at skills without loading").count(), tools.len(), "{log}");
     }
+}
+
+fn a_servers_prompt_and_a_skill_that_forks_are_used_where_the_prompt_calls_them() {
+    let live = Live::new(TRIGGER, "true,/mcp__skilljack__greeting Ada", says("Ahoy, Ada!"));
+    assert_eq!(mechanisms(live.trial("mcp").expect(Verdict::Pass)), [("greeting", Mechanism::Injected)]);
+    let fork = with_key("context: fork", "true,/greeting Ada", false).trial(CLI);
+    assert_eq!(mechanisms(fork.expect(Verdict::Pass)), [("greeting", Mechanism::Injected)]);
 }
 
 fn a_skill_that_the_prompt_calls_by_name_is_seen_as_injected() {
