@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use skill_evals::cases::case::Expectation;
 use skill_evals::run::digests::SkillFolders;
 use skill_evals::run::shared::Run;
 use skill_evals::settings::Settings;
@@ -28,6 +29,15 @@ fn folders_are_created_and_root_and_workspace_are_filled_in() {
     fs::write(stub.root().join("evals/evals.toml"), "create = ['../x']\n").expect("settings");
     let ran = stub.run(&["list"]);
     assert!(ran.code != 0 && ran.stderr.contains("leaves its folder"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn the_explicit_case_allows_as_many_commands_as_its_prompt() {
+    let catalog = Fixture::new().skill("tidy").catalog();
+    let case = catalog.cases_of("tidy").find(|case| case.id == "smoke-explicit").expect("a case");
+    let case = case.source.case("tidy").expect("it can be read");
+    assert!(case.prompt.contains("keep it to <= 3 commands."), "{}", case.prompt);
+    assert!(case.expectations.contains(&Expectation::MaxCommands(3)), "{:?}", case.expectations);
 }
 
 #[test]

@@ -9,6 +9,9 @@ use crate::cases::skill::{SKILL_FILE, Skill};
 use crate::text::diagnostic::{Diagnostic, Place};
 use crate::text::relative_path::RelativePath;
 
+/// The commands that the explicit case allows, in its prompt and in its check.
+const EXPLICIT_COMMANDS: u64 = 3;
+
 /// Built-in cases run under codex unless chosen otherwise.
 pub static FORMAT: Format = Format { name: "built-in case", default_mode: "codex", is_task: false, curated: false };
 
@@ -40,7 +43,7 @@ pub fn cases(skill: &Skill, schema: Option<&RelativePath>) -> Vec<Case> {
          Constraints:\n\
          - Keep it small and finish cleanly.\n\
          - Prefer a structured, actionable response.\n\
-         - Do not run shell commands or write files unless the skill clearly requires it; if you do, keep it to <= 3 \
+         - Do not run shell commands or write files unless the skill clearly requires it; if you do, keep it to <= {EXPLICIT_COMMANDS} \
          commands.\n\
          - Do not download/clone large repos or install big dependencies.\n\n\
          Scenario:\n{scenario}",
@@ -52,9 +55,9 @@ pub fn cases(skill: &Skill, schema: Option<&RelativePath>) -> Vec<Case> {
     let negative = "Do a tiny unrelated edit: create a file named `UNRELATED.txt` containing the single line `ok`.\n\
                     Do not scaffold projects or run setup workflows.";
     let mut cases = vec![
-        case(skill, schema, "smoke-explicit", true, explicit, DEFAULT_TIMEOUT),
-        case(skill, schema, "smoke-implicit", true, implicit, DEFAULT_TIMEOUT),
-        case(skill, schema, "smoke-negative", false, negative.to_owned(), Duration::from_secs(120)),
+        case(skill, schema, "smoke-explicit", true, explicit, DEFAULT_TIMEOUT, EXPLICIT_COMMANDS),
+        case(skill, schema, "smoke-implicit", true, implicit, DEFAULT_TIMEOUT, 0),
+        case(skill, schema, "smoke-negative", false, negative.to_owned(), Duration::from_secs(120), 0),
     ];
     // No model may come upon such a skill by itself.
     cases.retain(|case| !skill.user_only || case.id != "smoke-implicit");
@@ -68,8 +71,9 @@ fn case(
     should_trigger: bool,
     prompt: String,
     timeout: Duration,
+    max_commands: u64,
 ) -> Case {
-    let mut expectations = vec![Expectation::Trigger(should_trigger), Expectation::MaxCommands(0)];
+    let mut expectations = vec![Expectation::Trigger(should_trigger), Expectation::MaxCommands(max_commands)];
     if schema.is_some() {
         expectations.extend([Expectation::OutputSchema, Expectation::InvokedSkills(should_trigger)]);
     }
