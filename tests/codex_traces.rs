@@ -574,6 +574,62 @@ fn what_the_model_was_shown_of_an_mcp_servers_answer_is_in_the_rollout() {
 }
 
 #[test]
+fn a_recording_tells_what_the_trial_told_and_has_no_instructions_of_codexs_own() {
+    let refused = |words: &str| {
+        let error = json!({ "message": words, "codex_error_info": "other" });
+        json!({ "type": "event_msg", "payload": { "type": "task_complete", "error": error } }).to_string()
+    };
+    let cut = refused("Incomplete response returned, reason: content_filter");
+    // `with_greeting` compares the two.
+    let short = with_greeting(&[SPAWN, DONE], &[BEGUN, SAID], &[&SUB[..], &[&cut]].concat());
+    assert_eq!(short.trouble, None, "the sub-agent's model ended its turn itself");
+    let trouble = with_greeting(&[SPAWN, DONE], &[BEGUN, SAID], &[&SUB[..], &[&refused("high demand")]].concat());
+    assert!(trouble.trouble.is_some_and(|trouble| trouble.detail.contains("high demand")));
+    let message = |role: &str, text: &str| {
+        json!({ "type": "response_item", "payload": { "type": "message", "role": role, "content": [{ "text": text }] } })
+            .to_string()
+    };
+    let long = format!("{}\n{}", BODY.replace("\\n", "\n"), "And so on.\n".repeat(8_000));
+    let injected = message("user", &format!("<skill>\n<name>greeting</name>\n{long}</skill>"));
+    let said = message("assistant", &long);
+    let tokens = r#"{"type":"token_usage_record","payload":{"usage":{"input_tokens":100,"output_tokens":7}}}"#;
+    let trace = with_greeting(&[], &[BEGUN, &injected, &said, tokens], &[]);
+    assert_eq!((mechanisms(&trace), trace.tokens_of_requests()), (vec![("greeting", Mechanism::Injected)], 107));
+    let own = message("developer", "You are Codex, an agent.");
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("trace.jsonl"), DONE).expect("a file");
+    for name in ["rollout.jsonl", "subagents.jsonl"] {
+        fs::write(folder.path().join(name), [own.as_str(), OFFERED, &said].join("\n")).expect("a file");
+    }
+    let files = agent::of(AgentKind::Codex).recorded_evidence(folder.path(), &["greeting"]).expect("the files");
+    assert_eq!(files.len(), 3);
+    assert!(files.iter().all(|(_, content)| !String::from_utf8_lossy(content).contains("You are Codex")));
+}
+
+#[test]
+fn a_sub_agent_that_is_known_by_its_name_has_a_rollout_too() {
+    let call = r#"{"type":"response_item","payload":{"type":"function_call","call_id":"c","name":"spawn_agent","namespace":"collaboration","arguments":"{}"}}"#;
+    let answer = r#"{"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"{\"task_name\":\"/root/look\"}"}}"#;
+    let named = r#"{"type":"session_meta","payload":{"id":"sub","parent_thread_id":"main","agent_path":"/root/look"}}"#;
+    assert!(
+        with_greeting(&[DONE], &[BEGUN, call, answer, SAID], &[]).gap().is_some_and(|gap| gap.contains("sub-agent"))
+    );
+    let trace = with_greeting(&[DONE], &[BEGUN, call, answer, SAID], &[&[named], &SUB[2..]].concat());
+    assert_eq!((trace.gap(), trace.commands), (None, 1));
+}
+
+#[test]
+fn a_call_of_which_the_events_tell_nothing_was_waited_for_all_the_same() {
+    let turn = r#"{"type":"turn.started"}"#;
+    let call = code("while (true) {}");
+    let looped = with_greeting(&[turn], &[BEGUN, &call], &[]);
+    let code = Waiting::Tool("functions__exec".to_owned());
+    assert_eq!((looped.waiting, looped.progress), (code, Progress::Answering));
+    let over = with_greeting(&[turn], &[BEGUN, &call, &printed("ok")], &[]);
+    assert_eq!((over.waiting, over.progress), (Waiting::Model, Progress::Answering));
+}
+
+#[test]
 fn turns_are_counted_in_the_rollout_while_it_is_written() {
     let item = |payload: Value| json!({ "type": "response_item", "payload": payload });
     let call = |id: &str| item(json!({ "type": "custom_tool_call", "name": "exec", "input": "x", "call_id": id }));

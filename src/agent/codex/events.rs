@@ -172,9 +172,9 @@ pub(super) struct Told {
     pub error: Option<ToldError>,
     /// Of sub-agents, the errors that were their last word, by their ids.
     pub refused: BTreeMap<String, ToldError>,
-    /// Sub-agents that were started, by their ids.
+    /// Sub-agents that were started, by their ids or names.
     pub spawned: Vec<String>,
-    /// The sub-agents whose rollouts these were.
+    /// The sub-agents whose rollouts these were, by both.
     pub threads: Vec<String>,
     /// What their requests took.
     pub usage: Usage,
@@ -278,9 +278,12 @@ impl<'a, 's> Decoder<'a, 's> {
             let trouble = || Trouble::new(error.kind(message), format!("a sub-agent was refused: {words}"));
             trace.trouble.get_or_insert_with(trouble);
         }
-        if let (Waiting::Model, Some(_), Some(tool)) =
-            (&trace.waiting, &self.waits_for_agents, &by_sub_agents.unanswered)
-        {
+        // Of calls of some tools the events tell nothing: of code, and of the tool that sleeps.
+        if self.told.conversation {
+            trace.reached(Progress::Answering);
+        }
+        let by_sub_agent = self.waits_for_agents.and(by_sub_agents.unanswered.as_ref());
+        if let (Waiting::Model, Some(tool)) = (&trace.waiting, self.told.unanswered.as_ref().or(by_sub_agent)) {
             trace.waiting = Waiting::Tool(tool.clone());
         }
     }

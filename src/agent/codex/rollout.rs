@@ -53,6 +53,9 @@ pub(super) struct Payload {
     /// The thread that started it, in the first line of a sub-agent's.
     #[serde(deserialize_with = "lenient::option")]
     parent_thread_id: Option<String>,
+    /// The name by which its parent knows it, there.
+    #[serde(deserialize_with = "lenient::option")]
+    agent_path: Option<String>,
     output: Value,
     /// Those that a search for tools found.
     tools: Value,
@@ -87,6 +90,9 @@ const SHELL_TOOLS: [&str; 5] = ["exec_command", "shell_command", "shell", "local
 /// Lines that tell nothing of what the agent did, and that its model did not write: what else is offered, and what others
 /// told it.
 const ASIDE: [&str; 4] = ["compaction", "ghost_snapshot", "additional_tools", "agent_message"];
+
+/// How a skill begins that codex put into the conversation.
+pub(super) const SKILL: &str = "<skill>\n<name>";
 
 /// Lines that are a call, by their type.
 const CALLS: [&str; 4] = ["function_call", "custom_tool_call", "local_shell_call", TOOL_SEARCH];
@@ -196,7 +202,7 @@ impl<'a, 's> Decoder<'a, 's> {
             // A sub-agent that was given its parent's conversation has its parent's first line behind its own.
             ("session_meta", _) if self.of_sub_agents => {
                 if let (Some(id), Some(parent)) = (payload.id, payload.parent_thread_id) {
-                    self.told.threads.push(id.clone());
+                    self.told.threads.extend([Some(id.clone()), payload.agent_path].into_iter().flatten());
                     let above = self.depths.get(&parent).copied().unwrap_or(0);
                     self.depths.insert(id.clone(), above.saturating_add(1));
                     self.thread = id;
@@ -289,7 +295,7 @@ impl<'a, 's> Decoder<'a, 's> {
                     }
                 }
                 Some("user") => {
-                    if let Some(body) = text.strip_prefix("<skill>\n<name>") {
+                    if let Some(body) = text.strip_prefix(SKILL) {
                         let name = body.split("</name>").next().unwrap_or_default();
                         // A prompt may have the marks, but not the skill.
                         if self.skills.injected(name, text) {
@@ -339,7 +345,9 @@ impl<'a, 's> Decoder<'a, 's> {
         };
         if name.ends_with(SPAWN) {
             let answer: Value = serde_json::from_str(&output).unwrap_or_default();
-            self.told.spawned.extend(answer.get("agent_id").and_then(Value::as_str).map(str::to_owned));
+            // Models that work by code know their sub-agents by name.
+            let name = answer.get("agent_id").or_else(|| answer.get("task_name"));
+            self.told.spawned.extend(name.and_then(Value::as_str).map(str::to_owned));
         }
         let mcp = self.mcp.remove(&id);
         if name == CODE {

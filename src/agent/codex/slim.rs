@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::item::Item;
 use super::listing;
-use super::rollout::{Payload, RolloutLine};
+use super::rollout::{Payload, RolloutLine, SKILL};
 
 /// A line as a recording keeps it: what [the decoder](super::rollout::Decoder) reads, without the vendor's own prompts and
 /// the descriptions of other skills than those with the slugs `skills`. `None` for the rest.
@@ -23,7 +23,7 @@ pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
     let payload = value.get("payload")?;
     let slim = match (value.get("type")?.as_str()?, payload.get("type").and_then(Value::as_str)) {
         ("session_meta", _) => match payload.get("parent_thread_id") {
-            Some(parent) => json!({ "id": payload.get("id"), "parent_thread_id": parent }),
+            Some(_) => kept(payload, &["id", "parent_thread_id", "agent_path"]),
             None => json!({ "cli_version": payload.get("cli_version") }),
         },
         ("turn_context", _) => json!({ "model": payload.get("model") }),
@@ -34,13 +34,17 @@ pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
                 Some(session) if thread != Some(session) => {
                     json!({ "session_id": session, "thread_id": thread, "usage": usage })
                 }
-                _ => json!({ "usage": { "input_tokens": usage.get("input_tokens")? } }),
+                _ => json!({ "usage": kept(usage, &["input_tokens", "output_tokens"]) }),
             }
         }
-        ("event_msg", Some("error" | "task_complete")) => {
+        ("event_msg", Some("error" | "stream_error" | "task_complete")) => {
             let info = payload.pointer("/error/codex_error_info").or_else(|| payload.get("codex_error_info"));
             match (info, payload.get("duration_ms")) {
-                (Some(info), took) => json!({ "type": "error", "codex_error_info": info, "duration_ms": took }),
+                (Some(info), took) => {
+                    // Its words tell whether the model ended its turn short.
+                    let error = json!({ "codex_error_info": info, "message": payload.pointer("/error/message") });
+                    json!({ "type": "error", "error": error, "duration_ms": took })
+                }
                 (None, took) => json!({ "type": "task_complete", "duration_ms": took? }),
             }
         }
@@ -50,13 +54,14 @@ pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
         // The vendor's tools.
         ("response_item", Some("additional_tools")) => return None,
         ("response_item", Some("message")) => {
+            let role = payload.get("role").and_then(Value::as_str);
             let content = payload.get("content")?.as_array()?.iter();
-            let content: Vec<Value> = content.filter_map(|content| slimmed_content(content, skills)).collect();
+            let content: Vec<Value> = content.filter_map(|content| slimmed_content(content, role, skills)).collect();
             // That codex spoke to the model at all shows that an absent list means no skills.
-            if content.is_empty() && payload.get("role").and_then(Value::as_str) != Some("developer") {
+            if content.is_empty() && role != Some("developer") {
                 return None;
             }
-            json!({ "type": "message", "role": payload.get("role"), "content": content })
+            json!({ "type": "message", "role": role, "content": content })
         }
         ("response_item", Some(_)) => {
             kept(payload, &["type", "name", "namespace", "arguments", "input", "call_id", "output", "tools"])
@@ -83,14 +88,15 @@ fn kept(object: &Value, keys: &[&str]) -> Value {
     Value::Object(there.collect())
 }
 
-/// Keeps the list of skills and the conversation; drops codex's own instructions.
-fn slimmed_content(content: &Value, skills: &[&str]) -> Option<Value> {
+/// Keeps the list of skills, the skills that codex put into the conversation, and what the model and its user said; drops
+/// codex's own instructions, and what else is long.
+fn slimmed_content(content: &Value, role: Option<&str>, skills: &[&str]) -> Option<Value> {
     let text = content.get("text")?.as_str()?;
-    let text = match listing::within(text) {
-        Some(list) => listing::slimmed(list, skills),
-        None if text.starts_with("<permissions") || text.starts_with("<environment_context>") => return None,
-        None if text.len() > 64 << 10 => return None,
-        None => text.to_owned(),
+    let text = match role {
+        Some("developer") => listing::slimmed(listing::within(text)?, skills),
+        Some("user") if text.starts_with("<environment_context>") => return None,
+        Some("user") if text.len() > 64 << 10 && !text.starts_with(SKILL) => return None,
+        _ => text.to_owned(),
     };
     Some(json!({ "text": text }))
 }

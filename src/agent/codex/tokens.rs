@@ -21,7 +21,7 @@ impl Tokens {
         self.input_tokens.unwrap_or(0)
     }
 
-    /// Those written; recordings leave them out of requests.
+    /// Those written, where that is told.
     pub(super) fn written(&self) -> Option<u64> {
         self.output_tokens.filter(|written| *written > 0)
     }
