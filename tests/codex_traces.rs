@@ -461,7 +461,8 @@ fn with_greeting(events: &[&str], own: &[&str], sub_agents: &[&str]) -> Trace {
     }
     let again = codex.decode(&greeting(), folder.path()).expect("a trace");
     let told = |trace: &Trace| {
-        let counts = (trace.commands, trace.effective_commands, trace.tokens_of_requests(), trace.usage);
+        let commands = (trace.commands, trace.effective_commands, trace.untold_commands);
+        let counts = (commands, trace.tokens_of_requests(), trace.usage);
         let skills = (trace.activations.clone(), trace.resources.clone(), trace.explorations.clone());
         let end = (trace.gap(), trace.stopped, trace.trouble.clone(), trace.waiting.clone(), trace.progress);
         (counts, skills, trace.failed_loads.clone(), end, trace.steps.clone())
@@ -627,6 +628,64 @@ fn a_call_of_which_the_events_tell_nothing_was_waited_for_all_the_same() {
     assert_eq!((looped.waiting, looped.progress), (code, Progress::Answering));
     let over = with_greeting(&[turn], &[BEGUN, &call, &printed("ok")], &[]);
     assert_eq!((over.waiting, over.progress), (Waiting::Model, Progress::Answering));
+}
+
+/// A command that the model's code ran.
+fn ran(command: &str) -> String {
+    let item =
+        json!({ "type": "CommandExecution", "id": "exec-1", "command": ["bash", "-lc", command], "exit_code": 0 });
+    json!({ "type": "event_msg", "payload": { "type": "item_completed", "item": item } }).to_string()
+}
+
+#[test]
+fn commands_that_code_may_have_run_and_codex_does_not_tell_of_are_counted_as_such() {
+    let untold = |script: &str, commands: &[&str]| {
+        let mut own = vec![BEGUN.to_owned(), code(script)];
+        own.extend(commands.iter().map(|command| ran(command)));
+        own.extend([printed("ok"), SAID.to_owned()]);
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let whole = with_greeting(&[DONE], &own, &[]).untold_commands;
+        let by_sub_agent = with_greeting(&[DONE], &[BEGUN, SAID], &[&[SUB[0]], &own[1..]].concat());
+        assert_eq!(by_sub_agent.untold_commands, whole, "{script}");
+        // What it was given of its parent's conversation the parent's own rollout tells.
+        let copied = with_greeting(&[DONE], &[BEGUN, SAID], &[&SUB[..2], &own[1..2]].concat());
+        assert_eq!(copied.untold_commands, 0);
+        whole
+    };
+    let one = "const r = await tools.exec_command({cmd: 'touch /x'}); text(r)";
+    assert_eq!((untold(one, &["touch /x"]), untold(one, &[]), untold("text(1)", &[])), (0, 1, 0));
+    assert_eq!(untold(&format!("{one}; {one}"), &["touch /x"]), 1);
+    assert_eq!(untold("(await tools.exec_command({cmd: 'ls'})).output.split(' ').map(x => text(x))", &["ls"]), 0);
+    for repeats in [
+        "for (const c of ['ls', 'touch /x']) await tools.exec_command({cmd: c})",
+        "const run = cmd => tools.exec_command({cmd}); await run('ls'); await run('touch /x')",
+        "const { exec_command } = tools; await exec_command({cmd: 'ls'})",
+        "await tools['exec' + '_command']({cmd: 'ls'})",
+    ] {
+        assert!(untold(repeats, &["ls"]) > 1_000, "{repeats}");
+    }
+}
+
+#[test]
+fn a_search_by_code_is_no_use_unless_it_prints_half_of_a_skill() {
+    let (first, _) = BODY.split_once("\\n").expect("two lines");
+    let script = code("text(await tools.exec_command())");
+    let used = |commands: &[&str], answers: &[&str]| {
+        let mut own = vec![OFFERED.to_owned(), script.clone()];
+        own.extend(commands.iter().map(|command| ran(command)));
+        own.extend(answers.iter().map(|answer| printed(answer)));
+        own.push(SAID.to_owned());
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let trace = with_greeting(&[DONE], &own, &[]);
+        assert!(trace.activations.len() + trace.explorations.len() > 0);
+        !trace.activations.is_empty()
+    };
+    let search = "grep -rn guest .agents/skills | head";
+    assert!(!used(&[search], &[first]));
+    assert!(!used(&[search, "rg title"], &["", first]), "with notify");
+    assert!(used(&[search], &[BODY]));
+    assert!(used(&[search, "cat x"], &[first]));
+    assert!(used(&[], &[first]));
 }
 
 #[test]

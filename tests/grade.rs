@@ -443,6 +443,21 @@ fn a_forbidden_pattern_in_no_message_at_all_is_unknown() {
 }
 
 #[test]
+fn commands_of_which_nothing_is_told_leave_it_open_whether_there_were_too_many() {
+    let verdict = |effective, untold, most| {
+        let trial = trial(vec![Expectation::MaxCommands(most)]);
+        let counted = |trial: &mut Trial| {
+            trial.trace.effective_commands = effective;
+            trial.trace.untold_commands = untold;
+        };
+        trial.with(counted).verdict()
+    };
+    assert_eq!(verdict(1, 2, 2), Verdict::Error);
+    assert_eq!(verdict(1, 1, 2), Verdict::Pass, "also with those there were not too many");
+    assert_eq!(verdict(3, u64::MAX, 2), Verdict::Fail);
+}
+
+#[test]
 fn limits_hold_up_to_their_number() {
     let commands = |effective, most| {
         trial(vec![Expectation::MaxCommands(most)]).with(|trial| trial.trace.effective_commands = effective).verdict()

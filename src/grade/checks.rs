@@ -226,9 +226,15 @@ impl Grader<'_> {
             Expectation::RequireFile(path) => self.require_file(path),
             Expectation::MaxCommands(most) => {
                 let trace = self.evidence.trace;
-                let found = format!("{} effective of {} commands", trace.effective_commands, trace.commands);
+                let effective = trace.effective_commands;
+                let found = format!("{effective} effective of {} commands", trace.commands);
                 let expected = format!("at most {most} effective commands");
-                self.absent("max-commands", Goal::Efficiency, trace.effective_commands > *most, false, expected, found);
+                if effective <= *most && effective.saturating_add(trace.untold_commands) > *most {
+                    let found =
+                        format!("{found}; the model's code may have run more, of which its agent tells nothing");
+                    return self.check("max-commands", Goal::Efficiency, Status::Unknown, expected, found);
+                }
+                self.absent("max-commands", Goal::Efficiency, effective > *most, false, expected, found);
             }
             Expectation::MaxInputTokens(most) => {
                 self.tokens("max-input-tokens", "input", *most, |usage| usage.input_tokens);

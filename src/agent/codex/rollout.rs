@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::code::{CODE, Code};
+use super::code::Code;
 use super::events::{Told, ToldError};
 use super::item::Item;
 use super::listing;
@@ -130,6 +130,8 @@ pub(super) struct Decoder<'a, 's> {
     of_sub_agents: bool,
     /// The sub-agent whose rollout it is.
     thread: String,
+    /// Whether what is told is its parent's conversation.
+    copied: bool,
     /// How deep each sub-agent stands below the agent.
     depths: HashMap<String, u32>,
     /// The answer of the model that is being told.
@@ -164,6 +166,7 @@ impl<'a, 's> Decoder<'a, 's> {
             skills,
             of_sub_agents: false,
             thread: String::new(),
+            copied: false,
             depths: HashMap::new(),
             turn: Turn::default(),
             open: HashMap::new(),
@@ -199,15 +202,7 @@ impl<'a, 's> Decoder<'a, 's> {
             self.told.refused.remove(&self.thread);
         }
         match (kind.as_str(), payload.kind.as_deref()) {
-            // A sub-agent that was given its parent's conversation has its parent's first line behind its own.
-            ("session_meta", _) if self.of_sub_agents => {
-                if let (Some(id), Some(parent)) = (payload.id, payload.parent_thread_id) {
-                    self.told.threads.extend([Some(id.clone()), payload.agent_path].into_iter().flatten());
-                    let above = self.depths.get(&parent).copied().unwrap_or(0);
-                    self.depths.insert(id.clone(), above.saturating_add(1));
-                    self.thread = id;
-                }
-            }
+            ("session_meta", _) if self.of_sub_agents => self.sub_agent(payload),
             ("token_usage_record", _) if self.of_sub_agents => {
                 if let Some(tokens) = payload.usage {
                     self.answered(trace, &tokens);
@@ -235,11 +230,27 @@ impl<'a, 's> Decoder<'a, 's> {
             ("response_item", Some(kind)) if ANSWERS.contains(&kind) => self.answer(trace, &payload),
             ("response_item", Some("reasoning")) => self.thought(trace, payload),
             ("response_item", Some("web_search_call")) => {}
+            // The task that a sub-agent was given.
+            ("response_item", Some("agent_message")) => self.copied = false,
             ("response_item", Some(kind)) if ASIDE.contains(&kind) => {}
             ("response_item", Some(other)) => {
                 trace.unknown_event(&format!("response_item {other}"), raw.get().as_bytes());
             }
             _ => {}
+        }
+    }
+
+    /// A sub-agent's rollout begins; or in it the conversation of its parent that it was given, with its parent's first line.
+    fn sub_agent(&mut self, first: Payload) {
+        self.copied = true;
+        if let (Some(id), Some(parent)) = (first.id, first.parent_thread_id)
+            && !self.told.threads.contains(&id)
+        {
+            self.copied = false;
+            self.told.threads.extend([Some(id.clone()), first.agent_path].into_iter().flatten());
+            let above = self.depths.get(&parent).copied().unwrap_or(0);
+            self.depths.insert(id.clone(), above.saturating_add(1));
+            self.thread = id;
         }
     }
 
@@ -255,6 +266,7 @@ impl<'a, 's> Decoder<'a, 's> {
         } else if item.is_run_by_code() {
             self.told.shell_calls += usize::from(!self.of_sub_agents);
             let command = script(&item.command);
+            self.code.ran(&command);
             skill_calls::ran(trace, &command, item.exit_code);
             trace.command(command, item.exit_code, item.aggregated_output);
         }
@@ -328,6 +340,9 @@ impl<'a, 's> Decoder<'a, 's> {
             Value::String(text) => text,
             other => other.to_string(),
         };
+        if !self.copied {
+            self.code.called(&name, &input);
+        }
         self.open.insert(id.clone(), Call { tool: name, input, at });
         self.order.push(id);
     }
@@ -350,8 +365,8 @@ impl<'a, 's> Decoder<'a, 's> {
             self.told.spawned.extend(name.and_then(Value::as_str).map(str::to_owned));
         }
         let mcp = self.mcp.remove(&id);
-        if name == CODE {
-            self.code.answered(trace, id, &input);
+        if Code::is(&name) {
+            return self.code.answered(trace, self.skills, id, (name, input), output);
         }
         self.ended(trace, &name, input, Some(output), mcp);
     }

@@ -57,6 +57,8 @@ pub struct Trace {
     pub commands: u64,
     /// Shell commands that did more than open a SKILL.md or look around.
     pub effective_commands: u64,
+    /// Commands that may have run beside those: the model's code may run some of which its agent tells nothing.
+    pub untold_commands: u64,
     /// The agent's last message.
     pub final_message: Option<String>,
     /// Tokens and cost, where the agent told.
