@@ -100,8 +100,8 @@ fn rows() -> Vec<Row> {
             "a damaged line over the use of the skill",
             How::WrapperOverUse("damage"),
             60,
-            [Some((Pass, Fail)), error, error, error, error, error],
-            "codex's rollout tells of its commands all the same; elsewhere it may have been anything",
+            [Some((Pass, Fail)), Some((Pass, Fail)), error, error, error, error],
+            "codex's rollout tells of its commands and calls all the same; elsewhere it may have been anything",
         ),
         row(
             "the MCP server ends at the call",
