@@ -669,7 +669,7 @@ fn commands_that_code_may_have_run_and_codex_does_not_tell_of_are_counted_as_suc
 #[test]
 fn a_search_by_code_is_no_use_unless_it_prints_half_of_a_skill() {
     let (first, _) = BODY.split_once("\\n").expect("two lines");
-    let script = code("text(await tools.exec_command())");
+    let script = code("// .agents/skills/greeting/SKILL.md\ntext(await tools.exec_command())");
     let used = |commands: &[&str], answers: &[&str]| {
         let mut own = vec![OFFERED.to_owned(), script.clone()];
         own.extend(commands.iter().map(|command| ran(command)));
