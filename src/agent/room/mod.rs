@@ -25,7 +25,8 @@ use crate::text::relative_path::RelativePath;
 use crate::trial::evidence::ChangeMeta;
 use pieces::Piece;
 use scratch::FreeRooms;
-use skills::{SkillsCopy, Version};
+use skills::SkillsCopy;
+use versions::Ready;
 
 pub use capture::Captured;
 pub use paths::{masked, without_rooms};
@@ -85,8 +86,8 @@ pub struct Room {
     pieces: Option<Vec<Piece>>,
     /// Its copy of the skills, and where the copy came from.
     skills: Option<(SkillsCopy, Arc<Originals>)>,
-    /// The skills as they are to be later, in the order of the case's changes.
-    versions: Vec<Version>,
+    /// The changes to the skills that are to be made while the agent is at work.
+    ready: Option<Ready>,
     /// Whether that copy was as it was given when the trial had ended, where that was looked at.
     untouched: OnceLock<bool>,
     kind: String,
@@ -126,7 +127,7 @@ impl Room {
     /// Says that the room is ready for its agent: later trials of its kind find the folders and links as they are now,
     /// and nothing else. A room with a fixture, or with skills that change, is never used again.
     pub fn prepared(&mut self) {
-        if self.fixture.is_empty() && self.versions.is_empty() {
+        if self.fixture.is_empty() && self.ready.is_none() {
             self.pieces = Some(pieces::all_below(self.path(), Self::SKILLS));
         }
     }
@@ -149,7 +150,8 @@ impl Room {
         if self.is_untouched() {
             return Vec::new();
         }
-        let made = self.versions.iter().zip(changes).filter(|(_, change)| change.made_ms.is_some());
+        let versions = self.ready.iter().flat_map(|ready| &ready.versions);
+        let made = versions.zip(changes).filter(|(_, change)| change.made_ms.is_some());
         let made = made.map(|(version, _)| version);
         self.skills.as_ref().map(|(copy, _)| copy.changed(made)).unwrap_or_default()
     }

@@ -98,7 +98,7 @@ impl Scratch {
             fixture: HashMap::new(),
             pieces: None,
             skills: None,
-            versions: Vec::new(),
+            ready: None,
             untouched: OnceLock::new(),
             kind,
             free,

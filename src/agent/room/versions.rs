@@ -1,24 +1,76 @@
-//! Skills as they are to be later: ready beside a room's own, and put in their places while its agent is at work.
+//! Skills as they are to be later: ready beside the room, where its agent has no business, and put in their places while it
+//! is at work.
+//!
+//! Whatever the agent has made of the room's own folders by then, folders are moved between the two that were there before
+//! it began, which are held open: no link leads anywhere else.
 
-use std::fs;
-use std::io;
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{AtFlags, OFlag, open, renameat};
+use nix::sys::stat::{Mode, fstatat};
+use tempfile::TempDir;
 
 use super::skills::{Original, Version};
 use super::{At, Room, WorkspaceError};
 use crate::cases::case::{Change, ChangeKind};
 use crate::files::material::Material;
 
-impl Room {
-    const CHANGES: &str = "changes";
+/// The changes that are ready to be made.
+#[derive(Debug)]
+pub(super) struct Ready {
+    /// Holds a folder for each change by its number, and for each skill that is gone by then.
+    waiting: TempDir,
+    /// The same, and the room's skills.
+    folders: [OwnedFd; 2],
+    pub(super) versions: Vec<Version>,
+}
 
-    /// Where the skill of the change with this number waits.
-    fn waiting(&self, number: usize) -> PathBuf {
-        self.path().join(Self::CHANGES).join(number.to_string())
+impl Ready {
+    fn beside(room: &Room) -> Result<Self, WorkspaceError> {
+        let scratch = room.path().parent().unwrap_or(room.path());
+        let waiting = tempfile::Builder::new().prefix("waiting-").tempdir_in(scratch).at(scratch)?;
+        let held = |folder: &Path| {
+            let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
+            open(folder, flags, Mode::empty()).map_err(std::io::Error::from).at(folder)
+        };
+        let folders = [held(waiting.path())?, held(&room.skills())?];
+        Ok(Self { waiting, folders, versions: Vec::new() })
     }
 
+    /// Makes the change with this number.
+    fn make(&self, number: usize) -> Result<(), String> {
+        let Some(Version { kind, skill, .. }) = self.versions.get(number) else {
+            return Err("it was not got ready".to_owned());
+        };
+        let (skill, [waiting, skills]) = (Path::new(skill), &self.folders);
+        let is_there = fstatat(skills, skill, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok();
+        match kind {
+            ChangeKind::Add if is_there => return Err("the agent has such a skill already".to_owned()),
+            ChangeKind::Edit | ChangeKind::Remove if !is_there => return Err("the agent has no such skill".to_owned()),
+            _ => {}
+        }
+        let (later, before) = (PathBuf::from(number.to_string()), PathBuf::from(format!("{number}.before")));
+        if is_there {
+            renameat(skills, skill, waiting, &before).map_err(|error| error.to_string())?;
+        }
+        if *kind == ChangeKind::Remove {
+            return Ok(());
+        }
+        renameat(waiting, &later, skills, skill).map_err(|error| {
+            // What was not edited is as it was.
+            let back = is_there.then(|| renameat(waiting, &before, skills, skill));
+            match back {
+                Some(Err(lost)) => format!("{error}; the skill is gone: {lost}"),
+                _ => error.to_string(),
+            }
+        })
+    }
+}
+
+impl Room {
     /// Gets the next change ready. `material` is the skill's folder as it is from then on, and `mode` gives a file's
-    /// permissions, by whether it is executable.
+    /// permissions, by whether it is executable. The room has its copy of the skills.
     ///
     /// # Errors
     /// When it cannot be copied.
@@ -28,12 +80,12 @@ impl Room {
         material: Option<&Material>,
         mode: fn(bool) -> u32,
     ) -> Result<(), WorkspaceError> {
-        let to = self.waiting(self.versions.len());
+        let mut ready = self.ready.take().map_or_else(|| Ready::beside(self), Ok)?;
+        let to = ready.waiting.path().join(ready.versions.len().to_string());
         let slug = PathBuf::from(&change.skill);
         let (mut folders, mut files) = (Vec::new(), Vec::new());
-        fs::create_dir_all(to.parent().unwrap_or(&to)).at(&to)?;
         if let Some(material) = material {
-            fs::create_dir(&to).at(&to)?;
+            std::fs::create_dir(&to).at(&to)?;
             let failed = |problem| WorkspaceError::Skill { folder: to.clone(), problem };
             let copied = material.copy(&to, mode).map_err(failed)?;
             folders =
@@ -43,7 +95,8 @@ impl Room {
                 files.push(Original::at(&to.join(&file.path), path, content, mode(file.executable))?);
             }
         }
-        self.versions.push(Version { kind: change.kind, skill: change.skill.clone(), folders, files });
+        ready.versions.push(Version { kind: change.kind, skill: change.skill.clone(), folders, files });
+        self.ready = Some(ready);
         Ok(())
     }
 
@@ -53,22 +106,6 @@ impl Room {
     /// # Errors
     /// When the skill is not there, or there already, or cannot be moved; in words.
     pub fn make_change(&self, number: usize) -> Result<(), String> {
-        let Some(version) = self.versions.get(number) else { return Err("it was not got ready".to_owned()) };
-        let skill = self.skills().join(&version.skill);
-        let is_there = fs::symlink_metadata(&skill).is_ok();
-        match version.kind {
-            ChangeKind::Add if is_there => return Err("the agent has such a skill already".to_owned()),
-            ChangeKind::Edit | ChangeKind::Remove if !is_there => {
-                return Err("the agent has no such skill".to_owned());
-            }
-            _ => {}
-        }
-        let moved = || -> io::Result<()> {
-            if is_there {
-                fs::rename(&skill, self.waiting(number).with_extension("before"))?;
-            }
-            if version.kind == ChangeKind::Remove { Ok(()) } else { fs::rename(self.waiting(number), &skill) }
-        };
-        moved().map_err(|error| error.to_string())
+        self.ready.as_ref().map_or_else(|| Err("it was not got ready".to_owned()), |ready| ready.make(number))
     }
 }
