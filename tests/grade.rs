@@ -1,6 +1,5 @@
 //! What a trial comes to, from evidence made by hand: every check, and what is an error rather than a failure.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -15,7 +14,7 @@ use skill_evals::trial::evidence::{
     AgentMeta, CaseMeta, ChangeMeta, Ending, Evidence, Inputs, META_FORMAT, Meta, SkillMeta, WorkspaceFile,
 };
 use skill_evals::trial::outcome::{Grade, Status, TroubleKind, Verdict};
-use skill_evals::trial::trace::{Mechanism, Offered, Progress, SeenBy, Stop, Trace, Usage, Waiting};
+use skill_evals::trial::trace::{Mechanism, Offered, Progress, Seen, Stop, Trace, Usage, Waiting};
 use skill_evals::trial::trouble::Trouble;
 
 /// A trial in which all went well, to be spoilt.
@@ -566,7 +565,12 @@ fn with_a_change() -> Trial {
             expect_seen: true,
             origin: Place::file("evals/tasks/it.json"),
         };
-        trial.meta.changes = vec![ChangeMeta { made_ms: Some(6_200), ..ChangeMeta::from(&change) }];
+        trial.meta.changes = vec![ChangeMeta {
+            made_ms: Some(6_200),
+            turns_after: Some(2),
+            seen: Some(Seen::No),
+            ..ChangeMeta::from(&change)
+        }];
         trial.case.during = vec![change];
     })
 }
@@ -574,22 +578,37 @@ fn with_a_change() -> Trial {
 #[test]
 fn a_change_in_mid_session_is_seen_by_what_shows_it_and_not_seen_only_where_nothing_is_in_doubt() {
     type Spoil = fn(&mut Trial);
-    let cases: [(Spoil, Status, &str); 9] = [
+    let cases: [(Spoil, Status, &str); 12] = [
         (|_| (), Status::Fail, "`flags` added after turn 1, at 6.2 s: not seen"),
         (
-            |trial| drop(trial.trace.changes_seen.insert(0, BTreeSet::from([SeenBy::List]))),
+            |trial| trial.meta.changes[0].seen = Some(Seen::List),
             Status::Pass,
             "`flags` added after turn 1, at 6.2 s: the agent told its model",
         ),
         (
-            |trial| drop(trial.trace.changes_seen.insert(0, BTreeSet::from([SeenBy::Text]))),
+            |trial| trial.meta.changes[0].seen = Some(Seen::Text),
             Status::Pass,
             "`flags` added after turn 1, at 6.2 s: its text came before the model",
         ),
         (
-            |trial| trial.trace.activate("flags", Mechanism::SkillTool, "Skill flags"),
+            |trial| trial.meta.changes[0].seen = Some(Seen::Missed),
             Status::Pass,
-            "`flags` added after turn 1, at 6.2 s: its text came before the model",
+            "`flags` added after turn 1, at 6.2 s: a call that was to load it failed",
+        ),
+        (
+            |trial| trial.meta.changes[0].seen = Some(Seen::Alike),
+            Status::Unknown,
+            "`flags` added after turn 1, at 6.2 s: not seen, but it has no text or description that was not there before",
+        ),
+        (
+            |trial| trial.meta.changes[0].turns_after = Some(0),
+            Status::Unknown,
+            "`flags` added after turn 1, at 6.2 s: not seen, but the model was not surely asked again afterwards",
+        ),
+        (
+            |trial| trial.meta.changes[0].after_turn = 3,
+            Status::Unknown,
+            "`flags` not added: it was no part of this trial",
         ),
         (
             |trial| trial.meta.changes[0].made_ms = None,
@@ -638,7 +657,7 @@ fn a_change_that_nobody_expects_to_be_seen_is_no_check_of_its_own() {
             Change { expect_seen: false, kind: ChangeKind::Remove, folder: None, ..trial.case.during[0].clone() };
         trial.meta.changes.push(ChangeMeta { made_ms: Some(7_000), ..ChangeMeta::from(&other) });
         trial.case.during.push(other);
-        trial.trace.changes_seen.insert(0, BTreeSet::from([SeenBy::List]));
+        trial.meta.changes[0].seen = Some(Seen::List);
     });
     let grade = quiet.grade();
     let check = grade.checks.iter().find(|check| check.id == "changes-seen").expect("the check");

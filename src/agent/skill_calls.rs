@@ -5,14 +5,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
+use crate::cases::case::ChangeKind;
 use crate::cases::skill::{SKILL_FILE, slug};
 use crate::trial::described::Described;
+use crate::trial::evidence::ChangeMeta;
 use crate::trial::exposure::{Exposure, Known, MAX_ANSWER, MOST, Reference, Sighting};
 use crate::trial::trace::shell::{self, Purpose, Touch};
-use crate::trial::trace::{Mechanism, SeenBy, Trace, excerpt};
+use crate::trial::trace::{Marked, Mechanism, Seen, Trace, excerpt};
 
 /// The tools of agents that read a resource of an MCP server by its URI.
 const RESOURCE_TOOLS: [&str; 2] = ["ReadMcpResourceTool", "read_mcp_resource"];
@@ -56,7 +59,7 @@ impl<'a> SkillCalls<'a> {
         let known = entries.map(|(name, shown)| (slug(name), shown)).filter(|(own, _)| texts.knows(own));
         known
             .map(|(own, shown)| {
-                self.told.extend(texts.changes_in_list(&own, shown));
+                self.told.extend(made(&self.exposure, texts.changes_in_list(&own, shown)));
                 let described = texts.in_list(&own, shown);
                 (own, described)
             })
@@ -68,7 +71,7 @@ impl<'a> SkillCalls<'a> {
         if server != self.reference.names.server {
             return Vec::new();
         }
-        self.told.extend(self.reference.texts.changes_in(text));
+        self.told.extend(made(&self.exposure, self.reference.texts.changes_in(text)));
         self.reference.texts.described_in(text)
     }
 
@@ -309,11 +312,39 @@ impl<'a> SkillCalls<'a> {
             && offered.is_none_or(|offered| offered.native.iter().any(|name| slug(name) == slug(skill)))
     }
 
+    /// From now on it is so late, RFC 3339, where the agent tells: of the changes in mid-session those that were made by then
+    /// may come before the model.
+    pub(super) fn at(&mut self, time: Option<&str>) {
+        let Some(now) = time.and_then(|time| time.parse::<Timestamp>().ok()) else { return };
+        let is_to_come = |change: &ChangeMeta| made_at(change).is_none_or(|made| made > now);
+        let changes = self.reference.changes.iter().enumerate().filter(|(_, change)| is_to_come(change));
+        self.exposure.still_to_come(changes.map(|(number, _)| number).collect());
+    }
+
+    /// Whether the change with this number, which was made `at` some time, came before the model.
+    fn saw(&self, trace: &Trace, number: usize, change: &ChangeMeta, at: Timestamp) -> Seen {
+        if change.kind == ChangeKind::Remove {
+            let later = |step: usize| {
+                let ended = trace.moments.get(step).and_then(|moment| moment.ended.as_deref());
+                ended.and_then(|ended| ended.parse::<Timestamp>().ok()).is_some_and(|ended| ended >= at)
+            };
+            let of_it = |what| matches!(what, Marked::FailedLoad(call) if slug(&trace.failed_loads[call].skill) == change.skill);
+            let missed = trace.marks.iter().any(|mark| of_it(mark.what) && later(mark.step));
+            return if missed { Seen::Missed } else { Seen::No };
+        }
+        match () {
+            () if self.told.contains(&number) => Seen::List,
+            () if self.exposure.changes().contains(&number) => Seen::Text,
+            () if self.exposure.is_distinct(number) => Seen::No,
+            () => Seen::Alike,
+        }
+    }
+
     /// Notes how much of each skill and resource was seen, and which changes.
     pub(super) fn finish(&self, trace: &mut Trace) {
-        for (changes, by) in [(&self.told, SeenBy::List), (&self.exposure.changes(), SeenBy::Text)] {
-            for change in changes {
-                trace.changes_seen.entry(*change).or_default().insert(by);
+        for (number, change) in self.reference.changes.iter().enumerate() {
+            if let Some(at) = made_at(change) {
+                trace.changes_seen.insert(number, self.saw(trace, number, change, at));
             }
         }
         for activation in &mut trace.activations {
@@ -334,6 +365,16 @@ fn concluded(trace: &mut Trace, skill: &str, path: &str, came: bool, evidence: &
         (false, true) => trace.load(skill, path, evidence),
         (false, false) => {}
     }
+}
+
+/// Those of the changes that have been made by now.
+fn made(exposure: &Exposure<'_>, changes: Vec<usize>) -> impl Iterator<Item = usize> {
+    changes.into_iter().filter(|change| exposure.is_made(*change))
+}
+
+/// When a change was made.
+fn made_at(change: &ChangeMeta) -> Option<Timestamp> {
+    change.made.as_deref()?.parse().ok()
 }
 
 /// The file that a command reads, by its skill's slug and its path.

@@ -322,6 +322,7 @@ async fn tell(state: Arc<State>, peer: Peer<RoleServer>) {
         if told.is_err() {
             return;
         }
+        state.asked.told();
     }
 }
 

@@ -107,7 +107,11 @@ pub fn run(
     let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
     agent::of(agent).keep_evidence(room, folder.path(), &mask).map_err(|error| files(&error))?;
     let names = assignment.server.map(|server| server.names.clone()).unwrap_or_default();
-    let trace = agent::of(agent).decode(&Reference { names, texts }, folder.path()).map_err(|error| files(&error))?;
+    let reference = Reference { names, texts, changes: changes.clone() };
+    let trace = agent::of(agent).decode(&reference, folder.path()).map_err(|error| files(&error))?;
+    for (number, change) in changes.iter_mut().enumerate() {
+        change.seen = trace.changes_seen.get(&number).copied();
+    }
     let mut final_text = folder.final_text().map_err(|error| files(&error))?;
     if let (None, Some(text)) = (&final_text, &trace.final_message) {
         folder.write_final(text).map_err(|error| files(&error))?;

@@ -35,8 +35,9 @@ pub(super) fn made_during<T>(assignment: &Assignment<'_>, work: impl FnOnce() ->
     });
     let asked = assignment.room.was_asked();
     for change in &mut changes {
-        let made = change.made_ms.map(|ms| begun + Duration::from_millis(ms));
-        change.asked = made.zip(asked.as_ref()).map(|(made, asked)| mcp::asked_since(asked, made));
+        let Some(made) = change.made_ms.map(|ms| begun + Duration::from_millis(ms)) else { continue };
+        change.made = jiff::Timestamp::try_from(made).ok().map(|made| made.to_string());
+        change.asked = asked.as_ref().and_then(|asked| mcp::asked_since(asked, made));
     }
     (result, changes)
 }
@@ -54,25 +55,29 @@ fn watch(assignment: &Assignment<'_>, started: Instant, changes: &mut [ChangeMet
     let agent = agent::of(assignment.mode.agent);
     let mut turns = Turns::default();
     let mut session = None;
-    while !over.load(Ordering::Acquire) {
+    let mut made_in = vec![0; changes.len()];
+    loop {
+        // Looked at first: what is read afterwards is then all there is.
+        let is_over = over.load(Ordering::Acquire);
         session = session.or_else(|| agent.session(assignment.room).map(Lines::of));
         for line in session.iter_mut().flat_map(Lines::new_ones) {
             agent.signs(&line).into_iter().for_each(|sign| turns.note(sign));
         }
-        let mut left = false;
+        for (change, made_in) in changes.iter_mut().zip(&made_in).filter(|(change, _)| change.made_ms.is_some()) {
+            change.turns_after = Some(turns.over() - made_in);
+        }
+        if is_over {
+            return;
+        }
         for (number, change) in changes.iter_mut().enumerate() {
             let is_open = change.made_ms.is_none() && change.kept_from.is_none();
             if is_open && turns.over() >= change.after_turn {
+                made_in[number] = turns.over();
                 match assignment.room.make_change(number) {
                     Ok(()) => change.made_ms = u64::try_from(started.elapsed().as_millis()).ok(),
                     Err(why) => change.kept_from = Some(why),
                 }
-            } else {
-                left |= is_open;
             }
-        }
-        if !left {
-            return;
         }
         thread::sleep(LOOK);
     }

@@ -102,7 +102,9 @@ impl InputReader {
             for (number, change) in (1..).zip(&case.during) {
                 let Change { after_turn, kind, skill, folder, .. } = change;
                 let becomes = folder.as_ref().map(|folder| self.folder(&root.join(folder.as_path())));
-                let what = format!("{after_turn}\0{}\0{skill}\0{}", kind.as_str(), becomes.unwrap_or_default());
+                let place = folder.as_ref().map(ToString::to_string).unwrap_or_default();
+                let what =
+                    format!("{after_turn}\0{}\0{skill}\0{place}\0{}", kind.as_str(), becomes.unwrap_or_default());
                 inputs.add(format!("change {number} in mid-session"), what.as_bytes());
             }
             inputs.add(CATALOGUE_PART, serde_json::to_string(&list)?.as_bytes());

@@ -57,7 +57,7 @@ impl TextReader {
             };
             texts.and(changes.filter_map(of_change))
         };
-        Reference { names: meta.tool_names(), texts }
+        Reference { names: meta.tool_names(), texts, changes: Vec::new() }
     }
 
     /// The same, where only the trial's folder is known: a recording's repository is looked for above it.

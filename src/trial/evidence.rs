@@ -9,7 +9,7 @@ use crate::cases::case::{Change, ChangeKind, Sandbox};
 use crate::settings::mode::{AgentKind, Delivery, Offer};
 use crate::settings::{Isolation, ToolNames};
 use crate::trial::id::TrialId;
-use crate::trial::trace::Trace;
+use crate::trial::trace::{Seen, Trace};
 use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// The number of the `meta.json` format.
@@ -106,7 +106,8 @@ impl Meta {
     #[must_use]
     pub fn for_a_judge(&self) -> Meta {
         let case = CaseMeta { should_trigger: None, source: None, ..self.case.clone() };
-        Meta { case, suite: None, ..self.clone() }
+        let changes = self.changes.iter().map(|change| ChangeMeta { folder: None, ..change.clone() }).collect();
+        Meta { case, changes, suite: None, ..self.clone() }
     }
 
     /// What these facts say that their own digests deny, in words; `None` where they agree.
@@ -193,9 +194,18 @@ pub struct ChangeMeta {
     /// When it was made, in milliseconds from the agent's start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_ms: Option<u64>,
-    /// The lists that the agent asked the MCP server of skills for afterwards, where that is known.
+    /// The same by the clock, RFC 3339, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<String>,
+    /// Turns of the model that were over afterwards, without a last one in which it called nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns_after: Option<u64>,
+    /// The lists that the agent asked our MCP server of skills for afterwards, where that had told it of the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Vec<String>>,
+    /// Whether it came before the model, by the agent's own files and their times; they are not all in a recording.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
     /// Why it was not made, where something kept it from being made; the agent may also have come to its end before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_from: Option<String>,
@@ -209,7 +219,10 @@ impl From<&Change> for ChangeMeta {
             skill: change.skill.clone(),
             folder: change.folder.as_ref().map(|folder| folder.as_path().to_path_buf()),
             made_ms: None,
+            made: None,
+            turns_after: None,
             asked: None,
+            seen: None,
             kept_from: None,
         }
     }

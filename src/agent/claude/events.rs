@@ -83,6 +83,7 @@ impl<'a, 's> Decoder<'a, 's> {
         };
         let parent = head.parent_tool_use_id.as_deref();
         let time = head.timestamp.or_else(|| self.times.get(head.uuid.as_deref()?).cloned());
+        self.skills.at(time.as_deref());
         trace.now = Moment { began: None, ended: time, depth: u32::from(parent.is_some()) };
         if let Some(parent) = parent {
             self.sub_agents.shown(head.uuid, parent);
@@ -136,6 +137,7 @@ impl<'a, 's> Decoder<'a, 's> {
         let Some(parent) = self.sub_agents.line(own, head.uuid.as_deref()) else { return };
         self.forked(trace, &parent);
         let depth = 1 + u32::from(self.sub_agents.is_nested(&parent));
+        self.skills.at(head.timestamp.as_deref());
         trace.now = Moment { began: None, ended: head.timestamp, depth };
         // Standard output has said what was waited for.
         let waiting = trace.waiting.clone();

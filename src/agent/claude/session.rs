@@ -66,6 +66,7 @@ impl<'a, 's> Decoder<'a, 's> {
     pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
         // Of what is not understood here standard output tells all the same.
         let Ok(line) = serde_json::from_slice::<SessionLine>(line) else { return };
+        self.skills.at(line.timestamp.as_deref());
         if let (Some(id), Some(time)) = (&line.uuid, line.timestamp)
             && self.told.times.len() < MAX_TIMES
         {

@@ -194,6 +194,7 @@ impl<'a, 's> Decoder<'a, 's> {
             return;
         };
         let depth = self.depths.get(&self.thread).copied().unwrap_or(u32::from(self.of_sub_agents));
+        self.skills.at(timestamp.as_deref());
         trace.now = Moment { began: None, ended: timestamp, depth };
         let by_model = payload.role.as_deref().is_none_or(|role| role == "assistant")
             && payload.kind.as_deref().is_some_and(|kind| !kind.ends_with("_output") && !ASIDE.contains(&kind));

@@ -15,6 +15,7 @@
 //! written before. Where the call or its answer points to skills, or the front matter came too, a part is enough. Of what
 //! merely looks the same, such as a heading in the user's own file, only whole lines count, and only most of a file.
 
+mod changes;
 mod stretch;
 mod texts;
 
@@ -22,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::cases::skill::SKILL_FILE;
 use crate::settings::ToolNames;
+use crate::trial::evidence::ChangeMeta;
 use texts::{File, units};
 pub use texts::{SkillTexts, Texts};
 
@@ -47,6 +49,8 @@ pub struct Reference {
     pub names: ToolNames,
     /// The texts of the skills that the agent was given.
     pub texts: SkillTexts,
+    /// What became of the changes to them in mid-session, where it is to be told whether they came before the model.
+    pub changes: Vec<ChangeMeta>,
 }
 
 /// What tells whether a file came before the model.
@@ -84,8 +88,10 @@ pub struct Exposure<'a> {
     seen: BTreeMap<FileId, Seen>,
     /// Units that the model wrote itself before it was shown them: what it reads again is its own.
     wrote: HashSet<u64>,
-    /// Of each collection of files that comes with a change the units that were seen and stand in no other.
-    new: BTreeMap<usize, HashSet<u64>>,
+    /// Of the files that come with a change the units that are new with it and were seen.
+    new: BTreeMap<FileId, HashSet<u64>>,
+    /// The changes that are still to be made.
+    to_come: BTreeSet<usize>,
 }
 
 /// A collection of files, and the file in it.
@@ -125,7 +131,7 @@ impl<'a> Exposure<'a> {
     /// Nothing has come yet.
     #[must_use]
     pub fn new(texts: &'a SkillTexts) -> Self {
-        Self { texts, seen: BTreeMap::new(), wrote: HashSet::new(), new: BTreeMap::new() }
+        Self { texts, seen: BTreeMap::new(), wrote: HashSet::new(), new: BTreeMap::new(), to_come: BTreeSet::new() }
     }
 
     /// Whether the files of this skill are known, so that their texts alone decide.
@@ -182,9 +188,7 @@ impl<'a> Exposure<'a> {
         let mut touched = BTreeSet::new();
         for hit in hits {
             let alone = self.is_of_one_file(&hit);
-            if let Some(part) = self.new_in(&hit.files) {
-                self.new.entry(part).or_default().insert(hit.hash);
-            }
+            self.note_new(&hit);
             for (id, weight) in hit.files {
                 if alone || certain.contains(&id) || self.is_named(id, how) {
                     touched.insert(id);
@@ -263,32 +267,6 @@ impl<'a> Exposure<'a> {
     fn sightings(&self, slug: &str, path: &str) -> impl Iterator<Item = Sighting> {
         let all = self.seen.keys().filter_map(|id| self.sighting(*id));
         all.filter(move |sighting| sighting.skill == slug && sighting.path == path)
-    }
-
-    /// The changes in mid-session of whose texts enough was seen that stands in no other; where only a front matter is
-    /// another one, anything of that.
-    #[must_use]
-    pub fn changes(&self) -> BTreeSet<usize> {
-        let enough = |(part, seen): (&usize, &HashSet<u64>)| {
-            let texts = self.texts.0.get(*part)?;
-            let weight = |hash: &u64| texts.units.get(hash).map_or(0, |files| u64::from(files[0].1));
-            let all: u64 = texts.units.keys().filter(|hash| self.stands_in_one(**hash)).map(weight).sum();
-            let came: u64 = seen.iter().map(weight).sum();
-            texts.change.filter(|_| all == 0 || share(came, all) >= ENOUGH || came >= ENOUGH_BYTES)
-        };
-        self.new.iter().filter_map(enough).collect()
-    }
-
-    /// Whether only one collection of files has this unit.
-    fn stands_in_one(&self, hash: u64) -> bool {
-        self.texts.0.iter().filter(|texts| texts.units.contains_key(&hash)).count() == 1
-    }
-
-    /// The collection that comes with a change, where the files are all of that.
-    fn new_in(&self, files: &[(FileId, u32)]) -> Option<usize> {
-        let part = files.first()?.0.0;
-        let of_change = self.texts.0.get(part).is_some_and(|texts| texts.change.is_some());
-        (of_change && files.iter().all(|(id, _)| id.0 == part)).then_some(part)
     }
 
     fn file(&self, id: FileId) -> Option<&File> {
@@ -373,7 +351,8 @@ impl<'a> Exposure<'a> {
     fn unit(&self, hash: u64, as_is: bool, hits: &mut Vec<Hit>) {
         let mut files = Vec::new();
         for (part, texts) in self.texts.0.iter().enumerate() {
-            let found = texts.units.get(&hash).into_iter().flatten();
+            let is_there = texts.change.is_none_or(|change| self.is_made(change));
+            let found = texts.units.get(&hash).into_iter().flatten().filter(|_| is_there);
             files.extend(found.map(|(file, weight)| ((part, *file), *weight)));
         }
         if !files.is_empty() {

@@ -42,28 +42,38 @@ impl SkillTexts {
     /// description as it is from then on, and more of it than of the one before.
     #[must_use]
     pub fn changes_in_list(&self, slug: &str, shown: &str) -> Vec<usize> {
-        let before = self.given(slug).map(|description| (Described::in_list(description, shown), description.len()));
-        let told = |texts: &Arc<Texts>| {
-            let description = texts.descriptions.get(slug)?;
-            let tells = before.is_none_or(|(before, length)| match (before, Described::in_list(description, shown)) {
-                (_, Described::Unknown | Described::NameOnly) => false,
-                (Described::Whole, now) => now == Described::Whole && description.len() > length,
-                (Described::Cut { .. }, now) => now == Described::Whole,
-                (Described::Unknown | Described::NameOnly, _) => true,
-            });
+        let told = |(part, texts): (usize, &Arc<Texts>)| {
+            let now = texts.descriptions.get(slug)?;
+            let before = self.before(part, slug).map(|before| (Described::in_list(before, shown), before.len()));
+            let tells = match (before, Described::in_list(now, shown)) {
+                (_, Described::Unknown) => false,
+                (None, _) => true,
+                (_, Described::NameOnly) => false,
+                (Some((Described::Whole, length)), seen) => seen == Described::Whole && now.len() > length,
+                (Some((Described::Cut { .. }, _)), seen) => seen == Described::Whole,
+                (Some((Described::Unknown | Described::NameOnly, _)), _) => true,
+            };
             texts.change.filter(|_| tells)
         };
-        self.0.iter().filter_map(told).collect()
+        self.0.iter().enumerate().filter_map(told).collect()
     }
 
     /// The changes in mid-session of which `text` tells: it has the whole description as it is from then on.
     #[must_use]
     pub fn changes_in(&self, text: &str) -> Vec<usize> {
-        let tells = |(slug, description): (&String, &String)| {
-            let is_new = self.given(slug).is_none_or(|before| !before.contains(description.as_str()));
-            is_new && Described::within(description, text) == Described::Whole
+        let told = |(part, texts): (usize, &Arc<Texts>)| {
+            let tells = |(slug, now): (&String, &String)| {
+                let is_new = self.before(part, slug).is_none_or(|before| !before.contains(now.as_str()));
+                is_new && Described::within(now, text) == Described::Whole
+            };
+            texts.change.filter(|_| texts.descriptions.iter().any(tells))
         };
-        self.0.iter().filter(|texts| texts.descriptions.iter().any(tells)).filter_map(|texts| texts.change).collect()
+        self.0.iter().enumerate().filter_map(told).collect()
+    }
+
+    /// The description of a skill before the change that a collection of files comes with.
+    fn before(&self, part: usize, slug: &str) -> Option<&str> {
+        self.0[..part].iter().rev().find_map(|texts| texts.descriptions.get(slug)).map(String::as_str)
     }
 
     /// Whether the files of this skill are known.
@@ -88,12 +98,6 @@ impl SkillTexts {
 
     fn description(&self, slug: &str) -> Option<&str> {
         self.0.iter().find_map(|texts| texts.descriptions.get(slug)).map(String::as_str)
-    }
-
-    /// The description as the agent was given it at the start.
-    fn given(&self, slug: &str) -> Option<&str> {
-        let given = self.0.iter().filter(|texts| texts.change.is_none());
-        given.into_iter().find_map(|texts| texts.descriptions.get(slug)).map(String::as_str)
     }
 }
 

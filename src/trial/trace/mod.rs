@@ -7,7 +7,7 @@ mod ending;
 mod place;
 pub mod shell;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use crate::text::cut;
 use crate::trial::described::Described;
 use crate::trial::trouble::Trouble;
 pub use ending::{Stop, Waiting};
-pub use place::{Mark, Marked, Moment, Request, SeenBy, Turn};
+pub use place::{Mark, Marked, Moment, Request, Seen, Turn};
 
 /// Most steps kept; the rest is counted in [`Trace::steps_dropped`].
 const MAX_STEPS: usize = 5_000;
@@ -50,9 +50,9 @@ pub struct Trace {
     pub explorations: Vec<String>,
     /// Tool calls that the agent did not allow.
     pub denials: Vec<String>,
-    /// The changes to the skills in mid-session that came before the model, by their places in the case's list, each with all
-    /// the ways that it came.
-    pub changes_seen: BTreeMap<usize, BTreeSet<SeenBy>>,
+    /// Whether the changes to the skills in mid-session came before the model, by their places in the case's list; only of
+    /// those that the trace was read for.
+    pub changes_seen: BTreeMap<usize, Seen>,
     /// Shell commands run.
     pub commands: u64,
     /// Shell commands that did more than open a SKILL.md or look around.

@@ -1,5 +1,7 @@
 //! Where in a trace something happened: what a reader of the session needs, and no verdict depends on.
 
+use serde::{Deserialize, Serialize};
+
 /// When a step happened, and who took it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
@@ -62,11 +64,18 @@ impl Turn {
     }
 }
 
-/// How a change to the skills in mid-session came before the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SeenBy {
+/// Whether a change to the skills in mid-session came before the model, once it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Seen {
     /// The agent told it, in a list of skills.
     List,
     /// By the skill's own text.
     Text,
+    /// A call that was to load the skill failed, which is gone.
+    Missed,
+    /// Nothing shows it.
+    No,
+    /// Nothing could show it: the skill has no text or description that is new.
+    Alike,
 }
