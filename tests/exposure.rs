@@ -1,5 +1,6 @@
 //! What came before a model is told by the skills' own texts, whatever the command was.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 
@@ -429,6 +430,47 @@ fn a_change_is_seen_by_more_than_a_heading() {
         exposure.shown(text, "");
         assert_eq!(exposure.changes().into_iter().collect::<Vec<_>>(), seen, "{text}");
     }
+}
+
+#[test]
+fn what_came_before_a_change_was_made_is_none_of_it() {
+    let known = changed();
+    let mut exposure = Exposure::new(&known);
+    exposure.still_to_come(BTreeSet::from([0, 1]));
+    exposure.shown("Wave the long one twice.", "cat README.md");
+    assert!(exposure.changes().is_empty() && !exposure.is_made(1));
+    exposure.still_to_come(BTreeSet::from([0]));
+    exposure.shown("Wave the long one twice.", "cat skills/flags/SKILL.md");
+    assert_eq!(exposure.changes(), BTreeSet::from([1]));
+}
+
+#[test]
+fn a_change_that_brings_nothing_new_could_not_be_seen() {
+    let mut shorter = Texts::of_change(0);
+    let body = SKILL.lines().filter(|line| !line.starts_with("Never")).collect::<Vec<_>>().join("\n");
+    shorter.add("greeting", "SKILL.md", body.as_bytes());
+    let known = texts().and([Arc::new(shorter)]);
+    let exposure = Exposure::new(&known);
+    assert!(!exposure.is_distinct(0));
+    let known = changed();
+    let exposure = Exposure::new(&known);
+    assert!(exposure.is_distinct(0) && exposure.is_distinct(1));
+}
+
+#[test]
+fn of_a_large_skill_its_new_text_is_enough() {
+    let mut large = Texts::of_change(0);
+    large.add(
+        "flags",
+        "SKILL.md",
+        b"---\nname: flags\ndescription: d\n---\n\nWave the long one twice at every ship.\n",
+    );
+    let lines: String = (0..600).map(|number| format!("The line with the number {number} of many.\n")).collect();
+    large.add("flags", "references/long.md", lines.as_bytes());
+    let known = texts().and([Arc::new(large)]);
+    let mut exposure = Exposure::new(&known);
+    exposure.shown("Wave the long one twice at every ship.", "cat skills/flags/SKILL.md");
+    assert_eq!(exposure.changes(), BTreeSet::from([0]));
 }
 
 #[test]

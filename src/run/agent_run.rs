@@ -55,8 +55,7 @@ pub fn run(
     texts: SkillTexts,
     on_progress: &dyn Fn(String),
 ) -> Result<AgentRun, Trouble> {
-    let agent = assignment.mode.agent;
-    let room = assignment.room;
+    let (agent, room) = (assignment.mode.agent, assignment.room);
     let mut redactor = redactors.masking(Vec::new());
     let (mut not_enforced, mut isolation) = (Vec::new(), None);
     let (mut server, mut changes) = (None, Vec::new());
@@ -109,9 +108,7 @@ pub fn run(
     let names = assignment.server.map(|server| server.names.clone()).unwrap_or_default();
     let reference = Reference { names, texts, changes: changes.clone() };
     let trace = agent::of(agent).decode(&reference, folder.path()).map_err(|error| files(&error))?;
-    for (number, change) in changes.iter_mut().enumerate() {
-        change.seen = trace.changes_seen.get(&number).copied();
-    }
+    trace.changes_seen.iter().for_each(|(number, seen)| changes[*number].seen = Some(*seen));
     let mut final_text = folder.final_text().map_err(|error| files(&error))?;
     if let (None, Some(text)) = (&final_text, &trace.final_message) {
         folder.write_final(text).map_err(|error| files(&error))?;

@@ -109,3 +109,64 @@ impl Room {
         self.ready.as_ref().map_or_else(|| Err("it was not got ready".to_owned()), |ready| ready.make(number))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::agent::room::{Originals, Scratch};
+    use crate::text::diagnostic::Place;
+
+    /// A room with the skill greeting, which is edited by the first change and removed by the second; the folder holds all.
+    fn room(scratch: &Path) -> (Scratch, Room) {
+        let given = scratch.join("given");
+        for (folder, text) in [(given.join("greeting"), "Ahoy."), (scratch.join("later/greeting"), "Salute.")] {
+            fs::create_dir_all(&folder).expect("a folder");
+            fs::write(folder.join("SKILL.md"), text).expect("a file");
+        }
+        let file = (PathBuf::from("greeting/SKILL.md"), blake3::hash(b"Ahoy."), 0o444);
+        let originals = Originals::new(given, vec![PathBuf::from("greeting")], vec![file]).expect("the skills");
+        let scratch_of_run = Scratch::open(Some(&scratch.join("scratch"))).expect("a scratch folder");
+        let mut room = scratch_of_run.room("codex").expect("a room");
+        room.copy_skills(&Arc::new(originals)).expect("a copy");
+        let material = Material::list(&scratch.join("later/greeting"));
+        let origin = Place::file("evals/tasks/it.json");
+        for (kind, material) in [(ChangeKind::Edit, Some(&material)), (ChangeKind::Remove, None)] {
+            let skill = "greeting".to_owned();
+            let change =
+                Change { after_turn: 1, kind, skill, folder: None, expect_seen: false, origin: origin.clone() };
+            room.get_ready(&change, material, |_| 0o444).expect("it is ready");
+        }
+        (scratch_of_run, room)
+    }
+
+    #[test]
+    fn a_change_is_made_in_the_folder_that_was_there_whatever_stands_in_its_place() {
+        let folder = tempfile::tempdir_in("/var/tmp").expect("a folder");
+        let (_scratch, room) = room(folder.path());
+        let (skills, moved, outside) = (room.skills(), room.path().join("moved"), folder.path().join("outside"));
+        fs::create_dir_all(outside.join("greeting")).expect("a folder");
+        fs::write(outside.join("greeting/mine"), "precious").expect("a file");
+        fs::rename(&skills, &moved).expect("it is moved");
+        std::os::unix::fs::symlink(&outside, &skills).expect("a link");
+        assert_eq!(room.make_change(0), Ok(()));
+        assert_eq!(fs::read_to_string(moved.join("greeting/SKILL.md")).expect("the skill"), "Salute.");
+        assert_eq!(room.make_change(1), Ok(()));
+        assert!(!moved.join("greeting").exists());
+        assert_eq!(fs::read_to_string(outside.join("greeting/mine")).expect("it is there"), "precious");
+        assert_eq!(fs::read_dir(&outside).expect("a folder").count(), 1);
+    }
+
+    #[test]
+    fn a_skill_whose_edit_fails_is_as_it_was() {
+        let folder = tempfile::tempdir_in("/var/tmp").expect("a folder");
+        let (_scratch, room) = room(folder.path());
+        let waiting = room.ready.as_ref().expect("changes").waiting.path().join("0");
+        fs::remove_dir_all(waiting).expect("it goes");
+        assert!(room.make_change(0).is_err());
+        assert_eq!(fs::read_to_string(room.skills().join("greeting/SKILL.md")).expect("the skill"), "Ahoy.");
+        assert_eq!(room.make_change(2), Err("it was not got ready".to_owned()));
+    }
+}
