@@ -183,6 +183,8 @@ fn a_file_without_a_text_to_know_it_by_is_loaded_by_what_asks_for_it() {
     assert_eq!(active(&tool("skill", json!({ "name": "tiny" }), "Go.")), [("tiny", Mechanism::McpTool)]);
     let asks = |path: &str| json!({ "skill": "tiny", "path": path });
     assert_eq!(loaded(&tool("skill-resource", asks("answer.txt"), "42")), ["answer.txt"]);
+    // As codex's models call it.
+    assert_eq!(loaded(&tool("skill_resource", asks("answer.txt"), "42")), ["answer.txt"]);
     assert_eq!(loaded(&tool("skill-resource", asks(".//answer.txt"), "42")), ["answer.txt"]);
     assert_eq!(active(&tool("skill-resource", asks("./SKILL.md"), "Go.")), [("tiny", Mechanism::McpTool)]);
     for uri in ["skill://tiny/./SKILL.md", "skill://tiny/SKILL%2Emd", "skill://tiny"] {
@@ -465,8 +467,8 @@ fn of_a_large_skill_its_new_text_is_enough() {
         "SKILL.md",
         b"---\nname: flags\ndescription: d\n---\n\nWave the long one twice at every ship.\n",
     );
-    let lines: String = (0..600).map(|number| format!("The line with the number {number} of many.\n")).collect();
-    large.add("flags", "references/long.md", lines.as_bytes());
+    let lines: Vec<String> = (0..600).map(|number| format!("The line with the number {number} of many.")).collect();
+    large.add("flags", "references/long.md", lines.join("\n").as_bytes());
     let known = texts().and([Arc::new(large)]);
     let mut exposure = Exposure::new(&known);
     exposure.shown("Wave the long one twice at every ship.", "cat skills/flags/SKILL.md");

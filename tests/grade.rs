@@ -577,8 +577,7 @@ fn with_a_change() -> Trial {
 
 #[test]
 fn a_change_in_mid_session_is_seen_by_what_shows_it_and_not_seen_only_where_nothing_is_in_doubt() {
-    type Spoil = fn(&mut Trial);
-    let cases: [(Spoil, Status, &str); 12] = [
+    expect_of_a_change(&[
         (|_| (), Status::Fail, "`flags` added after turn 1, at 6.2 s: not seen"),
         (
             |trial| trial.meta.changes[0].seen = Some(Seen::List),
@@ -620,6 +619,12 @@ fn a_change_in_mid_session_is_seen_by_what_shows_it_and_not_seen_only_where_noth
             Status::Unknown,
             "`flags` added after turn 1, at 6.2 s: not seen, but a line of the trace is damaged",
         ),
+    ]);
+}
+
+#[test]
+fn by_mcp_a_change_is_not_seen_where_the_server_told_of_it_and_was_asked_for_nothing() {
+    expect_of_a_change(&[
         (
             |trial| trial.meta.delivery = Delivery::Mcp,
             Status::Unknown,
@@ -642,11 +647,17 @@ fn a_change_in_mid_session_is_seen_by_what_shows_it_and_not_seen_only_where_noth
             Status::Fail,
             "`flags` added after turn 1, at 6.2 s: not seen",
         ),
-    ];
+    ]);
+}
+
+/// What spoils a trial with a change, and what the check says of it then.
+type Spoilt = (fn(&mut Trial), Status, &'static str);
+
+fn expect_of_a_change(cases: &[Spoilt]) {
     for (spoil, status, evidence) in cases {
         let grade = with_a_change().with(spoil).grade();
         let check = grade.checks.iter().find(|check| check.id == "changes-seen").expect("the check");
-        assert_eq!((check.status, check.evidence.as_str()), (status, evidence));
+        assert_eq!((check.status, check.evidence.as_str()), (*status, *evidence));
     }
 }
 

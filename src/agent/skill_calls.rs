@@ -172,7 +172,7 @@ impl<'a> SkillCalls<'a> {
     /// The skill and the file of it that a call asks the MCP server for.
     fn wanted(&self, trace: &mut Trace, tool: &str, fields: &Value) -> Option<(String, String)> {
         let field = |key: &str| fields.get(key).and_then(Value::as_str);
-        if tool == self.reference.names.skill_tool() {
+        if is_tool(tool, &self.reference.names.skill_tool()) {
             // Ours takes `name`; a repository's own server may call it otherwise.
             let any = || fields.as_object()?.values().find_map(Value::as_str);
             let skill = field("name").or_else(|| field("skill")).or_else(any);
@@ -180,7 +180,7 @@ impl<'a> SkillCalls<'a> {
                 trace.lose("a call of the skill tool that names no skill");
             }
             Some((skill?.to_owned(), SKILL_FILE.to_owned()))
-        } else if tool == self.reference.names.resource_tool() {
+        } else if is_tool(tool, &self.reference.names.resource_tool()) {
             // Without a path it lists the files, and loads none.
             let path = field("path").map(plain).filter(|path| !path.is_empty())?;
             Some((field("skill").or_else(|| field("name"))?.to_owned(), path))
@@ -365,6 +365,11 @@ fn concluded(trace: &mut Trace, skill: &str, path: &str, came: bool, evidence: &
         (false, true) => trace.load(skill, path, evidence),
         (false, false) => {}
     }
+}
+
+/// Whether a tool is this one: codex's models see `skill_resource` where the server says `skill-resource`.
+fn is_tool(tool: &str, known: &str) -> bool {
+    tool == known || tool == known.replace('-', "_")
 }
 
 /// Those of the changes that have been made by now.
