@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
+use skill_evals::cases::case::Found;
 
 use super::fixture::Fixture;
 
@@ -88,10 +90,34 @@ pub fn trial(root: &Path, run: &str, names: [&str; 4], session: &Session) {
     }
 }
 
+/// Has the trials of a run ask what their cases ask today. Returns their facts as they were, by file.
+fn ask_as_today(fixture: &Fixture, run: &str) -> Vec<(PathBuf, String)> {
+    let catalog = fixture.catalog();
+    let below = walkdir::WalkDir::new(fixture.root().join("artifacts/skill-evals").join(run)).into_iter().flatten();
+    let files = below.filter(|entry| entry.file_name() == "meta.json").map(walkdir::DirEntry::into_path);
+    let of_today = |path: PathBuf| {
+        let text = fs::read_to_string(&path).expect("facts");
+        let mut meta: Value = serde_json::from_str(&text).expect("JSON");
+        let is_it = |found: &&Arc<Found>| meta["skill"]["slug"] == found.skill && meta["case"]["id"] == found.id;
+        let prompt = catalog.cases.iter().find(is_it).and_then(|found| Some(found.case().ok()?.prompt.clone()));
+        if let Some(prompt) = prompt {
+            meta["case"]["prompt"] = prompt.into();
+            fs::write(&path, meta.to_string()).expect("a file");
+        }
+        (path, text)
+    };
+    files.map(of_today).collect()
+}
+
 /// Lets the program grade the trials of a run, and adds what only these tests know.
 pub fn graded(fixture: &Fixture, run: &str, sessions: &[([&str; 4], Session)]) {
+    // It does not grade what answered another prompt, and what these were asked is what the tests are about.
+    let as_they_were = ask_as_today(fixture, run);
     let ran = fixture.run(&["grade", run]);
     assert!(ran.code < 2 || ran.code == 3, "{}{}", ran.stdout, ran.stderr);
+    for (path, facts) in as_they_were {
+        fs::write(path, facts).expect("a file");
+    }
     for (names, session) in sessions.iter().filter(|(_, session)| session.own.is_some() || session.judged.is_some()) {
         let folder = trial_folder(fixture.root(), run, *names);
         let mut grade: Value =
