@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use skill_evals::agent;
-use skill_evals::settings::ToolNames;
 use skill_evals::settings::mode::AgentKind;
 use skill_evals::trial::exposure::{Reference, SkillTexts, Texts};
 use skill_evals::trial::trace::Trace;
@@ -18,7 +17,7 @@ static REFERENCE: LazyLock<Reference> = LazyLock::new(|| {
     let skill = "---\nname: greeting\ndescription: Greets.\n---\n\nGreet as a sailor would, with a loud Ahoy.\n";
     texts.add("greeting", "SKILL.md", skill.as_bytes());
     texts.add("greeting", "templates/letter.md", b"Dear sailor, the ship leaves the harbour at dawn.\n");
-    Reference { names: ToolNames::default(), texts: SkillTexts::new(vec![Arc::new(texts)]) }
+    Reference { texts: SkillTexts::new(vec![Arc::new(texts)]), ..Reference::default() }
 });
 
 /// Decodes the files of these names, whose contents are parts of `bytes`; a recording of them must decode to the same
