@@ -20,7 +20,7 @@ pub enum Sign {
 }
 
 /// Counts turns: a turn is an answer of the model with all the calls in it, and over once these are answered. An answer
-/// without a call is the last one.
+/// without a call is none: it is the last one, or the model waits for what runs in the background.
 #[derive(Debug, Default)]
 pub struct Turns {
     over: u64,

@@ -98,6 +98,20 @@ pub fn walk(
     Ok(walker.whole && !walker.stopped)
 }
 
+/// Opens the first file of such a [`walk`] whose path is the one looked for.
+#[must_use]
+pub fn first(root: &Path, path: &Path, is_it: impl Fn(&Path) -> bool) -> Option<File> {
+    let mut found = None;
+    // Where there is no folder there is no file.
+    let _ = walk(root, path, |_| false, &mut |entry| {
+        if is_it(entry.path) {
+            found = entry.open().ok();
+        }
+        if found.is_some() { Walk::Stop } else { Walk::On }
+    });
+    found
+}
+
 struct Walker<'a> {
     skip: fn(&OsStr) -> bool,
     take: &'a mut dyn FnMut(&Entry<'_>) -> Walk,

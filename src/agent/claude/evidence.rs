@@ -25,10 +25,9 @@ pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) 
     let _ = below::walk(&room.home(), Path::new(SESSIONS), |_| false, &mut |entry| {
         // One run, one session: `projects/<the working folder>/<id>.jsonl`, and below `<id>/` those of sub-agents, each in
         // a file of its own however deep it stands below another: `subagents/agent-<id>.jsonl`.
-        let file = match entry.path.iter().count() {
-            _ if entry.path.extension() != Some("jsonl".as_ref()) => return Walk::On,
-            2 if !session.is_begun() => &mut session,
-            3.. if is_sub_agents(entry.path) => &mut sub_agents,
+        let file = match entry.path {
+            path if is_session(path) && !session.is_begun() => &mut session,
+            path if is_sub_agents(path) => &mut sub_agents,
             _ => return Walk::On,
         };
         kept = entry.open().and_then(|from| file.add(from));
@@ -39,19 +38,17 @@ pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) 
 
 /// The file of the session under way.
 pub(super) fn session(room: &Room) -> Option<File> {
-    let mut session = None;
-    let _ = below::walk(&room.home(), Path::new(SESSIONS), |_| false, &mut |entry| {
-        if entry.path.iter().count() == 2 && entry.path.extension() == Some("jsonl".as_ref()) {
-            session = entry.open().ok();
-        }
-        if session.is_some() { Walk::Stop } else { Walk::On }
-    });
-    session
+    below::first(&room.home(), Path::new(SESSIONS), is_session)
+}
+
+fn is_session(path: &Path) -> bool {
+    path.iter().count() == 2 && path.extension() == Some("jsonl".as_ref())
 }
 
 fn is_sub_agents(path: &Path) -> bool {
     let name = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"));
-    name && path.iter().any(|folder| folder == "subagents")
+    let is_lines = path.extension() == Some("jsonl".as_ref());
+    name && is_lines && path.iter().count() > 2 && path.iter().any(|folder| folder == "subagents")
 }
 
 pub(super) fn recorded(folder: &Path, skills: &[&str]) -> io::Result<Vec<(&'static str, Vec<u8>)>> {

@@ -57,14 +57,7 @@ pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) 
 
 /// The rollout of the session under way.
 pub(super) fn session(room: &Room) -> Option<File> {
-    let mut rollout = None;
-    let _ = below::walk(&room.home(), Path::new(SESSIONS), |_| false, &mut |entry| {
-        if is_rollout(entry.path) {
-            rollout = entry.open().ok();
-        }
-        if rollout.is_some() { Walk::Stop } else { Walk::On }
-    });
-    rollout
+    below::first(&room.home(), Path::new(SESSIONS), is_rollout)
 }
 
 fn is_rollout(path: &Path) -> bool {
