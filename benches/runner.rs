@@ -1,49 +1,96 @@
-//! What the runner adds to the agents' own time: 167 cases with a stub in the agent's place, against starting the
-//! same stub as often with `xargs -P 16`. `cargo bench --bench runner`.
+//! What the runner adds to the agents' own time: 200 trials, 16 at a time, with a C program in the agent's place, against
+//! starting the same program as often with `xargs -P 16`. `cargo bench --bench runner`; with `-- --check` fewer rounds, and
+//! a failure where a figure is three times what is wanted.
 //!
-//! The stub prints what codex prints for a turn of one message, and exits; a second one takes 200 ms for it. Each
-//! figure is the best of several rounds, in which floor and runner take turns: other work on the machine then
-//! disturbs both or neither. The process is measured as a whole, from its start to its end.
+//! The program prints what codex prints for a turn of one message, and exits; a second one takes 200 ms for it. Floor and
+//! runner take turns, and medians are compared: other work on the machine then disturbs both or neither. The runner is
+//! measured as a whole, from its start to its end, in memory where there is `/dev/shm`: what a disk takes for a new file depends on
+//! what was removed before, by a factor of four. What bubblewrap takes by itself, with nothing but the namespaces that a
+//! sandbox needs, is printed beside it.
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-const CASES: usize = 167;
+const CASES: usize = 200;
+const SKILLS: usize = 20;
 const JOBS: &str = "16";
 
-const LINES: &str = r#"printf '%s\n' '{"type":"thread.started","thread_id":"0"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"Done."}}' '{"type":"turn.completed","usage":{"input_tokens":1000,"cached_input_tokens":0,"output_tokens":5}}'
+/// Above this multiple of what is wanted, a figure is a failure.
+const FAILURE: f64 = 3.0;
+
+const AGENT: &str = r#"
+#include <time.h>
+#include <unistd.h>
+static const char lines[] =
+  "{\"type\":\"thread.started\",\"thread_id\":\"0\"}\n{\"type\":\"turn.started\"}\n"
+  "{\"type\":\"item.completed\",\"item\":{\"id\":\"item_0\",\"type\":\"agent_message\",\"text\":\"Done.\"}}\n"
+  "{\"type\":\"turn.completed\",\"usage\":{\"input_tokens\":1000,\"cached_input_tokens\":0,\"output_tokens\":5}}\n";
+int main(void) {
+  struct timespec pause = {0, PAUSE_MS * 1000000L};
+  if (PAUSE_MS > 0) nanosleep(&pause, 0);
+  return write(1, lines, sizeof lines - 1) < 0;
+}
 "#;
 
-fn main() {
+/// The least that bubblewrap is asked for.
+const SANDBOX: [&str; 10] =
+    ["bwrap", "--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"];
+
+/// A figure: how long the agent takes, what keeps it to its own folders, and what is wanted of the runner beside the floor: bare
+/// spawning, in bubblewrap where that is what keeps the agent.
+const FIGURES: [(u32, &str, f64); 4] =
+    [(0, "agent", 2.5), (0, "bwrap", 2.0), (200, "agent", 1.03), (200, "bwrap", 1.05)];
+
+fn main() -> ExitCode {
     // `cargo test --benches` and `cargo bench -- --list` only ask whether it starts.
     if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
-        return;
+        return ExitCode::SUCCESS;
     }
-    for (name, body, rounds, most) in
-        [("at once", String::new(), 15, 4.0), ("200 ms", "sleep 0.2\n".to_owned(), 3, 1.15)]
-    {
-        let repository = Repository::new(&body);
-        repository.runner("warm-up", 1);
-        let (mut floor, mut runner) = (Duration::MAX, Duration::MAX);
-        for round in 0..rounds {
-            floor = floor.min(repository.floor());
-            runner = runner.min(repository.runner(&format!("round-{round}"), 1).0);
+    let check = std::env::args().any(|arg| arg == "--check");
+    let mut held = true;
+    for (pause, isolation, wanted) in FIGURES {
+        if isolation == "bwrap" && Command::new("bwrap").arg("--version").stdout(Stdio::null()).status().is_err() {
+            println!("bubblewrap is not here: not measured");
+            continue;
         }
-        let ratio = runner.as_secs_f64() / floor.as_secs_f64();
+        let repository = Repository::new(pause, isolation);
+        repository.runner("warm-up", 1);
+        let rounds = if check { 3 } else { 9 };
+        let folder = repository.root().to_str().expect("UTF-8");
+        let sandbox = [&SANDBOX[..], &["--bind", folder, folder, "--"]].concat();
+        let by: &[&str] = if isolation == "bwrap" { &sandbox } else { &[] };
+        let measure = |round: usize| {
+            (repository.floor(&[]), repository.floor(by), repository.runner(&format!("round-{round}"), 1).0)
+        };
+        let (bare, (floor, runner)): (Vec<_>, (Vec<_>, Vec<_>)) =
+            (0..rounds).map(measure).map(|(bare, floor, runner)| (bare, (floor, runner))).unzip();
+        let [bare, floor, runner] = [bare, floor, runner].map(|times| median(times).as_secs_f64());
+        let failed = runner / floor > FAILURE * wanted;
+        held &= !failed;
+        let alone = if by.is_empty() { String::new() } else { format!(", bubblewrap alone {floor:.3} s") };
         println!(
-            "{CASES} cases, {JOBS} at a time, a stub that answers {name}: runner {:.3} s, bare stub {:.3} s, {ratio:.2} × (at most {most} ×)",
-            runner.as_secs_f64(),
-            floor.as_secs_f64(),
+            "{CASES} trials, {JOBS} at a time, an agent of {pause} ms, isolation = \"{isolation}\": runner {runner:.3} s, bare \
+             spawning {bare:.3} s{alone}: {:.2} × bare, {:.2} × its floor (wanted {wanted} ×){}",
+            runner / bare,
+            runner / floor,
+            if failed { ": FAILED" } else { "" }
         );
     }
-    let repository = Repository::new("");
-    let memory = |trials| repository.runner(&format!("memory-{trials}"), trials).1;
-    let (once, often) = (memory(1), memory(20));
-    println!("memory at its peak: {once} KiB for {CASES} trials, {often} KiB for {}", 20 * CASES);
+    if !check {
+        let repository = Repository::new(0, "agent");
+        let memory = |trials| repository.runner(&format!("memory-{trials}"), trials).1;
+        let (once, often) = (memory(1), memory(20));
+        println!("memory at its peak: {once} KiB for {CASES} trials, {often} KiB for {}", 20 * CASES);
+    }
+    if held { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
 }
 
 struct Repository {
@@ -51,28 +98,33 @@ struct Repository {
 }
 
 impl Repository {
-    fn new(body: &str) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+    fn new(pause: u32, isolation: &str) -> Self {
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary folder");
         let root = folder.path();
         let write = |path: &str, text: &str| {
             let path = root.join(path);
             fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
             fs::write(path, text).expect("a file");
         };
-        let skills = 20;
-        for skill in 0..skills {
+        for skill in 0..SKILLS {
             let text =
                 format!("---\nname: skill-{skill}\ndescription: Does what number {skill} does.\n---\n\nDo it.\n");
             write(&format!("skills/skill-{skill}/SKILL.md"), &text);
-            let rows = (skill..CASES).step_by(skills).map(|case| format!("c{case},false,Prompt {case},absent|missing"));
+            let rows = (skill..CASES).step_by(SKILLS).map(|case| format!("c{case},false,Prompt {case},absent|missing"));
             let header = "id,should_trigger,prompt,must_not_include".to_owned();
             let table: Vec<String> = std::iter::once(header).chain(rows).collect();
             write(&format!("evals/skills/skill-{skill}/prompts.csv"), &table.join("\n"));
         }
-        let stub = root.join("stub.sh");
-        write("stub.sh", &format!("#!/bin/sh\n{body}{LINES}"));
-        fs::set_permissions(&stub, fs::Permissions::from_mode(0o755)).expect("permissions");
-        write("evals/evals.toml", &format!("[agents.codex]\ncommand = '{}'\n", stub.display()));
+        write("agent.c", AGENT);
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O2", "-o", "agent", "agent.c"]).arg(format!("-DPAUSE_MS={pause}")).current_dir(root);
+        assert!(compiler.status().expect("a C compiler").success());
+        let settings = format!(
+            "isolation = \"{isolation}\"\nrequire_isolation = {}\n[agents.codex]\ncommand = '{}'\n",
+            isolation == "bwrap",
+            root.join("agent").display()
+        );
+        write("evals/evals.toml", &settings);
         Self { folder }
     }
 
@@ -80,11 +132,11 @@ impl Repository {
         self.folder.path()
     }
 
-    /// The stub alone, as often and as many at once.
-    fn floor(&self) -> Duration {
-        let stub = self.root().join("stub.sh");
+    /// The agent alone, as often and as many at once, started by the program that these words call.
+    fn floor(&self, by: &[&str]) -> Duration {
         let mut command = Command::new("xargs");
-        command.args(["-P", JOBS, "-n", "1"]).arg(stub).stdin(Stdio::piped()).stdout(Stdio::null());
+        command.args(["-P", JOBS, "-n", "1"]).args(by).arg(self.root().join("agent"));
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
         let started = Instant::now();
         let mut child = command.spawn().expect("xargs starts");
         let prompts: Vec<String> = (0..CASES).map(|case| case.to_string()).collect();
@@ -98,7 +150,7 @@ impl Repository {
         let peak = self.root().join("peak");
         let started = Instant::now();
         let mut command = Command::new("/usr/bin/time");
-        // The stub shows no offered skills, so that nothing is measured: exit code 3, as fast as any other.
+        // The agent shows no offered skills, so that nothing is measured: exit code 3, as fast as any other.
         let status = command
             .args(["-f", "%M", "-o"])
             .arg(&peak)
@@ -106,6 +158,7 @@ impl Repository {
             .args(["run", "--jobs", JOBS, "--run-id", id, "--trials", &trials.to_string()])
             .current_dir(self.root())
             .env("HOME", self.root())
+            .env("SKILL_EVALS_SCRATCH", self.root().join("scratch"))
             .stdout(Stdio::null())
             .status();
         let time = started.elapsed();
@@ -114,7 +167,7 @@ impl Repository {
         let figure = text.lines().last().and_then(|line| line.trim().parse().ok());
         // What is kept stays until the end: some file systems are slow at making what was just removed.
         let kept = fs::read_dir(self.root().join("artifacts/skill-evals").join(id).join("work")).expect("trials");
-        assert_eq!(kept.count(), 20, "every skill was run");
+        assert_eq!(kept.count(), SKILLS, "every skill was run");
         (time, figure.unwrap_or_default())
     }
 }

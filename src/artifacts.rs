@@ -1,5 +1,5 @@
 //! The types of the files that runs keep below `artifacts/skill-evals/<run>/`, to read them with serde: every file is JSON with
-//! a format number, written whole.
+//! a format number, written whole. A later version may add fields and variants, so the types are `non_exhaustive`.
 //!
 //! | file | type |
 //! | --- | --- |
@@ -14,7 +14,11 @@
 #[doc(inline)]
 pub use crate::grade::rubric::Judgement;
 #[doc(inline)]
-pub use crate::trial::described::Described;
+pub use crate::trace::described::Described;
+#[doc(inline)]
+pub use crate::trace::trouble::{Trouble, TroubleKind};
+#[doc(inline)]
+pub use crate::trace::{Activation, Mechanism, Resource, Step, Usage};
 #[doc(inline)]
 pub use crate::trial::evidence::{
     AgentMeta, CaseMeta, Ending, Imported, Inputs, Meta, ServerMeta, SkillMeta, SourceMeta, WorkspaceFile,
@@ -22,12 +26,8 @@ pub use crate::trial::evidence::{
 #[doc(inline)]
 pub use crate::trial::id::TrialId;
 #[doc(inline)]
-pub use crate::trial::outcome::{Check, Goal, Grade, Judged, Metrics, Status, Verdict};
+pub use crate::trial::outcome::{CheckResult, Goal, Grade, Judged, Metrics, Status, Verdict};
 #[doc(inline)]
 pub use crate::trial::run_record::{Arm, Arms, Chosen, End, Ended, PairRecord, ProgressLine, RunRecord, TrialRecord};
 #[doc(inline)]
 pub use crate::trial::spent::Spent;
-#[doc(inline)]
-pub use crate::trial::trace::{Activation, Mechanism, Resource, Step, Usage};
-#[doc(inline)]
-pub use crate::trial::trouble::{Trouble, TroubleKind};

@@ -19,13 +19,13 @@
 //! skills/ + evals/ → catalog → plan → workspace + delivery → agent → trace.jsonl → trace → grade → outcome → report
 //! ```
 //!
-//! 1. `cases` reads the row: `cases::case::prompts_csv` makes a `Case` of it, or a diagnostic that points into the file.
+//! 1. `cases` reads the row: its format (one of `cases::case::FORMATS`) makes a `Case` of it, or a diagnostic that points into the file.
 //!    All skills and cases of a repository together are the `Catalog`.
 //! 2. `run::plan` crosses the selected cases with the modes and repeats. Each result is a trial with a `TrialId`.
 //! 3. `run::scheduler` gives each trial to `run::trial`. A live one gets a room from `agent::room` (a workspace and a home
 //!    directory of its own), `agent::delivery` puts the skills there, and `process` runs the agent, whose output is stored
 //!    as `trace.jsonl`. A replayed one starts with the `trace.jsonl` of its recording.
-//! 4. The agent's own module decodes the stored output into a `trial::trace::Trace`, whose form is the same for all agents.
+//! 4. The agent's own module decodes the stored output into a `trace::Trace`, whose form is the same for all agents.
 //! 5. `grade::checks` compares the trace and the files with what the case expects and arrives at a verdict. A judge and the
 //!    repository's own checks may add to it. The result is an `Outcome`.
 //! 6. The outcome travels as an `Event`. The progress file, the terminal and `results::summary` read it; `report` turns
@@ -46,9 +46,13 @@
 //! | `text` | messages that point into a file, relative paths, lines of files of any size, the masking of secrets |
 //! | `stats` | statistics of trials and of what they cost: each function with its formula, source and reference test |
 //! | `decide` | what follows from them for two arms: better, worse, no worse, undecided; where the next trial goes |
-//! | `cases` | what users write: skills, cases in every format, the repository that holds them |
+//! | `skill` | a skill: its SKILL.md, its name, its slug |
+//! | `profile` | the registry of agents, and the names and places of each |
 //! | `settings` | what can be chosen, by `evals/evals.toml`, the environment and the command line; modes |
-//! | `trial` | what a trial is and leaves: its id, trace, evidence, outcome, and the records that a run keeps |
+//! | `trace` | what an agent's stream tells, in one form: events, effective commands, whose text came before the model |
+//! | `trial` | what a trial is and leaves: its id, evidence, outcome, and the records that a run keeps |
+//! | `checks` | what a case can ask of its trial |
+//! | `cases` | what users write: cases in every format, the repository that holds them and the skills |
 //! | `lint` | what is wrong with skills and cases |
 //! | `mcp` | the server that offers skills over the Model Context Protocol |
 //! | `grade` | the verdict of a trial, by its checks and by the rubric of a judge |
@@ -67,7 +71,7 @@
 //! # Effective commands
 //!
 //! `max_commands` counts the shell commands that do more than look: not `ls`, `pwd`, or plain readers of an offered
-//! skill's SKILL.md. [The whole rule](trial::trace::shell#effective-commands) is decided on the syntax tree of a bash
+//! skill's SKILL.md. [The whole rule](trace::shell#effective-commands) is decided on the syntax tree of a bash
 //! grammar, and what is not known to be harmless is effective.
 //!
 //! # Known limits
@@ -83,6 +87,8 @@ pub mod agent;
 #[doc(hidden)]
 pub mod cases;
 #[doc(hidden)]
+pub mod checks;
+#[doc(hidden)]
 pub mod decide;
 #[doc(hidden)]
 pub mod files;
@@ -95,6 +101,8 @@ pub mod mcp;
 #[doc(hidden)]
 pub mod process;
 #[doc(hidden)]
+pub mod profile;
+#[doc(hidden)]
 pub mod report;
 #[doc(hidden)]
 pub mod results;
@@ -105,13 +113,17 @@ pub mod settings;
 #[doc(hidden)]
 pub mod setup;
 #[doc(hidden)]
+pub mod skill;
+#[doc(hidden)]
 pub mod stats;
 #[doc(hidden)]
 pub mod store;
 #[doc(hidden)]
 pub mod text;
 #[doc(hidden)]
+pub mod trace;
+#[doc(hidden)]
 pub mod trial;
 
 #[doc(inline)]
-pub use trial::trace::Trace;
+pub use trace::Trace;

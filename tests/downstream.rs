@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use support::downstream::{cargo, cargo_test, crate_with_a_skill, patched, target};
+use support::downstream::{PROFILES, cargo, cargo_test, crate_with_a_skill, patched, target};
 use support::fixture::{Fixture, Ran, run_in};
 use support::harness::clean;
 use support::machine::Machine;
@@ -41,6 +41,7 @@ fn a_rust_crate_gets_evals_that_cargo_runs() {
         "Cargo.toml: added the dev-dependency skill-evals, the [[test]] skill_evals\n\
          tests/skill_evals.rs: written\n\
          tests/skill_evals/stubs.rs: written\n\
+         evals/evals.toml: written\n\
          .config/nextest.toml: written\n\
          .gitignore: written\n\n\
          next: cargo test --test skill_evals; with SKILL_EVALS_LIVE=1 it runs the agents\n\
@@ -100,6 +101,7 @@ fn a_repository_without_rust_gets_a_small_crate_a_skill_and_cases() {
         "evals/skills/hello/prompts.csv: written",
         "evals/tests/skill_evals.rs: written",
         "evals/tests/skill_evals/stubs.rs: written",
+        "evals/evals.toml: written",
         "evals/.config/nextest.toml: written",
         ".gitignore: written",
         "next: cargo test --manifest-path evals/Cargo.toml --test skill_evals",
@@ -113,7 +115,7 @@ fn a_repository_without_rust_gets_a_small_crate_a_skill_and_cases() {
     assert!(ran.status.success() && text(&ran).contains("2 passed; 0 failed; 3 ignored"), "{}", text(&ran));
     assert_eq!(
         fixture.run(&["init"]).stdout.matches("is there already").count(),
-        5,
+        6,
         "{}",
         fixture.run(&["init"]).stdout
     );
@@ -235,7 +237,8 @@ fn a_checkout_or_a_git_repository_is_where_cargo_gets_the_crate() {
     if commit.status.success() {
         let mut test = clean(Command::new("cargo"));
         // Not offline: cargo takes fetching from a folder of this machine for a use of the network.
-        test.args(["test", "--test", "skill_evals", "--", "greeting", "repository"]).current_dir(fixture.root());
+        test.args(["--config", PROFILES, "test", "--test", "skill_evals", "--", "greeting", "repository"]);
+        test.current_dir(fixture.root());
         test.env("CARGO_TARGET_DIR", target()).env("CARGO_INCREMENTAL", "0");
         let ran = test.output().expect("cargo starts");
         assert!(ran.status.success() && text(&ran).contains(" passed; 0 failed"), "{}", text(&ran));
@@ -284,8 +287,13 @@ fn a_builder_chooses_roots_and_adds_checks() {
     assert!(all.contains("failed      says-ahoy (outcome)") && all.contains("0 commands"), "{all}");
     assert!(result("greeting::explicit_json::codex").ends_with("... ok"), "{all}");
 
+    // As long as no other command would ask it, it says so.
+    let ran = cargo_test(&sample.root().join("inner"), &["repository::lint"]);
+    assert!(text(&ran).contains("add to evals/evals.toml: harness = \"inner/skill_evals\""), "{}", text(&ran));
+
     // The program asks the harness, wherever in the repository its crate is, and comes to the same verdicts.
-    let sample = patched(sample).file("evals/evals.toml", "skill_roots = [\"plugins/skills\"]\n");
+    let settings = "skill_roots = [\"plugins/skills\"]\nharness = \"inner/skill_evals\"\n";
+    let sample = patched(sample).file("evals/evals.toml", settings);
     let ran = sample.run(&["run", "--replay", "--mode", "codex", "greeting::explicit"]);
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("greeting/explicit/codex: fail") && ran.stdout.contains("says-ahoy"), "{}", ran.stdout);
@@ -324,7 +332,8 @@ fn what_the_page_of_the_first_hour_builds_can_be_built() {
             .env("PATH", std::env::join_paths(folders).expect("a PATH"));
         shell
             .env("CARGO_INSTALL_ROOT", machine.path("home"))
-            .env("CARGO_TARGET_DIR", target())
+            // Another program than the one that is measured in `target/release`.
+            .env("CARGO_TARGET_DIR", target().join("installed"))
             .env("CARGO_NET_OFFLINE", "true");
         // The program of the tests has no optimization either: what is held is that it builds and where it lies.
         let profile = [("OPT_LEVEL", "0"), ("DEBUG", "false"), ("LTO", "off")];

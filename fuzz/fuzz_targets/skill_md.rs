@@ -1,20 +1,5 @@
-//! Any bytes are a SKILL.md, with problems that point into it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use skill_evals::cases::catalog::{Catalog, FoundSkill};
-use skill_evals::cases::skill::SkillFile;
-use skill_evals::lint;
-use skill_evals_fuzz::{Nothing, assert_inside};
 
-fuzz_target!(|bytes: &[u8]| {
-    let file = SkillFile::parse("skills/a", bytes);
-    assert_inside(bytes, &file.problems);
-    let text = String::from_utf8_lossy(bytes);
-    assert!(text.get(file.body.clone()).is_some());
-    for entry in &file.entries {
-        assert!(text.get(entry.key_range.clone()).is_some() && text.get(entry.value_range.clone()).is_some());
-    }
-    let found = FoundSkill { file, bytes: bytes.to_vec(), curated: true };
-    assert_inside(bytes, &lint::skill(&found, &Catalog::default(), &Nothing));
-});
+fuzz_target!(|input: &[u8]| skill_evals_fuzz::skill_md::run(input));

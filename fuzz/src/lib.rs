@@ -1,5 +1,16 @@
-//! What fuzz targets share.
+//! The fuzz targets, a module each, and what they share. The tests of the library try the seeds of each.
 
+pub mod claude_trace;
+pub mod codex_trace;
+pub mod evals_toml;
+pub mod masker;
+pub mod mcp;
+pub mod prompts_csv;
+pub mod rubric;
+pub mod run_folder;
+pub mod shell;
+pub mod skill_md;
+pub mod task_json;
 pub mod trace;
 
 use std::ffi::OsString;

@@ -1,30 +1,31 @@
 //! Decodes what an agent left, and again what a recording keeps of it.
 
 use std::path::Path;
-use std::sync::{Arc, LazyLock};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use skill_evals::agent;
 use skill_evals::settings::mode::AgentKind;
-use skill_evals::trial::exposure::{Reference, SkillTexts, Texts};
-use skill_evals::trial::trace::Trace;
+use skill_evals::trace::Trace;
+use skill_evals::trace::exposure::{Reference, SkillTexts, TextsBuilder};
 
-use crate::{folder, parts, write};
+use super::{folder, parts, write};
 
-static FOLDERS: LazyLock<[tempfile::TempDir; 2]> = LazyLock::new(|| [folder(), folder()]);
+static FOLDERS: LazyLock<Mutex<[tempfile::TempDir; 2]>> = LazyLock::new(|| Mutex::new([folder(), folder()]));
 
 static REFERENCE: LazyLock<Reference> = LazyLock::new(|| {
-    let mut texts = Texts::default();
+    let mut texts = TextsBuilder::default();
     let skill = "---\nname: greeting\ndescription: Greets.\n---\n\nGreet as a sailor would, with a loud Ahoy.\n";
     texts.add("greeting", "SKILL.md", skill.as_bytes());
     texts.add("greeting", "templates/letter.md", b"Dear sailor, the ship leaves the harbour at dawn.\n");
-    Reference { texts: SkillTexts::new(vec![Arc::new(texts)]), ..Reference::default() }
+    Reference { texts: SkillTexts::new(vec![texts.build()]), ..Reference::default() }
 });
 
 /// Decodes the files of these names, whose contents are parts of `bytes`; a recording of them must decode to the same
 /// activations and the same end, and must not hide what is damaged.
 pub fn decode<const N: usize>(kind: AgentKind, names: [&str; N], bytes: &[u8]) {
     let agent = agent::of(kind);
-    let [left, recorded] = FOLDERS.each_ref().map(tempfile::TempDir::path);
+    let folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let [left, recorded] = folders.each_ref().map(tempfile::TempDir::path);
     for (name, content) in names.iter().zip(parts::<N>(bytes)) {
         write(&left.join(name), content);
         write(&recorded.join(name), b"");

@@ -10,7 +10,7 @@ use crate::agent::sandbox::Sandbox;
 use crate::process::Listener;
 use crate::settings::mode::{AgentKind, Mode};
 use crate::settings::{Isolation, ROOT, Settings};
-use crate::trial::trouble::{Trouble, TroubleKind};
+use crate::trace::trouble::{Trouble, TroubleKind};
 
 /// How to start an agent.
 pub struct Command {
@@ -85,19 +85,17 @@ const COMMON_VARIABLES: [&str; 18] = [
     "no_proxy",
 ];
 
-/// The program for an agent: the settings' command, or `default`, on the PATH.
+/// The program for an agent: the settings' command, or its own name, on the PATH.
 ///
 /// # Errors
 /// When it is not there; says how to get it.
-pub(super) fn program(
-    settings: &Settings,
-    kind: AgentKind,
-    default: &str,
-    how_to_get: &str,
-) -> Result<PathBuf, Trouble> {
-    let command = settings.agents.get(kind.as_str()).and_then(|agent| agent.command.as_deref()).unwrap_or(default);
+pub(super) fn program(settings: &Settings, kind: AgentKind) -> Result<PathBuf, Trouble> {
+    let profile = kind.profile();
+    let own = settings.agents.get(kind.as_str()).and_then(|agent| agent.command.as_deref());
+    let command = own.unwrap_or(profile.program);
     crate::process::find_program(command).ok_or_else(|| {
-        Trouble::new(TroubleKind::CouldNotStart, format!("`{command}` is not on the PATH; {how_to_get}"))
+        let detail = format!("`{command}` is not on the PATH; {}", profile.how_to_get);
+        Trouble::new(TroubleKind::CouldNotStart, detail)
     })
 }
 

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use crate::agent::room::{Originals, Room, Scratch, WorkspaceError};
 use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill};
-use crate::cases::skill::SKILL_FILE;
 use crate::files::at::PathError;
 use crate::files::bounded;
 use crate::files::material::Material;
 use crate::settings::mode::{Delivery, Mode};
+use crate::skill::SKILL_FILE;
 
 /// The skills as they were when the run began: `<slug>/…`, outside the repository, so that no agent finds its way
-/// from a skill to the grading files. Each trial gets a copy of its own.
+/// from a skill to the grading files. Each trial gets a copy of its own, or is shown them by a sandbox.
 #[derive(Debug)]
 pub struct Snapshot {
     originals: Arc<Originals>,
@@ -151,20 +151,25 @@ fn mode(executable: bool) -> u32 {
     if executable { 0o555 } else { 0o444 }
 }
 
-/// Gives the room its copy of the skills, and puts it where the mode's agent looks for skills.
+/// Gives the room the skills, and puts them where the mode's agent looks for skills. They are a copy of its own, unless
+/// they are `shown` by a sandbox, which lets nobody write to them.
 ///
 /// # Errors
 /// When a copy, a folder or a link cannot be made.
-pub fn deliver(mode: &Mode, snapshot: &Snapshot, room: &mut Room) -> Result<(), WorkspaceError> {
+pub fn deliver(mode: &Mode, snapshot: &Snapshot, room: &mut Room, shown: bool) -> Result<(), WorkspaceError> {
     if mode.delivery == Delivery::None {
         return Ok(());
     }
-    room.copy_skills(&snapshot.originals)?;
+    if shown && snapshot.originals.can_be_shown() {
+        room.show_skills(&snapshot.originals)?;
+    } else {
+        room.copy_skills(&snapshot.originals)?;
+    }
     if !mode.delivery.native() {
         // By MCP the skills stay where they are, and the agent must not find them by itself.
         return Ok(());
     }
-    for folder in crate::agent::of(mode.agent).skill_folders() {
+    for folder in mode.agent.profile().skill_folders {
         let link = room.workspace().join(folder);
         let io = |source| WorkspaceError::from(PathError { path: link.clone(), source });
         if let Some(parent) = link.parent() {

@@ -1,6 +1,6 @@
 //! What an agent's or a provider's words about a failure mean.
 
-use crate::trial::trouble::{Trouble, TroubleKind};
+use crate::trace::trouble::{Trouble, TroubleKind};
 
 /// The trouble behind an agent that ended at once, where its last words tell of arguments that it does not know: it is too
 /// old for them, or too new.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use crate::files::bounded;
-use crate::trial::trouble::{Trouble, TroubleKind};
+use crate::trace::trouble::{Trouble, TroubleKind};
 
 /// The content of a file, if there is one.
 pub(super) fn read_if_there(path: &Path) -> Result<Option<String>, Trouble> {

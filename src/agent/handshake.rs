@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::process::{Listener, Reply};
+use crate::trace::excerpt;
 use crate::trial::evidence::Ending;
-use crate::trial::trace::excerpt;
 
 /// Most pages of tools asked for.
 const MAX_PAGES: u64 = 20;

@@ -4,24 +4,29 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{Command, program};
 use crate::agent::login::{Around, Login};
 use crate::agent::room::Room;
 use crate::agent::turns::Sign;
-use crate::cases::skill::Skill;
 use crate::settings::Settings;
 use crate::settings::mode::AgentKind;
-use crate::trial::exposure::Reference;
-use crate::trial::trace::Trace;
-use crate::trial::trouble::Trouble;
+use crate::skill::Skill;
+use crate::trace::Trace;
+use crate::trace::exposure::Reference;
+use crate::trace::trouble::Trouble;
 
 /// Whose work a line of an agent's output shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// The model answered.
     Model,
+    /// The program said that it is done.
+    End,
+    /// The program waits so long before it asks its provider again.
+    Waits(Duration),
     /// A tool or the program itself went on. While the agent is being ended it says such things of what it drops.
     Other,
 }
@@ -31,25 +36,11 @@ pub trait Agent: Sync {
     /// Which one it is, in settings and artifacts.
     fn kind(&self) -> AgentKind;
 
-    /// What its program is called on the PATH, where the settings name no other.
-    fn program_name(&self) -> &'static str;
-
-    /// How to get the program, for a message behind a semicolon.
-    fn how_to_get(&self) -> &'static str;
-
-    /// Whether it keeps skills that only users may call from its model.
-    fn hides_user_only(&self) -> bool {
-        false
-    }
-
     /// The file of the skill in `folder` that keeps it from being offered where this is asked, and what it says, where one
     /// does.
     fn withholds(&self, _skill: &Skill, _folder: &Path, _prompt: &str) -> Option<(&'static str, &'static str)> {
         None
     }
-
-    /// Where it looks for skills in its working folder.
-    fn skill_folders(&self) -> &'static [&'static str];
 
     /// What it would log in with.
     fn login(&self, around: &Around<'_>) -> Login;
@@ -92,11 +83,6 @@ pub trait Agent: Sync {
     /// What a line of the event stream says that the agent does, in a few words; `None` for lines of no interest.
     fn describe(&self, line: &[u8]) -> Option<String>;
 
-    /// Whether it says itself what a run cost.
-    fn reports_cost(&self) -> bool {
-        false
-    }
-
     /// The arguments with which its program runs a shell command in its own sandbox; `None` where it has no sandbox.
     fn in_sandbox(&self, _script: &str) -> Option<Vec<OsString>> {
         None
@@ -107,6 +93,6 @@ pub trait Agent: Sync {
     /// # Errors
     /// When it is missing; says how to get it.
     fn find(&self, settings: &Settings) -> Result<PathBuf, Trouble> {
-        program(settings, self.kind(), self.program_name(), self.how_to_get())
+        program(settings, self.kind())
     }
 }

@@ -15,6 +15,16 @@ pub enum Login {
     Missing(String),
 }
 
+/// By what a provider counts the requests of agents together, as far as can be seen: agents of one vendor find one login
+/// around them. Arguments may choose another one, and a program that the settings name may bring its own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Account {
+    vendor: &'static str,
+    command: Option<String>,
+    /// All of them where any chooses the login.
+    arguments: Vec<String>,
+}
+
 /// What an agent finds around it that may be a login.
 #[derive(Clone, Copy, Debug)]
 pub struct Around<'a> {
@@ -42,10 +52,22 @@ impl<'a> Around<'a> {
         names.iter().copied().find(|name| self.variable(name).is_some())
     }
 
-    /// Whether an argument of the settings' own speaks of one of these.
-    pub(super) fn is_told(&self, words: &[&str]) -> bool {
-        let mut arguments = own_arguments(self.settings, self.kind, self.mode);
-        arguments.any(|argument| words.iter().any(|word| argument.contains(word)))
+    /// Whether an argument of the settings' own speaks of a login.
+    pub(super) fn is_told(&self) -> bool {
+        let words = self.kind.profile().login_arguments;
+        self.arguments().any(|argument| words.iter().any(|word| argument.contains(word)))
+    }
+
+    /// What it is counted by at its provider.
+    #[must_use]
+    pub fn account(&self) -> Account {
+        let arguments = if self.is_told() { self.arguments().cloned().collect() } else { Vec::new() };
+        let command = self.settings.agents.get(self.kind.as_str()).and_then(|agent| agent.command.clone());
+        Account { vendor: self.kind.profile().name, command, arguments }
+    }
+
+    fn arguments(&self) -> impl Iterator<Item = &'a String> {
+        own_arguments(self.settings, self.kind, self.mode)
     }
 }
 

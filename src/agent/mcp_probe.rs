@@ -10,14 +10,14 @@ use std::time::Duration;
 use crate::agent::handshake::{Handshake, Offer};
 use crate::agent::room::Room;
 use crate::agent::sandbox::Sandbox;
-use crate::cases::skill::slug;
 use crate::mcp::ASKED_VARIABLE;
 use crate::process::{self, Job};
 use crate::settings::ToolNames;
 use crate::settings::{FILE, ROOT, Settings};
+use crate::skill::slug;
 use crate::text::redact::Redactor;
+use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::ServerMeta;
-use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// How long a server may take until it has listed its tools.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -127,7 +127,13 @@ impl SkillServer {
         if let Some(trouble) = ending.trouble {
             return Err(trouble);
         }
-        let Offer { tools, told } = handshake.result(&ending).map_err(|why| self.trouble(&why))?;
+        let Offer { tools, told } = handshake.result(&ending).map_err(|mut why| {
+            if sandbox.is_some() && matches!(ending.exit_code, Some(126 | 127)) {
+                let _ =
+                    write!(why, "; it runs inside bubblewrap: name in `isolation_read` in {FILE} what it calls there");
+            }
+            self.trouble(&why)
+        })?;
         let name = &self.names.skill;
         if !tools.contains(name) {
             let tools = if tools.is_empty() { "no tools".to_owned() } else { tools.join(", ") };

@@ -1,12 +1,10 @@
 //! The programs under test. Everything that names a vendor is below here.
 //!
-//! An agent is a folder with an implementation of [`Agent`], and a line in [`of`]; its word in settings is a line of
-//! [`AgentKind`]. What agents share lies in the files beside the folders: an agent imports those, never another agent,
+//! An agent is a folder with an implementation of [`Agent`] and a [`profile`](crate::profile), and a line in the registry
+//! there. What agents share lies in the files beside the folders: an agent imports those, never another agent,
 //! and never this file.
 
 pub mod assignment;
-pub mod claude;
-pub mod codex;
 pub mod command;
 pub mod delivery;
 pub mod failure;
@@ -26,18 +24,36 @@ pub mod turns;
 
 use std::path::Path;
 
-use crate::cases::skill::{SKILL_FILE, Skill, USER_ONLY};
 use crate::lint::Listing;
+use crate::profile::agents;
 use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Mode};
-use crate::trial::trouble::Trouble;
+use crate::skill::{SKILL_FILE, Skill, USER_ONLY};
+use crate::trace::trouble::Trouble;
+use crate::trial::evidence::Ending;
 
 pub use assignment::Assignment;
 pub use command::Command;
 pub use interface::{Agent, Work};
+use sandbox::Sandbox;
 
-/// How much agents show their models of the skills; docs/catalogues.md has the measurements.
-pub static LISTINGS: [Listing; 3] = [codex::LISTING, claude::SMALL_LISTING, claude::LARGE_LISTING];
+macro_rules! programs {
+    ($($family:ident: $($kind:ident = $word:literal),+;)+) => {
+        $(pub mod $family;)+
+
+        /// The agent of this kind.
+        #[must_use]
+        pub fn of(kind: AgentKind) -> &'static dyn Agent {
+            match kind {
+                $($(AgentKind::$kind => &$family::$kind,)+)+
+            }
+        }
+
+        /// How much each agent shows its models of the skills; docs/catalogues.md has the measurements.
+        pub static LISTINGS: &[&[Listing]] = &[$(&$family::LISTINGS),+];
+    };
+}
+agents!(programs);
 
 /// How to start the mode's agent for a trial, inside the sandbox that the settings want; writes what the agent needs into
 /// its home.
@@ -46,6 +62,14 @@ pub static LISTINGS: [Listing; 3] = [codex::LISTING, claude::SMALL_LISTING, clau
 /// When the program or a required sandbox is missing, or the home cannot be prepared.
 pub fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
     isolation::isolated(of(assignment.mode.agent).command(assignment)?, assignment)
+}
+
+/// The trouble of an agent that did not come to work, where its ending tells or shows one.
+#[must_use]
+pub fn trouble_at_start(ending: &Ending, sandbox: Option<&Sandbox>, assignment: &Assignment<'_>) -> Option<Trouble> {
+    let told = ending.trouble.clone().or_else(|| failure::unknown_argument(ending.last_words.as_deref()?));
+    let Assignment { mode, root, room, .. } = *assignment;
+    told.or_else(|| isolation::not_found(mode.agent, ending, sandbox?, root, room))
 }
 
 /// The file of the skill in `folder` that keeps it from being offered as the mode says where this is asked, and why, where
@@ -64,14 +88,4 @@ pub fn withheld(
     }
     let native = mode.delivery.native().then(|| of(mode.agent).withholds(skill, folder, prompt)).flatten();
     native.map(|(file, why)| (file, why.to_owned()))
-}
-
-/// The agent of this kind.
-#[must_use]
-pub fn of(kind: AgentKind) -> &'static dyn Agent {
-    match kind {
-        AgentKind::Codex => &codex::Codex,
-        AgentKind::ClaudeCli => &claude::Cli,
-        AgentKind::ClaudeSdk => &claude::Sdk,
-    }
 }

@@ -2,9 +2,12 @@
 //! code of the error. Words count only where a program sends nothing else, and then its own fixed phrases: an error's
 //! text may quote anything.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
-use crate::trial::trouble::TroubleKind;
+use crate::profile;
+use crate::trace::trouble::TroubleKind;
 
 /// What is known of a refusal.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,6 +18,8 @@ pub(super) struct Refusal<'a> {
     pub code: Option<&'a str>,
     /// The message.
     pub message: &'a str,
+    /// The HTTP status of the attempt before this one, if the program gave up without one of its own.
+    pub retried: Option<u64>,
 }
 
 /// Types and codes of errors that pass by waiting.
@@ -49,28 +54,11 @@ const LOGIN: [&str; 8] = [
     "billing_error",
 ];
 
-/// What programs say, in lower case, where they send no field.
-const PHRASES: [(&str, TroubleKind); 19] = [
-    ("hit your usage limit", TroubleKind::RateLimit),
-    ("hit your session limit", TroubleKind::RateLimit),
-    ("hit your limit", TroubleKind::RateLimit),
-    ("usage limit reached", TroubleKind::RateLimit),
-    ("session limit reached", TroubleKind::RateLimit),
-    ("weekly limit reached", TroubleKind::RateLimit),
-    ("rate limit reached", TroubleKind::RateLimit),
-    ("rate limit exceeded", TroubleKind::RateLimit),
-    ("exceeded your current quota", TroubleKind::RateLimit),
-    ("quota exceeded", TroubleKind::RateLimit),
-    ("model is at capacity", TroubleKind::RateLimit),
-    ("at capacity. please try", TroubleKind::RateLimit),
-    ("experiencing high demand", TroubleKind::RateLimit),
-    ("missing environment variable", TroubleKind::Login),
-    ("invalid api key", TroubleKind::Login),
-    ("incorrect api key", TroubleKind::Login),
-    ("please run /login", TroubleKind::Login),
-    ("not logged in", TroubleKind::Login),
-    ("log out and sign in again", TroubleKind::Login),
-];
+/// What providers say, in lower case, where they send no field: of a refusal for now, and of the login. Programs add words
+/// of their own.
+const SAID_FOR_NOW: [&str; 4] =
+    ["rate limit reached", "rate limit exceeded", "exceeded your current quota", "quota exceeded"];
+const SAID_OF_LOGIN: [&str; 2] = ["invalid api key", "incorrect api key"];
 
 impl Refusal<'_> {
     /// What kind of trouble it is.
@@ -83,7 +71,8 @@ impl Refusal<'_> {
             Some(_) => None,
             None => by_phrase(self.message),
         };
-        by_status.or_else(by_code).or_else(by_words).unwrap_or(TroubleKind::Provider)
+        let by_retry = || self.retried.filter(|_| status.is_none()).and_then(self::by_status);
+        by_status.or_else(by_code).or_else(by_words).or_else(by_retry).unwrap_or(TroubleKind::Provider)
     }
 }
 
@@ -114,18 +103,47 @@ fn by_body(message: &str) -> Option<TroubleKind> {
     field("code").or_else(|| field("type")).or_else(|| of_known_shape.then_some(TroubleKind::Provider))
 }
 
-/// The HTTP status in a message of codex: "unexpected status 503 …", "exceeded retry limit, last status: 429 …".
+/// The HTTP status in a message of a program: "unexpected status 503 …", "exceeded retry limit, last status: 429 …".
 fn told_status(message: &str) -> Option<u64> {
-    let starts = ["unexpected status ", "exceeded retry limit, last status: ", "API Error: "];
-    let rest = starts.iter().find_map(|start| Some(message.split_once(start)?.1))?;
+    let mut starts = profile::of_all(|profile| profile.refusals.status);
+    let rest = starts.find_map(|start| Some(message.split_once(*start)?.1))?;
     let digits = rest.get(..3).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()))?;
     let ends = rest[3..].chars().next().is_none_or(|next| !next.is_alphanumeric());
     digits.parse().ok().filter(|status| ends && (400..600).contains(status))
 }
 
+/// How long to wait by the words of a provider: "Please try again in 11.5s", "try again in 2 hours 5 minutes".
+pub(super) fn retry_after(message: &str) -> Option<Duration> {
+    let message = message.to_lowercase();
+    let mut rest = message.split_once("try again in ")?.1;
+    let mut seconds = None;
+    loop {
+        let number = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let unit = rest[number..].trim_start();
+        let letters = unit.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit.len());
+        let one = match &unit[..letters] {
+            "ms" | "milliseconds" => 0.001,
+            "s" | "second" | "seconds" => 1.0,
+            "m" | "min" | "minute" | "minutes" => 60.0,
+            "h" | "hour" | "hours" => 3600.0,
+            "d" | "day" | "days" => 86_400.0,
+            _ => break,
+        };
+        let Ok(count) = rest[..number].parse::<f64>() else { break };
+        seconds = Some(seconds.unwrap_or(0.0) + count * one);
+        rest = unit[letters..].trim_start();
+    }
+    Duration::try_from_secs_f64(seconds?).ok()
+}
+
 fn by_phrase(message: &str) -> Option<TroubleKind> {
     let message = message.to_lowercase();
-    PHRASES.iter().find(|(phrase, _)| message.contains(phrase)).map(|(_, kind)| *kind)
+    let says = |phrase: &&str| message.contains(*phrase);
+    if SAID_FOR_NOW.iter().chain(profile::of_all(|profile| profile.refusals.for_now)).any(says) {
+        return Some(TroubleKind::RateLimit);
+    }
+    let mut of_login = SAID_OF_LOGIN.iter().chain(profile::of_all(|profile| profile.refusals.login));
+    of_login.any(says).then_some(TroubleKind::Login)
 }
 
 #[cfg(test)]
@@ -146,8 +164,30 @@ mod tests {
         );
         assert_eq!(kind("exceeded retry limit, last status: 429 Too Many Requests"), TroubleKind::RateLimit);
         assert_eq!(kind("unexpected status 401 Unauthorized: Incorrect API key"), TroubleKind::Login);
-        let limits = Refusal { status: Some(400), code: None, message: "your usage limit reached, or login" };
+        let limits = Refusal { status: Some(400), message: "your usage limit reached, or login", ..Refusal::default() };
         assert_eq!(limits.kind(), TroubleKind::Provider);
+    }
+
+    #[test]
+    fn what_was_retried_decides_if_the_program_does_not_say_why_it_gave_up() {
+        let gave_up = |status, message| Refusal { status, message, retried: Some(529), ..Refusal::default() }.kind();
+        assert_eq!(gave_up(None, "API Error: Repeated 529 Overloaded errors."), TroubleKind::RateLimit);
+        assert_eq!(gave_up(Some(400), "x"), TroubleKind::Provider);
+        assert_eq!(gave_up(None, "API Error: 400 prompt is too long"), TroubleKind::Provider);
+    }
+
+    #[test]
+    fn the_time_that_a_provider_asks_for_is_read_from_its_words() {
+        let asked = |message| retry_after(message).map(|wait| wait.as_secs_f64());
+        assert_eq!(asked("Rate limit reached for x. Please try again in 11.5s. Visit y"), Some(11.5));
+        assert_eq!(asked("Please try again in 6m0s."), Some(360.0));
+        assert_eq!(asked("try again in 28ms"), Some(0.028));
+        assert_eq!(asked("You've hit your usage limit. Try again in 2 hours 5 minutes."), Some(7500.0));
+        assert_eq!(asked("try again in 1 day"), Some(86_400.0));
+        assert_eq!(
+            (asked("try again in a moment"), asked("try again later"), asked("again in 5s")),
+            (None, None, None)
+        );
     }
 
     #[test]

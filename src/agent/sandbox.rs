@@ -21,4 +21,19 @@ impl Sandbox {
         all.extend(args);
         (self.program.clone(), all)
     }
+    /// Whether a path of the machine is to be seen in it: what comes later covers what came before.
+    #[must_use]
+    pub fn shows(&self, path: &Path) -> bool {
+        let mut shown = false;
+        for words in self.args.windows(3) {
+            let (first, second) = (Path::new(&words[1]), Path::new(&words[2]));
+            match words[0].to_str() {
+                Some("--bind" | "--ro-bind" | "--ro-bind-try") if path.starts_with(second) => shown = true,
+                Some("--symlink") if path == second => shown = true,
+                Some("--tmpfs") if path.starts_with(first) => shown = false,
+                _ => {}
+            }
+        }
+        shown
+    }
 }

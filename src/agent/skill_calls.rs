@@ -1,7 +1,8 @@
 //! What an agent's calls and their answers did to the skills, the same under every agent.
 //!
 //! Whether a skill or a resource came before the model is read from what was answered, where the skill's texts are
-//! known; the call only says how. Of skills whose texts are not known, such as an agent's own, the call has to do.
+//! known; the call says how, and which files it names. Of skills whose texts are not known, such as an agent's own, the call
+//! has to do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,30 +10,19 @@ use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use crate::cases::case::ChangeKind;
-use crate::cases::skill::{SKILL_FILE, slug};
-use crate::trial::described::Described;
-use crate::trial::evidence::ChangeMeta;
-use crate::trial::exposure::{Exposure, Known, MAX_ANSWER, MOST, Reference, Sighting};
-use crate::trial::trace::shell::{self, Purpose, Touch};
-use crate::trial::trace::{Marked, Mechanism, Seen, Trace, excerpt};
+use crate::agent::room::relative;
+use crate::profile::{PROFILES, Tools};
+use crate::skill::{SKILL_FILE, slug};
+use crate::trace::change::ChangeKind;
+use crate::trace::change::ChangeMeta;
+use crate::trace::described::Described;
+use crate::trace::exposure::{Exposure, MAX_ANSWER, Paths, Reference, Sighting};
+use crate::trace::shell;
+use crate::trace::{Activation, Marked, Mechanism, Offered, Seen, Trace, excerpt};
 
-/// The tools of agents that read a resource of an MCP server by its URI.
-const RESOURCE_TOOLS: [&str; 2] = ["ReadMcpResourceTool", "read_mcp_resource"];
-
-/// The tools with which agents have their models search for tools.
-const TOOL_SEARCHES: [&str; 2] = ["ToolSearch", "tool_search"];
-
-/// The tools of agents that list what MCP servers have.
-const MCP_LISTS: [&str; 3] = ["ListMcpResourcesTool", "list_mcp_resources", "list_mcp_resource_templates"];
-
-/// How reading a SKILL.md by a command counts under an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reading {
-    /// It is how a skill becomes active, where the agent offered the skill so.
-    Activates,
-    /// There is a tool for that; reading the file is a look.
-    Looks,
+/// Whether some agent's own tool of this name does this.
+fn does(tool: &str, what: fn(&'static Tools) -> &'static [&'static str]) -> bool {
+    PROFILES.into_iter().any(|profile| what(&profile.tools).contains(&tool))
 }
 
 /// Reads calls and answers.
@@ -40,14 +30,13 @@ pub(super) enum Reading {
 pub(super) struct SkillCalls<'a> {
     reference: &'a Reference,
     exposure: Exposure<'a>,
-    reading: Reading,
     /// The changes in mid-session that the agent told.
     told: BTreeSet<usize>,
 }
 
 impl<'a> SkillCalls<'a> {
-    pub(super) fn new(reference: &'a Reference, reading: Reading) -> Self {
-        Self { reference, exposure: Exposure::new(&reference.texts), reading, told: BTreeSet::new() }
+    pub(super) fn new(reference: &'a Reference) -> Self {
+        Self { reference, exposure: Exposure::new(&reference.texts), told: BTreeSet::new() }
     }
 
     /// How much the model was shown of the skills' descriptions, by a list with these texts beside these names.
@@ -82,60 +71,45 @@ impl<'a> SkillCalls<'a> {
 
     /// A shell command has ended; without an exit status it was not seen to end.
     pub(super) fn command(&mut self, trace: &mut Trace, command: &str, exit_code: Option<i64>, output: &str) {
-        self.looked(trace, command, command, exit_code, output);
-    }
-
-    /// A tool of the agent's own read a file; `evidence` says so in its words.
-    pub(super) fn file(&mut self, trace: &mut Trace, path: &str, evidence: &str, failed: bool, output: &str) {
-        self.looked(trace, &format!("cat '{path}'"), evidence, Some(i64::from(failed)), output);
-    }
-
-    /// What a shell command, or what counts as one, showed of the skills.
-    fn looked(&mut self, trace: &mut Trace, command: &str, evidence: &str, exit_code: Option<i64>, output: &str) {
-        if shell::is_search(command) {
-            return self.searched(trace, shell::asks_for_skills(command), output, evidence);
+        let well = exit_code == Some(0);
+        let seen = self.shown(trace, command, command, output, well);
+        self.ran(trace, command, exit_code);
+        if !well && shell::prints_skills(command) {
+            missed(trace, command, command, &seen);
         }
-        let touches = shell::touches(command);
-        let sources: Vec<_> = touches.iter().filter_map(source).collect();
-        let seen = self.shown_of(trace, output, evidence, &sources);
-        let mut looked = false;
-        for touch in touches {
-            match touch {
-                Touch::SkillFile { skill } | Touch::Resource { skill, .. } if seen.contains(&slug(&skill)) => {}
-                Touch::SkillFile { skill } => {
-                    // In `cat SKILL.md && false` the file was read all the same.
-                    let shows_name = output.lines().any(|line| line.trim() == format!("name: {skill}"));
-                    // Of a skill without a text to know it by, whatever plain readers print.
-                    let printed = || exit_code == Some(0) && !output.trim().is_empty();
-                    let is_bare = self.exposure.known(&slug(&skill), SKILL_FILE) == Known::ByName;
-                    let read = is_bare && printed() && !shell::is_effective(command, None);
-                    if read || (!self.exposure.knows(&slug(&skill)) && shows_name) {
-                        self.opened(trace, &skill, evidence);
-                    } else if exit_code != Some(0) && self.opens(trace, &skill) {
-                        trace.failed_load(&skill, Mechanism::ReadSkillFile, evidence);
-                        looked = true;
-                    } else {
-                        looked |= !trace.is_active(&skill);
-                    }
-                }
-                Touch::Resource { skill, path, for_what } => {
-                    let printed = !output.trim().is_empty()
-                        && match self.exposure.known(&slug(&skill), &path) {
-                            Known::NoSkill => true,
-                            Known::ByName => for_what == Purpose::Print,
-                            Known::ByText | Known::NoFile => false,
-                        };
-                    if exit_code == Some(0) && (printed || for_what == Purpose::Run) {
-                        trace.load(&skill, &path, evidence);
-                    } else {
-                        looked = true;
-                    }
-                }
-                Touch::Explore => looked |= seen.is_empty(),
+    }
+
+    /// A tool of the agent's own showed the file at `path`; `evidence` says so in its words.
+    pub(super) fn file(&mut self, trace: &mut Trace, path: &str, evidence: &str, failed: bool, output: &str) {
+        let seen = self.shown(trace, path, evidence, output, !failed);
+        if failed && path.ends_with(SKILL_FILE) {
+            missed(trace, path, evidence, &seen);
+        }
+        for (skill, path) in self.own_files(path).into_iter().filter(|_| !failed) {
+            if self.exposure.is_without_text(&slug(&skill), &path) {
+                loaded(trace, &skill, &path, evidence);
             }
         }
-        if looked {
-            trace.explore(evidence);
+    }
+
+    /// The skills' files that a path is one of.
+    fn own_files(&self, path: &str) -> Vec<(String, String)> {
+        let paths = Paths::of(&relative(path));
+        let known = paths.below_any().filter(|(skill, path)| self.exposure.has(skill, path));
+        let below = paths.below_skills().filter(|(_, path)| !path.is_empty());
+        let mut all: Vec<_> = below.chain(known).map(|(skill, path)| (skill.to_owned(), path)).collect();
+        all.dedup();
+        all
+    }
+
+    /// A command ran: it tells which scripts of skills did.
+    pub(super) fn ran(&self, trace: &mut Trace, command: &str, exit_code: Option<i64>) {
+        let here = relative(command);
+        let may_run = || Paths::of(&here).are_about_skills() || !self.own_files(&here).is_empty();
+        if exit_code == Some(0) && may_run() {
+            for (skill, path) in shell::scripts(&here).iter().flat_map(|script| self.own_files(script)) {
+                trace.load(&skill, &path, command);
+            }
         }
     }
 
@@ -144,11 +118,15 @@ impl<'a> SkillCalls<'a> {
         let evidence = format!("{tool} {}", excerpt(input));
         let fields: Value = serde_json::from_str(input).unwrap_or_default();
         if self.lists(tool, fields.get("server").and_then(Value::as_str), input, output) {
-            return self.searched(trace, true, output, &evidence);
+            trace.explore(&evidence);
         }
         match self.wanted(trace, tool, &fields) {
             Some((skill, path)) => self.answered(trace, &skill, &path, output, failed, &evidence),
-            None => drop(self.shown(trace, output, &evidence)),
+            None if does(tool, |tools| tools.files) => {
+                let path = fields.get("path").and_then(Value::as_str).unwrap_or_default();
+                self.file(trace, path, &evidence, failed, output);
+            }
+            None => drop(self.shown(trace, input, &evidence, output, !failed)),
         }
     }
 
@@ -157,12 +135,14 @@ impl<'a> SkillCalls<'a> {
         let fields: Value = serde_json::from_str(input).unwrap_or_default();
         let Some((skill, path)) = self.wanted(trace, tool, &fields) else { return };
         let evidence = format!("{tool} {}", excerpt(input));
-        let came = match self.exposure.known(&slug(&skill), &path) {
-            Known::ByText => self.exposure.has_loaded(&slug(&skill), &path),
-            Known::ByName | Known::NoSkill => true,
-            Known::NoFile => false,
-        };
-        if came || failed {
+        if self.came(&slug(&skill), &path) || failed {
+            // What the code printed was what this call answered.
+            let is_it =
+                |known: &&mut Activation| known.how == Mechanism::ReadSkillFile && slug(&known.skill) == slug(&skill);
+            let read = trace.activations.iter_mut().find(is_it).filter(|_| path == SKILL_FILE && !failed);
+            if let Some(Activation { skill: known, how, evidence: by, .. }) = read {
+                (*known, *how, *by) = (skill.clone(), Mechanism::McpTool, excerpt(&evidence));
+            }
             concluded(trace, &skill, &path, !failed, &evidence);
         } else {
             trace.explore(&evidence);
@@ -185,7 +165,7 @@ impl<'a> SkillCalls<'a> {
             let path = field("path").map(plain).filter(|path| !path.is_empty())?;
             Some((field("skill").or_else(|| field("name"))?.to_owned(), path))
         } else {
-            field("uri").filter(|_| RESOURCE_TOOLS.contains(&tool)).and_then(at_skill_uri)
+            field("uri").filter(|_| does(tool, |tools| tools.resources)).and_then(at_skill_uri)
         }
     }
 
@@ -194,63 +174,26 @@ impl<'a> SkillCalls<'a> {
         let own = &self.reference.names.server;
         let named = || [input, output].into_iter().any(|text| text.contains(own) || text.contains("skill"));
         let asked = || server.is_none_or(|server| server == own);
-        (TOOL_SEARCHES.contains(&tool) && named()) || (MCP_LISTS.contains(&tool) && asked())
-    }
-
-    /// A search, for text, files or tools, was answered: a look where it asked for skills or found something of theirs. Of a
-    /// file it shows what matched; only where that is most of it, the file was read.
-    pub(super) fn searched(&mut self, trace: &mut Trace, asked: bool, output: &str, how: &str) {
-        if output.len() > MAX_ANSWER {
-            trace.lose("an answer of a tool that is longer than is read");
-        }
-        let (read, seen): (Vec<_>, Vec<_>) = self
-            .exposure
-            .shown(output, how)
-            .into_iter()
-            .partition(|sighting| sighting.loaded && sighting.share >= MOST);
-        for Sighting { skill, path, .. } in &read {
-            if path == SKILL_FILE {
-                self.opened(trace, skill, how);
-            } else {
-                trace.load(skill, path, how);
-            }
-        }
-        if !read.is_empty() {
-            return;
-        }
-        let is_new = |skill: &str| !trace.is_active(skill);
-        let listed = || {
-            let paths = output.lines().filter_map(|line| shell::opens(line.split(':').next()?.trim()));
-            paths.into_iter().any(|touch| match touch {
-                Touch::SkillFile { skill } | Touch::Resource { skill, .. } => {
-                    self.exposure.knows(&slug(&skill)) && is_new(&skill)
-                }
-                Touch::Explore => false,
-            })
-        };
-        let looked = if seen.is_empty() { asked || listed() } else { seen.iter().any(|one| is_new(&one.skill)) };
-        if looked {
-            trace.explore(how);
-        }
+        (does(tool, |tools| tools.searches) && named()) || (does(tool, |tools| tools.lists) && asked())
     }
 
     /// The MCP server was asked for a skill's file, and answered.
     fn answered(&mut self, trace: &mut Trace, skill: &str, path: &str, output: &str, failed: bool, evidence: &str) {
         let own = slug(skill);
-        let how = format!("{evidence} {own}/{path}");
-        let seen = self.exposure.shown_of(output, &how, &[(own.clone(), path.to_owned())]);
-        let came = |sighting: &Sighting| sighting.loaded && sighting.skill == own && sighting.path == path;
-        let came = match self.exposure.known(&own, path) {
-            Known::ByText => seen.iter().any(came),
-            Known::ByName | Known::NoSkill => true,
-            Known::NoFile => false,
-        };
-        concluded(trace, skill, path, came && !failed, evidence);
-        // Of a folder the files came that are in it.
+        let asked = self.exposure.asked(&own, path);
+        let seen = self.exposure.shown(output, &asked, !failed);
+        concluded(trace, skill, path, self.came(&own, path) && !failed, evidence);
+        // Of a directory the files came that are in it.
         let is_below = |file: &str| file.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
         for sighting in seen.iter().filter(|seen| seen.loaded && seen.skill == own && is_below(&seen.path)) {
             trace.load(skill, &sighting.path, evidence);
         }
+    }
+
+    /// Whether a file that was asked for came before the model, as far as its text tells.
+    fn came(&self, slug: &str, path: &str) -> bool {
+        let exposure = &self.exposure;
+        !exposure.knows(slug) || exposure.is_without_text(slug, path) || exposure.has_loaded(slug, path)
     }
 
     /// What the MCP server of skills calls the prompt that claude calls so.
@@ -261,55 +204,49 @@ impl<'a> SkillCalls<'a> {
     /// The agent itself put `text` into the conversation as the skill of this name. Says whether it is.
     pub(super) fn injected(&mut self, skill: &str, text: &str) -> bool {
         let own = slug(skill);
-        let source = [(own.clone(), SKILL_FILE.to_owned())];
-        let seen = self.exposure.shown_of(text, &format!("{own}/{SKILL_FILE}"), &source);
-        match self.exposure.known(&own, SKILL_FILE) {
-            Known::ByText => seen.iter().any(|s| s.skill == own && s.path == SKILL_FILE && s.loaded),
-            Known::ByName | Known::NoSkill => true,
-            Known::NoFile => false,
-        }
+        let named = self.exposure.asked(&own, SKILL_FILE);
+        self.exposure.shown(text, &named, true);
+        self.came(&own, SKILL_FILE)
     }
 
-    /// The model was shown `text` in answer to `how`. Returns the slugs of the skills of which something was in it.
-    pub(super) fn shown(&mut self, trace: &mut Trace, text: &str, how: &str) -> Vec<String> {
-        self.shown_of(trace, text, how, &[])
-    }
-
-    /// The same in answer to a call for these files.
-    fn shown_of(&mut self, trace: &mut Trace, text: &str, how: &str, sources: &[(String, String)]) -> Vec<String> {
-        if text.len() > MAX_ANSWER {
+    /// The model was shown `output` in answer to `call`, which `evidence` tells in words; `well` says whether it went well.
+    /// Returns the slugs of the skills of which something was in it.
+    pub(super) fn shown(
+        &mut self,
+        trace: &mut Trace,
+        call: &str,
+        evidence: &str,
+        output: &str,
+        well: bool,
+    ) -> BTreeSet<String> {
+        if output.len() > MAX_ANSWER {
             trace.lose("an answer of a tool that is longer than is read");
         }
-        let seen = self.exposure.shown_of(text, how, sources);
-        let mut looked = false;
-        for sighting in &seen {
-            let Sighting { skill, path, loaded, pointed, .. } = sighting;
-            match (path == SKILL_FILE, *loaded) {
-                (true, true) => self.opened(trace, skill, how),
-                (false, true) => trace.load(skill, path, how),
-                (_, false) => looked |= *pointed && !trace.is_active(skill),
+        let paths = Paths::of(&relative(call));
+        let named = self.exposure.named(&paths);
+        let seen = self.exposure.shown(output, &named, well);
+        let mut came = false;
+        for Sighting { skill, path, .. } in seen.iter().filter(|sighting| sighting.loaded) {
+            loaded(trace, skill, path, evidence);
+            came = true;
+        }
+        for (skill, path) in paths.below_skills().filter(|(skill, _)| !self.exposure.knows(&slug(skill))) {
+            let is_printed = match path.as_str() {
+                "" => false,
+                SKILL_FILE => output.lines().any(|line| line.trim() == format!("name: {skill}")),
+                // What lists or measures files prints their names.
+                path => well && !output.trim().is_empty() && !output.contains(path),
+            };
+            if is_printed {
+                loaded(trace, skill, &path, evidence);
+                came = true;
             }
         }
-        if looked {
-            trace.explore(how);
+        let is_known = || paths.below_skills().any(|(skill, _)| trace.is_active(skill));
+        if !came && (paths.are_about_skills() || !named.is_empty()) && !is_known() {
+            trace.explore(evidence);
         }
         seen.into_iter().map(|sighting| sighting.skill).collect()
-    }
-
-    /// The text of a SKILL.md came by a command or a tool that is not for skills.
-    fn opened(&self, trace: &mut Trace, skill: &str, how: &str) {
-        if self.opens(trace, skill) {
-            trace.activate(skill, Mechanism::ReadSkillFile, how);
-        } else if !trace.activations.iter().any(|known| slug(&known.skill) == slug(skill)) {
-            trace.explore(how);
-        }
-    }
-
-    /// Whether reading the SKILL.md of this skill makes it active.
-    fn opens(&self, trace: &Trace, skill: &str) -> bool {
-        let offered = trace.offered.as_ref();
-        self.reading == Reading::Activates
-            && offered.is_none_or(|offered| offered.native.iter().any(|name| slug(name) == slug(skill)))
     }
 
     /// From now on it is so late, RFC 3339, where the agent tells: of the changes in mid-session those that were made by then
@@ -367,6 +304,27 @@ fn concluded(trace: &mut Trace, skill: &str, path: &str, came: bool, evidence: &
     }
 }
 
+/// A file of a skill came by a command or a tool that is not for skills.
+fn loaded(trace: &mut Trace, skill: &str, path: &str, how: &str) {
+    if path != SKILL_FILE {
+        trace.load(skill, path, how);
+    } else if !trace.activations.iter().any(|known| slug(&known.skill) == slug(skill)) {
+        trace.activate(skill, Mechanism::ReadSkillFile, how);
+    }
+}
+
+/// A call that was to show SKILL.md of skills failed, and these were seen: others that the agent has in its own folder were
+/// wanted.
+fn missed(trace: &mut Trace, call: &str, evidence: &str, seen: &BTreeSet<String>) {
+    let has = |offered: &Offered, own: &str| offered.native.iter().any(|name| slug(name) == own);
+    for (skill, _) in Paths::of(&relative(call)).below_skills() {
+        let own = slug(skill);
+        if !seen.contains(&own) && trace.offered.as_ref().is_none_or(|offered| has(offered, &own)) {
+            trace.failed_load(skill, Mechanism::ReadSkillFile, evidence);
+        }
+    }
+}
+
 /// Whether a tool is this one: codex's models see `skill_resource` where the server says `skill-resource`.
 fn is_tool(tool: &str, known: &str) -> bool {
     tool == known || tool == known.replace('-', "_")
@@ -380,24 +338,6 @@ fn made(exposure: &Exposure<'_>, changes: Vec<usize>) -> impl Iterator<Item = us
 /// When a change was made.
 fn made_at(change: &ChangeMeta) -> Option<Timestamp> {
     change.made.as_deref()?.parse().ok()
-}
-
-/// The file that a command reads, by its skill's slug and its path.
-fn source(touch: &Touch) -> Option<(String, String)> {
-    match touch {
-        Touch::SkillFile { skill } => Some((slug(skill), SKILL_FILE.to_owned())),
-        Touch::Resource { skill, path, .. } => Some((slug(skill), path.clone())),
-        Touch::Explore => None,
-    }
-}
-
-/// A command ran whose output did not come before the model as such: it tells which scripts of skills ran, and no more.
-pub(super) fn ran(trace: &mut Trace, command: &str, exit_code: Option<i64>) {
-    for touch in shell::touches(command) {
-        if let (Touch::Resource { skill, path, for_what: Purpose::Run }, Some(0)) = (touch, exit_code) {
-            trace.load(&skill, &path, command);
-        }
-    }
 }
 
 /// The skill and the file of `skill://greeting/references/formal.md`; `skill://greeting` is its SKILL.md.

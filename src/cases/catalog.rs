@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::cases::case::Found;
-use crate::cases::skill::{Skill, SkillFile};
+use crate::skill::{Skill, SkillFile};
 use crate::text::diagnostic::Diagnostic;
+
+/// Below the repository's root: all eval material.
+pub const EVALS: &str = "evals";
 
 /// Below the repository's root: one folder for each skill's eval material, named by the skill's slug.
 pub const SKILL_EVALS: &str = "evals/skills";
-
-/// Below the repository's root: task files.
-pub const TASKS: &str = "evals/tasks";
 
 /// Below the repository's root: the schema that default cases ask answers to follow, where it exists.
 pub const RESPONSE_SCHEMA: &str = "evals/schemas/skill_response.schema.json";
@@ -19,7 +19,7 @@ pub const RESPONSE_SCHEMA: &str = "evals/schemas/skill_response.schema.json";
 /// What runs leave behind, from the repository's root: no skills or cases lie below it.
 pub const ARTIFACTS: &str = "artifacts";
 
-/// The name of a skill's case table in its folder below [`SKILL_EVALS`].
+/// The name of the cases that `init` and `generate` write, in the skill's folder below [`SKILL_EVALS`].
 pub const PROMPTS: &str = "prompts.csv";
 
 /// The skills and cases of a repository, in a fixed order.
@@ -62,7 +62,23 @@ impl Catalog {
     /// The skill with this slug.
     #[must_use]
     pub fn skill(&self, slug: &str) -> Option<&FoundSkill> {
-        self.skills.iter().find(|found| found.skill().slug == slug)
+        self.skills.get(self.position(slug)?)
+    }
+
+    /// The same, to be changed.
+    pub(super) fn skill_mut(&mut self, slug: &str) -> Option<&mut FoundSkill> {
+        let position = self.position(slug)?;
+        self.skills.get_mut(position)
+    }
+
+    fn position(&self, slug: &str) -> Option<usize> {
+        self.skills.binary_search_by(|found| found.skill().slug.as_str().cmp(slug)).ok()
+    }
+
+    /// The slugs of its skills.
+    #[must_use]
+    pub fn slugs(&self) -> Vec<&str> {
+        self.skills.iter().map(|found| found.skill().slug.as_str()).collect()
     }
 
     /// The cases of the skill with this slug.

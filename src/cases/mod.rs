@@ -2,9 +2,11 @@
 
 pub mod case;
 pub mod catalog;
-pub mod name;
+mod layout;
+pub mod planned;
 pub mod repo_files;
 pub mod repository;
 mod root;
-pub mod schema;
-pub mod skill;
+pub mod selection;
+pub mod skills;
+mod unread;

@@ -2,34 +2,30 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use walkdir::WalkDir;
-
 use std::sync::Arc;
 
-use crate::cases::case::{Broken, Found, prompts_csv, smoke, task_json};
-use crate::cases::catalog::{ARTIFACTS, Catalog, FoundSkill, PROMPTS, RESPONSE_SCHEMA, SKILL_EVALS, TASKS};
-use crate::cases::name;
+use crate::cases::case::{
+    Broken, CaseFile, FORMATS, FileCases, Files, Format, Found, file_formats, files_of_skill, smoke,
+};
+use crate::cases::catalog::{Catalog, FoundSkill, RESPONSE_SCHEMA, SKILL_EVALS};
 use crate::cases::repo_files::{Kind, Tree};
-use crate::cases::skill::{SKILL_FILE, Skill, SkillFile};
+use crate::cases::unread::{self, Unread};
 use crate::files::bounded;
 use crate::files::material::{Material, Problem};
+use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
+use crate::text::name;
 use crate::text::relative_path::RelativePath;
 
-/// Folders in which skills are looked for where the settings name none: the first that holds any; if none does the whole
-/// repository, and last [`SKILL_EVALS`], where skills that are there for the sake of evals lie beside their cases.
-pub const DEFAULT_SKILL_ROOTS: [&str; 3] = ["skills", ".claude/skills", ".agents/skills"];
+pub use crate::cases::layout::Layout;
 
-/// Folders of a repository in which no skills of its own lie: fixtures of evals, what was built, what was run.
-const NO_SKILLS: [&str; 3] = ["evals", "target", ARTIFACTS];
-
-/// How deep below a skill root skills are looked for.
-const MAX_DEPTH: usize = 12;
+/// What stands for a skill in the test's name of a case that names none that is here.
+const NO_SKILL: &str = "tasks";
 
 /// The repository on disk.
 #[derive(Clone, Debug)]
@@ -102,159 +98,36 @@ impl Tree for Repository {
 }
 
 impl Repository {
-    /// Reads the catalog: skills below `skill_roots` (or the default ones), and the cases in `scope`.
+    /// Reads the catalog: the skills where `layout` says, and the cases in `scope`.
     #[must_use]
-    pub fn catalog(&self, skill_roots: Option<&[RelativePath]>, scope: Scope<'_>) -> Catalog {
+    pub fn catalog(&self, layout: Layout<'_>, scope: Scope<'_>) -> Catalog {
         let mut catalog = Catalog::default();
-        self.read_skills(skill_roots, &mut catalog);
-        self.read_cases(scope, &mut catalog);
+        self.read_skills(layout.skill_roots, &mut catalog);
+        self.read_cases(layout, scope, &mut catalog);
         catalog
     }
 
-    fn read_skills(&self, skill_roots: Option<&[RelativePath]>, catalog: &mut Catalog) {
-        if let Some(roots) = skill_roots {
-            for root in roots {
-                self.read_named_root(root.as_path(), catalog);
-            }
-        } else {
-            let roots = DEFAULT_SKILL_ROOTS.into_iter().chain(["", SKILL_EVALS]).map(Path::new);
-            for root in roots.filter(|root| self.root.join(root).is_dir()) {
-                self.read_skill_root(root, catalog);
-                if !catalog.skills.is_empty() {
-                    break;
+    fn read_cases(&self, layout: Layout<'_>, scope: Scope<'_>, catalog: &mut Catalog) {
+        let mut cases: HashMap<String, Vec<Found>> = HashMap::new();
+        let folders: BTreeSet<&Path> = file_formats().map(|(_, files)| files.folder()).collect();
+        for folder in folders {
+            for name in self.names_in(folder, catalog) {
+                // Cases of an unknown skill may be those of the one that is wanted.
+                let of_wanted_skill = scope.wants_skill(&name) || catalog.skill(&name).is_none();
+                if folder == Path::new(SKILL_EVALS) && of_wanted_skill {
+                    self.skill_beside_cases(&name, catalog);
                 }
-            }
-        }
-        catalog
-            .skills
-            .sort_by(|a, b| a.skill().slug.cmp(&b.skill().slug).then(a.skill().folder.cmp(&b.skill().folder)));
-        let mut unique: Vec<FoundSkill> = Vec::with_capacity(catalog.skills.len());
-        for found in std::mem::take(&mut catalog.skills) {
-            match unique.last_mut().filter(|first| first.skill().slug == found.skill().slug) {
-                // The same folder reached by two roots is one skill.
-                Some(first) if first.skill().folder == found.skill().folder => {}
-                Some(first) => {
-                    let taken = collision(found.skill(), first.skill());
-                    // With the skill that keeps the slug: the other has no name to be reported under.
-                    first.file.problems.push(taken);
-                    first.file.problems.extend(found.file.problems);
-                }
-                None => unique.push(found),
-            }
-        }
-        catalog.skills = unique;
-    }
-
-    fn read_named_root(&self, root: &Path, catalog: &mut Catalog) {
-        if self.root.join(root).is_dir() {
-            return self.read_skill_root(root, catalog);
-        }
-        let problem = Diagnostic::new(Code::Unreadable, Place::file(root), "this skill root is no folder");
-        catalog.problems.push(problem.help("fix `skill_roots` in evals/evals.toml"));
-    }
-
-    fn read_skill_root(&self, root: &Path, catalog: &mut Catalog) {
-        for folder in self.skill_folders(root, &[SKILL_FILE], &mut catalog.problems) {
-            let path = self.root.join(&folder).join(SKILL_FILE);
-            match bounded::read(&path) {
-                Ok(bytes) => {
-                    let file = SkillFile::parse(folder, &bytes);
-                    catalog.skills.push(FoundSkill { file, bytes, curated: false });
-                }
-                Err(error) => catalog.problems.push(self.unreadable(&path, &error.to_string())),
-            }
-        }
-    }
-
-    /// The folders in and below `root` that hold one of these `files`, by name; all paths are relative to the
-    /// repository's root. What lies below a skill's folder belongs to that skill and is not searched. Reads no file.
-    pub(crate) fn skill_folders(&self, root: &Path, files: &[&str], problems: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
-        let mut folders = Vec::new();
-        let mut walk = WalkDir::new(self.root.join(root)).max_depth(MAX_DEPTH).sort_by_file_name().into_iter();
-        while let Some(entry) = walk.next() {
-            let entry = match entry {
-                Ok(entry) => entry,
-                Err(error) => {
-                    let path = error.path().unwrap_or(root).to_path_buf();
-                    problems.push(self.unreadable(&path, &error.to_string()));
-                    continue;
-                }
-            };
-            if entry.path_is_symlink() && entry.depth() > 0 && !root.as_os_str().is_empty() {
-                problems.extend(self.link_beside_skills(entry.path()));
-            }
-            if !entry.file_type().is_dir() {
-                continue;
-            }
-            let hidden = entry.depth() > 0 && entry.file_name().to_string_lossy().starts_with('.');
-            // Below the repository's root itself there is more than skills.
-            let aside =
-                root.as_os_str().is_empty() && entry.depth() == 1 && NO_SKILLS.iter().any(|n| entry.file_name() == *n);
-            if hidden || aside || entry.file_name() == "node_modules" {
-                walk.skip_current_dir();
-                continue;
-            }
-            let path = skill_file(entry.path(), files);
-            match fs::metadata(&path) {
-                Ok(found) if found.is_file() => {
-                    walk.skip_current_dir();
-                    folders.push(entry.path().strip_prefix(&self.root).unwrap_or(entry.path()).to_path_buf());
-                }
-                // Reading a pipe would wait for ever.
-                Ok(_) => problems.push(self.unreadable(&path, "it is no file")),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    // In the whole of a repository there are deep folders of all kinds.
-                    if entry.depth() == MAX_DEPTH && !root.as_os_str().is_empty() {
-                        let place = Place::file(crate::text::diagnostic::shown_path(&self.root, entry.path()));
-                        let message = format!("skills are looked for {MAX_DEPTH} folders deep, and not below this one");
-                        problems.push(Diagnostic::new(Code::SkillRoot, place, message));
+                for (format, files) in file_formats().filter(|(_, files)| files.folder() == folder) {
+                    let Some(open) = files.open_part(&name) else { continue };
+                    let is_wanted = if files.are_of_skills() { of_wanted_skill } else { scope.wants_task(open) };
+                    if is_wanted {
+                        self.read_file(format, files, open, layout, catalog, &mut cases);
                     }
                 }
-                Err(error) => problems.push(self.unreadable(&path, &error.to_string())),
             }
         }
-        folders
-    }
-
-    /// Says that a link to a folder is not followed, or where it leads to nothing.
-    fn link_beside_skills(&self, path: &Path) -> Option<Diagnostic> {
-        let place = Place::file(crate::text::diagnostic::shown_path(&self.root, path));
-        let message = match fs::metadata(path) {
-            Ok(found) if found.is_dir() => "this link to a folder is not followed to look for skills",
-            Ok(_) => return None,
-            Err(_) => "this link leads to nothing",
-        };
-        let problem = Diagnostic::new(Code::LinkedFolder, place, message);
-        Some(problem.help("move the folder here, or name the one that holds it in evals/evals.toml: `skill_roots`"))
-    }
-
-    fn read_cases(&self, scope: Scope<'_>, catalog: &mut Catalog) {
-        let mut cases: HashMap<String, Vec<Found>> = HashMap::new();
-        for slug in self.names_in(Path::new(SKILL_EVALS), catalog) {
-            if !scope.wants_skill(&slug) {
-                continue;
-            }
-            self.skill_beside_cases(&slug, catalog);
-            let path: PathBuf = [SKILL_EVALS, &slug, PROMPTS].iter().collect();
-            // A folder can have any name, a test cannot.
-            let slug = if name::check_id(&slug).is_ok() { slug } else { name::segment(&slug) };
-            match bounded::read(&self.root.join(&path)) {
-                Ok(bytes) => Self::read_sheet(&slug, &path, bytes, catalog, &mut cases),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                // `evals/skills/README.md` is no skill's folder.
-                Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
-                Err(error) => {
-                    let problem = self.unreadable(&self.root.join(&path), &error.to_string());
-                    cases.entry(slug.clone()).or_default().push(broken(&slug, PROMPTS, &path, vec![problem]));
-                }
-            }
-        }
-        for name in self.names_in(Path::new(TASKS), catalog) {
-            let Some(stem) = name.strip_suffix(".json").filter(|stem| scope.wants_task(stem)) else { continue };
-            let path: PathBuf = [TASKS, &name].iter().collect();
-            let found = self.read_task(stem, &path, catalog);
-            cases.entry(found.skill.clone()).or_default().push(found);
-        }
+        self.add_unread(scope, catalog, &mut cases);
+        catalog.problems.extend(unread::settings(&self.root));
         self.add_smoke_cases(scope, catalog, &mut cases);
         let mut slugs: Vec<String> = cases.keys().cloned().collect();
         slugs.sort();
@@ -269,7 +142,7 @@ impl Repository {
     /// agents are given its cases with it.
     fn skill_beside_cases(&self, slug: &str, catalog: &mut Catalog) {
         let folder: PathBuf = [SKILL_EVALS, slug].iter().collect();
-        let (file, cases) = (folder.join(SKILL_FILE), folder.join(PROMPTS));
+        let file = folder.join(SKILL_FILE);
         // Asked first: with many skills a look at the disk is cheaper than at all of them.
         if self.kind(&file) != Kind::File {
             return;
@@ -278,7 +151,9 @@ impl Repository {
         if !catalog.skills.iter().any(|found| found.skill().folder == folder) {
             let help = format!("name its folder too, in evals/evals.toml: {}", with_skill_evals(catalog));
             catalog.problems.push(problem(&file, "this skill lies in no skill root: nothing tests it", help));
-        } else if self.kind(&cases) == Kind::File {
+            return;
+        }
+        for cases in files_of_skill(slug).filter(|cases| self.kind(cases) == Kind::File) {
             let help = "move the skill's folder to skills/: its cases stay here";
             let message =
                 "these cases lie in the skill's own folder: agents are given them, and what they expect, with it";
@@ -286,62 +161,86 @@ impl Repository {
         }
     }
 
-    fn read_sheet(
-        slug: &str,
-        path: &Path,
-        bytes: Vec<u8>,
+    /// Reads a file of cases, if there is one with this name in the open part of its path.
+    fn read_file(
+        &self,
+        format: &'static Format,
+        files: &Files,
+        open: &str,
+        layout: Layout<'_>,
         catalog: &mut Catalog,
         cases: &mut HashMap<String, Vec<Found>>,
     ) {
-        let Some(skill) = catalog.skills.iter_mut().find(|found| found.skill().slug == slug) else {
-            let known: Vec<String> = catalog.skills.iter().map(|found| found.skill().slug.clone()).collect();
-            let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            let problem = Diagnostic::new(
-                Code::OrphanCases,
-                Place::file(path),
-                format!("there is no skill with the slug `{slug}`"),
-            )
-            .help(suggest(slug, &known));
-            cases.entry(slug.to_owned()).or_default().push(broken(slug, PROMPTS, path, vec![problem]));
-            return;
+        let of_skill = files.are_of_skills();
+        // A file can have any name, a test cannot.
+        let is_name = if of_skill { name::check_id(open).is_ok() } else { name::check_case_id(open).is_ok() };
+        let name = if is_name { open.to_owned() } else { name::segment(open) };
+        let file = CaseFile { path: files.path_of(open), name };
+        let full = self.root.join(&file.path);
+        let alone = |problem| FileCases { problems: vec![problem], ..FileCases::default() };
+        let parsed = match bounded::read(&full) {
+            Ok(_) if of_skill && catalog.skill(&file.name).is_none() => alone(orphan(&file, catalog)),
+            Ok(bytes) => (files.parse)(&file, bytes, layout),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !full.is_symlink() => return,
+            // `evals/skills/README.md` is no skill's folder.
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return,
+            Err(error) => alone(self.unreadable(&full, &error.to_string())),
         };
-        skill.curated = true;
-        let parsed = prompts_csv::parse(path, bytes);
-        let list = cases.entry(slug.to_owned()).or_default();
         let (errors, warnings): (Vec<_>, Vec<_>) = parsed.problems.into_iter().partition(Diagnostic::is_error);
         catalog.problems.extend(warnings);
-        if !errors.is_empty() {
-            list.push(broken(slug, PROMPTS, path, errors));
+        let (skill, id) = if of_skill { (&*file.name, base_name(&file.path)) } else { (NO_SKILL, &*file.name) };
+        if let Some(found) = catalog.skill_mut(skill).filter(|_| of_skill) {
+            found.curated = true;
         }
-        list.extend(parsed.rows.into_iter().map(|row| row.found(slug)));
+        let unread = (!errors.is_empty()).then(|| broken(format, skill, id, &file.path, errors));
+        let read = parsed.cases.into_iter();
+        let read = read.map(|found| if of_skill { found } else { self.of_known_skill(found, catalog) });
+        for found in unread.into_iter().chain(read) {
+            cases.entry(found.skill.clone()).or_default().push(found);
+        }
     }
 
-    fn read_task(&self, stem: &str, path: &Path, catalog: &mut Catalog) -> Found {
-        let task = match bounded::read(&self.root.join(path)) {
-            Ok(bytes) => task_json::parse(path, &bytes),
-            Err(error) => Err(vec![self.unreadable(&self.root.join(path), &error.to_string())]),
-        };
-        let task = task.and_then(|case| {
-            if let Some(skill) = catalog.skills.iter_mut().find(|found| found.skill().slug == case.skill) {
-                skill.curated = true;
-                return Ok(case);
-            }
-            let known: Vec<&str> = catalog.skills.iter().map(|found| found.skill().slug.as_str()).collect();
-            let problem = Diagnostic::new(
-                Code::UnknownSkill,
-                case.origin.clone(),
-                format!("`evalConfig.expectedSkillName` names the skill `{}`, which is not here", case.skill),
-            );
+    /// The case if the skill that it names is here; else a broken one, whose test is found under [`NO_SKILL`].
+    fn of_known_skill(&self, found: Found, catalog: &mut Catalog) -> Found {
+        if let Some(skill) = catalog.skill_mut(&found.skill) {
+            skill.curated = true;
+            return found;
+        }
+        let problems = found.case().map_or_else(<[_]>::to_vec, |case| {
+            let known = catalog.slugs();
+            let message = format!("this {} names the skill `{}`, which is not here", found.format().name, case.skill);
             let file: PathBuf = [SKILL_EVALS, &case.skill, SKILL_FILE].iter().collect();
             let lies_here = || format!("it lies in {}: {}", file.display(), with_skill_evals(catalog));
             let help = if self.kind(&file) == Kind::File { lies_here() } else { suggest(&case.skill, &known) };
-            Err(vec![problem.help(help)])
+            vec![Diagnostic::new(Code::UnknownSkill, case.origin.clone(), message).help(help)]
         });
-        // A task that cannot be read belongs to no skill; its test is found under `tasks`.
-        let skill = task.as_ref().map_or_else(|_| "tasks".to_owned(), |case| case.skill.clone());
-        let id = if name::check_case_id(stem).is_ok() { stem.to_owned() } else { name::segment(stem) };
-        let task = task_json::Task { file: path.to_path_buf(), case: task };
-        Found::new(id, skill, path.to_path_buf(), 1, task)
+        let source = Broken { format: found.format(), problems };
+        Found::new(found.id, NO_SKILL.to_owned(), found.file, found.line, source)
+    }
+
+    /// Says which files look like cases and are not read. A skill without others has a broken case for each that may be its own,
+    /// and none built in: these would pass for what the files ask.
+    fn add_unread(&self, scope: Scope<'_>, catalog: &mut Catalog, cases: &mut HashMap<String, Vec<Found>>) {
+        let lacks = |found: &FoundSkill| !found.curated && scope.wants_skill(&found.skill().slug);
+        if !matches!(scope, Scope::All) && !catalog.skills.iter().any(lacks) {
+            return;
+        }
+        let unread = unread::find(&self.root, catalog);
+        let orphans = unread::orphans(catalog, cases);
+        for found in catalog.skills.iter_mut().filter(|found| lacks(found)) {
+            let slug = found.skill().slug.clone();
+            let of_skill = |file: &&Unread| file.skill.as_ref().is_none_or(|skill| *skill == slug);
+            let files = unread.iter().chain(&orphans).filter(of_skill);
+            let problems: Vec<Diagnostic> = files.map(|file| file.problem.clone()).collect();
+            if let Some(first) = problems.first() {
+                found.curated = true;
+                let path = first.place.path.clone();
+                let [format, ..] = FORMATS;
+                let file = files_of_skill(&slug).next().unwrap_or_default();
+                cases.entry(slug.clone()).or_default().push(broken(format, &slug, base_name(&file), &path, problems));
+            }
+        }
+        catalog.problems.extend(unread.into_iter().map(|file| file.problem));
     }
 
     fn add_smoke_cases(&self, scope: Scope<'_>, catalog: &Catalog, cases: &mut HashMap<String, Vec<Found>>) {
@@ -377,7 +276,7 @@ impl Repository {
         names
     }
 
-    fn unreadable(&self, path: &Path, why: &str) -> Diagnostic {
+    pub(super) fn unreadable(&self, path: &Path, why: &str) -> Diagnostic {
         let place = Place::file(crate::text::diagnostic::shown_path(&self.root, path));
         Diagnostic::new(Code::Unreadable, place, format!("cannot be read: {why}"))
     }
@@ -394,30 +293,20 @@ fn with_skill_evals(catalog: &Catalog) -> String {
     format!("skill_roots = [{}]", roots.join(", "))
 }
 
-/// The first of `files` that `folder` holds, else the first.
-fn skill_file(folder: &Path, files: &[&str]) -> PathBuf {
-    let mut paths = files.iter().map(|name| folder.join(name));
-    let first = paths.next().unwrap_or_else(|| folder.join(SKILL_FILE));
-    if first.symlink_metadata().is_ok() {
-        return first;
-    }
-    paths.find(|path| path.symlink_metadata().is_ok()).unwrap_or(first)
+/// That the skill of this file is not here.
+fn orphan(file: &CaseFile, catalog: &Catalog) -> Diagnostic {
+    let message = format!("there is no skill with the slug `{}`", file.name);
+    let problem = Diagnostic::new(Code::OrphanCases, Place::file(&file.path), message);
+    problem.help(suggest(&file.name, &catalog.slugs()))
 }
 
-fn collision(second: &Skill, first: &Skill) -> Diagnostic {
-    let message = format!(
-        "the slug `{}` of the skill `{}` is also that of {}",
-        second.slug,
-        second.name,
-        first.folder.join(SKILL_FILE).display()
-    );
-    Diagnostic::new(Code::SlugCollision, Place::file(second.folder.join(SKILL_FILE)), message)
-        .help("rename one of the two: agents, tests and artifacts could not tell them apart")
+fn base_name(path: &Path) -> &str {
+    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
 }
 
-fn broken(skill: &str, id: &str, path: &Path, problems: Vec<Diagnostic>) -> Found {
+fn broken(format: &'static Format, skill: &str, id: &str, path: &Path, problems: Vec<Diagnostic>) -> Found {
     let line = problems.first().map_or(1, |problem| problem.place.line.max(1));
-    let source = Broken { format: &prompts_csv::FORMAT, problems };
+    let source = Broken { format, problems };
     Found::new(id.to_owned(), skill.to_owned(), path.to_path_buf(), line, source)
 }
 

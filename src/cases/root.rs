@@ -3,13 +3,8 @@
 use std::path::Path;
 
 use crate::cases::repository::Repository;
-use crate::cases::skill::SKILL_FILE;
-
-/// A folder that holds one of these is taken for a repository's root.
-const NAMES: [&str; 4] = ["evals", "skills", ".claude/skills", ".agents/skills"];
-
-/// Folders of agents within a repository.
-const VENDORS: [&str; 2] = [".claude", ".agents"];
+use crate::cases::skills::default_skill_roots;
+use crate::skill::SKILL_FILE;
 
 impl Repository {
     /// The repository that holds `start`: the nearest folder, itself included, with a folder `evals` or one in which skills are
@@ -28,25 +23,32 @@ impl Repository {
         within
             // `.claude/skills` is a folder of the repository around it.
             .find(|repository| {
-                repository.has_folder(&NAMES) && !VENDORS.iter().any(|name| repository.root.ends_with(name))
+                let of_agent = |parent: &Path| parent.iter().next().is_some() && repository.root.ends_with(parent);
+                let mut parents = default_skill_roots().filter_map(|folder| Path::new(folder).parent());
+                repository.is_marked() && !parents.any(of_agent)
             })
             .or_else(|| work_tree.map(Self::of).filter(Self::holds_skills))
-            .or_else(|| above.find(|repository| repository.has_folder(&["evals", "skills"])))
+            .or_else(|| above.find(|repository| ["evals", "skills"].iter().any(|name| repository.has_folder(name))))
     }
 
     /// The repository with this root, where there is something for it to be one: cases or skills.
     #[must_use]
     pub fn at(root: &Path) -> Option<Self> {
         let repository = Self::of(root);
-        (repository.has_folder(&NAMES) || repository.holds_skills()).then_some(repository)
+        (repository.is_marked() || repository.holds_skills()).then_some(repository)
     }
 
     fn of(root: &Path) -> Self {
         Self { root: root.to_path_buf() }
     }
 
-    fn has_folder(&self, names: &[&str]) -> bool {
-        names.iter().any(|name| self.root.join(name).is_dir())
+    fn has_folder(&self, name: &str) -> bool {
+        self.root.join(name).is_dir()
+    }
+
+    /// Whether it has a folder by which it is taken for a repository's root.
+    fn is_marked(&self) -> bool {
+        std::iter::once("evals").chain(default_skill_roots()).any(|name| self.has_folder(name))
     }
 
     /// Whether a skill lies anywhere in it.

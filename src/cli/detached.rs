@@ -1,13 +1,14 @@
 //! Starts a command in the background, away from the terminal.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::CliResult;
 use crate::cli::exit_code::Exit;
+use crate::cli::output::stdout;
 use skill_evals::process::background;
 use skill_evals::settings::Settings;
 use skill_evals::store::RunFolder;
@@ -27,8 +28,8 @@ pub fn start(root: &Path, settings: &Settings) -> CliResult {
     let pid = i32::try_from(child.id()).unwrap_or_default();
     loop {
         if folder.runner().is_some_and(|runner| runner.pid == pid) {
-            writeln!(io::stdout(), "{} runs in the background as process {pid}", folder.id())?;
-            writeln!(io::stdout(), "skill-evals status --run-id {}", folder.id())?;
+            writeln!(stdout(), "{} runs in the background as process {pid}", folder.id())?;
+            writeln!(stdout(), "skill-evals status --run-id {}", folder.id())?;
             return Ok(Exit::Clean);
         }
         if let Some(status) = child.try_wait()? {

@@ -8,6 +8,7 @@ use super::{CliResult, RepositoryArgs, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::next::next;
+use crate::cli::output::stdout;
 use skill_evals::report::paint::Tone;
 use skill_evals::setup::doctor::{self, Health};
 use skill_evals::text::safe;
@@ -29,11 +30,11 @@ pub fn doctor(args: &DoctorArgs) -> CliResult {
         Err(error) => return Err(error.into()),
     };
     let examination = doctor::examine(repository.as_ref(), &std::env::current_exe()?);
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if args.json {
         print_json(&mut out, &examination)?;
     } else {
-        let paint = paint(&out);
+        let paint = paint(&io::stdout());
         let width = examination.findings.iter().map(|finding| finding.id.len()).max().unwrap_or_default();
         for finding in &examination.findings {
             let (state, tone) = match finding.state {

@@ -1,19 +1,21 @@
 //! `skill-evals generate`.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs};
 use crate::cli::exit_code::Exit;
+use crate::cli::output::stdout;
+use skill_evals::cases::case::Found;
 use skill_evals::cases::catalog::{FoundSkill, PROMPTS, RESPONSE_SCHEMA};
 use skill_evals::cases::repo_files::{Kind, Tree};
 use skill_evals::cases::repository::Repository;
-use skill_evals::cases::skill::slug;
 use skill_evals::setup::generate;
+use skill_evals::skill::slug;
 use skill_evals::store;
-use skill_evals::text::diagnostic::suggest;
+use skill_evals::text::diagnostic::{Code, Diagnostic, suggest};
 use skill_evals::text::safe;
 
 #[derive(Args)]
@@ -40,13 +42,14 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
     if skills.is_empty() {
         return Err("there are no skills".into());
     }
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let mut exit = Exit::Clean;
     let mut written = false;
     for found in skills {
         let path = found.evals().join(PROMPTS);
         let shown = safe::line(&path.display().to_string());
-        match plan(found, repository.kind(&path), args.overwrite) {
+        let unread = catalog.cases_of(&found.skill().slug).find_map(|case| not_read(case));
+        match unread.unwrap_or_else(|| plan(found, repository.kind(&path), args.overwrite)) {
             Plan::Keep => writeln!(out, "kept {shown}")?,
             Plan::Skip(why) => {
                 exit = exit.worse(Exit::Problems);
@@ -64,7 +67,8 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
             }
         }
     }
-    Ok(exit)
+    let unread = catalog.cases.iter().any(|case| !case.source.file_problems().is_empty());
+    Ok(if unread { exit.worse(Exit::Problems) } else { exit })
 }
 
 /// What to do about a skill.
@@ -72,6 +76,13 @@ enum Plan {
     Keep,
     Write,
     Skip(String),
+}
+
+/// Keeps from writing cases beside others that only are not read.
+fn not_read(case: &Found) -> Option<Plan> {
+    let is_it = |problem: &&Diagnostic| matches!(problem.code, Code::UnreadCases | Code::OrphanCases);
+    let problem = case.source.file_problems().iter().find(is_it)?;
+    Some(Plan::Skip(problem.to_string()))
 }
 
 fn plan(found: &FoundSkill, there: Kind, overwrite: bool) -> Plan {

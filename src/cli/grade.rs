@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, print_json, select};
+use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, print_list, select};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
+use crate::cli::output::{stderr, stdout};
 use skill_evals::cases::case::Found;
 use skill_evals::report::paint::Paint;
 use skill_evals::report::trial as report;
@@ -38,7 +39,7 @@ pub struct GradeArgs {
     /// What that run is called [default: the runner's name and the folder's].
     #[arg(long, value_name = "ID", requires = "runner")]
     run_id: Option<String>,
-    /// Print a JSON array.
+    /// Print one JSON document.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -51,7 +52,7 @@ fn imported(args: &GradeArgs) -> CliResultOf<String> {
     let mut run = Run::new(repository.root, settings, catalog);
     run.own_checks = own_checks(&run.root)?;
     let made = import::pkbllm(&run, Path::new(&args.what), args.run_id.as_deref())?;
-    let mut err = io::stderr();
+    let mut err = stderr();
     for note in &made.notes {
         writeln!(err, "{}", safe::block(note))?;
     }
@@ -78,7 +79,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     run.own_checks = own_checks(&run.root)?;
     run.versions = versions(&run, &trials)?;
     let root = &run.root;
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let mut summary = Summary::new(Vec::new(), run.settings.repetition.threshold());
     summary.isolation_wanted = run.settings.isolation.kind;
     let mut could_not = false;
@@ -91,8 +92,8 @@ pub fn grade(args: &GradeArgs) -> CliResult {
             Ok((found, outcome, news)) => {
                 let text = match outcome.grade.verdict {
                     _ if args.json => String::new(),
-                    Verdict::Pass => report::passed(&outcome, paint(&out)),
-                    _ => report::graded(root, found, [&outcome], paint(&out)).concat(),
+                    Verdict::Pass => report::passed(&outcome, paint(&io::stdout())),
+                    _ => report::graded(root, found, [&outcome], paint(&io::stdout())).concat(),
                 };
                 write!(out, "{text}")?;
                 let record = TrialRecord::new(&outcome, 1);
@@ -116,7 +117,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
         keep_news(&stored, changed, &run.settings)?;
     }
     if args.json {
-        print_json(&mut out, &printed)?;
+        print_list(&mut out, "trials", &printed)?;
     }
     let exit = Exit::of_summary(&summary);
     Ok(if could_not { exit.worse(Exit::CouldNotRun) } else { exit })
@@ -152,10 +153,10 @@ fn keep_news(run: &RunFolder, changed: Vec<TrialRecord>, settings: &Settings) ->
         return Ok(());
     }
     let mut progress = run.progress()?;
-    for record in changed {
-        let attempts = progress.records.get(&record.id).map_or(1, |known| known.attempts);
-        let ended = progress.records.get(&record.id).and_then(|known| known.ended.clone());
-        progress.records.insert(record.id.clone(), TrialRecord { attempts, ended, ..record });
+    for mut record in changed {
+        record.attempts = progress.records.get(&record.id).map_or(1, |known| known.attempts);
+        record.ended = progress.records.get(&record.id).and_then(|known| known.ended.clone());
+        progress.records.insert(record.id.clone(), record);
     }
     run.write_progress(&progress.into_lines())?;
     if run.has_summary() {

@@ -1,16 +1,17 @@
 //! `skill-evals history`.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs, print_json};
+use super::{CliResult, RepositoryArgs, print_list};
 use crate::cli::exit_code::Exit;
-use skill_evals::cases::skill::slug;
+use crate::cli::output::{stderr, stdout};
 use skill_evals::report::diagnostics::counted;
 use skill_evals::report::over_time as words;
 use skill_evals::report::trial::scripted;
 use skill_evals::results::over_time::{self, Point, Wanted};
+use skill_evals::skill::slug;
 use skill_evals::store;
 use skill_evals::text::safe;
 
@@ -25,7 +26,7 @@ pub struct HistoryArgs {
     /// The latest so many runs.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     last: u64,
-    /// Print a JSON array.
+    /// Print one JSON document.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -45,19 +46,19 @@ pub fn history(args: &HistoryArgs) -> CliResult {
                 if let Some(Point { run, damaged_lines: damaged @ 1.., .. }) = &point {
                     let lines = counted(*damaged, "line");
                     writeln!(
-                        io::stderr(),
+                        stderr(),
                         "warning: {run}: {lines} of its progress file cannot be read; what is lost is in no figure"
                     )?;
                 }
                 points.extend(point);
             }
-            Err(error) => writeln!(io::stderr(), "warning: {}", safe::line(&format!("{}: {error}", run.id())))?,
+            Err(error) => writeln!(stderr(), "warning: {}", safe::line(&format!("{}: {error}", run.id())))?,
         }
     }
     points.sort_by(|a, b| (&a.created, &a.run).cmp(&(&b.created, &b.run)));
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if args.json {
-        print_json(&mut out, &points)?;
+        print_list(&mut out, "runs", &points)?;
     } else if points.is_empty() {
         writeln!(out, "no run has measured any such trial yet")?;
     } else {

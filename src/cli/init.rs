@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::CliResult;
 use crate::cli::exit_code::Exit;
+use crate::cli::output::stdout;
 use skill_evals::setup::init::{self, Done, Source};
 use skill_evals::text::safe;
 
@@ -32,7 +33,7 @@ pub fn init(args: &InitArgs) -> CliResult {
         return Err(super::not_found(format!("{} is no folder", root.display())).into());
     }
     let source = args.source()?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let made = init::init(&root, &source)?;
     for step in made.steps {
         let done = match step.done {

@@ -1,13 +1,14 @@
 //! `skill-evals judge`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
 use super::{CliResult, CliResultOf, RepositoryArgs, print_json};
 use crate::cli::exit_code::Exit;
+use crate::cli::output::stdout;
 use skill_evals::cases::case::prompts_csv::cell_range;
 use skill_evals::files::bounded;
 use skill_evals::report::judges as words;
@@ -79,7 +80,7 @@ pub fn judge(args: &JudgeArgs) -> CliResult {
         return Err(format!("no label is of a judged trial; `trial` is written as it is printed: {example}").into());
     }
     let found = judges::of(&trials, labels.as_ref());
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if args.json {
         print_json(&mut out, &found)?;
     } else {

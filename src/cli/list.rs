@@ -5,16 +5,17 @@ use std::io::{self, IsTerminal, Write};
 use clap::Args;
 
 use super::select::NameArgs;
-use super::{CliResult, RepositoryArgs, print_json};
+use super::{CliResult, RepositoryArgs, print_list, problem_line};
 use crate::cli::exit_code::Exit;
 use crate::cli::next::after_built_in;
-use skill_evals::cases::name::Filters;
-use skill_evals::report::listing;
+use crate::cli::output::{stderr, stdout};
+use skill_evals::cases::planned::Planned;
+use skill_evals::report::listing::{self, Listed};
 use skill_evals::run::plan;
 use skill_evals::settings::Settings;
-use skill_evals::text::diagnostic::Severity;
-use skill_evals::text::safe;
-use skill_evals::trial::id::Planned;
+use skill_evals::store;
+use skill_evals::text::diagnostic::{Diagnostic, Severity, once};
+use skill_evals::text::name::Filters;
 
 #[derive(Args)]
 pub struct ListArgs {
@@ -23,7 +24,7 @@ pub struct ListArgs {
     /// In this mode (repeatable).
     #[arg(long, value_name = "MODE")]
     mode: Vec<String>,
-    /// Print a JSON array.
+    /// Print one JSON document.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -31,7 +32,7 @@ pub struct ListArgs {
 }
 
 pub fn list(args: &ListArgs) -> CliResult {
-    let (repository, settings, catalog) = args.repository.read()?;
+    let (repository, settings, catalog) = args.repository.read_quietly()?;
     let mut wanted = Settings { selection: args.names.selection(), live: false, ..settings };
     if !args.mode.is_empty() {
         wanted.select_modes(&args.mode)?;
@@ -39,19 +40,28 @@ pub fn list(args: &ListArgs) -> CliResult {
     let plan = plan::plan(&repository.root, &wanted, &catalog, &Filters::default());
     let plan = plan.map_err(|problems| problems.join("\n"))?;
     let planned: Vec<Planned> = plan.entries.into_iter().map(|entry| entry.planned).collect();
-    let listed = listing::listed(&planned, &catalog, &repository, &wanted);
-    let mut out = io::stdout().lock();
-    if args.json {
-        print_json(&mut out, &listed)?;
-    } else {
-        out.write_all(listing::render(&listed, out.is_terminal()).as_bytes())?;
+    let mut listed = listing::listed(&planned, &catalog, &repository, &wanted);
+    for (recording, problem) in store::damaged_recordings(&repository.root) {
+        let is_of = |listed: &&mut Listed| {
+            recording.id().is_some_and(|id| {
+                (id.skill, id.case, id.mode) == (listed.skill.clone(), listed.case.clone(), listed.mode.clone())
+            })
+        };
+        listed.iter_mut().filter(is_of).for_each(|listed| listed.problems.push(problem.clone()));
     }
-    let problems = wanted.lint.judged(catalog.problems);
+    let mut out = stdout();
+    if args.json {
+        print_list(&mut out, "cases", &listed)?;
+    } else {
+        out.write_all(listing::render(&listed, io::stdout().is_terminal()).as_bytes())?;
+    }
+    let broken = catalog.cases.iter().flat_map(|found| found.source.file_problems().to_vec());
+    let problems = once(wanted.lint.judged(catalog.problems.clone()).into_iter().chain(broken));
     for problem in problems.iter().filter(|problem| problem.severity != Severity::Allowed) {
-        writeln!(io::stderr(), "{}", safe::line(&problem.to_string()))?;
+        writeln!(stderr(), "{}", problem_line(problem))?;
     }
     if !args.json {
         after_built_in(planned.iter().map(|planned| planned.found.as_ref()));
     }
-    Ok(Exit::Clean)
+    Ok(if problems.iter().any(Diagnostic::is_error) { Exit::CouldNotRun } else { Exit::Clean })
 }

@@ -5,6 +5,7 @@ mod compare;
 mod detached;
 mod doctor;
 mod exit_code;
+mod export;
 mod generate;
 mod github;
 mod grade;
@@ -15,14 +16,17 @@ mod judge;
 mod lint;
 mod list;
 mod mcp;
+mod meant;
 mod named_runs;
 mod next;
+mod output;
 mod record;
 mod report;
 mod run;
 mod select;
 mod shell;
 mod show;
+mod start;
 mod status;
 mod stop;
 mod stubs;
@@ -38,7 +42,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::cli::exit_code::Exit;
 use skill_evals::cases::catalog::Catalog;
-use skill_evals::cases::repository::{Repository, Scope};
+use skill_evals::cases::repository::{Layout, Repository, Scope};
 use skill_evals::process::watchdog;
 use skill_evals::report::diagnostics;
 use skill_evals::report::paint::Tone;
@@ -47,6 +51,7 @@ use skill_evals::run::own_check::OwnChecks;
 use skill_evals::settings::Settings;
 use skill_evals::settings::load::{self, ConfigError};
 use skill_evals::store::{self, RunFolder};
+use skill_evals::text::diagnostic::{Diagnostic, once};
 use skill_evals::text::safe;
 
 /// Evals of agent skills as Rust tests.
@@ -132,7 +137,10 @@ pub fn main() -> ExitCode {
     }
     // Help and usage errors are coloured as asked too, and are printed before the arguments are all read.
     let program = Cli::command().color(color::asked(std::env::args_os()));
-    let cli = Cli::from_arg_matches(&program.get_matches()).unwrap_or_else(|error| error.exit());
+    let cli = match program.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) => return said_by_clap(&meant::suggested(error)),
+    };
     color::choose(cli.color);
     let result = match cli.command {
         Command::List(args) => list::list(&args),
@@ -159,11 +167,9 @@ pub fn main() -> ExitCode {
         Command::Init(args) => init::init(&args),
         Command::Stubs(args) => stubs::stubs(&args),
     };
+    // What stands in the buffer may still meet a full disk.
+    let result = result.and_then(|exit| Ok(output::stdout().flush().map(|()| exit)?));
     let exit = result.unwrap_or_else(|error| {
-        // `skill-evals list | head` is no failure.
-        if is_closed(error.as_ref()) {
-            return Exit::Clean;
-        }
         // Where standard error is closed too, only the exit code is left.
         let paint = color::paint(&io::stderr());
         let _ = match error.downcast_ref::<ConfigError>() {
@@ -177,11 +183,16 @@ pub fn main() -> ExitCode {
     exit.into()
 }
 
-/// Whether nobody reads any more what is written.
-fn is_closed(error: &(dyn Error + 'static)) -> bool {
-    let mut causes = std::iter::successors(Some(error), |error| (*error).source());
-    let is = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
-    causes.any(|error| error.downcast_ref().is_some_and(is))
+/// Prints help, the version, or what is wrong with the arguments.
+fn said_by_clap(error: &clap::Error) -> ExitCode {
+    match error.print() {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let _ = writeln!(io::stderr(), "error: {error}");
+            Exit::CouldNotRun.into()
+        }
+        _ if error.use_stderr() => Exit::CouldNotRun.into(),
+        _ => Exit::Clean.into(),
+    }
 }
 
 /// What to do where no repository is found.
@@ -209,18 +220,38 @@ impl RepositoryArgs {
             .ok_or_else(|| not_found(format!("there are no skills in {}; {NO_SKILLS}", root.display())))
     }
 
-    /// The repository, its settings and its whole catalog.
+    /// The same, with a line on standard error for each file of cases that cannot be read or is not: whatever is asked, they count for
+    /// nothing.
     fn read(&self) -> Result<(Repository, Settings, Catalog), Box<dyn Error>> {
+        let (repository, settings, catalog) = self.read_quietly()?;
+        let broken = catalog.cases.iter().flat_map(|found| found.source.file_problems().to_vec());
+        let problems = once(settings.lint.judged(catalog.problems.clone()).into_iter().chain(broken));
+        for problem in problems.iter().filter(|problem| problem.is_error()) {
+            writeln!(output::stderr(), "{}", problem_line(problem))?;
+        }
+        Ok((repository, settings, catalog))
+    }
+
+    /// The repository, its settings and its whole catalog.
+    fn read_quietly(&self) -> Result<(Repository, Settings, Catalog), Box<dyn Error>> {
         let repository = self.open()?;
         let settings = load::read(&repository.root)?;
-        let catalog = repository.catalog(settings.skill_roots.as_deref(), Scope::All);
+        let catalog = repository.catalog(Layout::of(&settings), Scope::All);
         Ok((repository, settings, catalog))
     }
 }
 
-/// The checks that the repository's own harness adds, where it has one: cargo may have to build it.
+/// A problem on a line, with what to do about it.
+fn problem_line(problem: &Diagnostic) -> String {
+    let help = problem.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+    safe::line(&format!("{problem}{help}"))
+}
+
+/// The checks that the repository's own harness adds, where evals.toml names one: cargo may have to build it.
 fn own_checks(root: &Path) -> Result<OwnChecks, String> {
-    crate_harness::own_checks(root, |doing| {
+    // Of wrong settings the command itself tells.
+    let harness = load::read_file(root).ok().and_then(|settings| settings.harness);
+    crate_harness::own_checks(root, harness.as_ref(), |doing| {
         // Where standard error is closed nobody waits for it.
         let _ = writeln!(io::stderr(), "{}", safe::block(doing));
     })
@@ -228,6 +259,27 @@ fn own_checks(root: &Path) -> Result<OwnChecks, String> {
 
 fn not_found(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, message)
+}
+
+/// The number of the format of documents that are one list.
+const LIST_FORMAT: u32 = 1;
+
+/// Prints a document with a list under this name.
+fn print_list(out: &mut impl Write, name: &'static str, items: &[impl serde::Serialize]) -> io::Result<()> {
+    use serde::ser::{SerializeMap, Serializer};
+
+    struct List<'a, T>(&'static str, &'a [T]);
+
+    impl<T: serde::Serialize> serde::Serialize for List<'_, T> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let mut map = serializer.serialize_map(Some(2))?;
+            map.serialize_entry("format", &LIST_FORMAT)?;
+            map.serialize_entry(self.0, self.1)?;
+            map.end()
+        }
+    }
+
+    print_json(out, &List(name, items))
 }
 
 fn print_json(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {

@@ -14,7 +14,7 @@ pub fn next(step: &str) {
 
 /// Prints how to get cases of one's own, where some of these are built in.
 pub fn after_built_in<'a>(cases: impl IntoIterator<Item = &'a Found>) {
-    let mut built_in = cases.into_iter().filter(|found| !found.format().curated);
+    let mut built_in = cases.into_iter().filter(|found| found.format().files.is_none());
     let Some(first) = built_in.next() else { return };
     let count = counted(built_in.count() + 1, "case");
     next(&format!(

@@ -1,22 +1,24 @@
 //! `skill-evals record`.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, print_json, select};
+use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, print_list, select};
 use crate::cli::exit_code::Exit;
-use skill_evals::cases::name::Filters;
+use crate::cli::output::{stderr, stdout};
+use skill_evals::cases::planned::Planned;
 use skill_evals::run::plan::{Entry, Plan};
 use skill_evals::run::promote::{self, Failing, Now, Recorded, Replayed};
 use skill_evals::run::shared::Run;
 use skill_evals::store::RunFolder;
+use skill_evals::text::name::Filters;
 use skill_evals::text::safe;
-use skill_evals::trial::id::{Planned, TrialId};
+use skill_evals::trial::id::TrialId;
 
 #[derive(Args)]
 pub struct RecordArgs {
@@ -28,7 +30,7 @@ pub struct RecordArgs {
     /// Record what fails too: a recording of a failing trial makes its test fail.
     #[arg(long)]
     accept_failing: bool,
-    /// Print a JSON array.
+    /// Print one JSON document.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -49,7 +51,7 @@ pub fn record(args: &RecordArgs) -> CliResult {
         let found = cases.get(&(id.skill.as_str(), id.case.as_str()));
         let (Some(found), Some(mode)) = (found, run.settings.mode(&id.mode)) else {
             let id = safe::line(&id.to_string());
-            writeln!(io::stderr(), "warning: {id}: not recorded: there is no such case or mode any more")?;
+            writeln!(stderr(), "warning: {id}: not recorded: there is no such case or mode any more")?;
             continue;
         };
         let planned = Planned { found: Arc::clone(found), mode: mode.clone() };
@@ -69,7 +71,7 @@ pub fn record(args: &RecordArgs) -> CliResult {
     let recorded = promote::record_from(&run, &from, failing)?;
     if args.json {
         let rows: Vec<Row<'_>> = recorded.iter().map(|recorded| Row::of(&run, recorded)).collect();
-        print_json(&mut io::stdout().lock(), &rows)?;
+        print_list(&mut stdout(), "cases", &rows)?;
         return Ok(exit(&recorded));
     }
     tell(&run, &recorded, false)
@@ -109,9 +111,9 @@ pub fn tell(run: &Run, recorded: &[Recorded], quietly: bool) -> CliResultOf<Exit
         let place = recorded.place(&run.root).map(|place| format!("  {}", place.display())).unwrap_or_default();
         let line = safe::line(&format!("{recorded}{place}"));
         if quietly {
-            writeln!(io::stderr(), "{line}")?;
+            writeln!(stderr(), "{line}")?;
         } else {
-            writeln!(io::stdout(), "{line}")?;
+            writeln!(stdout(), "{line}")?;
         }
     }
     Ok(exit(recorded))

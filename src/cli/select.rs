@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use skill_evals::cases::case::repetition::{self, A_SHARE, Repetition};
-use skill_evals::settings::{MOST_VOTES, Selection, Settings, Suite};
+use skill_evals::settings::trials::{self, A_SHARE, Repetition};
+use skill_evals::settings::{MOST_VOTES, Selection, Settings, Suite, VARIABLES, Variable};
 use skill_evals::store::RunFolder;
 use skill_evals::trial::run_record::Chosen;
 
@@ -54,18 +54,43 @@ pub struct SelectArgs {
     judge_votes: Option<u32>,
 }
 
-/// Limits of a run that starts agents; what no earlier part of it decides.
-#[derive(Args)]
-pub struct LimitArgs {
-    /// How many trials run at once.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    jobs: Option<u32>,
-    /// Start no trial once the run is known to have cost this much; what is left counts as not run.
-    #[arg(long, value_name = "DOLLARS", value_parser = amount)]
-    max_cost_usd: Option<f64>,
-    /// Start no trial once the run is known to have taken this many tokens; what is left counts as not run.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_tokens: Option<u64>,
+/// Limits of a run that starts agents; what no earlier part of it decides. They are the variables that are options too, with
+/// what was given for each.
+pub struct LimitArgs(Vec<(&'static Variable, String)>);
+
+/// The variables that are options, each with its name as one and what stands for its value.
+fn limits() -> impl Iterator<Item = (&'static Variable, &'static str, &'static str)> {
+    VARIABLES.iter().flat_map(|variable| variable.option.iter().map(move |(name, value)| (variable, *name, *value)))
+}
+
+impl Args for LimitArgs {
+    fn augment_args(command: Command) -> Command {
+        command.args(limits().map(|(variable, name, value)| {
+            let (first, rest) = variable.about.split_at(1);
+            let is_allowed = move |text: &str| {
+                let read = variable.apply(&mut Settings::default(), name, text);
+                read.map(|()| text.to_owned())
+            };
+            let help = format!("{}{rest}", first.to_uppercase());
+            Arg::new(name).long(name).value_name(value).help(help).value_parser(is_allowed)
+        }))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for LimitArgs {
+    fn from_arg_matches(given: &ArgMatches) -> Result<Self, clap::Error> {
+        let of = |(variable, name, _)| Some((variable, given.get_one::<String>(name)?.clone()));
+        Ok(Self(limits().filter_map(of).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, given: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(given)?;
+        Ok(())
+    }
 }
 
 /// The first option that was given, of those named beside whether they were.
@@ -75,19 +100,13 @@ fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
 
 impl LimitArgs {
     /// The first option that was given, where no agent is to be started.
-    pub fn first_given(&self) -> Option<&'static str> {
-        first_given(&[
-            ("--jobs", self.jobs.is_some()),
-            ("--max-cost-usd", self.max_cost_usd.is_some()),
-            ("--max-tokens", self.max_tokens.is_some()),
-        ])
+    pub fn first_given(&self) -> Option<String> {
+        self.0.iter().find_map(|(variable, _)| Some(format!("--{}", variable.option.first()?.0)))
     }
 
     /// Takes what was said.
-    pub fn apply(&self, settings: &mut Settings) {
-        settings.jobs = self.jobs.map_or(settings.jobs, |jobs| jobs as usize);
-        settings.max_cost_usd = self.max_cost_usd.or(settings.max_cost_usd);
-        settings.max_tokens = self.max_tokens.or(settings.max_tokens);
+    pub fn apply(&self, settings: &mut Settings) -> Result<(), String> {
+        self.0.iter().try_for_each(|(variable, value)| variable.apply(settings, variable.name, value))
     }
 }
 
@@ -122,23 +141,22 @@ impl SelectArgs {
 
     /// What was said.
     pub fn chosen(&self) -> Chosen {
-        Chosen {
-            suite: self.suite.clone(),
-            skills: self.names.skill.clone(),
-            tasks: self.names.task.clone(),
-            cases: self.names.case.clone(),
-            max_skills: self.max_skills,
-            max_cases: self.max_cases,
-            model: self.model.clone(),
-            timeout_s: self.timeout_s,
-            judge: match (self.judge, self.no_judge) {
-                (true, _) => Some(true),
-                (_, true) => Some(false),
-                _ => None,
-            },
-            judge_votes: self.judge_votes,
-            ..Chosen::default()
-        }
+        let mut chosen = Chosen::default();
+        chosen.suite.clone_from(&self.suite);
+        chosen.skills.clone_from(&self.names.skill);
+        chosen.tasks.clone_from(&self.names.task);
+        chosen.cases.clone_from(&self.names.case);
+        chosen.max_skills = self.max_skills;
+        chosen.max_cases = self.max_cases;
+        chosen.model.clone_from(&self.model);
+        chosen.timeout_s = self.timeout_s;
+        chosen.judge = match (self.judge, self.no_judge) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        };
+        chosen.judge_votes = self.judge_votes;
+        chosen
     }
 }
 
@@ -176,11 +194,5 @@ pub fn apply_threshold_of(run: &RunFolder, settings: &mut Settings) {
 
 /// A threshold.
 pub fn share(text: &str) -> Result<f64, String> {
-    text.parse().ok().and_then(repetition::threshold).ok_or_else(|| format!("expected {A_SHARE}"))
-}
-
-/// An amount of money above nothing.
-fn amount(text: &str) -> Result<f64, String> {
-    let amount = text.trim_start_matches('$').parse::<f64>().ok();
-    amount.filter(|amount| *amount > 0.0 && amount.is_finite()).ok_or_else(|| "expected an amount above 0".to_owned())
+    text.parse().ok().and_then(trials::threshold).ok_or_else(|| format!("expected {A_SHARE}"))
 }

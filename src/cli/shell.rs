@@ -7,6 +7,7 @@ use clap::{Args, Command};
 
 use super::{CliResult, CliResultOf};
 use crate::cli::exit_code::Exit;
+use crate::cli::output::stdout;
 use skill_evals::store;
 use skill_evals::text::safe;
 
@@ -27,13 +28,13 @@ pub struct ManArgs {
 pub fn completions(args: &CompletionsArgs, mut program: Command) -> CliResult {
     let (name, mut script) = (program.get_name().to_owned(), Vec::new());
     clap_complete::generate(args.shell, &mut program, name, &mut script);
-    io::stdout().write_all(&script)?;
+    stdout().write_all(&script)?;
     Ok(Exit::Clean)
 }
 
 pub fn man(args: &ManArgs, mut program: Command) -> CliResult {
     let Some(folder) = &args.folder else {
-        io::stdout().write_all(&page(program)?)?;
+        stdout().write_all(&page(program)?)?;
         return Ok(Exit::Clean);
     };
     // Gives commands their whole names and the options that hold for all of them.
@@ -47,7 +48,7 @@ fn pages(folder: &Path, command: &Command) -> CliResultOf<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let file = folder.join(format!("{name}.1"));
     store::write_whole(&file, &page(command.clone())?)?;
-    writeln!(io::stdout(), "wrote {}", safe::line(&file.display().to_string()))?;
+    writeln!(stdout(), "wrote {}", safe::line(&file.display().to_string()))?;
     command
         .get_subcommands()
         .filter(|command| command.get_name() != "help")

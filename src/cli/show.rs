@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{CliResult, CliResultOf, RepositoryArgs, no_trials, own_checks, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use skill_evals::cases::name::{Filters, as_test_name};
+use crate::cli::output::stdout;
 use skill_evals::process::{interrupt, pager};
 use skill_evals::report::show::{self as report, Shown};
 use skill_evals::results::session::{self, Session};
@@ -18,6 +18,7 @@ use skill_evals::run::review::Review;
 use skill_evals::run::shared::Run;
 use skill_evals::store::{self, RunFolder, TrialFolder};
 use skill_evals::text::diagnostic::{nearest_few, shown_path};
+use skill_evals::text::name::{Filters, as_test_name};
 use skill_evals::trial::evidence::Meta;
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{Grade, Verdict};
@@ -65,9 +66,9 @@ pub fn show(args: &ShowArgs) -> CliResult {
         run.own_checks = own_checks(&run.root)?;
     }
     let (id, folder, review) = first_not_passed(&run, chosen)?;
-    let timeline = review.timeline(&run);
+    let timeline = review.timeline();
     let shown_folder = shown_path(&run.root, folder.path());
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if args.json {
         let (meta, grade) = (&review.meta, &review.grade);
         let session = Session::new(meta, grade, review.final_text.as_deref());
@@ -77,16 +78,16 @@ pub fn show(args: &ShowArgs) -> CliResult {
     let found = run.catalog.cases.iter().find(|found| (&found.skill, &found.id) == (&id.skill, &id.case));
     let case = found.map(|found| (found.file.as_path(), found.line));
     let shown = Shown { meta: &review.meta, grade: &review.grade, timeline: &timeline, case, folder: &shown_folder };
-    let text = report::show(&shown, paint(&out));
+    let text = report::show(&shown, paint(&io::stdout()));
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
-    if out.is_terminal() && !pager.trim().is_empty() {
+    if io::stdout().is_terminal() && !pager.trim().is_empty() {
         drop(out);
         // Ctrl-C is for the pager.
         interrupt::listen(false)?;
         if pager::page(&pager, &text)? {
             return Ok(Exit::Clean);
         }
-        out = io::stdout().lock();
+        out = stdout();
     }
     out.write_all(text.as_bytes())?;
     Ok(Exit::Clean)

@@ -4,9 +4,10 @@ use std::io::{self, Write};
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs, print_json};
+use super::{CliResult, RepositoryArgs, print_json, print_list};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
+use crate::cli::output::{stderr, stdout};
 use skill_evals::report::standing as words;
 use skill_evals::results::standing;
 use skill_evals::store::{self, RunFolder};
@@ -26,7 +27,7 @@ pub struct StatusArgs {
 
 #[derive(Args)]
 pub struct RunsArgs {
-    /// Print a JSON array.
+    /// Print one JSON document.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -40,11 +41,11 @@ pub fn status(args: &StatusArgs) -> CliResult {
         None => store::runs(&root).into_iter().next().ok_or("there are no runs yet")?,
     };
     let standing = standing::standing(&run)?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if args.json {
         print_json(&mut out, &standing)?;
     } else {
-        let paint = paint(&out);
+        let paint = paint(&io::stdout());
         out.write_all(words::status(&standing, paint).as_bytes())?;
     }
     Ok(Exit::Clean)
@@ -57,17 +58,17 @@ pub fn runs(args: &RunsArgs) -> CliResult {
         match standing::standing(&run) {
             Ok(standing) => standings.push(standing),
             Err(error) => {
-                writeln!(io::stderr(), "warning: {}: {}", run.id(), safe::line(&error.to_string()))?;
+                writeln!(stderr(), "warning: {}: {}", run.id(), safe::line(&error.to_string()))?;
             }
         }
     }
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if args.json {
-        print_json(&mut out, &standings)?;
+        print_list(&mut out, "runs", &standings)?;
     } else if standings.is_empty() {
         writeln!(out, "there are no runs yet")?;
     } else {
-        let paint = paint(&out);
+        let paint = paint(&io::stdout());
         out.write_all(words::runs(&standings, paint).as_bytes())?;
     }
     Ok(Exit::Clean)

@@ -1,12 +1,13 @@
 //! `skill-evals stop`, `skill-evals clean`.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::time::Duration;
 
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs};
 use crate::cli::exit_code::Exit;
+use crate::cli::output::stdout;
 use skill_evals::process::background;
 use skill_evals::results::standing;
 use skill_evals::store::{self, RunFolder};
@@ -37,23 +38,23 @@ pub fn stop(args: &StopArgs) -> CliResult {
     let run = RunFolder::open(&root, &args.run_id)?;
     let runner = run.runner().filter(|_| standing::is_live(&run));
     let Some(runner) = runner else {
-        writeln!(io::stdout(), "{} is not running", run.id())?;
+        writeln!(stdout(), "{} is not running", run.id())?;
         return Ok(Exit::Clean);
     };
     run.note_stopping()?;
     let killed = background::stop(runner, PATIENCE)?;
     // A runner that could not say so itself, or several that share the run.
-    run.write_ended(End::Stopped)?;
+    run.write_ended(End::Stopped, None)?;
     let how = if killed { "killed" } else { "stopped" };
     let compares = run.run_record().ok().flatten().is_some_and(|record| record.arms.is_some());
     let (id, command) = (run.id(), if compares { "compare" } else { "run" });
-    writeln!(io::stdout(), "{id} {how}; `skill-evals {command} --resume --run-id {id}` goes on with it")?;
+    writeln!(stdout(), "{id} {how}; `skill-evals {command} --resume --run-id {id}` goes on with it")?;
     Ok(Exit::Clean)
 }
 
 pub fn clean(args: &CleanArgs) -> CliResult {
     let root = args.repository.open()?.root;
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     for run in store::runs(&root).into_iter().skip(args.keep) {
         // Locked while it is removed, so that no process begins to go on with it.
         let lock = if standing::is_live(&run) { None } else { run.lock(background::this_process()).ok() };

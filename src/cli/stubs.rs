@@ -1,14 +1,15 @@
 //! `skill-evals stubs`.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs};
 use crate::cli::exit_code::Exit;
-use skill_evals::cases::repository::Scope;
+use crate::cli::output::stdout;
+use skill_evals::cases::repository::{Layout, Scope};
 use skill_evals::harness::stubs;
 use skill_evals::settings::load;
 use skill_evals::store;
@@ -26,14 +27,14 @@ pub fn stubs(args: &StubsArgs) -> CliResult {
     let repository = args.repository.open()?;
     let root = &repository.root;
     let settings = load::read_file(root)?;
-    let catalog = repository.catalog(settings.skill_roots.as_deref(), Scope::All);
+    let catalog = repository.catalog(Layout::of(&settings), Scope::All);
     let text = stubs::current(root, &catalog)?;
     let mut files = args.file.clone().map_or_else(|| stubs::files(root), |file| vec![file]);
     if files.is_empty() {
         let place = stubs::place(root);
         files.push(place.ok_or("no crate for the stubs: neither Cargo.toml nor evals/Cargo.toml; name a --file")?);
     }
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     for file in files {
         let path = root.join(&file);
         let changed = fs::read(&path).map_or(true, |old| old != text.as_bytes());

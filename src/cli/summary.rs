@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, named_runs, print_json};
+use super::export::{self, ExportArgs};
+use super::{CliResult, CliResultOf, RepositoryArgs, named_runs};
 use crate::cli::color::paint;
 use crate::cli::exit_code::{self, Exit};
-use skill_evals::report::{junit, markdown, table, triggering};
+use crate::cli::output::{stderr, stdout};
+use skill_evals::report::export::Results;
+use skill_evals::report::{markdown, table, triggering};
 use skill_evals::results::not_run::Reasons;
 use skill_evals::results::standing;
 use skill_evals::results::summary::Summary;
@@ -26,15 +28,8 @@ pub struct SummaryArgs {
     /// Runs, by id or as folders: the parts of a run that was split over machines make one summary.
     #[arg(value_name = "RUN-ID|FOLDER", required = true)]
     what: Vec<String>,
-    /// Print Markdown.
-    #[arg(long, conflicts_with = "json")]
-    markdown: bool,
-    /// Print a JSON object.
-    #[arg(long)]
-    json: bool,
-    /// Write JUnit XML to this file; `-`: print it in place of the table.
-    #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
+    #[command(flatten)]
+    exports: ExportArgs,
     /// Write the summary files of a single run anew.
     #[arg(long)]
     write: bool,
@@ -43,16 +38,22 @@ pub struct SummaryArgs {
 }
 
 pub fn summary(args: &SummaryArgs) -> CliResult {
+    if let Some(name) = args.exports.file_is_output().filter(|_| args.exports.in_place()) {
+        return Err(format!(
+            "--{name} - and what is printed in place of the table are both for standard output: give --{name} a file"
+        )
+        .into());
+    }
     let root = args.repository.open()?.root;
     let settings = load::read(&root)?;
     let mut summary = Summary::new(Vec::new(), settings.repetition.threshold());
     summary.isolation_wanted = settings.isolation.kind;
     let folders = named_runs::open(&root, &args.what)?;
     named_runs::distinct(folders.iter())?;
-    let mut unreadable = Vec::new();
+    let (mut trials, mut unreadable) = (Vec::new(), Vec::new());
     for (what, run) in args.what.iter().zip(&folders) {
         summary.runs.push(run.id().to_owned());
-        unreadable.extend(add_run(&mut summary, run, named_runs::is_folder(what), &settings.prices)?);
+        unreadable.extend(add_run(&mut summary, run, named_runs::is_folder(what), &settings.prices, &mut trials)?);
     }
     if summary.total.ended() == 0 && unreadable.is_empty() {
         return Err(super::no_trials(&args.what.join(", "), &folders).into());
@@ -61,20 +62,21 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
         let [run] = folders.as_slice() else { return Err("--write needs exactly one run, by its id".into()) };
         run.write_summary(&summary, &markdown::summary(&summary))?;
     }
-    if let Some(file) = &args.junit {
-        write_junit(file, &summary)?;
+    let places =
+        || args.repository.read_quietly().map(|(_, _, catalog)| export::places(&root, &catalog)).unwrap_or_default();
+    let results = Results { summary: &summary, trials: &trials, places: &places };
+    args.exports.write_files(&results)?;
+    let mut out = stdout();
+    args.exports.print(&results, &mut out)?;
+    if !args.exports.in_place() && args.exports.file_is_output().is_none() {
+        write!(out, "{}{}", table::table(&summary, paint(&io::stdout())), triggering::triggering(&summary))?;
+        write!(out, "{}\n{}", table::closing(&summary, paint(&io::stdout())), table::shown(&summary))?;
     }
-    let mut out = io::stdout().lock();
-    if args.json {
-        print_json(&mut out, &summary)?;
-    } else if args.markdown {
-        out.write_all(markdown::summary(&summary).as_bytes())?;
-    } else if args.junit.as_deref() != Some(Path::new(store::STDOUT)) {
-        write!(out, "{}{}", table::table(&summary, paint(&out)), triggering::triggering(&summary))?;
-        write!(out, "{}\n{}", table::closing(&summary, paint(&out)), table::shown(&summary))?;
+    if let Some(trouble) = args.exports.add_to_page(&results) {
+        writeln!(stderr(), "warning: {}", safe::line(&trouble))?;
     }
     for error in &unreadable {
-        writeln!(io::stderr(), "warning: not counted: {}", safe::line(&error.to_string()))?;
+        writeln!(stderr(), "warning: not counted: {}", safe::line(&error.to_string()))?;
     }
     let exit = Exit::of_summary(&summary);
     Ok(if unreadable.is_empty() { exit } else { exit.worse(Exit::Infrastructure) })
@@ -84,14 +86,8 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
 pub fn of_run(run: &RunFolder, settings: &Settings) -> CliResultOf<Summary> {
     let mut summary = Summary::new(vec![run.id().to_owned()], settings.repetition.threshold());
     summary.isolation_wanted = settings.isolation.kind;
-    add_run(&mut summary, run, false, &settings.prices)?;
+    add_run(&mut summary, run, false, &settings.prices, &mut Vec::new())?;
     Ok(summary)
-}
-
-/// Writes a summary as JUnit XML.
-pub fn write_junit(file: &Path, summary: &Summary) -> CliResultOf<()> {
-    let text = junit::junit(summary)?;
-    Ok(store::write_out(file, |out| out.write_all(text.as_bytes()))?)
 }
 
 /// Writes the summary files of a stored run anew.
@@ -101,18 +97,26 @@ pub fn write(run: &RunFolder, settings: &Settings) -> CliResultOf<()> {
 }
 
 /// Adds the trials of a run from their own folders, and what its plan has beside them. Returns what could not be read.
-fn add_run(summary: &mut Summary, run: &RunFolder, part: bool, prices: &Prices) -> CliResultOf<Vec<StoreError>> {
-    let trials = if part { store::trials_below(run.path()) } else { run.trials() };
+fn add_run(
+    summary: &mut Summary,
+    run: &RunFolder,
+    part: bool,
+    prices: &Prices,
+    trials: &mut Vec<TrialRecord>,
+) -> CliResultOf<Vec<StoreError>> {
+    let folders = if part { store::trials_below(run.path()) } else { run.trials() };
     let (mut unreadable, mut seen) = (Vec::new(), BTreeSet::new());
     let progress = run.progress()?;
     // A trial without a grade was cut short, and counts as not run.
-    for folder in trials.into_iter().filter(TrialFolder::has_grade) {
+    for folder in folders.into_iter().filter(TrialFolder::has_grade) {
         match results::row(&folder, prices) {
-            Ok(row) => {
+            Ok(mut row) => {
                 // How often its agent was started only the progress file knows.
                 let attempts = progress.records.get(&row.id).map_or(row.attempts, |known| known.attempts);
                 seen.insert(row.id.clone());
-                summary.add(&TrialRecord { attempts, ..row });
+                row.attempts = attempts;
+                trials.push(row);
+                trials.last().into_iter().for_each(|trial| summary.add(trial));
             }
             Err(error) => unreadable.push(error),
         }

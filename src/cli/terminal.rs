@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::cli::color::paint;
 use skill_evals::cases::case::Found;
 use skill_evals::report::paint::Paint;
-use skill_evals::report::progress::{Board, duration};
+use skill_evals::report::progress::Board;
 use skill_evals::report::trial as report;
 use skill_evals::report::trial::Door;
 use skill_evals::run::shared::Run;
@@ -181,9 +181,10 @@ impl Listener for Terminal {
             Event::Planned(_) => self.board.planned(),
             Event::Started(id) => self.board.started(id, now),
             Event::Heard(id, words) => self.board.heard(id, words),
-            Event::Refused { id, attempt, pause, .. } => {
-                let pause = duration(*pause);
-                self.note(&format!("{id}: refused by the provider (attempt {attempt}); trying again in {pause}"));
+            Event::Waits { .. } => {
+                if let Some(line) = self.board.waits(event) {
+                    self.note(&line);
+                }
             }
             Event::Finished { id, result, .. } => {
                 self.board.finished(id, result, now);
@@ -199,7 +200,7 @@ impl Listener for Terminal {
                 self.board.finished(id, &result, now);
                 self.finished(id, &result);
             }
-            Event::Repeated { .. } | Event::Tick => {}
+            Event::Refused { .. } | Event::Repeated { .. } | Event::Tick => {}
         }
         self.draw(now);
     }

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub struct Entry<'a> {
     pub size: u64,
     /// As it stands now.
     pub stamp: Stamp,
-    folder: &'a OwnedFd,
+    folder: BorrowedFd<'a>,
     name: &'a OsStr,
 }
 
@@ -94,7 +94,7 @@ pub fn walk(
         at = open_folder_in(&at, name)?;
     }
     let mut walker = Walker { skip, take, whole: true, stopped: false };
-    walker.folder(&at, &mut PathBuf::new(), 0);
+    walker.folder(Dir::from_fd(at)?, &mut PathBuf::new(), 0);
     Ok(walker.whole && !walker.stopped)
 }
 
@@ -120,25 +120,25 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
-    fn folder(&mut self, at: &OwnedFd, path: &mut PathBuf, depth: usize) {
-        for name in self.names(at) {
+    fn folder(&mut self, mut at: Dir, path: &mut PathBuf, depth: usize) {
+        for name in self.names(&mut at) {
             if self.stopped {
                 return;
             }
-            let Ok(found) = fstatat(at, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) else { continue };
+            let Ok(found) = fstatat(&at, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) else { continue };
             path.push(&name);
             match kind(&found) {
                 SFlag::S_IFREG => {
                     let size = u64::try_from(found.st_size).unwrap_or_default();
                     let stamp = Stamp::of_stat(&found);
-                    let entry = Entry { path: path.as_path(), size, stamp, folder: at, name: &name };
+                    let entry = Entry { path: path.as_path(), size, stamp, folder: at.as_fd(), name: &name };
                     self.stopped = (self.take)(&entry) == Walk::Stop;
                 }
                 SFlag::S_IFDIR if !(self.skip)(&name) => {
                     if depth == MAX_DEPTH {
                         self.whole = false;
-                    } else if let Ok(below) = open_folder_in(at, &name) {
-                        self.folder(&below, path, depth + 1);
+                    } else if let Ok(below) = open_folder_in(&at, &name).and_then(|below| Ok(Dir::from_fd(below)?)) {
+                        self.folder(below, path, depth + 1);
                     }
                 }
                 _ => {}
@@ -148,9 +148,7 @@ impl Walker<'_> {
     }
 
     /// The names in a folder, sorted.
-    fn names(&mut self, at: &OwnedFd) -> Vec<OsString> {
-        let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
-        let Ok(mut folder) = Dir::openat(at, ".", flags, Mode::empty()) else { return Vec::new() };
+    fn names(&mut self, folder: &mut Dir) -> Vec<OsString> {
         let names = folder.iter().flatten().map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
         let mut names: Vec<OsString> = names.filter(|name| name != "." && name != "..").take(MAX_NAMES + 1).collect();
         if names.len() > MAX_NAMES {
@@ -170,7 +168,7 @@ fn open_folder(path: &Path) -> io::Result<OwnedFd> {
     Ok(open_at_root(path, OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?)
 }
 
-fn open_folder_in(at: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
+fn open_folder_in(at: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
     let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
     openat(at, plain(name)?, flags, Mode::empty()).map_err(|errno| match errno {
         // What `O_NOFOLLOW` says of a link.

@@ -38,7 +38,8 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`open`]; of kind `FileTooLarge` where it has more.
 pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    read_file(open(path)?.0, limit)
+    let (file, size) = open(path)?;
+    read_sized(file, size, limit)
 }
 
 /// The content of an open regular file, at most `limit` bytes.
@@ -47,6 +48,11 @@ pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// As reading does; of kind `FileTooLarge` where it has more.
 pub fn read_file(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let size = file.metadata()?.len();
+    read_sized(file, size, limit)
+}
+
+/// The same of a file that is known to have `size` bytes.
+pub(crate) fn read_sized(file: File, size: u64, limit: u64) -> io::Result<Vec<u8>> {
     if size > limit {
         return Err(too_large(size, limit));
     }

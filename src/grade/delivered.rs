@@ -1,11 +1,10 @@
-//! Whether the skill under test was offered in the way that the mode says, and how much of its description with it.
+//! Whether the skill under test was offered in the way that the mode says.
 
-use crate::cases::skill::{Skill, slug};
 use crate::settings::mode::Delivery;
-use crate::trial::described::Described;
+use crate::skill::{Skill, slug};
+use crate::trace::{Activation, Mechanism, Offered};
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::Status;
-use crate::trial::trace::{Activation, Mechanism, Offered};
 
 /// Whether the skill under test was offered in the way that the mode says and in no other, and what was offered.
 pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, String) {
@@ -40,22 +39,6 @@ pub(super) fn as_mode_says(skill: &Skill, delivery: Delivery) -> String {
         Delivery::Both => format!("`{name}` offered natively and by MCP"),
         Delivery::None => format!("`{name}` not offered"),
     }
-}
-
-/// Whether nobody wrote down what was offered, as in trials of a runner that kept no session: what follows from that alone is
-/// not asked then.
-pub(super) fn unseen(evidence: &Evidence<'_>) -> bool {
-    evidence.meta.imported.is_some() && evidence.trace.offered.is_none()
-}
-
-/// How much of the description of the skill under test the model was shown; `None` where it was to be offered no skill.
-pub(super) fn described(skill: &Skill, evidence: &Evidence<'_>) -> Option<Described> {
-    let delivery = evidence.meta.delivery;
-    let offered = evidence.trace.offered.as_ref();
-    let seen = offered.and_then(|offered| offered.described.get(&skill.slug)).copied().unwrap_or_default();
-    // What a server's tools say is in no agent's evidence: the rest of a description may be there.
-    let hidden = delivery.mcp() && seen != Described::Whole;
-    (delivery != Delivery::None).then_some(if hidden { Described::Unknown } else { seen })
 }
 
 /// Whether the MCP server of skills was there with its skill tool and told of the skill. Adds to `found` what there was.

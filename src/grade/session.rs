@@ -1,8 +1,8 @@
 //! Why a session, of a trial or of a judge, measured nothing.
 
+use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::{Progress, Trace, Waiting};
 use crate::trial::evidence::Ending;
-use crate::trial::trace::{Progress, Trace, Waiting};
-use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// How often a model has answered before it may be said to be at work, and not to have been stuck.
 const AT_WORK: u64 = 3;

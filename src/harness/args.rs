@@ -8,8 +8,8 @@ use std::fmt::Write;
 
 use libtest_mimic::{Arguments, ColorSetting, FormatSetting};
 
-use crate::cases::name::as_test_name;
 use crate::text::diagnostic::nearest;
+use crate::text::name::as_test_name;
 
 /// Where libtest exits on wrong arguments, so do we.
 pub const EXIT_BAD_ARGUMENTS: u8 = 101;

@@ -11,7 +11,7 @@ use super::args::Front;
 use super::watch::{Watch, say};
 use crate::cases::case::Found;
 use crate::report::paint::Paint;
-use crate::report::{progress, trial as report};
+use crate::report::{diagnostics, progress, trial as report};
 use crate::run::promote;
 use crate::run::shared::Run;
 use crate::trial::outcome::Outcome;
@@ -23,6 +23,8 @@ pub(super) struct TestContext {
     pub(super) run: Run,
     /// What is wrong with the setup; it fails every trial.
     setup_problem: Option<String>,
+    /// The line that evals.toml lacks to name this harness, which adds checks.
+    unnamed: Option<String>,
     /// Whether nextest runs us: one process for each trial.
     pub(super) nextest: bool,
     /// Whether ignored trials were asked for, so that being ignored again is no answer.
@@ -30,18 +32,26 @@ pub(super) struct TestContext {
     /// How failures are painted. Where no colours are wanted libtest-mimic takes them out again; what programs read has none.
     pub(super) paint: Paint,
     fail_fast: bool,
-    report_time: bool,
+    pub(super) report_time: bool,
     show_output: bool,
     failed: AtomicBool,
     scripted: AtomicUsize,
+    unrecorded: AtomicUsize,
     watch: OnceLock<Watch>,
 }
 
 impl TestContext {
-    pub(super) fn new(run: Run, setup_problem: Option<String>, nextest: bool, front: &Front) -> Self {
+    pub(super) fn new(
+        run: Run,
+        setup_problem: Option<String>,
+        unnamed: Option<String>,
+        nextest: bool,
+        front: &Front,
+    ) -> Self {
         Self {
             run,
             setup_problem,
+            unnamed,
             nextest,
             ignored_too: nextest || front.args.ignored || front.args.include_ignored,
             paint: if nextest || front.json() { Paint::Plain } else { Paint::Color },
@@ -50,8 +60,18 @@ impl TestContext {
             show_output: front.show_output && !front.json(),
             failed: AtomicBool::new(false),
             scripted: AtomicUsize::new(0),
+            unrecorded: AtomicUsize::new(0),
             watch: OnceLock::new(),
         }
+    }
+
+    /// Why other programs would grade without the checks of this harness, if they would.
+    pub(super) fn unnamed_harness(&self) -> Option<String> {
+        let line = self.unnamed.as_ref()?;
+        Some(format!(
+            "this harness adds checks, and evals/evals.toml does not name it: `skill-evals run`, `grade` and `compare` would come to \
+             other verdicts\nadd to evals/evals.toml: {line}"
+        ))
     }
 
     /// Shows from now on what runs.
@@ -72,10 +92,10 @@ impl TestContext {
         }
     }
 
-    /// Runs the body of a test as the arguments say.
+    /// Runs the body of a test as the arguments say; its time is told where the test is named.
     pub(super) fn test(
         &self,
-        name: &str,
+        timed: Option<&str>,
         body: impl FnOnce() -> Result<Completion, Failed>,
     ) -> Result<Completion, Failed> {
         if self.fail_fast && self.failed.load(Ordering::SeqCst) {
@@ -89,7 +109,7 @@ impl TestContext {
                 resume_unwind(panic)
             }),
         };
-        if self.report_time {
+        if let Some(name) = timed {
             self.say(&format!("{name}: {:.3} s", started.elapsed().as_secs_f64()));
         }
         if let Err(failed) = &result {
@@ -110,6 +130,11 @@ impl TestContext {
         if self.show_output && outcome.grade.verdict == crate::trial::outcome::Verdict::Pass {
             self.say(&report::graded(&self.run.root, found, [outcome], Paint::Plain).concat());
         }
+    }
+
+    /// Takes note of a case that is not run for want of a recording.
+    pub(super) fn note_unrecorded(&self) {
+        self.unrecorded.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Makes what the run measured the recordings.
@@ -133,7 +158,11 @@ impl TestContext {
         for (id, changed) in live.iter().flat_map(|live| &live.kept_although_changed) {
             say(&format!("skill-evals: {id}: kept although changed since: {}", changed.join(", ")));
         }
-        if let Err(error) = self.run.close() {
+        let kept = self.run.close();
+        if let Some(why) = self.run.told_not_stored() {
+            say(&format!("skill-evals: {why}"));
+        }
+        if let Err(error) = kept {
             say(&format!("skill-evals: warning: {error}; the trials' own folders are complete"));
         }
         if let Some(trouble) = self.run.ledger_trouble() {
@@ -145,6 +174,13 @@ impl TestContext {
         let scripted = self.scripted.load(Ordering::Relaxed);
         if scripted > 0 && !silent {
             say(&progress::scripted(scripted));
+        }
+        let unrecorded = self.unrecorded.load(Ordering::Relaxed);
+        if unrecorded > 0 && !silent {
+            let cases = diagnostics::counted(unrecorded, "case");
+            say(&format!(
+                "skill-evals: not run: {cases}, for want of a recording; SKILL_EVALS_REQUIRE_RECORDINGS=1 makes that a failure"
+            ));
         }
     }
 }

@@ -11,21 +11,23 @@
 //! Without more, tests replay recordings; `SKILL_EVALS_LIVE=1` runs the agents. [`Harness`] chooses another root, other
 //! skill folders, and adds checks of your own.
 
+#[doc(hidden)]
 pub mod args;
 mod context;
+mod output;
+#[doc(hidden)]
 pub mod stubs;
 mod trials;
 mod watch;
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use crate::cases::catalog::Catalog;
-use crate::cases::name::Filters;
-use crate::cases::repository::{Repository, Scope};
+use crate::cases::repository::{Layout, Repository, Scope};
 use crate::mcp;
 use crate::process::{interrupt, watchdog};
 use crate::report::diagnostics;
@@ -39,14 +41,16 @@ use crate::run::shared::Run;
 use crate::settings::Selection;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::{BuiltIn, PREFIX, Settings};
+use crate::text::name::Filters;
 use crate::text::relative_path::RelativePath;
+use crate::trace::Trace;
 use crate::trial::run_record::Chosen;
-use crate::trial::trace::Trace;
 
 pub use crate::run::own_check::{Finding, Workspace};
 
 use args::{Asked, Front};
 use context::TestContext;
+use output::Unprinted;
 use watch::{Audience, Watch, say};
 
 /// Runs the evals of the repository that holds the crate under test, as its arguments say.
@@ -99,6 +103,7 @@ impl Harness {
     }
 
     /// The repository's root as the user chose it: `SKILL_EVALS_ROOT` does not override it.
+    #[doc(hidden)]
     #[must_use]
     pub fn chosen_root(mut self, root: impl Into<PathBuf>) -> Self {
         self.root_is_final = true;
@@ -170,8 +175,12 @@ impl Harness {
         let front = match args::parse(arguments, |name| std::env::var(name).ok()) {
             Ok(Asked::Trials(front)) => *front,
             Ok(Asked::Help) => {
-                let _ = std::io::stdout().lock().write_all(args::help().as_bytes());
-                return ExitCode::SUCCESS;
+                return match std::io::stdout().lock().write_all(args::help().as_bytes()) {
+                    Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                        Unprinted::Error(error.to_string()).exit_code(true)
+                    }
+                    _ => ExitCode::SUCCESS,
+                };
             }
             Err(why) => {
                 say(&format!("error: {why}"));
@@ -246,7 +255,8 @@ fn run(harness: Harness, mut front: Front) -> ExitCode {
     let mut run = Run::new(root, settings, catalog).with_plan(wanted);
     (run.own_checks, run.chosen, run.door) = (harness.own_checks, chosen, harness.door);
     run.shared_id = std::env::var("NEXTEST_RUN_ID").ok().filter(|_| nextest);
-    let context = Arc::new(TestContext::new(run, setup_problem, nextest, &front));
+    let unnamed = unnamed_line(&run);
+    let context = Arc::new(TestContext::new(run, setup_problem, unnamed, nextest, &front));
     let mut trials = trials::all(&context, &front, plan);
     if front.filters.len() > 1 {
         // libtest-mimic takes one filter and counts what that leaves out; it never sees these.
@@ -266,12 +276,18 @@ fn run(harness: Harness, mut front: Front) -> ExitCode {
         };
         context.watch(Watch::new(audience, context.run.plan.len(), jobs));
     }
-    let conclusion = libtest_mimic::run(&front.args, trials);
+    let conclusion = output::run(&front.args, trials);
     context.close(silent);
-    if interrupt::raised() {
-        return ExitCode::from(130);
+    if front.args.list {
+        // To free a hundred thousand cases takes half as long as to read them, and the process is about to end.
+        std::mem::forget(context);
     }
-    conclusion.exit_code()
+    match conclusion {
+        _ if interrupt::raised() => ExitCode::from(130),
+        Ok(conclusion) => conclusion.exit_code(),
+        // Trials behind the first line that could not be printed may not have run.
+        Err(unprinted) => unprinted.exit_code(!front.args.list),
+    }
 }
 
 /// An agent under test starts this very program as its MCP server of skills, as `mcp --skills DIR`: nothing has to be
@@ -294,6 +310,16 @@ fn done(result: Result<(), impl std::fmt::Display>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The line that evals.toml lacks to name this harness, where cargo runs it and it adds checks.
+fn unnamed_line(run: &Run) -> Option<String> {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from)?;
+    if run.settings.harness.is_some() || run.own_checks.names().next().is_none() {
+        return None;
+    }
+    let (package, root) = (package.canonicalize().ok()?, run.root.canonicalize().ok()?);
+    Some(stubs::line(package.strip_prefix(root).ok()?, &own_name()))
 }
 
 /// The trials that were chosen by name, where not all were: going on with the run starts no others.
@@ -331,5 +357,5 @@ fn read_catalog(root: &std::path::Path, settings: &Settings, front: &Front) -> C
         }
         _ => Scope::All,
     };
-    repository.catalog(settings.skill_roots.as_deref(), scope)
+    repository.catalog(Layout::of(settings), scope)
 }

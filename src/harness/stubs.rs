@@ -6,20 +6,27 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cases::catalog::Catalog;
-use crate::cases::name::segment;
+use walkdir::{DirEntry, WalkDir};
+
+use crate::cases::catalog::{ARTIFACTS, Catalog};
 use crate::files::bounded;
-use crate::run::{harness_source, plan};
+use crate::run::plan;
 use crate::settings::Settings;
 use crate::settings::load;
 use crate::store::Recordings;
 use crate::text::diagnostic::{Code, Diagnostic, Place};
+use crate::text::name::segment;
 
 /// The stubs' file, from the folder of the crate that has the harness.
 pub const FILE: &str = "tests/skill_evals/stubs.rs";
 
-/// Where the crate may be, from the repository's root: a Rust repository is one, others keep one with their evals. A member of
-/// a workspace is found by its harness.
+/// How deep below the repository's root crates are looked for.
+const DEPTH: usize = 4;
+
+/// Directories without a crate of the repository's own: what is built or measured, and skills, of which there may be thousands.
+const ASIDE: [&str; 4] = ["target", "node_modules", "skills", ARTIFACTS];
+
+/// Where the crate may be, from the repository's root: a Rust repository is one, others keep one with their evals.
 const CRATES: [&str; 2] = ["", "evals"];
 
 /// The name of the lint of the repository as a whole.
@@ -98,17 +105,23 @@ pub fn current(root: &Path, catalog: &Catalog) -> Result<String, load::ConfigErr
 /// The stub files that the repository has, from its root.
 #[must_use]
 pub fn files(root: &Path) -> Vec<PathBuf> {
-    let stands = |file: &PathBuf| fs::symlink_metadata(root.join(file)).is_ok();
-    let usual = CRATES.iter().map(PathBuf::from);
-    let folders: BTreeSet<PathBuf> = usual.chain(members(root)).collect();
-    folders.into_iter().map(|folder| folder.join(FILE)).filter(stands).collect()
+    let is_aside = |entry: &DirEntry| {
+        let name = entry.file_name().to_string_lossy();
+        entry.depth() > 0 && (name.starts_with('.') || ASIDE.contains(&name.as_ref()))
+    };
+    let walk = WalkDir::new(root).max_depth(DEPTH).sort_by_file_name().into_iter();
+    let entries = walk.filter_entry(|entry| !is_aside(entry)).filter_map(Result::ok);
+    let manifests = entries.filter(|entry| entry.file_name() == "Cargo.toml");
+    let crates = manifests.filter_map(|entry| Some(entry.path().parent()?.strip_prefix(root).ok()?.to_path_buf()));
+    let crates: BTreeSet<PathBuf> = CRATES.iter().map(PathBuf::from).chain(crates).collect();
+    let files = crates.into_iter().map(|folder| folder.join(FILE));
+    files.filter(|file| fs::symlink_metadata(root.join(file)).is_ok()).collect()
 }
 
-/// The folders of crates with a harness, from the root.
-fn members(root: &Path) -> Vec<PathBuf> {
-    let Ok(real) = root.canonicalize() else { return Vec::new() };
-    let folder = |manifest: PathBuf| Some(manifest.parent()?.strip_prefix(&real).ok()?.to_path_buf());
-    harness_source::manifests(root).into_iter().filter_map(folder).collect()
+/// The line of evals.toml that names this test of the crate in `folder`, a directory from the root.
+#[must_use]
+pub fn line(folder: &Path, test: &str) -> String {
+    format!("harness = \"{}\"", folder.join(test).display())
 }
 
 /// Where stubs go that are not there yet, from the root: the crate with a harness.
@@ -116,8 +129,7 @@ fn members(root: &Path) -> Vec<PathBuf> {
 pub fn place(root: &Path) -> Option<PathBuf> {
     let has_crate = |folder: &&&str| root.join(folder).join("Cargo.toml").is_file();
     // The smaller crate first: a crate just for the evals is the place for them.
-    let usual = || CRATES.iter().rev().find(has_crate).map(PathBuf::from);
-    members(root).pop().or_else(usual).map(|folder| folder.join(FILE))
+    CRATES.iter().rev().find(has_crate).map(|folder| Path::new(folder).join(FILE))
 }
 
 /// Stub files that are not as they should be.

@@ -7,6 +7,7 @@ use libtest_mimic::{Completion, Failed, Trial};
 
 use super::args::Front;
 use super::context::TestContext;
+use crate::cases::planned::Planned;
 use crate::cases::repository::Repository;
 use crate::grade::share::{Ended, needed};
 use crate::harness::stubs;
@@ -19,7 +20,6 @@ use crate::run::scheduler;
 use crate::run::shared::Run;
 use crate::store;
 use crate::text::diagnostic::{Diagnostic, Severity};
-use crate::trial::id::Planned;
 use crate::trial::outcome::{NoOutcome, Verdict};
 
 /// All tests: these cases in their modes, and a lint for each skill and for the repository.
@@ -57,17 +57,16 @@ impl Trials<'_> {
     ) {
         let context = Arc::clone(self.context);
         // Tools take two tests of one name for one.
-        let first = name.clone();
-        while self.taken.contains(&name) {
+        let mut first = None;
+        while !self.taken.insert(name.clone()) {
+            first.get_or_insert_with(|| name.clone());
             name.push_str("_again");
         }
-        self.taken.insert(name.clone());
-        let own_name = name.clone();
+        // Of a hundred thousand names few are wanted again.
+        let timed = context.report_time.then(|| name.clone());
         let run = move || {
-            context.test(&own_name, || {
-                if own_name == first {
-                    return body(&context);
-                }
+            context.test(timed.as_deref(), || {
+                let Some(first) = first else { return body(&context) };
                 let why = format!(
                     "the test name `{first}` is taken: `-`, `+`, `.` and `_` count as one; rename the skill, case or mode"
                 );
@@ -80,7 +79,10 @@ impl Trials<'_> {
 
 /// Whether there is nothing to replay for a case that could be replayed. A broken case is not ignored: it fails.
 fn is_ignored(run: &Run, planned: &Planned) -> bool {
-    !run.settings.live && !store::recording(&run.root, &planned.trial(1)).exists() && planned.found.case().is_ok()
+    !run.settings.live
+        && !run.settings.needs_recordings()
+        && !store::is_recorded(&run.root, &planned.trial(1))
+        && planned.found.case().is_ok()
 }
 
 fn case_test(context: &TestContext, entry: &Entry) -> Result<Completion, Failed> {
@@ -97,11 +99,16 @@ fn case_test(context: &TestContext, entry: &Entry) -> Result<Completion, Failed>
                 }
             }
             // Where ignored trials were asked for they are to run, and nextest would show an ignored one as passed.
-            Err(NoOutcome::NotRecorded) if !context.ignored_too => {
+            Err(NoOutcome::NotRecorded) if !context.ignored_too && !run.settings.needs_recordings() => {
+                context.note_unrecorded();
                 return Ok(Completion::ignored_with(report::NO_RECORDING));
             }
             Err(problem) => {
-                problems.push(report::not_graded(&planned.trial(number), &problem, &run.door, context.paint));
+                let mut text = report::not_graded(&planned.trial(number), &problem, &run.door, context.paint);
+                if matches!(problem, NoOutcome::NotRecorded) && run.settings.needs_recordings() {
+                    text.push_str(report::RECORDINGS_REQUIRED);
+                }
+                problems.push(text);
             }
         }
     }
@@ -134,6 +141,9 @@ fn repository_lint(context: &TestContext) -> Result<Completion, Failed> {
     if run.catalog.cases.is_empty() {
         return Err(format!("there are no skills and no cases in {}", run.root.display()).into());
     }
+    if let Some(why) = context.unnamed_harness() {
+        return Err(why.into());
+    }
     let mut problems = run.catalog.problems.clone();
     let stale = run.settings.lint.judged(stubs::problems(&run.root, &run.catalog));
     if stale.iter().any(|stale| stale.severity == Severity::Warning) {
@@ -141,7 +151,7 @@ fn repository_lint(context: &TestContext) -> Result<Completion, Failed> {
         context.say(&diagnostics::render(&stale, Paint::Plain));
     }
     problems.extend(stale);
-    problems.extend(run.settings.repetition.unknown_skills(&run.catalog));
+    problems.extend(run.settings.repetition.unknown_skills(&run.catalog.slugs()));
     verdict_of(context, problems)
 }
 

@@ -114,6 +114,7 @@ impl Listener for WatchListener {
                 state.board.heard(id, words);
                 return;
             }
+            Event::Waits { .. } => state.board.waits(event),
             Event::Finished { id, result, .. } => state.board.finished(id, result, now),
             Event::Kept { outcome, .. } => state.board.finished(&outcome.id, &Ok((**outcome).clone()), now),
             Event::Skipped(id, why) => state.board.finished(id, &Err(NoOutcome::NotRun(*why)), now),

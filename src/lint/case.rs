@@ -1,8 +1,10 @@
 //! One case against the repository it stands in.
 
-use crate::cases::case::{Case, Difference, Expectation, Found, Pattern};
+use crate::cases::case::{Case, Found};
 use crate::cases::catalog::{Catalog, evals_folder};
 use crate::cases::repo_files::{Kind, Tree};
+use crate::checks::pattern::{Difference, Pattern};
+use crate::checks::{Check, Wanted};
 use crate::lint::schema::Schemas;
 use crate::lint::{changes, is_curated, material};
 use crate::text::diagnostic::{Code, Diagnostic, Place};
@@ -67,13 +69,8 @@ impl Checker<'_> {
     /// Patterns that match something else under other runners.
     fn dialects(&self) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
-        for expectation in &self.case.expectations {
-            let (key, pattern) = match expectation {
-                Expectation::OutputMatches(pattern) => ("expectedOutputPattern", pattern),
-                Expectation::MustInclude(pattern) => ("must_include", pattern),
-                Expectation::MustNotInclude(pattern) => ("must_not_include", pattern),
-                _ => continue,
-            };
+        for (check, pattern) in self.patterns() {
+            let key = check.origin.key;
             for Difference { part, here, python, instead } in pattern.differences() {
                 let message = format!("`{key}`: `{part}` means {here}; in Python, as other runners take it, {python}");
                 let problem = Diagnostic::new(Code::RegexDialect, self.place(key, Some(part)), message);
@@ -81,6 +78,11 @@ impl Checker<'_> {
             }
         }
         problems
+    }
+
+    /// The checks of a text, with what they look for.
+    fn patterns(&self) -> impl Iterator<Item = (&Check, &Pattern)> {
+        self.case.checks.iter().filter_map(|check| Some((check, check.ask.text()?.0)))
     }
 
     fn names_skill(&self) -> Option<Diagnostic> {
@@ -96,19 +98,19 @@ impl Checker<'_> {
     /// A positive that an agent passes by repeating what it was told. One pattern that the prompt does not match is
     /// enough to tell the two apart, unless what the prompt gives away has the looks of a marker.
     fn marker_in_prompt(&self) -> Option<Diagnostic> {
-        let wanted: Vec<Wanted> = self.case.expectations.iter().filter_map(Wanted::of).collect();
+        let wanted: Vec<Needed> = self.case.checks.iter().filter_map(Needed::of).collect();
         let prompt = &self.case.prompt;
         // Compiling patterns is what takes long in a large repository, and plain text often settles it.
-        let not_all = wanted.iter().any(|wanted| wanted.pattern.is_none() && !wanted.stands_in(prompt));
-        let matters = |wanted: &&Wanted| wanted.pattern.is_none() || !not_all || wanted.looks_like_marker();
-        let given: Vec<&Wanted> = wanted.iter().filter(matters).filter(|wanted| wanted.stands_in(prompt)).collect();
+        let not_all = wanted.iter().any(|wanted| wanted.pattern.is_literal() && !wanted.stands_in(prompt));
+        let matters = |wanted: &&Needed| wanted.pattern.is_literal() || !not_all || wanted.looks_like_marker();
+        let given: Vec<&Needed> = wanted.iter().filter(matters).filter(|wanted| wanted.stands_in(prompt)).collect();
         let first = given.iter().find(|wanted| wanted.looks_like_marker()).or_else(|| {
             let all = given.len() == wanted.len();
             given.first().filter(|_| all)
         })?;
-        let message = format!("`{}` stands in the prompt already: repeating the prompt passes", first.text);
+        let message = format!("`{}` stands in the prompt already: repeating the prompt passes", first.pattern.text);
         Some(
-            Diagnostic::new(Code::MarkerInPrompt, self.place(first.key, Some(first.text)), message)
+            Diagnostic::new(Code::MarkerInPrompt, self.place(first.key, Some(&first.pattern.text)), message)
                 .help("look for a marker that only the skill's own text gives away"),
         )
     }
@@ -120,43 +122,32 @@ impl Checker<'_> {
 }
 
 /// A text that the final message must hold.
-struct Wanted<'a> {
+struct Needed<'a> {
     key: &'static str,
-    text: &'a str,
-    /// The pattern and how it is meant; `None` for plain text.
-    pattern: Option<(&'a Pattern, Compile)>,
+    pattern: &'a Pattern,
 }
 
-type Compile = fn(&Pattern) -> Result<regex::Regex, regex::Error>;
-
-impl<'a> Wanted<'a> {
-    fn of(expectation: &'a Expectation) -> Option<Self> {
-        match expectation {
-            Expectation::OutputContains(text) => Some(Self { key: "expectedOutput", text, pattern: None }),
-            Expectation::OutputMatches(pattern) => {
-                Some(Self::pattern("expectedOutputPattern", pattern, Pattern::compile_exact))
-            }
-            Expectation::MustInclude(pattern) => Some(Self::pattern("must_include", pattern, Pattern::compile_loose)),
-            _ => None,
-        }
-    }
-
-    fn pattern(key: &'static str, pattern: &'a Pattern, compile: Compile) -> Self {
-        Self { key, text: &pattern.0, pattern: (!pattern.is_literal()).then_some((pattern, compile)) }
+impl<'a> Needed<'a> {
+    fn of(check: &'a Check) -> Option<Self> {
+        let (pattern, wanted) = check.ask.text()?;
+        (wanted == Wanted::Present).then_some(Self { key: check.origin.key, pattern })
     }
 
     /// Plain text is looked for in any case, even where the final message must have it exactly: an agent that repeats
     /// its prompt may well get the case right.
     fn stands_in(&self, prompt: &str) -> bool {
-        match self.pattern.map(|(pattern, compile)| compile(pattern)) {
-            Some(Ok(pattern)) => pattern.is_match(prompt),
-            _ => prompt.to_lowercase().contains(&self.text.to_lowercase()),
+        // Compiling plain text is what takes long in a large repository.
+        let regex = if self.pattern.is_literal() { None } else { self.pattern.compile().ok() };
+        match regex {
+            Some(regex) => regex.is_match(prompt),
+            None => prompt.to_lowercase().contains(&self.pattern.text.to_lowercase()),
         }
     }
 
     /// Whether it holds a word like `SKILL_MARKER`.
     fn looks_like_marker(&self) -> bool {
-        self.text
+        self.pattern
+            .text
             .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
             .any(|word| word.len() >= 6 && word.contains('_') && !word.contains(|c: char| c.is_ascii_lowercase()))
     }

@@ -1,8 +1,8 @@
 //! Catalogues of skills that are larger than what an agent shows its model of them.
 
 use crate::cases::catalog::{Catalog, FoundSkill};
-use crate::cases::skill::Skill;
 use crate::lint::similar::description_place;
+use crate::skill::Skill;
 use crate::text::diagnostic::{Code, Diagnostic};
 
 /// The list of skills that an agent gives its model, as measured with the real program.
@@ -25,10 +25,10 @@ pub struct Listing {
 }
 
 /// For each of these lists the skill with which the catalogue outgrows it.
-pub(super) fn check(catalog: &Catalog, listings: &[Listing]) -> Vec<Diagnostic> {
+pub(super) fn check(catalog: &Catalog, listings: &[&[Listing]]) -> Vec<Diagnostic> {
     let mut skills: Vec<&FoundSkill> = catalog.skills.iter().collect();
     skills.sort_by(|a, b| a.skill().slug.cmp(&b.skill().slug));
-    listings.iter().filter_map(|listing| outgrown(&skills, listing)).collect()
+    listings.iter().copied().flatten().filter_map(|listing| outgrown(&skills, listing)).collect()
 }
 
 fn outgrown(skills: &[&FoundSkill], listing: &Listing) -> Option<Diagnostic> {

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use crate::cases::case::{Case, Change, ChangeKind};
+use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repo_files::{Kind, Tree};
-use crate::cases::skill::{SKILL_FILE, SkillFile};
 use crate::lint::material;
+use crate::skill::{SKILL_FILE, SkillFile};
 use crate::text::diagnostic::{Code, Diagnostic};
+use crate::trace::change::{Change, ChangeKind};
 
 pub(super) fn check(case: &Case, catalog: &Catalog, tree: &dyn Tree) -> Vec<Diagnostic> {
+    if case.during.is_empty() {
+        return Vec::new();
+    }
     let mut skills: BTreeSet<&str> =
         catalog.skills.iter().map(FoundSkill::skill).map(|skill| skill.slug.as_str()).collect();
     let mut changes: Vec<&Change> = case.during.iter().collect();

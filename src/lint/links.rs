@@ -7,8 +7,8 @@ use percent_encoding::percent_decode_str;
 
 use crate::cases::catalog::FoundSkill;
 use crate::cases::repo_files::{Kind, Tree};
-use crate::cases::skill::SKILL_FILE;
 use crate::lint::similar::place;
+use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic};
 
 pub(super) fn check(found: &FoundSkill, tree: &dyn Tree) -> Vec<Diagnostic> {

@@ -18,10 +18,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::cases::case::{Case, Found};
-use crate::cases::catalog::{Catalog, FoundSkill, SKILL_EVALS, TASKS};
+use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repo_files::Tree;
 use crate::settings::{InForce, LintSettings, RepetitionSettings};
-use crate::text::diagnostic::{Diagnostic, Severity};
+use crate::text::diagnostic::{Code, Diagnostic, Severity};
 
 pub use catalogue::Listing;
 pub use similar::SIMILAR;
@@ -34,8 +34,8 @@ pub struct Options {
     pub check_evals: bool,
     /// A skill without curated cases is an error rather than a warning. Only counts with `check_evals`.
     pub strict: bool,
-    /// What the catalogue is held against.
-    pub listings: &'static [Listing],
+    /// What the catalogue is held against, by agent.
+    pub listings: &'static [&'static [Listing]],
 }
 
 /// What must hold for `case`, read from `found`, to run beside the skills of `catalog`, and what would spoil its measurement.
@@ -66,7 +66,7 @@ pub fn never_decided(found: &Found, of: InForce, tree: &dyn Tree) -> Option<Diag
 #[must_use]
 pub fn repetition(catalog: &Catalog, settings: &RepetitionSettings, tree: &dyn Tree) -> Vec<Diagnostic> {
     let never = |found: &Arc<Found>| never_decided(found, settings.of(&found.skill, found.repetition()), tree);
-    settings.unknown_skills(catalog).into_iter().chain(catalog.cases.iter().filter_map(never)).collect()
+    settings.unknown_skills(&catalog.slugs()).into_iter().chain(catalog.cases.iter().filter_map(never)).collect()
 }
 
 /// The rules of agentskills.io for a skill, and what makes it hard to tell from its `siblings`.
@@ -94,12 +94,8 @@ pub fn suite(catalog: &Catalog, slug: &str, tree: &dyn Tree, strict: bool) -> Ve
 #[must_use]
 pub fn all(catalog: &Catalog, tree: &dyn Tree, options: Options) -> Vec<Diagnostic> {
     let descriptions = similar::Descriptions::of(catalog);
-    let mut problems: Vec<Diagnostic> = catalog
-        .problems
-        .iter()
-        .filter(|problem| options.check_evals || !is_eval_material(&problem.place.path))
-        .cloned()
-        .collect();
+    let mut problems = catalog.problems.clone();
+    problems.extend(catalog.cases.iter().flat_map(|found| found.source.file_problems().to_vec()));
     problems.extend(catalog.skills.iter().flat_map(|found| skill_among(found, &descriptions, tree)));
     problems.extend(catalogue::check(catalog, options.listings));
     if options.check_evals {
@@ -124,13 +120,11 @@ pub fn skill_trial(catalog: &Catalog, slug: &str, tree: &dyn Tree) -> Vec<Diagno
     let mut problems = skill(found, catalog, tree);
     let evals = found.evals();
     let own = |path: &Path| path.starts_with(&evals) || path.starts_with(&found.skill().folder);
-    problems.extend(catalog.problems.iter().filter(|problem| own(&problem.place.path)).cloned());
+    // Which files are not read is for the repository's trial to report.
+    let reported = |problem: &&Diagnostic| own(&problem.place.path) && problem.code != Code::UnreadCases;
+    problems.extend(catalog.problems.iter().filter(reported).cloned());
     problems.extend(suite(catalog, slug, tree, false));
     in_order(problems)
-}
-
-fn is_eval_material(path: &Path) -> bool {
-    path.starts_with(SKILL_EVALS) || path.starts_with(TASKS)
 }
 
 /// Sorted by place, each problem once.
@@ -151,5 +145,5 @@ pub fn count(problems: &[Diagnostic], severity: Severity) -> usize {
 
 /// Whether a case was written for the skill rather than built in.
 fn is_curated(found: &Found) -> bool {
-    found.format().curated
+    found.format().files.is_some()
 }

@@ -1,10 +1,10 @@
 //! Cases that go on until they are decided and could never be.
 
 use crate::cases::case::Found;
-use crate::cases::case::repetition::MOST_TRIALS;
 use crate::cases::repo_files::Tree;
 use crate::decide::threshold;
 use crate::settings::InForce;
+use crate::settings::trials::MOST_TRIALS;
 use crate::text::diagnostic::{Code, Diagnostic, Place};
 
 /// Of a case whose repeats are these: that even if all trials passed, the most of them would not show its threshold.

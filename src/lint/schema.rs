@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::cases::repo_files::{Kind, Tree};
-use crate::cases::schema::Schema;
+use crate::checks::schema::Schema;
 use crate::text::diagnostic::Code;
 
 /// What was found out about schema files: many cases share one.

@@ -1,10 +1,10 @@
 //! Descriptions that an agent could take for each other's.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use crate::cases::catalog::{Catalog, FoundSkill};
-use crate::cases::skill::SKILL_FILE;
+use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic, Place};
 
 /// From this share of common content words, in percent of the shorter description's, two descriptions count as
@@ -23,20 +23,39 @@ const STOP_WORDS: [&str; 48] = [
 ];
 
 /// The content words of every skill's description.
-pub(super) struct Descriptions<'a>(Vec<(&'a FoundSkill, BTreeSet<String>)>);
+pub(super) struct Descriptions<'a> {
+    /// Each skill, and how many content words its description has.
+    skills: Vec<(&'a FoundSkill, usize)>,
+    /// Which skills, by their places, have a word.
+    with: HashMap<String, Vec<usize>>,
+}
 
 impl<'a> Descriptions<'a> {
     pub(super) fn of(catalog: &'a Catalog) -> Self {
-        Self(catalog.skills.iter().map(|found| (found, content_words(&found.skill().description))).collect())
+        let mut with: HashMap<String, Vec<usize>> = HashMap::new();
+        let skills = catalog.skills.iter().enumerate().map(|(place, found)| {
+            let words = content_words(&found.skill().description);
+            let count = words.len();
+            for word in words {
+                with.entry(word).or_default().push(place);
+            }
+            (found, count)
+        });
+        Self { skills: skills.collect(), with }
     }
 
-    /// The sibling most like `found`, if it is too much so.
+    /// The sibling most like `found`, one of these skills, if it is too much so.
     pub(super) fn check(&self, found: &FoundSkill) -> Option<Diagnostic> {
         let skill = found.skill();
         let words = content_words(&skill.description);
-        let siblings = self.0.iter().filter(|(sibling, _)| sibling.skill().folder != skill.folder);
-        let (share, sibling) = siblings
-            .filter_map(|(sibling, other)| Some((share(&words, other)?, sibling.skill())))
+        let mut common = vec![0; self.skills.len()];
+        words.iter().filter_map(|word| self.with.get(word)).flatten().for_each(|place| common[*place] += 1);
+        let (share, sibling) = self
+            .skills
+            .iter()
+            .zip(common)
+            .filter(|((sibling, _), _)| !std::ptr::eq(*sibling, found))
+            .filter_map(|((sibling, other), common)| Some((share(common, words.len().min(*other))?, sibling.skill())))
             .filter(|(share, _)| *share >= SIMILAR)
             .max_by_key(|(share, _)| *share)?;
         let message = format!(
@@ -75,7 +94,6 @@ fn content_words(description: &str) -> BTreeSet<String> {
 }
 
 /// Common words in percent of the smaller set.
-fn share(a: &BTreeSet<String>, b: &BTreeSet<String>) -> Option<usize> {
-    let smaller = a.len().min(b.len());
-    (smaller >= FEWEST_WORDS).then(|| a.intersection(b).count() * 100 / smaller)
+fn share(common: usize, smaller: usize) -> Option<usize> {
+    (smaller >= FEWEST_WORDS).then(|| common * 100 / smaller)
 }

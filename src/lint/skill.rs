@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::cases::catalog::FoundSkill;
-use crate::cases::skill::{Entry, SKILL_FILE, USER_ONLY, slug};
 use crate::lint::similar::place;
+use crate::profile::{self, PROFILES};
+use crate::skill::{Entry, SKILL_FILE, USER_ONLY, slug};
 use crate::text::diagnostic::{Code, Diagnostic, Place, nearest, shorten};
 
 /// The most characters of a name.
@@ -24,24 +25,6 @@ pub const LONGEST_BODY: usize = 500;
 
 /// The keys that agentskills.io defines.
 const KEYS: [&str; 6] = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
-
-/// Keys that agents define for themselves, Claude Code most of them; their values are the agents' to judge.
-const AGENT_KEYS: [&str; 14] = [
-    "agent",
-    "argument-hint",
-    "arguments",
-    "context",
-    "disable-model-invocation",
-    "disallowed-tools",
-    "effort",
-    "hooks",
-    "model",
-    "paths",
-    "shell",
-    "user-invocable",
-    "version",
-    "when_to_use",
-];
 
 pub(super) fn check(found: &FoundSkill) -> Vec<Diagnostic> {
     let mut checker = Checker {
@@ -116,9 +99,10 @@ impl<'a> Checker<'a> {
         self.user_only();
         for entry in &self.found.file.entries {
             let key = entry.key.as_str();
-            if !KEYS.contains(&key) && !AGENT_KEYS.contains(&key) {
+            let known = || KEYS.into_iter().chain(profile::of_all(|profile| profile.skill_keys.iter().copied()));
+            if !known().any(|known| known == key) {
                 let shown = shorten(key);
-                let help = match nearest(key, KEYS.into_iter().chain(AGENT_KEYS)) {
+                let help = match nearest(key, known()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("keys of agentskills.io: {}; others belong below `metadata`", KEYS.join(", ")),
                 };
@@ -130,10 +114,20 @@ impl<'a> Checker<'a> {
 
     fn user_only(&mut self) {
         if let Some(entry) = self.entry(USER_ONLY).filter(|_| self.found.skill().user_only) {
-            let message = "only users may call this skill: Claude Code does not offer it to its model, nor does the MCP \
-                           server; codex does not know the key";
-            let help = "test it with prompts that call it, `/name` in Claude Code and `$name` in codex; remove the key \
-                        to test whether it triggers by itself";
+            let says = |hides: bool, what: &str| {
+                let names = PROFILES.iter().filter(|profile| profile.hides_user_only == hides);
+                names.map(|profile| format!("{} {what}", profile.name)).collect::<Vec<_>>().join(", ")
+            };
+            let message = format!(
+                "only users may call this skill: {}, nor does the MCP server; {}",
+                says(true, "does not offer it to its model"),
+                says(false, "does not know the key")
+            );
+            let calls = profile::listed().map(|profile| format!("`{}` in {}", profile.calls_skill, profile.name));
+            let calls = calls.collect::<Vec<_>>().join(" and ");
+            let help = format!(
+                "test it with prompts that call it, {calls}; remove the key to test whether it triggers by itself"
+            );
             self.problem(Code::UserOnly, entry.key_range.clone(), message, help);
         }
     }

@@ -1,8 +1,12 @@
 //! The cases of one skill, taken together.
 
-use crate::cases::catalog::{Catalog, PROMPTS};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::cases::case::{Files, Found, file_formats, files_of_skill};
+use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::{Kind, Tree};
-use crate::cases::skill::SKILL_FILE;
+use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic, Place, Severity};
 
 pub(super) fn check(catalog: &Catalog, slug: &str, tree: &dyn Tree, strict: bool) -> Vec<Diagnostic> {
@@ -10,28 +14,31 @@ pub(super) fn check(catalog: &Catalog, slug: &str, tree: &dyn Tree, strict: bool
     if !found.curated {
         let message = format!("the skill `{slug}` has no cases of its own, only the built-in ones");
         let place = Place::file(found.skill().folder.join(SKILL_FILE));
-        let help = format!("write evals/skills/{slug}/{PROMPTS} or a task in evals/tasks");
+        let open = |files: &Files| if files.are_of_skills() { files.path_of(slug) } else { files.path.into() };
+        let places: Vec<String> = file_formats().map(|(_, files)| open(files).display().to_string()).collect();
+        let help = format!("write {}", places.join(" or "));
         let problem = Diagnostic::new(Code::NoCases, place, message).help(help);
         return vec![if strict { Diagnostic { severity: Severity::Error, ..problem } } else { problem }];
     }
-    let path = found.evals().join(PROMPTS);
-    if tree.kind(&path) != Kind::File {
-        return Vec::new();
-    }
-    let rows: Vec<Option<bool>> =
-        catalog.cases_of(slug).filter(|case| case.file == path).map(|case| case.should_trigger()).collect();
-    // A row that cannot be read may be the one that is missed; it has a problem of its own. An open quote swallows
+    let files = files_of_skill(slug).filter(|path| tree.kind(path) == Kind::File);
+    files.flat_map(|path| one_sided(catalog, slug, &path)).collect()
+}
+
+/// Says of a file with the cases of one skill that it only has such that trigger, or only such that do not.
+fn one_sided(catalog: &Catalog, slug: &str, path: &Path) -> Vec<Diagnostic> {
+    let cases: Vec<&Arc<Found>> = catalog.cases_of(slug).filter(|case| case.file == path).collect();
+    let wanted: Vec<Option<bool>> = cases.iter().map(|case| case.should_trigger()).collect();
+    // A case that cannot be read may be the one that is missed; it has a problem of its own. An open quote swallows
     // every row behind it, so that it can only be in the last.
-    let last = catalog.cases_of(slug).filter(|case| case.file == path).last();
-    if rows.contains(&None) || last.is_some_and(|case| case.case().is_err()) {
+    if wanted.contains(&None) || cases.last().is_some_and(|case| case.case().is_err()) {
         return Vec::new();
     }
     [(true, Code::NoPositive, "should trigger"), (false, Code::NoNegative, "should stay quiet")]
         .into_iter()
-        .filter(|(wanted, _, _)| !rows.contains(&Some(*wanted)))
-        .map(|(wanted, code, what)| {
-            let message = format!("no row in which `{slug}` {what}");
-            Diagnostic::new(code, Place::file(&path), message).help(format!("add a row with should_trigger {wanted}"))
+        .filter(|(side, _, _)| !wanted.contains(&Some(*side)))
+        .map(|(side, code, what)| {
+            let message = format!("no case in which `{slug}` {what}");
+            Diagnostic::new(code, Place::file(path), message).help(format!("add a case with should_trigger {side}"))
         })
         .collect()
 }

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::catalogue::names;
 use super::folder::{Found, ResourceError};
 use super::library::{Library, Shelved};
-use crate::cases::skill::SkillFile;
 use crate::settings::SkillResult;
+use crate::skill::SkillFile;
 use crate::text::diagnostic::nearest;
 use crate::text::relative_path::RelativePath;
 

@@ -1,26 +1,17 @@
 //! The words by which a model learns which skills there are, and is asked to load them.
 
 use super::library::{Library, Shelved};
+use crate::profile::{PROFILES, Shows};
 use crate::settings::{BuiltIn, Wording};
 
 /// How much of a description the model sees, in UTF-16 units: Claude Code cuts the descriptions of tools and the
 /// instructions of servers off there, but not the descriptions of arguments.
 const SHOWN: usize = 2048;
 
-/// What a client shows its model of a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shows {
-    /// The start of the description, and the descriptions of the arguments: Claude Code, and whoever is not known.
-    Arguments,
-    /// The whole description, and nothing that is said of the arguments: codex.
-    Description,
-}
-
-impl Shows {
-    /// As far as is known of the client of this name.
-    pub(super) fn by(client: Option<&str>) -> Self {
-        if client == Some("codex-mcp-client") { Self::Description } else { Self::Arguments }
-    }
+/// What the client of this name shows its model of a tool, as far as is known.
+pub(super) fn shown_by(client: Option<&str>) -> Shows {
+    let known = PROFILES.iter().find(|profile| Some(profile.mcp_client) == client);
+    known.map_or(Shows::Arguments, |profile| profile.shows)
 }
 
 /// The catalogue without skills.

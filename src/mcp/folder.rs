@@ -77,15 +77,7 @@ const FOLDER: OFlag = OFlag::O_DIRECTORY.union(OFlag::O_RDONLY).union(OFlag::O_C
 /// What stands at `path` below the skill's folder `folder` below `root`; of a file at most `limit` bytes. `root` may be
 /// a link or lie behind one, the skill's folder may not; links in it are followed as long as they stay in it.
 pub(super) fn find(root: &Path, folder: &Path, path: &RelativePath, limit: u64) -> Result<Found, ResourceError> {
-    let mut skill = open(root, FOLDER, Mode::empty())?;
-    for name in folder {
-        let name = Path::new(name);
-        match kind(&skill, name)? {
-            Kind::Folder => skill = openat(&skill, name, FOLDER | OFlag::O_NOFOLLOW, Mode::empty())?,
-            Kind::Symlink => return Err(ResourceError::LeadsOut),
-            Kind::File | Kind::Missing | Kind::Other => return Err(ResourceError::Missing),
-        }
-    }
+    let skill = open_skill(root, folder)?;
     // The folders from the skill's own to where we stand. `..` in a link leads back along them, and never above.
     let mut folders = vec![skill];
     let mut names: Vec<OsString> = path.as_path().iter().rev().map(OsStr::to_owned).collect();
@@ -111,6 +103,25 @@ pub(super) fn find(root: &Path, folder: &Path, path: &RelativePath, limit: u64) 
     if folders.is_empty() { Err(ResourceError::LeadsOut) } else { Ok(Found::Folder) }
 }
 
+/// The file `name` of the skill in `folder` below `root`, as [`find`] gives it, where the folder is known to list it.
+pub(super) fn read_listed(root: &Path, folder: &Path, name: &str, limit: u64) -> Result<Vec<u8>, ResourceError> {
+    read(open_skill(root, folder)?, Path::new(name), limit)
+}
+
+/// Whoever names a skill's folder has found it listed: with thousands beside it, to look again would take seconds.
+fn open_skill(root: &Path, folder: &Path) -> Result<OwnedFd, ResourceError> {
+    let mut skill = open(root, FOLDER, Mode::empty())?;
+    for name in folder {
+        let name = Path::new(name);
+        match unlisted_kind(&skill, name)? {
+            Kind::Folder => skill = openat(&skill, name, FOLDER | OFlag::O_NOFOLLOW, Mode::empty())?,
+            Kind::Symlink => return Err(ResourceError::LeadsOut),
+            Kind::File | Kind::Missing | Kind::Other => return Err(ResourceError::Missing),
+        }
+    }
+    Ok(skill)
+}
+
 /// The names in the target of the link `name`.
 fn target(at: &OwnedFd, name: &Path) -> Result<Vec<OsString>, ResourceError> {
     let target = readlinkat(at, name)?;
@@ -125,16 +136,21 @@ fn target(at: &OwnedFd, name: &Path) -> Result<Vec<OsString>, ResourceError> {
         .collect()
 }
 
-/// What `name` is in the folder `at`, looked at without opening it: opening a pipe or a device has effects.
+/// What `name` is in the folder `at`, where that lists exactly this name.
 fn kind(at: &OwnedFd, name: &Path) -> Result<Kind, ResourceError> {
+    match unlisted_kind(at, name)? {
+        Kind::Missing => Ok(Kind::Missing),
+        kind => Ok(if is_listed(at, name)? { kind } else { Kind::Missing }),
+    }
+}
+
+/// What `name` is in the folder `at`, looked at without opening it: opening a pipe or a device has effects.
+fn unlisted_kind(at: &OwnedFd, name: &Path) -> Result<Kind, ResourceError> {
     let status = match fstatat(at, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
         Ok(status) => status,
         Err(Errno::ENOENT) => return Ok(Kind::Missing),
         Err(errno) => return Err(errno.into()),
     };
-    if !is_listed(at, name)? {
-        return Ok(Kind::Missing);
-    }
     let kind = SFlag::from_bits_truncate(status.st_mode & SFlag::S_IFMT.bits());
     Ok(if kind == SFlag::S_IFDIR {
         Kind::Folder
@@ -167,8 +183,9 @@ fn read(at: impl AsFd, name: &Path, limit: u64) -> Result<Vec<u8>, ResourceError
     if !metadata.is_file() {
         return Err(ResourceError::Special);
     }
-    bounded::read_file(file, limit).map_err(|error| match error.kind() {
-        io::ErrorKind::FileTooLarge => ResourceError::TooLarge { size: metadata.len(), limit },
+    let size = metadata.len();
+    bounded::read_sized(file, size, limit).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => ResourceError::TooLarge { size, limit },
         _ => ResourceError::Io(error),
     })
 }

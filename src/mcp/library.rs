@@ -1,15 +1,17 @@
 //! The skills that are served, as they stood at the last look, and what has changed since the look before.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::folder::{self, Found, Listed, ResourceError};
 use super::uri::Address;
-use crate::cases::repository::{DEFAULT_SKILL_ROOTS, Repository};
-use crate::cases::skill::{SKILL_FILE, Skill, SkillFile, USER_ONLY, slug};
+use crate::cases::repository::Repository;
+use crate::cases::skills::default_skill_roots;
 use crate::files::stamp::Stamp;
 use crate::settings::BuiltIn;
+use crate::skill::{SKILL_FILE, Skill, SkillFile, USER_ONLY, slug};
 use crate::text::diagnostic::{self, Code, Diagnostic};
 use crate::text::relative_path::RelativePath;
 
@@ -18,6 +20,9 @@ const SKILL_FILES: [&str; 2] = [SKILL_FILE, "skill.md"];
 
 /// The most that several files may add up to in one answer, where one alone may not be larger, in bytes.
 const MAX_ANSWER: u64 = 1024 * 1024;
+
+/// Skills for which no further thread is started.
+const FEW: usize = 64;
 
 /// Where skills are looked for.
 #[derive(Clone, Debug)]
@@ -90,7 +95,7 @@ impl Place {
 }
 
 fn default_roots(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    DEFAULT_SKILL_ROOTS.iter().map(|name| folder.join(name)).filter(|folder| folder.is_dir())
+    default_skill_roots().map(|name| folder.join(name)).filter(|folder| folder.is_dir())
 }
 
 fn folders_below(folder: &Path, problems: &mut Vec<Diagnostic>) -> Vec<(PathBuf, PathBuf)> {
@@ -141,37 +146,28 @@ impl Library {
     pub(super) fn look(places: &[Place], served: BuiltIn, before: &Self) -> Self {
         let known: HashMap<PathBuf, &Shelved> =
             before.skills.iter().map(|shelved| (shelved.folder(), shelved)).collect();
-        let mut library = Self::default();
-        let mut problems = Vec::new();
-        for (root, folder) in places.iter().flat_map(|place| place.folders(&mut problems)) {
-            match shelve(&root, &folder, served.max_file(), &known) {
-                Ok(shelved) => library.add(shelved),
-                Err(why) => {
-                    library.problems.push(format!("{} is not served: {why}", root.join(&folder).display()));
-                }
+        let mut skills: BTreeMap<String, Shelved> = BTreeMap::new();
+        let (mut said, mut problems) = (Vec::new(), Vec::new());
+        let folders: Vec<_> = places.iter().flat_map(|place| place.folders(&mut problems)).collect();
+        let shelved = side_by_side(&folders, |(root, folder)| shelve(root, folder, served.max_file(), &known));
+        for ((root, folder), shelved) in folders.iter().zip(shelved) {
+            match shelved {
+                Ok(shelved) => match skills.entry(shelved.skill.slug.clone()) {
+                    // Two roots can hold one another.
+                    Entry::Occupied(taken) if taken.get().folder() == shelved.folder() => {}
+                    Entry::Occupied(taken) => said.push(format!(
+                        "{} is not served: its slug `{}` is also that of {}",
+                        shelved.folder().display(),
+                        shelved.skill.slug,
+                        taken.get().folder().display()
+                    )),
+                    Entry::Vacant(free) => said.extend(free.insert(shelved).problems()),
+                },
+                Err(why) => said.push(format!("{} is not served: {why}", root.join(folder).display())),
             }
         }
-        library.problems.extend(problems.iter().map(ToString::to_string));
-        library.skills.sort_by(|a, b| a.skill.slug.cmp(&b.skill.slug));
-        library
-    }
-
-    fn add(&mut self, shelved: Shelved) {
-        let taken = self.skills.iter().find(|other| other.skill.slug == shelved.skill.slug);
-        match taken {
-            // Two roots can hold one another.
-            Some(other) if other.folder() == shelved.folder() => {}
-            Some(other) => self.problems.push(format!(
-                "{} is not served: its slug `{}` is also that of {}",
-                shelved.folder().display(),
-                shelved.skill.slug,
-                other.folder().display()
-            )),
-            None => {
-                self.problems.extend(shelved.problems());
-                self.skills.push(shelved);
-            }
-        }
+        said.extend(problems.iter().map(ToString::to_string));
+        Self { skills: skills.into_values().collect(), problems: said }
     }
 
     /// The skill of this name: as it is written, or its slug.
@@ -208,17 +204,36 @@ impl Library {
     }
 }
 
+/// What `make` makes of each, in order, on all processors: looking at thousands of skills is waiting for the file system.
+fn side_by_side<T: Sync, R: Send>(all: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let parts = all.chunks(all.len().div_ceil(threads).max(FEW));
+    std::thread::scope(|scope| {
+        let make = &make;
+        let parts: Vec<_> = parts.map(|part| scope.spawn(move || part.iter().map(make).collect::<Vec<R>>())).collect();
+        parts
+            .into_iter()
+            .flat_map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
 /// Takes the skill in `folder` below `root` from `known`, where its SKILL.md is as it was, or reads it. An error is the
 /// reason why it is not served.
 fn shelve(root: &Path, folder: &Path, max_file: u64, known: &HashMap<PathBuf, &Shelved>) -> Result<Shelved, String> {
     let path = root.join(folder);
+    let files = folder::list(&path);
+    let listed = |name: &'static str| Some((name, files.iter().find(|file| file.path == name)?.stamp.clone()));
     // Not that of a link: what it leads to may change while it does not.
-    let stamp = |name: &'static str| Some((name, Stamp::of(&fs::metadata(path.join(name)).ok()?)));
-    let found = SKILL_FILES.into_iter().find_map(stamp);
+    let linked = |name: &'static str| Some((name, Stamp::of(&fs::metadata(path.join(name)).ok()?)));
+    let found = SKILL_FILES.into_iter().find_map(|name| listed(name).or_else(|| linked(name)));
     let (file, stamp) = found.ok_or_else(|| format!("its {SKILL_FILE} cannot be read"))?;
-    let (skill, flaws) = match known.get(&path).filter(|known| known.file == file && known.stamp == stamp) {
-        Some(known) => (Skill { folder: folder.to_path_buf(), ..known.skill.clone() }, known.flaws.clone()),
-        None => read(root, folder, file, max_file).map(|read| (read.skill.clone(), flaws(&read)))?,
+    let unchanged = known.get(&path).filter(|known| known.file == file && known.stamp == stamp);
+    let (skill, flaws) = if let Some(known) = unchanged {
+        (Skill { folder: folder.to_path_buf(), ..known.skill.clone() }, known.flaws.clone())
+    } else {
+        let read = read(root, folder, file, max_file, listed(file).is_some())?;
+        (read.skill.clone(), flaws(&read))
     };
     if skill.slug.is_empty() {
         return Err("neither its `name` nor its folder gives a name to call it by".to_owned());
@@ -226,7 +241,7 @@ fn shelve(root: &Path, folder: &Path, max_file: u64, known: &HashMap<PathBuf, &S
     if skill.user_only {
         return Err(format!("`{USER_ONLY}` keeps models from calling it"));
     }
-    Ok(Shelved { skill, root: root.to_path_buf(), file, files: folder::list(&path), max_file, flaws, stamp })
+    Ok(Shelved { skill, root: root.to_path_buf(), file, files, max_file, flaws, stamp })
 }
 
 /// What keeps models from knowing when to call a skill.
@@ -238,9 +253,14 @@ fn flaws(read: &SkillFile) -> Vec<String> {
     flaws
 }
 
-fn read(root: &Path, folder: &Path, file: &str, max_file: u64) -> Result<SkillFile, String> {
+fn read(root: &Path, folder: &Path, file: &str, max_file: u64, listed: bool) -> Result<SkillFile, String> {
     let path = RelativePath::parse(file)?;
-    match folder::find(root, folder, &path, max_file) {
+    let found = if listed {
+        folder::read_listed(root, folder, file, max_file).map(Found::File)
+    } else {
+        folder::find(root, folder, &path, max_file)
+    };
+    match found {
         Ok(Found::File(bytes)) => Ok(SkillFile::parse(folder, &bytes)),
         Ok(Found::Folder) => Err(format!("its {file} is a folder")),
         Err(error) => Err(format!("its {file} {error}")),

@@ -4,7 +4,7 @@ use rmcp::ErrorData;
 use rmcp::model::{Annotations, GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::Value;
 
-use crate::cases::skill::{Skill, USER_INVOCABLE};
+use crate::skill::{Skill, USER_INVOCABLE};
 
 use super::library::{Library, Shelved};
 use super::uri::Address;

@@ -144,7 +144,7 @@ impl ServerHandler for Server {
         self.state.asked.note("tools");
         no_cursor(request)?;
         let client = context.peer.peer_info();
-        let client = catalogue::Shows::by(client.as_ref().map(|info| info.client_info.name.as_str()));
+        let client = catalogue::shown_by(client.as_ref().map(|info| info.client_info.name.as_str()));
         let library = self.state.library().await;
         Ok(ListToolsResult::with_all_items(tools::all(&library, self.state.served, client)))
     }
@@ -264,6 +264,7 @@ impl ServerHandler for Server {
                 change = changes.next() => change,
             };
             let Some(change) = change else { return Ok(()) };
+            self.state.asked.told();
             // What the client did not ask for is refused by the sink.
             if change.skills {
                 let _ = sink.notify_tool_list_changed().await;
@@ -299,6 +300,8 @@ fn may_follow(library: &Library, change: &Change, address: &Address) -> bool {
 async fn tell(state: Arc<State>, peer: Peer<RoleServer>) {
     let mut changes = state.changes();
     while let Some(change) = changes.next().await {
+        // Before it is told: a client that asks at once has asked since then.
+        state.asked.told();
         let mut told = Ok(());
         if change.skills {
             told = told.and(peer.notify_tool_list_changed().await).and(peer.notify_prompt_list_changed().await);
@@ -322,7 +325,6 @@ async fn tell(state: Arc<State>, peer: Peer<RoleServer>) {
         if told.is_err() {
             return;
         }
-        state.asked.told();
     }
 }
 

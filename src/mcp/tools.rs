@@ -5,8 +5,9 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use super::catalogue::{self, Shows};
+use super::catalogue;
 use super::library::Library;
+use crate::profile::Shows;
 use crate::settings::BuiltIn;
 
 /// The tool that loads a skill.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use crate::cases::skill::slug;
+use crate::skill::slug;
 
 const SCHEME: &str = "skill://";
 

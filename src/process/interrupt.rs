@@ -1,7 +1,8 @@
 //! Ctrl-C and SIGTERM of ours: noted once, handed on to every running tree.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tokio::sync::Notify;
@@ -10,6 +11,7 @@ use super::tree::{Holder, Tree};
 use super::watchdog;
 
 static RAISED: AtomicBool = AtomicBool::new(false);
+static SINCE: OnceLock<Instant> = OnceLock::new();
 static RUNNING: Mutex<Vec<Tree>> = Mutex::new(Vec::new());
 static NOTICE: Notify = Notify::const_new();
 
@@ -17,6 +19,12 @@ static NOTICE: Notify = Notify::const_new();
 #[must_use]
 pub fn raised() -> bool {
     RAISED.load(Ordering::SeqCst)
+}
+
+/// How long ago the user said so.
+#[must_use]
+pub fn raised_for() -> Option<Duration> {
+    SINCE.get().map(Instant::elapsed)
 }
 
 /// Starts to listen for SIGINT, SIGTERM and SIGHUP. The first ends the running trees, gently at first; the second
@@ -39,6 +47,7 @@ pub fn listen(background: bool) -> std::io::Result<()> {
                 }
                 std::process::exit(128 + signal);
             }
+            let _ = SINCE.set(Instant::now());
             NOTICE.notify_waiters();
         }
     })?;

@@ -2,38 +2,113 @@
 //!
 //! It is this very program, started again with one variable set, and it is what the system calls a child subreaper: a
 //! process whose parent is gone becomes its child, whatever session, group or environment it made for itself. So when
-//! the agent ends, or the runner asks, it can kill every process that is left, and it ends only when none is. Where its
-//! runner is killed, the system tells it, and it does the same.
+//! the agent ends, or the runner asks, it can kill every process that is left, and it says that the agent has ended only
+//! when none is. Then it takes the next agent, since starting a program of this size takes longer than some trials do;
+//! it ends with its input. Where its runner is killed, the system tells it, and it kills all that it keeps.
 //!
-//! SIGTERM asks all processes to go, and kills what is left after [`GRACE`]; SIGUSR1 kills at once.
+//! SIGTERM asks all processes to go, and kills what is left after [`GRACE`]; SIGUSR1 kills at once. Both end the keeper
+//! too, like the agent.
 
 use std::ffi::{OsStr, OsString};
+use std::io::BufRead;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::GRACE;
 
-/// How the line on standard error begins that says why the agent could not be started.
-pub(super) const COULD_NOT_START: &str = "skill-evals could not start ";
+/// The exit status of a keeper that cannot keep anything.
+const NOT_KEPT: i32 = 127;
 
-/// The exit status beside that line.
-pub(super) const NOT_STARTED: i32 = 127;
+/// An agent to start.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Order {
+    /// The runner's numbers of what are to be standard input, output and error.
+    pub files: [i32; 3],
+    /// The working folder.
+    pub folder: OsString,
+    /// The program and its arguments.
+    pub call: Vec<OsString>,
+    /// The whole environment, `name=value` each.
+    pub env: Vec<OsString>,
+}
 
-/// Starts the program that the arguments name, and ends with it and like it; `runner` is the number of the process
-/// that has started this one.
+/// What a keeper says of an agent, a line each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    Started,
+    NotStarted(String),
+    Exited(i32),
+    Signaled(i32),
+}
+
+impl Order {
+    /// As a keeper reads it: the length on a line, then everything, each with a zero behind it, which none of it can hold.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        let mut add = |part: &[u8]| text.extend(part.iter().chain(b"\0"));
+        self.files.iter().for_each(|file| add(file.to_string().as_bytes()));
+        add(self.folder.as_bytes());
+        add(self.call.len().to_string().as_bytes());
+        self.call.iter().chain(&self.env).for_each(|part| add(part.as_bytes()));
+        [format!("{}\n", text.len()).as_bytes(), &text].concat()
+    }
+
+    /// The next one of the input; none at its end.
+    fn read(input: &mut impl BufRead) -> Option<Self> {
+        let mut length = String::new();
+        input.read_line(&mut length).ok()?;
+        let mut text = vec![0; length.trim_end().parse().ok()?];
+        input.read_exact(&mut text).ok()?;
+        let mut parts =
+            text.strip_suffix(b"\0")?.split(|byte| *byte == 0).map(|part| OsString::from_vec(part.to_vec()));
+        let mut number = || parts.next()?.to_str()?.parse::<i32>().ok();
+        let files = [number()?, number()?, number()?];
+        let folder = parts.next()?;
+        let count = parts.next()?.to_str()?.parse().ok()?;
+        Some(Self { files, folder, call: parts.by_ref().take(count).collect(), env: parts.collect() })
+    }
+}
+
+impl Word {
+    fn encode(&self) -> String {
+        match self {
+            Self::Started => "started\n".to_owned(),
+            Self::NotStarted(why) => format!("not-started {}\n", why.replace('\n', " ")),
+            Self::Exited(code) => format!("exited {code}\n"),
+            Self::Signaled(signal) => format!("signaled {signal}\n"),
+        }
+    }
+
+    /// What a line says; none where it is not whole.
+    pub(super) fn decode(line: &[u8]) -> Option<Self> {
+        let line = std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?;
+        match line.split_once(' ') {
+            None => (line == "started").then_some(Self::Started),
+            Some(("not-started", why)) => Some(Self::NotStarted(why.to_owned())),
+            Some(("exited", code)) => code.parse().ok().map(Self::Exited),
+            Some(("signaled", signal)) => signal.parse().ok().map(Self::Signaled),
+            Some(_) => None,
+        }
+    }
+}
+
+/// Starts the agents that it is told of on standard input, one after the other; `runner` is the number of the process that
+/// has started this one.
 #[cfg(target_os = "linux")]
 pub(super) fn keep(runner: &OsStr) -> ! {
-    let mut args = std::env::args_os().skip(1);
-    let status = args.next().map_or(NOT_STARTED, |program| linux::keep(runner, &program, args));
-    std::process::exit(status)
+    std::process::exit(linux::keep(runner))
 }
 
 /// Elsewhere nothing starts it.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn keep(_runner: &OsStr) -> ! {
-    std::process::exit(NOT_STARTED)
+    std::process::exit(NOT_KEPT)
 }
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use std::fs::{File, OpenOptions};
+    use std::io::{self, Write};
+    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::process::CommandExt;
     use std::process::Command;
     use std::time::Instant;
@@ -46,10 +121,9 @@ mod linux {
     use signal_hook::consts::{SIGCHLD, SIGTERM, SIGUSR1};
     use signal_hook::iterator::Signals;
 
-    use super::{COULD_NOT_START, GRACE, NOT_STARTED, OsStr, OsString};
+    use super::{GRACE, NOT_KEPT, Order, OsStr, Word};
     use crate::process::table::Process;
     use crate::process::tree::NOW;
-    use crate::settings::KEEPER_VARIABLE;
 
     /// How the agent ended.
     enum End {
@@ -58,48 +132,82 @@ mod linux {
     }
 
     /// Returns this process's exit status.
-    pub(super) fn keep(runner: &OsStr, program: &OsStr, args: impl Iterator<Item = OsString>) -> i32 {
-        let could_not = |why: &dyn std::fmt::Display| {
-            #[expect(clippy::print_stderr, reason = "the runner reads it there")]
-            {
-                eprintln!("{COULD_NOT_START}{}: {why}", program.display());
-            }
-            NOT_STARTED
-        };
+    pub(super) fn keep(runner: &OsStr) -> i32 {
         // Before there is anything to keep.
         let ready = prctl::set_child_subreaper(true).and_then(|()| prctl::set_pdeathsig(NOW));
-        if let Err(error) = ready {
-            return could_not(&error);
+        let (Ok(()), Ok(mut signals)) = (ready, Signals::new([SIGCHLD, SIGTERM, SIGUSR1])) else { return NOT_KEPT };
+        let mut input = io::stdin().lock();
+        while let Some(order) = Order::read(&mut input) {
+            // What was said of an agent that has ended is not said of this one.
+            signals.pending().for_each(drop);
+            // A runner that was killed before that sends no signal any more.
+            if runner.to_str().and_then(|runner| runner.parse().ok()) != Some(getppid().as_raw()) {
+                return NOT_KEPT;
+            }
+            let agent = match start(runner, &order) {
+                Ok(agent) => agent,
+                Err(error) => {
+                    say(&Word::NotStarted(error.to_string()));
+                    continue;
+                }
+            };
+            say(&Word::Started);
+            match until_end(&mut signals, agent) {
+                (end, false) => say(&match end {
+                    End::Exited(code) => Word::Exited(code),
+                    End::Signaled(signal) => Word::Signaled(signal as i32),
+                }),
+                (end, true) => return end_like(&end),
+            }
         }
-        let mut signals = match Signals::new([SIGCHLD, SIGTERM, SIGUSR1]) {
-            Ok(signals) => signals,
-            Err(error) => return could_not(&error),
-        };
-        // A runner that was killed before that sends no signal.
-        if runner.to_str().and_then(|runner| runner.parse().ok()) != Some(getppid().as_raw()) {
-            return could_not(&"its runner is gone");
-        }
+        0
+    }
+
+    /// A runner that is gone hears nothing, and the signal of its end comes.
+    fn say(word: &Word) {
+        let mut out = io::stdout().lock();
+        let _ = out.write_all(word.encode().as_bytes()).and_then(|()| out.flush());
+    }
+
+    /// Starts an agent, and returns its number.
+    fn start(runner: &OsStr, order: &Order) -> io::Result<u32> {
+        let path = |file: i32| format!("/proc/{}/fd/{file}", runner.display());
+        let [input, output, errors] = order.files;
+        let written = |file| OpenOptions::new().write(true).open(path(file));
+        let (program, args) = order.call.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let pairs = order.env.iter().filter_map(|pair| {
+            let at = pair.as_bytes().iter().position(|byte| *byte == b'=')?;
+            let (name, value) = pair.as_bytes().split_at(at);
+            Some((OsStr::from_bytes(name), OsStr::from_bytes(&value[1..])))
+        });
+        let mut command = Command::new(program);
+        command.args(args).env_clear().envs(pairs).current_dir(&order.folder);
+        command.stdin(File::open(path(input))?).stdout(written(output)?).stderr(written(errors)?);
         // In a group of its own: what it does to its group is not done to its keeper.
-        let started = Command::new(program).args(args).env_remove(KEEPER_VARIABLE).process_group(0).spawn();
-        let agent = match started {
-            Ok(child) => child.id(),
-            Err(error) => return could_not(&error),
-        };
+        Ok(command.process_group(0).spawn()?.id())
+    }
+
+    /// How the agent ended, once nothing of it is left, and whether that was asked for.
+    fn until_end(signals: &mut Signals, agent: u32) -> (End, bool) {
+        let mut asked = false;
         for signal in signals.forever() {
             match signal {
-                SIGTERM => ask_to_go(),
+                SIGTERM => {
+                    asked = true;
+                    ask_to_go();
+                }
                 SIGUSR1 => {
                     kill_all();
-                    return end_like(&End::Signaled(Signal::SIGKILL));
+                    return (End::Signaled(Signal::SIGKILL), true);
                 }
                 _ => {}
             }
             if let Some(end) = reap(agent) {
                 kill_all();
-                return end_like(&end);
+                return (end, asked);
             }
         }
-        NOT_STARTED
+        (End::Exited(NOT_KEPT), true)
     }
 
     /// Takes note of every child that has ended, and returns how the agent did if it is one of them.

@@ -12,6 +12,7 @@ pub mod brief;
 pub mod git;
 pub mod interrupt;
 mod keeper;
+mod kept;
 mod output;
 pub mod pager;
 pub mod service;
@@ -23,22 +24,28 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::pin::Pin;
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::watch;
 
 use crate::settings;
 use crate::text::redact::Redactor;
+use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
-use crate::trial::trouble::{Trouble, TroubleKind};
+use kept::Kept;
 use output::{Errors, Output, Source, pump};
 use tree::Holder;
 
 /// How long a tree that was asked to go may take before it is killed.
 pub const GRACE: Duration = Duration::from_secs(3);
+
+/// How long a tree that the user ends may take to come to its own end, which may be just happening.
+const SETTLE: Duration = Duration::from_millis(300);
 
 /// Most bytes of standard error kept.
 const MAX_STDERR: u64 = 64 << 20;
@@ -96,6 +103,8 @@ pub struct Reply {
     pub close: bool,
     /// Whether the program is to be ended: it has said all that it was asked for.
     pub end: bool,
+    /// Whether the program has said all that it will say, and only has to exit.
+    pub over: bool,
 }
 
 /// Finds a program on the PATH, or takes a path as it is.
@@ -131,12 +140,10 @@ pub fn run(job: &Job<'_>, listener: &mut dyn Listener) -> io::Result<Ending> {
         ending.last_words = last_words(&job.stderr);
     }
     let words = ending.last_words.as_deref().unwrap_or_default();
-    let why = words.strip_prefix(keeper::COULD_NOT_START).filter(|_| ending.exit_code == Some(keeper::NOT_STARTED));
     // bubblewrap says so where it cannot make the sandbox, or start the program in it.
     let no_sandbox = words.starts_with("bwrap: ") && job.namespace && ending.exit_code == Some(1);
-    let why = why.or(no_sandbox.then_some(words));
-    if let (Some(why), None) = (why, &ending.trouble) {
-        ending.trouble = Some(Trouble::new(TroubleKind::CouldNotStart, why));
+    if no_sandbox && ending.trouble.is_none() {
+        ending.trouble = Some(Trouble::new(TroubleKind::CouldNotStart, words));
     }
     Ok(ending)
 }
@@ -163,48 +170,31 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
     let opening = listener.opening();
     let started = Instant::now();
     let growing = job.by_file.as_ref().map(|path| Ok::<_, io::Error>((File::create(path)?, File::open(path)?)));
-    let (to, growing) = match growing.transpose()? {
-        Some((to, growing)) => (Stdio::from(to), Some(growing)),
-        None => (Stdio::piped(), None),
-    };
-    let mut command = command(job, holder);
-    command
-        .env_clear()
-        .envs(&job.env)
-        .env(settings::TREE_VARIABLE, &tree.tree().mark)
-        .current_dir(&job.folder)
-        .stdin(standard_input(job, opening.is_some())?)
-        .stdout(to)
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true);
-    if holder == Holder::Keeper {
-        command.env(settings::KEEPER_VARIABLE, std::process::id().to_string());
-    }
-    let mut child = match command.spawn() {
-        Ok(child) => child,
+    let (to, growing) = growing.transpose()?.unzip();
+    let (files, pipes) = pipes(job, opening.is_some(), to)?;
+    let mut program = match start(job, &mut tree, files).await {
+        Ok(program) => program,
         Err(error) => {
             let why = format!("{}: {error}", job.program.display());
             return Ok(not_run(TroubleKind::CouldNotStart, why));
         }
     };
-    let leader = child.id().and_then(|id| i32::try_from(id).ok()).unwrap_or_default();
-    tree.started(leader);
-    let (enough, is_enough) = watch::channel(false);
+    let [(enough, is_enough), (over, is_over), (ended, is_ended)] = std::array::from_fn(|_| watch::channel(false));
     let output = Output {
         enough,
+        over,
         file: stdout,
         masker: job.redactor.stream(),
         listener,
         line: Vec::new(),
         overlong: false,
-        input: child.stdin.take(),
+        input: pipes.input,
     };
     let errors = Errors { file: stderr, masker: job.redactor.stream(), left: MAX_STDERR };
-    let source = growing.map_or_else(|| Source::Pipe(child.stdout.take()), Source::Growing);
-    let (ended, is_ended) = watch::channel(false);
-    let pumps = pump(source, child.stderr.take(), output, errors, opening, is_ended);
-    let how = supervise(&mut child, pumps, Signals { ended, enough: is_enough }, job.timeout, &tree).await?;
+    let source = growing.map_or_else(|| Source::Pipe(pipes.output), Source::Growing);
+    let pumps = pump(source, Some(pipes.errors), output, errors, opening, is_ended);
+    let signals = Signals { ended, enough: is_enough, over: is_over };
+    let how = supervise(&mut program, pumps, signals, job.timeout, &tree).await?;
     let trouble = how.interrupted.then(|| Trouble::new(TroubleKind::Interrupted, "ended by Ctrl-C or SIGTERM"));
     Ok(Ending {
         exit_code: how.status.code(),
@@ -217,13 +207,31 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
     })
 }
 
-/// What the program reads: what a listener `says`, the job's file, or nothing.
-fn standard_input(job: &Job<'_>, says: bool) -> io::Result<Stdio> {
-    Ok(match &job.input {
-        _ if says => Stdio::piped(),
-        Some(input) => Stdio::from(File::open(input)?),
-        None => Stdio::null(),
-    })
+/// Our ends of a program's pipes.
+struct Pipes {
+    input: Option<ChildStdin>,
+    output: Option<ChildStdout>,
+    errors: ChildStderr,
+}
+
+/// A program's standard input, output and error, and our ends of them: it reads what a listener `says`, the job's file, or
+/// nothing, and writes into the file `to` where there is one.
+fn pipes(job: &Job<'_>, says: bool, to: Option<File>) -> io::Result<([OwnedFd; 3], Pipes)> {
+    let (read, ours) = if says {
+        let (read, write) = io::pipe()?;
+        (OwnedFd::from(read), Some(ChildStdin::from_std(OwnedFd::from(write).into())?))
+    } else {
+        (File::open(job.input.as_deref().unwrap_or(Path::new("/dev/null")))?.into(), None)
+    };
+    let (written, output) = if let Some(to) = to {
+        (OwnedFd::from(to), None)
+    } else {
+        let (read, write) = io::pipe()?;
+        (OwnedFd::from(write), Some(ChildStdout::from_std(OwnedFd::from(read).into())?))
+    };
+    let (errors, said) = io::pipe()?;
+    let errors = ChildStderr::from_std(OwnedFd::from(errors).into())?;
+    Ok(([read, written, said.into()], Pipes { input: ours, output, errors }))
 }
 
 /// What is to make sure that all of the program ends with it.
@@ -237,21 +245,59 @@ fn holder(job: &Job<'_>) -> Holder {
     }
 }
 
-fn command(job: &Job<'_>, holder: Holder) -> Command {
-    let mut command = if holder == Holder::Keeper {
-        // The program as it runs, not what lies at its path by now.
-        let mut command = Command::new("/proc/self/exe");
-        command.arg0(std::env::current_exe().unwrap_or_default()).arg(&job.program);
-        command
-    } else {
-        Command::new(&job.program)
-    };
-    command.args(&job.args);
-    command
+/// A program that runs.
+enum Program {
+    Own(Child),
+    Kept(Kept),
+}
+
+/// Starts the job's program, and notes its leader.
+async fn start(job: &Job<'_>, tree: &mut interrupt::Registered, files: [OwnedFd; 3]) -> io::Result<Program> {
+    let leader = |id: u32| i32::try_from(id).unwrap_or_default();
+    let mark = tree.tree().mark.clone();
+    if tree.tree().holder == Holder::Keeper {
+        let mut kept = Kept::by_idle()?;
+        tree.started(leader(kept.id()));
+        kept.start(job, &mark, files).await?;
+        return Ok(Program::Kept(kept));
+    }
+    let [input, output, errors] = files;
+    let mut command = Command::new(&job.program);
+    command.args(&job.args).env_clear().envs(&job.env).env(settings::TREE_VARIABLE, mark).current_dir(&job.folder);
+    let child = command.stdin(input).stdout(output).stderr(errors).process_group(0).kill_on_drop(true).spawn()?;
+    tree.started(child.id().map(leader).unwrap_or_default());
+    Ok(Program::Own(child))
+}
+
+impl Program {
+    async fn wait(&mut self) -> io::Result<ExitStatus> {
+        match self {
+            Self::Own(child) => child.wait().await,
+            Self::Kept(kept) => kept.wait().await,
+        }
+    }
+
+    /// Whether nothing that it started is left, once it has ended by itself.
+    fn is_over(&self) -> bool {
+        matches!(self, Self::Kept(kept) if kept.is_over())
+    }
+
+    fn let_go(&mut self) {
+        if let Self::Kept(kept) = self {
+            kept.let_go();
+        }
+    }
+
+    /// Leaves what kept it to the next one.
+    fn spare(&mut self) {
+        if let Self::Kept(kept) = self {
+            kept.spare();
+        }
+    }
 }
 
 struct End {
-    status: std::process::ExitStatus,
+    status: ExitStatus,
     timed_out: bool,
     interrupted: bool,
 }
@@ -262,11 +308,46 @@ struct Signals {
     ended: watch::Sender<bool>,
     /// The listener has heard enough.
     enough: watch::Receiver<bool>,
+    /// The program has said all that it will say.
+    over: watch::Receiver<bool>,
+}
+
+/// Waits for the program's end while its output is carried on.
+async fn ended(
+    program: &mut Program,
+    mut pumps: Pin<&mut impl Future<Output = io::Result<()>>>,
+    pumped: &mut Option<io::Result<()>>,
+) -> io::Result<ExitStatus> {
+    loop {
+        tokio::select! {
+            status = program.wait() => return status,
+            result = &mut pumps, if pumped.is_none() => *pumped = Some(result),
+        }
+    }
+}
+
+/// Only what is still at work is to be ended: a program that has just ended, or has said all, is let end by itself. Returns how
+/// it ended, if it did.
+async fn let_end(
+    program: &mut Program,
+    mut pumps: Pin<&mut impl Future<Output = io::Result<()>>>,
+    pumped: &mut Option<io::Result<()>>,
+    signals: &Signals,
+) -> io::Result<Option<ExitStatus>> {
+    for patience in [SETTLE, GRACE] {
+        if patience == GRACE && !*signals.over.borrow() {
+            break;
+        }
+        if let Ok(status) = tokio::time::timeout(patience, ended(program, pumps.as_mut(), pumped)).await {
+            return status.map(Some);
+        }
+    }
+    Ok(None)
 }
 
 /// Waits for the program's end, or brings it about; then sees to it that nothing of its tree is left.
 async fn supervise(
-    child: &mut Child,
+    program: &mut Program,
     pumps: impl Future<Output = io::Result<()>>,
     mut signals: Signals,
     timeout: Duration,
@@ -281,8 +362,15 @@ async fn supervise(
     let mut interrupted = false;
     let status = loop {
         tokio::select! {
-            status = child.wait() => break Some(status?),
-            result = &mut pumps, if pumped.is_none() => pumped = Some(result),
+            status = program.wait() => break Some(status?),
+            result = &mut pumps, if pumped.is_none() => {
+                let lost = result.is_err();
+                pumped = Some(result);
+                // What it does from now on nobody will know, and it is paid for.
+                if lost {
+                    break None;
+                }
+            }
             () = &mut deadline => {
                 timed_out = true;
                 break None;
@@ -294,28 +382,27 @@ async fn supervise(
             }
         }
     };
+    let status = match status {
+        None if interrupted => let_end(program, pumps.as_mut(), &mut pumped, &signals).await?,
+        status => status,
+    };
+    interrupted &= status.is_none();
     let status = if let Some(status) = status {
-        // A keeper that ended by itself has seen to all of it; one that was killed has not.
-        let clean = tree.tree().holder == Holder::Keeper && status.code().is_some();
-        if !clean {
+        // A keeper that says so has seen to all of it; one that was killed has not.
+        if program.is_over() {
+            program.spare();
+        } else {
             tree.tree().kill_rest(started.elapsed(), &tree.others());
         }
         status
     } else {
+        program.let_go();
         let asked = tree.tree().terminate();
-        let gone = tokio::time::timeout(GRACE, async {
-            loop {
-                tokio::select! {
-                    status = child.wait() => break status,
-                    result = &mut pumps, if pumped.is_none() => pumped = Some(result),
-                }
-            }
-        });
-        let status = gone.await;
+        let gone = tokio::time::timeout(GRACE, ended(program, pumps.as_mut(), &mut pumped)).await;
         tree.tree().kill(&asked);
-        match status {
+        match gone {
             Ok(status) => status?,
-            Err(_) => child.wait().await?,
+            Err(_) => program.wait().await?,
         }
     };
     signals.ended.send_replace(true);

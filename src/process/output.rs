@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
+use serde::de::IgnoredAny;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::ChildStdin;
 use tokio::sync::watch;
@@ -99,6 +100,8 @@ async fn late(mut ended: watch::Receiver<bool>) {
 pub(super) struct Output<'a> {
     /// Set when the listener has heard enough.
     pub enough: watch::Sender<bool>,
+    /// Set when the program has said all.
+    pub over: watch::Sender<bool>,
     pub file: File,
     pub masker: Masker<'a>,
     pub listener: &'a mut dyn Listener,
@@ -119,6 +122,11 @@ impl Output<'_> {
                 self.hand_on().await;
             }
         }
+        // A line that is a whole object needs no line break: a program may wait for the answer before it writes one.
+        let whole = self.line.ends_with(b"}") && serde_json::from_slice::<IgnoredAny>(&self.line).is_ok();
+        if whole && !self.overlong {
+            self.hand_on().await;
+        }
         Ok(())
     }
 
@@ -132,6 +140,9 @@ impl Output<'_> {
 
     async fn hand_on(&mut self) {
         let line = self.line.trim_ascii_end();
+        if line.is_empty() {
+            return self.line.clear();
+        }
         let overlong = std::mem::take(&mut self.overlong);
         let reply = if overlong { self.listener.long_line(line) } else { self.listener.line(line) };
         self.answer(reply).await;
@@ -149,6 +160,9 @@ impl Output<'_> {
         }
         if reply.end {
             self.enough.send_replace(true);
+        }
+        if reply.over {
+            self.over.send_replace(true);
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::interrupt;
+use super::{GRACE, interrupt};
 
 /// How long an answer may take: a program that never answers must not keep a run for ever.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -42,7 +43,9 @@ impl Service {
                 None => command.env_remove(name),
             };
         }
-        let mut child = command.args(args).current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        command.args(args).current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped());
+        // In a group of its own: Ctrl-C in a terminal is for this process, which ends it once it is no longer needed.
+        let mut child = command.process_group(0).spawn()?;
         let missing = || io::Error::other("its pipes are missing");
         let input = Some(child.stdin.take().ok_or_else(missing)?);
         let stdout = BufReader::new(child.stdout.take().ok_or_else(missing)?);
@@ -77,7 +80,8 @@ impl Service {
                     let status = self.child.wait()?;
                     return Err(io::Error::other(format!("it ended ({status}) without an answer")));
                 }
-                Err(RecvTimeoutError::Timeout) if interrupt::raised() => {
+                // What it is asked about is there, and is not to be lost for a moment.
+                Err(RecvTimeoutError::Timeout) if interrupt::raised_for().is_some_and(|time| time > GRACE) => {
                     return Err(io::Error::new(io::ErrorKind::Interrupted, "the run was ended before it answered"));
                 }
                 Err(RecvTimeoutError::Timeout) if asked.elapsed() > PATIENCE => {

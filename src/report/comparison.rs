@@ -5,8 +5,8 @@ use std::fmt::Write;
 use crate::report::paint::{Paint, Tone};
 use crate::report::trial::scripted;
 use crate::settings::mode::Mode;
+use crate::trace::Mechanism;
 use crate::trial::outcome::{Metrics, Outcome};
-use crate::trial::trace::Mechanism;
 
 /// What stands where nothing is known.
 const NOTHING: &str = "-";
@@ -74,7 +74,7 @@ fn row(outcome: &Outcome, again: bool) -> [String; 9] {
 
 /// How the skill under test became active, the first way first.
 fn mechanism(metrics: &Metrics, skill: &str) -> String {
-    let of_skill = metrics.activations.iter().filter(|found| crate::cases::skill::slug(&found.skill) == skill);
+    let of_skill = metrics.activations.iter().filter(|found| crate::skill::slug(&found.skill) == skill);
     let ways: Vec<&str> = of_skill.map(|found| found.how).map(Mechanism::as_str).collect();
     if ways.is_empty() { NOTHING.to_owned() } else { ways.join(", ") }
 }

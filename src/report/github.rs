@@ -1,23 +1,27 @@
 //! Results as workflow commands of GitHub Actions: each case that did not pass is marked at its own line in the changed
 //! files, and a comparison is answered. <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::PathBuf;
 
-use crate::report::compared;
+use crate::report::export::{Export, Places, Target};
 use crate::report::paint::Paint;
 use crate::report::table::why;
+use crate::report::{compared, markdown};
 use crate::results::compared::Compared;
 use crate::results::summary::Summary;
 use crate::trial::outcome::Verdict;
 
-/// Where cases are written down, by skill and id: a file, from the repository's root, and a line from 1.
-pub type Places<'a> = BTreeMap<(&'a str, &'a str), (PathBuf, usize)>;
+/// `--github`.
+pub static EXPORT: Export = Export {
+    name: "github",
+    about: "In GitHub Actions: mark each case that did not pass at its own line, and add the summary to the job's page",
+    target: Target::Job { page: markdown::summary },
+    render: |results| Ok(annotations(results.summary, &(results.places)())),
+};
 
 /// A line for each case that did not pass: an error where it failed, a warning where nothing was measured, or nothing run.
 #[must_use]
-pub fn annotations(summary: &Summary, places: &Places<'_>) -> String {
+pub fn annotations(summary: &Summary, places: &Places) -> String {
     let mut text = String::new();
     for (key, row) in &summary.cases {
         let level = match row.verdict() {
@@ -25,7 +29,7 @@ pub fn annotations(summary: &Summary, places: &Places<'_>) -> String {
             Some(Verdict::Fail) => "error",
             Some(Verdict::Error | Verdict::Unscored) | None => "warning",
         };
-        let place = places.get(&(key.skill.as_str(), key.case.as_str()));
+        let place = places.get(&format!("{}/{}", key.skill, key.case));
         let place = place.map(|(file, line)| format!(" file={},line={line}", property(&file.to_string_lossy())));
         let said = message(&format!("{}/{} in the mode {}: {}", key.skill, key.case, key.mode, why(row)));
         let _ = writeln!(text, "::{level}{}::{said}", place.unwrap_or_default());

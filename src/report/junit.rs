@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Property, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
+use crate::report::export::{Export, Target};
 use crate::report::paint::Paint;
 use crate::report::table::{self, why};
 use crate::report::trial::scripted;
@@ -15,6 +16,14 @@ use crate::text::safe;
 use crate::trial::id::CaseInMode;
 use crate::trial::id::test_name;
 use crate::trial::outcome::Verdict;
+
+/// `--junit FILE`.
+pub static EXPORT: Export = Export {
+    name: "junit",
+    about: "Write the results as JUnit XML to this file",
+    target: Target::File,
+    render: |results| junit(results.summary).map_err(|error| error.to_string()),
+};
 
 /// The summary as a document.
 ///

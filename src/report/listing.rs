@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::cases::catalog::Catalog;
+use crate::cases::planned::Planned;
 use crate::cases::repo_files::Tree;
 use crate::lint;
 use crate::settings::Settings;
 use crate::text::diagnostic::Diagnostic;
 use crate::text::safe;
-use crate::trial::id::Planned;
 
 /// One trial.
 #[derive(Clone, Debug, Serialize)]

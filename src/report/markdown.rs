@@ -2,12 +2,21 @@
 
 use std::fmt::Write;
 
+use crate::report::export::{Export, Target};
 use crate::report::paint::Paint;
 use crate::report::{compared, rate, table, trial, triggering};
 use crate::results::compared::Compared;
 use crate::results::summary::{Counts, Summary};
 use crate::text::safe;
 use crate::trial::id::CaseInMode;
+
+/// `--markdown`.
+pub static EXPORT: Export = Export {
+    name: "markdown",
+    about: "Print the results as Markdown",
+    target: Target::Output,
+    render: |results| Ok(summary(results.summary)),
+};
 
 /// A comparison as a part of a page: its answer, then the figures, indented by four since that is code: nothing in it is
 /// Markdown.

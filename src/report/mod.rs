@@ -4,9 +4,12 @@ pub mod compared;
 pub mod comparison;
 pub mod diagnostics;
 pub mod estimate;
+pub mod export;
 pub mod github;
 #[cfg(feature = "program")]
 pub mod html;
+#[cfg(feature = "program")]
+pub mod json;
 pub mod judges;
 #[cfg(feature = "program")]
 pub mod junit;
@@ -23,3 +26,7 @@ pub mod table;
 pub mod timeline;
 pub mod trial;
 pub mod triggering;
+
+/// Everything that the results of a run can be written as. Each is a module that has its text and says where that goes.
+#[cfg(feature = "program")]
+pub static EXPORTS: [&export::Export; 4] = [&junit::EXPORT, &markdown::EXPORT, &json::EXPORT, &github::EXPORT];

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::report::rate::{self, fraction};
-use crate::results::over_time::Point;
+use crate::results::over_time::{Point, trends};
 use crate::text::safe;
 
 /// Columns of the chart: one for each 2.5 points, and one more.
@@ -28,12 +28,13 @@ pub fn chart(points: &[Point]) -> String {
         "100",
         half = WIDTH / 2
     );
-    let mut before: Option<&Point> = None;
-    for (point, (count, passed)) in points.iter().zip(numbers.iter().zip(&shares)) {
-        let mark = if before.is_some_and(|before| before.inputs != point.inputs) { '≠' } else { ' ' };
+    // The first run of each trend but the first.
+    let marks = trends(points).enumerate().flat_map(|(number, trend)| {
+        trend.iter().enumerate().map(move |(at, _)| if number > 0 && at == 0 { '≠' } else { ' ' })
+    });
+    for ((point, mark), (count, passed)) in points.iter().zip(marks).zip(numbers.iter().zip(&shares)) {
         let run = safe::line(&point.run);
         let _ = writeln!(text, "{mark} {run:width$}  {count:>number$}  {passed:share$}  {}", drawn(point).trim_end());
-        before = Some(point);
     }
     if text.contains("\n≠") {
         text.push_str("≠ other skills, cases, checks or settings than in the run above: not a trend\n");

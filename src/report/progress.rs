@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::text::safe;
+use crate::trial::event::Event;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
 
@@ -57,6 +58,18 @@ impl Board {
         if let Some(running) = self.running.iter_mut().find(|running| running.id == *id) {
             running.last = Some(safe::line(words));
         }
+    }
+
+    /// It waits for its provider. Answers with a line that says for what and for how long.
+    pub fn waits(&mut self, wait: &Event) -> Option<String> {
+        let Event::Waits { id, why, attempt, of, pause, at_most } = wait else { return None };
+        let why = safe::line(why);
+        self.heard(id, &format!("waits for the provider: {why}"));
+        let (pause, at_most) = (duration(*pause), duration(*at_most));
+        Some(format!(
+            "{id}: refused by the provider (attempt {attempt} of {of}): {why}; trying again in {pause}, \
+             waiting at most {at_most} in all"
+        ))
     }
 
     /// It ended at `now`. Answers with a plain line where that is news: one that was told to be running.

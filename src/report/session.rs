@@ -7,9 +7,9 @@ use crate::report::trial::{goal, scripted, show_command};
 use crate::results::timeline::{Part, Timeline, What};
 use crate::settings::Isolation;
 use crate::text::safe;
+use crate::trace::Activation;
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::{Grade, Metrics, Status, numbered};
-use crate::trial::trace::Activation;
 
 /// The log.
 #[must_use]
@@ -50,6 +50,9 @@ fn head(text: &mut String, meta: &Meta, grade: &Grade) {
     ];
     for (name, value) in facts {
         let _ = writeln!(text, "- {name}: {}", safe::markdown(value));
+    }
+    if !meta.refused_before.is_none() {
+        let _ = writeln!(text, "- {}", meta.refused_before);
     }
     for change in &meta.changes {
         let _ = writeln!(text, "- in mid-session: {}", safe::markdown(&change.told()));

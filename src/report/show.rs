@@ -9,7 +9,7 @@ use crate::report::trial::{goal, scripted};
 use crate::results::timeline::{Entry, Finding, Part, Piece, Timeline, What};
 use crate::text::safe;
 use crate::trial::evidence::Meta;
-use crate::trial::outcome::{Check, Grade, Status};
+use crate::trial::outcome::{CheckResult, Grade, Status};
 
 /// Most pieces of evidence that are quoted for a check; the session marks them all.
 const MOST_PIECES: usize = 3;
@@ -80,7 +80,7 @@ fn head(text: &mut String, shown: &Shown<'_>, paint: Paint) {
 
 fn checks(text: &mut String, shown: &Shown<'_>, paint: Paint) {
     let Shown { grade, timeline, .. } = shown;
-    let finding = |check: &Check| {
+    let finding = |check: &CheckResult| {
         let at = grade.checks.iter().position(|known| std::ptr::eq(known, check))?;
         timeline.findings.get(at)
     };

@@ -21,6 +21,9 @@ pub fn status(standing: &Standing, paint: Paint) -> String {
         _ => String::new(),
     };
     let _ = writeln!(text, "{}: {}{pid}", standing.id, state(standing, standing.state.as_str(), paint));
+    if let Some(why) = &standing.why {
+        let _ = writeln!(text, "  why      {why}");
+    }
     let done = &standing.done;
     let of = standing.planned.map_or_else(String::new, |planned| format!(" of {planned}"));
     let _ = writeln!(text, "  done     {}{of}: {}", done.ended(), endings(done, paint));
@@ -132,6 +135,8 @@ fn state(standing: &Standing, word: &str, paint: Paint) -> String {
     match standing.state {
         RunState::Running => paint.on(Tone::Strong, word),
         RunState::Finished => word.to_owned(),
-        RunState::Interrupted | RunState::Stopped | RunState::Killed => paint.on(Tone::Broken, word),
+        RunState::Interrupted | RunState::Stopped | RunState::NotStored | RunState::Killed => {
+            paint.on(Tone::Broken, word)
+        }
     }
 }

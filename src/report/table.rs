@@ -8,7 +8,7 @@ use crate::report::diagnostics::counted;
 use crate::report::paint::{Paint, Tone};
 use crate::report::rate;
 use crate::results::described::Cut;
-use crate::results::summary::{CaseCounts, Counts, Repeats, Summary};
+use crate::results::summary::{CaseCounts, Counts, NOT_RECORDED, Repeats, Summary};
 use crate::stats::LEVEL;
 use crate::stats::repeats;
 use crate::text::safe;
@@ -101,6 +101,21 @@ pub fn closing(summary: &Summary, paint: Paint) -> String {
         let _ = write!(text, "; {}", cost(&total.spent));
     }
     text
+}
+
+/// How many cases, each in its mode, were not run for want of a recording, and what to do about it.
+#[must_use]
+pub fn unrecorded(summary: &Summary, required: bool) -> Option<String> {
+    let lacks = |row: &&CaseCounts| row.not_run.contains_key(NOT_RECORDED);
+    let count = summary.cases.values().filter(lacks).count();
+    let what_to_do = if required {
+        "record them with `skill-evals run --record`, or set `require_recordings = false` in evals/evals.toml"
+    } else {
+        "--require-recordings makes that an error"
+    };
+    (count > 0).then(|| {
+        format!("not run: {count} of {}, for want of a recording; {what_to_do}", counted(summary.cases.len(), "case"))
+    })
 }
 
 /// How many ended in which way.

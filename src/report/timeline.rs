@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::results::timeline::{Entry, Note, What};
 use crate::store::META;
 use crate::text::cut;
-use crate::trial::trace::MAX_TEXT;
+use crate::trace::MAX_TEXT;
 
 /// Most bytes of what the trace itself does not cut: a prompt, or the final message.
 const LONGEST: usize = 64 << 10;

@@ -15,6 +15,10 @@ use crate::trial::outcome::{Goal, Judged, NoOutcome, Outcome, Status, Verdict};
 /// Why a test without a recording is ignored in replay.
 pub const NO_RECORDING: &str = "no recording; SKILL_EVALS_LIVE=1 runs the agent";
 
+/// Why a test without a recording fails in replay.
+pub const RECORDINGS_REQUIRED: &str =
+    "  required    by `require_recordings`: in evals/evals.toml, SKILL_EVALS_REQUIRE_RECORDINGS, or since CI is set\n";
+
 /// What is said of a recording whose case wants a judge, and that holds no answer of one.
 pub const NOT_JUDGED: &str = "graded without the rubric: the recording holds no judge's answer";
 
@@ -212,7 +216,11 @@ pub fn not_graded(id: &TrialId, problem: &NoOutcome, door: &Door, paint: Paint) 
     match problem {
         NoOutcome::BadCase(problems) => diagnostics::render(problems, paint),
         NoOutcome::NotRecorded => match door {
-            Door::Harness(_) => format!("{name}: {NO_RECORDING}\n"),
+            Door::Harness(_) => {
+                let mut text = format!("{name}: {NO_RECORDING}\n");
+                line(&mut text, "record it", &door.record_again(id));
+                text
+            }
             Door::Program => format!("{name}: no recording; leave --replay out, and its agent runs\n"),
         },
         NoOutcome::Unreadable(why) | NoOutcome::NotOpened(why) => format!("{name}: {}\n", safe::block(why)),

@@ -7,8 +7,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::checks;
 use crate::decide;
-use crate::grade::checks::{OF_THE_SKILL, without_the_skill};
+use crate::grade::checks::without_the_skill;
 use crate::results::crowding::Triggered;
 use crate::results::triggering::Asked;
 use crate::stats::amounts::Amounts;
@@ -209,7 +210,7 @@ impl ArmReader {
 
     /// Whether any trial in a mode that `is` wanted was asked for the skill.
     pub fn asks_for_the_skill(&self, is: impl Fn(&str) -> bool) -> bool {
-        let asks = |list: &[(String, Status)]| list.iter().any(|(check, _)| OF_THE_SKILL.contains(&check.as_str()));
+        let asks = |list: &[(String, Status)]| list.iter().any(|(check, _)| checks::asks_for_skill(check));
         let of: BTreeSet<u32> = self.checks.iter().filter(|(list, _)| asks(list)).map(|(_, at)| *at).collect();
         let mut trials = self.trials.iter();
         trials.any(|trial| of.contains(&trial.checks) && is(&self.names[trial.case as usize].mode))

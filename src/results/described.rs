@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use crate::trial::described::Described;
+use crate::trace::described::Described;
 use crate::trial::run_record::TrialRecord;
 
 /// The skills whose descriptions were cut, by mode and slug.

@@ -38,6 +38,7 @@ impl Reasons {
             RunState::Finished => "it has no result in the run's folder",
             RunState::Interrupted => "the run was interrupted",
             RunState::Stopped => "the run was stopped",
+            RunState::NotStored => "an earlier result of the run could not be stored",
             RunState::Killed => "the run was killed",
         };
         let mut summary = run.summary().unwrap_or_default();

@@ -46,6 +46,13 @@ pub struct Point {
     pub damaged_lines: usize,
 }
 
+/// Stretches of runs of the same skills, cases, checks, settings and modes, in the order of `points`. Only within one do
+/// shares tell a trend.
+#[must_use]
+pub fn trends(points: &[Point]) -> impl DoubleEndedIterator<Item = &[Point]> {
+    points.chunk_by(|before, after| before.inputs == after.inputs)
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 fn is_none(count: &usize) -> bool {
     *count == 0

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::settings::mode::AgentKind;
+use crate::trace::Usage;
 use crate::trial::evidence::Meta;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Verdict};
-use crate::trial::trace::Usage;
 
 /// How the id of a session begins that failed, or in which nothing was measured.
 pub const FAILED: &str = "FAILED__";

@@ -18,6 +18,9 @@ pub struct Standing {
     pub id: String,
     /// What it is doing.
     pub state: RunState,
+    /// Why it ended before its end, if a result could not be stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// The process that runs it, or ran it last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
@@ -92,6 +95,9 @@ pub enum RunState {
     Interrupted,
     /// `stop` ended it before its end.
     Stopped,
+    /// A result could not be stored: it started nothing more.
+    #[serde(rename = "not-stored")]
+    NotStored,
     /// It runs no more and did not come to its end: killed, or the machine went down.
     Killed,
 }
@@ -125,6 +131,7 @@ impl RunState {
             RunState::Finished => "finished",
             RunState::Interrupted => "interrupted",
             RunState::Stopped => "stopped",
+            RunState::NotStored => "cut short",
             RunState::Killed => "killed",
         }
     }
@@ -172,8 +179,10 @@ pub fn standing(run: &RunFolder) -> Result<Standing, StoreError> {
     let grows = record.as_ref().is_some_and(|record| record.grows);
     let open = summary.cases.values().filter(|case| case.is_open()).count();
     let again = summary.cases.values().map(CaseCounts::lost).sum();
-    let state = match (live, left, record.and_then(|record| record.ended).map(|ended| ended.how)) {
+    let (how, why) = record.and_then(|record| record.ended).map(|ended| (ended.how, ended.why)).unzip();
+    let state = match (live, left, how) {
         (true, ..) => RunState::Running,
+        (_, _, Some(End::NotStored)) => RunState::NotStored,
         // Trials that could not run at all are left over by a run that went through its plan. Some plan as they go.
         (_, Some(0), _) if !compares && (open == 0 || !grows) => RunState::Finished,
         (_, _, Some(End::Finished)) => RunState::Finished,
@@ -188,6 +197,7 @@ pub fn standing(run: &RunFolder) -> Result<Standing, StoreError> {
     });
     Ok(Standing {
         id: run.id().to_owned(),
+        why: why.flatten().filter(|_| state == RunState::NotStored),
         state,
         pid: run.runner().map(|runner| runner.pid),
         planned,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use crate::cases::skill::slug;
-use crate::grade::checks::{NOT_TRIGGERED, TRIGGERED};
+use crate::checks::{NOT_TRIGGERED, TRIGGERED};
+use crate::skill::slug;
 use crate::stats::Interval;
 use crate::stats::LEVEL;
 use crate::stats::proportion::{Rate, wilson};

@@ -1,23 +1,31 @@
 //! One agent asked one thing in one room: a trial does that, and so does the rubric judge.
 
+use std::error::Error;
 use std::fmt::Display;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::mcp_probe::SkillServer;
 use crate::agent::{self, Assignment, Work};
+use crate::files::at::At;
 use crate::process::{self, Job, Listener, Reply};
 use crate::run::changes::made_during;
 use crate::run::live::Redactors;
 use crate::run::silence::Silence;
 use crate::settings::Isolation;
 use crate::settings::mode::AgentKind;
-use crate::store::TrialFolder;
+use crate::store::{StoreError, TrialFolder};
 use crate::text::redact::Redactor;
-use crate::trial::evidence::{ChangeMeta, Ending, ServerMeta};
-use crate::trial::exposure::{Reference, SkillTexts};
+use crate::trace::Trace;
+use crate::trace::change::ChangeMeta;
+use crate::trace::exposure::{Reference, SkillTexts};
+use crate::trial::evidence::{Ending, ServerMeta};
 use crate::trial::outcome::{Trouble, TroubleKind};
-use crate::trial::trace::Trace;
+
+/// How a disk says that nothing more can be stored on it.
+const NO_ROOM: [io::ErrorKind; 3] =
+    [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::ReadOnlyFilesystem];
 
 /// What an agent's run left, besides the files in its folder.
 #[derive(Debug)]
@@ -62,6 +70,7 @@ pub fn run(
     let ending = match agent::command(assignment) {
         Err(trouble) => Ending { trouble: Some(trouble), ..Ending::default() },
         Ok(command) => {
+            room.begin();
             redactor = redactors.masking(command.secrets.clone());
             not_enforced.clone_from(&command.not_enforced);
             isolation = Some(command.isolation());
@@ -94,32 +103,56 @@ pub fn run(
                     };
                     let (ran, made) = made_during(assignment, || process::run(&job, &mut listener));
                     changes = made;
-                    let mut ending = ran.map_err(|error| files(&format!("{}: {error}", folder.path().display())))?;
+                    let mut ending = ran.at(folder.path()).map_err(|error| disk(&error))?;
                     listener.silence.add_to(&mut ending);
-                    let words = ending.last_words.as_deref();
-                    ending.trouble = ending.trouble.or_else(|| agent::failure::unknown_argument(words?));
+                    ending.trouble = agent::trouble_at_start(&ending, command.sandbox.as_ref(), assignment);
                     ending
                 }
             }
         }
     };
     let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
-    agent::of(agent).keep_evidence(room, folder.path(), &mask).map_err(|error| files(&error))?;
+    agent::of(agent).keep_evidence(room, folder.path(), &mask).at(folder.path()).map_err(|error| disk(&error))?;
     let names = assignment.server.map(|server| server.names.clone()).unwrap_or_default();
     let reference = Reference { names, texts, changes: changes.clone() };
     let trace = agent::of(agent).decode(&reference, folder.path()).map_err(|error| files(&error))?;
     trace.changes_seen.iter().for_each(|(number, seen)| changes[*number].seen = Some(*seen));
-    let mut final_text = folder.final_text().map_err(|error| files(&error))?;
-    if let (None, Some(text)) = (&final_text, &trace.final_message) {
-        folder.write_final(text).map_err(|error| files(&error))?;
-        final_text = Some(text.clone());
-    }
+    let final_text = keep_final(folder, &trace).map_err(|error| disk(&error))?;
     Ok(AgentRun { ending, not_enforced, isolation, server, changes, redactor, trace, final_text })
+}
+
+/// The final message of a trial: the one that its agent wrote to a file, or else the last of its trace, which is kept as
+/// that file.
+///
+/// # Errors
+/// When the file cannot be read or written.
+pub(super) fn keep_final(folder: &TrialFolder, trace: &Trace) -> Result<Option<String>, StoreError> {
+    match (folder.final_text()?, &trace.final_message) {
+        (None, Some(text)) => folder.write_final(text).map(|()| Some(text.clone())),
+        (kept, _) => Ok(kept),
+    }
 }
 
 /// A file of ours could not be read or written.
 pub fn files(error: &dyn Display) -> Trouble {
     Trouble::new(TroubleKind::Files, error.to_string())
+}
+
+/// A file of ours could not be read or written: a disk without room keeps every further trial from it.
+pub fn disk(error: &(dyn Error + 'static)) -> Trouble {
+    let (whole, mut cause) = (error, Some(error));
+    while let Some(error) = cause {
+        if error.downcast_ref::<io::Error>().is_some_and(|error| NO_ROOM.contains(&error.kind())) {
+            return unstored(&whole);
+        }
+        cause = error.source();
+    }
+    files(&whole)
+}
+
+/// What a trial left could not be stored.
+pub fn unstored(error: &dyn Display) -> Trouble {
+    Trouble::new(TroubleKind::NotStored, error.to_string())
 }
 
 /// Reports what the agent does, and passes its lines to the dialogue where the agent expects answers. The evidence is
@@ -139,11 +172,16 @@ impl Listener for TraceListener<'_> {
     }
 
     fn line(&mut self, line: &[u8]) -> Reply {
-        self.silence.broken(agent::of(self.agent).work(line));
+        let work = agent::of(self.agent).work(line);
+        self.silence.broken(work);
         if let Some(words) = agent::of(self.agent).describe(&self.redactor.mask(line)) {
             (self.on_progress)(words);
         }
-        self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.line(line))
+        let mut reply = self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.line(line));
+        reply.over |= work == Work::End;
+        // Nothing more can come of it: the run waits in its place, and holds its other trials back meanwhile.
+        reply.end |= matches!(work, Work::Waits(wait) if self.silence.outlasts(wait));
+        reply
     }
 
     fn long_line(&mut self, start: &[u8]) -> Reply {

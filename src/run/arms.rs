@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::cases::catalog::FoundSkill;
+use crate::cases::planned::Planned;
 use crate::files::material::Material;
 use crate::run::plan::{Entry, Plan};
 use crate::run::shared::Run;
 use crate::run::skill_version::SkillVersion;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode};
-use crate::trial::id::{CaseInMode, Planned};
+use crate::trial::id::CaseInMode;
 use crate::trial::run_record::{Arm, Arms, PairRecord};
 
 /// A case in both arms.

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use crate::agent;
 use crate::run::plan::Plan;
 use crate::settings::Settings;
 use crate::store::Follower;
@@ -50,7 +49,7 @@ pub fn check(settings: &Settings, plan: &Plan) -> Result<(), String> {
         return Ok(());
     }
     let unpriced = |agent: crate::settings::mode::AgentKind, model: Option<&str>| {
-        let known = agent::of(agent).reports_cost() || settings.prices.of(agent.as_str(), model).is_some();
+        let known = agent.profile().reports_cost || settings.prices.of(agent.as_str(), model).is_some();
         (!known).then(|| model.unwrap_or(agent.as_str()).to_owned())
     };
     let modes = plan.entries.iter().filter_map(|entry| {

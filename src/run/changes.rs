@@ -11,7 +11,7 @@ use crate::agent::turns::Turns;
 use crate::agent::{self, Assignment};
 use crate::mcp;
 use crate::settings::mode::Delivery;
-use crate::trial::evidence::ChangeMeta;
+use crate::trace::change::ChangeMeta;
 
 /// How often the session file is looked at. Agents write it within a tenth of a second.
 const LOOK: Duration = Duration::from_millis(20);

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::process::service::Service;
-use crate::trial::outcome::Check;
+use crate::trial::outcome::CheckResult;
 
 /// The argument that makes a harness answer about its checks.
 pub const ARGUMENT: &str = "own-checks";
@@ -41,7 +41,7 @@ pub(super) struct Question {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Answer {
-    Checks(Vec<Check>),
+    Checks(Vec<CheckResult>),
     Error(String),
 }
 
@@ -87,7 +87,7 @@ impl CheckProgram {
     ///
     /// # Errors
     /// When it does not answer, or cannot read the trial.
-    pub fn ask(&self, folder: &Path) -> Result<Vec<Check>, String> {
+    pub fn ask(&self, folder: &Path) -> Result<Vec<CheckResult>, String> {
         let wrong = |error: &dyn std::fmt::Display| format!("the harness {}: {error}", self.how.path.display());
         let folder = std::path::absolute(folder).map_err(|error| wrong(&error))?;
         let question = serde_json::to_string(&Question { folder }).map_err(|error| wrong(&error))?;

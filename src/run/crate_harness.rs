@@ -1,7 +1,6 @@
 //! The harness of a crate in the repository, where it adds checks of its own: built by cargo, and asked by other programs
 //! about stored trials; [`check_program`](crate::run::check_program) has the protocol.
 
-use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,65 +9,45 @@ use serde_json::Value;
 use crate::agent;
 use crate::process::service::{self, output_of};
 use crate::run::check_program::{Answer, CheckProgram, Greeting, Question, VARIABLE};
-use crate::run::harness_source::{self, HarnessTest, Metadata};
 use crate::run::own_check::OwnChecks;
 use crate::run::skill_texts::TextReader;
 use crate::store;
+use crate::text::relative_path::RelativePath;
 use crate::trial::evidence::Evidence;
-use crate::trial::outcome::Check;
+use crate::trial::outcome::CheckResult;
 
-/// The checks that harnesses add to those of the repository at `root`. Has cargo build those harnesses that add some, says
-/// so by `tell`, and asks them.
+/// The checks that a harness adds to those of the repository at `root`. Has cargo build the test that evals.toml names, a test's
+/// name behind its crate's directory, says so by `tell`, and asks it.
 ///
 /// # Errors
-/// When one cannot be built or asked: grading without its checks would come to other verdicts than `cargo test`.
-pub fn own_checks(root: &Path, mut tell: impl FnMut(&str)) -> Result<OwnChecks, String> {
+/// When it cannot be built or asked: grading without its checks would come to other verdicts than `cargo test`.
+pub fn own_checks(root: &Path, named: Option<&RelativePath>, tell: impl FnOnce(&str)) -> Result<OwnChecks, String> {
     let mut checks = OwnChecks::default();
     if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
         CheckProgram::start(Path::new(&path), root, None)?.into_iter().for_each(|program| checks.add_program(program));
         return Ok(checks);
     }
-    let mut seen = BTreeSet::new();
-    for manifest in harness_source::manifests(root) {
-        if seen.contains(&manifest) {
-            continue;
-        }
-        let metadata = ["metadata", "--format-version", "1", "--no-deps"];
-        let metadata = output_of("cargo", &metadata, folder_of(&manifest)).map_err(|error| wrong(&manifest, &error))?;
-        let metadata: Metadata = serde_json::from_slice(&metadata).map_err(|error| wrong(&manifest, &error))?;
-        for test in harness_source::tests(&metadata) {
-            tell(&format!("the test `{}` of the crate `{}` adds checks: cargo builds it", test.name, test.package));
-            let path = built(&test)?;
-            // A crate can have the harness of another repository, such as a fixture.
-            if let Some(program) = CheckProgram::start(&path, root, Some(folder_of(&test.manifest)))? {
-                checks.add_program(program);
-            }
-        }
-        // What cargo told of all members of a workspace it need not tell again.
-        seen.extend(metadata.manifests());
-    }
+    let Some(named) = named else { return Ok(checks) };
+    let folder = root.join(named.as_path().parent().unwrap_or(Path::new("")));
+    let test = named.as_path().file_name().unwrap_or_default().to_string_lossy();
+    tell(&format!("cargo builds the test `{test}` in {}, which may add checks", folder.display()));
+    let wrong = |error: &dyn std::fmt::Display| {
+        format!(
+            "`harness = \"{}\"` in evals/evals.toml: cargo cannot build the test `{test}` in {}: {error}; fix what cargo says, or \
+             build it and name the program in {VARIABLE}",
+            named.as_path().display(),
+            folder.display()
+        )
+    };
+    let args = ["test", "--no-run", "--quiet", "--message-format", "json-render-diagnostics", "--test", &test];
+    let messages = output_of("cargo", &args, &folder).map_err(|error| wrong(&error))?;
+    let program = executable(&messages, &test).ok_or_else(|| wrong(&"it built no such test"))?;
+    let program = CheckProgram::start(&program, root, Some(&folder))?;
+    let elsewhere = || {
+        format!("`harness = \"{}\"` in evals/evals.toml: that test is of another repository", named.as_path().display())
+    };
+    checks.add_program(program.ok_or_else(elsewhere)?);
     Ok(checks)
-}
-
-fn folder_of(manifest: &Path) -> &Path {
-    manifest.parent().unwrap_or(Path::new("."))
-}
-
-fn wrong(manifest: &Path, error: &dyn std::fmt::Display) -> String {
-    format!(
-        "{}: its tests may add checks of their own, and cargo cannot build them: {error}; fix what cargo says, or build \
-         them and name the program in {VARIABLE}",
-        manifest.display()
-    )
-}
-
-/// Has cargo build the test, and returns the program.
-fn built(test: &HarnessTest) -> Result<PathBuf, String> {
-    let args = ["test", "--no-run", "--quiet", "--message-format", "json-render-diagnostics"];
-    let args = [&args[..], &["--package", &test.package, "--test", &test.name]].concat();
-    let bytes = output_of("cargo", &args, folder_of(&test.manifest)).map_err(|error| wrong(&test.manifest, &error))?;
-    let built = executable(&bytes, &test.name);
-    built.ok_or_else(|| wrong(&test.manifest, &format!("it built no test `{}`", test.name)))
 }
 
 /// The program that cargo says it built for the test of this name.
@@ -103,7 +82,7 @@ pub fn serve(checks: &OwnChecks, root: PathBuf) -> io::Result<()> {
     Ok(())
 }
 
-fn checks_of(checks: &OwnChecks, path: &Path) -> Result<Vec<Check>, String> {
+fn checks_of(checks: &OwnChecks, path: &Path) -> Result<Vec<CheckResult>, String> {
     let folder = store::trial_at(path);
     let meta = folder.meta().map_err(|error| error.to_string())?;
     let reference = TextReader::default().reference_at(&meta, &folder);

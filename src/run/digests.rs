@@ -7,15 +7,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::agent;
 use crate::agent::delivery::Snapshot;
-use crate::cases::case::{Case, Change};
+use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill, evals_folder};
 use crate::files::bounded;
 use crate::files::material::Material;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode, Offer};
 use crate::text::redact::looks_secret;
+use crate::trace::change::Change;
 use crate::trial::evidence::{CATALOGUE_PART, Inputs, SKILL_PART, digest};
 
 /// The name of the part that is a case's fixture.
@@ -80,7 +80,7 @@ impl InputReader {
         inputs.add("mode", what.as_bytes());
         inputs.add("sandbox", case.sandbox.as_str().as_bytes());
         add_settings(&mut inputs, settings, mode);
-        if let Some(most) = settings.max_turns_of(case) {
+        if let Some(most) = settings.max_turns_of(case.max_turns) {
             inputs.add("most turns", most.to_string().as_bytes());
         }
         if let Some(path) = &case.output_schema {
@@ -136,7 +136,7 @@ impl InputReader {
 /// Whether nothing offers a model in this mode what only users may call: the MCP server of skills does not serve it, and
 /// of a repository's own server nobody knows.
 fn hides_user_only(settings: &Settings, mode: &Mode) -> bool {
-    let natively = mode.delivery.native() && !agent::of(mode.agent).hides_user_only();
+    let natively = mode.delivery.native() && !mode.agent.profile().hides_user_only;
     let by_mcp = mode.delivery.mcp() && settings.mcp.own.is_some();
     !(natively || by_mcp)
 }

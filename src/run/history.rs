@@ -7,7 +7,7 @@ use crate::agent;
 use crate::results::estimate::Known;
 use crate::settings::Prices;
 use crate::store;
-use crate::trial::exposure::Reference;
+use crate::trace::exposure::Reference;
 use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::spent::Spent;
 

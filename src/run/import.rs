@@ -2,33 +2,35 @@
 //! the list of what nobody wrote down.
 
 use std::fmt::Display;
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::agent::codex;
-use crate::agent::room::masked;
-use crate::cases::case::{Case, Expectation};
+use crate::agent::room::{masked, wanted};
+use crate::cases::case::Case;
 use crate::cases::catalog::{FoundSkill, evals_folder};
-use crate::cases::name::{check_case_id, check_id};
-use crate::cases::skill::slug;
 use crate::files::below::{Entry, Walk};
 use crate::files::bounded;
 use crate::files::material::Material;
+use crate::profile::{self, Profile};
 use crate::report::session;
 use crate::results::table;
+use crate::run::agent_run;
 use crate::run::judge::{self, Exhibit};
 use crate::run::live::Redactors;
 use crate::run::regrade;
 use crate::run::review::Review;
 use crate::run::shared::Run;
 use crate::settings::mode::{AgentKind, Delivery, Offer};
+use crate::skill::slug;
 use crate::store::pkbllm::{PkbllmRun, PkbllmTrial};
 use crate::store::{RunFolder, TrialFolder};
+use crate::text::name::{check_case_id, check_id};
 use crate::text::redact::Redactor;
 use crate::trial::evidence::{
-    AgentMeta, CaseMeta, Ending, Imported, Inputs, MAX_FILES, META_FORMAT, Meta, SkillMeta, WorkspaceFile,
+    AgentMeta, CaseMeta, Ending, Imported, Inputs, MAX_FILES, META_FORMAT, Meta, Refusals, SkillMeta, WorkspaceFile,
 };
 use crate::trial::id::TrialId;
 use crate::trial::run_record::{Chosen, End, Ended, ProgressLine, RUN_FORMAT, RunRecord, TrialRecord};
@@ -36,18 +38,21 @@ use crate::trial::run_record::{Chosen, End, Ended, ProgressLine, RUN_FORMAT, Run
 /// The name of the only runner that is known.
 pub const PKBLLM: &str = "pkbllm";
 
+/// The agent that it ran: the one that its format of cases was made for.
+const AGENT: &Profile = profile::DEFAULT;
+
 /// The mode that its agents ran in.
-const MODE: &str = "codex";
+const MODE: &str = profile::DEFAULT_MODE;
+
+/// The events of an agent, by the name that both runners give the file.
+const TRACE: &str = "trace.jsonl";
 
 /// What it wrote down of no case.
-const UNKNOWN: [&str; 6] = [
-    "when the agent began",
-    "codex's version",
-    "the model",
-    "the sandbox",
-    "the time limit",
-    "what kept the agent to its folders",
-];
+fn unknown() -> Vec<String> {
+    let version = format!("{}'s version", AGENT.name);
+    let what = ["when the agent began", &version, "the model", "the sandbox", "the time limit"];
+    what.into_iter().chain(["what kept the agent to its folders"]).map(str::to_owned).collect()
+}
 
 /// Most bytes of one workspace file that are kept, and of a workspace.
 const MAX_KEPT: (u64, u64) = (1 << 20, 32 << 20);
@@ -142,7 +147,7 @@ impl Import<'_> {
             chosen: Chosen { suite, modes: vec![MODE.to_owned()], ..Chosen::default() },
             arms: None,
             imported: Some(self.imported(Vec::new())),
-            ended: Some(Ended { at, how: End::Finished }),
+            ended: Some(Ended { at, how: End::Finished, why: None }),
         }
     }
 
@@ -189,17 +194,18 @@ impl Import<'_> {
     fn evidence(&self, trial: &PkbllmTrial, case: &Case, folder: &TrialFolder) -> Result<Meta, String> {
         let redactor = self.redactors.masking(self.old.secrets(trial));
         let mut thread = String::new();
-        for name in [codex::TRACE, "stderr.txt", "final.txt"] {
+        for name in [TRACE, "stderr.txt", "final.txt"] {
             let Some(content) = self.old.bytes(trial, name)? else { continue };
-            if name == codex::TRACE {
+            if name == TRACE {
                 thread = thread_of(&content);
             }
             said(folder.write(name, &redactor.mask(&content)))?;
         }
-        let mut unknown: Vec<String> = UNKNOWN.map(str::to_owned).to_vec();
+        let mut unknown = unknown();
         match self.old.session(trial, &thread) {
-            Some(session) => said(folder.write(codex::ROLLOUT, &redactor.mask(&session)))?,
-            None => unknown.push("which skills were offered, and what codex put before the model by itself".to_owned()),
+            Some(session) => said(folder.write(AGENT.session, &redactor.mask(&session)))?,
+            None => unknown
+                .push(format!("which skills were offered, and what {} put before the model by itself", AGENT.name)),
         }
         let workspace = self.workspace(trial, case, folder, &redactor)?;
         let mut inputs = Inputs::default();
@@ -224,7 +230,7 @@ impl Import<'_> {
             mode: MODE.to_owned(),
             trial: 1,
             suite: trial.suite.clone(),
-            agent: AgentMeta { kind: AgentKind::Codex, version: None, model: None },
+            agent: AgentMeta { kind: AgentKind::default(), version: None, model: None },
             delivery: Delivery::Native,
             offer: Offer::All,
             commit: None,
@@ -232,6 +238,7 @@ impl Import<'_> {
             scripted: None,
             imported: Some(self.imported(unknown)),
             started: String::new(),
+            refused_before: Refusals::default(),
             ending: Ending {
                 exit_code: trial.exit_code,
                 timed_out: trial.timed_out,
@@ -279,11 +286,15 @@ impl Import<'_> {
         if let Some(trouble) = trouble {
             return Err(trouble.to_string());
         }
-        // A folder without a file is none of the files.
-        for path in case.expectations.iter().filter_map(Expectation::required_file) {
-            let there = self.old.folder.join(&trial.folder).join(path);
-            if !files.iter().any(|file| file.path.starts_with(path)) && there.is_dir() {
-                files.push(WorkspaceFile { path: path.join(""), size: 0, changed: false });
+        let changed = |path: &Path, file: io::Result<File>| {
+            let before = fixture.as_ref().and_then(|fixture| bounded::read(&fixture.join(path)).ok());
+            PkbllmRun::is_workspace(path)
+                .then(|| before.is_none() || file.and_then(|file| bounded::read_file(file, MAX_KEPT.0)).ok() != before)
+        };
+        let workspace = self.old.folder.join(&trial.folder);
+        for path in case.required_files() {
+            if !files.iter().any(|file| file.path.starts_with(path)) {
+                files.extend(wanted(&workspace, path, &changed));
             }
         }
         Ok((files, whole))
@@ -298,7 +309,8 @@ impl Import<'_> {
         meta: &Meta,
     ) -> Result<TrialRecord, String> {
         let run = self.run;
-        let final_text = said(folder.final_text())?;
+        let trace = said(regrade::decode(run, meta, folder))?;
+        let final_text = said(agent_run::keep_final(folder, &trace))?;
         let exhibit = Exhibit { case, skill, meta, final_text: final_text.as_deref(), folder };
         if let Some(answer) = &trial.judged {
             judge::keep_imported(run, &exhibit, answer.as_deref().map_err(String::as_str))?;
@@ -306,7 +318,7 @@ impl Import<'_> {
         let (_, grade) = said(regrade::regrade(run, case, skill, folder))?;
         said(folder.write_grade(&grade))?;
         let review = Review::of(run, folder)?;
-        said(folder.write_session(&session::session(meta, &grade, &review.timeline(run))))?;
+        said(folder.write_session(&session::session(meta, &grade, &review.timeline())))?;
         let id = meta.id();
         let outcome = table::outcome(id, grade, meta, folder, &run.settings.prices);
         Ok(TrialRecord { ended: trial.ended.clone(), ..TrialRecord::new(&outcome, 1) })

@@ -4,38 +4,46 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::json;
 
+use crate::agent::login::Around;
 use crate::agent::room::{Room, without_rooms};
 use crate::agent::{self, Assignment};
-use crate::cases::case::{Case, Repetition, Sandbox};
+use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
 use crate::files::at::PathError;
 use crate::files::below::{self, Entry, Walk};
 use crate::files::bounded;
 use crate::grade::rubric::{self, Answer, Attempt, JUDGES_PROMPT, Judgement, Rubric, Subject, Vote};
 use crate::grade::session::session_trouble;
-use crate::run::agent_run::{self, files};
+use crate::profile::{self, Profile};
+use crate::run::agent_run::{self, disk, unstored};
 use crate::run::live::Live;
+use crate::run::pace::Wait;
 use crate::run::plan::is_judged;
 use crate::run::shared::Run;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode};
 use crate::store::{self, StoreError, TrialFolder};
+use crate::trace::exposure::SkillTexts;
+use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::{Trace, excerpt};
 use crate::trial::event::Event;
 use crate::trial::evidence::{AgentMeta, Inputs, Meta, digest};
-use crate::trial::exposure::SkillTexts;
 use crate::trial::outcome::{Grade, Verdict};
-use crate::trial::trace::{Trace, excerpt};
-use crate::trial::trouble::{Trouble, TroubleKind};
+use crate::trial::sandbox::Sandbox;
 
 /// How often a judge may answer for one vote: an answer that cannot be used is asked for once more.
 const ANSWERS: usize = 2;
 
-/// Files and folders that agents take for instructions wherever they find them. A judge gets them under other names.
-const INSTRUCTIONS: [&str; 8] =
-    ["agents.md", "agents.override.md", "claude.md", "claude.local.md", ".agents", ".claude", ".codex", ".mcp.json"];
+/// Whether agents take a file or folder of this name for instructions wherever they find it. A judge gets it under another
+/// name.
+fn is_instruction(name: &OsStr) -> bool {
+    let of_agents = |profile: &'static Profile| profile.instructions.iter().copied().chain(profile.folders());
+    profile::of_all(of_agents).any(|known| name.eq_ignore_ascii_case(known))
+}
 
 /// What a judge is shown.
 #[derive(Debug)]
@@ -68,7 +76,13 @@ pub fn judge(run: &Run, live: &Live, exhibit: &Exhibit<'_>, grade: Grade) -> Res
         }
     };
     let judgement = Judge { run, live, rubric, exhibit }.judgement();
-    exhibit.folder.write_judgement(&judgement).map_err(|error| files(&error))?;
+    // A judge whose answer could not be kept is asked again, once there is room.
+    let is_unstored = |trouble: &&Trouble| trouble.kind == TroubleKind::NotStored;
+    let mut attempts = judgement.votes.iter().flat_map(|vote| &vote.attempts);
+    if let Some(trouble) = attempts.find_map(|attempt| attempt.trouble.as_ref().filter(is_unstored)) {
+        return Err(trouble.clone());
+    }
+    exhibit.folder.write_judgement(&judgement).map_err(|error| unstored(&error))?;
     Ok(rubric::join(grade, &judgement))
 }
 
@@ -159,7 +173,7 @@ fn inputs(rubric: &Rubric, exhibit: &Exhibit<'_>) -> io::Result<Inputs> {
 fn evidence(exhibit: &Exhibit<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let meta = exhibit.meta;
     let files = agent::of(meta.agent.kind).recorded_evidence(exhibit.folder.path(), &[&meta.skill.slug])?;
-    Ok(files.into_iter().map(|(name, content)| (name, without_rooms(&content))).collect())
+    Ok(files.into_iter().map(|(name, content)| (name, without_rooms(&content).into_owned())).collect())
 }
 
 struct Judge<'a> {
@@ -194,7 +208,7 @@ impl Judge<'_> {
         let mut vote = Vote::default();
         let (mut answers, mut refusals) = (0, 0);
         while answers < ANSWERS && vote.answer.is_none() {
-            let Some(permit) = self.run.pace.enter(agent.kind) else {
+            let Some(permit) = self.run.pace.enter(Around::new(&self.run.settings, agent.kind, None).account()) else {
                 let trouble = Trouble::new(TroubleKind::Interrupted, "before the judge was asked");
                 vote.attempts.push(Attempt { trouble: Some(trouble), ..Attempt::default() });
                 break;
@@ -208,21 +222,20 @@ impl Judge<'_> {
                 agent.model = trace.model.or(agent.model.take());
             }
             vote.answer = asked.answer;
-            let trouble = asked.attempt.trouble.as_ref().map(|trouble| trouble.kind);
+            let trouble = asked.attempt.trouble.clone();
             vote.attempts.push(asked.attempt);
             match trouble {
                 None => {
                     permit.through();
                     answers += 1;
                 }
-                Some(TroubleKind::RateLimit) => {
+                Some(trouble) if trouble.kind == TroubleKind::RateLimit => {
                     refusals += 1;
-                    let Some(pause) = permit.refused_again(refusals, &self.run.settings) else { break };
-                    let id = self.exhibit.meta.id();
-                    self.run.tell(&Event::Heard(
-                        id,
-                        format!("the judge was refused; again in {:.1} s", pause.as_secs_f64()),
-                    ));
+                    let wait_s = trouble.retry_after_s.map(Duration::from_secs);
+                    let Some(wait) = permit.refused_again(refusals, &self.run.settings, wait_s) else { break };
+                    let (Wait { pause, at_most }, why) = (wait, format!("the judge: {}", trouble.detail));
+                    let (id, of) = (self.exhibit.meta.id(), self.run.settings.retries.saturating_add(1));
+                    self.run.tell(&Event::Waits { id, why, attempt: refusals, of, pause, at_most });
                 }
                 Some(_) => break,
             }
@@ -241,11 +254,11 @@ impl Judge<'_> {
     }
 
     fn session(&self, folder: &TrialFolder) -> Result<Asked, Trouble> {
-        folder.clear().map_err(|error| files(&error))?;
-        let room = self.live.scratch.room("judge").map_err(|error| files(&error))?;
-        copy_evidence(self.exhibit, &room).map_err(|error| files(&error))?;
+        folder.clear().map_err(|error| unstored(&error))?;
+        let room = self.live.scratch.room("judge").map_err(|error| disk(&error))?;
+        copy_evidence(self.exhibit, &room).map_err(|error| disk(&error))?;
         let schema = room.path().join("schema.json");
-        fs::write(&schema, self.rubric.schema()).map_err(|error| files(&error))?;
+        fs::write(&schema, self.rubric.schema()).map_err(|error| disk(&error))?;
         let judge = &self.run.settings.judge;
         let mode = Mode::new("judge", judge.agent, Delivery::None);
         // The model under test does not judge itself unless the settings say so, and what limits it does not limit a judge.
@@ -287,18 +300,10 @@ impl Judge<'_> {
             id: self.exhibit.case.id.clone(),
             skill: self.exhibit.case.skill.clone(),
             origin: self.exhibit.case.origin.clone(),
-            should_trigger: false,
             prompt: prompt(self.rubric, self.exhibit),
-            system_prompt: None,
             sandbox: Sandbox::ReadOnly,
             timeout: Some(self.run.settings.judge.timeout),
-            max_turns: None,
-            fixture: None,
-            output_schema: None,
-            judge: false,
-            repetition: Repetition::default(),
-            during: Vec::new(),
-            expectations: Vec::new(),
+            ..Case::default()
         }
     }
 }
@@ -338,8 +343,7 @@ fn copy(entry: &Entry<'_>, to: &Path) -> io::Result<()> {
 /// A path without the names that agents take for instructions.
 fn harmless(path: &Path) -> PathBuf {
     let part = |name: &OsStr| {
-        let instruction = INSTRUCTIONS.contains(&name.to_string_lossy().to_lowercase().as_str());
-        let mut safe = OsString::from(if instruction { "evidence-" } else { "" });
+        let mut safe = OsString::from(if is_instruction(name) { "evidence-" } else { "" });
         safe.push(name);
         safe
     };

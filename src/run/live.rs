@@ -10,8 +10,8 @@ use crate::settings::Settings;
 use crate::settings::mode::{Mode, Offer};
 use crate::store::{Ledgered, RunFolder, RunLock};
 use crate::text::redact::{Redactor, looks_secret};
+use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::id::TrialId;
-use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// What live trials share.
 #[derive(Debug)]
@@ -30,7 +30,8 @@ pub struct Live {
     pub before: Ledgered,
     /// Why the progress file lacks lines.
     pub ledger_trouble: Arc<Mutex<Option<String>>>,
-    pub(super) _lock: RunLock,
+    /// Makes this process the run's runner.
+    pub(super) lock: RunLock,
 }
 
 /// Copies of the skills that trials are given, made when the run began: of every version, and of every part that a mode

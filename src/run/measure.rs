@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use crate::agent::Assignment;
 use crate::agent::delivery::{self, Snapshot};
+use crate::agent::isolation::{self, Held};
 use crate::agent::mcp_probe::SkillServer;
 use crate::agent::room::{Room, masked};
-use crate::cases::case::{Case, Expectation};
+use crate::cases::case::Case;
 use crate::cases::catalog::{FoundSkill, evals_folder};
-use crate::cases::skill::slug;
 use crate::files::bounded;
 use crate::process::interrupt;
 use crate::report::session as report;
 use crate::results::timeline::Timeline;
-use crate::run::agent_run::{self, AgentRun, files};
+use crate::run::agent_run::{self, AgentRun, disk, files, unstored};
 use crate::run::digests::{FIXTURE_PART, SCHEMA_PART, SkillFolders};
 use crate::run::judge::{self, Exhibit};
 use crate::run::live::Live;
@@ -23,14 +23,17 @@ use crate::run::regrade::by_checks;
 use crate::run::shared::Run;
 use crate::run::skill_texts;
 use crate::settings::mode::{Delivery, Mode};
+use crate::skill::slug;
 use crate::store::TrialFolder;
+use crate::trace::Trace;
+use crate::trace::exposure::SkillTexts;
+use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::event::Event;
-use crate::trial::evidence::{AgentMeta, CaseMeta, Evidence, Inputs, META_FORMAT, Meta, SkillMeta, SourceMeta};
-use crate::trial::exposure::SkillTexts;
+use crate::trial::evidence::{
+    AgentMeta, CaseMeta, Evidence, Inputs, META_FORMAT, Meta, Refusals, SkillMeta, SourceMeta,
+};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Verdict};
-use crate::trial::trace::Trace;
-use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// One attempt at a trial.
 pub(super) struct LiveTrial<'a> {
@@ -43,19 +46,29 @@ pub(super) struct LiveTrial<'a> {
     pub skills: &'a Snapshot,
     pub id: &'a TrialId,
     pub folder: &'a TrialFolder,
+    /// The attempts before this one.
+    pub refused_before: Refusals,
 }
 
 impl LiveTrial<'_> {
     /// Runs the agent, stores what it left, and grades it; calls `measured` before a judge is asked about it.
     pub(super) fn measure(&self, tell: &dyn Fn(Event), measured: &mut dyn FnMut()) -> Result<(Meta, Grade), Trouble> {
         let Self { run, live, case, skill, folder, .. } = *self;
-        folder.clear().map_err(|error| files(&error))?;
+        folder.clear().and_then(|()| folder.check_room()).map_err(|error| unstored(&error))?;
         if self.mode.delivery != Delivery::None {
             self.skills.digest(&skill.skill().slug).map_err(|why| files(&why))?;
         }
-        let (meta, trace, final_text) = self.run_agent(tell)?;
         // The facts come first: an agent's run that was paid for is not lost when grading or judging is cut short.
-        folder.write_meta(&meta).map_err(|error| files(&error))?;
+        let ran = self.run_agent(tell).and_then(|ran| {
+            let kept = folder.write_meta(&ran.0);
+            kept.map(|()| ran).map_err(|error| unstored(&error))
+        });
+        let (meta, trace, final_text) = ran.inspect_err(|trouble| {
+            if trouble.kind == TroubleKind::NotStored {
+                // Of no use without the rest, and its room is needed to note how the run ended.
+                let _ = folder.remove();
+            }
+        })?;
         let evidence = Evidence { meta: &meta, trace: &trace, final_text: final_text.as_deref() };
         let grade = by_checks(run, case, skill, &evidence, folder).map_err(|why| {
             if interrupt::raised() { Trouble::new(TroubleKind::Interrupted, why) } else { files(&why) }
@@ -66,10 +79,10 @@ impl LiveTrial<'_> {
         let exhibit = Exhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder };
         let grade = judge::judge(run, live, &exhibit, grade)?;
         folder
-            .write_session(&report::session(&meta, &grade, &Timeline::new(&evidence, &grade, Some(case))))
-            .map_err(|error| files(&error))?;
+            .write_session(&report::session(&meta, &grade, &Timeline::new(&evidence, &grade)))
+            .map_err(|error| unstored(&error))?;
         if grade.trouble.as_ref().is_none_or(|trouble| trouble.kind != TroubleKind::Interrupted) {
-            folder.write_grade(&grade).map_err(|error| files(&error))?;
+            folder.write_grade(&grade).map_err(|error| unstored(&error))?;
         }
         Ok((meta, grade))
     }
@@ -77,16 +90,18 @@ impl LiveTrial<'_> {
     /// A room with the fixture and the skills in it; the fixture's digest goes into `inputs`.
     fn prepare_room(&self, inputs: &mut Inputs) -> Result<Room, Trouble> {
         let Self { run, live, mode, case, skills, folder, .. } = *self;
-        let mut room = live.scratch.room(&mode.name).map_err(|error| files(&error))?;
+        let mut room = live.scratch.room(&mode.name).map_err(|error| disk(&error))?;
         if let Some(fixture) = &case.fixture {
             let fixture = run.root.join(evals_folder(&case.skill)).join(fixture.as_path());
-            let digest = room.copy_fixture(&fixture).map_err(|error| files(&error))?;
+            let digest = room.copy_fixture(&fixture).map_err(|error| disk(&error))?;
             inputs.0.insert(FIXTURE_PART.to_owned(), digest);
         }
-        room.create_folders(&run.settings.create).map_err(|error| files(&error))?;
-        delivery::deliver(mode, skills, &mut room).map_err(|error| files(&error))?;
+        room.create_folders(&run.settings.create).map_err(|error| disk(&error))?;
+        // What changes in mid-session changes for this trial alone.
+        let shown = case.during.is_empty() && matches!(isolation::held(&run.settings.isolation), Held::Bwrap(_));
+        delivery::deliver(mode, skills, &mut room, shown).map_err(|error| disk(&error))?;
         if mode.delivery != Delivery::None {
-            delivery::get_ready(case, &run.root, &mut room, &folder.changes()).map_err(|error| files(&error))?;
+            delivery::get_ready(case, &run.root, &mut room, &folder.changes()).map_err(|error| disk(&error))?;
         }
         room.prepared();
         Ok(room)
@@ -110,9 +125,8 @@ impl LiveTrial<'_> {
 
     /// The facts of the agent's run, its event stream, and its final message.
     fn run_agent(&self, tell: &dyn Fn(Event)) -> Result<(Meta, Trace, Option<String>), Trouble> {
-        let Self { run, live, mode, case, skill: found, skills, id, folder } = *self;
-        let (skill, settings) = (found.skill(), &run.settings);
-        let skills = SkillFolders::Snapshot(skills);
+        let Self { run, live, mode, case, skill: found, skills, id, folder, refused_before } = *self;
+        let (skill, settings, skills) = (found.skill(), &run.settings, SkillFolders::Snapshot(skills));
         let mut inputs = run.digested(&skills, case, mode, &[]).map_err(|error| files(&error))?;
         let room = self.prepare_room(&mut inputs)?;
         let server = self.server(&room)?;
@@ -120,7 +134,7 @@ impl LiveTrial<'_> {
             let to = room.path().join("schema.json");
             bounded::read(&run.root.join(path.as_path())).and_then(|schema| fs::write(&to, schema)).map(|()| to)
         });
-        let schema = schema.transpose().map_err(|error| files(&error))?;
+        let schema = schema.transpose().map_err(|error| disk(&error))?;
         if let Some(copy) = &schema {
             inputs.add(SCHEMA_PART, &bounded::read(copy).map_err(|error| files(&error))?);
         }
@@ -136,8 +150,8 @@ impl LiveTrial<'_> {
         let AgentRun { ending, not_enforced, isolation, redactor, server, changes, trace, final_text } = ran;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
         let skills_changed = room.changed_skills(&changes).iter().map(|path| masked(path, &mask)).collect();
-        let required: Vec<&Path> = case.expectations.iter().filter_map(Expectation::required_file).collect();
-        let captured = room.capture(&required, &folder.workspace(), &mask).map_err(|error| files(&error))?;
+        let required: Vec<&Path> = case.required_files().collect();
+        let captured = room.capture(&required, &folder.workspace(), &mask).map_err(|error| disk(&error))?;
         let active = trace.activations.iter().map(|activation| slug(&activation.skill));
         let opened: Vec<String> = active.chain(trace.resources.iter().map(|resource| slug(&resource.skill))).collect();
         if !opened.is_empty() {
@@ -149,7 +163,7 @@ impl LiveTrial<'_> {
             format: META_FORMAT,
             run_id: live.folder.id().to_owned(),
             skill: SkillMeta { name: skill.name.clone(), slug: skill.slug.clone() },
-            case: case_meta(case, timeout, settings.max_turns_of(case)),
+            case: case_meta(case, timeout, settings.max_turns_of(case.max_turns)),
             mode: mode.name.clone(),
             trial: id.number,
             suite: Some(settings.selection.suite.name().to_owned()),
@@ -161,6 +175,7 @@ impl LiveTrial<'_> {
             scripted: settings.scripted.clone(),
             imported: None,
             started: started.to_string(),
+            refused_before,
             ending,
             inputs,
             files: captured.files,

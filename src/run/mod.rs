@@ -19,7 +19,6 @@ mod changes;
 pub mod check_program;
 pub mod crate_harness;
 pub mod digests;
-pub mod harness_source;
 pub mod history;
 pub mod import;
 pub mod judge;

@@ -17,10 +17,10 @@ use crate::run::ready;
 use crate::run::shared::Run;
 use crate::settings::{Selection, Settings};
 use crate::store::{Ledger, RunFolder, StoreError};
+use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::event::{Event, Listener};
 use crate::trial::id::TrialId;
 use crate::trial::run_record::{Chosen, ProgressLine, RUN_FORMAT, RunRecord, TrialRecord};
-use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// Opens the run at the first call: its folder, its lock, its record, the snapshot of the skills.
 ///
@@ -92,8 +92,8 @@ fn open(run: &Run) -> Result<(Live, ProgressFile), NotOpened> {
     let redactors = Redactors::new(&run.settings);
     let ledger_trouble = Arc::<Mutex<Option<String>>>::default();
     let progress = ProgressFile { ledger, folder: folder.clone(), trouble: Arc::clone(&ledger_trouble) };
-    let live =
-        Live { folder, scratch, snapshots, redactors, kept_although_changed, before, ledger_trouble, _lock: lock };
+    lock.keep_room(&folder).map_err(|error| files(&error))?;
+    let live = Live { folder, scratch, snapshots, redactors, kept_although_changed, before, ledger_trouble, lock };
     Ok((live, progress))
 }
 
@@ -236,7 +236,7 @@ impl Listener for ProgressFile {
             Event::Kept { outcome, attempts, news: true } => {
                 ProgressLine::Ended(Box::new(TrialRecord::new(outcome, *attempts)))
             }
-            Event::Refused { id, spent, .. } => ProgressLine::Refused { refused: id.clone(), spent: *spent },
+            Event::Refused { id, spent } => ProgressLine::Refused { refused: id.clone(), spent: *spent },
             _ => return,
         };
         self.stored(self.ledger.append(&line));

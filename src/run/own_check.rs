@@ -13,9 +13,9 @@ use crate::grade::checks;
 use crate::run::check_program::CheckProgram;
 use crate::store::TrialFolder;
 use crate::text::relative_path::RelativePath;
+use crate::trace::Trace;
 use crate::trial::evidence::{Evidence, WorkspaceFile};
-use crate::trial::outcome::{Check, Goal, Grade, Status};
-use crate::trial::trace::Trace;
+use crate::trial::outcome::{CheckResult, Goal, Grade, Status};
 
 /// What a repository's own check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,7 +174,7 @@ impl OwnChecks {
 
     /// What the closures among these checks find.
     #[must_use]
-    pub fn made_here(&self, evidence: &Evidence<'_>, folder: &TrialFolder) -> Vec<Check> {
+    pub fn made_here(&self, evidence: &Evidence<'_>, folder: &TrialFolder) -> Vec<CheckResult> {
         let workspace = Workspace { evidence, folder };
         let made = self.checks.iter().filter_map(|OwnCheck { name, expected, body }| {
             // A check written with `assert!` reports what it found by panicking.
@@ -187,7 +187,7 @@ impl OwnChecks {
                 Finding::NotAsked => return None,
             };
             let (id, expected) = (name.clone(), expected.clone());
-            Some(Check { id, goal: Goal::Outcome, status, expected, evidence, own: true })
+            Some(CheckResult { id, goal: Goal::Outcome, status, expected, evidence, own: true, spans: Vec::new() })
         });
         made.collect()
     }

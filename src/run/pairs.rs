@@ -6,6 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use crate::cases::planned::Planned;
 use crate::decide::sequential::{Course, Pair};
 use crate::results::course;
 use crate::run::arms::{PairedCase, Pairing};
@@ -14,7 +15,7 @@ use crate::run::scheduler::{QUIET, trial};
 use crate::run::shared::Run;
 use crate::store::StoreError;
 use crate::trial::event::Event;
-use crate::trial::id::{CaseInMode, Planned};
+use crate::trial::id::CaseInMode;
 use crate::trial::outcome::NoOutcome;
 use crate::trial::run_record::{PairRecord, PlanLine, TrialRecord};
 
@@ -35,8 +36,6 @@ pub enum Stopped {
     NoMore,
     /// What an earlier part of the run measured cannot be read or graded; the events say why.
     Unreadable,
-    /// The run's folder cannot be written.
-    Store(String),
 }
 
 /// What the workers share.
@@ -138,7 +137,8 @@ fn next<'a>(run: &Run, live: &Live, pairing: &'a Pairing, course: &mut Shared, m
             let pair = PairRecord { a: paired.a.trial(number), b: paired.b.trial(number) };
             let planned = live.folder.add_to_plan([&pair.a, &pair.b].into_iter().cloned().map(PlanLine::from));
             if let Err(error) = planned.and_then(|_| live.folder.add_pair(&pair)) {
-                course.stopped = Some(Stopped::Store(error.to_string()));
+                run.not_stored(&error.to_string());
+                course.stopped = Some(Stopped::NoMore);
                 return None;
             }
             (case, number)

@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::cases::case::repetition::Trials;
 use crate::cases::case::{Case, Found};
 use crate::cases::catalog::Catalog;
-use crate::cases::name::Filters;
+use crate::cases::planned::Planned;
+use crate::cases::selection::modes;
 use crate::decide::threshold;
-use crate::settings::selection::modes;
+use crate::settings::trials::Trials;
 use crate::settings::{InForce, Settings};
 use crate::stats::proportion::Rate;
 use crate::store::{self, Recordings, RunFolder, StoreError};
-use crate::trial::id::{Planned, TrialId};
+use crate::text::name::Filters;
+use crate::trial::id::TrialId;
 use crate::trial::run_record::PlanLine;
 
 /// The trials of a run, in order.

@@ -86,10 +86,10 @@ impl Listener for ProgressFiles {
                 self.ended(id);
                 self.summary.add_not_run(id, &why.to_string());
             }
-            Event::Refused { id, spent, .. } | Event::Repeated { id, spent } => self.summary.add_refused(id, *spent),
-            Event::Heard(..) | Event::Tick => {}
+            Event::Refused { id, spent } | Event::Repeated { id, spent } => self.summary.add_refused(id, *spent),
+            Event::Waits { .. } | Event::Heard(..) | Event::Tick => {}
         }
-        self.behind |= !matches!(event, Event::Heard(..) | Event::Tick);
+        self.behind |= !matches!(event, Event::Waits { .. } | Event::Heard(..) | Event::Tick);
         if self.behind && self.written.is_none_or(|written| written.elapsed() > AGE) {
             self.write();
         }

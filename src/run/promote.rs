@@ -9,18 +9,20 @@ use walkdir::WalkDir;
 
 use crate::agent;
 use crate::agent::room::without_rooms;
+use crate::cases::planned::Planned;
 use crate::files::at::PathError;
 use crate::grade::share::Ended;
 use crate::report::rate;
 use crate::results::share::Tried;
 use crate::results::summary::CaseCounts;
 use crate::run::plan::{Entry, Plan};
+use crate::run::ready;
 use crate::run::shared::Run;
 use crate::run::trial;
 use crate::stats::proportion::Rate;
 use crate::store::{self, Beside, RunFolder, StoreError, TrialFolder};
 use crate::text::diagnostic::shown_path;
-use crate::trial::id::{Planned, TrialId};
+use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, Verdict};
 
 /// Most bytes of the files that the agent made that a recording keeps, all together: checks of a repository's own may
@@ -120,10 +122,12 @@ fn record_case(run: &Run, from: &RunFolder, entry: &Entry, failing: Failing) -> 
     }
     // Written next to the recordings first and replayed from there: what is moved into place is known to replay.
     let beside = Beside::new(&run.root)?;
-    for (number, trial) in (1..).zip(&measured) {
-        keep(trial, &store::recording_in(beside.path(), &planned.trial(number)), number)?;
-    }
     let repeats = u32::try_from(measured.len()).unwrap_or(u32::MAX);
+    for (number, trial) in (1..).zip(&measured) {
+        let recording = store::recording_in(beside.path(), &planned.trial(number));
+        keep(trial, &recording, number)?;
+        recording.seal(repeats)?;
+    }
     let new = Entry::times(planned.clone(), repeats);
     let now = replayed(run, &new, &|number| store::recording_in(beside.path(), &planned.trial(number)));
     let passes = matches!(&now, Replayed::Ended(all) if case_verdict(run, planned, &all.verdicts) == Verdict::Pass);
@@ -147,7 +151,9 @@ fn case_verdict(run: &Run, planned: &Planned, verdicts: &[Verdict]) -> Verdict {
 fn replayed(run: &Run, entry: &Entry, folder: &dyn Fn(u32) -> TrialFolder) -> Replayed {
     let mut all = Endings::default();
     for number in (1..=1000).take_while(|number| folder(*number).exists()) {
-        match trial::replay_from(run, &entry.planned, &folder(number), entry.planned.trial(number)) {
+        let id = entry.planned.trial(number);
+        let ready = ready::ready(run, &entry.planned);
+        match ready.and_then(|ready| trial::replay_from(run, &ready, &folder(number), id)) {
             Ok(outcome) => {
                 all.verdicts.push(outcome.grade.verdict);
                 all.until_decided |= outcome.grade.at_most.is_some();
@@ -159,7 +165,7 @@ fn replayed(run: &Run, entry: &Entry, folder: &dyn Fn(u32) -> TrialFolder) -> Re
     Replayed::Ended(all)
 }
 
-/// Keeps what a replay needs of a trial in `recording`, as repeat `number`.
+/// Writes what a replay needs of a trial to `recording`, as repeat `number`.
 fn keep(trial: &TrialFolder, recording: &TrialFolder, number: u32) -> Result<(), StoreError> {
     let mut meta = trial.meta()?;
     meta.trial = number;
@@ -178,8 +184,7 @@ fn keep(trial: &TrialFolder, recording: &TrialFolder, number: u32) -> Result<(),
         recording.write_judgement(&judgement)?;
     }
     keep_workspace(trial, recording)?;
-    recording.write_meta(&meta)?;
-    recording.seal()
+    recording.write_meta(&meta)
 }
 
 /// Keeps the files that the agent made where they are few and small.

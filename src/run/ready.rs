@@ -6,6 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use crate::agent;
 use crate::agent::isolation::{self, Held};
 use crate::agent::login::{Around, Login};
+use crate::cases::case::{Case, Found};
+use crate::cases::catalog::FoundSkill;
+use crate::cases::planned::Planned;
 use crate::cases::repository::Repository;
 use crate::lint;
 use crate::report::diagnostics;
@@ -18,7 +21,40 @@ use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Delivery, Mode, Offer};
 use crate::store::RunFolder;
 use crate::text::diagnostic::{Code, Diagnostic, Place, once, suggest};
-use crate::trial::id::Planned;
+use crate::trial::outcome::NoOutcome;
+
+/// A case in a mode that can run: what trials are made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Ready<'a> {
+    /// The case and the mode.
+    pub planned: &'a Planned,
+    /// The case, without errors.
+    pub case: &'a Case,
+    /// The skill under test, in the version that the mode asks for.
+    pub skill: &'a FoundSkill,
+}
+
+/// The planned case, if it can run.
+///
+/// # Errors
+/// What is wrong with the case, or that its skill is not there.
+pub fn ready<'a>(run: &'a Run, planned: &'a Planned) -> Result<Ready<'a>, NoOutcome> {
+    let errors = case_errors(run, &planned.found);
+    let (Ok(case), []) = (planned.found.case(), errors) else { return Err(NoOutcome::BadCase(errors.to_vec())) };
+    let commit = planned.mode.commit.as_deref();
+    let gone = || {
+        let place = commit.map_or_else(String::new, |commit| format!(" in the commit {commit}"));
+        NoOutcome::Unreadable(format!("there is no skill `{}`{place}", case.skill))
+    };
+    let skill = run.skills_of(commit).and_then(|catalog| catalog.skill(&case.skill)).ok_or_else(gone)?;
+    Ok(Ready { planned, case, skill })
+}
+
+/// What keeps a case from running in any mode, found once for all its trials.
+fn case_errors<'a>(run: &Run, found: &'a Found) -> &'a [Diagnostic] {
+    let tree = Repository { root: run.root.clone() };
+    found.refused(|found| lint::case_errors(found, &run.catalog, &tree, &run.settings.lint))
+}
 
 /// What keeps the run from beginning.
 ///
@@ -26,13 +62,12 @@ use crate::trial::id::Planned;
 /// What it is and what to do: skills in the settings that are not there, the judge's template or schema, limits that could never hold,
 /// not one case that could be decided; of live runs no place for what they keep, or an agent that is not there or has no login.
 pub fn check(run: &Run) -> Result<(), String> {
-    chosen(run)?;
-    agents(run)
+    run.checked.get_or_init(|| chosen(run).and_then(|()| agents(run))).clone()
 }
 
 /// The same but for the agents.
 fn chosen(run: &Run) -> Result<(), String> {
-    let unknown = run.settings.repetition.unknown_skills(&run.catalog);
+    let unknown = run.settings.repetition.unknown_skills(&run.catalog.slugs());
     if !unknown.is_empty() {
         return Err(diagnostics::render(&unknown, Paint::Plain));
     }
@@ -144,12 +179,7 @@ pub fn withheld(run: &Run, planned: &Planned) -> Option<Diagnostic> {
 pub fn wrong(run: &Run, entry: &Entry) -> Vec<Diagnostic> {
     let never = entry.until.and_then(|_| never_decided(run, &entry.planned));
     let withheld = withheld(run, &entry.planned).filter(|_| run.settings.live);
-    let tree = Repository { root: run.root.clone() };
-    lint::case_errors(&entry.planned.found, &run.catalog, &tree, &run.settings.lint)
-        .into_iter()
-        .chain(never)
-        .chain(withheld)
-        .collect()
+    case_errors(run, &entry.planned.found).iter().cloned().chain(never).chain(withheld).collect()
 }
 
 /// The same for a run that does not begin, with all that it would meet on the way to its first agent; what [`agents`] lack is

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::agent;
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
+use crate::checks::Subject;
 use crate::files::at::PathError;
 use crate::files::bounded;
 use crate::grade::checks::grade;
@@ -16,9 +17,9 @@ use crate::run::check_program;
 use crate::run::judge::{self, Exhibit};
 use crate::run::shared::Run;
 use crate::store::{StoreError, TrialFolder};
+use crate::trace::Trace;
 use crate::trial::evidence::{Evidence, Meta};
 use crate::trial::outcome::Grade;
-use crate::trial::trace::Trace;
 
 /// Why a stored trial cannot be graded again.
 #[derive(Debug)]
@@ -95,7 +96,10 @@ pub(super) fn by_checks(
 ) -> Result<Grade, String> {
     let schema = schema_value(&run.root, case);
     let repetition = run.settings.repetition.of(&case.skill, case.repetition);
-    let grade = grade(case, skill.skill(), schema.as_ref(), evidence);
+    let by_settings = || run.settings.activation_for(&case.skill, &evidence.meta.mode);
+    let activation = case.activation.or_else(by_settings).unwrap_or(case.default_activation);
+    let subject = Subject { skill: skill.skill(), schema: schema.as_ref(), activation, evidence };
+    let grade = grade(case, &subject);
     let grade = Grade { threshold: Some(repetition.threshold), at_most: repetition.at_most(), ..grade };
     run.own_checks.applied(grade, evidence, folder)
 }

@@ -12,9 +12,9 @@ use crate::run::judge::{self, Exhibit};
 use crate::run::regrade;
 use crate::run::shared::Run;
 use crate::store::TrialFolder;
+use crate::trace::Trace;
 use crate::trial::evidence::{Evidence, Meta};
 use crate::trial::outcome::Grade;
-use crate::trial::trace::Trace;
 
 /// Most files of a trial that are shown.
 const MAX_LISTED: usize = 200;
@@ -120,8 +120,8 @@ impl Review {
 
     /// What happened, and where each check looked.
     #[must_use]
-    pub fn timeline(&self, run: &Run) -> Timeline {
-        Timeline::new(&self.evidence(), &self.grade, self.case(run))
+    pub fn timeline(&self) -> Timeline {
+        Timeline::new(&self.evidence(), &self.grade)
     }
 }
 

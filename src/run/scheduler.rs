@@ -4,14 +4,18 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use crate::agent::login::Around;
+use crate::cases::planned::Planned;
 use crate::run::opening;
-use crate::run::pace::Permit;
+use crate::run::pace::{Permit, Wait};
 use crate::run::plan::Entry;
+use crate::run::ready::{self, Ready};
 use crate::run::shared::Run;
 use crate::run::trial;
 use crate::run::turns::{Turn, Turns};
 use crate::trial::event::Event;
-use crate::trial::id::{Planned, TrialId};
+use crate::trial::evidence::Refusals;
+use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, NotRun, Outcome, TroubleKind};
 use crate::trial::run_record::TrialRecord;
 
@@ -87,28 +91,34 @@ fn take(run: &Run, turn: &Turn<'_>) -> Result<Outcome, NoOutcome> {
 pub fn trial(run: &Run, planned: &Planned, number: u32) -> Result<Outcome, NoOutcome> {
     let _slot = run.slots.take();
     let id = planned.trial(number);
-    let (result, attempts) = if run.settings.live {
-        match run.settings.resume.then(|| trial::kept(run, planned, number)).transpose() {
-            Err(problem) => (Err(problem), 0),
-            Ok(Some(Some((outcome, news)))) => {
-                let attempts = earlier(run, &id).map_or(1, |earlier| earlier.attempts);
-                run.tell(&Event::Kept { outcome: Box::new(outcome.clone()), attempts, news });
-                return Ok(outcome);
-            }
-            Ok(_) => {
-                let ran = live(run, planned, number);
-                // Only once it has ended anew: until then the progress file counts the earlier attempt as the trial's.
-                if let (Ok(_), Some(earlier)) = (&ran.0, earlier(run, &id)) {
-                    run.tell(&Event::Repeated { id: id.clone(), spent: earlier.spent });
+    let (result, attempts) = match ready::ready(run, planned) {
+        Err(refused) => (Err(refused), 0),
+        Ok(ready) if run.settings.live => {
+            match run.settings.resume.then(|| trial::kept(run, &ready, number)).transpose() {
+                Err(problem) => (Err(problem), 0),
+                Ok(Some(Some((outcome, news)))) => {
+                    let attempts = earlier(run, &id).map_or(1, |earlier| earlier.attempts);
+                    run.tell(&Event::Kept { outcome: Box::new(outcome.clone()), attempts, news });
+                    return Ok(outcome);
                 }
-                ran
+                Ok(_) => {
+                    let ran = live(run, &ready, number);
+                    // Only once it has ended anew: until then the progress file counts the earlier attempt as the trial's.
+                    if let (Ok(_), Some(earlier)) = (&ran.0, earlier(run, &id)) {
+                        run.tell(&Event::Repeated { id: id.clone(), spent: earlier.spent });
+                    }
+                    ran
+                }
             }
         }
-    } else if let Some(why) = run.no_more() {
-        (Err(NoOutcome::NotRun(why)), 0)
-    } else {
-        run.tell(&Event::Started(id.clone()));
-        (trial::replay(run, planned, number), 1)
+        Ok(ready) => {
+            if let Some(why) = run.no_more() {
+                (Err(NoOutcome::NotRun(why)), 0)
+            } else {
+                run.tell(&Event::Started(id.clone()));
+                (trial::replay(run, &ready, number), 1)
+            }
+        }
     };
     run.tell(&match &result {
         Err(NoOutcome::NotRun(why)) => Event::Skipped(id, *why),
@@ -123,15 +133,21 @@ fn earlier<'a>(run: &'a Run, id: &TrialId) -> Option<&'a TrialRecord> {
 }
 
 /// Runs a trial with its agent until the provider lets it through, or the retries are used up.
-fn live(run: &Run, planned: &Planned, number: u32) -> (Result<Outcome, NoOutcome>, u32) {
+fn live(run: &Run, ready: &Ready<'_>, number: u32) -> (Result<Outcome, NoOutcome>, u32) {
+    let planned = ready.planned;
+    if let Some(problem) = ready::never_decided(run, planned) {
+        return (Err(NoOutcome::BadCase(vec![problem])), 0);
+    }
     // Opened before the first look at its budget, which an earlier part of the run may have used up.
     if let Err(why) = opening::live(run) {
         return (Err(NoOutcome::NotOpened(why.to_string())), 0);
     }
+    let account = Around::new(&run.settings, planned.mode.agent, Some(&planned.mode)).account();
     let mut attempt = 0;
+    let mut before = Refusals::default();
     let mut refused: Option<Outcome> = None;
     loop {
-        let permit = run.pace.enter(planned.mode.agent);
+        let permit = run.pace.enter(account.clone());
         let permit = match (permit, run.no_more()) {
             (Some(permit), None) => permit,
             (_, why) => {
@@ -148,16 +164,25 @@ fn live(run: &Run, planned: &Planned, number: u32) -> (Result<Outcome, NoOutcome
         let mut permit = Some(permit);
         // Its judge asks for a permit of its own.
         let mut measured = || permit.take().into_iter().for_each(Permit::through);
-        let result = trial::run_live(run, planned, number, &|event| run.tell(&event), &mut measured);
-        let trouble = result.as_ref().ok().and_then(|outcome| outcome.grade.trouble.as_ref());
-        if let (Some(permit), Some(TroubleKind::RateLimit)) = (permit, trouble.map(|trouble| trouble.kind))
-            && let (Some(pause), Ok(outcome)) = (permit.refused_again(attempt, &run.settings), &result)
-        {
-            let id = planned.trial(number);
-            run.tell(&Event::Refused { id, attempt, pause, spent: outcome.spent });
-            refused = result.ok();
-            continue;
+        let result = trial::run_live(run, ready, number, before, &|event| run.tell(&event), &mut measured);
+        let Some(trouble) = result.as_ref().ok().and_then(|outcome| outcome.grade.trouble.clone()) else {
+            return (result, attempt);
+        };
+        if trouble.kind == TroubleKind::NotStored {
+            run.not_stored(&format!("{}: {}", planned.trial(number), trouble.detail));
         }
-        return (result, attempt);
+        let asked = trouble.retry_after_s.map(Duration::from_secs);
+        let wait = permit
+            .filter(|_| trouble.kind == TroubleKind::RateLimit)
+            .and_then(|permit| permit.refused_again(attempt, &run.settings, asked));
+        let (Some(Wait { pause, at_most }), Ok(outcome)) = (wait, &result) else { return (result, attempt) };
+        let id = planned.trial(number);
+        // What was before it was told then.
+        let why = trouble.detail.strip_suffix(&format!("; {before}")).unwrap_or(&trouble.detail).to_owned();
+        before.add(pause);
+        run.tell(&Event::Refused { id: id.clone(), spent: outcome.spent });
+        let of = run.settings.retries.saturating_add(1);
+        run.tell(&Event::Waits { id, why, attempt, of, pause, at_most });
+        refused = result.ok();
     }
 }

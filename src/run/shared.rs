@@ -64,6 +64,10 @@ pub struct Run {
     rubric: OnceLock<Result<Rubric, Box<Diagnostic>>>,
     pub(super) live: OnceLock<Result<Live, NotOpened>>,
     budget: OnceLock<Budget>,
+    /// What keeps it from beginning, once that was asked.
+    pub(super) checked: OnceLock<Result<(), String>>,
+    /// Which result could not be stored, and why.
+    not_stored: OnceLock<String>,
 }
 
 impl std::fmt::Debug for Run {
@@ -99,6 +103,8 @@ impl Run {
             rubric: OnceLock::new(),
             live: OnceLock::new(),
             budget: OnceLock::new(),
+            checked: OnceLock::new(),
+            not_stored: OnceLock::new(),
         }
     }
 
@@ -205,7 +211,32 @@ impl Run {
         if interrupt::raised() {
             return Some(NotRun::Interrupted);
         }
+        if self.why_not_stored().is_some() {
+            return Some(NotRun::NotStored);
+        }
         self.budget.get()?.used_up()
+    }
+
+    /// Notes that the result of a trial could not be stored: no further one starts, since its result would be lost as well.
+    pub(super) fn not_stored(&self, why: &str) {
+        let _ = self.not_stored.set(why.to_owned());
+    }
+
+    /// Which result could not be stored, and why, if so.
+    #[must_use]
+    pub fn why_not_stored(&self) -> Option<&str> {
+        self.not_stored.get().map(String::as_str)
+    }
+
+    /// What a user has to know and do if a result could not be stored.
+    #[must_use]
+    pub fn told_not_stored(&self) -> Option<String> {
+        let (why, live) = (self.why_not_stored()?, self.opened()?);
+        let command = if self.arms.is_some() { "compare" } else { "run" };
+        let id = live.folder.id();
+        Some(format!(
+            "the run stopped: {why}; nothing more was started. Make room, then go on: skill-evals {command} --resume --run-id {id}"
+        ))
     }
 
     /// Ends the run: stores its summary, and notes in its record how it ended. Where several processes
@@ -215,15 +246,16 @@ impl Run {
     /// When a file cannot be written.
     pub fn close(&self) -> Result<(), StoreError> {
         let Some(live) = self.opened().filter(|_| self.shared_id.is_none()) else { return Ok(()) };
-        self.figures().finish()?;
-        let how = if !interrupt::raised() {
-            End::Finished
-        } else if live.folder.is_stopping() {
-            End::Stopped
-        } else {
-            End::Interrupted
+        let how = match self.why_not_stored() {
+            Some(_) => End::NotStored,
+            None if !interrupt::raised() => End::Finished,
+            None if live.folder.is_stopping() => End::Stopped,
+            None => End::Interrupted,
         };
-        live.folder.write_ended(how)
+        live.lock.give_room();
+        // First: how it ended is the least that `status` needs.
+        let noted = live.folder.write_ended(how, self.why_not_stored());
+        self.figures().finish().and(noted)
     }
 
     /// Why the progress file lacks lines, if it does.

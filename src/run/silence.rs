@@ -30,15 +30,20 @@ impl Silence {
         let late = now - self.started > self.timeout;
         match by {
             // What it says while it is being ended is no work.
-            Work::Other if late => return,
+            Work::Other | Work::Waits(_) if late => return,
             // The time before the first line is the program's start.
-            Work::Model if !late => {
+            Work::Model | Work::End if !late => {
                 let silent = self.last.map_or(Duration::ZERO, |last| now - last);
                 self.longest = self.longest.max(silent);
             }
             _ => {}
         }
         self.last = Some(now);
+    }
+
+    /// Whether a wait that begins now lasts until the agent's time is up.
+    pub(super) fn outlasts(&self, wait: Duration) -> bool {
+        self.started.elapsed() + wait >= self.timeout
     }
 
     /// Adds them to the ending of an agent that ran into its timeout.

@@ -12,16 +12,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use walkdir::WalkDir;
 
 use crate::cases::catalog::Catalog;
-use crate::cases::repository::{Repository, Scope};
-use crate::cases::skill::SKILL_FILE;
+use crate::cases::repository::{Layout, Repository, Scope};
 use crate::run::digests::opened_skills;
+use crate::skill::SKILL_FILE;
 use crate::store::TrialFolder;
 use crate::text::relative_path::RelativePath;
-use crate::trial::evidence::{ChangeMeta, Meta};
-use crate::trial::exposure::{Reference, SkillTexts, Texts};
+use crate::trace::change::ChangeMeta;
+use crate::trace::exposure::{Reference, SkillTexts, Texts, TextsBuilder};
+use crate::trial::evidence::Meta;
 
 /// Longest file that is read, in bytes; longer ones are no text that a model is shown.
-const MAX_FILE: u64 = 1 << 20;
+const MAX_FILE: u64 = 8 << 20;
 
 /// Reads and keeps texts.
 #[derive(Debug, Default)]
@@ -66,7 +67,7 @@ impl TextReader {
         let root = folder.path().ancestors().nth(6).unwrap_or(folder.path()).to_path_buf();
         let catalog = match folder.snapshot(meta.commit.as_deref()) {
             Some(_) => Catalog::default(),
-            None => Repository { root: root.clone() }.catalog(None, Scope::All),
+            None => Repository { root: root.clone() }.catalog(Layout::default(), Scope::All),
         };
         self.reference(&root, &catalog, meta, folder)
     }
@@ -92,12 +93,12 @@ impl TextReader {
         SkillTexts::new(parts)
     }
 
-    fn once(&self, key: PathBuf, read: impl FnOnce(&mut Texts)) -> Arc<Texts> {
+    fn once(&self, key: PathBuf, read: impl FnOnce(&mut TextsBuilder)) -> Arc<Texts> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let texts = known.entry(key).or_insert_with(|| {
-            let mut texts = Texts::default();
+            let mut texts = TextsBuilder::default();
             read(&mut texts);
-            Arc::new(texts)
+            texts.build()
         });
         Arc::clone(texts)
     }
@@ -113,13 +114,13 @@ pub fn of_changes<'a>(
 }
 
 fn of_change(number: usize, slug: &str, folder: &Path) -> Arc<Texts> {
-    let mut texts = Texts::of_change(number);
+    let mut texts = TextsBuilder::of_change(number);
     add_folder(&mut texts, slug, folder, |_| true);
-    Arc::new(texts)
+    texts.build()
 }
 
 /// Adds the plain files below a skill's folder; of what cannot be read, the name.
-fn add_folder(texts: &mut Texts, slug: &str, folder: &Path, wanted: impl Fn(&str) -> bool) {
+fn add_folder(texts: &mut TextsBuilder, slug: &str, folder: &Path, wanted: impl Fn(&str) -> bool) {
     for entry in WalkDir::new(folder).sort_by_file_name().into_iter().flatten() {
         let path = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_string_lossy().into_owned();
         let Some(size) = entry.metadata().ok().filter(fs::Metadata::is_file).map(|found| found.len()) else { continue };

@@ -4,62 +4,48 @@ use std::fmt;
 use std::io;
 
 use crate::cases::case::Case;
-use crate::cases::catalog::FoundSkill;
-use crate::cases::repository::Repository;
-use crate::lint;
+use crate::cases::planned::Planned;
 use crate::results::table;
 use crate::run::digests::{SkillFolders, opened_skills, stale_parts};
 use crate::run::judge::{self, Exhibit};
 use crate::run::measure::LiveTrial;
 use crate::run::opening;
-use crate::run::ready;
+use crate::run::ready::{self, Ready};
 use crate::run::regrade::{NotGraded, graded, regrade};
 use crate::run::shared::Run;
 use crate::settings::InForce;
-use crate::settings::mode::Mode;
 use crate::store::{self, TrialFolder};
+use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::event::Event;
-use crate::trial::evidence::Meta;
-use crate::trial::id::{Planned, TrialId};
+use crate::trial::evidence::{Meta, Refusals};
+use crate::trial::id::TrialId;
 use crate::trial::outcome::{GRADE_FORMAT, Grade, Judged, Metrics, NoOutcome, NotRun, Outcome, Verdict};
 use crate::trial::run_record::TrialRecord;
 use crate::trial::spent::Spent;
-use crate::trial::trouble::{Trouble, TroubleKind};
-
-/// The case, if it can be run.
-fn ready_case<'a>(run: &Run, planned: &'a Planned) -> Result<&'a Case, NoOutcome> {
-    let tree = Repository { root: run.root.clone() };
-    let errors = lint::case_errors(&planned.found, &run.catalog, &tree, &run.settings.lint);
-    match planned.found.case() {
-        Ok(case) if errors.is_empty() => Ok(case),
-        _ => Err(NoOutcome::BadCase(errors)),
-    }
-}
-
-fn skill_of<'a>(run: &'a Run, case: &Case, mode: &Mode) -> Result<&'a FoundSkill, NoOutcome> {
-    let gone = || {
-        let place = mode.commit.as_deref().map_or_else(String::new, |commit| format!(" in the commit {commit}"));
-        NoOutcome::Unreadable(format!("there is no skill `{}`{place}", case.skill))
-    };
-    run.skills_of(mode.commit.as_deref()).and_then(|catalog| catalog.skill(&case.skill)).ok_or_else(gone)
-}
 
 /// Replays repeat `number` of a planned trial from its recording.
 ///
 /// # Errors
-/// When the case is wrong, or it has no recording, or a stale one.
-pub fn replay(run: &Run, planned: &Planned, number: u32) -> Result<Outcome, NoOutcome> {
-    let id = planned.trial(number);
-    replay_from(run, planned, &store::recording(&run.root, &id), id)
+/// When it has no recording, or a stale one.
+pub fn replay(run: &Run, ready: &Ready<'_>, number: u32) -> Result<Outcome, NoOutcome> {
+    let id = ready.planned.trial(number);
+    let folder = store::recording(&run.root, &id);
+    if number == 1 && !folder.exists() && store::is_recorded(&run.root, &id) {
+        let place = folder.path().display();
+        let why = format!(
+            "{place}: the first repeat is missing, others are here; restore it from version control, or record the case again"
+        );
+        return Err(NoOutcome::Unreadable(why));
+    }
+    replay_from(run, ready, &folder, id)
 }
 
 /// Replays a planned trial from the recording in `folder`.
 ///
 /// # Errors
 /// As [`replay`].
-pub fn replay_from(run: &Run, planned: &Planned, folder: &TrialFolder, id: TrialId) -> Result<Outcome, NoOutcome> {
-    let case = ready_case(run, planned)?;
-    let skill = skill_of(run, case, &planned.mode)?;
+pub fn replay_from(run: &Run, ready: &Ready<'_>, folder: &TrialFolder, id: TrialId) -> Result<Outcome, NoOutcome> {
+    let Ready { planned, case, skill } = *ready;
     if !folder.exists() {
         return Err(NoOutcome::NotRecorded);
     }
@@ -81,22 +67,19 @@ fn stale(run: &Run, planned: &Planned, case: &Case, meta: &Meta) -> io::Result<V
 
 /// Runs repeat `number` of a planned trial with its agent, and stores everything. `tell` gets an event for each thing that
 /// the agent does; `measured` is called once the agent has got through and something was measured, before a judge is asked.
+/// The provider refused it `before`.
 ///
 /// # Errors
-/// When the case is wrong, the run cannot be opened, or the user interrupted it. Everything else is the outcome's
-/// verdict.
+/// When the run cannot be opened, or the user interrupted it. Everything else is the outcome's verdict.
 pub fn run_live(
     run: &Run,
-    planned: &Planned,
+    ready: &Ready<'_>,
     number: u32,
+    refused_before: Refusals,
     tell: &dyn Fn(Event),
     measured: &mut dyn FnMut(),
 ) -> Result<Outcome, NoOutcome> {
-    let case = ready_case(run, planned)?;
-    if let Some(problem) = ready::never_decided(run, planned) {
-        return Err(NoOutcome::BadCase(vec![problem]));
-    }
-    let skill = skill_of(run, case, &planned.mode)?;
+    let Ready { planned, case, skill } = *ready;
     let id = planned.trial(number);
     let live = opening::live(run).map_err(|why| NoOutcome::NotOpened(why.to_string()))?;
     let folder = live.folder.trial(&id);
@@ -106,7 +89,8 @@ pub fn run_live(
         None => live.snapshots.offered(mode, &case.skill),
     };
     let ran = offered.and_then(|skills| {
-        LiveTrial { run, live, mode, case, skill, skills: &skills, id: &id, folder: &folder }.measure(tell, measured)
+        LiveTrial { run, live, mode, case, skill, skills: &skills, id: &id, folder: &folder, refused_before }
+            .measure(tell, measured)
     });
     let outcome = match ran {
         Ok((meta, grade)) => table::outcome(id, grade, &meta, &folder, &run.settings.prices),
@@ -133,14 +117,13 @@ pub fn run_live(
 ///
 /// # Errors
 /// When what it measured cannot be graded as it was.
-pub fn kept(run: &Run, planned: &Planned, number: u32) -> Result<Option<(Outcome, bool)>, NoOutcome> {
+pub fn kept(run: &Run, ready: &Ready<'_>, number: u32) -> Result<Option<(Outcome, bool)>, NoOutcome> {
+    let Ready { planned, case, skill } = *ready;
     let id = planned.trial(number);
     let live = opening::live(run).map_err(|why| NoOutcome::NotOpened(why.to_string()))?;
     let folder = live.folder.trial(&id);
     // What cannot be read measured nothing.
     let Ok(meta) = folder.meta() else { return Ok(None) };
-    let case = ready_case(run, planned)?;
-    let skill = skill_of(run, case, &planned.mode)?;
     let stored = folder.grade().ok();
     let (grade, final_text) = match graded(run, case, skill, &meta, &folder) {
         Ok(graded) => graded,
@@ -149,17 +132,24 @@ pub fn kept(run: &Run, planned: &Planned, number: u32) -> Result<Option<(Outcome
     };
     let exhibit = Exhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder: &folder };
     let unreadable = |error: &dyn fmt::Display| NoOutcome::Unreadable(format!("{id}: {error}"));
+    let unstored = |error: &dyn fmt::Display| {
+        run.not_stored(&format!("{id}: {error}"));
+        NoOutcome::NotRun(NotRun::NotStored)
+    };
     let mut joined = judge::rejoin(run, &exhibit, grade.clone()).map_err(|error| unreadable(&error))?;
     let judged = matches!(joined.judged, Some(Judged::Asked { .. })) && joined.verdict != Verdict::Unscored;
     if !judged {
-        joined = judge::judge(run, live, &exhibit, grade).map_err(|trouble| unreadable(&trouble))?;
+        joined = judge::judge(run, live, &exhibit, grade).map_err(|trouble| match trouble.kind {
+            TroubleKind::NotStored => unstored(&trouble.detail),
+            _ => unreadable(&trouble),
+        })?;
     }
     if joined.verdict == Verdict::Error {
         return Ok(None);
     }
     let news = stored.as_ref() != Some(&joined);
     if news {
-        folder.write_grade(&joined).map_err(|error| unreadable(&error))?;
+        folder.write_grade(&joined).map_err(|error| unstored(&error))?;
     }
     Ok(Some((table::outcome(id, joined, &meta, &folder, &run.settings.prices), news)))
 }

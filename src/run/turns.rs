@@ -4,13 +4,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::cases::planned::Planned;
 use crate::decide::threshold::{self, Side};
 use crate::run::plan::{Entry, Until};
 use crate::run::shared::Run;
 use crate::stats::LEVEL;
 use crate::stats::proportion::Rate;
 use crate::trial::event::Event;
-use crate::trial::id::Planned;
 use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
 
 /// After how many trials that measured nothing, with none that did, a case gets no more: what keeps those from being measured

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::cases::case::LONGEST_TIMEOUT;
 use crate::settings::mode::AgentKind;
 use crate::text::relative_path::RelativePath;
 
@@ -36,7 +35,7 @@ impl Default for JudgeSettings {
     fn default() -> Self {
         Self {
             wanted: None,
-            agent: AgentKind::Codex,
+            agent: AgentKind::default(),
             model: None,
             timeout: DEFAULT_JUDGE_TIMEOUT,
             votes: 1,
@@ -46,52 +45,26 @@ impl Default for JudgeSettings {
 }
 
 /// `[judge]` as written.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct JudgeTable {
     agent: Option<AgentKind>,
     model: Option<String>,
-    timeout_s: Option<toml::Spanned<i64>>,
-    votes: Option<toml::Spanned<i64>>,
+    pub(super) timeout_s: Option<toml::Spanned<toml::Value>>,
+    pub(super) votes: Option<toml::Spanned<toml::Value>>,
     template: Option<toml::Spanned<String>>,
 }
 
 impl JudgeSettings {
-    /// Applies the table; hands every wrong value to `wrong`.
+    /// Applies the table, but for its numbers; hands every wrong value to `wrong`.
     pub(super) fn apply(&mut self, table: JudgeTable, mut wrong: impl FnMut(Range<usize>, String)) {
         self.agent = table.agent.unwrap_or(self.agent);
         self.model = table.model.or(self.model.take());
-        let mut number = |value: Option<toml::Spanned<i64>>, name: &str, most: u64| {
-            let value = value?;
-            let read = u64::try_from(*value.get_ref()).ok().filter(|number| (1..=most).contains(number));
-            if read.is_none() {
-                wrong(value.span(), format!("`judge.{name}` is {}; expected 1 to {most}", value.get_ref()));
-            }
-            read
-        };
-        let timeout = number(table.timeout_s, "timeout_s", LONGEST_TIMEOUT.as_secs());
-        let votes = number(table.votes, "votes", u64::from(MOST_VOTES));
-        self.timeout = timeout.map_or(self.timeout, Duration::from_secs);
-        self.votes = votes.and_then(|votes| u32::try_from(votes).ok()).unwrap_or(self.votes);
         if let Some(template) = table.template {
             match RelativePath::parse(template.get_ref()) {
                 Ok(path) => self.template = Some(path),
                 Err(why) => wrong(template.span(), format!("the judge's template {:?} {why}", template.get_ref())),
             }
         }
-    }
-
-    /// Applies a value of the environment: `1` has every trial judged, `0` none.
-    ///
-    /// # Errors
-    /// The values that are allowed.
-    pub(super) fn apply_wanted(&mut self, value: &str) -> Result<(), &'static str> {
-        self.wanted = match value {
-            "1" | "true" => Some(true),
-            "0" | "false" => Some(false),
-            "" => self.wanted,
-            _ => return Err("0 or 1"),
-        };
-        Ok(())
     }
 }

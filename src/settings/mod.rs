@@ -1,16 +1,18 @@
 //! What can be chosen: built in, then `evals/evals.toml`, then the environment, then the command line.
 
+mod activation;
 mod choice;
 mod isolation;
 mod judge;
+pub mod limits;
 mod lint;
 pub mod load;
 pub mod mode;
 mod plain;
 mod prices;
 mod repetition;
-pub mod selection;
 mod server;
+pub mod trials;
 mod variables;
 
 use std::collections::BTreeMap;
@@ -20,11 +22,13 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::cases::case::{Case, LONGEST_TIMEOUT, MOST_TURNS};
+use crate::settings::limits::MOST_TURNS;
 use crate::settings::mode::{AgentKind, Delivery, Mode, Offer};
+use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, Place};
 use crate::text::relative_path::RelativePath;
 
+pub use activation::ActivationRule;
 pub use choice::{Selection, Suite};
 pub use isolation::{Isolation, IsolationSettings};
 pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
@@ -32,7 +36,7 @@ pub use lint::LintSettings;
 pub use prices::{Price, Prices};
 pub use repetition::{InForce, RepetitionSettings};
 pub use server::{BuiltIn, McpSettings, OwnServer, SkillResult, ToolNames, Wording};
-pub use variables::{PREFIX, VARIABLES};
+pub use variables::{PREFIX, VARIABLES, Variable};
 
 /// The settings file, from the repository's root.
 pub const FILE: &str = "evals/evals.toml";
@@ -60,7 +64,7 @@ pub const KEEPER_VARIABLE: &str = "SKILL_EVALS_KEEPER";
 pub const BACKGROUND_VARIABLE: &str = "SKILL_EVALS_BACKGROUND";
 
 /// How often a trial is started again that the provider refused, where nothing else is said.
-pub const DEFAULT_RETRIES: u32 = 6;
+pub const DEFAULT_RETRIES: u32 = 3;
 
 /// The first pause after a refusal, where nothing else is said; later ones double.
 pub const DEFAULT_RETRY_WAIT: Duration = Duration::from_secs(5);
@@ -80,16 +84,24 @@ const MOST_TOKENS: u64 = 1_000_000_000_000;
 pub struct Settings {
     /// Where skills are, from the repository's root; `None` for the default places.
     pub skill_roots: Option<Vec<RelativePath>>,
+    /// Columns of prompts.csv that are the user's own and are not read.
+    pub own_columns: Vec<String>,
+    /// The test that adds checks to those of the cases: its name, behind the directory of its crate where that is not the root.
+    pub harness: Option<RelativePath>,
     /// The modes that exist: built-in ones and the file's own.
     pub modes: Vec<Arc<Mode>>,
     /// The names of the modes asked for; `None` for the default ones.
     pub selected_modes: Option<Vec<String>>,
     /// Whether agents run, rather than recordings being replayed.
     pub live: bool,
+    /// Whether a case without a recording is an error in replay, if that is set.
+    pub require_recordings: Option<bool>,
     /// The model to ask the agents for, whatever the mode says.
     pub model: Option<String>,
     /// How often cases run, and which share of their trials must pass.
     pub repetition: RepetitionSettings,
+    /// What counts as an activation in the cases of a skill, by its slug.
+    pub activation: BTreeMap<String, ActivationRule>,
     /// Trials under way at once.
     pub jobs: usize,
     /// For cases that name no timeout of their own.
@@ -158,13 +170,17 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             skill_roots: None,
+            own_columns: Vec::new(),
+            harness: None,
             modes: Mode::built_in().into_iter().map(Arc::new).collect(),
             selected_modes: None,
             live: false,
+            require_recordings: None,
             model: None,
             repetition: RepetitionSettings::default(),
+            activation: BTreeMap::new(),
             jobs: DEFAULT_JOBS,
-            timeout: crate::cases::case::DEFAULT_TIMEOUT,
+            timeout: crate::settings::limits::DEFAULT_TIMEOUT,
             max_turns: None,
             env: BTreeMap::new(),
             pass_env: Vec::new(),
@@ -197,19 +213,22 @@ impl Default for Settings {
 #[serde(deny_unknown_fields)]
 struct File {
     skill_roots: Option<Vec<toml::Spanned<String>>>,
+    #[serde(default)]
+    own_columns: Vec<String>,
+    harness: Option<toml::Spanned<String>>,
     modes: Option<Vec<toml::Spanned<String>>>,
     model: Option<String>,
     trials: Option<toml::Spanned<toml::Value>>,
     threshold: Option<toml::Spanned<toml::Value>>,
     #[serde(default)]
     skills: BTreeMap<toml::Spanned<String>, repetition::SkillTable>,
-    jobs: Option<toml::Spanned<i64>>,
-    timeout_s: Option<toml::Spanned<i64>>,
+    jobs: Option<toml::Spanned<toml::Value>>,
+    timeout_s: Option<toml::Spanned<toml::Value>>,
     max_turns: Option<toml::Spanned<i64>>,
-    retries: Option<toml::Spanned<i64>>,
-    retry_wait_s: Option<toml::Spanned<f64>>,
-    max_cost_usd: Option<toml::Spanned<f64>>,
-    max_tokens: Option<toml::Spanned<i64>>,
+    retries: Option<toml::Spanned<toml::Value>>,
+    retry_wait_s: Option<toml::Spanned<toml::Value>>,
+    max_cost_usd: Option<toml::Spanned<toml::Value>>,
+    max_tokens: Option<toml::Spanned<toml::Value>>,
     #[serde(default)]
     prices: BTreeMap<String, prices::PriceTable>,
     #[serde(default)]
@@ -222,10 +241,12 @@ struct File {
     agents: BTreeMap<toml::Spanned<String>, AgentSettings>,
     #[serde(default)]
     mode: BTreeMap<toml::Spanned<String>, OwnMode>,
-    judge: Option<judge::JudgeTable>,
+    #[serde(default)]
+    judge: judge::JudgeTable,
     lint: Option<lint::LintTable>,
     mcp: Option<toml::Spanned<server::McpTable>>,
     isolation: Option<Isolation>,
+    require_recordings: Option<bool>,
     require_isolation: Option<bool>,
     /// The older name of `require_isolation`.
     require_sandbox: Option<bool>,
@@ -244,6 +265,23 @@ struct OwnMode {
     args: Vec<String>,
     #[serde(default)]
     offer: Offer,
+    activation: Option<ActivationRule>,
+}
+
+/// These paths, as far as they are allowed; `what` they are begins the problem of one that is not.
+fn paths(
+    written: impl IntoIterator<Item = toml::Spanned<String>>,
+    what: &str,
+    wrong: &mut impl FnMut(std::ops::Range<usize>, String),
+) -> Vec<RelativePath> {
+    let mut read = Vec::new();
+    for path in written {
+        match RelativePath::parse(path.get_ref()) {
+            Ok(path) => read.push(path),
+            Err(why) => wrong(path.span(), format!("{what} {:?} {why}", path.get_ref())),
+        }
+    }
+    read
 }
 
 impl Settings {
@@ -253,41 +291,46 @@ impl Settings {
     /// Every wrong value, each at its place; of syntax errors and wrong keys the first.
     pub fn apply_file(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
         let place = |range: std::ops::Range<usize>| Place::in_text(FILE, text.as_bytes(), range);
-        let file: File = toml::from_str(text).map_err(|error| {
+        let mut file: File = toml::from_str(text).map_err(|error| {
             let range = error.span().unwrap_or(0..0);
             vec![Diagnostic::new(Code::Config, place(range), plain::message(error.message()))]
         })?;
         let mut problems = Vec::new();
         let mut wrong = |range, message: String| problems.push(Diagnostic::new(Code::Config, place(range), message));
         self.apply_modes(file.mode, file.modes, &mut wrong);
-        self.apply_create(file.create.unwrap_or_default(), &mut wrong);
+        self.create.extend(paths(file.create.unwrap_or_default(), "the folder to create", &mut wrong));
         if let Some(roots) = file.skill_roots {
-            self.apply_skill_roots(roots, &mut wrong);
+            self.skill_roots = Some(paths(roots, "the skill root", &mut wrong));
         }
-        let mut number = |value: Option<toml::Spanned<i64>>, name: &str, most: u64| {
-            let value = value?;
-            let read = u64::try_from(*value.get_ref()).ok().filter(|number| (1..=most).contains(number));
-            if read.is_none() {
-                wrong(value.span(), format!("`{name}` is {}; expected 1 to {most}", value.get_ref()));
+        self.harness = paths(file.harness, "the harness", &mut wrong).pop().or(self.harness.take());
+        let numbers = [
+            ("jobs", file.jobs),
+            ("timeout_s", file.timeout_s),
+            ("retries", file.retries),
+            ("retry_wait_s", file.retry_wait_s),
+            ("max_cost_usd", file.max_cost_usd),
+            ("max_tokens", file.max_tokens),
+            ("judge.timeout_s", file.judge.timeout_s.take()),
+            ("judge.votes", file.judge.votes.take()),
+        ];
+        for (key, value) in numbers.into_iter().filter_map(|(key, value)| Some((key, value?))) {
+            self.apply_key(key, value.get_ref()).unwrap_or_else(|why| wrong(value.span(), why));
+        }
+        if let Some(value) = file.max_turns {
+            match u64::try_from(*value.get_ref()) {
+                Ok(most @ 1..=MOST_TURNS) => self.max_turns = Some(most),
+                _ => wrong(value.span(), format!("`max_turns` is {}; expected 1 to {MOST_TURNS}", value.get_ref())),
             }
-            read
-        };
-        let jobs = number(file.jobs, "jobs", 1000);
-        let timeout = number(file.timeout_s, "timeout_s", LONGEST_TIMEOUT.as_secs());
-        self.max_turns = number(file.max_turns, "max_turns", MOST_TURNS).or(self.max_turns);
-        self.max_tokens = number(file.max_tokens, "max_tokens", MOST_TOKENS).or(self.max_tokens);
-        self.jobs = jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(self.jobs);
-        self.timeout = timeout.map_or(self.timeout, Duration::from_secs);
-        self.apply_limits(file.retries.as_ref(), file.retry_wait_s.as_ref(), file.max_cost_usd.as_ref(), &mut wrong);
+        }
         self.repetition.apply(file.trials.as_ref(), file.threshold.as_ref(), &mut wrong);
+        let rules = file.skills.iter().filter_map(|(name, table)| Some((slug(name.get_ref()), table.activation?)));
+        self.activation.extend(rules);
         self.repetition.apply_skills(file.skills, place, &mut wrong);
         self.apply_agents(file.agents, &mut wrong);
         for (name, price) in file.prices {
             self.prices.0.insert(name, price.read(&mut wrong));
         }
-        if let Some(table) = file.judge {
-            self.judge.apply(table, &mut wrong);
-        }
+        self.judge.apply(file.judge, &mut wrong);
         if let Some(table) = file.lint {
             self.lint.apply(table, &mut wrong);
         }
@@ -304,6 +347,8 @@ impl Settings {
         self.env.extend(file.env);
         self.pass_env.extend(file.pass_env);
         self.secret_env.extend(file.secret_env);
+        self.require_recordings = file.require_recordings.or(self.require_recordings);
+        self.own_columns.extend(file.own_columns);
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
@@ -323,20 +368,6 @@ impl Settings {
         }
     }
 
-    /// Takes the folders to create in every workspace.
-    fn apply_create(
-        &mut self,
-        folders: Vec<toml::Spanned<String>>,
-        wrong: &mut impl FnMut(std::ops::Range<usize>, String),
-    ) {
-        for folder in folders {
-            match RelativePath::parse(folder.get_ref()) {
-                Ok(path) => self.create.push(path),
-                Err(why) => wrong(folder.span(), format!("the folder to create {:?} {why}", folder.get_ref())),
-            }
-        }
-    }
-
     /// Adds the file's own modes, and selects those that it names.
     fn apply_modes(
         &mut self,
@@ -348,11 +379,11 @@ impl Settings {
             let (range, name) = (name.span(), name.into_inner());
             if self.modes.iter().any(|known| known.name == name) {
                 wrong(range, format!("the mode `{name}` exists already; give this one another name"));
-            } else if let Err(why) = crate::cases::name::check_id(&name.replace('+', "-")) {
+            } else if let Err(why) = crate::text::name::check_id(&name.replace('+', "-")) {
                 wrong(range, format!("the mode name `{name}` {why}"));
             } else {
-                let OwnMode { agent, delivery, model, args, offer } = mode;
-                self.modes.push(Arc::new(Mode { name, agent, delivery, model, args, offer, commit: None }));
+                let OwnMode { agent, delivery, model, args, offer, activation } = mode;
+                self.modes.push(Arc::new(Mode { model, args, offer, activation, ..Mode::new(&name, agent, delivery) }));
             }
         }
         if let Some(names) = selected {
@@ -363,48 +394,6 @@ impl Settings {
             }
             self.selected_modes = Some(names.into_iter().map(toml::Spanned::into_inner).collect());
         }
-    }
-
-    fn apply_skill_roots(
-        &mut self,
-        roots: Vec<toml::Spanned<String>>,
-        wrong: &mut impl FnMut(std::ops::Range<usize>, String),
-    ) {
-        let mut read = Vec::new();
-        for root in roots {
-            match RelativePath::parse(root.get_ref()) {
-                Ok(path) => read.push(path),
-                Err(why) => wrong(root.span(), format!("the skill root {:?} {why}", root.get_ref())),
-            }
-        }
-        self.skill_roots = Some(read);
-    }
-
-    /// Applies what keeps a run from asking too often or costing too much.
-    fn apply_limits(
-        &mut self,
-        retries: Option<&toml::Spanned<i64>>,
-        retry_wait_s: Option<&toml::Spanned<f64>>,
-        max_cost_usd: Option<&toml::Spanned<f64>>,
-        wrong: &mut impl FnMut(std::ops::Range<usize>, String),
-    ) {
-        if let Some(value) = retries {
-            match u32::try_from(*value.get_ref()).ok().filter(|retries| (1..=100).contains(retries)) {
-                Some(retries) => self.retries = retries,
-                None => wrong(value.span(), format!("`retries` is {}; expected 1 to 100", value.get_ref())),
-            }
-        }
-        let mut amount = |value: Option<&toml::Spanned<f64>>, name: &str, most: f64| {
-            let value = value?;
-            let read = Some(*value.get_ref()).filter(|amount| *amount > 0.0 && *amount <= most);
-            if read.is_none() {
-                wrong(value.span(), format!("`{name}` is {}; expected above 0 and up to {most}", value.get_ref()));
-            }
-            read
-        };
-        let wait = amount(retry_wait_s, "retry_wait_s", LONGEST_RETRY_WAIT.as_secs_f64());
-        self.retry_wait = wait.map_or(self.retry_wait, Duration::from_secs_f64);
-        self.max_cost_usd = amount(max_cost_usd, "max_cost_usd", MOST_COST).or(self.max_cost_usd);
     }
 
     /// Chooses modes by name.
@@ -425,16 +414,31 @@ impl Settings {
         Err(format!("there is no mode `{name}`; known: {}", known.join(", ")))
     }
 
+    /// Whether a case without a recording is an error: never if agents run.
+    #[must_use]
+    pub fn needs_recordings(&self) -> bool {
+        !self.live && self.require_recordings == Some(true)
+    }
+
     /// The model to ask for in `mode`.
     #[must_use]
     pub fn model_for<'a>(&'a self, mode: &'a Mode) -> Option<&'a str> {
         self.model.as_deref().or(mode.model.as_deref())
     }
 
-    /// How often the model may be asked in this case.
+    /// How often the model may be asked in a case that says `own` of itself.
     #[must_use]
-    pub fn max_turns_of(&self, case: &Case) -> Option<u64> {
-        case.max_turns.or(self.max_turns)
+    pub fn max_turns_of(&self, own: Option<u64>) -> Option<u64> {
+        own.or(self.max_turns)
+    }
+
+    /// What counts as an activation in a case of this skill that runs in this mode, where the case does not say it. The mode of
+    /// an arm of a comparison is called by what it was made from, a dot and what differs.
+    #[must_use]
+    pub fn activation_for(&self, skill: &str, mode: &str) -> Option<ActivationRule> {
+        let is_from = |base: &str| mode.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let base = self.modes.iter().filter(|base| is_from(&base.name)).max_by_key(|base| base.name.len());
+        self.activation.get(skill).copied().or_else(|| base?.activation)
     }
 
     /// The mode of this name.

@@ -4,52 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Defines [`AgentKind`] from one list: an agent's name in code, and its word in settings and artifacts.
-macro_rules! agents {
-    ($($(#[$doc:meta])* $kind:ident = $word:literal,)*) => {
-        /// The program under which a case runs.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        pub enum AgentKind {
-            $($(#[$doc])* #[serde(rename = $word)] $kind,)*
-        }
+use crate::profile;
+use crate::settings::ActivationRule;
 
-        impl AgentKind {
-            /// Every agent.
-            pub const ALL: [AgentKind; [$($word),*].len()] = [$(AgentKind::$kind),*];
-
-            /// The word for it in settings and artifacts.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(AgentKind::$kind => $word,)*
-                }
-            }
-        }
-    };
-}
-
-agents! {
-    /// `codex exec`.
-    Codex = "codex",
-    /// `claude -p`.
-    ClaudeCli = "claude-cli",
-    /// `claude`, spoken to as the Claude Agent SDK does.
-    ClaudeSdk = "claude-sdk",
-}
-
-/// How skills reach the agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Delivery {
-    /// In the folder where the agent looks for skills.
-    Native,
-    /// By the tools of an MCP server.
-    Mcp,
-    /// Both ways at once.
-    Both,
-    /// Not at all: the baseline.
-    None,
-}
+pub use crate::profile::{AgentKind, Delivery};
 
 /// Which of the repository's skills an agent is offered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -143,6 +101,8 @@ pub struct Mode {
     pub args: Vec<String>,
     /// Which skills it is offered.
     pub offer: Offer,
+    /// What counts as an activation, where neither case nor skill says it.
+    pub activation: Option<ActivationRule>,
     /// The commit whose skills it is offered; `None` for those of the working tree.
     pub commit: Option<String>,
 }
@@ -151,24 +111,26 @@ impl Mode {
     /// A mode without a model or arguments of its own.
     #[must_use]
     pub fn new(name: &str, agent: AgentKind, delivery: Delivery) -> Self {
-        Self { name: name.to_owned(), agent, delivery, model: None, args: Vec::new(), offer: Offer::All, commit: None }
+        Self {
+            name: name.to_owned(),
+            agent,
+            delivery,
+            model: None,
+            args: Vec::new(),
+            offer: Offer::All,
+            activation: None,
+            commit: None,
+        }
     }
 
-    /// The built-in modes, in the order in which tables list them. The baselines are last: `none` is that of the Claude
-    /// modes, `codex-none` that of the codex ones, for a baseline says something only about the agent it ran under.
+    /// The built-in modes, in the order in which tables list them. The baselines are last: one says something only about
+    /// the agent it ran under.
     #[must_use]
     pub fn built_in() -> Vec<Mode> {
-        use AgentKind::{ClaudeCli, ClaudeSdk, Codex};
-        vec![
-            Mode::new("mcp", ClaudeSdk, Delivery::Mcp),
-            Mode::new("native", ClaudeSdk, Delivery::Native),
-            Mode::new("cli-native", ClaudeCli, Delivery::Native),
-            Mode::new("mcp+native", ClaudeSdk, Delivery::Both),
-            Mode::new("codex", Codex, Delivery::Native),
-            Mode::new("codex-mcp", Codex, Delivery::Mcp),
-            Mode::new("none", ClaudeSdk, Delivery::None),
-            Mode::new("codex-none", Codex, Delivery::None),
-        ]
+        let all = profile::listed().flat_map(|profile| profile.modes);
+        let mut modes: Vec<_> = all.map(|(name, agent, delivery)| Mode::new(name, *agent, *delivery)).collect();
+        modes.sort_by_key(|mode| !mode.delivery.offers_skills());
+        modes
     }
 }
 
@@ -188,6 +150,12 @@ impl Delivery {
     #[must_use]
     pub fn native(self) -> bool {
         matches!(self, Delivery::Native | Delivery::Both)
+    }
+
+    /// Whether the skills are offered at all.
+    #[must_use]
+    pub fn offers_skills(self) -> bool {
+        self != Delivery::None
     }
 
     /// Whether an MCP server offers the skills.

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use serde::Deserialize;
 
-use crate::cases::case::repetition::{self, A_SHARE, Repetition, TRIALS, Trials};
-use crate::cases::catalog::Catalog;
-use crate::cases::skill::slug;
+use crate::settings::ActivationRule;
+use crate::settings::trials::{self, A_SHARE, Repetition, TRIALS, Trials};
+use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
 
 /// What was said about the repeats of cases, by whom.
@@ -23,10 +23,11 @@ pub struct RepetitionSettings {
 
 /// `[skills.<name>]`.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table: `[skills.<name>]` with `trials` or `threshold`")]
+#[serde(deny_unknown_fields, expecting = "a table: `[skills.<name>]` with `trials`, `threshold` or `activation`")]
 pub(super) struct SkillTable {
     trials: Option<toml::Spanned<toml::Value>>,
     threshold: Option<toml::Spanned<toml::Value>>,
+    pub(super) activation: Option<ActivationRule>,
 }
 
 impl RepetitionSettings {
@@ -44,14 +45,13 @@ impl RepetitionSettings {
         self.of("", Repetition::default()).threshold
     }
 
-    /// The skills that evals.toml names and that are not there.
+    /// The skills that evals.toml names and that are not among the `known` slugs.
     #[must_use]
-    pub fn unknown_skills(&self, catalog: &Catalog) -> Vec<Diagnostic> {
-        let known: Vec<&str> = catalog.skills.iter().map(|found| found.skill().slug.as_str()).collect();
+    pub fn unknown_skills(&self, known: &[&str]) -> Vec<Diagnostic> {
         let unknown = self.of_skills.iter().filter(|(skill, _)| !known.contains(&skill.as_str()));
         let problem = |(skill, (_, place)): (&String, &(Repetition, Place))| {
             let message = format!("there is no skill `{skill}`");
-            Diagnostic::new(Code::Config, place.clone(), message).help(suggest(skill, &known))
+            Diagnostic::new(Code::Config, place.clone(), message).help(suggest(skill, known))
         };
         unknown.map(problem).collect()
     }
@@ -122,7 +122,7 @@ fn read(
             .get_ref()
             .as_float()
             .or_else(|| share.get_ref().as_integer().filter(|number| *number == 1).map(|_| 1.0));
-        said.threshold = number.and_then(repetition::threshold);
+        said.threshold = number.and_then(trials::threshold);
         if said.threshold.is_none() {
             wrong(share.span(), format!("`threshold` is {}; expected {A_SHARE}", share.get_ref()));
         }

@@ -10,7 +10,7 @@ mod shared;
 mod trial_folder;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
@@ -21,13 +21,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::cases::skill::SKILL_FILE;
 use crate::files::at::{At, PathError};
 use crate::files::{below, bounded};
+use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::suggest;
 use crate::trial::id::TrialId;
 
-pub use recordings::{Beside, Recordings, recording_in};
+pub use recordings::{Beside, Recordings, damaged_recordings, is_recorded, recording_in};
 
 pub use ledger::{Follower, Ledger, Ledgered};
 pub use run_files::{RunLock, each_line, runs};
@@ -159,6 +159,19 @@ pub fn write_out(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()
         return Ok(fs::OpenOptions::new().write(true).open(&place).and_then(|mut file| write(&mut file)).at(path)?);
     }
     write_with(&place, write)
+}
+
+/// How much room is asked for at a time.
+const ROOM: usize = 64 << 10;
+
+/// Takes room on the disk of a folder, as much as a small trial leaves, until it is dropped.
+fn take_room(folder: &Path) -> Result<File, StoreError> {
+    let mut room = tempfile::tempfile_in(folder).at(folder)?;
+    match room.write_all(&vec![0; ROOM]) {
+        // A file may be limited in size on a disk with room.
+        Err(error) if error.kind() != io::ErrorKind::FileTooLarge => Ok(Err(error).at(folder)?),
+        _ => Ok(room),
+    }
 }
 
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
@@ -333,7 +346,7 @@ fn snapshot_name(commit: Option<&str>) -> String {
 }
 
 fn check_run_id(id: &str) -> Result<(), StoreError> {
-    crate::cases::name::check_id(id).map_err(|why| StoreError::BadRunId { id: id.to_owned(), why })
+    crate::text::name::check_id(id).map_err(|why| StoreError::BadRunId { id: id.to_owned(), why })
 }
 
 fn trial_path(base: &Path, id: &TrialId) -> PathBuf {
@@ -381,7 +394,7 @@ fn trials_in(path: &Path) -> Vec<TrialFolder> {
         }
         let has = |name| fs::symlink_metadata(entry.path().join(name)).is_ok_and(|found| found.is_file());
         // One that lost its facts is told wherever they are read, and not passed over.
-        if has(META) || has(GRADE) {
+        if has(META) || has(GRADE) || has(seal::DIGESTS) {
             // Up to four names of the path say which trial it must be; a folder named otherwise says nothing.
             let names = entry.path().strip_prefix(path).unwrap_or(Path::new(""));
             found.push(TrialFolder::found(entry.path().to_path_buf(), names));

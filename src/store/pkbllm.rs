@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::{FINAL, GRADE, JUDGEMENT, META, RUN, SNAPSHOT, WORK, sub_folders};
 use crate::files::below::{self, Walk};
 use crate::files::bounded;
+use crate::profile::{self, Profile};
 use crate::text::redact::strings;
 
 /// The largest stream that is read, in bytes.
@@ -22,7 +23,10 @@ const NORMALIZED: &str = "judge.normalized.json";
 
 /// Files and folders in a case's folder that are not of its workspace: evidence, the skills, the agent's home.
 const NOT_WORKSPACE: [&str; 9] =
-    ["trace.jsonl", "stderr.txt", FINAL, META, GRADE, JUDGEMENT, NORMALIZED, ".codex", ".eval_home"];
+    ["trace.jsonl", "stderr.txt", FINAL, META, GRADE, JUDGEMENT, NORMALIZED, AGENT.home, ".eval_home"];
+
+/// The agent that the runner starts: the one that its format of cases was made for.
+const AGENT: &Profile = profile::DEFAULT;
 
 /// The exit status by which the runner told that it ended an agent.
 const TIMED_OUT: i32 = 124;
@@ -191,7 +195,7 @@ impl PkbllmRun {
     #[must_use]
     pub fn session(&self, trial: &PkbllmTrial, thread: &str) -> Option<Vec<u8>> {
         let mut found = None;
-        let sessions = trial.folder.join(".eval_home/.codex/sessions");
+        let sessions = trial.folder.join(".eval_home").join(AGENT.home).join(AGENT.sessions);
         let _ = below::walk(&self.folder, &sessions, |_| false, &mut |entry| {
             let name = entry.path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
             if thread.is_empty() || !name.starts_with("rollout-") || !name.contains(thread) {
@@ -206,7 +210,8 @@ impl PkbllmRun {
     /// The keys and tokens of the login that was copied into the agent's home, to be masked.
     #[must_use]
     pub fn secrets(&self, trial: &PkbllmTrial) -> Vec<String> {
-        let login = read(&self.folder, &trial.folder.join(".eval_home/.codex/auth.json"));
+        let login = trial.folder.join(".eval_home").join(AGENT.home).join(AGENT.credentials);
+        let login = read(&self.folder, &login);
         let login: Value = serde_json::from_slice(&login.ok().flatten().unwrap_or_default()).unwrap_or_default();
         strings(&login)
     }
@@ -214,10 +219,15 @@ impl PkbllmRun {
     /// Hands every file of a case's workspace to `take`, by its path there, with its size. Says whether all were seen.
     pub fn workspace(&self, trial: &PkbllmTrial, take: &mut dyn FnMut(&below::Entry<'_>) -> Walk) -> bool {
         let walked = below::walk(&self.folder, &trial.folder, |name| name == ".git", &mut |entry| {
-            let aside = entry.path.iter().next().is_some_and(|first| NOT_WORKSPACE.iter().any(|name| first == *name));
-            if aside { Walk::On } else { take(entry) }
+            if Self::is_workspace(entry.path) { take(entry) } else { Walk::On }
         });
         walked.unwrap_or(false)
+    }
+
+    /// Whether what is at this path in a case's folder is of its workspace.
+    #[must_use]
+    pub fn is_workspace(path: &Path) -> bool {
+        path.iter().next().is_none_or(|first| NOT_WORKSPACE.iter().all(|name| first != *name))
     }
 
     /// The skills as its agents were given them, where they were kept.

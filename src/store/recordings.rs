@@ -6,13 +6,20 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{At, RECORDINGS, StoreError, TrialFolder, sub_folders, trial_path};
+use super::{At, RECORDINGS, StoreError, TrialFolder, sub_folders, trial_path, trials_below};
+use crate::text::diagnostic::{Code, Diagnostic, Place};
 use crate::trial::id::TrialId;
 
 /// The folder of a trial's recording below `recordings`, a folder like that of all recordings.
 #[must_use]
 pub fn recording_in(recordings: &Path, id: &TrialId) -> TrialFolder {
     TrialFolder::of(trial_path(recordings, id), id)
+}
+
+/// Whether anything is recorded of the case and mode of `id`, its first repeat or another.
+#[must_use]
+pub fn is_recorded(root: &Path, id: &TrialId) -> bool {
+    trial_path(&root.join(RECORDINGS), id).parent().is_some_and(|mode| !sub_folders(mode).is_empty())
 }
 
 /// How the names of folders for new recordings begin. No skill is called so: ids begin with no full stop.
@@ -98,6 +105,22 @@ fn remove_left_over(recordings: &Path, folder: &Path) -> Result<(), StoreError> 
         }
     }
     Ok(fs::remove_dir_all(folder).at(folder)?)
+}
+
+/// The recordings of the repository at `root` that are not as they were made, and why.
+#[must_use]
+pub fn damaged_recordings(root: &Path) -> Vec<(TrialFolder, Diagnostic)> {
+    let check = |recording: TrialFolder| {
+        let problem = match recording.meta().err()? {
+            StoreError::Damaged { path, why } => (path, why),
+            other => (recording.path().to_path_buf(), other.to_string()),
+        };
+        let (path, why) = problem;
+        let place = Place::file(path.strip_prefix(root).unwrap_or(&path));
+        let problem = Diagnostic::new(Code::DamagedRecording, place, why);
+        Some((recording, problem.help("record it again with `skill-evals run --record`")))
+    };
+    trials_below(&root.join(RECORDINGS)).into_iter().filter_map(check).collect()
 }
 
 /// The recordings of a repository.

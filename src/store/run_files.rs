@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -41,6 +42,23 @@ const LOCK_TRIES: usize = 10;
 #[derive(Debug)]
 pub struct RunLock {
     _file: File,
+    room: Mutex<Option<File>>,
+}
+
+impl RunLock {
+    /// Takes room on the disk of the run: where trials fill it, how the run ended can still be noted.
+    ///
+    /// # Errors
+    /// When the disk is full.
+    pub fn keep_room(&self, folder: &RunFolder) -> Result<(), StoreError> {
+        *self.room.lock().unwrap_or_else(PoisonError::into_inner) = Some(super::take_room(&folder.path)?);
+        Ok(())
+    }
+
+    /// Gives that room back.
+    pub fn give_room(&self) {
+        self.room.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
 }
 
 impl RunFolder {
@@ -72,7 +90,7 @@ impl RunFolder {
         write_json(&self.path.join(RUNNER), &runner)?;
         // Left over from an earlier part of the run, if a `stop` was itself killed.
         let _ = fs::remove_file(self.path.join(STOPPING));
-        Ok(RunLock { _file: file })
+        Ok(RunLock { _file: file, room: Mutex::default() })
     }
 
     /// Whether a process runs this run.
@@ -185,13 +203,13 @@ impl RunFolder {
         self.path.join(STOPPING).exists()
     }
 
-    /// Notes how the run ended, where it is known what it was to do.
+    /// Notes how the run ended, and why if that is not clear, where it is known what it was to do.
     ///
     /// # Errors
     /// When the file cannot be read or written.
-    pub fn write_ended(&self, how: End) -> Result<(), StoreError> {
+    pub fn write_ended(&self, how: End, why: Option<&str>) -> Result<(), StoreError> {
         let Some(record) = self.run_record()? else { return Ok(()) };
-        let ended = Some(Ended { at: jiff::Timestamp::now().to_string(), how });
+        let ended = Some(Ended { at: jiff::Timestamp::now().to_string(), how, why: why.map(str::to_owned) });
         self.write_run(&RunRecord { ended, ..record })?;
         // Left over from the run's earlier part at most.
         let _ = fs::remove_file(self.path.join(STOPPING));

@@ -5,12 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{
-    At, FINAL, GRADE, JUDGEMENT, JUDGING, META, SESSION, StoreError, WORKSPACE, check_format, read_json, seal,
-    snapshot_name, write_json, write_whole,
+    At, DEPTH, FINAL, GRADE, JUDGEMENT, JUDGING, META, SESSION, StoreError, WORK, WORKSPACE, check_format, read_json,
+    seal, snapshot_name, write_json, write_whole,
 };
-use crate::cases::name::{check_case_id, check_id};
 use crate::files::bounded;
 use crate::grade::rubric::{JUDGEMENT_FORMAT, Judgement};
+use crate::text::name::{check_case_id, check_id};
 use crate::trial::evidence::{META_FORMAT, Meta};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{GRADE_FORMAT, Grade};
@@ -48,10 +48,17 @@ impl TrialFolder {
         &self.path
     }
 
-    /// Whether a trial was kept here.
+    /// Whether a trial was kept here. A recording that has lost its facts is still one, and cannot be read.
     #[must_use]
     pub fn exists(&self) -> bool {
-        self.path.join(META).is_file()
+        let has_any = || fs::read_dir(&self.path).is_ok_and(|mut found| found.next().is_some());
+        self.path.join(META).is_file() || (self.is_recording() && has_any())
+    }
+
+    /// Whether it is a recording: it is not in the folder of a run's trials.
+    fn is_recording(&self) -> bool {
+        let path = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
+        path.ancestors().nth(DEPTH).and_then(Path::file_name).is_none_or(|name| name != WORK)
     }
 
     /// Whether a grade was kept here, as it is in a run.
@@ -67,6 +74,14 @@ impl TrialFolder {
     pub fn clear(&self) -> Result<(), StoreError> {
         self.remove()?;
         Ok(fs::create_dir_all(&self.path).at(&self.path)?)
+    }
+
+    /// Checks that there is room for what a small trial leaves, before anything is paid for it.
+    ///
+    /// # Errors
+    /// When the disk is full.
+    pub fn check_room(&self) -> Result<(), StoreError> {
+        super::take_room(&self.path).map(drop)
     }
 
     /// Removes the folder with all that is in it.
@@ -167,20 +182,23 @@ impl TrialFolder {
         write_whole(&self.path.join(name), content)
     }
 
-    /// Keeps the digests of all its files, as a recording: from then on it is refused once one of them has changed.
+    /// Keeps the digests of all its files, as one of `repeats` recordings of a case in a mode: from then on it is refused
+    /// once a file has changed or a repeat is gone.
     ///
     /// # Errors
     /// When a file cannot be read, or the digests cannot be written.
-    pub fn seal(&self) -> Result<(), StoreError> {
-        seal::seal(&self.path)
+    pub fn seal(&self, repeats: u32) -> Result<(), StoreError> {
+        seal::seal(&self.path, repeats)
     }
 
     /// The facts of the run.
     ///
     /// # Errors
-    /// When they cannot be read, contradict each other, or a recording's files have changed since it was sealed.
+    /// When they cannot be read, contradict each other, or a recording's files are not those that were sealed.
     pub fn meta(&self) -> Result<Meta, StoreError> {
-        seal::verify(&self.path)?;
+        if self.is_recording() {
+            seal::verify(&self.path)?;
+        }
         let path = self.path.join(META);
         let meta: Meta = read_json(&path)?;
         check_format(&path, meta.format, META_FORMAT)?;

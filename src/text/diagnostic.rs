@@ -121,14 +121,16 @@ codes! {
     /// A prompts.csv has no header, or lacks a required column.
     CsvMissingColumn = "csv-missing-column": Fixed,
     /// A prompts.csv has an unknown column.
-    CsvUnknownColumn = "csv-unknown-column": Warning,
+    CsvUnknownColumn = "csv-unknown-column": Fixed,
+    /// A prompts.csv has a header and no rows.
+    CsvNoRows = "csv-no-rows": Fixed,
     /// A prompts.csv names a column twice.
     CsvDuplicateColumn = "csv-duplicate-column": Fixed,
     /// The cells of a prompts.csv are separated by something else than commas.
     CsvSeparator = "csv-separator": Fixed,
     /// The lines of a prompts.csv end in CR alone.
     CsvLineEnds = "csv-line-ends": Warning,
-    /// A row has more cells than the header has columns.
+    /// A row has more cells than the header has columns, or one below a column without a name.
     CsvExtraCell = "csv-extra-cell": Fixed,
     /// A cell that must not be empty is.
     EmptyValue = "empty-value": Fixed,
@@ -180,8 +182,14 @@ codes! {
     NoCases = "no-cases": Warning,
     /// A folder of cases whose skill does not exist.
     OrphanCases = "orphan-cases": Fixed,
+    /// A file that looks like cases, in a place or of a name that is not read.
+    UnreadCases = "unread-cases": Error,
+    /// A file that looks like the settings, in a place or of a name that is not read.
+    UnreadSettings = "unread-settings": Error,
     /// The stubs for IDEs are not those of today's trials.
     StaleStubs = "stale-stubs": Warning,
+    /// A recording is not as it was made.
+    DamagedRecording = "damaged-recording": Fixed,
     /// A case that goes on until it is decided, and never could be.
     NeverDecided = "never-decided": Fixed,
     /// A negative case names the skill that must stay quiet.
@@ -205,7 +213,7 @@ impl Serialize for Code {
 }
 
 /// A place in a text file.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct Place {
     /// The file, relative to the repository's root where it lies below it.
     pub path: PathBuf,

@@ -4,6 +4,7 @@
 pub mod cut;
 pub mod diagnostic;
 pub mod lines;
+pub mod name;
 pub mod redact;
 pub mod relative_path;
 pub mod safe;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, NotRun, Outcome};
+use crate::trial::run_record::TrialRecord;
 use crate::trial::spent::Spent;
 
 /// What happens in a run, in order. Everything that reports on a run reads these.
@@ -13,16 +14,27 @@ pub enum Event {
     Planned(TrialId),
     /// A trial has begun.
     Started(TrialId),
-    /// The provider refused a trial for now; it is tried again.
+    /// The provider refused an attempt at a trial for now; it is tried again.
     Refused {
         /// Which trial.
         id: TrialId,
-        /// Which of its attempts was refused, from 1.
-        attempt: u32,
-        /// How long no trial of this provider starts.
-        pause: Duration,
         /// What the attempt took, where the agent told.
         spent: Spent,
+    },
+    /// A trial, or its judge, waits for its provider before it is tried again.
+    Waits {
+        /// Which trial.
+        id: TrialId,
+        /// What it waits for, in words.
+        why: String,
+        /// Which of its attempts was refused, from 1.
+        attempt: u32,
+        /// How often it is tried at most.
+        of: u32,
+        /// How long no trial of this provider starts.
+        pause: Duration,
+        /// How long all pauses may still take, this one included, until the trial is given up.
+        at_most: Duration,
     },
     /// The agent of a trial did something, in a few words.
     Heard(TrialId, String),
@@ -58,6 +70,13 @@ pub enum Event {
 }
 
 impl Event {
+    /// The row of the trial that it ends, when it ends one.
+    #[must_use]
+    pub fn record(&self) -> Option<TrialRecord> {
+        let (Self::Finished { attempts, .. } | Self::Kept { attempts, .. }) = self else { return None };
+        Some(TrialRecord::new(self.outcome()?, *attempts))
+    }
+
     /// The outcome that it brings, when it brings one.
     #[must_use]
     pub fn outcome(&self) -> Option<&Outcome> {

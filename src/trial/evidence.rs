@@ -1,16 +1,20 @@
 //! What a trial leaves behind, and what grading looks at.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::cases::case::{Change, ChangeKind, Sandbox};
 use crate::settings::mode::{AgentKind, Delivery, Offer};
 use crate::settings::{Isolation, ToolNames};
+use crate::trace::Trace;
+use crate::trace::change::ChangeMeta;
+use crate::trace::described::Described;
+use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::id::TrialId;
-use crate::trial::trace::{Seen, Trace};
-use crate::trial::trouble::{Trouble, TroubleKind};
+use crate::trial::sandbox::Sandbox;
 
 /// The number of the `meta.json` format.
 pub const META_FORMAT: u32 = 1;
@@ -29,8 +33,29 @@ pub struct Evidence<'a> {
     pub final_text: Option<&'a str>,
 }
 
+impl Evidence<'_> {
+    /// Whether nobody wrote down what was offered, as in trials of a runner that kept no session: what follows from the offer
+    /// alone cannot be asked then.
+    #[must_use]
+    pub fn is_offer_unseen(&self) -> bool {
+        self.meta.imported.is_some() && self.trace.offered.is_none()
+    }
+
+    /// How much of the description of the skill with this slug the model was shown; `None` if it was to be offered no skill.
+    #[must_use]
+    pub fn described(&self, slug: &str) -> Option<Described> {
+        let delivery = self.meta.delivery;
+        let offered = self.trace.offered.as_ref();
+        let seen = offered.and_then(|offered| offered.described.get(slug)).copied().unwrap_or_default();
+        // What a server's tools say is in no agent's evidence: the rest of a description may be there.
+        let hidden = delivery.mcp() && seen != Described::Whole;
+        delivery.offers_skills().then_some(if hidden { Described::Unknown } else { seen })
+    }
+}
+
 /// Facts about a run: the content of `meta.json`. [`Meta::for_a_judge`] is what a judge may read of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Meta {
     /// [`META_FORMAT`].
     pub format: u32,
@@ -68,6 +93,9 @@ pub struct Meta {
     pub imported: Option<Imported>,
     /// When the agent was started, RFC 3339, UTC; empty where that is not known.
     pub started: String,
+    /// The attempts before this one, which the provider refused.
+    #[serde(default, skip_serializing_if = "Refusals::is_none")]
+    pub refused_before: Refusals,
     /// How the agent's process ended.
     pub ending: Ending,
     /// What decides the run, each part with its digest.
@@ -107,7 +135,7 @@ impl Meta {
     pub fn for_a_judge(&self) -> Meta {
         let case = CaseMeta { should_trigger: None, source: None, ..self.case.clone() };
         let changes = self.changes.iter().map(|change| ChangeMeta { folder: None, ..change.clone() }).collect();
-        Meta { case, changes, suite: None, ..self.clone() }
+        Meta { case, changes, suite: None, refused_before: Refusals::default(), ..self.clone() }
     }
 
     /// What these facts say that their own digests deny, in words; `None` where they agree.
@@ -147,6 +175,7 @@ impl Meta {
 
 /// The skill under test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SkillMeta {
     /// Its name.
     pub name: String,
@@ -156,6 +185,7 @@ pub struct SkillMeta {
 
 /// A case without what it expects beside whether its skill should trigger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CaseMeta {
     /// Its id.
     pub id: String,
@@ -179,75 +209,9 @@ pub struct CaseMeta {
     pub max_turns: Option<u64>,
 }
 
-/// A change to the skills that a case asks for in mid-session, and what became of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChangeMeta {
-    /// The turn of the model behind which it was to be made, from 1.
-    pub after_turn: u64,
-    /// What was to happen.
-    pub kind: ChangeKind,
-    /// The slug of the skill.
-    pub skill: String,
-    /// The folder with the skill as it is from then on, from the repository's root.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub folder: Option<PathBuf>,
-    /// When it was made, in milliseconds from the agent's start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made_ms: Option<u64>,
-    /// The same by the clock, RFC 3339, UTC.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made: Option<String>,
-    /// Turns of the model that were over afterwards, without a last one in which it called nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turns_after: Option<u64>,
-    /// The lists that the agent asked our MCP server of skills for afterwards, where that had told it of the change.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Vec<String>>,
-    /// Whether it came before the model, by the agent's own files and their times; they are not all in a recording.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seen: Option<Seen>,
-    /// Why it was not made, where something kept it from being made; the agent may also have come to its end before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept_from: Option<String>,
-}
-
-impl From<&Change> for ChangeMeta {
-    fn from(change: &Change) -> Self {
-        Self {
-            after_turn: change.after_turn,
-            kind: change.kind,
-            skill: change.skill.clone(),
-            folder: change.folder.as_ref().map(|folder| folder.as_path().to_path_buf()),
-            made_ms: None,
-            made: None,
-            turns_after: None,
-            asked: None,
-            seen: None,
-            kept_from: None,
-        }
-    }
-}
-
-impl ChangeMeta {
-    /// In words: what was done when, or what was not done.
-    #[must_use]
-    pub fn told(&self) -> String {
-        let Self { after_turn, kind, skill, .. } = self;
-        match (self.made_ms, &self.kept_from) {
-            (Some(ms), _) => {
-                let at = std::time::Duration::from_millis(ms).as_secs_f64();
-                format!("`{skill}` {} after turn {after_turn}, at {at:.1} s", kind.done())
-            }
-            (None, Some(why)) => format!("`{skill}` not {}: {why}", kind.done()),
-            (None, None) => {
-                format!("`{skill}` not {}: the agent was done before its turn {after_turn} was over", kind.done())
-            }
-        }
-    }
-}
-
 /// Where a trial or a run comes from that another runner ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Imported {
     /// The runner.
     pub runner: String,
@@ -269,6 +233,7 @@ impl Imported {
 
 /// Where a case is written down.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SourceMeta {
     /// The file, from the repository's root.
     pub file: PathBuf,
@@ -278,6 +243,7 @@ pub struct SourceMeta {
 
 /// The program that ran the case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct AgentMeta {
     /// Which one.
     pub kind: AgentKind,
@@ -291,6 +257,7 @@ pub struct AgentMeta {
 
 /// The MCP server that offered the skills, as it answered us before the agent was started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ServerMeta {
     /// What it and its tools are called.
     #[serde(flatten)]
@@ -312,8 +279,40 @@ fn always() -> bool {
     true
 }
 
+/// The attempts at a trial that its provider refused before the one that is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusals {
+    /// How many.
+    pub attempts: u32,
+    /// How long the trial waited after them, in milliseconds.
+    pub waited_ms: u64,
+}
+
+impl Refusals {
+    /// Whether there were none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.attempts == 0
+    }
+
+    /// Adds an attempt after which the trial waits for `pause`.
+    pub fn add(&mut self, pause: Duration) {
+        self.attempts += 1;
+        self.waited_ms += u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+    }
+}
+
+impl fmt::Display for Refusals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let times = if self.attempts == 1 { "once".to_owned() } else { format!("{} times", self.attempts) };
+        let waited = Duration::from_millis(self.waited_ms).as_secs_f64();
+        write!(f, "refused by the provider {times} before, {waited:.1} s waited")
+    }
+}
+
 /// How the agent's process ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Ending {
     /// Its exit status, when it exited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -352,6 +351,7 @@ impl Ending {
 /// What decides a run, each part with the BLAKE3 digest of its content: two runs with equal parts saw the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
+#[non_exhaustive]
 pub struct Inputs(pub BTreeMap<String, String>);
 
 /// How the name of a part begins that is the whole of a skill.
@@ -390,6 +390,7 @@ pub fn digest(content: &[u8]) -> String {
 
 /// A file in the workspace at the end; also a folder that a case asks for and that holds none, with `/` at its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct WorkspaceFile {
     /// Below the workspace. What is not UTF-8 in it is kept as U+FFFD, and what is a secret as `[masked]`.
     #[serde(serialize_with = "lossy_path")]

@@ -1,13 +1,10 @@
 //! Which trials there are, and what they are called.
 
 use std::fmt;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cases::case::Found;
-use crate::cases::name::segment;
-use crate::settings::mode::Mode;
+use crate::text::name::segment;
 
 /// The name of one trial: a case, a mode, and which of its repeats.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -65,35 +62,6 @@ impl CaseInMode {
     pub fn compared_as(&self, several_modes: bool) -> String {
         let Self { skill, case, mode } = self;
         if several_modes { format!("{skill}/{case}/{mode}") } else { format!("{skill}/{case}") }
-    }
-}
-
-/// A case in a mode: one test.
-#[derive(Clone, Debug)]
-pub struct Planned {
-    /// The case.
-    pub found: Arc<Found>,
-    /// The mode.
-    pub mode: Arc<Mode>,
-}
-
-impl Planned {
-    /// The test's name.
-    #[must_use]
-    pub fn test_name(&self) -> String {
-        test_name(&self.found.skill, &self.found.id, &self.mode.name)
-    }
-
-    /// The id of repeat `number`, from 1.
-    #[must_use]
-    pub fn trial(&self, number: u32) -> TrialId {
-        TrialId { skill: self.found.skill.clone(), case: self.found.id.clone(), mode: self.mode.name.clone(), number }
-    }
-
-    /// What its trials have in common.
-    #[must_use]
-    pub fn case_in_mode(&self) -> CaseInMode {
-        CaseInMode { skill: self.found.skill.clone(), case: self.found.id.clone(), mode: self.mode.name.clone() }
     }
 }
 

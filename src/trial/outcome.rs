@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::settings::Isolation;
 use crate::settings::mode::AgentKind;
 use crate::text::diagnostic::Diagnostic;
-use crate::trial::described::Described;
+use crate::trace::described::Described;
+pub use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::{Activation, Resource, Usage};
 use crate::trial::id::TrialId;
+use crate::trial::span::Span;
 use crate::trial::spent::Spent;
-use crate::trial::trace::{Activation, Resource, Usage};
-pub use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// The number of the `grade.json` format.
 pub const GRADE_FORMAT: u32 = 1;
@@ -21,6 +22,7 @@ pub const GRADE_FORMAT: u32 = 1;
 /// What a check is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Goal {
     /// Was the task done?
     Outcome,
@@ -35,6 +37,7 @@ pub enum Goal {
 /// What a check found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Status {
     /// As expected.
     Pass,
@@ -44,9 +47,10 @@ pub enum Status {
     Unknown,
 }
 
-/// One named question about a trial, answered from the evidence.
+/// What a check found: one named question about a trial, answered from the evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Check {
+#[non_exhaustive]
+pub struct CheckResult {
     /// The check's stable name, kebab-case.
     pub id: String,
     /// What it is about.
@@ -60,6 +64,9 @@ pub struct Check {
     /// Whether it is a repository's own check, which only that repository's harness can make.
     #[serde(default, skip_serializing_if = "is_false")]
     pub own: bool,
+    /// The events that decided it, the one to look at first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spans: Vec<Span>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
@@ -102,6 +109,7 @@ impl fmt::Display for Verdict {
 
 /// A graded trial: the content of `grade.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Grade {
     /// [`GRADE_FORMAT`].
     pub format: u32,
@@ -111,7 +119,7 @@ pub struct Grade {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<Trouble>,
     /// Every check made, in a fixed order.
-    pub checks: Vec<Check>,
+    pub checks: Vec<CheckResult>,
     /// What compares over time.
     pub metrics: Metrics,
     /// What the rubric judge had to say, where one was wanted.
@@ -125,14 +133,10 @@ pub struct Grade {
     pub at_most: Option<u32>,
 }
 
-/// The judge of grades that do not name theirs.
-fn codex() -> AgentKind {
-    AgentKind::Codex
-}
-
 /// What the rubric judge had to say of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Judged {
     /// Nothing: the recording holds no answer of a judge, and the trial was graded by its evidence alone.
     NotRecorded,
@@ -150,8 +154,8 @@ pub enum Judged {
         /// The share of the votes that say what the majority says; nothing where there is no majority.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agreement: Option<f64>,
-        /// The program that judged.
-        #[serde(default = "codex")]
+        /// The program that judged; the default one in grades that do not name theirs.
+        #[serde(default)]
         agent: AgentKind,
         /// The model it asked, where that is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -164,6 +168,7 @@ pub enum Judged {
 
 /// The figures of a trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Metrics {
     /// Wall time of the agent in milliseconds.
     pub duration_ms: u64,
@@ -214,9 +219,9 @@ pub struct Metrics {
 impl Grade {
     /// Every check with its name, [`numbered`] where several are called the same; failed ones first, then what is unknown.
     #[must_use]
-    pub fn named_checks(&self) -> Vec<(String, &Check)> {
+    pub fn named_checks(&self) -> Vec<(String, &CheckResult)> {
         let ids: Vec<&str> = self.checks.iter().map(|check| check.id.as_str()).collect();
-        let mut checks: Vec<(String, &Check)> = numbered(&ids).into_iter().zip(&self.checks).collect();
+        let mut checks: Vec<(String, &CheckResult)> = numbered(&ids).into_iter().zip(&self.checks).collect();
         checks.sort_by_key(|(_, check)| match check.status {
             Status::Fail => 0,
             Status::Unknown => 1,
@@ -296,6 +301,8 @@ pub enum NotRun {
     CostLimit(f64),
     /// The run has taken as many tokens as it may.
     TokenLimit(u64),
+    /// What an earlier trial came to could not be stored.
+    NotStored,
 }
 
 impl fmt::Display for NotRun {
@@ -303,6 +310,7 @@ impl fmt::Display for NotRun {
         match self {
             NotRun::Interrupted => f.write_str("the run was interrupted"),
             NotRun::CostLimit(limit) => write!(f, "the run has cost its limit of ${limit}"),
+            NotRun::NotStored => f.write_str("an earlier result of the run could not be stored"),
             NotRun::TokenLimit(limit) => write!(f, "the run has taken its limit of {limit} tokens"),
         }
     }

@@ -2,21 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cases::case::repetition::Trials;
 use crate::settings::Isolation;
 use crate::settings::mode::Offer;
-use crate::trial::described::Described;
+use crate::settings::trials::Trials;
+use crate::trace::described::Described;
+use crate::trace::trouble::Trouble;
 use crate::trial::evidence::Imported;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Outcome, Status, Verdict, numbered};
 use crate::trial::spent::Spent;
-use crate::trial::trouble::Trouble;
 
 /// The number of the format of all of them.
 pub const RUN_FORMAT: u32 = 1;
 
 /// What a run was to do, and how it ended: the content of `run.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RunRecord {
     /// [`RUN_FORMAT`].
     pub format: u32,
@@ -50,6 +51,7 @@ pub struct RunRecord {
 
 /// What a run compares: the same cases in two arms, in pairs of trials, until the question is decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Arms {
     /// What is compared against: the version before an edit, or without the skill.
     pub a: Arm,
@@ -74,7 +76,28 @@ pub struct Arms {
     pub left_out: Vec<(String, String)>,
 }
 
+impl Arms {
+    /// Two arms, of no cases yet and with no limit.
+    #[must_use]
+    pub fn of(a: Arm, b: Arm, alpha: f64) -> Self {
+        let (cases, left_out) = (Vec::new(), Vec::new());
+        Self { a, b, alpha, margin: None, max_trials: 0, seed: 0, outcome_only: false, cases, left_out }
+    }
+}
+
 impl Arm {
+    /// The same, called this.
+    #[must_use]
+    pub fn called(self, label: String) -> Self {
+        Self { label, ..self }
+    }
+
+    /// The same in this mode.
+    #[must_use]
+    pub fn in_mode(self, mode: Option<String>) -> Self {
+        Self { mode, ..self }
+    }
+
     /// Whether it is the modes that were chosen, as they are.
     #[must_use]
     pub fn changes_nothing(&self) -> bool {
@@ -85,6 +108,7 @@ impl Arm {
 /// One arm: what it changes of the modes that were chosen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Arm {
     /// What users call it.
     pub label: String,
@@ -130,6 +154,7 @@ impl From<TrialId> for PlanLine {
 
 /// A line of `pairs.jsonl`: a pair of trials of one case, one in each arm, in the order in which they began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PairRecord {
     /// The trial in arm A.
     pub a: TrialId,
@@ -139,16 +164,21 @@ pub struct PairRecord {
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Ended {
     /// When, RFC 3339, UTC.
     pub at: String,
     /// In which way.
     pub how: End,
+    /// Why, if a result could not be stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// In which way a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum End {
     /// It went through its whole plan.
     Finished,
@@ -156,11 +186,15 @@ pub enum End {
     Interrupted,
     /// `stop` ended it.
     Stopped,
+    /// A result could not be stored.
+    #[serde(rename = "not-stored")]
+    NotStored,
 }
 
 /// What was chosen for a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Chosen {
     /// The suite's name.
     pub suite: Option<String>,
@@ -232,6 +266,7 @@ impl Chosen {
 /// A line of `progress.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum ProgressLine {
     /// An attempt at a trial that the provider refused; it is paid all the same.
     Refused {
@@ -247,6 +282,7 @@ pub enum ProgressLine {
 
 /// A trial that has ended, with all that is compared: a row of the table of results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TrialRecord {
     /// Which trial.
     #[serde(flatten)]

@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::settings::Prices;
 use crate::settings::mode::AgentKind;
-use crate::trial::trace::Usage;
+use crate::trace::Usage;
 
 /// What is known of what an attempt took, of the agent and its judge together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Spent {
     /// Tokens read and written, so far as they were told.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -29,7 +29,19 @@ await withPage(async (page) => {
   await page.waitForFunction(() => document.querySelectorAll(".rows .row").length === 1);
   assert.deepEqual(await rows(), ["greeting/kept codex"]);
   assert.equal(await page.evaluate(() => document.activeElement.name), "q");
-  assert.match(await text(page, "#said"), /1 case, 1 of \d+ trials/);
+  assert.match(await text(page, "#said"), /^1 of \d+ trials in 1 of \d+ cases$/);
+  // A filter hides trials; the figures of a case stay those of all its trials.
+  const figures = () => page.$$eval(".rows .row", (rows) => rows.map((row) => [".case", ".share", ".why", ".took", ".tokens"].map((part) => row.querySelector(part).textContent).join("|")));
+  await click(page, ".clear");
+  const whole = new Set(await figures());
+  for (const [name, value] of [["verdict", "fail"], ["verdict", "pass"], ["verdict", "error"], ["skill", "greeting"], ["check", "deletes-nothing"]]) {
+    await choose(page, name, value);
+    const left = await figures();
+    assert.ok(left.length > 0 && left.every((row) => whole.has(row)), name + " " + value + ": " + left);
+    await choose(page, name, "");
+  }
+  await page.type('[name="q"]', "guest list");
+  await page.waitForFunction(() => document.querySelectorAll(".rows .row").length === 1);
   // The filters are in the address, and come back from it.
   const address = await page.evaluate(() => location.hash);
   await open(page, address);

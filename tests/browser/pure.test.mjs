@@ -102,7 +102,7 @@ const index = {
 };
 
 test("repeats are one group with its share, and what measured nothing is in no share", () => {
-  const groups = own(page.selected(page.rowsOf(index), {}));
+  const groups = own(page.selected(page.groupsOf(page.rowsOf(index)), {}));
   assert.deepEqual(groups.map((group) => [group.case, group.passed, group.measured, group.share, group.flaky]), [
     ["c", 1, 2, 0.5, true],
     ["d", 0, 0, null, false],
@@ -111,7 +111,7 @@ test("repeats are one group with its share, and what measured nothing is in no s
 });
 
 test("filters leave what they name", () => {
-  const cases = (filters, found) => own(page.selected(page.rowsOf(index), filters, found)).map((group) => group.case);
+  const cases = (filters, found) => own(page.selected(page.groupsOf(page.rowsOf(index)), filters, found)).map((group) => group.case);
   assert.deepEqual(cases({ verdict: "error" }), ["d"]);
   assert.deepEqual(cases({ check: "must-include" }), ["c", "d"]);
   assert.deepEqual(cases({ q: "RATE" }), ["d"]);
@@ -119,6 +119,18 @@ test("filters leave what they name", () => {
   assert.deepEqual(cases({ q: "nowhere" }, new Set([0])), ["c"]);
   assert.deepEqual(cases({ sort: "slowest" }), ["c", "d"]);
   assert.deepEqual(cases({ differs: "1" }), ["c", "d"]);
+});
+
+test("a filter hides trials and changes no figure of a case", () => {
+  const figures = (group) => [group.case, group.passed, group.measured, group.share, group.shareBefore, group.flaky, group.worst, group.ms, group.tokens, group.failed];
+  const groups = page.groupsOf(page.rowsOf(index));
+  const all = new Map(groups.map((group) => [group.case, own(figures(group))]));
+  for (const filters of [{ verdict: "fail" }, { verdict: "pass" }, { verdict: "error" }, { check: "must-include" }, { q: "must" }, { run: "new" }, { case: "c" }, { differs: "1" }]) {
+    const left = page.selected(groups, filters);
+    assert.ok(left.length > 0, JSON.stringify(filters));
+    for (const group of left) assert.deepEqual(own(figures(group)), all.get(group.case), JSON.stringify(filters));
+  }
+  assert.deepEqual(own(page.selected(groups, { verdict: "fail" }).map((group) => group.rows.map((row) => row.n))), [[2]]);
 });
 
 /** The rows of an index with these trials: [run, arm, case, repeat, verdict, answer]. */
@@ -137,9 +149,9 @@ test("another number of repeats is no difference by itself", () => {
     [0, "b", "said", 1, "pass", "z"], [1, "a", "said", 1, "pass", "x"],
     [0, "b", "new", 1, "pass", "x"],
   ], [[0, "b", "more", 3], [1, "a", "more", 2]]);
-  assert.deepEqual(own(page.selected(rows, { differs: "1", sort: "name" }).map((group) => group.case)), ["new", "said", "worse"]);
+  assert.deepEqual(own(page.selected(page.groupsOf(rows), { differs: "1", sort: "name" }).map((group) => group.case)), ["new", "said", "worse"]);
   // Another filter does not make a difference of what it leaves out.
-  assert.deepEqual(own(page.selected(rows, { differs: "1", verdict: "pass", sort: "name" }).map((group) => group.case)), ["new", "said", "worse"]);
+  assert.deepEqual(own(page.selected(page.groupsOf(rows), { differs: "1", verdict: "pass", sort: "name" }).map((group) => group.case)), ["new", "said", "worse"]);
 });
 
 test("a trial stands beside the same repeat of the run at its own place", () => {
@@ -160,12 +172,12 @@ test("runs of one name are told apart, and a name alone is enough where there is
 
 test("what was not run has a row with the reason, and is in no share and no time", () => {
   const rows = rowsWith(["r"], [[0, "b", "c", 1, "pass", ""]], [[0, "b", "c", 2], [0, "b", "d", 1]]);
-  const groups = page.selected(rows, { sort: "name" });
+  const groups = page.selected(page.groupsOf(rows), { sort: "name" });
   assert.deepEqual(own(groups.map((group) => [group.case, group.measured, group.ms, group.troubles])), [
     ["c", 1, 1, ["the run was stopped"]],
     ["d", 0, null, ["the run was stopped"]],
   ]);
-  assert.deepEqual(own(page.selected(rows, { verdict: "not-run" }).map((group) => group.case)), ["c", "d"]);
+  assert.deepEqual(own(page.selected(page.groupsOf(rows), { verdict: "not-run" }).map((group) => group.case)), ["c", "d"]);
 });
 
 test("an event is where its number says", () => {

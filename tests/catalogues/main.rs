@@ -4,7 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-use skill_evals::trial::described::Described;
+use skill_evals::trace::described::Described;
 use support::catalogue::{catalogue, shown};
 use support::live::Live;
 use support::stand_in::Turn;

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use skill_evals::cases::catalog::Catalog;
-use skill_evals::cases::repository::{Repository, Scope};
+use skill_evals::cases::repository::{Layout, Repository, Scope};
 use support::fixture::Fixture;
 use support::live::Live;
 
@@ -21,7 +21,7 @@ const RUN_ID: &str = "recordings";
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let catalog = Repository { root: root.to_path_buf() }.catalog(None, Scope::All);
+    let catalog = Repository { root: root.to_path_buf() }.catalog(Layout::default(), Scope::All);
     let script = script::Script::new(&catalog);
     let live = Live::over(Fixture::new(), move |request| script.turn(request));
     let given: Vec<String> = std::env::args().skip(1).collect();

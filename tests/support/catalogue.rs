@@ -1,6 +1,6 @@
 //! Repositories of many skills, and what a model request shows of them.
 
-use skill_evals::trial::described::Described;
+use skill_evals::trace::described::Described;
 
 use super::fixture::Fixture;
 use super::live::request_text;

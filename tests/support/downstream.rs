@@ -6,10 +6,16 @@ use std::process::{Command, Output};
 use super::fixture::Fixture;
 use super::harness::clean;
 
-/// Where they are built: one folder for all, so that this crate is built once for them.
+/// Where they are built: where this crate is, whose dependencies are built already.
 pub fn target() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("target/downstream")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("target")
 }
+
+/// The file with the profiles that those were built with.
+pub const PROFILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/downstream.toml");
+
+/// What it says.
+pub const PROFILES_TEXT: &str = include_str!("downstream.toml");
 
 /// A new Rust crate with the sample's `greeting`.
 pub fn crate_with_a_skill() -> Fixture {
@@ -27,7 +33,7 @@ pub fn crate_with_a_skill() -> Fixture {
 pub fn patched(fixture: Fixture) -> Fixture {
     let (sources, target) = (env!("CARGO_MANIFEST_DIR"), target().display().to_string());
     let text = format!(
-        "[patch.crates-io]\nskill-evals.path = {sources:?}\n[net]\noffline = true\n[build]\ntarget-dir = {target:?}\nincremental = false\n"
+        "[patch.crates-io]\nskill-evals.path = {sources:?}\n[net]\noffline = true\n[build]\ntarget-dir = {target:?}\nincremental = false\n{PROFILES_TEXT}"
     );
     fixture.file(".cargo/config.toml", text)
 }
@@ -36,7 +42,7 @@ pub fn patched(fixture: Fixture) -> Fixture {
 pub fn cargo(folder: &Path, args: &[&str]) -> Command {
     let mut command = clean(Command::new("cargo"));
     let patch = format!("patch.crates-io.skill-evals.path={:?}", env!("CARGO_MANIFEST_DIR"));
-    command.args(["--offline", "--config", &patch]).args(args).current_dir(folder);
+    command.args(["--offline", "--config", &patch, "--config", PROFILES]).args(args).current_dir(folder);
     command.env("CARGO_TARGET_DIR", target()).env("CARGO_INCREMENTAL", "0").env_remove("RUSTFLAGS");
     command
 }

@@ -73,7 +73,7 @@ impl Fake {
     pub fn program(&self, args: &[&str]) -> Ran {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_skill-evals"));
         command.args(args).current_dir(self.fixture.root()).env("HOME", self.own.path().join("no-home"));
-        command.env_remove("CODEX_HOME").env("SKILL_EVALS_SCRATCH", self.scratch.path());
+        command.env_remove("CODEX_HOME").env_remove("CI").env("SKILL_EVALS_SCRATCH", self.scratch.path());
         // It writes into a folder of the test.
         command.env("SKILL_EVALS_ISOLATION", "agent");
         command.env("SKILL_EVALS_RETRIES", "1").env("SKILL_EVALS_RETRY_WAIT_S", "0.05");

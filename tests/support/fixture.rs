@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use skill_evals::cases::catalog::Catalog;
-use skill_evals::cases::repository::{Repository, Scope};
+use skill_evals::cases::repository::{Layout, Repository, Scope};
 use skill_evals::lint;
 use skill_evals::text::diagnostic::Diagnostic;
 
@@ -92,12 +92,12 @@ impl Fixture {
     }
 
     pub fn catalog(&self) -> Catalog {
-        self.repository().catalog(None, Scope::All)
+        self.repository().catalog(Layout::default(), Scope::All)
     }
 
     /// All problems of skills and cases.
     pub fn problems(&self) -> Vec<Diagnostic> {
-        let options = lint::Options { check_evals: true, strict: false, listings: &skill_evals::agent::LISTINGS };
+        let options = lint::Options { check_evals: true, strict: false, listings: skill_evals::agent::LISTINGS };
         lint::all(&self.catalog(), &self.repository(), options)
     }
 
@@ -132,7 +132,8 @@ impl Fixture {
 /// Runs the program in a folder.
 pub fn run_in(folder: &Path, args: &[&str]) -> Ran {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_skill-evals"));
-    let output = Command::new(program).args(args).current_dir(folder).output().expect("the program starts");
+    let output =
+        Command::new(program).args(args).current_dir(folder).env_remove("CI").output().expect("the program starts");
     Ran {
         code: output.status.code().expect("the program was not killed"),
         stdout: String::from_utf8(output.stdout).expect("UTF-8"),

@@ -17,7 +17,8 @@ pub fn scratch() -> String {
 }
 
 /// Variables that the tools around a test may have set, and that would reach the harness under test.
-const FOREIGN: [&str; 6] = [
+const FOREIGN: [&str; 7] = [
+    "CI",
     "NEXTEST",
     "NEXTEST_RUN_ID",
     "RUST_TEST_THREADS",

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use skill_evals::trial::evidence::Meta;
-use skill_evals::trial::outcome::{Check, Grade, Status, Verdict};
+use skill_evals::trial::outcome::{CheckResult, Grade, Status, Verdict};
 
 use super::fixture::{Fixture, Ran};
 use super::real::path_with_programs;
@@ -82,6 +82,7 @@ impl Live {
             .env("PATH", path_with_programs())
             .env("HOME", self.user_home())
             .env_remove("CODEX_HOME")
+            .env_remove("CI")
             .env("STAND_IN_KEY", CODEX_KEY)
             .env("ANTHROPIC_BASE_URL", self.model.url())
             .env("ANTHROPIC_API_KEY", "stand-in-key-for-claude")
@@ -96,7 +97,16 @@ impl Live {
     }
 
     pub fn run(&self, args: &[&str]) -> Ran {
-        let output = self.command(args).output().expect("the program starts");
+        Self::ran(&mut self.command(args))
+    }
+
+    /// The same, where claude retries as often as it does by itself.
+    pub fn run_with_own_retries(&self, args: &[&str]) -> Ran {
+        Self::ran(self.command(args).env_remove("CLAUDE_CODE_MAX_RETRIES"))
+    }
+
+    fn ran(command: &mut Command) -> Ran {
+        let output = command.output().expect("the program starts");
         Ran {
             code: output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0)),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -146,7 +156,7 @@ impl Trial {
     }
 
     /// The check of this name.
-    pub fn check(&self, id: &str) -> &Check {
+    pub fn check(&self, id: &str) -> &CheckResult {
         let found = self.grade.checks.iter().find(|check| check.id == id);
         found.unwrap_or_else(|| panic!("no check {id} among {:#?}", self.grade))
     }

@@ -1,14 +1,16 @@
 //! Tests that run real agent programs: where these are, and what to do where they are not.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use libtest_mimic::{Completion, Failed, Trial};
 
 /// Set where the programs have to be there, as in CI: a missing one is then a failure.
 const REQUIRED: &str = "REQUIRE_AGENTS";
 
-/// One test with a real program.
+/// How to get the agents.
+pub const HOW_TO_GET_AGENTS: &str = "get it with `npm ci --prefix target/agents` as .ci/run does";
+
+/// One test with a real program, by its module and name.
 pub type Test = (&'static str, fn());
 
 /// Where npm put the programs.
@@ -23,12 +25,6 @@ pub fn path_with_programs() -> std::ffi::OsString {
     std::env::join_paths(folders).expect("a PATH")
 }
 
-/// Runs `tests`, each of which needs the agent `program`; ignored with the reason where it is missing.
-pub fn main(program: &'static str, tests: &[Test]) -> ExitCode {
-    let how_to_get = "get it with `npm ci --prefix target/agents` as .ci/run does";
-    needing(program, programs().join(program).exists(), how_to_get, tests)
-}
-
 /// Whether a program can be started with these arguments.
 pub fn starts(program: &str, args: &[&str]) -> bool {
     let ran = std::process::Command::new(program).args(args).output();
@@ -40,25 +36,37 @@ pub fn bwrap_works() -> bool {
     starts("bwrap", &["--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "/bin/sh", "-c", ":"])
 }
 
-/// Runs `tests`, each of which needs `program`, which is `found` or not.
-pub fn needing(program: &'static str, found: bool, how_to_get: &'static str, tests: &[Test]) -> ExitCode {
-    let mut args = Arguments::from_args();
-    // Programs wait more than they work; more at once than this and their own timeouts grow tight.
-    args.test_threads = Some(args.test_threads.unwrap_or(4));
-    let required = std::env::var_os(REQUIRED).is_some();
-    let trials = tests.iter().map(|&(name, body)| {
-        let run = move || {
-            if found {
-                body();
-                return Ok(Completion::Completed);
-            }
-            let reason = format!("`{program}` is missing; {how_to_get}");
-            if required { Err(Failed::from(reason)) } else { Ok(Completion::ignored_with(reason)) }
+/// `tests`, each of which needs the agent `program`.
+pub fn all_needing_agent(program: &'static str, tests: &[Test]) -> Vec<Trial> {
+    all_needing(program, programs().join(program).exists(), HOW_TO_GET_AGENTS, tests)
+}
+
+/// `tests`, each of which needs `program`, which is `found` or not.
+pub fn all_needing(program: &'static str, found: bool, how_to_get: &'static str, tests: &[Test]) -> Vec<Trial> {
+    let missing = (!found).then_some(program);
+    let test = |&(name, body): &Test| {
+        let ran = move || {
+            body();
+            Ok(())
         };
-        // Ignored when it runs rather than beforehand: only so is the reason printed.
-        Trial::ignorable_test(name, run)
-    });
-    libtest_mimic::run(&args, trials.collect()).exit_code()
+        needing(name.trim_start_matches("real::"), missing, how_to_get, ran)
+    };
+    tests.iter().map(test).collect()
+}
+
+/// A test that is ignored, with the reason, if a program is `missing`; where programs are required it fails.
+pub fn needing(
+    name: &str,
+    missing: Option<&'static str>,
+    how_to_get: &'static str,
+    test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+) -> Trial {
+    // Ignored when it runs rather than beforehand: only so is the reason printed.
+    Trial::ignorable_test(name, move || {
+        let Some(program) = missing else { return test().map(|()| Completion::Completed) };
+        let reason = format!("`{program}` is missing; {how_to_get}");
+        if std::env::var_os(REQUIRED).is_some() { Err(reason.into()) } else { Ok(Completion::ignored_with(reason)) }
+    })
 }
 
 /// Whether a test that needs bubblewrap can run; fails where it has to.
@@ -68,8 +76,8 @@ pub fn has_bwrap() -> bool {
     works
 }
 
-/// Names and functions of tests.
+/// Names and functions of the tests of a module.
 #[macro_export]
 macro_rules! tests {
-    ($($name:ident),+ $(,)?) => { &[$((stringify!($name), $name as fn())),+] };
+    ($($name:ident),+ $(,)?) => { &[$((concat!(module_path!(), "::", stringify!($name)), $name as fn())),+] };
 }

@@ -98,6 +98,7 @@ impl Stub {
             .current_dir(self.root())
             .env("HOME", self.scratch())
             .env_remove("CODEX_HOME")
+            .env_remove("CI")
             .env("SKILL_EVALS_SCRATCH", self.scratch())
             // These agents write into the repository, where the test reads it.
             .env("SKILL_EVALS_ISOLATION", "agent")
@@ -159,6 +160,29 @@ pub fn ran(command: &mut Command) -> Ran {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
+}
+
+/// Runs a shell script with a small disk in place of the folder `artifacts`, in which `fill` leaves 400 KiB; `$0` is the program
+/// of `command`, and the folder and the variables are its own. False where this system lets no user mount a disk, in a namespace
+/// of their own.
+pub fn on_a_small_disk(command: &Command, script: &str) -> bool {
+    let disk = r"mkdir -p artifacts; mount -t tmpfs -o size=20m tmpfs artifacts || exit 77
+        fill() { head -c 20480k /dev/zero > artifacts/full 2> /dev/null; truncate -s 20080k artifacts/full; }
+        ";
+    let mut shell = Command::new("unshare");
+    shell.args(["--user", "--map-root-user", "--mount", "sh", "-c", &format!("{disk}{script}")]);
+    shell.arg(command.get_program()).current_dir(command.get_current_dir().expect("a folder"));
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let may = shell.stdin(Stdio::null()).output().expect("unshare starts").status.code() != Some(77);
+    if !may {
+        eprintln!("not checked: this system lets no user mount a disk in a namespace");
+    }
+    may
 }
 
 /// Sends a signal to a started program.

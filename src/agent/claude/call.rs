@@ -8,11 +8,12 @@ use super::home;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{Command, environment};
 use crate::agent::files::{files_trouble, write_private};
-use crate::cases::case::{Case, Sandbox};
+use crate::cases::case::Case;
 use crate::files::bounded;
 use crate::settings::ToolNames;
 use crate::settings::mode::Mode;
-use crate::trial::trouble::Trouble;
+use crate::trace::trouble::Trouble;
+use crate::trial::sandbox::Sandbox;
 
 /// The choices behind claude's arguments.
 pub(super) struct Call<'a> {
@@ -31,7 +32,7 @@ impl<'a> Call<'a> {
         let Assignment { case, mode, settings, .. } = *assignment;
         Ok(Self {
             model: settings.model_for(mode),
-            max_turns: settings.max_turns_of(case),
+            max_turns: settings.max_turns_of(case.max_turns),
             permissions: permissions(case, mode, assignment.server.map(|server| &server.names)),
             mcp_config: mcp_config(assignment)?,
             // An empty list of sources, not none: without one claude reads every settings file that there is.

@@ -7,7 +7,7 @@ use super::call::Call;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{Command, LONGEST_ARGUMENT, long_prompt, own_args};
 use crate::agent::files::write_private;
-use crate::trial::trouble::Trouble;
+use crate::trace::trouble::Trouble;
 
 /// How to start `program` for a trial.
 pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<Command, Trouble> {

@@ -1,14 +1,21 @@
 //! How claude ends: what it says in the model's place, and whether the model ended its turn short by its own doing.
 
 use crate::agent::refusal::Refusal;
-use crate::trial::trace::{Stop, excerpt};
-use crate::trial::trouble::Trouble;
+use crate::trace::trouble::Trouble;
+use crate::trace::{Stop, excerpt};
 
 /// How claude begins to tell that the conversation no longer fits.
 const TOO_LONG: &str = "Prompt is too long";
 
+/// How claude tells that the provider's filter stopped what the model wrote.
+const FILTERED: &str = "API Error: 400 Output blocked by content filtering policy";
+
 /// What claude said in the model's place.
 pub(super) struct Synthetic {
+    /// The HTTP status that it retried before, if it did.
+    pub retried: Option<u64>,
+    /// Whether the model had answered before.
+    pub answered: bool,
     pub said: String,
     /// The kind of error, as claude names it.
     pub error: Option<String>,
@@ -22,7 +29,8 @@ impl Synthetic {
     }
 
     pub(super) fn trouble(&self, what: &str) -> Trouble {
-        let kind = Refusal { status: None, code: self.error.as_deref(), message: &self.said }.kind();
+        let code = self.error.as_deref();
+        let kind = Refusal { status: None, code, message: &self.said, retried: self.retried }.kind();
         Trouble::new(kind, format!("{what}: {}", excerpt(&self.said)))
     }
 }
@@ -38,8 +46,12 @@ pub(super) fn stop(subtype: &str, stop_reason: Option<&str>, synthetic: Option<&
         (_, Some("refusal"), _) => Some(Stop::Refusal),
         (_, Some("max_tokens"), _) | (_, _, Some("max_output_tokens")) => Some(Stop::MaxTokens),
         (_, Some("model_context_window_exceeded"), _) => Some(Stop::ContextWindow),
-        // Of what the provider refuses as too long claude tells no more than that it is no valid request.
-        _ if synthetic.is_some_and(|synthetic| synthetic.said.starts_with(TOO_LONG)) => Some(Stop::ContextWindow),
+        _ if synthetic.is_some_and(|synthetic| synthetic.said.starts_with(FILTERED)) => Some(Stop::Refusal),
+        // Of what the provider refuses as too long claude tells no more than that it is no valid request. Before the model
+        // said anything that is not its own doing.
+        _ if synthetic.is_some_and(|said| said.answered && said.said.starts_with(TOO_LONG)) => {
+            Some(Stop::ContextWindow)
+        }
         _ => None,
     }
 }

@@ -13,10 +13,9 @@ use super::wire::{
 };
 use crate::agent::refusal::Refusal;
 use crate::agent::skill_calls::{SkillCalls, texts};
-use crate::cases::skill::USER_ONLY;
-use crate::trial::trace::shell;
-use crate::trial::trace::{Mechanism, Moment, Offered, OfferedMcp, Progress, Step, Trace, Waiting, excerpt};
-use crate::trial::trouble::{Trouble, TroubleKind};
+use crate::skill::USER_ONLY;
+use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::{Activation, Mechanism, Moment, Offered, OfferedMcp, Progress, Step, Trace, Waiting, excerpt};
 
 /// Most calls that wait for their answer at a time.
 const MAX_OPEN: usize = 1_000;
@@ -55,6 +54,8 @@ pub(super) struct Decoder<'a, 's> {
     cut: Option<String>,
     /// The answer of the model that is being told, by its id.
     answer: Option<String>,
+    /// Why claude asks again, until the model answers.
+    retry: Option<Retry>,
 }
 
 impl<'a, 's> Decoder<'a, 's> {
@@ -73,6 +74,7 @@ impl<'a, 's> Decoder<'a, 's> {
             interrupted: None,
             cut: None,
             answer: None,
+            retry: None,
         }
     }
 
@@ -91,7 +93,10 @@ impl<'a, 's> Decoder<'a, 's> {
         let subtype = head.subtype.as_deref().unwrap_or_default();
         let read = match (head.kind.as_str(), subtype) {
             ("system", "init") => parse(line).map(|init| self.init(trace, init)),
-            ("system", "api_retry") => parse(line).map(|retry: Retry| trace.push(Step::Notice(retry.to_string()))),
+            ("system", "api_retry") => parse(line).map(|retry: Retry| {
+                trace.push(Step::Notice(retry.to_string()));
+                self.retry = Some(retry);
+            }),
             ("system", "task_started") => parse(line).map(|task| self.sub_agents.begun(task)),
             ("system", "task_notification") => parse(line).map(|task| self.task_ended(&task)),
             ("assistant", _) => parse(line).map(|message| self.assistant(trace, message, parent)),
@@ -158,7 +163,8 @@ impl<'a, 's> Decoder<'a, 's> {
         let Some(skill) = self.sub_agents.forks.of(agent).map(str::to_owned) else { return };
         let is_it = |asked: &str| forks::own_slug(asked) == forks::own_slug(&skill);
         let asks_for = |call: &Call| call.name == SKILL_TOOL && call.fields.asked_skill().is_some_and(is_it);
-        let by_model = trace.activations.iter().any(|known| is_it(&known.skill)) || self.open.values().any(asks_for);
+        let called = |known: &Activation| known.how != Mechanism::ReadSkillFile && is_it(&known.skill);
+        let by_model = trace.activations.iter().any(called) || self.open.values().any(asks_for);
         if !by_model {
             self.sub_agents.forks.called_by_user(agent);
             trace.activate(&skill, Mechanism::Injected, &format!("the prompt called /{skill}"));
@@ -187,13 +193,16 @@ impl<'a, 's> Decoder<'a, 's> {
             let said: Vec<String> = message.content.0.into_iter().filter_map(|block| block.text).collect();
             let said = said.join(" ");
             trace.push(Step::Notice(said.clone()));
-            let synthetic = Synthetic { said, error: line.error, stop_reason: message.stop_reason };
+            let (retried, answered) = (self.retried(), trace.answers > 0);
+            let stop_reason = message.stop_reason;
+            let synthetic = Synthetic { retried, answered, said, error: line.error, stop_reason };
             match parent {
                 None => self.synthetic = Some(synthetic),
                 Some(parent) => _ = self.refused.insert(parent.to_owned(), synthetic),
             }
             return;
         }
+        self.retry = None;
         match parent {
             None => self.synthetic = None,
             Some(parent) => _ = self.refused.remove(parent),
@@ -345,8 +354,7 @@ impl<'a, 's> Decoder<'a, 's> {
                 self.skills.file(trace, &path, &evidence(), failed, &output);
             }
             "Glob" | "Grep" | "LS" => {
-                let asked = fields.path.as_deref().into_iter().chain(fields.pattern.as_deref());
-                self.skills.searched(trace, asked.into_iter().any(shell::names_skills), &output, &evidence());
+                self.skills.shown(trace, &fields.raw, &evidence(), &output, !failed);
             }
             "Write" | "Edit" | "MultiEdit" | "NotebookEdit" if !failed => {
                 let path = fields.file_path.or(fields.notebook_path).unwrap_or_default();
@@ -377,7 +385,8 @@ impl<'a, 's> Decoder<'a, 's> {
             let status = result.api_error_status.map(|status| format!("{status} ")).unwrap_or_default();
             let words = [&status, result.subtype.as_str(), " ", &text, " ", &result.errors.0.join("; ")].concat();
             let code = synthetic.as_ref().and_then(|synthetic| synthetic.error.as_deref());
-            let kind = Refusal { status: result.api_error_status, code, message: &text }.kind();
+            let (status, retried) = (result.api_error_status, self.retried());
+            let kind = Refusal { status, code, message: &text, retried }.kind();
             trace.trouble = Some(Trouble::new(kind, format!("the result is an error: {}", excerpt(&words))));
         } else if let Some(synthetic) = synthetic {
             // A limit of the account is told as an answer like any other, with a good exit status.
@@ -386,6 +395,11 @@ impl<'a, 's> Decoder<'a, 's> {
             trace.reached(Progress::Done);
             trace.final_message = Some(text);
         }
+    }
+
+    /// The HTTP status that claude retries, if the model has not answered since.
+    fn retried(&self) -> Option<u64> {
+        self.retry.as_ref()?.error_status
     }
 
     fn asked(trace: &mut Trace, line: &ControlRequest) {
@@ -438,8 +452,14 @@ impl<'a, 's> Decoder<'a, 's> {
         if let Some(refused) = self.refused.values().find(|refused| refused.is_refusal()) {
             trace.trouble.get_or_insert_with(|| refused.trouble("a sub-agent was refused"));
         }
-        // Where no model was asked, as of a command that claude answers itself, nothing was measured.
-        if trace.progress == Progress::Done && trace.answers == 0 {
+        // One that was still asking again waited for its provider, however it was ended.
+        if let Some(retry) = self.retry.take_if(|_| !trace.ended()) {
+            trace.trouble.get_or_insert_with(|| retry.trouble());
+        }
+        // Where no model was asked, as of a command that claude answers itself, nothing was measured. One that was asked and
+        // said nothing read its prompt.
+        let read = trace.usage.is_some_and(|usage| usage.input_tokens > 0);
+        if trace.progress == Progress::Done && trace.answers == 0 && !read {
             let nobody = || Trouble::new(TroubleKind::NoAnswer, "claude ended without an answer of a model");
             trace.trouble.get_or_insert_with(nobody);
         }

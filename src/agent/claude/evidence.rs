@@ -8,11 +8,11 @@ use super::forks::Forks;
 use super::{SESSION, TRACE, events, session, slim};
 use crate::agent::kept::{Kept, SUB_AGENTS, slimmed};
 use crate::agent::room::Room;
-use crate::agent::skill_calls::{Reading, SkillCalls};
+use crate::agent::skill_calls::SkillCalls;
 use crate::files::below::{self, Walk};
 use crate::text::lines::{self, Line};
-use crate::trial::exposure::Reference;
-use crate::trial::trace::Trace;
+use crate::trace::exposure::Reference;
+use crate::trace::{Mechanism, Trace};
 
 /// Where claude keeps sessions, in its home.
 const SESSIONS: &str = ".claude/projects";
@@ -62,8 +62,8 @@ pub(super) fn recorded(folder: &Path, skills: &[&str]) -> io::Result<Vec<(&'stat
 }
 
 pub(super) fn decode(reference: &Reference, folder: &Path) -> io::Result<Trace> {
-    let mut trace = Trace::default();
-    let mut skills = SkillCalls::new(reference, Reading::Looks);
+    let mut trace = Trace { loads_by: Mechanism::SkillTool, ..Trace::default() };
+    let mut skills = SkillCalls::new(reference);
     let mut session = session::Decoder::new(&mut skills);
     lines::for_each(&folder.join(SESSION), |line| {
         if let Line::Whole(line) = line {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::session::BODY;
 use super::wire::UserLine;
 use crate::agent::lenient;
-use crate::cases::skill::slug;
+use crate::skill::slug;
 
 /// Most sub-agents that are told apart.
 const MAX_AGENTS: usize = 10_000;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::agent::files::{files_trouble, read_if_there, write_private};
 use crate::agent::room::Room;
 use crate::text::redact::{looks_secret, strings};
-use crate::trial::trouble::Trouble;
+use crate::trace::trouble::Trouble;
 
 /// Variables beside `ANTHROPIC_*` that hold a login, choose the provider, or bound the retries.
 const VARIABLES: [&str; 26] = [

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::agent::lenient;
 use crate::agent::skill_calls::SkillCalls;
-use crate::cases::skill::{Skill, slug};
 use crate::lint::Listing;
-use crate::trial::described::Described;
+use crate::skill::{Skill, slug};
+use crate::trace::described::Described;
 
 /// A hundredth of the model's window, at three characters to a token where newer models count so; 4,250 of them go to
 /// claude's own skills. Measured with 2.1.197, the narrowest first.
-pub const SMALL_LISTING: Listing = Listing {
+const SMALL: Listing = Listing {
     agent: "Claude Code 2.1",
     window: "200,000",
     room: 6_000 - OWN,
@@ -24,7 +24,10 @@ pub const SMALL_LISTING: Listing = Listing {
 };
 
 /// The same for what it asks for where no model is chosen.
-pub const LARGE_LISTING: Listing = Listing { window: "1,000,000", room: 30_000 - OWN, ..SMALL_LISTING };
+const LARGE: Listing = Listing { window: "1,000,000", room: 30_000 - OWN, ..SMALL };
+
+/// Both.
+pub const LISTINGS: [Listing; 2] = [SMALL, LARGE];
 
 /// What claude's own skills take.
 const OWN: usize = 4_250;

@@ -2,7 +2,7 @@
 
 use super::wire::{Assistant, Call, Head, Retry};
 use crate::agent::interface::Work;
-use crate::trial::trace::excerpt;
+use crate::trace::excerpt;
 
 /// What a line says that the agent does.
 pub(super) fn describe(line: &[u8]) -> Option<String> {
@@ -31,11 +31,16 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
 
 /// Whose work a line shows.
 pub(super) fn work(line: &[u8]) -> Work {
-    let by_model = parse::<Head>(line).is_some_and(|head| match head.kind.as_str() {
-        "assistant" => !parse::<Assistant>(line).is_some_and(|said| said.message.is_synthetic()),
-        kind => kind == "result",
-    });
-    if by_model { Work::Model } else { Work::Other }
+    let Some(head) = parse::<Head>(line) else { return Work::Other };
+    match (head.kind.as_str(), head.subtype.as_deref()) {
+        ("assistant", _) if parse::<Assistant>(line).is_some_and(|said| said.message.is_synthetic()) => Work::Other,
+        ("assistant", _) => Work::Model,
+        ("result", _) => Work::End,
+        ("system", Some("api_retry")) => {
+            parse::<Retry>(line).and_then(|retry| retry.wait()).map_or(Work::Other, Work::Waits)
+        }
+        _ => Work::Other,
+    }
 }
 
 fn parse<'a, T: serde::Deserialize<'a>>(line: &'a [u8]) -> Option<T> {

@@ -44,7 +44,7 @@ pub(super) fn find(around: &Around<'_>) -> Login {
     if let Some(name) = around.first(&MAYBE) {
         return Login::Unknown(format!("the server of {name} may ask for none"));
     }
-    if around.is_told(&["--settings", KEY_HELPER]) {
+    if around.is_told() {
         return Login::Unknown("the agent's own arguments name settings, which may have one".to_owned());
     }
     if let Some(path) = MANAGED.into_iter().map(Path::new).find(|path| names_helper(path)) {

@@ -32,54 +32,37 @@ use crate::agent::interface::{Agent, Work};
 use crate::agent::login::{Around, Login};
 use crate::agent::room::Room;
 use crate::agent::turns::Sign;
-use crate::cases::skill::{SKILL_FILE, Skill};
 use crate::settings::mode::AgentKind;
-use crate::trial::exposure::Reference;
-use crate::trial::trace::Trace;
-use crate::trial::trouble::Trouble;
-pub use listing::{LARGE_LISTING, SMALL_LISTING};
+use crate::skill::{SKILL_FILE, Skill};
+use crate::trace::Trace;
+use crate::trace::exposure::Reference;
+use crate::trace::trouble::Trouble;
+pub use listing::LISTINGS;
 
 /// The events on standard output.
-pub const TRACE: &str = "trace.jsonl";
+const TRACE: &str = "trace.jsonl";
 
 /// The session file's name in a trial's folder.
-pub const SESSION: &str = "session.jsonl";
+const SESSION: &str = AgentKind::ClaudeCli.profile().session;
 
 /// `claude -p`.
 #[derive(Debug)]
-pub struct Cli;
+pub struct ClaudeCli;
 
 /// `claude`, spoken to as the Agent SDK does.
 #[derive(Debug)]
-pub struct Sdk;
+pub struct ClaudeSdk;
 
 /// Implements [`Agent`] for both: one program, started in two ways.
 macro_rules! claude {
-    ($agent:ident, $kind:ident, $start:path) => {
-        impl Agent for $agent {
+    ($kind:ident, $start:path) => {
+        impl Agent for $kind {
             fn kind(&self) -> AgentKind {
                 AgentKind::$kind
             }
 
-            fn reports_cost(&self) -> bool {
-                true
-            }
-
             fn command(&self, assignment: &Assignment<'_>) -> Result<Command, Trouble> {
                 $start(assignment, self.find(assignment.settings)?)
-            }
-
-            fn program_name(&self) -> &'static str {
-                "claude"
-            }
-
-            fn how_to_get(&self) -> &'static str {
-                "get it with `npm install -g @anthropic-ai/claude-code`, or name it in evals/evals.toml under \
-                 [agents.claude-cli] and [agents.claude-sdk]"
-            }
-
-            fn hides_user_only(&self) -> bool {
-                true
             }
 
             fn withholds(&self, skill: &Skill, _: &Path, prompt: &str) -> Option<(&'static str, &'static str)> {
@@ -88,10 +71,6 @@ macro_rules! claude {
                     "`user-invocable: false` keeps users from calling the skill: Claude Code asks no model where a prompt \
                      begins with `/name`",
                 ))
-            }
-
-            fn skill_folders(&self) -> &'static [&'static str] {
-                &[".claude/skills"]
             }
 
             fn login(&self, around: &Around<'_>) -> Login {
@@ -135,5 +114,5 @@ fn calls(prompt: &str, name: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
 }
 
-claude!(Cli, ClaudeCli, cli::command);
-claude!(Sdk, ClaudeSdk, sdk::command);
+claude!(ClaudeCli, cli::command);
+claude!(ClaudeSdk, sdk::command);

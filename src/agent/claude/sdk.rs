@@ -12,7 +12,7 @@ use crate::agent::command::{Command, own_args};
 use crate::cases::case::Case;
 use crate::process::{Listener, Reply};
 use crate::settings::mode::Mode;
-use crate::trial::trouble::{Trouble, TroubleKind};
+use crate::trace::trouble::{Trouble, TroubleKind};
 
 /// What the SDK adds to the environment.
 const ENVIRONMENT: [(&str, &str); 3] = [

@@ -9,7 +9,7 @@ use super::listing::{Attachment, Listed};
 use crate::agent::lenient;
 use crate::agent::skill_calls::SkillCalls;
 use crate::agent::turns::Sign;
-use crate::trial::trace::{Mechanism, Trace};
+use crate::trace::{Mechanism, Trace};
 
 /// Most times kept.
 const MAX_TIMES: usize = 20_000;

@@ -20,6 +20,7 @@ const KEPT: [(&str, &[&str]); 4] = [
             "claude_code_version",
             "attempt",
             "max_retries",
+            "retry_delay_ms",
             "error_status",
             "error",
             "task_id",

@@ -4,14 +4,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::agent::lenient;
-use crate::trial::exposure::MAX_ANSWER;
-use crate::trial::trace::{MAX_TEXT, Moment, Usage, cut};
+use crate::agent::refusal::Refusal;
+use crate::trace::exposure::MAX_ANSWER;
+use crate::trace::trouble::Trouble;
+use crate::trace::{MAX_TEXT, Moment, Usage, cut};
 
 /// Most items of a list that are read.
 const MAX_ITEMS: usize = 1_000;
@@ -264,10 +267,27 @@ pub(super) struct Retry {
     attempt: Option<u64>,
     #[serde(default, deserialize_with = "lenient::option")]
     max_retries: Option<u64>,
+    /// How long it waits, in milliseconds: no less than the provider asked for.
+    #[serde(default, rename = "retry_delay_ms", deserialize_with = "lenient::option")]
+    delay_ms: Option<f64>,
     #[serde(default, deserialize_with = "lenient::option")]
-    error_status: Option<u64>,
+    pub error_status: Option<u64>,
     #[serde(default, deserialize_with = "lenient::option")]
-    error: Option<String>,
+    pub error: Option<String>,
+}
+
+impl Retry {
+    /// Why an agent that did not get beyond it measured nothing.
+    pub(super) fn trouble(&self) -> Trouble {
+        let refusal = Refusal { status: self.error_status, code: self.error.as_deref(), ..Refusal::default() };
+        let what = format!("the provider had not answered when the agent was ended: {self}");
+        Trouble::new(refusal.kind(), what).after(self.wait())
+    }
+
+    /// How long claude waits before it asks again.
+    pub(super) fn wait(&self) -> Option<Duration> {
+        Duration::try_from_secs_f64(self.delay_ms? / 1000.0).ok()
+    }
 }
 
 impl fmt::Display for Retry {

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 
 use super::item::McpCall;
 use crate::agent::skill_calls::SkillCalls;
-use crate::trial::trace::shell;
-use crate::trial::trace::{Step, Trace, cut, excerpt};
+use crate::trace::{Step, Trace, cut, excerpt};
 
 /// The tool with which a model runs its own code.
 pub(super) const CODE: &str = "functions__exec";
@@ -38,12 +37,12 @@ pub(super) struct Code {
 /// A call that was answered.
 #[derive(Debug)]
 struct Answered {
+    /// The code, and the commands that it ran.
+    call: String,
     /// The call, in words.
     how: String,
     /// Its step.
     step: usize,
-    /// Where all that it ran were searches, whether they asked for skills.
-    search: Option<bool>,
 }
 
 impl Code {
@@ -74,10 +73,9 @@ impl Code {
         (name, input): (String, String),
         output: String,
     ) {
-        let ran = std::mem::take(&mut self.ran);
-        let searches = !ran.is_empty() && ran.iter().all(|command| shell::is_search(command));
-        let search = searches.then(|| ran.iter().any(|command| shell::asks_for_skills(command)));
-        let answered = Answered { how: format!("{name} {}", excerpt(&input)), step: trace.steps.len(), search };
+        let ran = std::mem::take(&mut self.ran).join("\n");
+        let how = format!("{name} {}", excerpt(&input));
+        let answered = Answered { call: format!("{input}\n{ran}"), how, step: trace.steps.len() };
         skills.wrote(&input);
         answered.showed(trace, skills, &output);
         self.answered.insert(call, answered);
@@ -116,10 +114,7 @@ impl Code {
 impl Answered {
     /// The model was shown this.
     fn showed(&self, trace: &mut Trace, skills: &mut SkillCalls<'_>, text: &str) {
-        match self.search {
-            Some(asked) => skills.searched(trace, asked, text, &self.how),
-            None => drop(skills.shown(trace, text, &self.how)),
-        }
+        skills.shown(trace, &self.call, &self.how, text, true);
     }
 }
 

@@ -8,8 +8,8 @@ use crate::agent::assignment::Assignment;
 use crate::agent::command::{Command, LONGEST_ARGUMENT, environment, long_prompt, own_args};
 use crate::agent::interface::Agent;
 use crate::agent::mcp_probe::SkillServer;
-use crate::cases::case::Sandbox;
-use crate::trial::trouble::Trouble;
+use crate::trace::trouble::Trouble;
+use crate::trial::sandbox::Sandbox;
 
 /// Variables that choose the provider.
 const PROVIDER_VARIABLES: [&str; 3] = ["OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT"];
@@ -69,7 +69,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
         args,
         env,
         secrets,
-        not_enforced: not_enforced(settings.max_turns_of(case)),
+        not_enforced: not_enforced(settings.max_turns_of(case.max_turns)),
         open: vec![open],
         reads: Vec::new(),
         sandbox: None,

@@ -9,10 +9,10 @@ use super::item::mcp_tool;
 use super::tokens::{Tokens, plus};
 use crate::agent::interface::Work;
 use crate::agent::lenient;
-use crate::agent::refusal::Refusal;
+use crate::agent::refusal::{Refusal, retry_after};
 use crate::agent::skill_calls::{self, SkillCalls};
-use crate::trial::trace::{Progress, Step, Stop, Trace, Usage, Waiting, excerpt};
-use crate::trial::trouble::{Trouble, TroubleKind};
+use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::{Progress, Step, Stop, Trace, Usage, Waiting, excerpt};
 
 /// Most calls that are followed at a time.
 const MAX_OPEN: usize = 1_000;
@@ -109,12 +109,13 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
 
 /// Whose work a line shows: a call that begins is an answer of the model, a call's end is not.
 pub(super) fn work(line: &[u8]) -> Work {
-    let by_model = serde_json::from_slice::<Event>(line).is_ok_and(|event| match (event.kind.as_str(), event.item) {
-        ("item.started", Some(item)) => item.kind != "error",
-        ("item.completed", Some(item)) => matches!(item.kind.as_str(), "agent_message" | "reasoning"),
-        (kind, _) => kind == "turn.completed",
-    });
-    if by_model { Work::Model } else { Work::Other }
+    let Ok(event) = serde_json::from_slice::<Event>(line) else { return Work::Other };
+    match (event.kind.as_str(), event.item) {
+        ("item.started", Some(item)) if item.kind != "error" => Work::Model,
+        ("item.completed", Some(item)) if matches!(item.kind.as_str(), "agent_message" | "reasoning") => Work::Model,
+        ("turn.completed", _) => Work::End,
+        _ => Work::Other,
+    }
 }
 
 /// Reads the events of one run.
@@ -148,7 +149,7 @@ pub(super) struct ToldError {
 impl ToldError {
     /// What kind of refusal it is, told in these words.
     fn kind(&self, message: &str) -> TroubleKind {
-        Refusal { status: self.status, code: self.code.as_deref(), message }.kind()
+        Refusal { status: self.status, code: self.code.as_deref(), message, retried: None }.kind()
     }
 
     /// Why the model's turn ended short, where that is its own doing.
@@ -293,8 +294,14 @@ impl<'a, 's> Decoder<'a, 's> {
         let unknown = ToldError::default();
         let error = self.told.error.as_ref().unwrap_or(&unknown);
         match error.stop(message) {
-            Some(stop) => trace.stopped = Some(stop),
-            None => trace.trouble = Some(Trouble::new(error.kind(message), format!("turn.failed: {message}"))),
+            // A first request that is too long is not the model's own doing: it has said nothing yet.
+            Some(stop) if stop != Stop::ContextWindow || trace.progress >= Progress::Answering => {
+                trace.stopped = Some(stop);
+            }
+            _ => {
+                let trouble = Trouble::new(error.kind(message), format!("turn.failed: {message}"));
+                trace.trouble = Some(trouble.after(retry_after(message)));
+            }
         }
     }
 

@@ -7,12 +7,12 @@ use std::path::Path;
 use super::{LAST_MESSAGE, ROLLOUT, TRACE, events, rollout, slim};
 use crate::agent::kept::{Kept, SUB_AGENTS, slimmed};
 use crate::agent::room::Room;
-use crate::agent::skill_calls::{Reading, SkillCalls};
+use crate::agent::skill_calls::SkillCalls;
 use crate::files::below::{self, Walk};
 use crate::files::bounded;
 use crate::text::lines;
-use crate::trial::exposure::Reference;
-use crate::trial::trace::Trace;
+use crate::trace::exposure::Reference;
+use crate::trace::{Mechanism, Trace};
 
 /// Where codex keeps sessions, in its home.
 const SESSIONS: &str = ".codex/sessions";
@@ -77,8 +77,8 @@ pub(super) fn recorded(folder: &Path, skills: &[&str]) -> io::Result<Vec<(&'stat
 }
 
 pub(super) fn decode(reference: &Reference, folder: &Path) -> io::Result<Trace> {
-    let mut trace = Trace::default();
-    let mut skills = SkillCalls::new(reference, Reading::Activates);
+    let mut trace = Trace { loads_by: Mechanism::ReadSkillFile, ..Trace::default() };
+    let mut skills = SkillCalls::new(reference);
     let mut rollout = rollout::Decoder::new(&mut skills);
     lines::for_each(&folder.join(ROLLOUT), |line| match line {
         lines::Line::Whole(line) => rollout.line(&mut trace, line),

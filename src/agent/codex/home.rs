@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::agent::files::{files_trouble, read_if_there, write_private};
 use crate::agent::room::Room;
 use crate::text::redact::strings;
-use crate::trial::trouble::{Trouble, TroubleKind};
+use crate::trace::trouble::{Trouble, TroubleKind};
 
 /// Keys of the user's `config.toml` that come along, beside all that start with `model`.
 const KEPT_KEYS: [&str; 5] = [

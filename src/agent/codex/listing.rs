@@ -1,11 +1,11 @@
 //! The list of skills that codex puts before its model, in a message of its own.
 
-use crate::cases::skill::{Skill, slug};
 use crate::lint::Listing;
+use crate::skill::{Skill, slug};
 
 /// Two hundredths of the model's window, in tokens of four bytes of which a line takes whole ones; 432 of them go to
 /// codex's own skills. Measured with 0.169.0 and its default window of 272,000 tokens.
-pub const LISTING: Listing = Listing {
+pub const LISTINGS: [Listing; 1] = [Listing {
     agent: "codex 0.169",
     window: "272,000",
     room: 5_440 - 432,
@@ -16,7 +16,7 @@ pub const LISTING: Listing = Listing {
     },
     bare: |_| 0,
     beyond: "it cuts the longest descriptions, and where that is not enough all of them",
-};
+}];
 
 /// The characters of a description that it shows at most.
 const LONGEST: usize = 1_024;

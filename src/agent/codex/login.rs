@@ -13,7 +13,7 @@ const NOT_BY_KEYRING: &str = "trials cannot see the keyring in which codex keeps
                               \"file\" in codex's config.toml and run `codex login`, or set CODEX_API_KEY or OPENAI_API_KEY";
 
 pub(super) fn find(around: &Around<'_>) -> Login {
-    if around.is_told(&["model_provider", "base_url", "--oss", "--local-provider", "--profile"]) {
+    if around.is_told() {
         return Login::Unknown("the agent's own arguments choose the provider, which may have one".to_owned());
     }
     let config = match read("config.toml") {

@@ -28,22 +28,22 @@ use crate::agent::interface::{Agent, Work};
 use crate::agent::login::{Around, Login};
 use crate::agent::room::Room;
 use crate::agent::turns::Sign;
-use crate::cases::skill::Skill;
 use crate::files::bounded;
 use crate::settings::mode::AgentKind;
-use crate::trial::exposure::Reference;
-use crate::trial::trace::Trace;
-use crate::trial::trouble::Trouble;
-pub use listing::LISTING;
+use crate::skill::Skill;
+use crate::trace::Trace;
+use crate::trace::exposure::Reference;
+use crate::trace::trouble::Trouble;
+pub use listing::LISTINGS;
 
 /// The events on standard output.
-pub const TRACE: &str = "trace.jsonl";
+const TRACE: &str = "trace.jsonl";
 
 /// The rollout file's name in a trial's folder.
-pub const ROLLOUT: &str = "rollout.jsonl";
+const ROLLOUT: &str = AgentKind::Codex.profile().session;
 
 /// Where `--output-last-message` goes, in the room.
-pub const LAST_MESSAGE: &str = "last-message.txt";
+const LAST_MESSAGE: &str = "last-message.txt";
 
 /// The file in a skill's folder that is codex's own.
 const OWN_FILE: &str = "agents/openai.yaml";
@@ -58,19 +58,6 @@ pub struct Codex;
 impl Agent for Codex {
     fn kind(&self) -> AgentKind {
         AgentKind::Codex
-    }
-
-    fn program_name(&self) -> &'static str {
-        "codex"
-    }
-
-    fn how_to_get(&self) -> &'static str {
-        "get it with `npm install -g @openai/codex`, or name it in evals/evals.toml under [agents.codex]"
-    }
-
-    /// Today's folder, and the one of older versions.
-    fn skill_folders(&self) -> &'static [&'static str] {
-        &[".agents/skills", ".codex/skills"]
     }
 
     fn withholds(&self, skill: &Skill, folder: &Path, prompt: &str) -> Option<(&'static str, &'static str)> {

@@ -12,9 +12,9 @@ use super::item::Item;
 use super::listing;
 use super::tokens::Tokens;
 use crate::agent::lenient;
-use crate::agent::skill_calls::{self, SkillCalls, texts};
+use crate::agent::skill_calls::{SkillCalls, texts};
 use crate::agent::turns::Sign;
-use crate::trial::trace::{Mechanism, Moment, Offered, Step, Trace, Turn};
+use crate::trace::{Mechanism, Moment, Offered, Step, Trace, Turn};
 
 #[derive(Deserialize)]
 pub(super) struct RolloutLine<'a> {
@@ -268,7 +268,7 @@ impl<'a, 's> Decoder<'a, 's> {
             self.told.shell_calls += usize::from(!self.of_sub_agents);
             let command = script(&item.command);
             self.code.ran(&command);
-            skill_calls::ran(trace, &command, item.exit_code);
+            self.skills.ran(trace, &command, item.exit_code);
             trace.command(command, item.exit_code, item.aggregated_output);
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::trial::trace::Usage;
+use crate::trace::Usage;
 
 /// Tokens of one request or turn.
 #[derive(Deserialize)]

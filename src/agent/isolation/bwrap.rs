@@ -1,6 +1,8 @@
 //! bubblewrap: whether it works here, and what every sandbox made with it has.
 
 use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -57,15 +59,20 @@ pub(super) fn base() -> Vec<OsString> {
 }
 
 fn make_base() -> Vec<OsString> {
-    let mut args: Vec<OsString> =
-        ["--unshare-pid", "--unshare-ipc", "--new-session", "--die-with-parent"].map(OsString::from).to_vec();
-    if nix::unistd::getuid().is_root() {
+    let namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"];
+    let mut args: Vec<OsString> = namespaces.map(OsString::from).to_vec();
+    args.extend(["--new-session", "--die-with-parent"].map(OsString::from));
+    let is_root = nix::unistd::getuid().is_root();
+    if is_root {
         // Root would keep its privileges, and leave by them. One stays: without it the kernel lets root make no user
         // namespace, and so codex no sandbox of its own.
         args.extend(["--unshare-user", "--cap-drop", "ALL", "--cap-add", "CAP_SETFCAP"].map(OsString::from));
     }
     for folder in SYSTEM.into_iter().filter(|folder| Path::new(folder).exists()) {
-        args.extend(["--ro-bind", folder, folder].map(OsString::from));
+        match merged(folder) {
+            Some(target) => args.extend(["--symlink".into(), target.into(), folder.into()]),
+            None => args.extend(["--ro-bind", folder, folder].map(OsString::from)),
+        }
     }
     for path in SECRET {
         if Path::new(path).is_dir() {
@@ -75,5 +82,40 @@ fn make_base() -> Vec<OsString> {
         }
     }
     args.extend(["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp"].map(OsString::from));
+    if is_root {
+        for path in kernel_settings() {
+            args.extend(["--ro-bind".into(), path.clone().into(), path.into()]);
+        }
+    }
     args
+}
+
+/// The parts of /proc with files that their owner, root, may write: a user namespace takes the capabilities of root, and not
+/// the files. Since they are covered, the kernel also refuses a further user namespace a /proc of its own. bubblewrap covers
+/// the parts named here by itself.
+fn kernel_settings() -> Vec<PathBuf> {
+    let covered = ["bus", "irq", "sysrq-trigger"];
+    let of_process = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let parts = entries
+        .filter(|entry| entry.file_name().to_str().is_some_and(|name| !of_process(name) && !covered.contains(&name)));
+    let mut parts: Vec<PathBuf> = parts.map(|entry| entry.path()).filter(|path| holds_settings(path)).collect();
+    parts.sort();
+    parts
+}
+
+/// Whether a file is writable for its owner only, or a directory holds such a file.
+fn holds_settings(path: &Path) -> bool {
+    let Ok(metadata) = fs::symlink_metadata(path) else { return false };
+    if metadata.is_dir() {
+        return fs::read_dir(path)
+            .is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(|entry| holds_settings(&entry.path()))));
+    }
+    metadata.is_file() && metadata.mode() & 0o202 == 0o200
+}
+
+/// Where a folder of the system is a link into `/usr`, as `/bin` often is: the same link costs no mount.
+fn merged(folder: &str) -> Option<PathBuf> {
+    let leads_there = Path::new(folder).canonicalize().is_ok_and(|real| real.starts_with("/usr"));
+    std::fs::read_link(folder).ok().filter(|_| leads_there)
 }

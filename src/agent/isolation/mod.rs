@@ -4,15 +4,22 @@
 
 pub mod bwrap;
 mod programs;
+mod unseen;
 mod view;
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use crate::agent::assignment::Assignment;
 use crate::agent::command::Command;
+use crate::agent::mcp_probe::SkillServer;
+use crate::agent::room::Room;
 use crate::agent::sandbox::Sandbox;
-use crate::settings::{FILE, Isolation, IsolationSettings};
-use crate::trial::trouble::{Trouble, TroubleKind};
+use crate::settings::{FILE, Isolation, IsolationSettings, Settings};
+use crate::trace::trouble::{Trouble, TroubleKind};
+
+pub use unseen::{advice, not_found, unknown, unseen};
 
 /// What will keep agents to their own folders here.
 #[derive(Debug)]
@@ -23,6 +30,33 @@ pub enum Held {
     Nothing(String),
     /// Nothing, though something is required, and why.
     Refused(String),
+}
+
+/// A program in a sandbox, and what it needs there.
+#[derive(Clone, Copy)]
+pub struct Inside<'a> {
+    /// The program.
+    pub program: &'a Path,
+    /// Its whole environment.
+    pub env: &'a BTreeMap<OsString, OsString>,
+    /// Files outside its room that it has to read.
+    pub reads: &'a [PathBuf],
+    /// The MCP server that it starts.
+    pub server: Option<&'a SkillServer>,
+    /// The repository, which it does not see.
+    pub root: &'a Path,
+    /// Where it lives.
+    pub room: &'a Room,
+    /// What was chosen.
+    pub settings: &'a Settings,
+}
+
+impl Inside<'_> {
+    /// The sandbox for it, made by this bubblewrap.
+    #[must_use]
+    pub fn sandbox(&self, bwrap: PathBuf) -> Sandbox {
+        Sandbox { program: bwrap, args: view::arguments(self) }
+    }
 }
 
 /// What the settings come to on this machine: the same for a trial, a dry run and the doctor.
@@ -51,7 +85,9 @@ pub fn held(wanted: &IsolationSettings) -> Held {
 pub fn isolated(mut command: Command, assignment: &Assignment<'_>) -> Result<Command, Trouble> {
     match held(&assignment.settings.isolation) {
         Held::Bwrap(bwrap) => {
-            let sandbox = Sandbox { program: bwrap, args: view::arguments(&command, assignment) };
+            let Assignment { root, room, settings, server, .. } = *assignment;
+            let Command { program, env, reads, .. } = &command;
+            let sandbox = Inside { program, env, reads, server, root, room, settings }.sandbox(bwrap);
             let args = std::mem::take(&mut command.args);
             (command.program, command.args) = sandbox.around(&command.program, args);
             command.sandbox = Some(sandbox);

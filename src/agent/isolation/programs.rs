@@ -3,10 +3,16 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::agent::room::Room;
 use crate::process::find_program;
+use crate::profile::{self, Profile};
 
-/// Folders of a repository that are never shown as the folder of a program.
-const PROTECTED: [&str; 7] = ["evals", "artifacts", "skills", ".git", ".agents", ".claude", ".codex"];
+/// Folders of a repository that are never shown as the folder of a program, beside those of agents.
+const PROTECTED: [&str; 4] = ["evals", "artifacts", "skills", ".git"];
+
+fn protected() -> impl Iterator<Item = &'static str> {
+    PROTECTED.into_iter().chain(profile::of_all(Profile::folders))
+}
 
 /// Folders that hold everybody's things.
 const COMMON: [&str; 10] = ["/", "/home", "/root", "/tmp", "/var", "/var/tmp", "/run", "/srv", "/mnt", "/media"];
@@ -23,6 +29,14 @@ pub(super) struct Private {
 }
 
 impl Private {
+    /// What a trial in `room` is not to see of the repository and of what is around it.
+    pub(super) fn new(repository: &Path, room: &Room) -> Self {
+        let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let scratch = room.path().parent().and_then(Path::parent).map(canonical);
+        let home = std::env::home_dir().map(|home| canonical(&home));
+        Self { root: canonical(repository), others: scratch.into_iter().chain(home).collect() }
+    }
+
     /// Whether a folder, canonical, shows nothing but what belongs to a program in it.
     pub(super) fn allows(&self, folder: &Path) -> bool {
         let shows = |private: &PathBuf| private.starts_with(folder);
@@ -31,9 +45,14 @@ impl Private {
             return false;
         }
         match folder.strip_prefix(&self.root) {
-            Ok(below) => below.iter().next().is_some_and(|first| !PROTECTED.iter().any(|name| first == *name)),
+            Ok(below) => below.iter().next().is_some_and(|first| !protected().any(|name| first == name)),
             Err(_) => true,
         }
+    }
+
+    /// Whether a path, canonical, lies in a part of the repository that is never shown as the directory of a program.
+    pub(super) fn protects(&self, path: &Path) -> bool {
+        protected().any(|name| path.starts_with(self.root.join(name)))
     }
 
     /// A file's folder where that shows nothing else, or the file alone.

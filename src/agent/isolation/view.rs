@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use super::Inside;
 use super::bwrap::{SYSTEM, base};
 use super::programs::{Private, beside, needs};
-use crate::agent::assignment::Assignment;
-use crate::agent::command::Command;
 use crate::agent::mcp_probe::SkillServer;
 use crate::settings::ROOT;
 
@@ -27,36 +26,32 @@ struct View {
 }
 
 /// The arguments for `bwrap`, up to the program's path.
-pub(super) fn arguments(command: &Command, assignment: &Assignment<'_>) -> Vec<OsString> {
-    let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let room = assignment.room.path();
-    let scratch = room.parent().and_then(Path::parent).map(canonical);
-    let home = std::env::home_dir().map(|home| canonical(&home));
-    let private = Private { root: canonical(assignment.root), others: scratch.into_iter().chain(home).collect() };
+pub(super) fn arguments(inside: &Inside<'_>) -> Vec<OsString> {
+    let Inside { program, env, reads, server, root, room, settings } = *inside;
+    let private = Private::new(root, room);
     let mut view = View::default();
-    view.program(&command.program, &private);
-    view.search_path(command.env.get(OsStr::new("PATH")), &private);
-    if let Some(server) = assignment.server {
+    view.program(program, &private);
+    view.search_path(env.get(OsStr::new("PATH")), &private);
+    if let Some(server) = server {
         view.server(server, &private);
     }
     // What the settings name for the agent in the repository is there to be used.
-    let in_repository = assignment.settings.env.iter().filter(|(_, value)| value.contains(ROOT));
-    let values = in_repository.filter_map(|(name, _)| command.env.get(OsStr::new(name))?.to_str());
+    let in_repository = settings.env.iter().filter(|(_, value)| value.contains(ROOT));
+    let values = in_repository.filter_map(|(name, _)| env.get(OsStr::new(name))?.to_str());
     view.named(values, &private);
-    let certificates = CERTIFICATES.iter().filter_map(|name| command.env.get(OsStr::new(name))).map(PathBuf::from);
-    let named = certificates.chain(command.reads.iter().cloned());
-    named.chain(assignment.settings.isolation.readable.iter().cloned()).for_each(|path| view.show(&path));
+    let certificates = CERTIFICATES.iter().filter_map(|name| env.get(OsStr::new(name))).map(PathBuf::from);
+    let named = certificates.chain(reads.iter().cloned());
+    named.chain(settings.isolation.readable.iter().cloned()).for_each(|path| view.show(&path));
     // Names are often resolved by a file that this is a link to.
     view.show(Path::new("/etc/resolv.conf"));
     view.hide(&private);
     let mut args = base();
     view.write(&mut args);
-    args.extend(["--bind".into(), room.into(), room.into()]);
-    let skills = assignment.room.skills().into_os_string();
-    args.extend(["--ro-bind-try".into(), skills.clone(), skills]);
+    args.extend(["--bind".into(), room.path().into(), room.path().into()]);
+    args.extend(["--ro-bind-try".into(), room.skills_to_mount().into(), room.skills().into()]);
     // Nothing that seems to be written elsewhere is lost without a word.
     args.extend(["--remount-ro".into(), "/".into()]);
-    args.extend(["--chdir".into(), assignment.room.workspace().into_os_string(), "--".into()]);
+    args.extend(["--chdir".into(), room.workspace().into_os_string(), "--".into()]);
     args
 }
 

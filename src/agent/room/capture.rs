@@ -1,7 +1,7 @@
 //! What an agent left in its workspace.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
@@ -37,14 +37,14 @@ pub struct Captured {
 impl Room {
     /// Lists the workspace's files, and keeps those that the agent made or changed below `keep_in`, each passed through
     /// `mask` with its name. Symbolic links are neither followed nor kept, and a workspace that is one holds nothing. The
-    /// files `wanted` are looked for however many others there are; a link that stays in the workspace counts as what it
+    /// files `required` are looked for however many others there are; a link that stays in the workspace counts as what it
     /// points to.
     ///
     /// # Errors
     /// When a file cannot be kept.
     pub fn capture(
         &self,
-        wanted: &[&Path],
+        required: &[&Path],
         keep_in: &Path,
         mask: &dyn Fn(&[u8]) -> Vec<u8>,
     ) -> Result<Captured, WorkspaceError> {
@@ -74,14 +74,14 @@ impl Room {
         }
         // The agent may have put anything in its workspace's place, or nothing.
         captured.truncated = !walked.unwrap_or(true);
-        for path in wanted {
+        for path in required {
             if !captured.files.iter().any(|file| file.path.starts_with(path)) {
-                captured.files.extend(self.wanted(path));
+                captured.files.extend(wanted(&self.workspace(), path, &|path, file| Some(self.is_changed(path, file))));
             }
         }
         for file in &mut captured.files {
             // What a case asks for by its name is no secret.
-            let asked = wanted.iter().find(|asked| file.path.starts_with(asked));
+            let asked = required.iter().find(|asked| file.path.starts_with(asked));
             file.path = match asked.and_then(|asked| Some((asked, file.path.strip_prefix(asked).ok()?))) {
                 Some((_, rest)) if rest.as_os_str().is_empty() => continue,
                 Some((asked, rest)) => asked.join(masked(rest, mask)),
@@ -101,29 +101,47 @@ impl Room {
         WorkspaceFile { path: entry.path.to_path_buf(), size: entry.size, changed }
     }
 
-    /// The file at `path` in the workspace, or the first one in the folder there, through links that stay there. A folder
-    /// without a file is told with a `/` at its end.
-    fn wanted(&self, path: &Path) -> Option<WorkspaceFile> {
-        let workspace = self.workspace();
-        if !fs::symlink_metadata(&workspace).is_ok_and(|found| found.is_dir()) {
-            return None;
-        }
-        let real = workspace.join(path).canonicalize().ok()?;
-        let below = real.strip_prefix(workspace.canonicalize().ok()?).ok()?;
-        if real.is_dir() {
-            let mut found = WorkspaceFile { path: path.join(""), size: 0, changed: false };
-            let take = &mut |entry: &Entry<'_>| {
-                found = WorkspaceFile { path: path.join(entry.path), ..self.captured(entry) };
-                Walk::Stop
-            };
-            below::walk(&workspace, below, |_| false, take).ok()?;
-            return Some(found);
-        }
-        let file = below::open(&workspace, below).ok()?;
-        let stamp = Stamp::of(&file.metadata().ok()?);
-        let changed = self.fixture.get(below).is_none_or(|(before, _)| *before != stamp);
-        Some(WorkspaceFile { path: path.to_path_buf(), size: file.metadata().ok()?.len(), changed })
+    /// Whether a file that is wanted, at this path and opened, is not as the fixture has it.
+    fn is_changed(&self, path: &Path, file: io::Result<File>) -> bool {
+        let same = |file: File, (stamp, content): &(Stamp, blake3::Hash)| {
+            Ok::<_, io::Error>(Stamp::of(&file.metadata()?) == *stamp || bounded::digest_file(file)? == *content)
+        };
+        self.fixture.get(path).is_none_or(|before| !file.and_then(|file| same(file, before)).unwrap_or(false))
     }
+}
+
+/// The file at `path` in the folder `workspace`, or the first one in the folder there, through links that stay there. A
+/// folder without a file is told with a `/` at its end. `changed` says of a file, by the path that it really has there,
+/// whether the agent changed it; `None` if it is not of the workspace.
+#[must_use]
+pub fn wanted(
+    workspace: &Path,
+    path: &Path,
+    changed: &dyn Fn(&Path, io::Result<File>) -> Option<bool>,
+) -> Option<WorkspaceFile> {
+    if !fs::symlink_metadata(workspace).is_ok_and(|found| found.is_dir()) {
+        return None;
+    }
+    let real = workspace.join(path).canonicalize().ok()?;
+    let below = real.strip_prefix(workspace.canonicalize().ok()?).ok()?;
+    if real.is_dir() {
+        let mut found = None;
+        let mut empty = true;
+        let take = &mut |entry: &Entry<'_>| {
+            empty = false;
+            found = changed(&below.join(entry.path), entry.open()).map(|changed| WorkspaceFile {
+                path: path.join(entry.path),
+                size: entry.size,
+                changed,
+            });
+            if found.is_some() { Walk::Stop } else { Walk::On }
+        };
+        below::walk(workspace, below, |_| false, take).ok()?;
+        return found.or_else(|| empty.then(|| WorkspaceFile { path: path.join(""), size: 0, changed: false }));
+    }
+    let file = below::open(workspace, below).ok()?;
+    let size = file.metadata().ok()?.len();
+    Some(WorkspaceFile { path: path.to_path_buf(), size, changed: changed(below, Ok(file))? })
 }
 
 fn keep(to: &Path, content: &[u8]) -> Result<(), WorkspaceError> {

@@ -22,14 +22,14 @@ use crate::files::below;
 use crate::files::material::{Material, Problem};
 use crate::files::stamp::Stamp;
 use crate::text::relative_path::RelativePath;
-use crate::trial::evidence::ChangeMeta;
+use crate::trace::change::ChangeMeta;
 use pieces::Piece;
 use scratch::FreeRooms;
-use skills::SkillsCopy;
+use skills::Skills;
 use versions::Ready;
 
-pub use capture::Captured;
-pub use paths::{masked, without_rooms};
+pub use capture::{Captured, wanted};
+pub use paths::{masked, relative, without_rooms};
 pub use scratch::Scratch;
 pub(crate) use skills::Originals;
 
@@ -82,10 +82,11 @@ pub struct Room {
     folder: Option<TempDir>,
     /// The files of the fixture as they were copied, by path below the workspace.
     fixture: HashMap<PathBuf, (Stamp, blake3::Hash)>,
-    /// What was in it before the agent, where another trial may find it so.
-    pieces: Option<Vec<Piece>>,
-    /// Its copy of the skills, and where the copy came from.
-    skills: Option<(SkillsCopy, Arc<Originals>)>,
+    /// Whether another trial may have it after this one.
+    reusable: bool,
+    /// What was in it when its agent was started, where another trial may find it so.
+    pieces: OnceLock<Vec<Piece>>,
+    skills: Option<Skills>,
     /// The changes to the skills that are to be made while the agent is at work.
     ready: Option<Ready>,
     /// Whether that copy was as it was given when the trial had ended, where that was looked at.
@@ -98,7 +99,7 @@ impl Drop for Room {
     fn drop(&mut self) {
         let untouched = self.is_untouched();
         let Some(folder) = self.folder.take() else { return };
-        if let Some((copy, originals)) = self.skills.take().filter(|_| untouched) {
+        if let Some(Skills::Own(copy, originals)) = self.skills.take().filter(|_| untouched) {
             originals.take_back(copy);
         }
         let Some(pieces) = self.pieces.take().filter(|_| untouched) else { return };
@@ -124,11 +125,17 @@ impl Room {
         self.folder.as_ref().map_or(Path::new(""), TempDir::path)
     }
 
-    /// Says that the room is ready for its agent: later trials of its kind find the folders and links as they are now,
-    /// and nothing else. A room with a fixture, or with skills that change, is never used again.
+    /// Says that the room holds nothing of its own trial but what its agent needs in its home: later trials of its kind may
+    /// have it. One with a fixture, or with skills that change, is never used again.
     pub fn prepared(&mut self) {
-        if self.fixture.is_empty() && self.ready.is_none() {
-            self.pieces = Some(pieces::all_below(self.path(), Self::SKILLS));
+        self.reusable = self.fixture.is_empty() && self.ready.is_none();
+    }
+
+    /// Says that the agent is about to start: later trials find the folders and links as they are now, and nothing else.
+    pub fn begin(&self) {
+        if self.reusable {
+            let own = matches!(self.skills, Some(Skills::Own(..)));
+            self.pieces.get_or_init(|| pieces::all_below(self.path(), own.then_some(Self::SKILLS)));
         }
     }
 
@@ -138,8 +145,22 @@ impl Room {
     /// When it cannot be made.
     pub(crate) fn copy_skills(&mut self, originals: &Arc<Originals>) -> Result<(), WorkspaceError> {
         if self.skills.is_none() {
-            self.skills = Some((originals.copy_for(&self.skills())?, Arc::clone(originals)));
+            self.skills = Some(Skills::Own(originals.copy_for(&self.skills())?, Arc::clone(originals)));
         }
+        Ok(())
+    }
+
+    /// Leaves it to the agent's sandbox to show the skills where a copy would be, so that nobody can write to them.
+    ///
+    /// # Errors
+    /// When there is no place for them.
+    pub(crate) fn show_skills(&mut self, originals: &Arc<Originals>) -> Result<(), WorkspaceError> {
+        if originals.is_spoiled() {
+            return Err(WorkspaceError::SkillsChanged(originals.folder().to_path_buf()));
+        }
+        let place = self.skills();
+        fs::create_dir_all(&place).at(&place)?;
+        self.skills = Some(Skills::Shown(Arc::clone(originals)));
         Ok(())
     }
 
@@ -153,11 +174,11 @@ impl Room {
         let versions = self.ready.iter().flat_map(|ready| &ready.versions);
         let made = versions.zip(changes).filter(|(_, change)| change.made_ms.is_some());
         let made = made.map(|(version, _)| version);
-        self.skills.as_ref().map(|(copy, _)| copy.changed(made)).unwrap_or_default()
+        self.skills.as_ref().and_then(Skills::given).map(|copy| copy.changed(made)).unwrap_or_default()
     }
 
     fn is_untouched(&self) -> bool {
-        *self.untouched.get_or_init(|| self.skills.as_ref().is_none_or(|(copy, _)| copy.is_untouched()))
+        *self.untouched.get_or_init(|| self.skills.as_ref().is_none_or(Skills::are_untouched))
     }
 
     /// Makes a link at `path` to `target`, unless the room has it already.
@@ -202,11 +223,17 @@ impl Room {
         Some(String::from_utf8_lossy(&noted).into_owned())
     }
 
-    /// Its copy of the skills, a folder for each slug; there where the mode delivers any. The agent has no business
-    /// writing to it: where it is isolated, this is the folder to mount read-only.
+    /// Where its agent finds the skills, a folder for each slug; there where the mode delivers any. The agent has no
+    /// business writing to it: where it is isolated, this is the folder to mount read-only.
     #[must_use]
     pub fn skills(&self) -> PathBuf {
         self.path().join(Self::SKILLS)
+    }
+
+    /// What a sandbox mounts there: the room's own copy, or what all rooms are given.
+    #[must_use]
+    pub fn skills_to_mount(&self) -> PathBuf {
+        self.skills.as_ref().and_then(Skills::given).map_or_else(|| self.skills(), |given| given.folder.clone())
     }
 
     /// Makes these folders in the workspace, where they are not there yet.

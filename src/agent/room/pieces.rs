@@ -46,9 +46,11 @@ impl Piece {
     }
 }
 
-/// Every folder and link below `folder`, but for the folder `aside` in it.
-pub(super) fn all_below(folder: &Path, aside: &str) -> Vec<Piece> {
+/// Every folder and link below `folder`, but for the folder `aside` in it, where one is named.
+pub(super) fn all_below(folder: &Path, aside: Option<&str>) -> Vec<Piece> {
     let below = WalkDir::new(folder).min_depth(1).into_iter();
-    let below = below.filter_entry(|entry| entry.depth() != 1 || entry.file_name() != aside).flatten();
+    let below = below
+        .filter_entry(|entry| entry.depth() != 1 || aside.is_none_or(|aside| entry.file_name() != aside))
+        .flatten();
     below.filter_map(|entry| Piece::read(entry.path())).collect()
 }

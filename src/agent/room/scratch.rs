@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tempfile::TempDir;
 
 use super::{At, Room, WorkspaceError};
+use crate::profile;
 
 /// The file that a process keeps locked in its scratch folder.
 const LOCK: &str = "lock";
@@ -27,7 +28,9 @@ pub struct Scratch {
 pub(super) type FreeRooms = HashMap<String, Vec<TempDir>>;
 
 /// Signs of a folder whose instructions agents follow from any depth below it.
-const SIGNS: [&str; 4] = [".git", "AGENTS.md", "CLAUDE.md", ".claude"];
+fn signs() -> impl Iterator<Item = &'static str> {
+    std::iter::once(".git").chain(profile::of_all(|profile| profile.follows.iter().copied()))
+}
 
 /// Whether there is something at `path` that agents follow. codex makes an empty `.git` in its folder for temporary files
 /// while it runs a command, and leaves it there when it is killed; that is no repository.
@@ -50,7 +53,7 @@ impl Scratch {
         DirBuilder::new().recursive(true).mode(0o700).create(&base).at(&base)?;
         let base = base.canonicalize().at(&base)?;
         for above in base.ancestors() {
-            if let Some(sign) = SIGNS.into_iter().find(|sign| is_sign(&above.join(sign))) {
+            if let Some(sign) = signs().find(|sign| is_sign(&above.join(sign))) {
                 return Err(WorkspaceError::InsideRepository {
                     folder: base.clone(),
                     repository: above.to_path_buf(),
@@ -96,7 +99,8 @@ impl Scratch {
         Ok(Room {
             folder: Some(folder),
             fixture: HashMap::new(),
-            pieces: None,
+            reusable: false,
+            pieces: OnceLock::new(),
             skills: None,
             ready: None,
             untouched: OnceLock::new(),

@@ -2,13 +2,15 @@
 //! changes a SKILL.md would change what the next one reads.
 //!
 //! Copying hundreds of skills takes longer than many trials. A copy that one look at its files' sizes, times and inodes,
-//! when its trial has ended, shows as untouched is used again; any other is thrown away.
+//! when its trial has ended, shows as untouched is used again; any other is thrown away. In a sandbox of ours nobody can
+//! write to what is mounted read-only: there no copy is made, and the same look says that nobody else did.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -17,9 +19,9 @@ use nix::sys::stat::{Mode, fstatat};
 use walkdir::WalkDir;
 
 use super::{At, WorkspaceError};
-use crate::cases::case::ChangeKind;
 use crate::files::bounded;
 use crate::files::stamp::Stamp;
+use crate::trace::change::ChangeKind;
 
 /// Most changed files that are named.
 const MOST_NAMED: usize = 100;
@@ -29,6 +31,10 @@ const MOST_NAMED: usize = 100;
 pub(crate) struct Originals {
     folder: PathBuf,
     contents: Arc<Contents>,
+    /// These very files, where all of them are offered: for sandboxes to show, which let nobody write.
+    given: Option<SkillsCopy>,
+    /// Whether somebody has changed them all the same.
+    spoiled: AtomicBool,
     spare: Mutex<Vec<SkillsCopy>>,
     /// What every copied file is said to have been modified at: later changes show however soon they come.
     modified: SystemTime,
@@ -61,6 +67,33 @@ pub(super) struct Version {
     pub(super) files: Vec<Original>,
 }
 
+/// The skills of a room.
+#[derive(Debug)]
+pub(super) enum Skills {
+    /// A copy of its own, and where that came from.
+    Own(SkillsCopy, Arc<Originals>),
+    /// What its agent's sandbox shows it, as those of all others.
+    Shown(Arc<Originals>),
+}
+
+impl Skills {
+    pub(super) fn given(&self) -> Option<&SkillsCopy> {
+        match self {
+            Self::Own(copy, _) => Some(copy),
+            Self::Shown(originals) => originals.given.as_ref(),
+        }
+    }
+
+    /// Whether nobody has touched them. What is shown to all is shown to no other once somebody has.
+    pub(super) fn are_untouched(&self) -> bool {
+        let untouched = self.given().is_none_or(SkillsCopy::is_untouched);
+        if let (Self::Shown(originals), false) = (self, untouched) {
+            originals.spoiled.store(true, Ordering::Relaxed);
+        }
+        untouched
+    }
+}
+
 /// A copy of the skills that belongs to one room, or to none for now.
 #[derive(Debug)]
 pub(crate) struct SkillsCopy {
@@ -88,7 +121,9 @@ impl Originals {
         };
         let files = files.into_iter().map(original).collect::<Result<_, WorkspaceError>>()?;
         let contents = Arc::new(Contents { folders, files });
-        Ok(Self { folder, contents, spare: Mutex::default(), modified: SystemTime::now() })
+        let given = Some(SkillsCopy::new(folder.clone(), Arc::clone(&contents))?);
+        let (spoiled, spare, modified) = (AtomicBool::new(false), Mutex::default(), SystemTime::now());
+        Ok(Self { folder, contents, given, spoiled, spare, modified })
     }
 
     /// Of these those whose path is wanted.
@@ -96,7 +131,21 @@ impl Originals {
         let folders = self.contents.folders.iter().filter(|path| wanted(path)).cloned().collect();
         let files = self.contents.files.iter().filter(|file| wanted(&file.path)).cloned().collect();
         let contents = Arc::new(Contents { folders, files });
-        Self { folder: self.folder.clone(), contents, spare: Mutex::default(), modified: self.modified }
+        let (folder, modified) = (self.folder.clone(), self.modified);
+        Self { folder, contents, given: None, spoiled: AtomicBool::new(false), spare: Mutex::default(), modified }
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(super) fn is_spoiled(&self) -> bool {
+        self.spoiled.load(Ordering::Relaxed)
+    }
+
+    /// Whether a sandbox can show them as they are.
+    pub(crate) fn can_be_shown(&self) -> bool {
+        self.given.is_some()
     }
 
     /// Copies everything to the folder `to`, which does not exist.

@@ -13,8 +13,8 @@ use tempfile::TempDir;
 
 use super::skills::{Original, Version};
 use super::{At, Room, WorkspaceError};
-use crate::cases::case::{Change, ChangeKind};
 use crate::files::material::Material;
+use crate::trace::change::{Change, ChangeKind};
 
 /// The changes that are ready to be made.
 #[derive(Debug)]

@@ -1,40 +1,43 @@
 //! A case: one prompt and what is expected of it.
 //!
-//! Cases come from `prompts.csv` rows ([`prompts_csv`]), task files ([`task_json`]) and, for skills without either,
-//! three built-in ones ([`smoke`]). Each format is one file that implements [`Source`], with its defaults as data
-//! ([`Format`]); all become the one type [`Case`].
+//! Each format in which cases are written is a module and a line in [`FORMATS`]: it says which files hold its cases, reads
+//! them, and implements [`Source`] for what it finds. A skill without any has three built-in cases ([`smoke`]). All become
+//! the one type [`Case`].
 
-pub mod during;
+pub mod fields;
 mod found;
-mod pattern;
 pub mod prompts_csv;
-pub mod repetition;
 pub mod smoke;
 pub mod task_json;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use during::{Change, ChangeKind};
-pub use found::{Broken, Format, Found, Source};
-pub use pattern::{Difference, Pattern};
-pub use repetition::Repetition;
-use serde::{Deserialize, Serialize};
+use crate::checks::Check;
+use crate::settings::ActivationRule;
+use crate::settings::trials::Repetition;
+use crate::trace::change::Change;
+use crate::trial::sandbox::Sandbox;
+pub use found::{Broken, CaseFile, FileCases, Files, Format, Found, Source};
 
 use crate::text::diagnostic::Place;
 use crate::text::relative_path::RelativePath;
 
-/// How long an agent may take where the case does not say: 180 s, as other runners of prompts.csv have it.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(180);
+/// The formats in which cases are written. A skill whose cases cannot be found has a broken one in the first.
+pub static FORMATS: [&Format; 2] = [&prompts_csv::FORMAT, &task_json::FORMAT];
 
-/// The longest timeout a case may ask for: a day.
-pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(86_400);
+/// The same with the files that hold each.
+pub fn file_formats() -> impl Iterator<Item = (&'static Format, &'static Files)> {
+    FORMATS.into_iter().filter_map(|format| Some((format, format.files.as_ref()?)))
+}
 
-/// The most turns that a case may allow.
-pub const MOST_TURNS: u64 = 10_000;
+/// The files that may hold the cases of the skill with this slug and of no other, from the repository's root.
+pub fn files_of_skill(slug: &str) -> impl Iterator<Item = PathBuf> {
+    file_formats().filter(|(_, files)| files.are_of_skills()).map(move |(_, files)| files.path_of(slug))
+}
 
 /// One prompt and what is expected of the agent that gets it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Case {
     /// The name of the case within its skill.
     pub id: String,
@@ -58,6 +61,10 @@ pub struct Case {
     pub fixture: Option<RelativePath>,
     /// A JSON Schema that the final message must follow, from the repository's root.
     pub output_schema: Option<RelativePath>,
+    /// What counts as an activation of the skill, where the case says so.
+    pub activation: Option<ActivationRule>,
+    /// The same where nobody says so: the format's.
+    pub default_activation: ActivationRule,
     /// Whether a rubric judge is asked.
     pub judge: bool,
     /// How often it runs and which share must pass, where the case says so.
@@ -65,82 +72,12 @@ pub struct Case {
     /// What happens to the skills while the agent is at work, where it is offered any.
     pub during: Vec<Change>,
     /// What must hold of the trial, beside what must hold of every trial.
-    pub expectations: Vec<Expectation>,
+    pub checks: Vec<Check>,
 }
 
-/// What the agent may touch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sandbox {
-    /// Read files only.
-    ReadOnly,
-    /// Write below the workspace too.
-    #[default]
-    WorkspaceWrite,
-}
-
-impl Sandbox {
-    /// The word for it in prompts.csv, which is also codex's.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Sandbox::ReadOnly => "read-only",
-            Sandbox::WorkspaceWrite => "workspace-write",
-        }
-    }
-}
-
-/// One thing that a case asks of its trial.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Expectation {
-    /// The skill under test is activated, or is not.
-    Trigger(bool),
-    /// A file of the skill other than SKILL.md is loaded.
-    ResourceLoaded,
-    /// The whole description of the skill under test comes before the model.
-    Described,
-    /// Those changes in mid-session come before the model of which that is expected.
-    ChangesSeen,
-    /// The final message holds this text, in any case.
-    OutputContains(String),
-    /// The final message matches, case and lines as the pattern says.
-    OutputMatches(Pattern),
-    /// The final message matches, in any case, `^` and `$` at every line.
-    MustInclude(Pattern),
-    /// The final message does not match, in any case, `^` and `$` at every line.
-    MustNotInclude(Pattern),
-    /// The workspace holds this file at the end.
-    RequireFile(RelativePath),
-    /// At most this many effective commands.
-    MaxCommands(u64),
-    /// At most this many input tokens, cached ones included.
-    MaxInputTokens(u64),
-    /// At most this many output tokens.
-    MaxOutputTokens(u64),
-    /// At most this many tokens, input and output together.
-    MaxTotalTokens(u64),
-    /// The final message is JSON that follows the case's output schema.
-    OutputSchema,
-    /// The final message's `invoked_skills` names the skill under test, or does not.
-    InvokedSkills(bool),
-}
-
-impl Expectation {
-    /// Whether it asks what became of the skill under test: nothing that an agent without the skill could be asked.
-    #[must_use]
-    pub fn asks_for_the_skill(&self) -> bool {
-        matches!(
-            self,
-            Self::Trigger(_) | Self::ResourceLoaded | Self::Described | Self::ChangesSeen | Self::InvokedSkills(_)
-        )
-    }
-
-    /// The file that it asks the workspace for.
-    #[must_use]
-    pub fn required_file(&self) -> Option<&Path> {
-        match self {
-            Self::RequireFile(path) => Some(path.as_path()),
-            _ => None,
-        }
+impl Case {
+    /// The files that its workspace must hold.
+    pub fn required_files(&self) -> impl Iterator<Item = &Path> {
+        self.checks.iter().filter_map(|check| check.ask.required_file()).map(RelativePath::as_path)
     }
 }

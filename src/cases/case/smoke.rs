@@ -4,16 +4,21 @@
 
 use std::time::Duration;
 
-use crate::cases::case::{Case, DEFAULT_TIMEOUT, Expectation, Format, Repetition, Sandbox, Source};
-use crate::cases::skill::{SKILL_FILE, Skill};
+use crate::cases::case::fields::Draft;
+use crate::cases::case::{Case, Format, Source};
+use crate::checks;
+use crate::profile::DEFAULT_MODE;
+use crate::settings::limits::DEFAULT_TIMEOUT;
+use crate::skill::{SKILL_FILE, Skill};
 use crate::text::diagnostic::{Diagnostic, Place};
 use crate::text::relative_path::RelativePath;
+use crate::trial::sandbox::Sandbox;
 
 /// The commands that the explicit case allows, in its prompt and in its check.
 const EXPLICIT_COMMANDS: u64 = 3;
 
-/// Built-in cases run under codex unless chosen otherwise.
-pub static FORMAT: Format = Format { name: "built-in case", default_mode: "codex", is_task: false, curated: false };
+/// Built-in cases run under the default agent unless chosen otherwise.
+pub static FORMAT: Format = Format { name: "built-in case", default_mode: DEFAULT_MODE, files: None };
 
 /// A built-in case.
 #[derive(Debug)]
@@ -73,25 +78,15 @@ fn case(
     timeout: Duration,
     max_commands: u64,
 ) -> Case {
-    let mut expectations = vec![Expectation::Trigger(should_trigger), Expectation::MaxCommands(max_commands)];
-    if schema.is_some() {
-        expectations.extend([Expectation::OutputSchema, Expectation::InvokedSkills(should_trigger)]);
-    }
-    Case {
-        id: id.to_owned(),
-        skill: skill.slug.clone(),
-        origin: Place::file(skill.folder.join(SKILL_FILE)),
+    let mut draft = Draft::new(&skill.slug, id.to_owned(), Place::file(skill.folder.join(SKILL_FILE)));
+    draft.case = Case {
         should_trigger,
         prompt,
-        system_prompt: None,
         sandbox: Sandbox::ReadOnly,
         timeout: Some(timeout),
-        max_turns: None,
-        fixture: None,
         output_schema: schema.cloned(),
-        judge: false,
-        repetition: Repetition::default(),
-        during: Vec::new(),
-        expectations,
-    }
+        checks: vec![checks::max_commands(max_commands)],
+        ..draft.case
+    };
+    draft.finish()
 }

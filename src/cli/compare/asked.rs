@@ -34,7 +34,7 @@ pub struct StoredArm {
 
 /// Reads what was asked.
 pub fn asked(args: &CompareArgs, root: &Path) -> Result<Asked, Box<dyn Error>> {
-    if args.resume {
+    if args.start.resume {
         return Ok(Asked::Resume);
     }
     let (a, b) = (arm(args.a.as_deref(), root)?, arm(args.b.as_deref(), root)?);
@@ -121,7 +121,7 @@ fn of_two(args: &CompareArgs, root: &Path, names: [&str; 2], [a, b]: [&Arm; 2]) 
                 [in_a, in_b] => [Some(in_a.clone()), Some(in_b.clone())],
                 _ => return Err("two runs are compared in one mode, or in one each".into()),
             };
-            let arm = |sources: &str, arm: &Arm, mode| stored(sources, &Arm { mode, ..arm.clone() });
+            let arm = |sources: &str, arm: &Arm, mode| stored(sources, &arm.clone().in_mode(mode));
             Ok(Asked::Stored(arm(first, a, in_a), arm(second, b, in_b)))
         }
     }
@@ -135,7 +135,9 @@ fn of_commit(name: &str, commit: String, arm: &Arm, option: &str) -> Result<Arm,
     let short = commit.get(..12).unwrap_or(&commit);
     let besides = if arm.changes_nothing() { String::new() } else { format!(", {}", arm.label) };
     let label = format!("the skills of {name} ({short}){besides}");
-    Ok(Arm { label, commit: Some(commit), ..arm.clone() })
+    let mut arm = arm.clone().called(label);
+    arm.commit = Some(commit);
+    Ok(arm)
 }
 
 /// A single name is a run with arms or modes to compare, or a git reference.
@@ -153,7 +155,7 @@ fn of_one(args: &CompareArgs, root: &Path, one: &str, a: &Arm, b: &Arm) -> Resul
     match (run.run_record()?.and_then(|record| record.arms), args.mode.as_slice(), (&a.mode, &b.mode)) {
         (Some(_), ..) => Ok(Asked::Again(run)),
         (None, [first, second], _) => {
-            let in_mode = |mode: &String| stored(one, &Arm { mode: Some(mode.clone()), ..Arm::default() });
+            let in_mode = |mode: &String| stored(one, &Arm::default().in_mode(Some(mode.clone())));
             Ok(Asked::Stored(in_mode(first), in_mode(second)))
         }
         (None, _, (Some(_), Some(_))) => Ok(Asked::Stored(stored(one, a), stored(one, b))),
@@ -163,21 +165,24 @@ fn of_one(args: &CompareArgs, root: &Path, one: &str, a: &Arm, b: &Arm) -> Resul
 
 /// The arms that options name.
 fn of_modes(args: &CompareArgs, a: Arm, b: Arm) -> Result<(Arm, Arm), String> {
-    let in_mode = |mode: &str| Arm { label: format!("the mode {mode}"), mode: Some(mode.to_owned()), ..Arm::default() };
+    let in_mode = |mode: &str| Arm::default().called(format!("the mode {mode}")).in_mode(Some(mode.to_owned()));
     if let Some(with) = &args.with {
-        let without = Arm { label: format!("the mode {with} without skills"), without: true, ..in_mode(with) };
+        let mut without = in_mode(with).called(format!("the mode {with} without skills"));
+        without.without = true;
         return Ok((without, in_mode(with)));
     }
     if args.aa {
-        let again = Arm { label: "the working tree again".to_owned(), again: true, ..Arm::default() };
-        return Ok((Arm { label: "the working tree".to_owned(), ..Arm::default() }, again));
+        let mut again = working_tree().called("the working tree again".to_owned());
+        again.again = true;
+        return Ok((working_tree(), again));
     }
     let named = [&a, &b].into_iter().filter(|arm| arm.mode.is_some()).count();
     let besides = |mode: &str, arm: Arm| {
         if arm.changes_nothing() {
             return in_mode(mode);
         }
-        Arm { label: format!("the mode {mode}, {}", arm.label), mode: Some(mode.to_owned()), ..arm }
+        let label = format!("the mode {mode}, {}", arm.label);
+        arm.called(label).in_mode(Some(mode.to_owned()))
     };
     match (args.mode.as_slice(), named) {
         ([first, second], 0) => Ok((besides(first, a), besides(second, b))),
@@ -194,24 +199,22 @@ fn of_modes(args: &CompareArgs, a: Arm, b: Arm) -> Result<(Arm, Arm), String> {
 
 impl CompareArgs {
     fn arms(&self, (a, b): (Arm, Arm)) -> Arms {
-        Arms {
-            a,
-            b,
-            alpha: self.rule().alpha,
-            margin: self.rule().margin,
-            max_trials: self.max_trials.unwrap_or_default(),
-            seed: fastrand::u64(..),
-            cases: Vec::new(),
-            left_out: Vec::new(),
-            outcome_only: false,
-        }
+        let mut arms = Arms::of(a, b, self.rule().alpha);
+        arms.margin = self.rule().margin;
+        arms.max_trials = self.max_trials.unwrap_or_default();
+        arms.seed = fastrand::u64(..);
+        arms
     }
+}
+
+fn working_tree() -> Arm {
+    Arm::default().called("the working tree".to_owned())
 }
 
 /// An arm as `--a` and `--b` write it: `key=value`, separated by commas.
 fn arm(text: Option<&str>, root: &Path) -> Result<Arm, String> {
-    let Some(text) = text else { return Ok(Arm { label: "the working tree".to_owned(), ..Arm::default() }) };
-    let mut arm = Arm { label: text.to_owned(), ..Arm::default() };
+    let Some(text) = text else { return Ok(working_tree()) };
+    let mut arm = Arm::default().called(text.to_owned());
     let mut seen = BTreeSet::new();
     for part in text.split(',') {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));

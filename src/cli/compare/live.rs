@@ -1,31 +1,33 @@
 //! Runs both arms of a comparison until the question is decided.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{CompareArgs, gate, stored};
 use crate::cli::exit_code::Exit;
+use crate::cli::output::{stderr, stdout};
 use crate::cli::terminal::Terminal;
-use crate::cli::{CliResult, detached, own_checks, select};
-use skill_evals::cases::case::repetition::Trials;
-use skill_evals::cases::name::Filters;
+use crate::cli::{CliResult, CliResultOf, select, start};
+use skill_evals::cases::planned::Planned;
 use skill_evals::decide::Rule;
 use skill_evals::decide::plan::{self as power, Design};
 use skill_evals::decide::sequential::Course;
-use skill_evals::process::{background, interrupt};
+use skill_evals::process::interrupt;
 use skill_evals::report::paint::Paint;
 use skill_evals::report::{diagnostics, estimate as words};
-use skill_evals::results::{compared, course, estimate};
+use skill_evals::results::estimate::{self, Estimate};
+use skill_evals::results::{compared, course};
 use skill_evals::run::arms::{self, Pairing};
 use skill_evals::run::pairs::{self, Stopped};
 use skill_evals::run::shared::Run;
-use skill_evals::run::{history, opening, plan, ready};
+use skill_evals::run::{history, opening};
 use skill_evals::settings::Settings;
-use skill_evals::store::RunFolder;
-use skill_evals::trial::id::{Planned, TrialId};
+use skill_evals::settings::trials::Trials;
+use skill_evals::text::safe;
+use skill_evals::trial::id::TrialId;
 use skill_evals::trial::run_record::{Arms, Chosen, PairRecord};
 
 /// The most trials of both arms together, where nothing else is said.
@@ -33,27 +35,30 @@ const MOST_TRIALS: u64 = 400;
 
 /// Compares by running trials: `arms`, or those of the run to go on with.
 pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
-    let in_background = background::is_background();
-    let (repository, mut settings, catalog) = args.repository.read()?;
-    args.apply(&mut settings);
-    let chosen = Chosen { modes: modes_to_run(args, arms.as_ref()), ..args.select.chosen() };
+    let (repository, mut settings, catalog) = args.start.read()?;
+    settings.resume = args.start.resume;
+    settings.record = false;
+    settings.repetition.asked.trials = Some(Trials::Times(1));
+    let mut chosen = args.select.chosen();
+    chosen.modes = modes_to_run(args, arms.as_ref());
     let (chosen, mut arms, begun) = match arms {
         Some(arms) => (chosen, arms, Vec::new()),
-        None => earlier(args, &repository.root, chosen)?,
+        None => earlier(&repository.root, &settings, chosen)?,
     };
     select::apply(&chosen, &mut settings)?;
     // An arm's model rules over the model of both.
     if let Some(model) = settings.model.take() {
         settings.modes.iter_mut().for_each(|mode| Arc::make_mut(mode).model = Some(model.clone()));
     }
-    let planned = plan::plan(&repository.root, &settings, &catalog, &Filters::default());
-    let planned = planned.map_err(|problems| problems.join("\n"))?;
-    let mut run = Run::new(repository.root, settings, catalog).with_plan(planned);
-    run.chosen = chosen;
+    let mut run = start::planned(repository, settings, catalog, chosen)?;
     run.versions = arms::versions(&run, &arms)?;
     let pairing = arms::pair(&run, &arms)?;
     check(&pairing)?;
-    if !args.resume && arms::unchanged(&run, &arms) {
+    if !args.start.resume && arms::unchanged(&run, &arms) {
+        if args.start.dry_run && args.json {
+            let nothing = estimate::estimate(&[], &BTreeMap::new(), run.settings.max_cost_usd);
+            return print_plan(&pairing, None, &args.rule(), &nothing);
+        }
         return args.tell(&compared::unchanged((arms.a.label, arms.b.label), args.rule()));
     }
     arms.cases = pairing.cases.iter().map(|case| case.name.clone()).collect();
@@ -71,37 +76,27 @@ pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
     gate::check(&args.gate, &rule, ("pairs of trials", remedy), |claim| power::reach(&numbers, &rule, claim))?;
     run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
     run.arms = Some(arms.clone());
-    if args.dry_run {
-        let exit = dry_run(args, &run, &pairing, &numbers, &rule)?;
-        ready::agents(&run)?;
-        return Ok(exit);
+    let foresee = |run: &Run| dry_run(args, run, &pairing, &numbers, &rule);
+    match args.start.begin(&mut run, true, foresee)? {
+        Some(exit) => Ok(exit),
+        None => execute(args, &run, &arms, &pairing, rule),
     }
-    ready::check(&run)?;
-    run.own_checks = own_checks(&run.root)?;
-    if args.background && !in_background {
-        return detached::start(&run.root, &run.settings);
-    }
-    interrupt::listen(in_background)?;
-    execute(args, &run, &arms, &pairing, rule)
 }
 
 /// Runs pairs until the question is decided, and tells what they came to.
 fn execute(args: &CompareArgs, run: &Run, arms: &Arms, pairing: &Pairing, rule: Rule) -> CliResult {
     let live = opening::live(run).map_err(ToString::to_string)?;
-    for (id, changed) in &live.kept_although_changed {
-        writeln!(io::stderr(), "{id}: kept although changed since: {}", changed.join(", "))?;
-    }
     let most = usize::try_from(arms.max_trials).unwrap_or(usize::MAX);
-    let terminal = Arc::new(Mutex::new(Terminal::new(run, most, !args.quiet && !args.json).in_brief()));
+    let terminal = Arc::new(Mutex::new(Terminal::new(run, most, args.says_more()).in_brief()));
     run.read_by(Arc::clone(&terminal));
     let state = Course::new(arms.cases.clone(), rule, arms.seed);
     let (state, stopped) = pairs::run(run, live, pairing, state, arms.max_trials)?;
     terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
     let kept = run.close().map_err(|error| error.to_string());
     let compared = course::compared(&live.folder, arms, &state)?;
-    live.folder.write_comparison(&compared)?;
-    if !args.quiet && !args.json {
-        writeln!(io::stdout())?;
+    let written = live.folder.write_comparison(&compared).map_err(|error| error.to_string());
+    if args.says_more() {
+        writeln!(stdout())?;
     }
     let exit = args.tell(&compared)?;
     let note = match stopped {
@@ -109,6 +104,7 @@ fn execute(args: &CompareArgs, run: &Run, arms: &Arms, pairing: &Pairing, rule: 
         Stopped::NothingMeasured => {
             Some("no trial measured anything: see the errors above, and skill-evals doctor".to_owned())
         }
+        Stopped::NoMore if run.why_not_stored().is_some() => run.told_not_stored(),
         Stopped::NoMore => {
             let why = run.no_more().map(|why| format!(": {why}")).unwrap_or_default();
             Some(format!("it ended early{why}; to go on: skill-evals compare --resume --run-id {}", live.folder.id()))
@@ -118,13 +114,13 @@ fn execute(args: &CompareArgs, run: &Run, arms: &Arms, pairing: &Pairing, rule: 
              compare --resume --run-id {}",
             live.folder.id()
         )),
-        Stopped::Store(why) => Some(why),
     };
-    for note in note.into_iter().chain(kept.err()).chain(run.ledger_trouble()) {
-        writeln!(io::stderr(), "{note}")?;
+    if let Some(note) = note {
+        writeln!(stderr(), "{}", safe::line(&note))?;
     }
-    if !args.quiet && !args.json {
-        writeln!(io::stdout(), "{}", live.folder.path().display())?;
+    start::warn_of([kept.err(), written.err(), run.ledger_trouble()].into_iter().flatten())?;
+    if args.says_more() {
+        writeln!(stdout(), "{}", live.folder.path().display())?;
     }
     Ok(if interrupt::raised() { Exit::Interrupted } else { exit })
 }
@@ -138,9 +134,9 @@ fn modes_to_run(args: &CompareArgs, arms: Option<&Arms>) -> Vec<String> {
 }
 
 /// What the run to go on with was to do, and the pairs that it has begun.
-fn earlier(args: &CompareArgs, root: &Path, chosen: Chosen) -> Result<(Chosen, Arms, Vec<PairRecord>), Box<dyn Error>> {
-    let id = args.run_id.as_deref().unwrap_or_default();
-    let folder = RunFolder::open(root, id)?;
+fn earlier(root: &Path, settings: &Settings, chosen: Chosen) -> CliResultOf<(Chosen, Arms, Vec<PairRecord>)> {
+    let folder = start::to_resume(root, settings)?;
+    let id = folder.id();
     let record =
         folder.run_record()?.ok_or_else(|| format!("{id} does not say what it was to do: it has no run.json"))?;
     let arms = record
@@ -178,7 +174,7 @@ fn tell_of_gone(begun: &[PairRecord], pairing: &Pairing, force: bool) -> Result<
             format!("cannot go on: {list} no longer exists in either arm; --force leaves those pairs out").into()
         );
     }
-    writeln!(io::stderr(), "left out, since they no longer exist in either arm: {list}")?;
+    writeln!(stderr(), "left out, since they no longer exist in either arm: {list}")?;
     Ok(())
 }
 
@@ -187,7 +183,6 @@ fn of_case(pair: &PairRecord) -> String {
 }
 
 fn dry_run(args: &CompareArgs, run: &Run, pairing: &Pairing, numbers: &Design, rule: &Rule) -> CliResult {
-    ready::foresee(run, true)?;
     let ids: Vec<TrialId> = run.plan.ids().collect();
     let mut known = history::known_costs(&run.root, &run.settings.prices, &ids);
     // An arm that never ran takes about what the other did.
@@ -200,15 +195,11 @@ fn dry_run(args: &CompareArgs, run: &Run, pairing: &Pairing, numbers: &Design, r
         }
     }
     let estimate = estimate::estimate(&ids, &known, run.settings.max_cost_usd);
-    let found = power::detectable(numbers, rule, power::USUAL_POWER);
-    let mut out = io::stdout().lock();
     if args.json {
-        let plan = serde_json::json!({"cases": pairing.cases.len(), "max_trials": numbers.pairs * 2, "rule": rule,
-            "detectable_drop": found, "power": power::USUAL_POWER, "first_pass": estimate,
-            "all_trials": estimate.of_trials(numbers.pairs * 2), "left_out": pairing.left_out});
-        super::print_json(&mut out, &plan)?;
-        return Ok(Exit::Clean);
+        return print_plan(pairing, Some(numbers), rule, &estimate);
     }
+    let found = power::detectable(numbers, rule, power::USUAL_POWER);
+    let mut out = stdout();
     let pairs = numbers.pairs;
     writeln!(
         out,
@@ -232,14 +223,13 @@ fn dry_run(args: &CompareArgs, run: &Run, pairing: &Pairing, numbers: &Design, r
     Ok(Exit::Clean)
 }
 
-impl CompareArgs {
-    /// Settings that no earlier part of a run decides.
-    fn apply(&self, settings: &mut Settings) {
-        self.limits.apply(settings);
-        settings.run_id = self.run_id.clone().or(settings.run_id.take());
-        settings.resume = self.resume;
-        settings.force |= self.force;
-        settings.record = false;
-        settings.repetition.asked.trials = Some(Trials::Times(1));
-    }
+/// Prints what would run as one document: no `numbers` are of arms that are the same, for which nothing does.
+fn print_plan(pairing: &Pairing, numbers: Option<&Design>, rule: &Rule, first_pass: &Estimate) -> CliResult {
+    let most = numbers.map_or(0, |numbers| numbers.pairs * 2);
+    let found = numbers.and_then(|numbers| power::detectable(numbers, rule, power::USUAL_POWER));
+    let plan = serde_json::json!({"unchanged": numbers.is_none(), "cases": pairing.cases.len(), "max_trials": most,
+        "rule": rule, "detectable_drop": found, "power": power::USUAL_POWER, "first_pass": first_pass,
+        "all_trials": first_pass.of_trials(most), "left_out": pairing.left_out});
+    super::print_json(&mut stdout(), &plan)?;
+    Ok(Exit::Clean)
 }

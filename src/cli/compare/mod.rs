@@ -11,9 +11,12 @@ use clap::Args;
 
 use super::color::paint;
 use super::exit_code::Exit;
+use super::export::IN_PLACE;
 use super::github::add_to_page;
-use super::select::{LimitArgs, SelectArgs};
-use super::{CliResult, RepositoryArgs, print_json};
+use super::select::SelectArgs;
+use super::start::StartArgs;
+use super::{CliResult, print_json};
+use crate::cli::output::{stderr, stdout};
 
 use asked::Asked;
 use gate::Gate;
@@ -28,7 +31,7 @@ const EXAMPLES: &str = "Examples:
   skill-evals compare main                     the skills of the git reference `main` against those of the working tree
   skill-evals compare v1 v2                    the skills of two git references
   skill-evals compare RUN-A RUN-B              two stored runs; RUN-A,RUN-B are one arm, and a path is a baseline file
-  skill-evals compare --with codex --without   the same cases with the skills and without any
+  skill-evals compare --with native --without  the same cases with the skills and without any
   skill-evals compare --mode mcp --mode native
   skill-evals compare --a model=X --b model=Y  also mode=, offer=all|alone|SKILL+SKILL, skills=GIT-REF
   skill-evals compare --aa                     one version against itself: how much changes by itself
@@ -49,25 +52,25 @@ With --gate the words it names exit with 1, `nothing measured` with 3, and any o
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
     /// One git reference or two, or two stored runs or baseline files; A first, which B is compared with.
-    #[arg(value_name = "GIT-REF|RUN", num_args = 0..=2)]
+    #[arg(value_name = "GIT-REF|RUN", num_args = 0..=2, conflicts_with = "resume")]
     what: Vec<String>,
     /// The arm with the skills, in this mode; `--without` is the other arm.
-    #[arg(long, value_name = "MODE", requires = "without", conflicts_with_all = ["what", "mode", "a", "b", "aa"])]
+    #[arg(long, value_name = "MODE", requires = "without", conflicts_with_all = ["what", "mode", "a", "b", "aa", "resume"])]
     with: Option<String>,
     /// The arm without any skills.
     #[arg(long, requires = "with")]
     without: bool,
     /// Two of them are the arms; with a git reference, the modes to run.
-    #[arg(long, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", conflicts_with = "resume")]
     mode: Vec<String>,
     /// What arm A changes, such as `model=NAME` or `mode=mcp,offer=alone`.
-    #[arg(long, value_name = "KEY=VALUE,…")]
+    #[arg(long, value_name = "KEY=VALUE,…", conflicts_with = "resume")]
     a: Option<String>,
     /// What arm B changes.
-    #[arg(long, value_name = "KEY=VALUE,…")]
+    #[arg(long, value_name = "KEY=VALUE,…", conflicts_with = "resume")]
     b: Option<String>,
     /// Compare one version with itself.
-    #[arg(long, conflicts_with_all = ["what", "a", "b"])]
+    #[arg(long, conflicts_with_all = ["what", "a", "b", "resume"])]
     aa: bool,
     /// By how much less B may pass and count as no worse, as a share: 0.05 is five points in a hundred [default: 0.05].
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
@@ -84,37 +87,17 @@ pub struct CompareArgs {
     #[command(flatten)]
     select: SelectArgs,
     #[command(flatten)]
-    limits: LimitArgs,
-    /// The run's name below artifacts/skill-evals [default: the time, UTC].
-    #[arg(long, value_name = "ID", overrides_with = "run_id")]
-    run_id: Option<String>,
-    /// Go on with the comparison of --run-id.
-    #[arg(long, requires = "run_id", conflicts_with_all = ["what", "with", "mode", "a", "b", "aa"])]
-    resume: bool,
-    /// With --resume: keep what was measured even though its case, skill or settings have changed.
-    #[arg(long, requires = "resume")]
-    force: bool,
-    /// Say what would run, what drop that can find and what it may cost; run nothing.
-    #[arg(long)]
-    dry_run: bool,
-    /// Run detached; `status` shows it, `stop` ends it, and `compare ID` tells what it came to.
-    #[arg(long, conflicts_with_all = ["dry_run", "json"])]
-    background: bool,
+    start: StartArgs,
     /// In GitHub Actions: mark the answer (an error where it fails the gate), and add it with its figures to the job's page.
     #[arg(long, conflicts_with_all = ["json", "background"])]
     github: bool,
-    /// Print nothing but the answer.
-    #[arg(long, short, conflicts_with = "json")]
-    quiet: bool,
     /// Print one JSON document: every figure in full precision.
-    #[arg(long)]
+    #[arg(long, group = IN_PLACE)]
     json: bool,
-    #[command(flatten)]
-    repository: RepositoryArgs,
 }
 
 pub fn compare(args: &CompareArgs) -> CliResult {
-    let root = args.repository.open()?.root;
+    let root = args.start.repository.open()?.root;
     match asked::asked(args, &root)? {
         Asked::Stored(a, b) => {
             let compared = stored::compare(args, &root, &a, &b)?;
@@ -132,18 +115,23 @@ impl CompareArgs {
         Rule { alpha: self.alpha.unwrap_or(rule.alpha), margin: Some(self.margin.unwrap_or(MARGIN)), ..rule }
     }
 
+    /// Whether more is printed than the answer.
+    fn says_more(&self) -> bool {
+        !self.start.quiet && !self.json
+    }
+
     /// Refuses options that mean nothing where trials are only read.
     fn refuse_what_runs(&self) -> Result<(), String> {
         let of_arms = [&self.a, &self.b].into_iter().flatten().any(|arm| asked::of_a_run(arm));
         let given = [
             ("--max-trials", self.max_trials.is_some()),
-            ("--run-id", self.run_id.is_some()),
-            ("--dry-run", self.dry_run),
-            ("--background", self.background),
+            ("--run-id", self.start.run_id.is_some()),
+            ("--dry-run", self.start.dry_run),
+            ("--background", self.start.background),
             ("--a and --b with more than mode=", of_arms),
         ];
         let given = given.into_iter().find_map(|(name, given)| given.then_some(name));
-        match self.limits.first_given().or_else(|| self.select.first_of_a_run()).or(given) {
+        match self.start.limits.first_given().or(self.select.first_of_a_run().or(given).map(str::to_owned)) {
             Some(option) => Err(format!("{option}: these trials are stored, no agent is started; leave it out")),
             None => Ok(()),
         }
@@ -167,13 +155,13 @@ impl CompareArgs {
 
     /// Prints the comparison.
     fn tell(&self, compared: &Compared) -> CliResult {
-        let mut out = io::stdout().lock();
+        let mut out = stdout();
         if self.json {
             print_json(&mut out, compared)?;
-        } else if self.quiet {
-            writeln!(out, "{}", words::sentence(compared, paint(&out)))?;
+        } else if self.start.quiet {
+            writeln!(out, "{}", words::sentence(compared, paint(&io::stdout())))?;
         } else {
-            let paint = paint(&out);
+            let paint = paint(&io::stdout());
             out.write_all(words::render(compared, paint).as_bytes())?;
         }
         let exit = if compared.unchanged { Exit::Clean } else { gate::exit(compared.comparison.word, &self.gate) };
@@ -185,7 +173,7 @@ impl CompareArgs {
             };
             out.write_all(github::answer(compared, level).as_bytes())?;
             if let Some(trouble) = add_to_page(&markdown::comparison(compared)) {
-                writeln!(io::stderr(), "warning: {}", safe::line(&trouble))?;
+                writeln!(stderr(), "warning: {}", safe::line(&trouble))?;
             }
         }
         Ok(exit)

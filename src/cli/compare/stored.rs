@@ -1,12 +1,13 @@
 //! Compares trials that are stored.
 
 use std::error::Error;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::asked::{StoredArm, is_path};
 use super::{CompareArgs, gate};
 use crate::cli::CliResultOf;
+use crate::cli::output::stderr;
 use skill_evals::decide::{Arm, plan};
 use skill_evals::report::diagnostics::counted;
 use skill_evals::results::arm::ArmReader;
@@ -90,7 +91,7 @@ fn read(paths: &[PathBuf]) -> CliResultOf<ArmReader> {
             );
         }
         if damaged > 0 {
-            writeln!(io::stderr(), "warning: {at}: {lines} cannot be read; what is lost is in no figure")?;
+            writeln!(stderr(), "warning: {at}: {lines} cannot be read; what is lost is in no figure")?;
         }
     }
     Ok(trials)
@@ -102,7 +103,7 @@ pub fn tell_of_lost_pairs(run: &RunFolder) -> CliResultOf<()> {
     if lost > 0 {
         let lines = counted(lost, "line");
         writeln!(
-            io::stderr(),
+            stderr(),
             "warning: {lines} of the pairs of {} cannot be read; what is lost is in no figure",
             run.id()
         )?;
@@ -121,19 +122,16 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<Compared> {
     let go_on = format!("skill-evals compare --resume --run-id {id}");
     if standing.damaged_lines > 0 {
         let lines = counted(standing.damaged_lines, "line");
-        writeln!(
-            io::stderr(),
-            "warning: {lines} of the progress file of {id} cannot be read; `{go_on}` writes it anew"
-        )?;
+        writeln!(stderr(), "warning: {lines} of the progress file of {id} cannot be read; `{go_on}` writes it anew")?;
     }
     tell_of_lost_pairs(run)?;
     match standing.state {
-        RunState::Running => writeln!(io::stderr(), "{id} is under way: this is what it has come to so far")?,
+        RunState::Running => writeln!(stderr(), "{id} is under way: this is what it has come to so far")?,
         RunState::Finished => {}
         state if compared.comparison.word.decided() => {
-            writeln!(io::stderr(), "{id} was {} once it was decided", state.as_str())?;
+            writeln!(stderr(), "{id} was {} once it was decided", state.as_str())?;
         }
-        state => writeln!(io::stderr(), "{id} was {} before it was decided; to go on: {go_on}", state.as_str())?,
+        state => writeln!(stderr(), "{id} was {} before it was decided; to go on: {go_on}", state.as_str())?,
     }
     Ok(compared)
 }

@@ -4,7 +4,7 @@ mod reader;
 mod sessions;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -13,6 +13,7 @@ use self::reader::Reader;
 use super::named_runs::{self, is_folder};
 use super::{CliResult, CliResultOf, RepositoryArgs, own_checks};
 use crate::cli::exit_code;
+use crate::cli::output::stdout;
 use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::process::brief;
 use skill_evals::report::html::overview::{self, Overview};
@@ -113,7 +114,7 @@ pub fn report(args: &ReportArgs) -> CliResult {
     }
     let size = std::fs::metadata(&output).map_or(0, |found| found.len());
     let shown = shown_path(&run.root, &output).display().to_string();
-    writeln!(io::stdout(), "{} ({} trials, {} KB)", safe::line(&shown), reader.index.rows.len(), size.div_ceil(1000))?;
+    writeln!(stdout(), "{} ({} trials, {} KB)", safe::line(&shown), reader.index.rows.len(), size.div_ceil(1000))?;
     if args.open {
         brief::open(&output)?;
     }

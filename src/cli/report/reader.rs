@@ -86,11 +86,12 @@ impl<'a> Reader<'a> {
             let trials = if is_run { run.trials() } else { store::trials_below(run.path()) };
             for folder in trials.into_iter().filter(|folder| !is_run || folder.has_grade()) {
                 match self.trial((first + at, is_run.then(|| run.id())), &folder, first > 0) {
-                    Ok(record) => {
+                    Ok(mut record) => {
                         let attempts = progress.records.get(&record.id).map_or(record.attempts, |known| known.attempts);
                         seen.insert(record.id.clone());
                         arm.record(&record);
-                        summary.add(&TrialRecord { attempts, ..record });
+                        record.attempts = attempts;
+                        summary.add(&record);
                     }
                     Err(why) => {
                         self.unreadable += 1;
@@ -115,7 +116,7 @@ impl<'a> Reader<'a> {
         against: bool,
     ) -> Result<TrialRecord, String> {
         let review = Review::of(self.run, folder)?;
-        let timeline = review.timeline(self.run);
+        let timeline = review.timeline();
         let (meta, grade) = (&review.meta, &review.grade);
         let outcome = table::outcome(meta.id(), grade.clone(), meta, folder, &self.run.settings.prices);
         let record = TrialRecord::new(&outcome, 1);

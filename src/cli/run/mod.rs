@@ -5,41 +5,42 @@ mod options;
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use clap::Args;
 
-use super::select::{self, LimitArgs};
-use super::{CliResult, RepositoryArgs, detached, own_checks, print_json};
+use super::select;
+use super::start::{self, StartArgs};
+use super::{CliResult, CliResultOf, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::github::add_to_page;
+use crate::cli::export::{self, ExportArgs};
 use crate::cli::next::after_built_in;
+use crate::cli::output::{stderr, stdout};
 use crate::cli::terminal::Terminal;
 use options::ChoiceArgs;
-use skill_evals::cases::catalog::Catalog;
-use skill_evals::cases::name::Filters;
 use skill_evals::decide::plan::{USUAL_POWER, USUAL_RATE, detectable_fixed};
 use skill_evals::decide::{MARGIN, Rule};
-use skill_evals::process::{background, git, interrupt};
-use skill_evals::report::{comparison, diagnostics, estimate as words, github, markdown, table};
+use skill_evals::process::interrupt;
+use skill_evals::report::export::Results;
+use skill_evals::report::{comparison, diagnostics, estimate as words, table};
 use skill_evals::results::estimate::{self, Estimate};
 use skill_evals::results::summary::{CaseCounts, Summary};
 use skill_evals::run::plan::{self, Entry, Plan};
 use skill_evals::run::promote::{self, Failing};
 use skill_evals::run::shared::Run;
-use skill_evals::run::{history, opening, ready, scheduler, trial};
+use skill_evals::run::{history, ready, scheduler, trial};
 use skill_evals::settings::Settings;
 use skill_evals::settings::mode::Mode;
 use skill_evals::store::{self, RunFolder};
 use skill_evals::text::diagnostic::once;
+use skill_evals::text::name::Filters;
 use skill_evals::text::safe;
 use skill_evals::trial::event::{Event, Listener};
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
-use skill_evals::trial::run_record::Chosen;
+use skill_evals::trial::run_record::{Chosen, TrialRecord};
 
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
@@ -48,19 +49,7 @@ pub struct RunArgs {
     #[command(flatten)]
     choice: ChoiceArgs,
     #[command(flatten)]
-    limits: LimitArgs,
-    /// Seconds a judge may take.
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    judge_timeout_s: Option<u64>,
-    /// The run's name below artifacts/skill-evals [default: the time, UTC].
-    #[arg(long, value_name = "ID", overrides_with = "run_id")]
-    run_id: Option<String>,
-    /// Go on with the run of --run-id: keep what was measured, run the rest.
-    #[arg(long)]
-    resume: bool,
-    /// With --resume: keep what was measured even though its case, skill or settings have changed; it is listed.
-    #[arg(long, requires = "resume")]
-    force: bool,
+    start: StartArgs,
     /// Only trials whose recording is stale.
     #[arg(long, conflicts_with_all = ["resume", "replay", "failed"])]
     stale: bool,
@@ -73,111 +62,70 @@ pub struct RunArgs {
     /// With --record: record what fails too.
     #[arg(long, requires = "record")]
     accept_failing: bool,
-    /// Run detached; `status` shows the run and `stop` ends it.
-    #[arg(long, conflicts_with_all = ["dry_run", "json"])]
-    background: bool,
+    /// With --replay: a case without a recording is an error [default: where the variable CI is set].
+    #[arg(long, requires = "replay")]
+    require_recordings: bool,
     /// Keep a run folder for --replay too; a live run always keeps one.
     #[arg(long)]
     write_progress: bool,
-    /// Print what would run and the most it may cost; run nothing.
-    #[arg(long)]
-    dry_run: bool,
-    /// Write the results as JUnit XML to this file when the run ends.
-    #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
-    /// In GitHub Actions: mark each case that did not pass at its own line, and add the summary to the job's page.
-    #[arg(long, conflicts_with = "json")]
-    github: bool,
-    /// Print nothing but the last line.
-    #[arg(long, short, conflicts_with = "json")]
-    quiet: bool,
-    /// Print one JSON document, the summary, at the end.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    repository: RepositoryArgs,
+    exports: ExportArgs,
 }
 
 pub fn run(args: &RunArgs) -> CliResult {
-    let in_background = background::is_background();
-    if args.junit.as_deref() == Some(Path::new(store::STDOUT)) {
-        return Err("--junit needs a file here: `skill-evals summary RUN --junit -` prints it".into());
+    if let Some(name) = args.exports.file_is_output() {
+        return Err(format!("--{name} needs a file here: `skill-evals summary RUN --{name} -` prints it").into());
     }
-    let (repository, mut settings, catalog) = args.repository.read()?;
-    args.apply(&mut settings);
+    let (repository, mut settings, catalog) = args.start.read()?;
+    settings.record |= args.record;
+    settings.require_recordings = Some(true).filter(|_| args.require_recordings).or(settings.require_recordings);
     let chosen = args.choice.chosen();
     let chosen = match earlier(&repository.root, &settings, args.failed.as_deref())? {
         Some(earlier) => chosen.or(earlier),
         None => chosen,
     };
     select::apply(&chosen, &mut settings)?;
-    let (plan, chosen) = args.plan(&repository.root, &settings, &catalog, chosen)?;
-    let mut run = Run::new(repository.root, settings, catalog).with_plan(plan);
-    run.chosen = chosen;
-    if args.stale {
-        let stale = stale(&run)?;
-        run.chosen.trials_by_name = names(&stale);
-        run = run.with_plan(stale);
+    let mut run = args.narrowed(start::planned(repository, settings, catalog, chosen)?)?;
+    let keeps = run.settings.live || args.write_progress;
+    match args.start.begin(&mut run, keeps, |run| dry_run(args, run))? {
+        Some(exit) => Ok(exit),
+        None => execute(args, &run),
     }
-    if args.dry_run {
-        let exit = dry_run(args, &run)?;
-        ready::agents(&run)?;
-        return Ok(exit);
-    }
-    ready::check(&run)?;
-    run.own_checks = own_checks(&run.root)?;
-    if args.background && !in_background {
-        return detached::start(&run.root, &run.settings);
-    }
-    interrupt::listen(in_background)?;
-    if run.settings.live || args.write_progress {
-        let live = opening::live(&run).map_err(ToString::to_string)?;
-        for (id, changed) in &live.kept_although_changed {
-            let kept = format!("{id}: kept although changed since: {}", changed.join(", "));
-            writeln!(io::stderr(), "{}", safe::line(&kept))?;
-        }
-    }
-    execute(args, &run)
 }
 
 impl RunArgs {
-    /// Settings that no earlier part of a run decides.
-    fn apply(&self, settings: &mut Settings) {
-        self.limits.apply(settings);
-        settings.run_id = self.run_id.clone().or(settings.run_id.take());
-        settings.resume |= self.resume;
-        settings.force |= self.force;
-        settings.record |= self.record;
-        settings.judge.timeout = self.judge_timeout_s.map_or(settings.judge.timeout, Duration::from_secs);
+    /// Whether more is printed than what was asked for.
+    fn says_more(&self) -> bool {
+        !self.start.quiet && !self.exports.in_place()
     }
 
-    /// The plan, and what was chosen with what this makes of it.
-    fn plan(
-        &self,
-        root: &Path,
-        settings: &Settings,
-        catalog: &Catalog,
-        mut chosen: Chosen,
-    ) -> Result<(Plan, Chosen), Box<dyn Error>> {
-        let filters = Filters::new(&chosen.filters, false);
-        let mut plan = plan::plan(root, settings, catalog, &filters).map_err(|problems| problems.join("\n"))?;
+    /// The run with only what is asked for of its plan.
+    fn narrowed(&self, mut run: Run) -> CliResultOf<Run> {
+        let mut plan = std::mem::take(&mut run.plan);
         if let Some(failed) = &self.failed {
-            let summary = super::summary::of_run(&RunFolder::open(root, failed)?, settings)?;
+            let summary = super::summary::of_run(&RunFolder::open(&run.root, failed)?, &run.settings)?;
             let not_passed = |row: &CaseCounts| row.verdict() != Some(Verdict::Pass);
             if !summary.cases.values().any(not_passed) {
                 return Err(format!("every case of the run {failed} passed").into());
             }
             let row = |entry: &Entry| summary.cases.get(&entry.planned.case_in_mode());
             plan.entries.retain(|entry| row(entry).is_some_and(not_passed));
-            chosen.trials_by_name = names(&plan);
+            run.chosen.trials_by_name = names(&plan);
             if plan.is_empty() {
                 return Err(format!("no case of the run {failed} that did not pass is selected here").into());
             }
-        } else if !chosen.trials_by_name.is_empty() {
-            let wanted: BTreeSet<&String> = chosen.trials_by_name.iter().collect();
+        } else if !run.chosen.trials_by_name.is_empty() {
+            let wanted: BTreeSet<&String> = run.chosen.trials_by_name.iter().collect();
             plan.entries.retain(|entry| wanted.contains(&entry.planned.trial(1).to_string()));
         }
-        if plan.is_empty() { Err("no case is selected".into()) } else { Ok((plan, chosen)) }
+        if plan.is_empty() {
+            return Err("no case is selected".into());
+        }
+        if self.stale {
+            plan = stale(&run)?;
+            run.chosen.trials_by_name = names(&plan);
+        }
+        Ok(run.with_plan(plan))
     }
 }
 
@@ -194,16 +142,18 @@ fn earlier(root: &Path, settings: &Settings, failed: Option<&str>) -> Result<Opt
         }
         let chosen = record.map(|record| record.chosen);
         // Which of its cases run is known by how they ended. What was replayed runs with its agent now.
-        return Ok(chosen.map(|chosen| Chosen { replay: false, trials_by_name: Vec::new(), ..chosen }));
+        return Ok(chosen.map(|mut chosen| {
+            chosen.replay = false;
+            chosen.trials_by_name.clear();
+            chosen
+        }));
     }
     if !settings.resume {
         return Ok(None);
     }
-    let Some(id) = &settings.run_id else {
-        let latest = store::runs(root).first().map(|run| format!("; the latest run is {}", run.id()));
-        return Err(format!("--resume needs --run-id{}", latest.unwrap_or_default()).into());
-    };
-    match RunFolder::open(root, id)?.run_record() {
+    let folder = start::to_resume(root, settings)?;
+    let id = folder.id();
+    match folder.run_record() {
         Ok(Some(record)) if record.arms.is_some() => {
             Err(format!("{id} is a comparison; to go on: skill-evals compare --resume --run-id {id}").into())
         }
@@ -228,7 +178,7 @@ fn stale(run: &Run) -> Result<Plan, Box<dyn Error>> {
     for found in run.settings.selection.cases(&run.catalog).map_err(|problems| problems.join("\n"))? {
         let recorded = store::recorded_modes(&run.root, &found.skill, &found.id);
         for planned in plan::planned(&run.settings, found, &recorded) {
-            let replayed = trial::replay(run, &planned, 1);
+            let replayed = ready::ready(run, &planned).and_then(|ready| trial::replay(run, &ready, 1));
             if matches!(replayed, Err(NoOutcome::Stale { .. } | NoOutcome::Unreadable(_))) {
                 entries.push(Entry::of(planned, &run.settings));
             }
@@ -241,7 +191,6 @@ fn stale(run: &Run) -> Result<Plan, Box<dyn Error>> {
 
 fn dry_run(args: &RunArgs, run: &Run) -> CliResult {
     let settings = &run.settings;
-    ready::foresee(run, settings.live || args.write_progress)?;
     let problems = |entry: &Entry| ready::wrong(run, entry);
     let (entries, broken): (Vec<Entry>, Vec<Entry>) =
         run.plan.entries.iter().cloned().partition(|entry| problems(entry).is_empty());
@@ -261,19 +210,30 @@ fn dry_run(args: &RunArgs, run: &Run) -> CliResult {
     let detectable_drop = fewest.and_then(|pairs| detectable_fixed(pairs, USUAL_RATE, &rule, USUAL_POWER));
     let estimate =
         Estimate { at_least, detectable_drop, wrong, ..estimate::estimate(&ids, &known, settings.max_cost_usd) };
-    let mut out = io::stdout().lock();
-    if args.json {
+    let mut out = stdout();
+    let json = args.exports.has("json");
+    if json {
         print_json(&mut out, &estimate)?;
     } else if settings.live {
         out.write_all(words::render(&estimate).as_bytes())?;
     } else {
         writeln!(out, "{}\nreplaying recordings costs nothing", estimate.trials.join("\n"))?;
     }
-    if !args.json && !estimate.wrong.is_empty() {
+    if !json && !estimate.wrong.is_empty() {
         writeln!(out, "these cases would not run:")?;
-        out.write_all(diagnostics::render(&estimate.wrong, paint(&out)).as_bytes())?;
+        out.write_all(diagnostics::render(&estimate.wrong, paint(&io::stdout())).as_bytes())?;
     }
     Ok(exit)
+}
+
+/// Keeps the trials of a run in memory, to export them.
+#[derive(Debug, Default)]
+struct Ended(Vec<TrialRecord>);
+
+impl Listener for Ended {
+    fn hear(&mut self, event: &Event) {
+        self.0.extend(event.record());
+    }
 }
 
 /// Keeps the outcomes of a run in memory, to compare its modes.
@@ -288,12 +248,16 @@ impl Listener for Compared {
 
 /// Runs what is planned, and prints the results.
 fn execute(args: &RunArgs, run: &Run) -> CliResult {
-    let terminal = Arc::new(Mutex::new(Terminal::new(run, run.plan.len(), !args.quiet && !args.json)));
+    let terminal = Arc::new(Mutex::new(Terminal::new(run, run.plan.len(), args.says_more())));
     run.read_by(Arc::clone(&terminal));
     let modes = modes_side_by_side(&run.plan);
     let compared = Arc::<Mutex<Compared>>::default();
     if !modes.is_empty() {
         run.read_by(Arc::clone(&compared));
+    }
+    let ended = Arc::<Mutex<Ended>>::default();
+    if !args.exports.is_empty() {
+        run.read_by(Arc::clone(&ended));
     }
     scheduler::run(run);
     terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
@@ -302,57 +266,63 @@ fn execute(args: &RunArgs, run: &Run) -> CliResult {
     let summary = &run.figures().summary;
     let mut exit = Exit::of_summary(summary);
     // What others are told of it is no reason to say nothing here.
-    let junit = args.junit.as_ref().and_then(|file| super::summary::write_junit(file, summary).err());
-    let mut out = io::stdout().lock();
-    let page = if args.github { for_github(&mut out, run, summary)? } else { None };
-    if args.json {
-        print_json(&mut out, summary)?;
-    } else {
-        if !args.quiet && run.plan.len() > 1 {
-            write!(out, "\n{}", table::table(summary, paint(&out)))?;
-        }
-        if !modes.is_empty() && !args.quiet {
-            let mut compared = compared.lock().unwrap_or_else(PoisonError::into_inner);
-            compared.0.sort_by(|a, b| a.id.cmp(&b.id));
-            let outcomes: Vec<&Outcome> = compared.0.iter().collect();
-            write!(out, "\n{}\n", comparison::comparison(&outcomes, &modes, paint(&out)))?;
-        }
-        writeln!(out, "{}", table::closing(summary, paint(&out)))?;
-        if !args.quiet {
-            out.write_all(table::shown(summary).as_bytes())?;
-        }
-        if let Some(path) = run.folder().filter(|_| !args.quiet) {
-            writeln!(out, "{}", path.display())?;
-        }
-    }
-    if run.settings.live && !args.json && !args.quiet {
-        after_built_in(run.plan.entries.iter().map(|entry| entry.planned.found.as_ref()));
-    }
-    let told = junit.into_iter().map(|error| error.to_string()).chain(page);
-    for trouble in kept.err().into_iter().chain(run.ledger_trouble()).chain(told) {
+    let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+    let results = Results { summary, trials: &ended.0, places: &|| export::places(&run.root, &run.catalog) };
+    let file = args.exports.write_files(&results).err();
+    // What cannot be printed is stored and recorded all the same.
+    let printed =
+        args.exports.print(&results, &mut stdout()).and_then(|()| print(args, run, summary, &modes, &compared));
+    let page = args.exports.add_to_page(&results);
+    if let Some(why) = run.told_not_stored() {
         exit = exit.worse(Exit::Infrastructure);
-        writeln!(
-            io::stderr(),
-            "warning: {}; the trials' own folders are complete, `skill-evals summary` reads them",
-            safe::line(&trouble)
-        )?;
+        writeln!(stderr(), "{}", safe::line(&why))?;
+    }
+    let told = file.into_iter().map(|error| error.to_string()).chain(page);
+    if start::warn_of(kept.err().into_iter().chain(run.ledger_trouble()).chain(told))? {
+        exit = exit.worse(Exit::Infrastructure);
     }
     if run.settings.record && !interrupt::raised() {
         let failing = if args.accept_failing { Failing::Keep } else { Failing::LeaveOut };
         let recorded = promote::record(run, &run.plan, failing)?;
-        exit = exit.worse(super::record::tell(run, &recorded, args.json || args.quiet)?);
+        exit = exit.worse(super::record::tell(run, &recorded, !args.says_more())?);
+    }
+    let required = run.settings.needs_recordings();
+    let unrecorded = table::unrecorded(summary, required).filter(|_| !run.settings.live);
+    if unrecorded.is_some() && required {
+        exit = exit.worse(Exit::Infrastructure);
+    }
+    printed?;
+    if let Some(text) = unrecorded.filter(|_| args.says_more()) {
+        writeln!(stdout(), "{text}")?;
     }
     Ok(if interrupt::raised() { Exit::Interrupted } else { exit })
 }
 
-/// Marks cases for GitHub Actions, and adds the summary to the file that it names for that. Returns why that failed.
-fn for_github(out: &mut impl Write, run: &Run, summary: &Summary) -> io::Result<Option<String>> {
-    // It knows files by their place in the whole repository.
-    let above = git::place(&run.root).unwrap_or_default();
-    let found = run.plan.entries.iter().map(|entry| entry.planned.found.as_ref());
-    let places = found.map(|found| ((found.skill.as_str(), found.id.as_str()), (above.join(&found.file), found.line)));
-    out.write_all(github::annotations(summary, &places.collect()).as_bytes())?;
-    Ok(add_to_page(&markdown::summary(summary)))
+/// Prints what the run came to.
+fn print(args: &RunArgs, run: &Run, summary: &Summary, modes: &[Mode], compared: &Mutex<Compared>) -> io::Result<()> {
+    let mut out = stdout();
+    if !args.exports.in_place() {
+        if !args.start.quiet && run.plan.len() > 1 {
+            write!(out, "\n{}", table::table(summary, paint(&io::stdout())))?;
+        }
+        if !modes.is_empty() && !args.start.quiet {
+            let mut compared = compared.lock().unwrap_or_else(PoisonError::into_inner);
+            compared.0.sort_by(|a, b| a.id.cmp(&b.id));
+            let outcomes: Vec<&Outcome> = compared.0.iter().collect();
+            write!(out, "\n{}\n", comparison::comparison(&outcomes, modes, paint(&io::stdout())))?;
+        }
+        writeln!(out, "{}", table::closing(summary, paint(&io::stdout())))?;
+        if !args.start.quiet {
+            out.write_all(table::shown(summary).as_bytes())?;
+        }
+        if let Some(path) = run.folder().filter(|_| !args.start.quiet) {
+            writeln!(out, "{}", path.display())?;
+        }
+    }
+    if run.settings.live && args.says_more() {
+        after_built_in(run.plan.entries.iter().map(|entry| entry.planned.found.as_ref()));
+    }
+    out.flush()
 }
 
 /// The modes of what is planned, where there are several to compare; only then are outcomes kept in memory.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use clap::Args;
 
 use crate::cli::select::{self, SelectArgs};
-use skill_evals::cases::case::repetition::Trials;
+use skill_evals::settings::trials::Trials;
 use skill_evals::trial::run_record::Chosen;
 
 /// Options that decide what is measured: a resumed run takes those of its first part.
@@ -33,13 +33,12 @@ pub struct ChoiceArgs {
 impl ChoiceArgs {
     /// What was said.
     pub fn chosen(&self) -> Chosen {
-        Chosen {
-            modes: self.mode.clone(),
-            trials: self.trials,
-            threshold: self.threshold,
-            replay: self.replay,
-            filters: self.filters.clone(),
-            ..self.select.chosen()
-        }
+        let mut chosen = self.select.chosen();
+        chosen.modes.clone_from(&self.mode);
+        chosen.trials = self.trials;
+        chosen.threshold = self.threshold;
+        chosen.replay = self.replay;
+        chosen.filters.clone_from(&self.filters);
+        chosen
     }
 }

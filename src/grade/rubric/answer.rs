@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cases::schema::Schema;
-use crate::trial::trace::excerpt;
+use crate::checks::schema::Schema;
+use crate::trace::excerpt;
 
 /// A judge's usable answer, as the schema of style rubrics has it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,16 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::grade::rubric::answer::{Answer, Point};
 use crate::stats::proportion::Rate;
+use crate::trace::Usage;
+use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::{AgentMeta, Inputs};
 use crate::trial::outcome::Verdict;
-use crate::trial::trace::Usage;
-use crate::trial::trouble::{Trouble, TroubleKind};
 
 /// The number of the `judge.json` format.
 pub const JUDGEMENT_FORMAT: u32 = 1;
 
 /// A judged trial: the content of `judge.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Judgement {
     /// [`JUDGEMENT_FORMAT`].
     pub format: u32,

@@ -10,11 +10,11 @@ mod template;
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::cases::schema::Schema;
+use crate::checks::schema::Schema;
 use crate::text::diagnostic::{Code, Diagnostic, Place};
+use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::{Inputs, digest};
-use crate::trial::outcome::{Check, Goal, Grade, Judged, Status, Verdict};
-use crate::trial::trouble::{Trouble, TroubleKind};
+use crate::trial::outcome::{CheckResult, Goal, Grade, Judged, Status, Verdict};
 
 pub use answer::{Answer, Point};
 pub use judgement::{Attempt, JUDGEMENT_FORMAT, Judgement, Vote};
@@ -147,17 +147,18 @@ pub fn not_recorded(grade: Grade) -> Grade {
     Grade { judged: Some(Judged::NotRecorded), ..grade }
 }
 
-fn checks(judgement: &Judgement) -> Vec<Check> {
-    let check = |id: String, status, expected: String, evidence| Check {
+fn checks(judgement: &Judgement) -> Vec<CheckResult> {
+    let check = |id: String, status, expected: String, evidence| CheckResult {
         id,
         goal: Goal::Style,
         status,
         expected,
         evidence,
         own: false,
+        spans: Vec::new(),
     };
     let several = judgement.votes.len() > 1;
-    let mut checks: Vec<Check> = judgement
+    let mut checks: Vec<CheckResult> = judgement
         .points()
         .into_iter()
         .map(|points| {

@@ -7,7 +7,7 @@ use crate::report::trial::{goal, scripted};
 use crate::results::timeline::{Entry, Finding, Part, Timeline};
 use crate::settings::Isolation;
 use crate::trial::evidence::Evidence;
-use crate::trial::outcome::{Check, Grade, Metrics};
+use crate::trial::outcome::{CheckResult, Grade, Metrics};
 
 /// A file that the agent made or changed.
 #[derive(Debug, Default, Serialize)]
@@ -66,7 +66,7 @@ pub struct Document<'a> {
 #[derive(Debug, Serialize)]
 struct Looked<'a> {
     #[serde(flatten)]
-    check: &'a Check,
+    check: &'a CheckResult,
     about: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     entry: Option<usize>,
@@ -138,7 +138,7 @@ fn facts(evidence: &Evidence<'_>) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn looked<'a>(check: &'a Check, finding: &Finding, entries: &[Entry]) -> Looked<'a> {
+fn looked<'a>(check: &'a CheckResult, finding: &Finding, entries: &[Entry]) -> Looked<'a> {
     let pieces = finding.pieces.iter().filter_map(|piece| {
         let texts = entries.get(piece.entry)?.what.texts();
         let text = texts.into_iter().find(|(part, _)| *part == piece.part)?.1;

@@ -5,6 +5,7 @@ const PAUSE = 200;
 
 const index = JSON.parse(document.getElementById("index").textContent);
 const rows = rowsOf(index);
+const allGroups = groupsOf(rows);
 const choices = choicesOf(rows);
 const compares = index.compares;
 const [all, one] = ["all", "one"].map((id) => document.getElementById(id));
@@ -54,7 +55,7 @@ function showList(route) {
 let [head, bar, barOf] = [null, null, ""];
 
 function drawList() {
-  groups = selected(rows, filters, found);
+  groups = selected(allGroups, filters, found);
   const nextHead = el("h2", {}, "Trials ", el("small", { id: "count" }, countText()), Object.keys(filters).length > 0 && el("a", { class: "clear", href: "#" }, "show all"));
   // The cases to choose from are those of the skill.
   const nextBar = bar && barOf === filters.skill ? bar : filterBar(rows, choices, () => filters, compares, (chosen) => go(filtersOf(chosen)));
@@ -72,12 +73,13 @@ function drawList() {
   list.show(groups);
 }
 
+/** What the filters leave: they choose trials, and the cases are those of these trials. */
 function countText() {
   const chosen = groups.flatMap((group) => [...group.rows, ...group.before]);
   const trials = countRan(chosen);
   const missing = chosen.length - trials;
-  const of = trials === ran ? "" : " of " + count(ran);
-  return count(groups.length) + (groups.length === 1 ? " case" : " cases") + ", " + count(trials) + of + (ran === 1 ? " trial" : " trials") + (missing ? ", " + count(missing) + " not run" : "");
+  const part = (some, all, what) => count(some) + (some === all ? "" : " of " + count(all)) + " " + what + (all === 1 ? "" : "s");
+  return part(trials, ran, "trial") + " in " + part(groups.length, allGroups.length, "case") + (missing ? ", " + count(missing) + " not run" : "");
 }
 
 /** Looks into the sessions, unless something else is typed meanwhile. */
@@ -90,7 +92,7 @@ function searchFor(text) {
     const tell = (places, share) => {
       found = places;
       if (one.hidden) {
-        groups = selected(rows, filters, found);
+        groups = selected(allGroups, filters, found);
         list.show(groups);
         document.getElementById("count").textContent = countText() + (share < 1 ? ", " + Math.round(share * 100) + " % searched" : "");
       }
@@ -127,7 +129,7 @@ const keyOf = (route) => [route.t, route.r, route.w].join("\n");
 
 /** The page of a trial, or of two where there are two traces. */
 function viewOf(row, traces, route) {
-  const order = (groups.length ? groups : selected(rows, filters, found)).flatMap((group) => group.rows);
+  const order = (groups.length ? groups : selected(allGroups, filters, found)).flatMap((group) => group.rows);
   const at = order.indexOf(row);
   const around = (step) => (at >= 0 && order[at + step] ? linkTo(order[at + step]) : null);
   const { other } = row;

@@ -11,7 +11,7 @@ use crate::report::rate::{self, points};
 use crate::report::table;
 use crate::report::trial::scripted;
 use crate::results::compared::Compared;
-use crate::results::over_time::Point;
+use crate::results::over_time::{Point, trends};
 use crate::results::share::{self, Tried};
 use crate::results::summary::{CaseCounts, Counts, Summary};
 use crate::results::triggering::{Active, Asked, Confusion};
@@ -320,7 +320,7 @@ fn active_name(active: &Active) -> &str {
     }
 }
 
-/// The shares of the latest runs, by skill.
+/// The trend of the latest runs, by skill.
 fn history(html: &mut String, history: &[(String, Vec<Point>)]) {
     let several = history.iter().filter(|(_, points)| points.len() > 1).collect::<Vec<_>>();
     if several.is_empty() {
@@ -330,17 +330,25 @@ fn history(html: &mut String, history: &[(String, Vec<Point>)]) {
         "<section class=\"history\"><h2>History <small>the latest runs, oldest first</small></h2><table><tbody>\n",
     );
     for (skill, runs) in several {
-        let shares: Vec<_> = runs.iter().map(|point| (point.share, point.interval)).collect();
-        let (first, last) = (shares.first().map(|(share, _)| *share), shares.last().map(|(share, _)| *share));
-        let share = |share: Option<f64>| share.map(points).unwrap_or_default();
+        let Some(trend) = trends(runs).next_back() else { continue };
+        let shares: Vec<_> = trend.iter().map(|point| (point.share, point.interval)).collect();
+        let (drawn, told) = match trend {
+            [first, .., last] => {
+                (chart::sparkline(&shares), format!("{} → {}", points(first.share), points(last.share)))
+            }
+            [only] => (String::new(), points(only.share)),
+            [] => continue,
+        };
+        let others = runs.len() - trend.len();
+        let others = match others {
+            0 => String::new(),
+            _ => format!("; {} before: other skills, cases, checks or settings, not a trend", counted(others, "run")),
+        };
         let _ = writeln!(
             html,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{} → {} % <small>{}</small></td></tr>",
+            "<tr><th scope=\"row\">{}</th><td>{drawn}</td><td>{told} % <small>{}{others}</small></td></tr>",
             escape::text(skill),
-            chart::sparkline(&shares),
-            share(first),
-            share(last),
-            counted(runs.len(), "run"),
+            counted(trend.len(), "run"),
         );
     }
     html.push_str("</tbody></table></section>\n");

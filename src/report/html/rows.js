@@ -177,9 +177,14 @@ function byName(a, b) {
   return x < y ? -1 : x > y ? 1 : 0;
 }
 
-/** The groups that the filters leave, sorted. `found`: places of rows in whose sessions the text `q` was found. */
-function selected(rows, filters, found = new Set()) {
+/**
+ * The groups of which the filters leave a trial, sorted. They hide the other trials of a group, whose figures stay those of
+ * all its trials. `found`: places of rows in whose sessions the text `q` was found.
+ */
+function selected(groups, filters, found = new Set()) {
   const { q, ...others } = filters;
   const is = (row) => matches(row, others) && (!q || found.has(row.place) || named(row, q.toLowerCase()));
-  return groupsOf(rows.filter(is)).sort(Object.hasOwn(ORDERS, filters.sort || "") ? ORDERS[filters.sort] : ORDERS.worst);
+  const left = groups.map((group) => ({ ...group, rows: group.rows.filter(is), before: group.before.filter(is) }));
+  const some = left.filter((group) => group.rows.length || group.before.length);
+  return some.sort(Object.hasOwn(ORDERS, filters.sort || "") ? ORDERS[filters.sort] : ORDERS.worst);
 }

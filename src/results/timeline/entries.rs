@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use crate::cases::skill::slug;
 use crate::results::timeline::{Entry, Note, Tokens, What};
+use crate::skill::slug;
+use crate::trace::{Mark, Marked, Mechanism, Moment, Request, Step, Trace, cut, shell};
 use crate::trial::evidence::{Ending, Evidence};
-use crate::trial::trace::{Mark, Marked, Mechanism, Moment, Request, Step, Trace, cut, shell};
+use crate::trial::span::EventRef;
 
 /// What decoders put before what a sub-agent said.
 const BY_SUB_AGENT: &str = "(sub-agent) ";
@@ -32,7 +33,7 @@ pub(super) fn of(evidence: &Evidence<'_>) -> Vec<Entry> {
 
 impl From<What> for Entry {
     fn from(what: What) -> Self {
-        Self { what, time: None, gap_ms: None, took_ms: None, depth: 0, tokens: None, marks: Vec::new() }
+        Self { what, time: None, gap_ms: None, took_ms: None, depth: 0, tokens: None, marks: Vec::new(), step: None }
     }
 }
 
@@ -44,6 +45,7 @@ fn injected(trace: &Trace) -> impl Iterator<Item = String> {
 
 /// A step with what is known of it: the trace has these apart.
 struct Told<'a> {
+    at: usize,
     step: &'a Step,
     moment: Moment,
     requests: Vec<&'a Request>,
@@ -55,7 +57,7 @@ fn steps(evidence: &Evidence<'_>) -> Vec<Entry> {
     let mut told: Vec<Told<'_>> = (trace.steps.iter().enumerate())
         .map(|(at, step)| {
             let moment = trace.moments.get(at).cloned().unwrap_or_default();
-            Told { step, moment, requests: Vec::new(), marks: Vec::new() }
+            Told { at, step, moment, requests: Vec::new(), marks: Vec::new() }
         })
         .collect();
     let last = told.len().saturating_sub(1);
@@ -92,6 +94,7 @@ fn entry(evidence: &Evidence<'_>, told: Told<'_>) -> Entry {
         depth,
         tokens: (!told.requests.is_empty()).then_some(Tokens { read, written }),
         marks: told.marks.iter().filter_map(|mark| note(evidence, mark.what)).collect(),
+        step: Some(EventRef::Step(told.at)),
     }
 }
 

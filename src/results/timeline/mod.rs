@@ -10,10 +10,11 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::cases::case::Case;
+use crate::trace::Mechanism;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::Grade;
-use crate::trial::trace::Mechanism;
+use crate::trial::span::EventRef;
+pub use crate::trial::span::Part;
 
 /// A session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -50,6 +51,9 @@ pub struct Entry {
     /// What of the skills was seen here, and what was not allowed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Note>,
+    /// The step of the trace that it is, if it is one.
+    #[serde(skip)]
+    pub step: Option<EventRef>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
@@ -121,22 +125,6 @@ impl What {
     }
 }
 
-/// A text of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Part {
-    /// The only one.
-    Text,
-    /// A tool's or a skill's name.
-    Name,
-    /// The command line, or the input of a call.
-    Input,
-    /// What it printed or answered.
-    Output,
-    /// The path at this place.
-    Path(usize),
-}
-
 /// Tokens of the model's answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tokens {
@@ -186,11 +174,11 @@ pub struct Piece {
 }
 
 impl Timeline {
-    /// The session of a trial. `case`: as it stands today; without it, what a check looked for in a text is not marked.
+    /// The session of a trial.
     #[must_use]
-    pub fn new(evidence: &Evidence<'_>, grade: &Grade, case: Option<&Case>) -> Self {
+    pub fn new(evidence: &Evidence<'_>, grade: &Grade) -> Self {
         let entries = entries::of(evidence);
-        let findings = findings::of(&entries, evidence, grade, case);
+        let findings = findings::of(&entries, evidence, grade);
         Self { entries, findings, dropped: evidence.trace.steps_dropped }
     }
 

@@ -1,11 +1,10 @@
 use serde_json::json;
 
 use super::*;
-use crate::cases::case::{Case, Expectation, Pattern, Repetition};
-use crate::text::diagnostic::Place;
+use crate::trace::{Moment, Offered, Step, Trace};
 use crate::trial::evidence::Meta;
-use crate::trial::outcome::{Check, Goal, Metrics, Status, Verdict};
-use crate::trial::trace::{Moment, Offered, Step, Trace};
+use crate::trial::outcome::{CheckResult, Goal, Metrics, Status, Verdict};
+use crate::trial::span::{EventRef, Span};
 
 fn meta() -> Meta {
     serde_json::from_value(json!({
@@ -17,29 +16,17 @@ fn meta() -> Meta {
     .expect("facts")
 }
 
-fn case(expectations: Vec<Expectation>) -> Case {
-    Case {
-        id: "c".into(),
-        skill: "greeting".into(),
-        origin: Place { path: "prompts.csv".into(), line: 1, column: 1, excerpt: None },
-        should_trigger: true,
-        prompt: String::new(),
-        system_prompt: None,
-        sandbox: crate::cases::case::Sandbox::default(),
-        timeout: None,
-        max_turns: None,
-        fixture: None,
-        output_schema: None,
-        judge: false,
-        repetition: Repetition::default(),
-        during: Vec::new(),
-        expectations,
+fn check(id: &str, evidence: &str, spans: Vec<Span>) -> CheckResult {
+    let (expected, evidence) = (String::new(), evidence.to_owned());
+    CheckResult {
+        id: id.into(),
+        goal: Goal::Outcome,
+        status: Status::Fail,
+        expected,
+        evidence,
+        own: id == "own",
+        spans,
     }
-}
-
-fn check(id: &str, status: Status, expected: &str, evidence: &str) -> Check {
-    let (expected, evidence) = (expected.to_owned(), evidence.to_owned());
-    Check { id: id.into(), goal: Goal::Outcome, status, expected, evidence, own: id == "own" }
 }
 
 fn at(second: u32, depth: u32) -> Moment {
@@ -64,7 +51,7 @@ fn trace() -> Trace {
     trace
 }
 
-fn timeline(checks: Vec<Check>, case: Option<&Case>) -> Timeline {
+fn timeline(checks: Vec<CheckResult>) -> Timeline {
     let (meta, trace) = (meta(), trace());
     let evidence = Evidence { meta: &meta, trace: &trace, final_text: Some("Ahoy, Ada!\nahoy") };
     let metrics = Metrics::default();
@@ -78,12 +65,12 @@ fn timeline(checks: Vec<Check>, case: Option<&Case>) -> Timeline {
         threshold: None,
         at_most: None,
     };
-    Timeline::new(&evidence, &grade, case)
+    Timeline::new(&evidence, &grade)
 }
 
-/// The text of the only piece that a check with this outcome marks.
-fn marked(check: Check, case: Option<&Case>) -> (Option<usize>, Vec<String>) {
-    let timeline = timeline(vec![check], case);
+/// The event that a check looks at, and the texts that it marks.
+fn marked(check: CheckResult) -> (Option<usize>, Vec<String>) {
+    let timeline = timeline(vec![check]);
     let finding = &timeline.findings[0];
     let text = |piece: &Piece| {
         let texts = timeline.entries[piece.entry].what.texts();
@@ -95,7 +82,7 @@ fn marked(check: Check, case: Option<&Case>) -> (Option<usize>, Vec<String>) {
 
 #[test]
 fn what_sub_agents_did_comes_where_it_happened_with_times_tokens_and_marks() {
-    let entries = timeline(Vec::new(), None).entries;
+    let entries = timeline(Vec::new()).entries;
     let kinds: Vec<String> = entries
         .iter()
         .map(|entry| serde_json::to_value(entry).expect("JSON")["kind"].as_str().unwrap_or_default().to_owned())
@@ -109,25 +96,24 @@ fn what_sub_agents_did_comes_where_it_happened_with_times_tokens_and_marks() {
 }
 
 #[test]
-fn every_check_leads_to_what_it_is_about() {
-    let with = |expectation| case(vec![expectation]);
-    let triggered = check("triggered", Status::Pass, "`greeting` activated", "read SKILL.md");
-    assert_eq!(marked(triggered, None), (Some(2), vec!["cat skills/greeting/SKILL.md".to_owned()]));
-    let delivered = check("delivered", Status::Pass, "", "");
-    assert_eq!(marked(delivered, None), (Some(1), vec![]));
-    let pattern = Pattern("ahoy".into());
-    let must_not = check("must-not-include", Status::Fail, "the final message does not match \"ahoy\"", "found");
-    let hits = marked(must_not.clone(), Some(&with(Expectation::MustNotInclude(pattern.clone()))));
+fn a_check_leads_to_the_events_that_decided_it_wherever_these_come_in_the_session() {
+    // The sub-agent's step is the last of the trace and comes before the second command.
+    let trace = trace();
+    let call = |at| Span::of_call(&trace.steps, at);
+    let commands = check("max-commands", "", vec![call(2), call(1)]);
+    assert_eq!(marked(commands), (Some(5), vec!["rm -rf build".to_owned(), "touch out/a.txt".to_owned()]));
+    assert_eq!(marked(check("delivered", "", vec![EventRef::Offered.into()])), (Some(1), vec![]));
+    let answer = |bytes| Span::of_text(EventRef::Answer, Part::Text, bytes);
+    let hits = marked(check("must-not-include", "", vec![answer(0..4), answer(11..15)]));
     assert_eq!(hits, (Some(6), vec!["Ahoy".to_owned(), "ahoy".to_owned()]));
-    assert_eq!(marked(must_not, None), (Some(6), vec![]), "without its case there is nothing to look for");
-    let commands = check("max-commands", Status::Fail, "at most 1 effective commands", "2 effective of 3 commands");
-    let (entry, pieces) = marked(commands, Some(&with(Expectation::MaxCommands(1))));
-    assert_eq!((entry, pieces), (Some(5), vec!["rm -rf build".to_owned(), "touch out/a.txt".to_owned()]));
-    let file = check("require-file", Status::Fail, "the workspace holds out/a.txt", "missing");
-    assert_eq!(marked(file, None), (Some(5), vec!["out/a.txt".to_owned()]));
-    let own = check("own", Status::Fail, "no command deletes", "it ran `rm -rf` once");
-    assert_eq!(marked(own, None), (Some(3), vec!["rm -rf".to_owned()]));
-    assert_eq!(marked(check("in-time", Status::Pass, "", ""), None), (Some(7), vec![]));
+    assert_eq!(marked(check("in-time", "", vec![EventRef::End.into()])), (Some(7), vec![]));
+}
+
+#[test]
+fn a_check_without_events_leads_to_what_it_quotes() {
+    let own = check("own", "it ran `rm -rf` once", Vec::new());
+    assert_eq!(marked(own), (Some(3), vec!["rm -rf".to_owned()]));
+    assert_eq!(marked(check("own", "nothing to quote", Vec::new())), (Some(6), vec![]));
 }
 
 #[test]
@@ -147,7 +133,7 @@ fn an_answer_that_the_trace_cut_is_whole_and_one_that_it_lacks_is_added() {
     };
     for (said, entries) in [(long.as_str(), 3), ("else", 4)] {
         let evidence = Evidence { meta: &meta, trace: &trace, final_text: Some(said) };
-        let timeline = Timeline::new(&evidence, &grade, None);
+        let timeline = Timeline::new(&evidence, &grade);
         let answer = |entry: &Entry| entry.what == What::Said { text: said.to_owned(), answer: true };
         assert_eq!((timeline.entries.len(), timeline.entries.iter().filter(|e| answer(e)).count()), (entries, 1));
     }

@@ -12,7 +12,7 @@ use crate::agent::isolation::{self, Held};
 use crate::agent::login::{Around, Login};
 use crate::agent::room::Scratch;
 use crate::cases::catalog::Catalog;
-use crate::cases::repository::{Repository, Scope};
+use crate::cases::repository::{Layout, Repository, Scope};
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::run::rubric;
@@ -72,7 +72,9 @@ pub fn examine(repository: Option<&Repository>, own_program: &Path) -> Examinati
     let used = settings.as_ref().unwrap_or(&fallback);
     doctor.rubric(repository, used);
     let scratch = doctor.scratch(used);
-    let probes = scratch.as_ref().map(|scratch| Probes { scratch });
+    let probes = scratch
+        .as_ref()
+        .map(|scratch| Probes { scratch, root: repository.map_or(scratch.path(), |repository| &repository.root) });
     let mut agents = Vec::new();
     for kind in AgentKind::ALL {
         if doctor.agent(kind, used, probes.as_ref()) {
@@ -86,6 +88,34 @@ pub fn examine(repository: Option<&Repository>, own_program: &Path) -> Examinati
     let can_run = ready && !agents.is_empty();
     let unknown = doctor.findings.iter().any(|finding| finding.state == Health::Unknown);
     Examination { can_run, undecided: ready && !can_run && unknown, agents, findings: doctor.findings }
+}
+
+/// How many rounds of missing paths are looked for: a script may call a script.
+const MAX_ROUNDS: usize = 8;
+
+/// Whether an agent that starts by itself also starts in the sandbox that trials have.
+///
+/// # Errors
+/// What it says there, and what to do: what was tried out and helped, where something did.
+fn inside(kind: AgentKind, program: &Path, settings: &Settings, probes: &Probes<'_>) -> Result<(), (String, String)> {
+    let Held::Bwrap(bwrap) = isolation::held(&settings.isolation) else { return Ok(()) };
+    let mut wider = settings.clone();
+    let mut added = Vec::new();
+    let mut words = None;
+    for _ in 0..MAX_ROUNDS {
+        let tried = probes.version_inside(bwrap.clone(), program, &wider);
+        let (ran, unseen) = tried.map_err(|error| (error.to_string(), isolation::unknown(kind)))?;
+        if ran.well() {
+            return words.map_or(Ok(()), |words| Err((words, isolation::advice(&added).unwrap_or_default())));
+        }
+        words.get_or_insert(ran.last_words());
+        if unseen.is_empty() {
+            break;
+        }
+        wider.isolation.readable.extend(unseen.iter().cloned());
+        added.extend(unseen);
+    }
+    Err((words.unwrap_or_default(), isolation::unknown(kind)))
 }
 
 struct Doctor {
@@ -140,8 +170,8 @@ impl Doctor {
             self.missing("repository", "no skills here or above", advice);
             return Catalog::default();
         };
-        let roots = settings.and_then(|settings| settings.skill_roots.as_deref());
-        let catalog = repository.catalog(roots, Scope::All);
+        let layout = settings.map(Layout::of).unwrap_or_default();
+        let catalog = repository.catalog(layout, Scope::All);
         let skills = diagnostics::counted(catalog.skills.len(), "skill");
         let found = format!("{skills}, {}", diagnostics::counted(catalog.cases.len(), "case"));
         if catalog.cases.is_empty() {
@@ -207,7 +237,12 @@ impl Doctor {
             None => {
                 self.note(name, Health::Unknown, format!("{there}, not started for lack of a scratch folder"), None)
             }
-            Some(Ok(ran)) if ran.well() => self.ok(name, format!("{} ({there})", ran.first_line())),
+            Some(Ok(ran)) if ran.well() => match probes.map(|probes| inside(kind, &program, settings, probes)) {
+                Some(Err((words, advice))) => {
+                    self.missing(name, format!("{there} --version, inside bubblewrap: {words}"), advice)
+                }
+                _ => self.ok(name, format!("{} ({there})", ran.first_line())),
+            },
             Some(Ok(ran)) => {
                 self.missing(name, format!("{there} --version: {}", ran.last_words()), "install the program anew")
             }

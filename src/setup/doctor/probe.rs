@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::agent::room::Scratch;
+use crate::agent::isolation::{self, Inside};
+use crate::agent::room::{Room, Scratch};
 use crate::files::bounded;
 use crate::process::{self, Job, Listener, Reply};
+use crate::settings::Settings;
 use crate::text::redact::Redactor;
 use crate::trial::evidence::Ending;
 
@@ -21,12 +23,15 @@ pub(super) const SCRIPT: &str = "echo started; echo x > written";
 /// Where programs are tried out.
 pub(super) struct Probes<'a> {
     pub(super) scratch: &'a Scratch,
+    /// The repository.
+    pub(super) root: &'a Path,
 }
 
 /// What a program did.
 pub(super) struct Ran {
     pub(super) ending: Ending,
     stdout: String,
+    stderr: String,
     /// Whether [`SCRIPT`] could write.
     pub(super) wrote: bool,
 }
@@ -59,32 +64,69 @@ impl Probes<'_> {
 
     /// Runs a program that `listener` talks with.
     pub(super) fn talk(&self, program: &Path, args: &[OsString], listener: &mut dyn Listener) -> io::Result<Ran> {
-        let room = self.scratch.room("probe").map_err(io::Error::other)?;
-        let stdout = room.path().join("stdout");
-        // Nothing of the user's own: what is asked here needs no login.
-        let mut env: BTreeMap<OsString, OsString> = BTreeMap::new();
-        env.extend(
-            ["PATH", "LANG", "LC_ALL"].into_iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?))),
-        );
-        env.insert("HOME".into(), room.home().into());
-        env.insert("TMPDIR".into(), room.tmp().into());
-        let job = Job {
-            program: program.to_path_buf(),
-            args: args.to_vec(),
-            env,
-            folder: room.workspace(),
-            timeout: PATIENCE,
-            stdout: stdout.clone(),
-            by_file: None,
-            input: None,
-            stderr: room.path().join("stderr"),
-            redactor: &Redactor::new([]),
-            namespace: false,
-        };
-        let ending = process::run(&job, listener)?;
-        let stdout = String::from_utf8_lossy(&bounded::read(&stdout)?).into_owned();
-        Ok(Ran { ending, stdout, wrote: room.workspace().join("written").exists() })
+        start(&self.room()?, (program.to_path_buf(), args.to_vec()), false, listener)
     }
+
+    /// Asks a program for its version inside this bubblewrap. Returns also the paths that it lacked there.
+    pub(super) fn version_inside(
+        &self,
+        bwrap: PathBuf,
+        program: &Path,
+        settings: &Settings,
+    ) -> io::Result<(Ran, Vec<PathBuf>)> {
+        let room = self.room()?;
+        let env = environment(&room);
+        let inside = Inside { program, env: &env, reads: &[], server: None, root: self.root, room: &room, settings };
+        let sandbox = inside.sandbox(bwrap);
+        let ran = start(&room, sandbox.around(program, vec!["--version".into()]), true, &mut Silent)?;
+        // A program may say what it lacks before it says where it noticed.
+        let lacked = |words: &str| isolation::unseen(words, &sandbox, self.root, &room);
+        let mut unseen = lacked(&ran.last_words());
+        if unseen.is_empty() {
+            unseen = lacked(&ran.stderr);
+        }
+        Ok((ran, unseen))
+    }
+
+    fn room(&self) -> io::Result<Room> {
+        self.scratch.room("probe").map_err(io::Error::other)
+    }
+}
+
+/// Nothing of the user's own: what is asked here needs no login.
+fn environment(room: &Room) -> BTreeMap<OsString, OsString> {
+    let names = ["PATH", "LANG", "LC_ALL"].into_iter();
+    let mut env: BTreeMap<OsString, OsString> =
+        names.filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect();
+    env.insert("HOME".into(), room.home().into());
+    env.insert("TMPDIR".into(), room.tmp().into());
+    env
+}
+
+fn start(
+    room: &Room,
+    (program, args): (PathBuf, Vec<OsString>),
+    namespace: bool,
+    listener: &mut dyn Listener,
+) -> io::Result<Ran> {
+    let (stdout, stderr) = (room.path().join("stdout"), room.path().join("stderr"));
+    let job = Job {
+        program,
+        args,
+        env: environment(room),
+        folder: room.workspace(),
+        timeout: PATIENCE,
+        stdout: stdout.clone(),
+        by_file: None,
+        input: None,
+        stderr: stderr.clone(),
+        redactor: &Redactor::new([]),
+        namespace,
+    };
+    let ending = process::run(&job, listener)?;
+    let text = |path: &Path| Ok::<_, io::Error>(String::from_utf8_lossy(&bounded::read(path)?).into_owned());
+    let (stdout, stderr) = (text(&stdout)?, text(&stderr)?);
+    Ok(Ran { ending, stdout, stderr, wrote: room.workspace().join("written").exists() })
 }
 
 struct Silent;

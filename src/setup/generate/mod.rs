@@ -6,10 +6,9 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use crate::cases::case::prompts_csv::COLUMNS;
 use crate::cases::catalog::{FoundSkill, RESPONSE_SCHEMA};
 use crate::cases::repo_files::Tree;
-use crate::cases::skill::Skill;
+use crate::skill::Skill;
 
 /// The schema that the generated rows ask answers to follow, for repositories that have none.
 pub const BUILT_IN_RESPONSE_SCHEMA: &str = include_str!("skill_response.schema.json");
@@ -88,6 +87,29 @@ pub fn prompts_csv(skill: &Skill, script: Option<&str>) -> String {
     let bytes = writer.into_inner().unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
+
+/// The columns of a generated prompts.csv: those that authors fill in most.
+const COLUMNS: [&str; 19] = [
+    "id",
+    "should_trigger",
+    "prompt",
+    "sandbox",
+    "timeout_s",
+    "max_turns",
+    "max_commands",
+    "max_input_tokens",
+    "max_output_tokens",
+    "max_total_tokens",
+    "output_schema",
+    "judge",
+    "described",
+    "require_files",
+    "must_include",
+    "must_not_include",
+    "fixture",
+    "trials",
+    "threshold",
+];
 
 /// A row, by the columns that the generated ones differ in.
 struct Row {

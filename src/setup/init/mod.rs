@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::cases::catalog::{Catalog, PROMPTS, RESPONSE_SCHEMA};
-use crate::cases::repository::{Repository, Scope};
+use crate::cases::repository::{Layout, Repository, Scope};
 use crate::files::bounded;
 use crate::harness::stubs;
+use crate::settings::FILE;
 use crate::settings::load::{self, ConfigError};
 use crate::setup::generate;
 use crate::store::{self, StoreError};
@@ -106,6 +107,7 @@ pub fn init(folder: &Path, source: &Source) -> Result<Made, InitError> {
     init.cargo(source)?;
     init.first_case()?;
     init.harness()?;
+    init.settings()?;
     let nextest = init.place.workspace.join(".config/nextest.toml");
     init.new_file(&nextest, NEXTEST, "it is yours; see `[profile.ci]` in that of skill-evals")?;
     init.ignore_rules()?;
@@ -193,6 +195,15 @@ impl Init<'_> {
         self.new_file(&package.join(stubs::FILE), &text, "`skill-evals stubs` writes it anew")
     }
 
+    /// evals.toml, with the line that names the harness: one without checks need not be built by other commands.
+    fn settings(&mut self) -> Result<(), InitError> {
+        let folder = self.place.package.strip_prefix(&self.place.root).unwrap_or(Path::new(""));
+        let line = stubs::line(folder, "skill_evals");
+        let text =
+            format!("# Once the harness adds checks of its own, this line has every command ask it:\n# {line}\n");
+        self.new_file(&self.place.root.join(FILE), &text, "")
+    }
+
     fn ignore_rules(&mut self) -> Result<(), InitError> {
         let path = self.place.root.join(".gitignore");
         let old = self.read(&path)?;
@@ -221,7 +232,7 @@ impl Init<'_> {
     fn catalog(&self) -> Result<Catalog, InitError> {
         let settings = load::read_file(&self.place.root)?;
         let repository = Repository { root: self.place.root.clone() };
-        Ok(repository.catalog(settings.skill_roots.as_deref(), Scope::All))
+        Ok(repository.catalog(Layout::of(&settings), Scope::All))
     }
 
     /// Writes a file that is not there. One that is there and says something else is left as it is, which may need

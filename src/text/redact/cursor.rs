@@ -1,7 +1,7 @@
 //! A place in a stream of which some bytes may still be to come.
 
-/// Most backslashes in front of an escaped character: seven in a string in a string in a string.
-const MAX_BACKSLASHES: usize = 8;
+/// Most backslashes that one escape has: seven in a string in a string in a string, and as many for each of the value's own.
+pub(super) const MAX_BACKSLASHES: usize = 64;
 
 /// More bytes are needed to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

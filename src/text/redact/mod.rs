@@ -5,6 +5,7 @@
 //! does. A look that needs more bytes than have come waits for them, so that a stream in pieces is masked as a whole.
 
 mod cursor;
+mod escapes;
 mod names;
 mod search;
 mod shapes;
@@ -24,6 +25,9 @@ use value::Form;
 /// What stands in place of a secret.
 pub const MASK: &str = "[masked]";
 
+/// What stands in place of a secret that is a number: JSON may have it without quotes, and stays JSON.
+const NUMBER_MASK: &str = "99999999";
+
 /// Knows what to mask.
 #[derive(Clone, Debug)]
 pub struct Redactor {
@@ -40,6 +44,16 @@ enum Kind {
     Form(usize),
     /// A well-known key.
     Shape,
+}
+
+/// A secret that begins somewhere.
+struct Secret {
+    /// Where it ends, or where `tail` goes on.
+    end: usize,
+    /// How it goes on there.
+    tail: Option<Tail>,
+    /// What stands in its place.
+    mask: &'static str,
 }
 
 impl Redactor {
@@ -80,19 +94,24 @@ impl Redactor {
     /// Masks a stream that comes in pieces, as [`mask`](Self::mask) masks the whole.
     #[must_use]
     pub fn stream(&self) -> Masker<'_> {
-        Masker { redactor: self, held: Vec::new(), seen: 0, eater: None, masked: false }
+        Masker { redactor: self, held: Vec::new(), seen: 0, eater: None, masked: false, backslashes: 0 }
     }
 
-    /// The end of the secret that begins at the cursor, and how it goes on there.
-    fn secret(&self, cursor: Cursor<'_>) -> Result<Option<(usize, Option<Tail>)>, More> {
+    /// The secret that begins at the cursor.
+    fn secret(&self, cursor: Cursor<'_>) -> Result<Option<Secret>, More> {
         for kind in self.search.at(&cursor.bytes[cursor.at..]) {
             match kind {
                 Kind::Form(form) => {
-                    if let Some(end) = self.forms[form].end(cursor)? {
-                        return Ok(Some((end, None)));
+                    let form = &self.forms[form];
+                    if let Some(end) = form.end(cursor)? {
+                        let mask = if form.is_number() { NUMBER_MASK } else { MASK };
+                        return Ok(Some(Secret { end, tail: None, mask }));
                     }
                 }
-                Kind::Shape => return Ok(shapes::begins(cursor)?.map(|(end, tail)| (end, Some(tail)))),
+                Kind::Shape => {
+                    let secret = |(end, tail)| Secret { end, tail: Some(tail), mask: MASK };
+                    return Ok(shapes::begins(cursor)?.map(secret));
+                }
             }
         }
         Ok(None)
@@ -111,6 +130,8 @@ pub struct Masker<'a> {
     eater: Option<Eater>,
     /// Whether what was given out last was a mask.
     masked: bool,
+    /// How many backslashes were given out last.
+    backslashes: usize,
 }
 
 impl Masker<'_> {
@@ -135,7 +156,7 @@ impl Masker<'_> {
         let decided = if last { held.len() } else { held.len().saturating_sub(search::LONGEST - 1) };
         loop {
             if let Some(eater) = &mut self.eater {
-                let (eaten, over) = eater.eat(&held[at..]);
+                let (eaten, over) = eater.eat(&held[at..], last);
                 at += eaten;
                 from = at;
                 if !over {
@@ -143,20 +164,29 @@ impl Masker<'_> {
                 }
                 self.eater = None;
             }
-            let Some(start) = self.redactor.search.find(&held, at).filter(|start| *start < decided) else {
-                self.give(&held[from..decided.max(from)], &mut out);
-                from = decided.max(from);
+            let found = self.redactor.search.find(&held, at).filter(|start| *start < decided);
+            // A mask takes escapes whole: it may begin in front of the secret.
+            let undecided = found.unwrap_or(decided.max(from));
+            let start = if last && found.is_none() {
+                undecided
+            } else {
+                escapes::start(&held, from, undecided, self.backslashes)
+            };
+            let Some(found) = found else {
+                self.give(&held[from..start], &mut out);
+                from = start;
                 break;
             };
-            let cursor = Cursor { bytes: &held, at: start, last };
-            match self.redactor.secret(cursor) {
-                Ok(None) => at = start + 1,
-                Ok(Some((end, tail))) => {
+            let cursor = |at| Cursor { bytes: &held, at, last };
+            let whole = |secret: Secret| Ok(Secret { end: escapes::end(cursor(start), secret.end)?, ..secret });
+            match self.redactor.secret(cursor(found)).and_then(|secret| secret.map(whole).transpose()) {
+                Ok(None) => at = found + 1,
+                Ok(Some(Secret { end, tail, mask })) => {
                     self.give(&held[from..start], &mut out);
                     if !self.masked {
-                        out.extend_from_slice(MASK.as_bytes());
+                        out.extend_from_slice(mask.as_bytes());
                     }
-                    self.masked = true;
+                    (self.masked, self.backslashes) = (true, 0);
                     self.eater = tail.map(Eater::new);
                     (from, at) = (end, end);
                 }
@@ -175,6 +205,8 @@ impl Masker<'_> {
 
     fn give(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.masked &= bytes.is_empty();
+        let backslashes = bytes.iter().rev().take_while(|byte| **byte == b'\\').count();
+        self.backslashes = backslashes + if backslashes == bytes.len() { self.backslashes } else { 0 };
         out.extend_from_slice(bytes);
     }
 }

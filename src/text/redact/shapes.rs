@@ -1,6 +1,6 @@
 //! The shapes of well-known keys.
 
-use super::cursor::{Cursor, More};
+use super::cursor::{Cursor, MAX_BACKSLASHES, More};
 
 /// How far a key goes on behind its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,21 +203,27 @@ impl Eater {
         Self { tail, recent: Vec::new(), ending: None }
     }
 
-    /// How many of `bytes` are the key's, and whether it is over with them.
-    pub fn eat(&mut self, bytes: &[u8]) -> (usize, bool) {
+    /// How many of `bytes` are the key's, and whether it is over with them. Backslashes are a private key's if a byte of
+    /// it follows: else they escape what does.
+    pub fn eat(&mut self, bytes: &[u8], last: bool) -> (usize, bool) {
+        let mut backslashes = 0;
         for (at, &byte) in bytes.iter().enumerate() {
             match self.tail {
                 Tail::Word if is_word(byte) => {}
                 Tail::Dotted if is_word(byte) || byte == b'.' => {}
-                Tail::Pem if is_word(byte) || b"+/= \r\n\t\\:,.".contains(&byte) => {
+                Tail::Pem if byte == b'\\' && backslashes < MAX_BACKSLASHES => backslashes += 1,
+                Tail::Pem if is_word(byte) || b"+/= \r\n\t:,.".contains(&byte) => {
+                    for escaping in std::iter::repeat_n(b'\\', std::mem::take(&mut backslashes)) {
+                        self.pem(escaping);
+                    }
                     if self.pem(byte) {
                         return (at + 1, true);
                     }
                 }
-                _ => return (at, true),
+                _ => return (at - backslashes, true),
             }
         }
-        (bytes.len(), false)
+        (bytes.len() - backslashes, last)
     }
 
     /// Takes a byte of a private key; says whether its end marker ends with it.

@@ -1,6 +1,8 @@
 //! A known secret value, and the forms in which it may stand in a text: plain, escaped for JSON (also in JSON in JSON),
 //! escaped for a URL, and as part of something in base64.
 
+use std::collections::BTreeSet;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde_json::Value;
@@ -42,7 +44,9 @@ pub fn strings(login: &Value) -> Vec<String> {
 /// The forms of a value: its lines, since texts break lines in their own ways, and long lines in pieces.
 pub(super) fn forms(value: &str) -> Vec<Form> {
     let mut forms = Vec::new();
-    for line in value.lines().map(str::trim).filter(|line| line.len() >= SHORTEST) {
+    // Quotes and backslashes around it are not secret, and may be those of a string of JSON.
+    let lines = value.lines().map(|line| line.trim_matches(|c: char| c == '"' || c == '\\' || c.is_whitespace()));
+    for line in lines.filter(|line| line.len() >= SHORTEST) {
         let chars: Vec<char> = line.chars().collect();
         let count = chars.len().div_ceil(PIECE);
         for piece in chars.chunks(chars.len().div_ceil(count)) {
@@ -80,13 +84,20 @@ impl Form {
         }
     }
 
+    /// Whether JSON may have it without quotes.
+    pub fn is_number(&self) -> bool {
+        let Form::Text(chars) = self else { return false };
+        let ends_are_digits = [chars.first(), chars.last()].iter().all(|c| c.is_some_and(char::is_ascii_digit));
+        ends_are_digits && chars.iter().all(|c| c.is_ascii_digit() || ".eE+-".contains(*c))
+    }
+
     /// Where the form ends that begins at the cursor; `None` where none does.
     ///
     /// # Errors
     /// When more bytes are needed to tell.
     pub fn end(&self, mut cursor: Cursor<'_>) -> Result<Option<usize>, More> {
         let fits = match self {
-            Form::Text(chars) => all(chars, &mut cursor, |c, cursor| character(*c, cursor))?,
+            Form::Text(chars) => text(chars, &mut cursor)?,
             Form::Base64 { digits, open } => {
                 let mut first = true;
                 let fits = all(digits, &mut cursor, |digit, cursor| {
@@ -115,8 +126,8 @@ impl Form {
             Form::Text(chars) => {
                 let mut plain = String::new();
                 for &c in chars.iter().take(PLAIN) {
-                    // Plain so far, and then an escape. In a string inside a string each backslash is one more; in
-                    // front of the first character the last one will do.
+                    // Plain so far, and then an escape. In a string inside a string each backslash is one more; those
+                    // in front of the first character's last one are found from there.
                     escapes(c, |escape| found.push([plain.as_bytes(), escape].concat()));
                     found.extend((!plain.is_empty()).then(|| [plain.as_bytes(), b"\\\\"].concat()));
                     plain.push(c);
@@ -161,51 +172,88 @@ fn all<'a, 'b, T>(
 /// Hands `take` how the escapes of a character begin.
 fn escapes(c: char, mut take: impl FnMut(&[u8])) {
     let unit = c.encode_utf16(&mut [0; 2])[0];
-    take(format!("\\u{unit:04x}").as_bytes());
-    take(format!("\\u{unit:04X}").as_bytes());
+    either_case("\\u", &format!("{unit:04x}"), &mut take);
+    if let Some(letter) = short_escape(c) {
+        take(&[b'\\', letter]);
+    }
+    if c == ' ' {
+        take(b"+");
+    }
+    let first = format!("{:02x}", c.to_string().as_bytes()[0]);
+    either_case("%", &first, &mut take);
+    either_case("%25", &first, &mut take);
+}
+
+/// Hands `take` the hexadecimal `digits` behind `start`, each letter in either case.
+fn either_case(start: &str, digits: &str, take: &mut impl FnMut(&[u8])) {
+    let mut found = vec![start.to_owned()];
+    for digit in digits.chars() {
+        let cases = BTreeSet::from([digit, digit.to_ascii_uppercase()]);
+        found = found.iter().flat_map(|text| cases.iter().map(move |digit| format!("{text}{digit}"))).collect();
+    }
+    for text in found {
+        take(text.as_bytes());
+    }
+}
+
+/// What stands behind a backslash for this character, where one byte does.
+fn short_escape(c: char) -> Option<u8> {
     match c {
-        '"' | '/' | '\'' | '\\' => take(format!("\\{c}").as_bytes()),
-        ' ' => take(b"+"),
-        _ if c.is_ascii_punctuation() => take(format!("\\{c}").as_bytes()),
-        '\t' => take(b"\\t"),
-        _ => {}
+        '\t' => Some(b't'),
+        '\r' => Some(b'r'),
+        '\x08' => Some(b'b'),
+        '\x0c' => Some(b'f'),
+        _ => u8::try_from(c).ok().filter(u8::is_ascii_punctuation),
     }
-    let first = c.to_string().as_bytes()[0];
-    for digits in
-        [format!("%{first:02x}"), format!("%{first:02X}"), format!("%25{first:02x}"), format!("%25{first:02X}")]
-    {
-        take(digits.as_bytes());
+}
+
+/// Whether these characters stand at the cursor, each plain or escaped; if so the cursor goes behind them.
+fn text(chars: &[char], cursor: &mut Cursor<'_>) -> Result<bool, More> {
+    let mut rest = chars;
+    while let Some(&c) = rest.first() {
+        let fit = if c == '\\' && cursor.peek()? == Some(b'\\') {
+            backslashes(rest.iter().take_while(|c| **c == '\\').count(), cursor)?
+        } else {
+            usize::from(character(c, cursor)?)
+        };
+        if fit == 0 {
+            return Ok(false);
+        }
+        rest = &rest[fit..];
     }
+    Ok(true)
+}
+
+/// How many of the `count` backslashes that a value has here stand at the cursor, which goes behind them. A string in a
+/// string doubles each; those that are left over are of the escape behind them.
+fn backslashes(count: usize, cursor: &mut Cursor<'_>) -> Result<usize, More> {
+    let start = cursor.at;
+    let there = cursor.backslashes()?;
+    if cursor.unicode(u16::from(b'\\'))? {
+        let plain = (there >> there.trailing_zeros()) / 2;
+        if plain < count {
+            return Ok(plain + 1);
+        }
+    }
+    let Some(doubled) = (there / count).checked_ilog2() else { return Ok(0) };
+    cursor.at = start + (count << doubled);
+    Ok(count)
 }
 
 /// Whether `c` stands at the cursor, plain or escaped; if so the cursor goes behind it.
 fn character(c: char, cursor: &mut Cursor<'_>) -> Result<bool, More> {
     let start = cursor.at;
     if cursor.backslashes()? > 0 {
-        let mut units = [0; 2];
-        let units = c.encode_utf16(&mut units);
-        match cursor.peek()? {
-            Some(b'u') => {
-                let behind = cursor.at;
-                for (at, unit) in units.iter().enumerate() {
-                    if (at > 0 && cursor.backslashes()? == 0) || !cursor.unicode(*unit)? {
-                        cursor.at = behind;
-                        // A backslash in front of a `u` that is the value's own.
-                        return Ok(c == '\\');
-                    }
-                }
-                return Ok(true);
+        let behind = cursor.at;
+        for (at, unit) in c.encode_utf16(&mut [0; 2]).iter().enumerate() {
+            if (at > 0 && cursor.backslashes()? == 0) || !cursor.unicode(*unit)? {
+                cursor.at = behind;
+                let short = short_escape(c).is_some() && cursor.peek()? == short_escape(c);
+                cursor.skip(usize::from(short));
+                return Ok(short);
             }
-            Some(byte) if byte.is_ascii() && char::from(byte) == c && c != '\\' && c.is_ascii_punctuation() => {
-                cursor.skip(1);
-                return Ok(true);
-            }
-            Some(b't') if c == '\t' => {
-                cursor.skip(1);
-                return Ok(true);
-            }
-            _ => return Ok(c == '\\'),
         }
+        return Ok(true);
     }
     let mut bytes = [0; 4];
     let bytes = c.encode_utf8(&mut bytes).as_bytes();

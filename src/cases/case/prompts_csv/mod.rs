@@ -10,41 +10,45 @@ mod form;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use crate::cases::case::{Case, Format, Found, Repetition, Source};
-use crate::cases::name;
+use csv_core::ReadRecordResult;
+
+use crate::cases::case::fields;
+use crate::cases::case::{Case, FileCases, Files, Format, Found, Source};
 use crate::cases::repo_files::Tree;
+use crate::checks::{Form, Value};
+use crate::profile::DEFAULT_MODE;
+use crate::settings::trials::Repetition;
 use crate::text::diagnostic::{Code, Diagnostic, Place, ends_line, nearest, shorten};
+use crate::text::name;
 
-/// Rows run under codex unless chosen otherwise: the format was made for it.
-pub static FORMAT: Format = Format { name: "prompts.csv", default_mode: "codex", is_task: false, curated: true };
+/// Rows run under the default agent unless chosen otherwise.
+pub static FORMAT: Format = Format {
+    name: "row",
+    default_mode: DEFAULT_MODE,
+    files: Some(Files {
+        path: "evals/skills/<skill>/prompts.csv",
+        endings: &[".csv", ".tsv", ".txt", ".xls", ".ods"],
+        marks: &["should_trigger", "prompt"],
+        parse: |file, bytes, layout| {
+            let Parsed { rows, problems } = parse(&file.path, bytes, layout.own_columns);
+            FileCases { cases: rows.into_iter().map(|row| row.found(&file.name)).collect(), problems }
+        },
+    }),
+};
 
 /// The columns every prompts.csv has.
-pub const REQUIRED: [&str; 3] = ["id", "should_trigger", "prompt"];
+const REQUIRED: [&str; 3] = ["id", "should_trigger", "prompt"];
 
 /// All columns that are read.
-pub const COLUMNS: [&str; 19] = [
-    "id",
-    "should_trigger",
-    "prompt",
-    "sandbox",
-    "timeout_s",
-    "max_turns",
-    "max_commands",
-    "max_input_tokens",
-    "max_output_tokens",
-    "max_total_tokens",
-    "output_schema",
-    "judge",
-    "described",
-    "require_files",
-    "must_include",
-    "must_not_include",
-    "fixture",
-    "trials",
-    "threshold",
-];
+static COLUMNS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let fields = fields::all().map(|field| field.field().column);
+    ["id"].into_iter().chain(fields).chain([cells::DURING]).collect()
+});
+
+/// The place among [`COLUMNS`] of the first of [`fields::all`].
+const FIRST_FIELD: usize = 1;
 
 /// A prompts.csv cut into rows.
 #[derive(Debug)]
@@ -52,18 +56,25 @@ pub struct Sheet {
     path: PathBuf,
     bytes: Vec<u8>,
     /// The index of every known column's cell.
-    columns: [Option<usize>; COLUMNS.len()],
+    columns: Vec<Option<usize>>,
     width: usize,
+    /// The indices of columns without a name.
+    nameless: Vec<usize>,
 }
+
+/// One for all files and rows: making it takes longer than reading a row.
+static READER: LazyLock<Mutex<csv_core::Reader>> = LazyLock::new(|| Mutex::new(csv_core::Reader::new()));
 
 /// A row of a [`Sheet`].
 #[derive(Clone, Debug)]
 pub struct Row {
     sheet: Arc<Sheet>,
-    cells: csv::ByteRecord,
-    /// Where the row starts in the file.
+    /// Where the row starts in the file, and the next one at the earliest.
     start: usize,
+    end: usize,
     line: usize,
+    id: String,
+    should_trigger: Option<bool>,
 }
 
 /// A prompts.csv read: its cases, and what is wrong with the file as a whole.
@@ -75,42 +86,64 @@ pub struct Parsed {
     pub problems: Vec<Diagnostic>,
 }
 
-/// Cuts `bytes`, the content of `path`, into rows. A file whose header cannot be read has no rows.
+/// What columns of the user's own begin with; they are not read.
+pub const OWN_PREFIX: &str = "x_";
+
+/// Cuts `bytes`, the content of `path`, into rows. Columns named in `own` are the user's own and are not read. A file whose header
+/// cannot be read has no rows.
 #[must_use]
-pub fn parse(path: &Path, bytes: Vec<u8>) -> Parsed {
+pub fn parse(path: &Path, bytes: Vec<u8>, own: &[String]) -> Parsed {
     let skip = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&bytes[skip..]);
-    let mut header = csv::ByteRecord::new();
-    // Reading from memory cannot fail: a flexible byte reader has no other errors.
-    let has_header = reader.read_byte_record(&mut header).unwrap_or(false);
+    let mut reader = Records::of(&bytes[skip..]);
+    reader.advance();
+    let header = reader.cells.clone();
     let header_start = skip + skip_line_breaks(&bytes[skip..]);
     if let Some(problem) = form::utf_16(path, &bytes).or_else(|| form::separator(path, &bytes, header_start)) {
         return Parsed { rows: Vec::new(), problems: vec![problem] };
     }
     let mut problems: Vec<Diagnostic> = form::line_ends(path, &bytes, header_start).into_iter().collect();
-    let columns = read_header(path, &bytes, header_start, &header, has_header, &mut problems);
+    let columns = read_header(path, &bytes, header_start, &header, own, &mut problems);
     if problems.iter().any(Diagnostic::is_error) {
         return Parsed { rows: Vec::new(), problems };
     }
     let mut records = Vec::new();
     let mut line = LineCounter::default();
-    let mut record = csv::ByteRecord::new();
+    let [id, should_trigger] = ["id", "should_trigger"].map(|column| index(&columns, column));
     loop {
-        let before = skip + usize::try_from(reader.position().byte()).unwrap_or(usize::MAX);
-        if !reader.read_byte_record(&mut record).unwrap_or(false) {
+        let before = skip + reader.at;
+        if !reader.advance() {
             break;
         }
-        let start = before + skip_line_breaks(&bytes[before.min(bytes.len())..]);
+        let record = &reader.cells;
+        let start = before + skip_line_breaks(&bytes[before..]);
         // Spreadsheets leave rows of nothing but commas behind.
         if record.iter().all(<[u8]>::is_empty) {
             continue;
         }
-        records.push((record.clone(), start, line.at(&bytes, start)));
+        let text = |cell: Option<usize>| String::from_utf8_lossy(cell.map_or(&[], |at| record.get(at)));
+        let should_trigger = match Form::Flag.read("should_trigger", text(should_trigger).trim(), "") {
+            Ok(Value::Flag(flag)) => Some(flag),
+            _ => None,
+        };
+        let end = skip + reader.at;
+        records.push((start..end, line.at(&bytes, start), text(id).trim().to_owned(), should_trigger));
     }
-    let sheet = Arc::new(Sheet { path: path.to_path_buf(), columns, width: header.len(), bytes });
-    let rows =
-        records.into_iter().map(|(cells, start, line)| Row { sheet: Arc::clone(&sheet), cells, start, line }).collect();
-    Parsed { rows, problems }
+    drop(reader);
+    if records.is_empty() {
+        let problem = Diagnostic::new(Code::CsvNoRows, Place::file(path), "the file has a header and no rows");
+        problems.push(problem.help("write a row for each case below the header, or remove the file"));
+    }
+    let nameless = (0..header.len()).filter(|at| header.get(*at).trim_ascii().is_empty()).collect();
+    let sheet = Arc::new(Sheet { path: path.to_path_buf(), columns, width: header.len(), nameless, bytes });
+    let row = |(range, line, id, should_trigger): (Range<usize>, usize, String, Option<bool>)| {
+        let sheet = Arc::clone(&sheet);
+        Row { sheet, start: range.start, end: range.end, line, id, should_trigger }
+    };
+    Parsed { rows: records.into_iter().map(row).collect(), problems }
+}
+
+fn index(columns: &[Option<usize>], column: &str) -> Option<usize> {
+    COLUMNS.iter().position(|name| *name == column).and_then(|at| columns[at])
 }
 
 fn skip_line_breaks(bytes: &[u8]) -> usize {
@@ -137,11 +170,11 @@ fn read_header(
     path: &Path,
     bytes: &[u8],
     start: usize,
-    header: &csv::ByteRecord,
-    has_header: bool,
+    header: &Cells,
+    own: &[String],
     problems: &mut Vec<Diagnostic>,
-) -> [Option<usize>; COLUMNS.len()] {
-    let mut columns = [None; COLUMNS.len()];
+) -> Vec<Option<usize>> {
+    let mut columns = vec![None; COLUMNS.len()];
     let place = |index: usize| Place::in_text(path, bytes, cell_range(bytes, start, index));
     for (index, name) in header.iter().enumerate() {
         let name = String::from_utf8_lossy(name);
@@ -153,19 +186,14 @@ fn read_header(
                 format!("the column `{name}` stands here a second time"),
             )),
             Some(at) => columns[at] = Some(index),
-            None if name.is_empty() => {}
-            None => problems.push(
-                Diagnostic::new(Code::CsvUnknownColumn, place(index), format!("unknown column `{}`", shorten(name)))
-                    .help(match nearest(name, COLUMNS) {
-                        Some(near) => format!("did you mean `{near}`?"),
-                        None => format!("columns that are read: {}", COLUMNS.join(", ")),
-                    }),
-            ),
+            None if name.is_empty() || name.starts_with(OWN_PREFIX) || own.iter().any(|own| own == name) => {}
+            None => problems.push(unknown_column(place(index), name)),
         }
     }
-    let missing: Vec<&str> =
-        REQUIRED.iter().zip(columns).filter(|(_, at)| at.is_none()).map(|(name, _)| *name).collect();
+    let is_missing = |name: &&str| COLUMNS.iter().zip(&columns).any(|(column, at)| column == name && at.is_none());
+    let missing: Vec<&str> = REQUIRED.into_iter().filter(is_missing).collect();
     if !missing.is_empty() {
+        let has_header = header.len() > 0;
         let place = if has_header { Place::in_text(path, bytes, start..start + 1) } else { Place::file(path) };
         let what = if has_header { "the header lacks" } else { "the file is empty; expected a header with" };
         problems.push(
@@ -174,6 +202,17 @@ fn read_header(
         );
     }
     columns
+}
+
+fn unknown_column(place: Place, name: &str) -> Diagnostic {
+    let near = match nearest(&name.to_lowercase(), COLUMNS.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("columns that are read: {}.", COLUMNS.join(", ")),
+    };
+    let help = format!(
+        "{near} The name of a column of your own begins with `{OWN_PREFIX}`, or is in `own_columns` of evals/evals.toml"
+    );
+    Diagnostic::new(Code::CsvUnknownColumn, place, format!("unknown column `{}`", shorten(name))).help(help)
 }
 
 /// The bytes of cell `index` of the record that starts at `start`; past the last cell, the record's end.
@@ -230,8 +269,8 @@ impl Row {
 
     /// The row as a case still to be read. Its id is the cell's, or `row-<line>` where that cannot be a name.
     #[must_use]
-    pub fn found(self, skill: &str) -> Found {
-        let id = self.text("id").trim().to_owned();
+    pub fn found(mut self, skill: &str) -> Found {
+        let id = std::mem::take(&mut self.id);
         let id = if name::check_case_id(&id).is_ok() { id } else { format!("row-{}", self.line) };
         Found::new(id, skill.to_owned(), self.sheet.path.clone(), self.line, self)
     }
@@ -240,6 +279,12 @@ impl Row {
     #[must_use]
     pub fn place(&self, column: &str) -> Place {
         self.in_row(self.cell_range(column))
+    }
+
+    /// The line on which a column's cell begins, from 1.
+    fn line_of(&self, column: &str) -> usize {
+        let before = self.start.min(self.sheet.bytes.len())..self.cell_range(column).start;
+        self.line + before.filter(|at| ends_line(&self.sheet.bytes, *at)).count()
     }
 
     /// Where `text` stands in a column's cell, in any case; the cell where it is written otherwise there.
@@ -265,16 +310,8 @@ impl Row {
         place
     }
 
-    fn cell(&self, column: &str) -> &[u8] {
-        self.sheet.index(column).and_then(|index| self.cells.get(index)).unwrap_or_default()
-    }
-
-    fn text(&self, column: &str) -> std::borrow::Cow<'_, str> {
-        String::from_utf8_lossy(self.cell(column))
-    }
-
     /// What is wrong with the row as CSV text.
-    fn form_problems(&self) -> Vec<Diagnostic> {
+    fn form_problems(&self, cells: &Cells) -> Vec<Diagnostic> {
         let sheet = &self.sheet;
         let bytes = &sheet.bytes;
         let place = |range| self.in_row(range);
@@ -286,13 +323,16 @@ impl Row {
             );
             return vec![problem.help("close the cell with `\"`; a quote inside a quoted cell is written `\"\"`")];
         }
-        if let Some(index) = (sheet.width..self.cells.len()).find(|&index| !self.cells[index].is_empty()) {
-            let problem = Diagnostic::new(
-                Code::CsvExtraCell,
-                place(cell_range(bytes, self.start, index)),
-                format!("cell {} of a row, but the header has {} columns", index + 1, sheet.width),
-            );
-            return vec![problem.help("put quotes around a cell that holds a comma")];
+        let mut unnamed = sheet.nameless.iter().copied().chain(sheet.width..cells.len());
+        if let Some(index) = unnamed.find(|index| !cells.get(*index).is_empty()) {
+            let (why, help) = if index < sheet.width {
+                ("its column has no name".to_owned(), "name the column in the header")
+            } else {
+                (format!("the header has {} columns", sheet.width), "put quotes around a cell that holds a comma")
+            };
+            let at = place(cell_range(bytes, self.start, index));
+            let problem = Diagnostic::new(Code::CsvExtraCell, at, format!("cell {} of a row, but {why}", index + 1));
+            return vec![problem.help(help)];
         }
         let end = cell_range(bytes, self.start, usize::MAX).end;
         let raw = &bytes[self.start..end];
@@ -320,7 +360,9 @@ impl Source for Row {
     }
 
     fn case(&self, skill: &str) -> Result<Case, Vec<Diagnostic>> {
-        let mut reader = cells::Reader { row: self, problems: self.form_problems() };
+        let cells = self.cells();
+        let problems = self.form_problems(&cells);
+        let mut reader = cells::Reader { row: self, cells, problems };
         if !reader.problems.is_empty() {
             // The cells are not what the author meant: one clear message, not one for every cell.
             return Err(reader.problems);
@@ -330,20 +372,104 @@ impl Source for Row {
     }
 
     fn should_trigger(&self) -> Option<bool> {
-        cells::boolean(self.text("should_trigger").trim())
+        self.should_trigger
     }
 
     fn repetition(&self) -> Repetition {
-        cells::Reader { row: self, problems: Vec::new() }.repetition()
+        if ["trials", "threshold"].iter().all(|column| self.sheet.index(column).is_none()) {
+            return Repetition::default();
+        }
+        cells::Reader { row: self, cells: self.cells(), problems: Vec::new() }.repetition()
     }
 
     fn place(&self, key: &str, text: Option<&str>, _tree: &dyn Tree) -> Option<Place> {
-        Some(text.map_or_else(|| Row::place(self, key), |text| self.place_of(key, text)))
+        let column = fields::named(key).map_or(key, |field| field.column);
+        Some(text.map_or_else(|| Row::place(self, column), |text| self.place_of(column, text)))
     }
 }
 
 impl Sheet {
     fn index(&self, column: &str) -> Option<usize> {
-        COLUMNS.iter().position(|name| *name == column).and_then(|at| self.columns[at])
+        index(&self.columns, column)
+    }
+}
+
+/// The cells of a row, without quotes around them.
+#[derive(Clone, Default)]
+struct Cells {
+    bytes: Vec<u8>,
+    /// Where each ends.
+    ends: Vec<usize>,
+    /// How many there are; `ends` may have room for more.
+    count: usize,
+}
+
+impl Cells {
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    /// A cell's bytes; none where the row has fewer.
+    fn get(&self, index: usize) -> &[u8] {
+        let ends = &self.ends[..self.count];
+        let start = index.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or_default();
+        ends.get(index).and_then(|end| self.bytes.get(start..*end)).unwrap_or_default()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.count).map(|index| self.get(index))
+    }
+}
+
+/// Reads the rows of a text one by one.
+struct Records<'a> {
+    reader: MutexGuard<'static, csv_core::Reader>,
+    text: &'a [u8],
+    /// How much of the text has been read.
+    at: usize,
+    /// The row that was read last.
+    cells: Cells,
+}
+
+impl<'a> Records<'a> {
+    fn of(text: &'a [u8]) -> Self {
+        let mut reader = READER.lock().unwrap_or_else(PoisonError::into_inner);
+        reader.reset();
+        Self { reader, text, at: 0, cells: Cells::default() }
+    }
+
+    /// Reads the next row. False where there is none.
+    fn advance(&mut self) -> bool {
+        let cells = &mut self.cells;
+        let (mut written, mut ended) = (0, 0);
+        cells.count = 0;
+        loop {
+            let (rest, room) = (&self.text[self.at..], &mut cells.bytes[written..]);
+            let (result, read, bytes, ends) = self.reader.read_record(rest, room, &mut cells.ends[ended..]);
+            self.at += read;
+            written += bytes;
+            ended += ends;
+            match result {
+                // The next call, with nothing left to read, ends the row.
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull => cells.bytes.resize(2 * cells.bytes.len() + 1024, 0),
+                ReadRecordResult::OutputEndsFull => cells.ends.resize(2 * cells.ends.len() + 32, 0),
+                ReadRecordResult::Record => {
+                    cells.count = ended;
+                    return true;
+                }
+                ReadRecordResult::End => return false,
+            }
+        }
+    }
+}
+
+impl Row {
+    /// Read again where they are wanted: kept for a hundred thousand rows they would fill the memory.
+    fn cells(&self) -> Cells {
+        // With the line break before it, so that nothing in it is taken for the mark at the start of a file.
+        let mut records = Records::of(&self.sheet.bytes[self.start.saturating_sub(1)..self.end]);
+        records.advance();
+        std::mem::take(&mut records.cells)
     }
 }

@@ -10,11 +10,12 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
 use super::{TaskParser, value};
-use crate::cases::case::MOST_TURNS;
-use crate::cases::case::during::{Change, ChangeKind, MOST_CHANGES};
-use crate::cases::skill::slug;
+use crate::checks::{self, Form};
+use crate::settings::limits::MOST_TURNS;
+use crate::skill::slug;
 use crate::text::diagnostic::{Code, Place, shorten};
 use crate::text::relative_path::RelativePath;
+use crate::trace::change::{Change, ChangeKind, MOST_CHANGES};
 
 /// The key that says when.
 const AFTER: &str = "afterTurn";
@@ -30,14 +31,15 @@ const HELP: &str = "name the folder of a skill, from the repository's root";
 impl TaskParser<'_> {
     /// The changes that `evalConfig` asks for.
     pub(super) fn during(&mut self, config: &Object<'_>, shift: usize) -> Vec<Change> {
-        let list = match value(config, "during") {
-            None => return Vec::new(),
-            Some(Value::Array(list)) => list,
-            Some(other) => {
-                let range = other.start() + shift..other.end() + shift;
-                self.wrong_type(range, "`evalConfig.during`", "a list of changes", other);
-                return Vec::new();
-            }
+        value(config, "during").map(|list| self.change_list(list, shift)).unwrap_or_default()
+    }
+
+    /// A list of changes.
+    pub(super) fn change_list(&mut self, list: &Value<'_>, shift: usize) -> Vec<Change> {
+        let Value::Array(list) = list else {
+            let range = list.start() + shift..list.end() + shift;
+            self.wrong_type(range, "`evalConfig.during`", "a list of changes", list);
+            return Vec::new();
         };
         if list.elements.len() > MOST_CHANGES {
             let range = list.start() + shift..list.start() + shift + 1;
@@ -58,8 +60,13 @@ impl TaskParser<'_> {
         self.unknown_keys(change, &[AFTER, add, edit, remove, SEEN], shift);
         let named: Vec<ChangeKind> =
             ChangeKind::ALL.into_iter().filter(|kind| value(change, kind.as_str()).is_some()).collect();
-        let after_turn = self.count(change, [PREFIX, AFTER], MOST_TURNS, shift);
-        let expect_seen = self.flag(change, [PREFIX, SEEN], shift);
+        let turns = Form::Number { least: 1, most: MOST_TURNS };
+        let after_turn = match self.one(change, [PREFIX, AFTER], turns, shift) {
+            Some(checks::Value::Number(turn)) => Some(turn),
+            _ => None,
+        };
+        let seen = self.one(change, [PREFIX, SEEN], Form::Flag, shift);
+        let expect_seen = seen == Some(checks::Value::Flag(true));
         if value(change, AFTER).is_none() {
             self.missing(range.clone(), &[PREFIX, AFTER].concat());
         }

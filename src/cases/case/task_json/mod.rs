@@ -5,47 +5,60 @@
 //!   "evalConfig": { "expectedSkillName": "greeting", "expectedOutput": "…",
 //!                   "expectedOutputPattern": "…", "expectResourceLoad": true,
 //!                   "expectDescribed": true, "trials": 5, "threshold": 0.8,
-//!                   "timeoutS": 60, "maxTurns": 10,
-//!                   "during": [ … ] } }
+//!                   "timeoutS": 60, "maxTurns": 10, "during": [ … ] } }
 //! ```
 //!
-//! `expectedOutput` is a substring of the final message in any case, `expectedOutputPattern` a regular expression
+//! Every field of a case can be written here ([`fields`]), in camel case. `expectedOutput` is a substring of the final message in any case, `expectedOutputPattern` a regular expression
 //! taken as written. A key that is `null` counts as absent. The file's name is the case's id.
 
 mod during;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{ParseOptions, parse_to_ast};
 
-use crate::cases::case::repetition::{self, A_SHARE, TRIALS, Trials};
-use crate::cases::case::{
-    Case, Change, Expectation, Format, LONGEST_TIMEOUT, MOST_TURNS, Pattern, Repetition, Sandbox, Source,
-};
-use crate::cases::name;
+use crate::cases::case::fields::{self, CaseField, Draft};
+use crate::cases::case::{Case, FileCases, Files, Format, Found, Source};
 use crate::cases::repo_files::Tree;
-use crate::cases::skill::slug;
-use crate::text::diagnostic::{Code, Diagnostic, Place, shorten, suggest};
+use crate::checks::{self, Field, Form, Invalid};
+use crate::settings::ActivationRule;
+use crate::settings::trials::{Repetition, TRIALS};
+use crate::skill::slug;
+use crate::text::diagnostic::{Code, Diagnostic, Place, ends_line, shorten, suggest};
+use crate::text::name;
+use crate::trace::change::Change;
 
 /// Tasks run under the Agent SDK with our MCP server unless chosen otherwise: the format was made for it.
-pub static FORMAT: Format = Format { name: "task", default_mode: "mcp", is_task: true, curated: true };
+pub static FORMAT: Format = Format {
+    name: "task",
+    default_mode: "mcp",
+    files: Some(Files {
+        path: "evals/tasks/<case>.json",
+        endings: &[".json", ".yaml", ".yml", ".toml"],
+        marks: &[CONFIG],
+        parse: |file, bytes, _| {
+            let case = parse(&file.path, &bytes);
+            let named = case.as_ref().ok().map(|case| case.skill.clone()).or_else(|| skill_named(&bytes));
+            let task = Task { file: file.path.clone(), case };
+            let found = Found::new(file.name.clone(), named.unwrap_or_default(), file.path.clone(), 1, task);
+            FileCases { cases: vec![found], problems: Vec::new() }
+        },
+    }),
+};
 
-const KEYS: [&str; 3] = ["prompt", "systemPrompt", "evalConfig"];
-const EVAL_KEYS: [&str; 10] = [
-    "expectedSkillName",
-    "expectedOutput",
-    "expectedOutputPattern",
-    "expectResourceLoad",
-    "expectDescribed",
-    "trials",
-    "threshold",
-    "timeoutS",
-    "maxTurns",
-    "during",
-];
+/// The keys at the root; all others are in `evalConfig`.
+const ROOT: [&str; 3] = ["prompt", "systemPrompt", CONFIG];
+
+/// The key of what is expected.
+const CONFIG: &str = "evalConfig";
+
+/// The key of the skill under test.
+const SKILL: &str = "expectedSkillName";
+
+/// The key of the changes during the session.
+const DURING: &str = "during";
 
 /// Standard JSON and nothing else.
 const STRICT: ParseOptions = ParseOptions {
@@ -73,6 +86,23 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {
     }
 }
 
+/// Reads a list of changes during a session as `evalConfig.during` has it.
+///
+/// # Errors
+/// Every problem of the list; their places count from its start.
+pub fn changes(text: &str) -> Result<Vec<Change>, Vec<Diagnostic>> {
+    let mut parser = TaskParser { path: Path::new(""), bytes: text.as_bytes(), problems: Vec::new() };
+    let changes = match parse_to_ast(text, &jsonc_parser::CollectOptions::default(), &STRICT) {
+        Ok(parsed) => parsed.value.map(|list| parser.change_list(&list, 0)).unwrap_or_default(),
+        Err(error) => {
+            let problem = format!("this is not JSON: {}", error.kind());
+            parser.problem(Code::JsonSyntax, error.range().start..error.range().end, problem);
+            Vec::new()
+        }
+    };
+    if parser.problems.is_empty() { Ok(changes) } else { Err(parser.problems) }
+}
+
 /// A task file, read at once since it says which skill it is for.
 #[derive(Debug)]
 pub struct Task {
@@ -91,6 +121,10 @@ impl Source for Task {
         self.case.clone()
     }
 
+    fn file_problems(&self) -> &[Diagnostic] {
+        self.case.as_ref().err().map_or(&[], Vec::as_slice)
+    }
+
     fn should_trigger(&self) -> Option<bool> {
         self.case.as_ref().ok().map(|case| case.should_trigger)
     }
@@ -104,9 +138,10 @@ impl Source for Task {
     }
 }
 
-/// Where a key's value stands in a task file that parses; `evalConfig`'s own keys by their bare names.
+/// Where a field's value stands in a task file that parses, by its name in any format.
 #[must_use]
 pub fn place_of(path: &Path, bytes: &[u8], key: &str) -> Option<Place> {
+    let key = fields::named(key).map_or(key, |field| field.key);
     let text = std::str::from_utf8(bytes).ok()?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let shift = bytes.len() - text.len();
@@ -117,6 +152,17 @@ pub fn place_of(path: &Path, bytes: &[u8], key: &str) -> Option<Place> {
         _ => None,
     })?;
     Some(Place::in_text(path, bytes, property.value.start() + shift..property.value.end() + shift))
+}
+
+/// The slug of the skill that a task file names, whatever else is wrong with it.
+fn skill_named(bytes: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let parsed = parse_to_ast(text, &jsonc_parser::CollectOptions::default(), &STRICT).ok()?;
+    let Some(Value::Object(root)) = &parsed.value else { return None };
+    let Some(Value::Object(config)) = value(root, "evalConfig") else { return None };
+    let Some(Value::StringLit(name)) = value(config, "expectedSkillName") else { return None };
+    Some(slug(&name.value))
 }
 
 /// What stands at `key`; `null` is what programs write where nothing was chosen.
@@ -169,36 +215,71 @@ impl TaskParser<'_> {
                 return None;
             }
         };
-        self.unknown_keys(root, &KEYS, shift);
-        let prompt = self.required_string(root, "prompt", "", shift);
-        let system_prompt = self.string(root, "systemPrompt", "", shift);
+        self.unknown_keys(root, &ROOT, shift);
         let config = self.eval_config(root, shift)?;
-        self.unknown_keys(config, &EVAL_KEYS, shift);
-        let skill = self.required_string(config, "expectedSkillName", "evalConfig.", shift);
-        let during = self.during(config, shift);
-        let expectations = self.expectations(config, &during, shift);
-        let repetition = self.repetition(config, shift);
-        let timeout =
-            self.count(config, ["evalConfig.", "timeoutS"], LONGEST_TIMEOUT.as_secs(), shift).map(Duration::from_secs);
-        let max_turns = self.count(config, ["evalConfig.", "maxTurns"], MOST_TURNS, shift);
+        let in_config = || fields::all().map(|field| field.field().key).filter(|key| !ROOT.contains(key));
+        self.unknown_keys(config, &[SKILL, DURING].into_iter().chain(in_config()).collect::<Vec<_>>(), shift);
+        let skill = self.required_string(config, SKILL, "evalConfig.", shift);
         let origin = root.get("prompt").map_or(0..0, |property| range(&property.name));
-        Some(Case {
-            id: self.id(),
-            skill: slug(&skill?),
-            origin: Place::in_text(self.path, self.bytes, origin),
-            should_trigger: true,
-            prompt: prompt?,
-            system_prompt,
-            sandbox: Sandbox::default(),
-            timeout,
-            max_turns,
-            fixture: None,
-            output_schema: None,
-            judge: false,
-            repetition,
-            during,
-            expectations,
-        })
+        let origin = Place::in_text(self.path, self.bytes, origin);
+        self.required_string(root, "prompt", "", shift);
+        let mut draft = Draft::new(&slug(&skill?), self.id(), origin);
+        draft.case.default_activation = ActivationRule::Tool;
+        for field in fields::all() {
+            let key = field.field().key;
+            let (object, prefix) = if ROOT.contains(&key) { (root, "") } else { (config, "evalConfig.") };
+            let line = object.get(key).map_or(0, |property| self.line_of(property.name.start() + shift));
+            for read in self.values(field, object, prefix, shift) {
+                draft.set(field, key, line, read);
+            }
+        }
+        draft.case.during = self.during(config, shift);
+        Some(draft.finish())
+    }
+
+    /// The line of a byte of the file, from 1.
+    fn line_of(&self, at: usize) -> usize {
+        1 + (0..at.min(self.bytes.len())).filter(|at| ends_line(self.bytes, *at)).count()
+    }
+
+    /// What stands under the key of a field: a value, or a list of them.
+    fn values(&mut self, field: CaseField, object: &Object<'_>, prefix: &str, shift: usize) -> Vec<checks::Value> {
+        let Field { key, form, .. } = field.field();
+        let written = match value(object, key) {
+            None => return Vec::new(),
+            Some(Value::Array(list)) if form.is_list() => list.elements.iter().collect(),
+            Some(one) => vec![one],
+        };
+        written
+            .into_iter()
+            .filter_map(|written| self.read_value(&format!("{prefix}{key}"), *form, written, shift))
+            .collect()
+    }
+
+    fn read_value(&mut self, name: &str, form: Form, written: &Value<'_>, shift: usize) -> Option<checks::Value> {
+        let range = written.start() + shift..written.end() + shift;
+        let text = match (form, written) {
+            (Form::Flag, Value::BooleanLit(flag)) => if flag.value { "true" } else { "false" }.to_owned(),
+            (Form::Number { .. } | Form::Share | Form::Trials, Value::NumberLit(number)) => number.value.to_owned(),
+            (Form::Flag | Form::Number { .. } | Form::Share, other) => {
+                let expected = if form == Form::Flag { "true or false" } else { "a number" };
+                self.wrong_type(range, &format!("`{name}`"), expected, other);
+                return None;
+            }
+            (_, Value::StringLit(text)) => text.value.clone().into_owned(),
+            (Form::Trials, other) => {
+                self.wrong_type(range, &format!("`{name}`"), TRIALS, other);
+                return None;
+            }
+            (_, other) => {
+                let expected = if form.is_list() { "a string or a list of strings" } else { "a string" };
+                self.wrong_type(range, &format!("`{name}`"), expected, other);
+                return None;
+            }
+        };
+        form.read(name, &text, shorten(&text).as_ref())
+            .map_err(|Invalid { code, message, help }| self.problem(code, range, message).help = Some(help))
+            .ok()
     }
 
     /// The file's name.
@@ -220,91 +301,10 @@ impl TaskParser<'_> {
         None
     }
 
-    /// What `evalConfig` expects, with these changes in mid-session.
-    fn expectations(&mut self, config: &Object<'_>, during: &[Change], shift: usize) -> Vec<Expectation> {
-        let range = |node: &dyn Ranged| node.start() + shift..node.end() + shift;
-        let mut expectations = vec![Expectation::Trigger(true)];
-        if let Some(text) = self.string(config, "expectedOutput", "evalConfig.", shift) {
-            expectations.push(Expectation::OutputContains(text));
-        }
-        if let Some(text) = self.string(config, "expectedOutputPattern", "evalConfig.", shift) {
-            let pattern = Pattern(text);
-            if let Err(error) = pattern.compile_exact() {
-                let at = config.get("expectedOutputPattern").map_or(0..0, |property| range(&property.value));
-                let (message, help) = pattern.problem("expectedOutputPattern", &error);
-                self.problem(Code::BadRegex, at, message).help = Some(help);
-            }
-            expectations.push(Expectation::OutputMatches(pattern));
-        }
-        let asked = [("expectResourceLoad", Expectation::ResourceLoaded), ("expectDescribed", Expectation::Described)];
-        for (key, expectation) in asked {
-            if self.flag(config, ["evalConfig.", key], shift) {
-                expectations.push(expectation);
-            }
-        }
-        expectations.extend(during.iter().any(|change| change.expect_seen).then_some(Expectation::ChangesSeen));
-        expectations
-    }
-
-    /// Whether this key is true.
-    fn flag(&mut self, object: &Object<'_>, key: [&str; 2], shift: usize) -> bool {
-        match value(object, key[1]) {
-            Some(Value::BooleanLit(flag)) => flag.value,
-            Some(other) => {
-                let range = other.start() + shift..other.end() + shift;
-                self.wrong_type(range, &format!("`{}`", key.concat()), "true or false", other);
-                false
-            }
-            None => false,
-        }
-    }
-
-    /// What `evalConfig` says of the case's repeats.
-    fn repetition(&mut self, config: &Object<'_>, shift: usize) -> Repetition {
-        let threshold = |text: &str| text.parse().ok().and_then(repetition::threshold);
-        let trials = |text: &str| text.parse::<Trials>().ok();
-        Repetition {
-            trials: self.number(config, ["evalConfig.", "trials"], shift, true, TRIALS, trials),
-            threshold: self.number(config, ["evalConfig.", "threshold"], shift, false, A_SHARE, threshold),
-        }
-    }
-
-    /// The whole number of this key, from 1 up to `most`.
-    fn count(&mut self, object: &Object<'_>, key: [&str; 2], most: u64, shift: usize) -> Option<u64> {
-        let expected = format!("a whole number, 1 to {most}");
-        let read = |text: &str| text.parse().ok().filter(|number| (1..=most).contains(number));
-        self.number(object, key, shift, false, &expected, read)
-    }
-
-    /// What `parse` makes of the number of this key, or of words where these are fine as well. Before the key stands what its
-    /// object is called.
-    fn number<A>(
-        &mut self,
-        object: &Object<'_>,
-        key: [&str; 2],
-        shift: usize,
-        words: bool,
-        expected: &str,
-        parse: impl Fn(&str) -> Option<A>,
-    ) -> Option<A> {
-        let value = value(object, key[1])?;
-        let key = key.concat();
-        let range = value.start() + shift..value.end() + shift;
-        let text = match value {
-            Value::NumberLit(number) => number.value,
-            Value::StringLit(text) if words => text.value.as_ref(),
-            _ => {
-                let expected = if words { expected } else { "a number" };
-                self.wrong_type(range, &format!("`{key}`"), expected, value);
-                return None;
-            }
-        };
-        let read = parse(text);
-        if read.is_none() {
-            let message = format!("`{key}` is {}; expected {expected}", shorten(text));
-            self.problem(Code::BadNumber, range, message);
-        }
-        read
+    /// The value of this key. Before it stands what its object is called.
+    fn one(&mut self, object: &Object<'_>, key: [&str; 2], form: Form, shift: usize) -> Option<checks::Value> {
+        let written = value(object, key[1])?;
+        self.read_value(&key.concat(), form, written, shift)
     }
 
     fn unknown_keys(&mut self, object: &Object<'_>, known: &[&str], shift: usize) {

@@ -1,0 +1,16 @@
+//! Any bytes are a task file, or say at which place why not.
+
+use std::path::Path;
+
+use super::assert_inside;
+use skill_evals::cases::case::task_json;
+
+/// Tries one input.
+pub fn run(bytes: &[u8]) {
+    let path = Path::new("evals/tasks/a.json");
+    if let Err(problems) = task_json::parse(path, bytes) {
+        assert!(!problems.is_empty(), "a task that cannot be read says why");
+        assert_inside(bytes, &problems);
+    }
+    let _ = task_json::place_of(path, bytes, "prompt");
+}

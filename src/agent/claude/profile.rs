@@ -1,0 +1,64 @@
+//! What the rest of the program has to know of Claude Code.
+
+use crate::profile::{AgentKind, Delivery, Profile, Refusals, Shows, Tools};
+
+pub const PROFILE: Profile = Profile {
+    name: "Claude Code",
+    program: "claude",
+    how_to_get: "get it with `npm install -g @anthropic-ai/claude-code`, or name it in evals/evals.toml under \
+                 [agents.claude-cli] and [agents.claude-sdk]",
+    modes: &[
+        ("mcp", AgentKind::ClaudeSdk, Delivery::Mcp),
+        ("native", AgentKind::ClaudeSdk, Delivery::Native),
+        ("cli-native", AgentKind::ClaudeCli, Delivery::Native),
+        ("mcp+native", AgentKind::ClaudeSdk, Delivery::Both),
+        ("none", AgentKind::ClaudeSdk, Delivery::None),
+    ],
+    home: ".claude",
+    sessions: "projects",
+    credentials: ".credentials.json",
+    login_arguments: &["--settings", "apiKeyHelper"],
+    session: "session.jsonl",
+    skill_folders: &[".claude/skills"],
+    instructions: &["CLAUDE.md", "CLAUDE.local.md", ".mcp.json"],
+    follows: &["CLAUDE.md", ".claude"],
+    folder_variables: &["CLAUDE_PROJECT_DIR"],
+    skill_keys: &[
+        "agent",
+        "argument-hint",
+        "arguments",
+        "context",
+        "disable-model-invocation",
+        "disallowed-tools",
+        "effort",
+        "hooks",
+        "model",
+        "paths",
+        "shell",
+        "user-invocable",
+        "version",
+        "when_to_use",
+    ],
+    hides_user_only: true,
+    calls_skill: "/name",
+    reports_cost: true,
+    mcp_client: "claude-code",
+    shows: Shows::Arguments,
+    tools: Tools {
+        resources: &["ReadMcpResourceTool"],
+        searches: &["ToolSearch"],
+        files: &[],
+        lists: &["ListMcpResourcesTool"],
+    },
+    refusals: Refusals {
+        status: &["API Error: "],
+        for_now: &[
+            "hit your session limit",
+            "hit your limit",
+            "usage limit reached",
+            "session limit reached",
+            "weekly limit reached",
+        ],
+        login: &["please run /login", "not logged in"],
+    },
+};

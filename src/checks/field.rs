@@ -1,0 +1,163 @@
+//! How cases write a value, the same in every format: a column of a CSV or a key of a JSON file.
+
+use crate::checks::pattern::{Pattern, Style};
+use crate::settings::trials::{self, A_SHARE, TRIALS, Trials};
+use crate::text::diagnostic::{Code, shorten, suggest};
+use crate::text::relative_path::RelativePath;
+
+/// A field of a case.
+#[derive(Debug)]
+pub struct Field {
+    /// The column in a CSV file.
+    pub column: &'static str,
+    /// The key in a JSON file.
+    pub key: &'static str,
+    /// What it holds.
+    pub form: Form,
+}
+
+/// The form of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// true or false.
+    Flag,
+    /// A whole number in this range, both ends included.
+    Number {
+        /// The least.
+        least: u64,
+        /// The most.
+        most: u64,
+    },
+    /// Any text.
+    Text,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A pattern.
+    Pattern(Style),
+    /// Patterns in any case, `^` and `$` at each line; separated by `|` in a cell, a list in JSON.
+    Patterns,
+    /// A path.
+    Path {
+        /// What it starts from, in words.
+        base: &'static str,
+    },
+    /// Paths; separated by `;` in a cell, a list in JSON.
+    Paths {
+        /// What they start from, in words.
+        base: &'static str,
+    },
+    /// How often the case runs.
+    Trials,
+    /// A share above 0 and up to 1.
+    Share,
+}
+
+/// A value that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Of [`Form::Flag`].
+    Flag(bool),
+    /// Of [`Form::Number`].
+    Number(u64),
+    /// Of [`Form::Text`] and [`Form::Choice`].
+    Text(String),
+    /// Of [`Form::Pattern`], and each of [`Form::Patterns`].
+    Pattern(Pattern),
+    /// Of [`Form::Path`], and each of [`Form::Paths`].
+    Path(RelativePath),
+    /// Of [`Form::Trials`].
+    Trials(Trials),
+    /// Of [`Form::Share`].
+    Share(f64),
+}
+
+/// Why a text is not a value of its form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    /// What kind of problem.
+    pub code: Code,
+    /// What is wrong and what was expected.
+    pub message: String,
+    /// What to do.
+    pub help: String,
+}
+
+impl Form {
+    /// A limit: any whole number.
+    pub const LIMIT: Form = Form::Number { least: 0, most: u64::MAX };
+
+    /// Whether it holds several values.
+    #[must_use]
+    pub fn is_list(self) -> bool {
+        matches!(self, Self::Patterns | Self::Paths { .. })
+    }
+
+    /// The parts of a cell, each a value; an empty cell has none.
+    #[must_use]
+    pub fn split(self, cell: &str) -> Vec<String> {
+        let parts = match self {
+            Self::Patterns => return Pattern::split(cell),
+            Self::Paths { .. } => cell.split(';').collect(),
+            _ => vec![cell],
+        };
+        parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// Reads one value, written under `name` and `shown` in the file.
+    ///
+    /// # Errors
+    /// Says what is wrong, what was expected, and what to do.
+    pub fn read(self, name: &str, text: &str, shown: &str) -> Result<Value, Invalid> {
+        let invalid = |code, expected: &str, help: &str| {
+            let message = format!("`{name}` is {shown}; expected {expected}");
+            Invalid { code, message, help: help.to_owned() }
+        };
+        match self {
+            Self::Flag => match text.to_ascii_lowercase().as_str() {
+                "true" => Ok(Value::Flag(true)),
+                "false" => Ok(Value::Flag(false)),
+                _ => Err(invalid(Code::BadBoolean, "true or false", "write true or false")),
+            },
+            Self::Number { least, most } => {
+                // u64's own parser takes a leading `+`, which other runners ignore in silence.
+                let digits = text.bytes().all(|b| b.is_ascii_digit());
+                let number = digits.then(|| text.parse().ok()).flatten().filter(|n| (least..=most).contains(n));
+                let range = if most == u64::MAX { format!("{least} or more") } else { format!("{least} to {most}") };
+                number.map(Value::Number).ok_or_else(|| {
+                    let help = "write digits only, without sign, unit or separators";
+                    invalid(Code::BadNumber, &format!("a whole number, {range}"), help)
+                })
+            }
+            Self::Text => Ok(Value::Text(text.to_owned())),
+            Self::Choice(words) if words.contains(&text) => Ok(Value::Text(text.to_owned())),
+            Self::Choice(words) => Err(invalid(Code::BadChoice, &words.join(" or "), &suggest(text, words))),
+            Self::Pattern(style) => pattern(name, text, style),
+            Self::Patterns => pattern(name, text, Style::Loose),
+            Self::Path { base } | Self::Paths { base } => RelativePath::parse(text).map(Value::Path).map_err(|why| {
+                let message = format!("`{name}`: {:?} {why}", shorten(text));
+                Invalid { code: Code::BadPath, message, help: format!("give a path below {base}") }
+            }),
+            Self::Trials => text
+                .parse()
+                .map(Value::Trials)
+                .map_err(|_| invalid(Code::BadNumber, TRIALS, "write a number for a fixed count")),
+            Self::Share => text
+                .parse()
+                .ok()
+                .and_then(trials::threshold)
+                .map(Value::Share)
+                .ok_or_else(|| invalid(Code::BadNumber, A_SHARE, "write 0.8 where four of five trials must pass")),
+        }
+    }
+}
+
+fn pattern(name: &str, text: &str, style: Style) -> Result<Value, Invalid> {
+    let pattern = Pattern { text: text.to_owned(), style };
+    match pattern.check() {
+        Ok(()) => Ok(Value::Pattern(pattern)),
+        Err(error) => {
+            let (message, help) = pattern.problem(name, &error);
+            Err(Invalid { code: Code::BadRegex, message, help })
+        }
+    }
+}

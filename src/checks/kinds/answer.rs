@@ -1,0 +1,88 @@
+//! What a final message that is JSON says.
+
+use serde_json::Value as Json;
+
+use crate::checks::kinds::text::NO_MESSAGE;
+use crate::checks::schema::Schema;
+use crate::checks::{Answer, Ask, Check, Kind, Subject};
+use crate::skill::slug;
+use crate::text::relative_path::RelativePath;
+use crate::trial::outcome::{Goal, Status};
+
+pub(in crate::checks) static OUTPUT_SCHEMA: Kind =
+    Kind { id: "output-schema", goal: Goal::Style, asks_for_skill: false, field: None };
+
+pub(in crate::checks) static INVOKED_SKILLS: Kind =
+    Kind { id: "invoked-skills", goal: Goal::Style, asks_for_skill: true, field: None };
+
+/// The final message is JSON that follows the schema at `path`.
+#[must_use]
+pub fn output_schema(path: RelativePath) -> Check {
+    Check::implied(&OUTPUT_SCHEMA, OutputSchema { path })
+}
+
+/// The final message's `invoked_skills` names the skill under test, or does not.
+#[must_use]
+pub fn invoked_skills(should: bool) -> Check {
+    Check::implied(&INVOKED_SKILLS, InvokedSkills { should })
+}
+
+#[derive(Debug)]
+struct OutputSchema {
+    path: RelativePath,
+}
+
+#[derive(Debug)]
+struct InvokedSkills {
+    should: bool,
+}
+
+/// The final message as JSON, or what kept it from being that and what follows from it.
+fn json(subject: &Subject<'_>) -> Result<Json, (Status, String)> {
+    let text = subject.final_text().ok_or_else(|| (subject.silent(), NO_MESSAGE.to_owned()))?;
+    let not_json = |error| (Status::Fail, format!("the final message is not JSON: {error}"));
+    serde_json::from_str(text.trim()).map_err(not_json)
+}
+
+impl Ask for OutputSchema {
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<Answer> {
+        let unusable = |why: &dyn std::fmt::Display| (Status::Unknown, format!("the schema {why}"));
+        let (status, found) = match (subject.schema, json(subject)) {
+            (None, _) => (Status::Unknown, "the schema could not be read".to_owned()),
+            (Some(schema), answer) => match (answer, Schema::new(schema.clone())) {
+                (_, Err(why)) => unusable(&why),
+                (Err(why), _) => why,
+                (Ok(answer), Ok(schema)) => match schema.problems(&answer, 5) {
+                    Err(why) => unusable(&why),
+                    Ok(problems) if problems.is_empty() => (Status::Pass, "it does".to_owned()),
+                    Ok(problems) => (Status::Fail, problems.join("; ")),
+                },
+            },
+        };
+        let expected = format!("the final message follows {}", self.path);
+        Some(Answer::new(status, expected, found).at(subject.final_event()))
+    }
+}
+
+impl Ask for InvokedSkills {
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<Answer> {
+        let name = &subject.skill.name;
+        let expected = format!("`invoked_skills` {} `{name}`", if self.should { "names" } else { "does not name" });
+        let (status, found) = match json(subject) {
+            Err(why) => why,
+            Ok(answer) => match answer.get("invoked_skills").and_then(Json::as_array) {
+                None => (Status::Fail, "the final message has no list `invoked_skills`".to_owned()),
+                Some(list) if !list.iter().all(Json::is_string) => {
+                    (Status::Fail, format!("`invoked_skills` holds what is no name: {}", Json::Array(list.clone())))
+                }
+                Some(list) => {
+                    // `$name` and `Name` name the same skill as `name`.
+                    let named = list.iter().filter_map(Json::as_str).any(|found| slug(found) == subject.skill.slug);
+                    let status = if named == self.should { Status::Pass } else { Status::Fail };
+                    (status, format!("invoked_skills: {}", Json::Array(list.clone())))
+                }
+            },
+        };
+        Some(Answer::new(status, expected, found).at(subject.final_event()))
+    }
+}

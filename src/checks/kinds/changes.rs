@@ -1,0 +1,88 @@
+//! What happens to the skills during a session enters the model's context.
+
+use crate::checks::{Answer, Ask, Check, Kind, Subject};
+use crate::trace::Seen;
+use crate::trace::change::Change;
+use crate::trace::change::ChangeMeta;
+use crate::trial::outcome::{Goal, Status};
+use crate::trial::span::EventRef;
+
+pub(in crate::checks) static SEEN: Kind =
+    Kind { id: "changes-seen", goal: Goal::Process, asks_for_skill: true, field: None };
+
+/// The check that those of the changes enter the model's context that are expected to; `None` if none is.
+#[must_use]
+pub fn changes_seen(changes: &[Change]) -> Option<Check> {
+    let asked: Vec<Change> = changes.iter().filter(|change| change.expect_seen).cloned().collect();
+    (!asked.is_empty()).then(|| Check::implied(&SEEN, ChangesSeen(asked)))
+}
+
+#[derive(Debug)]
+struct ChangesSeen(Vec<Change>);
+
+impl Ask for ChangesSeen {
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<Answer> {
+        let found: Vec<(Status, String)> = self.0.iter().map(|change| outcome_of(subject, change)).collect();
+        let has = |status: &Status| found.iter().any(|(found, _)| found == status);
+        let status = [Status::Fail, Status::Unknown].into_iter().find(has).unwrap_or(Status::Pass);
+        let found: Vec<String> = found.into_iter().map(|(_, what)| what).collect();
+        let expected = "what happens to the skills comes before the model";
+        Some(Answer::new(status, expected, found.join("; ")).at(EventRef::Offered))
+    }
+}
+
+/// What became of a change that the case asks for: whether its model saw it.
+fn outcome_of(subject: &Subject<'_>, asked: &Change) -> (Status, String) {
+    let asked = ChangeMeta::from(asked);
+    let what = |change: &ChangeMeta| (change.after_turn, change.kind, change.skill.clone(), change.folder.clone());
+    let Some(change) = subject.evidence.meta.changes.iter().find(|change| what(change) == what(&asked)) else {
+        return (Status::Unknown, format!("`{}` not {}: it was no part of this trial", asked.skill, asked.kind.done()));
+    };
+    let told = change.told();
+    if change.made_ms.is_none() {
+        return (Status::Unknown, told);
+    }
+    let how = match change.seen {
+        Some(Seen::List) => "the agent told its model",
+        Some(Seen::Text) => "its text came before the model",
+        Some(Seen::Missed) => "a call that was to load it failed",
+        seen => {
+            return match in_doubt(subject, change, seen) {
+                Some(why) => (Status::Unknown, format!("{told}: not seen, but {why}")),
+                None => (Status::Fail, format!("{told}: not seen")),
+            };
+        }
+    };
+    (Status::Pass, format!("{told}: {how}"))
+}
+
+/// Why a change may have come before the model although the evidence does not show it, or could not.
+fn in_doubt(subject: &Subject<'_>, change: &ChangeMeta, seen: Option<Seen>) -> Option<String> {
+    let (meta, trace) = (subject.evidence.meta, subject.evidence.trace);
+    if seen != Some(Seen::No) {
+        return Some("it has no text or description that was not there before".to_owned());
+    }
+    if let Some(gap) = trace.gap() {
+        return Some(gap);
+    }
+    if !trace.ended() || trace.stopped.is_some() {
+        return Some("the agent did not come to its end".to_owned());
+    }
+    // The request for the next answer may have been on its way.
+    if change.turns_after.unwrap_or_default() == 0 {
+        return Some("the model was not surely asked again afterwards".to_owned());
+    }
+    if meta.delivery.mcp() {
+        match change.asked.as_deref() {
+            // It was told that there is something new, and took no notice.
+            Some([]) => {}
+            Some(lists) => {
+                let lists = lists.join(" and ");
+                let and = "and what it showed its model of that is in no evidence";
+                return Some(format!("the agent asked the MCP server for its {lists} anew, {and}"));
+            }
+            None => return Some("what its MCP server tells a model is in no agent's evidence".to_owned()),
+        }
+    }
+    trace.offered.is_none().then(|| "the evidence does not show which skills were offered".to_owned())
+}

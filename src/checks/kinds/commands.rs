@@ -1,0 +1,62 @@
+//! At most so many effective commands.
+
+use std::sync::Arc;
+
+use crate::checks::{Answer, Ask, Check, CheckField, Field, Form, Kind, Subject, Value};
+use crate::trace::{Step, shell};
+use crate::trial::outcome::{Goal, Status};
+use crate::trial::span::{EventRef, Span};
+
+/// Most commands that the check marks.
+const MAX_SPANS: usize = 50;
+
+pub(in crate::checks) static MAX_COMMANDS: Kind = Kind {
+    id: "max-commands",
+    goal: Goal::Efficiency,
+    asks_for_skill: false,
+    field: Some(CheckField {
+        field: Field { column: "max_commands", key: "maxCommands", form: Form::LIMIT },
+        ask: |value| match value {
+            Value::Number(most) => Some(Arc::new(MaxCommands(most))),
+            _ => None,
+        },
+    }),
+};
+
+/// At most this many effective commands, which no field of the case says.
+#[must_use]
+pub fn max_commands(most: u64) -> Check {
+    Check::implied(&MAX_COMMANDS, MaxCommands(most))
+}
+
+#[derive(Debug)]
+struct MaxCommands(u64);
+
+impl Ask for MaxCommands {
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<Answer> {
+        let (trace, most) = (subject.evidence.trace, self.0);
+        let effective = trace.effective_commands;
+        let found = format!("{effective} effective of {} commands", trace.commands);
+        let expected = format!("at most {most} effective commands");
+        let answer = if effective <= most && effective.saturating_add(trace.untold_commands) > most {
+            let found = format!("{found}; the model's code may have run more, of which its agent tells nothing");
+            Answer::new(Status::Unknown, expected, found)
+        } else {
+            subject.happened(effective > most, false, expected, found)
+        };
+        let offered = trace.offered.as_ref().map(|offered| offered.native.as_slice());
+        let is_effective = |step: &Step| match step {
+            Step::Command { command, .. } => shell::is_effective(command, offered),
+            _ => false,
+        };
+        let steps = trace.steps.iter().enumerate().filter(|(_, step)| is_effective(step));
+        let mut steps: Vec<usize> = steps.map(|(at, _)| at).collect();
+        // The first that was too many is the one to look at, or else the last.
+        let over = usize::try_from(most).ok().filter(|most| answer.status == Status::Fail && *most < steps.len());
+        if let Some(first) = over.or(steps.len().checked_sub(1)) {
+            steps[..=first].rotate_right(1);
+        }
+        let spans: Vec<Span> = steps.iter().take(MAX_SPANS).map(|at| Span::of_call(&trace.steps, *at)).collect();
+        Some(if spans.is_empty() { answer.at(EventRef::End) } else { answer.with(spans) })
+    }
+}

@@ -1,0 +1,70 @@
+//! The workspace holds a file at the end.
+
+use std::sync::Arc;
+
+use crate::checks::{Answer, Ask, CheckField, Field, Form, Kind, Subject, Value};
+use crate::text::relative_path::RelativePath;
+use crate::trial::outcome::{Goal, Status};
+use crate::trial::span::{EventRef, Part, Span};
+
+pub(in crate::checks) static REQUIRED: Kind = Kind {
+    id: "require-file",
+    goal: Goal::Outcome,
+    asks_for_skill: false,
+    field: Some(CheckField {
+        field: Field { column: "require_files", key: "requireFiles", form: Form::Paths { base: "the workspace" } },
+        ask: |value| match value {
+            Value::Path(path) => Some(Arc::new(RequiredFile(path))),
+            _ => None,
+        },
+    }),
+};
+
+#[derive(Debug)]
+struct RequiredFile(RelativePath);
+
+impl Ask for RequiredFile {
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<Answer> {
+        let (meta, path) = (subject.evidence.meta, self.0.as_path());
+        let hidden = meta.files_truncated && !meta.files_looked_for.iter().any(|known| known == path);
+        // A directory counts as what it holds, and as itself if it is empty.
+        let found = meta.files.iter().find(|file| file.path.starts_with(path));
+        let (status, what) = match found {
+            Some(file) if file.is_folder() => (Status::Pass, "an empty folder".to_owned()),
+            Some(file) if file.path == path => (Status::Pass, format!("{} bytes", file.size)),
+            Some(file) => (Status::Pass, format!("a folder with {}", file.path.display())),
+            None if hidden => (Status::Unknown, "the workspace holds more files than are listed".to_owned()),
+            None => {
+                let changed = meta.files.iter().filter(|file| file.changed).take(20);
+                let changed: Vec<String> = changed.map(|file| file.path.display().to_string()).collect();
+                let wrote = if changed.is_empty() { "no files".to_owned() } else { changed.join(", ") };
+                (subject.missing(), format!("missing; the agent wrote {wrote}"))
+            }
+        };
+        Some(Answer::new(status, format!("the workspace holds {}", self.0), what).at(self.written(subject)))
+    }
+
+    fn required_file(&self) -> Option<&RelativePath> {
+        Some(&self.0)
+    }
+}
+
+impl RequiredFile {
+    /// The last change of the file by an editing tool, else the last call that names it.
+    fn written(&self, subject: &Subject<'_>) -> Span {
+        let path = self.0.to_string();
+        let texts = subject.evidence.trace.steps.iter().enumerate().rev();
+        let hits = texts.flat_map(|(at, step)| step.texts().into_iter().map(move |(part, text)| (at, part, text)));
+        let mut named = None;
+        for (at, part, text) in hits {
+            let Some(from) = text.find(&path) else { continue };
+            let span = || Span::of_text(EventRef::Step(at), part, from..from + path.len());
+            match part {
+                Part::Path(_) => return span(),
+                Part::Input => named = named.or_else(|| Some(span())),
+                Part::Text | Part::Name | Part::Output => {}
+            }
+        }
+        named.unwrap_or(EventRef::End.into())
+    }
+}

@@ -1,0 +1,16 @@
+//! The kinds of checks, a file for each subject.
+
+pub(super) mod answer;
+pub(super) mod changes;
+pub(super) mod commands;
+pub(super) mod described;
+pub(super) mod file;
+pub(super) mod resource;
+pub(super) mod text;
+pub(super) mod tokens;
+pub(super) mod trigger;
+
+pub use answer::{invoked_skills, output_schema};
+pub use changes::changes_seen;
+pub use commands::max_commands;
+pub use trigger::{NOT_TRIGGERED, TRIGGERED, triggers};

@@ -1,0 +1,118 @@
+//! A regular expression that a user wrote.
+
+mod dialect;
+
+use crate::text::diagnostic::shorten;
+
+pub use dialect::Difference;
+
+/// A text to look for as the user wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// The text.
+    pub text: String,
+    /// How it is meant.
+    pub style: Style,
+}
+
+/// How a pattern is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Plain text, in any case.
+    Literal,
+    /// A regular expression, exactly as written.
+    Exact,
+    /// A regular expression in any case, `^` and `$` at each line, whatever ends it.
+    Loose,
+}
+
+impl Pattern {
+    /// Whether it is plain text, which always compiles: compiling is what reading a large file spends its time on.
+    #[must_use]
+    pub fn is_literal(&self) -> bool {
+        self.style == Style::Literal || !self.text.chars().any(regex_syntax_char)
+    }
+
+    /// Why it does not compile, if so. Without compiling it if its form tells: that takes a tenth of the time, which counts
+    /// when a hundred thousand cases are read.
+    ///
+    /// # Errors
+    /// The regex crate's error.
+    pub fn check(&self) -> Result<(), regex::Error> {
+        // What is repeated so often can grow too large; anything else of this length cannot.
+        let small = self.text.len() <= 200 && !self.text.contains('{');
+        if self.is_literal() || (small && regex_syntax::parse(&self.text).is_ok()) {
+            return Ok(());
+        }
+        self.compile().map(drop)
+    }
+
+    /// Compiled as it is meant.
+    ///
+    /// # Errors
+    /// The regex crate's error.
+    pub fn compile(&self) -> Result<regex::Regex, regex::Error> {
+        match self.style {
+            Style::Literal => {
+                // A long text of many letters with several cases outgrows the usual limit.
+                let mut builder = regex::RegexBuilder::new(&regex::escape(&self.text));
+                builder.case_insensitive(true).size_limit(1 << 28).build()
+            }
+            Style::Exact => regex::Regex::new(&self.text),
+            Style::Loose => {
+                regex::RegexBuilder::new(&self.text).case_insensitive(true).multi_line(true).crlf(true).build()
+            }
+        }
+    }
+
+    /// The parts that other runners' regular expressions, those of Python, accept and take for something else.
+    #[must_use]
+    pub fn differences(&self) -> Vec<Difference<'_>> {
+        if self.is_literal() { Vec::new() } else { dialect::differences(&self.text) }
+    }
+
+    /// Splits at bars, `\|` aside; trims; drops what is empty.
+    #[must_use]
+    pub fn split(text: &str) -> Vec<String> {
+        let mut patterns = vec![String::new()];
+        let mut escaped = false;
+        for c in text.chars() {
+            if c == '|' && !escaped {
+                patterns.push(String::new());
+                continue;
+            }
+            escaped = c == '\\' && !escaped;
+            if let Some(last) = patterns.last_mut() {
+                last.push(c);
+            }
+        }
+        patterns.into_iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
+    }
+
+    /// Message and help for a pattern, written in the cell or under the key `name`, that does not compile.
+    #[must_use]
+    pub fn problem(&self, name: &str, error: &regex::Error) -> (String, String) {
+        let whole = error.to_string();
+        // The crate draws the pattern over several lines and ends with "error: what".
+        let what = whole.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        let help = if what.contains("look-around") {
+            "look-ahead and look-behind are not supported; say it with two patterns"
+        } else if what.contains("backreferences") || self.text.contains("(?P=") {
+            "a pattern cannot refer to what a group of it has matched; write that part out"
+        } else if self.text.contains(r"\Z") {
+            r"write `\z` for the end of the text"
+        } else if self.text.contains("(?>") {
+            "groups that give nothing back are not supported, nor needed: nothing here takes more than linear time"
+        } else if name.starts_with("must") && what.contains("unclosed group") {
+            "`|` parts patterns here, also inside a group; write one pattern for each alternative, or a class like [ab]"
+        } else {
+            "patterns are Rust regular expressions"
+        };
+        (format!("`{name}`: the pattern {:?} does not compile: {what}", shorten(&self.text)), help.to_owned())
+    }
+}
+
+/// Characters with a meaning of their own in a regular expression.
+fn regex_syntax_char(c: char) -> bool {
+    r"\.+*?()|[]{}^$".contains(c)
+}

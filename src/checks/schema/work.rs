@@ -1,0 +1,281 @@
+//! How often subschemas are applied when an answer is held against a schema, counted without doing it: each subschema
+//! is looked at once for each part of the answer, however many ways lead to it.
+
+use std::collections::HashMap;
+use std::ptr;
+
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+/// How often subschemas may be applied in all: seconds of work.
+pub const MOST_WORK: u64 = 2_000_000;
+
+/// Most objects in a schema.
+const MOST_PARTS: usize = 20_000;
+
+/// How many subschemas may lead to each other in a row.
+const MOST_DEPTH: usize = 1000;
+
+/// How often `unevaluatedProperties` and `unevaluatedItems` look at all that stands beside them.
+const UNEVALUATED: u64 = 3;
+
+/// Why a schema cannot be used, though it is one; reads as the end of a sentence that starts with its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum TooMuch {
+    /// Too many ways lead to the same subschemas.
+    #[error(
+        "would be applied more than {MOST_WORK} times to one answer, since its `$ref`s multiply; let `allOf`, `anyOf` \
+         and `oneOf` lead to each subschema once"
+    )]
+    Work,
+    /// It holds itself.
+    #[error("has a `$ref` that leads back to itself without going into a part of the answer; take it out")]
+    Loop,
+    /// A very long way leads to a subschema.
+    #[error("has more than {MOST_DEPTH} subschemas that lead to each other in a row; make that way shorter")]
+    Depth,
+    /// It is very large.
+    #[error("has more than {MOST_PARTS} objects; make it smaller")]
+    Parts,
+}
+
+/// Checks what a schema asks for, whatever the answer.
+pub(super) fn check(schema: &Value) -> Result<(), TooMuch> {
+    let mut parts = Vec::new();
+    gather(schema, &mut parts);
+    if parts.len() > MOST_PARTS {
+        return Err(TooMuch::Parts);
+    }
+    let mut count = Count::new(schema, &parts);
+    parts.iter().try_for_each(|part| count.of(part, &Value::Null, 0).map(drop))
+}
+
+/// Checks what it asks for with this answer.
+pub(super) fn check_with(schema: &Value, answer: &Value) -> Result<(), TooMuch> {
+    let mut parts = Vec::new();
+    gather(schema, &mut parts);
+    Count::new(schema, &parts).of(schema, answer, 0).map(drop)
+}
+
+/// Every object that may be a subschema.
+fn gather<'a>(value: &'a Value, parts: &mut Vec<&'a Value>) {
+    match value {
+        Value::Array(list) => list.iter().for_each(|value| gather(value, parts)),
+        Value::Object(map) => {
+            parts.push(value);
+            let plain = |key: &str| ["const", "default", "enum", "examples"].contains(&key);
+            map.iter().filter(|(key, _)| !plain(key)).for_each(|(_, value)| gather(value, parts));
+        }
+        _ => {}
+    }
+}
+
+struct Count<'a> {
+    /// The schema, and what in it has an address of its own.
+    resources: Vec<(&'a str, &'a Value)>,
+    anchors: Vec<(&'a str, &'a Value)>,
+    /// By the addresses of a subschema and of a part of the answer; `None` while it is being counted.
+    known: HashMap<(usize, usize), Option<u64>>,
+    /// What counting itself has taken: it has the same bound.
+    steps: u64,
+}
+
+impl<'a> Count<'a> {
+    fn new(schema: &'a Value, parts: &[&'a Value]) -> Self {
+        let with = |key: &str| {
+            let named = parts.iter().filter_map(|part| Some((part.get(key)?.as_str()?, *part)));
+            named.collect::<Vec<_>>()
+        };
+        let mut resources = with("$id");
+        if !resources.iter().any(|(_, part)| ptr::eq(*part, schema)) {
+            resources.push(("", schema));
+        }
+        let anchors = ["$anchor", "$dynamicAnchor"].into_iter().flat_map(with).collect();
+        Self { resources, anchors, known: HashMap::new(), steps: 0 }
+    }
+
+    /// How often subschemas are applied where `schema` is applied to `answer`.
+    fn of(&mut self, schema: &'a Value, answer: &Value, depth: usize) -> Result<u64, TooMuch> {
+        let Value::Object(keywords) = schema else { return Ok(1) };
+        if depth > MOST_DEPTH {
+            return Err(TooMuch::Depth);
+        }
+        self.step(1)?;
+        let key = (ptr::from_ref(schema).addr(), ptr::from_ref(answer).addr());
+        match self.known.insert(key, None) {
+            Some(Some(known)) => {
+                self.known.insert(key, Some(known));
+                return Ok(known);
+            }
+            Some(None) => return Err(TooMuch::Loop),
+            None => {}
+        }
+        let here = self.here(keywords, answer, depth + 1)?;
+        let again = ["unevaluatedProperties", "unevaluatedItems"].iter().any(|key| keywords.contains_key(*key));
+        let here = here.saturating_mul(if again { UNEVALUATED } else { 1 });
+        let work = 1_u64.saturating_add(here).saturating_add(self.below(keywords, answer, depth + 1)?);
+        if work > MOST_WORK {
+            return Err(TooMuch::Work);
+        }
+        self.known.insert(key, Some(work));
+        Ok(work)
+    }
+
+    fn step(&mut self, steps: usize) -> Result<(), TooMuch> {
+        self.steps = self.steps.saturating_add(steps as u64);
+        if self.steps > MOST_WORK { Err(TooMuch::Work) } else { Ok(()) }
+    }
+
+    /// The keywords that apply subschemas to the very same part of the answer.
+    fn here(&mut self, keywords: &'a Map<String, Value>, answer: &Value, depth: usize) -> Result<u64, TooMuch> {
+        let mut work = 0_u64;
+        for (keyword, value) in keywords {
+            let mut add = |count: &mut Self, part| {
+                work = work.saturating_add(count.of(part, answer, depth)?);
+                Ok(())
+            };
+            match (keyword.as_str(), value) {
+                ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => {
+                    list.iter().try_for_each(|part| add(self, part))?;
+                }
+                ("not" | "if" | "then" | "else", part) => add(self, part)?,
+                ("dependentSchemas" | "dependencies", Value::Object(map)) => {
+                    map.values().try_for_each(|part| add(self, part))?;
+                }
+                ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
+                    self.step(self.resources.len())?;
+                    self.targets(reference).into_iter().try_for_each(|part| add(self, part))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(work)
+    }
+
+    /// The keywords that apply subschemas to what is in that part.
+    fn below(&mut self, keywords: &'a Map<String, Value>, answer: &Value, depth: usize) -> Result<u64, TooMuch> {
+        let members = || answer.as_object().into_iter().flat_map(Map::values);
+        let elements = || answer.as_array().into_iter().flatten();
+        let mut work = 0_u64;
+        for (keyword, value) in keywords {
+            let mut add = |count: &mut Self, part, answer| {
+                work = work.saturating_add(count.of(part, answer, depth)?);
+                Ok(())
+            };
+            match (keyword.as_str(), value) {
+                ("properties", Value::Object(map)) => {
+                    let mut named = map.iter().filter_map(|(name, part)| Some((part, answer.get(name)?)));
+                    named.try_for_each(|(part, member)| add(self, part, member))?;
+                }
+                ("patternProperties", Value::Object(map)) => {
+                    let mut all = map.values().flat_map(|part| members().map(move |member| (part, member)));
+                    all.try_for_each(|(part, member)| add(self, part, member))?;
+                }
+                ("additionalProperties" | "unevaluatedProperties", part) => {
+                    members().try_for_each(|member| add(self, part, member))?;
+                }
+                ("propertyNames", part) => members().try_for_each(|_| add(self, part, &Value::Null))?,
+                ("prefixItems" | "items", Value::Array(list)) => {
+                    list.iter().zip(elements()).try_for_each(|(part, element)| add(self, part, element))?;
+                }
+                ("items" | "additionalItems" | "unevaluatedItems" | "contains", part) => {
+                    elements().try_for_each(|element| add(self, part, element))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(work)
+    }
+
+    /// What a reference may lead to, from whatever address it counts; nothing where it leads out of the file, which is
+    /// no schema then.
+    fn targets(&self, reference: &str) -> Vec<&'a Value> {
+        let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let named = |id: &str| id.ends_with(base) || (!id.is_empty() && base.ends_with(id));
+        let resources = self.resources.iter().filter(|(id, _)| named(id)).map(|(_, part)| *part);
+        if fragment.is_empty() {
+            return resources.collect();
+        }
+        let fragment = percent_decode_str(fragment).decode_utf8_lossy();
+        if fragment.starts_with('/') {
+            return resources.filter_map(|part| part.pointer(&fragment)).collect();
+        }
+        self.anchors.iter().filter(|(name, _)| *name == fragment).map(|(_, part)| *part).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::checks::schema::Schema;
+
+    /// `count` definitions, each made of the one before by `next`, and a schema that begins with the last.
+    fn tower(count: usize, next: impl Fn(Value) -> Value) -> Value {
+        let mut definitions = Map::new();
+        definitions.insert("d0".to_owned(), json!({"type": "object"}));
+        for number in 0..count {
+            let before = json!({"$ref": format!("#/$defs/d{number}")});
+            definitions.insert(format!("d{}", number + 1), next(before));
+        }
+        json!({"$ref": format!("#/$defs/d{count}"), "$defs": definitions})
+    }
+
+    #[test]
+    fn schemas_that_would_never_end_are_refused_before_they_are_tried() {
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            let doubling = |count| tower(count, |before| json!({keyword: [before, before]}));
+            assert_eq!(check(&doubling(64)), Err(TooMuch::Work), "{keyword}");
+            assert_eq!(check(&doubling(8)), Ok(()), "{keyword}");
+        }
+        let unevaluated = |count| tower(count, |before| json!({"allOf": [before], "unevaluatedProperties": false}));
+        assert_eq!(check(&unevaluated(30)), Err(TooMuch::Work));
+        assert_eq!(check(&unevaluated(3)), Ok(()));
+        assert_eq!(check(&tower(5000, |before| before)), Err(TooMuch::Depth));
+        assert_eq!(check(&json!({"allOf": [{"$ref": "#"}]})), Err(TooMuch::Loop));
+        assert_eq!(check(&json!({"$defs": {"a": {"$anchor": "x", "not": {"$ref": "#x"}}}})), Err(TooMuch::Loop));
+        assert_eq!(check(&Value::Array(vec![json!({}); 30_000])), Err(TooMuch::Parts));
+        let addresses = |number: usize| json!({"$id": format!("i{number}"), "properties": {"x": {"$ref": "#"}}});
+        assert_eq!(check(&(0..6000).map(addresses).collect()), Err(TooMuch::Work));
+        assert_eq!(check(&(0..60).map(addresses).collect()), Ok(()));
+    }
+
+    #[test]
+    fn what_is_just_within_the_bounds_is_read_and_applied() {
+        for schema in [
+            tower(MOST_DEPTH - 10, |before| before),
+            tower(MOST_DEPTH - 10, |before| json!({"properties": {"a": before}})),
+            tower(6, |before| json!({"allOf": [before], "unevaluatedProperties": false})),
+            tower(17, |before| json!({"allOf": [before, before]})),
+        ] {
+            let read = Schema::new(schema).expect("a schema");
+            assert_eq!(read.problems(&json!({}), 5), Ok(Vec::new()));
+            assert!(read.problems(&json!([]), 5).is_ok());
+        }
+    }
+
+    #[test]
+    fn an_answer_that_makes_a_schema_endless_is_not_tried_on_it() {
+        // Fine by itself: each level of the answer doubles the work.
+        let schema = json!({"allOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}}]});
+        let read = Schema::parse(schema.to_string().as_bytes()).expect("a schema");
+        let nested = |depth| (0..depth).fold(json!(1), |answer, _| json!([answer]));
+        assert_eq!(read.problems(&nested(5), 5), Ok(Vec::new()));
+        assert_eq!(read.problems(&nested(100), 5), Err(TooMuch::Work));
+    }
+
+    #[test]
+    fn what_refers_to_itself_through_a_part_of_the_answer_is_a_schema() {
+        let tree = json!({
+            "$id": "https://example.com/tree",
+            "type": "object",
+            "properties": {"left": {"$ref": "#"}, "right": {"$ref": "tree#"}, "kids": {"items": {"$ref": "#node"}}},
+            "$defs": {"n": {"$anchor": "node", "allOf": [{"$ref": "#/$defs/leaf"}], "enum": [{"$ref": "#/$defs/n"}]}, "leaf": {}}
+        });
+        assert_eq!(check(&tree), Ok(()));
+        let deep = (0..100).fold(json!({}), |answer, _| json!({"left": answer, "right": {"left": {}}}));
+        assert_eq!(check_with(&tree, &deep), Ok(()));
+    }
+}

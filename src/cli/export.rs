@@ -1,0 +1,122 @@
+//! The options by which results are exported, one for each export that there is.
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches};
+
+use super::github::add_to_page;
+use skill_evals::cases::catalog::Catalog;
+use skill_evals::process::git;
+use skill_evals::report::EXPORTS;
+use skill_evals::report::export::{Export, Places, Results, Target};
+use skill_evals::store;
+
+/// The group of the options that print something in place of the table: at most one is given.
+pub const IN_PLACE: &str = "in_place";
+
+/// The exports that were chosen.
+pub struct ExportArgs(Vec<Chosen>);
+
+struct Chosen {
+    export: &'static Export,
+    /// Where it goes, if it goes to a file.
+    file: Option<PathBuf>,
+}
+
+impl Args for ExportArgs {
+    fn augment_args(command: Command) -> Command {
+        let option = |export: &&Export| {
+            let option = Arg::new(export.name).long(export.name).help(export.about);
+            match export.target {
+                Target::File => option.value_name("FILE").value_parser(clap::value_parser!(PathBuf)),
+                Target::Output => option.action(ArgAction::SetTrue).group(IN_PLACE),
+                Target::Job { .. } => option.action(ArgAction::SetTrue).conflicts_with(IN_PLACE),
+            }
+        };
+        command.group(ArgGroup::new(IN_PLACE)).args(EXPORTS.iter().map(option))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for ExportArgs {
+    fn from_arg_matches(given: &ArgMatches) -> Result<Self, clap::Error> {
+        let chosen = EXPORTS.into_iter().filter_map(|export| match export.target {
+            Target::File => Some(Chosen { export, file: Some(given.get_one::<PathBuf>(export.name)?.clone()) }),
+            Target::Output | Target::Job { .. } => given.get_flag(export.name).then_some(Chosen { export, file: None }),
+        });
+        Ok(Self(chosen.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, given: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(given)?;
+        Ok(())
+    }
+}
+
+impl ExportArgs {
+    /// Whether this export was chosen.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|chosen| chosen.export.name == name)
+    }
+
+    /// Whether none was.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one is printed in place of the table.
+    pub fn in_place(&self) -> bool {
+        self.0.iter().any(|chosen| matches!(chosen.export.target, Target::Output))
+    }
+
+    /// The first that goes to a file, if that is standard output.
+    pub fn file_is_output(&self) -> Option<&'static str> {
+        let to_output = |chosen: &&Chosen| chosen.file.as_deref() == Some(Path::new(store::STDOUT));
+        self.0.iter().find(to_output).map(|chosen| chosen.export.name)
+    }
+
+    /// Writes what goes to files.
+    ///
+    /// # Errors
+    /// The first that cannot be written; the others are.
+    pub fn write_files(&self, results: &Results<'_>) -> Result<(), Box<dyn Error>> {
+        let files = self.0.iter().filter_map(|Chosen { export, file }| Some((export, file.as_deref()?)));
+        let written = files.map(|(export, file)| {
+            let text = (export.render)(results)?;
+            Ok(store::write_out(file, |out| out.write_all(text.as_bytes()))?)
+        });
+        written.collect::<Vec<_>>().into_iter().collect()
+    }
+
+    /// Prints what goes to standard output.
+    ///
+    /// # Errors
+    /// When that cannot be written.
+    pub fn print(&self, results: &Results<'_>, out: &mut impl Write) -> io::Result<()> {
+        for chosen in self.0.iter().filter(|chosen| chosen.file.is_none()) {
+            out.write_all((chosen.export.render)(results).map_err(io::Error::other)?.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Adds to the page of the CI job what goes there. Returns why that failed.
+    pub fn add_to_page(&self, results: &Results<'_>) -> Option<String> {
+        self.0.iter().find_map(|chosen| match chosen.export.target {
+            Target::Job { page } => add_to_page(&page(results.summary)),
+            Target::File | Target::Output => None,
+        })
+    }
+}
+
+/// Where the cases of a catalog are written down.
+pub fn places(root: &Path, catalog: &Catalog) -> Places {
+    // CI servers know files by their place in the whole repository.
+    let above = git::place(root).unwrap_or_default();
+    let place = |found: &skill_evals::cases::case::Found| (above.join(&found.file), found.line);
+    catalog.cases.iter().map(|found| (format!("{}/{}", found.skill, found.id), place(found))).collect()
+}

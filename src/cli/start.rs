@@ -1,0 +1,127 @@
+//! How commands that start agents begin: `run` and `compare`.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::Args;
+
+use super::export::IN_PLACE;
+use super::select::LimitArgs;
+use super::{CliResult, CliResultOf, RepositoryArgs, detached, own_checks};
+use crate::cli::exit_code::Exit;
+use crate::cli::output::stderr;
+use skill_evals::cases::catalog::Catalog;
+use skill_evals::cases::repository::Repository;
+use skill_evals::process::{background, interrupt};
+use skill_evals::run::shared::Run;
+use skill_evals::run::{opening, plan, ready};
+use skill_evals::settings::Settings;
+use skill_evals::store::{self, RunFolder};
+use skill_evals::text::name::Filters;
+use skill_evals::text::safe;
+use skill_evals::trial::run_record::Chosen;
+
+/// Options of a command that starts agents.
+#[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
+pub struct StartArgs {
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// The run's name below artifacts/skill-evals [default: the time, UTC].
+    #[arg(long, value_name = "ID", overrides_with = "run_id")]
+    pub run_id: Option<String>,
+    /// Go on with the run of --run-id: keep what was measured, run the rest.
+    #[arg(long)]
+    pub resume: bool,
+    /// With --resume: keep what was measured even though its case, skill or settings have changed; it is listed.
+    #[arg(long, requires = "resume")]
+    force: bool,
+    /// Run detached; `status` shows the run and `stop` ends it.
+    #[arg(long, conflicts_with_all = ["dry_run", IN_PLACE])]
+    pub background: bool,
+    /// Print what would run and the most it may cost; run nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print nothing but the result.
+    #[arg(long, short, conflicts_with = IN_PLACE)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub repository: RepositoryArgs,
+}
+
+impl StartArgs {
+    /// The repository, and its settings with what no earlier part of a run decides.
+    pub fn read(&self) -> CliResultOf<(Repository, Settings, Catalog)> {
+        // First: a run in the background leaves its terminal, which may close.
+        let _ = background::is_background();
+        let (repository, mut settings, catalog) = self.repository.read()?;
+        self.limits.apply(&mut settings)?;
+        settings.run_id = self.run_id.clone().or(settings.run_id.take());
+        settings.resume |= self.resume;
+        settings.force |= self.force;
+        Ok((repository, settings, catalog))
+    }
+
+    /// Begins the run, or only says by `foresee` what it would do, or hands it to a process in the background; only in the first
+    /// case there is more to do. A run that `keeps` results has a folder from now on.
+    pub fn begin(
+        &self,
+        run: &mut Run,
+        keeps: bool,
+        foresee: impl FnOnce(&Run) -> CliResult,
+    ) -> CliResultOf<Option<Exit>> {
+        if self.dry_run {
+            ready::foresee(run, keeps)?;
+            let exit = foresee(run)?;
+            ready::agents(run)?;
+            return Ok(Some(exit));
+        }
+        ready::check(run)?;
+        run.own_checks = own_checks(&run.root)?;
+        let in_background = background::is_background();
+        if self.background && !in_background {
+            return detached::start(&run.root, &run.settings).map(Some);
+        }
+        interrupt::listen(in_background)?;
+        if keeps {
+            let live = opening::live(run).map_err(ToString::to_string)?;
+            for (id, changed) in &live.kept_although_changed {
+                let kept = format!("{id}: kept although changed since: {}", changed.join(", "));
+                writeln!(stderr(), "{}", safe::line(&kept))?;
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The run of what was chosen, which the settings say by now.
+pub fn planned(repository: Repository, settings: Settings, catalog: Catalog, chosen: Chosen) -> CliResultOf<Run> {
+    let filters = Filters::new(&chosen.filters, false);
+    let plan = plan::plan(&repository.root, &settings, &catalog, &filters).map_err(|problems| problems.join("\n"))?;
+    let mut run = Run::new(repository.root, settings, catalog).with_plan(plan);
+    run.chosen = chosen;
+    Ok(run)
+}
+
+/// The run to go on with.
+pub fn to_resume(root: &Path, settings: &Settings) -> CliResultOf<RunFolder> {
+    let Some(id) = &settings.run_id else {
+        let latest = store::runs(root).first().map(|run| format!("; the latest run is {}", run.id()));
+        return Err(format!("--resume needs --run-id{}", latest.unwrap_or_default()).into());
+    };
+    Ok(RunFolder::open(root, id)?)
+}
+
+/// Says what of the results could not be written: the trials themselves are stored. Whether there was anything.
+pub fn warn_of(troubles: impl IntoIterator<Item = String>) -> io::Result<bool> {
+    let mut any = false;
+    for trouble in troubles {
+        any = true;
+        let trouble = safe::line(&trouble);
+        writeln!(
+            stderr(),
+            "warning: {trouble}; the trials' own folders are complete, `skill-evals summary` reads them"
+        )?;
+    }
+    Ok(any)
+}

@@ -1,0 +1,298 @@
+//! A skill: a folder with a SKILL.md, read by the rules of agentskills.io.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use serde_saphyr::Spanned;
+
+use crate::text::diagnostic::{Code, Diagnostic, Place};
+use crate::text::name::LONGEST_ID;
+
+/// The file that makes a folder a skill.
+pub const SKILL_FILE: &str = "SKILL.md";
+
+/// The front matter key that keeps models from calling a skill.
+pub const USER_ONLY: &str = "disable-model-invocation";
+
+/// The front matter key that keeps users from calling a skill.
+pub const USER_INVOCABLE: &str = "user-invocable";
+
+/// The slug of a skill of whose name and folder's name nothing is left: an empty one would name no folder.
+const UNNAMED: &str = "unnamed";
+
+/// A skill as its SKILL.md describes it.
+#[derive(Clone, Debug)]
+pub struct Skill {
+    /// The front matter's `name`, or the folder's name where that is missing.
+    pub name: String,
+    /// The name made safe for folders and test names.
+    pub slug: String,
+    /// The front matter's `description`; empty where it is missing.
+    pub description: String,
+    /// The skill's folder, relative to the repository's root.
+    pub folder: PathBuf,
+    /// Whether its front matter says `disable-model-invocation`: only a user may call it, no model, where the agent honours
+    /// that.
+    pub user_only: bool,
+    /// Whether its front matter says `user-invocable: false`: only a model may call it, no user, where the agent honours
+    /// that.
+    pub model_only: bool,
+}
+
+/// A front matter entry with the bytes of SKILL.md that hold it.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// Where the key stands.
+    pub key_range: Range<usize>,
+    /// The value.
+    pub value: Value,
+    /// Where the value stands.
+    pub value_range: Range<usize>,
+}
+
+/// A SKILL.md taken apart.
+#[derive(Clone, Debug)]
+pub struct SkillFile {
+    /// The skill it describes.
+    pub skill: Skill,
+    /// The front matter in the order of the file; empty where it is not YAML.
+    pub entries: Vec<Entry>,
+    /// Where the body stands in the file.
+    pub body: Range<usize>,
+    /// What is wrong with the file's form; what is wrong with its values is the lint's to say.
+    pub problems: Vec<Diagnostic>,
+}
+
+/// A name made safe: lower case, white space to `-`, `/ \ :` dropped, every other run of characters outside
+/// `[a-z0-9._-]` to `-`, `-` trimmed at the ends, full stops at the start; at most 100 bytes. Empty when nothing is left.
+#[must_use]
+pub fn slug(name: &str) -> String {
+    let mut slug = String::with_capacity(name.len());
+    let mut in_run = None;
+    for c in name.trim().to_lowercase().chars() {
+        let run = match c {
+            '/' | '\\' | ':' => {
+                // Dropped after white space was replaced and before the rest is: it parts runs of white space only.
+                in_run = in_run.filter(|run| *run == Run::Other);
+                continue;
+            }
+            'a'..='z' | '0'..='9' | '.' | '_' | '-' => None,
+            c if c.is_whitespace() => Some(Run::White),
+            _ => Some(Run::Other),
+        };
+        match run {
+            None => slug.push(c),
+            Some(_) if in_run == run => {}
+            Some(_) => slug.push('-'),
+        }
+        in_run = run;
+    }
+    // A folder that begins with a full stop is hidden, and only so many bytes can name one.
+    let slug = slug.trim_start_matches(['-', '.']);
+    slug[..slug.len().min(LONGEST_ID)].trim_end_matches('-').to_owned()
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Run {
+    White,
+    Other,
+}
+
+impl SkillFile {
+    /// Reads the bytes of `folder`'s SKILL.md. Never fails: what cannot be read is in `problems`, and the skill
+    /// is then named by its folder.
+    #[must_use]
+    pub fn parse(folder: impl Into<PathBuf>, bytes: &[u8]) -> Self {
+        let folder = folder.into();
+        let path = folder.join(SKILL_FILE);
+        let mut problems = Vec::new();
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => text.to_owned(),
+            Err(error) => {
+                let at = error.valid_up_to();
+                problems.push(
+                    Diagnostic::new(Code::NotUtf8, Place::in_text(&path, bytes, at..at + 1), "this is not UTF-8 text")
+                        .help("save the file as UTF-8"),
+                );
+                String::from_utf8_lossy(bytes).into_owned()
+            }
+        };
+        if let Some(at) = bytes.iter().position(|&b| b == 0) {
+            problems.push(Diagnostic::new(
+                Code::NulByte,
+                Place::in_text(&path, bytes, at..at + 1),
+                "SKILL.md holds a NUL byte",
+            ));
+        }
+        let (front, body) = split(&text);
+        let mut entries = Vec::new();
+        match front {
+            None => problems.push(
+                Diagnostic::new(
+                    Code::FrontMatterMissing,
+                    Place::in_text(&path, text.as_bytes(), 0..text.find('\n').unwrap_or(text.len())),
+                    "SKILL.md has no front matter: expected a first line `---`, YAML, and a closing line `---`",
+                )
+                .help("start the file with\n---\nname: <the folder's name>\ndescription: <what it does and when to use it>\n---"),
+            ),
+            Some(front) => match serde_saphyr::from_str::<Entries>(&text[front.clone()]) {
+                Ok(read) => entries = read.entries(&text, &front),
+                Err(error) => {
+                    problems.push(yaml_problem(&path, &text, &front, &error));
+                    entries = loose_entries(&text, &front);
+                }
+            },
+        }
+        let string = |key: &str| {
+            entries.iter().find(|entry| entry.key == key).and_then(|entry| entry.value.as_str()).map(str::trim)
+        };
+        let folder_name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = string("name").filter(|name| !slug(name).is_empty()).unwrap_or(&folder_name).to_owned();
+        let slug = Some(slug(&name)).filter(|slug| !slug.is_empty()).unwrap_or_else(|| UNNAMED.to_owned());
+        // Claude Code takes it in quotes too.
+        let says = |key: &str, truth: bool| {
+            let is = |value: &Value| *value == Value::Bool(truth) || value.as_str() == Some(&truth.to_string());
+            entries.iter().any(|entry| entry.key == key && is(&entry.value))
+        };
+        let (user_only, model_only) = (says(USER_ONLY, true), says(USER_INVOCABLE, false));
+        let description = string("description").unwrap_or_default().to_owned();
+        let skill = Skill { name, slug, description, folder, user_only, model_only };
+        Self { skill, entries, body, problems }
+    }
+}
+
+/// The byte ranges of the front matter's YAML and of the body.
+fn split(text: &str) -> (Option<Range<usize>>, Range<usize>) {
+    let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
+    let mut lines = text[start..].split_inclusive('\n');
+    let Some(first) = lines.next().filter(|line| line.trim_end() == "---") else {
+        return (None, start..text.len());
+    };
+    let yaml_start = start + first.len();
+    let mut at = yaml_start;
+    for line in lines {
+        if line.trim_end() == "---" {
+            return (Some(yaml_start..at), at + line.len()..text.len());
+        }
+        at += line.len();
+    }
+    (None, start..text.len())
+}
+
+fn yaml_problem(path: &std::path::Path, text: &str, front: &Range<usize>, error: &serde_saphyr::Error) -> Diagnostic {
+    // The message's first line is "error: line L column C: what"; the place is drawn by us, in the whole file.
+    let whole = error.to_string();
+    let first = whole.lines().next().unwrap_or_default();
+    let what = first.splitn(3, ": ").nth(2).unwrap_or(first);
+    let offset = error.location().map_or(front.start, |location| {
+        let line = usize::try_from(location.line()).unwrap_or(1);
+        let column = usize::try_from(location.column()).unwrap_or(1);
+        offset_of(&text[front.clone()], line, column) + front.start
+    });
+    let mut problem = Diagnostic::new(
+        Code::FrontMatterYaml,
+        Place::in_text(path, text.as_bytes(), offset..offset + 1),
+        format!("the front matter is not valid YAML: {what}"),
+    );
+    if what.contains("tabs") {
+        problem = problem.help("indent with spaces; YAML allows no tabs");
+    } else if what.contains("mapping values are not allowed") {
+        problem = problem.help("put quotes around a value that holds `: `");
+    } else if what.contains("recursive") {
+        problem = problem.help("write the value out instead of an alias to itself");
+    }
+    problem
+}
+
+/// The byte offset of a 1-based line and column (in characters).
+fn offset_of(text: &str, line: usize, column: usize) -> usize {
+    let line_start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    text[line_start.min(text.len())..]
+        .char_indices()
+        .nth(column.saturating_sub(1))
+        .map_or(text.len(), |(at, _)| line_start + at)
+}
+
+/// `key: value` lines, for front matter that is not YAML: other runners read it so, and the cases still run.
+fn loose_entries(text: &str, front: &Range<usize>) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut at = front.start;
+    for line in text[front.clone()].split_inclusive('\n') {
+        if let Some((key, value)) = line.split_once(':') {
+            let key = key.trim();
+            let value = value.trim().trim_matches(['\'', '"']);
+            if !key.is_empty() && !line.starts_with([' ', '\t']) && entries.iter().all(|entry| entry.key != key) {
+                let range = at..at + line.trim_end().len();
+                entries.push(Entry {
+                    key: key.to_owned(),
+                    key_range: range.clone(),
+                    value: Value::String(value.to_owned()),
+                    value_range: range,
+                });
+            }
+        }
+        at += line.len();
+    }
+    entries
+}
+
+/// A YAML mapping in its own order, with the place of every key and value.
+struct Entries(Vec<(Spanned<String>, Spanned<Value>)>);
+
+impl Entries {
+    fn entries(self, text: &str, front: &Range<usize>) -> Vec<Entry> {
+        let range = |location: serde_saphyr::Location| {
+            let number = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
+            // Lines end otherwise in YAML: bytes are surer, where they are known.
+            let known = number(location.span().byte_offset()).map(|offset| front.start + offset);
+            let start = known.filter(|start| text.is_char_boundary(*start)).unwrap_or_else(|| {
+                let line = number(Some(location.line())).unwrap_or(1);
+                let column = number(Some(location.column())).unwrap_or(1);
+                front.start + offset_of(&text[front.clone()], line, column)
+            });
+            let rest_of_line = text[start..].find('\n').unwrap_or(text.len() - start);
+            let len = number(location.span().byte_len()).filter(|len| (1..=rest_of_line).contains(len));
+            let len = len.filter(|len| text.is_char_boundary(start + len)).unwrap_or(rest_of_line);
+            start..start + len
+        };
+        let entry = |(key, value): (Spanned<String>, Spanned<Value>)| Entry {
+            key_range: range(key.referenced),
+            key: key.value,
+            value_range: range(value.referenced),
+            value: value.value,
+        };
+        self.0.into_iter().map(entry).collect()
+    }
+}
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Mapping;
+        impl<'de> Visitor<'de> for Mapping {
+            type Value = Entries;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a mapping of keys to values")
+            }
+
+            fn visit_unit<E>(self) -> Result<Entries, E> {
+                Ok(Entries(Vec::new()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(Mapping)
+    }
+}

@@ -1,0 +1,152 @@
+//! What things may be called: ids that name a folder, and names as segments of a Rust path.
+
+use unicode_ident::{is_xid_continue, is_xid_start};
+
+use crate::text::diagnostic::{Code, Diagnostic, Place, shorten};
+use crate::text::safe;
+
+/// A name as a segment of a Rust path: everything but letters and digits, of any script, and `_` becomes `_`, and what Rust
+/// would not take as an identifier gets a `_` in front.
+#[must_use]
+pub fn segment(name: &str) -> String {
+    // In the order of their bytes.
+    const KEYWORDS: [&str; 52] = [
+        "Self", "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do",
+        "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
+        "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct",
+        "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while",
+        "yield",
+    ];
+    // Names of many thousand tests are made at each start.
+    let mut segment = String::with_capacity(name.len() + 1);
+    segment.extend(name.chars().map(in_segment));
+    let starts_badly = !segment.starts_with(|c: char| is_xid_start(c) || c == '_');
+    if segment.is_empty() {
+        segment.push('_');
+    }
+    // The longest keyword has eight letters, and none has a digit or a line.
+    let may_be_keyword = segment.len() <= 8 && segment.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if starts_badly || segment == "_" || may_be_keyword && KEYWORDS.binary_search(&segment.as_str()).is_ok() {
+        segment.insert(0, '_');
+    }
+    segment
+}
+
+fn in_segment(c: char) -> char {
+    if c.is_ascii_alphanumeric() || is_xid_continue(c) { c } else { '_' }
+}
+
+/// The longest name of a folder that is made of an id, in bytes: several of them make a path.
+pub const LONGEST_ID: usize = 100;
+
+/// Checks that `id` can name a folder, and a test, a run or a mode on a command line.
+///
+/// # Errors
+/// Says, as the end of a sentence that starts with the id, what is wrong with it.
+pub fn check_id(id: &str) -> Result<(), &'static str> {
+    if id.is_empty() {
+        return Err("is empty");
+    }
+    if id.starts_with('-') {
+        return Err("starts with `-`, which command lines take for an option");
+    }
+    if id.starts_with('.') {
+        return Err("starts with `.`, which hides its folder");
+    }
+    if id.len() > LONGEST_ID {
+        return Err("is longer than 100 bytes");
+    }
+    if id.bytes().any(|b| b.is_ascii_control()) {
+        return Err("holds a line break or another control character");
+    }
+    if !id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.')) {
+        return Err("holds characters other than letters, digits, `-`, `_` and `.`");
+    }
+    Ok(())
+}
+
+/// Checks that `id` can name a case: what a folder may be called on every system, with a letter or digit for its test's
+/// name. Other runners of prompts.csv take spaces, letters of any script and `-` in front.
+///
+/// # Errors
+/// Says, as the end of a sentence that starts with the id, what is wrong with it.
+pub fn check_case_id(id: &str) -> Result<(), String> {
+    if id.is_empty() {
+        return Err("is empty".to_owned());
+    }
+    if id.starts_with('.') {
+        return Err("starts with `.`, which hides its folder".to_owned());
+    }
+    if id.len() > LONGEST_ID {
+        return Err(format!("is longer than {LONGEST_ID} bytes"));
+    }
+    if let Some(c) = id.chars().find(|c| !may_be_in_a_case_id(*c)) {
+        return Err(match c {
+            c if c.is_control() => "holds a line break or another control character".to_owned(),
+            '/' | '\\' => format!("holds `{c}`, which separates folders"),
+            c if c.is_ascii_graphic() => format!("holds `{c}`, which no folder can have on every system"),
+            c => format!("holds the character U+{:04X}, which cannot be seen", u32::from(c)),
+        });
+    }
+    if !id.chars().any(char::is_alphanumeric) {
+        return Err("holds no letter and no digit".to_owned());
+    }
+    Ok(())
+}
+
+fn may_be_in_a_case_id(c: char) -> bool {
+    let separates = matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|');
+    let unseen = matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{feff}');
+    let unseen = unseen || safe::is_live(c) || (c.is_whitespace() && c != ' ');
+    !separates && !unseen
+}
+
+/// The problem for an `id` that [`check_case_id`] refuses.
+pub(crate) fn id_problem(id: &str, why: &str, place: Place) -> Diagnostic {
+    let shown = shorten(id);
+    Diagnostic::new(Code::CaseId, place, format!("the case id {shown:?} {why}"))
+        .help("use letters, digits, spaces, `-`, `_` and `.`: the id names a test and a folder")
+}
+
+/// Filters as `cargo test` takes them: a test is wanted whose name holds one of them, or is one of them where names
+/// must be `exact`. `-`, `+` and `_` count as one, and `/` as `::`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filters {
+    wanted: Vec<String>,
+    exact: bool,
+}
+
+impl Filters {
+    /// These filters; none want everything.
+    #[must_use]
+    pub fn new(wanted: &[String], exact: bool) -> Self {
+        Self { wanted: wanted.iter().map(|filter| as_test_name(filter, exact)).collect(), exact }
+    }
+
+    /// Whether the test of this name is wanted; the name is only made where it matters.
+    #[must_use]
+    pub fn want(&self, name: impl FnOnce() -> String) -> bool {
+        if self.wanted.is_empty() {
+            return true;
+        }
+        let name = name();
+        let matches = |filter: &String| if self.exact { name == *filter } else { name.contains(filter.as_str()) };
+        self.wanted.iter().any(matches)
+    }
+
+    /// The filters as names are written.
+    #[must_use]
+    pub fn wanted(&self) -> &[String] {
+        &self.wanted
+    }
+}
+
+/// A filter as names are written: `xlsx/verify-it` finds `xlsx::verify_it::codex`.
+#[must_use]
+pub fn as_test_name(filter: &str, whole: bool) -> String {
+    let path = filter.replace('/', "::");
+    if whole {
+        return path.split("::").map(segment).collect::<Vec<_>>().join("::");
+    }
+    path.chars().map(|c| if c == ':' { c } else { in_segment(c) }).collect()
+}

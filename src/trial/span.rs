@@ -1,0 +1,98 @@
+//! Which events of a trace decided a check, and which part of their text.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::trace::Step;
+
+/// An event of a trial that a check can point to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventRef {
+    /// The list of skills that the agent offered to its model.
+    Offered,
+    /// The agent put the skill under test into the conversation.
+    Injected,
+    /// The step with this index in the trace.
+    Step(usize),
+    /// The final message.
+    Answer,
+    /// The end of the agent's process.
+    End,
+}
+
+/// A text of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// The only one.
+    Text,
+    /// A tool's or a skill's name.
+    Name,
+    /// The command line, or the input of a call.
+    Input,
+    /// What it printed or answered.
+    Output,
+    /// The path at this place.
+    Path(usize),
+}
+
+/// An event that decided a check. The first span of a check is the one to look at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// The event.
+    pub event: EventRef,
+    /// The part of its text that decided; absent if the whole event did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<TextRange>,
+}
+
+/// A part of a text of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextRange {
+    /// Which text.
+    pub part: Part,
+    /// Where in it, in bytes of the text as the trace keeps it.
+    pub bytes: Range<usize>,
+}
+
+impl From<EventRef> for Span {
+    fn from(event: EventRef) -> Self {
+        Self { event, text: None }
+    }
+}
+
+impl Span {
+    /// `bytes` of a text of an event.
+    #[must_use]
+    pub fn of_text(event: EventRef, part: Part, bytes: Range<usize>) -> Self {
+        Self { event, text: Some(TextRange { part, bytes }) }
+    }
+
+    /// The call of a step: its command line or its input.
+    #[must_use]
+    pub fn of_call(steps: &[Step], at: usize) -> Self {
+        let texts = steps.get(at).map(Step::texts).unwrap_or_default();
+        let call = texts.iter().find(|(part, _)| *part == Part::Input).or(texts.first());
+        let text = call.map(|(part, text)| TextRange { part: *part, bytes: 0..text.len() });
+        Self { event: EventRef::Step(at), text }
+    }
+}
+
+impl Step {
+    /// Its texts.
+    #[must_use]
+    pub fn texts(&self) -> Vec<(Part, &str)> {
+        match self {
+            Self::Message(text) | Self::Thinking(text) | Self::Notice(text) => vec![(Part::Text, text)],
+            Self::Command { command, output, .. } => vec![(Part::Input, command), (Part::Output, output)],
+            Self::Tool { name, input, output, .. } => {
+                vec![(Part::Name, name), (Part::Input, input), (Part::Output, output)]
+            }
+            Self::FileChange(paths) => {
+                paths.iter().enumerate().map(|(at, path)| (Part::Path(at), path.as_str())).collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What the decoders of all agents in the registry have in common: what an agent's files do not show stays unknown.
+
+use std::fs;
+
+use skill_evals::agent;
+use skill_evals::agent::Work;
+use skill_evals::settings::mode::AgentKind;
+use skill_evals::trace::exposure::Reference;
+use skill_evals::trace::{Progress, Trace, Waiting};
+
+/// What each agent's decoder makes of these lines in all files that it reads.
+fn of_all(lines: &str) -> impl Iterator<Item = (AgentKind, Trace)> {
+    AgentKind::ALL.into_iter().map(move |kind| {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["trace.jsonl", "subagents.jsonl", kind.profile().session] {
+            fs::write(folder.path().join(name), lines).expect("a file");
+        }
+        (kind, agent::of(kind).decode(&Reference::default(), folder.path()).expect("what files hold is never an error"))
+    })
+}
+
+#[test]
+fn an_agent_that_left_nothing_shows_nothing() {
+    for (kind, trace) in of_all("") {
+        assert_eq!((trace.progress, trace.ended(), trace.gap()), (Progress::Silent, false, None), "{kind:?}");
+        assert_eq!((trace.offered, trace.final_message, trace.usage), (None, None, None), "{kind:?}");
+        assert_eq!((trace.activations, trace.resources, trace.steps), (vec![], vec![], vec![]), "{kind:?}");
+        assert_eq!((trace.commands, trace.trouble, trace.waiting), (0, None, Waiting::Nothing), "{kind:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_and_may_have_held_a_skill_is_a_gap() {
+    for (kind, trace) in of_all("{\"type\":\n") {
+        assert!(trace.gap().is_some() && trace.damaged_lines > 0, "{kind:?}: {trace:#?}");
+    }
+    for (kind, trace) in of_all("{\"type\":\"from_the_future\",\"skill\":\"greeting\"}\n") {
+        assert!(trace.gap().is_some() && trace.unknown_events.contains_key("from_the_future"), "{kind:?}: {trace:#?}");
+    }
+    for (kind, trace) in of_all("{\"type\":\"from_the_future\",\"weather\":\"fine\"}\n") {
+        assert_eq!(trace.unknown_events.get("from_the_future"), Some(&1), "{kind:?}: {trace:#?}");
+    }
+}
+
+#[test]
+fn a_line_that_no_agent_knows_says_nothing_of_what_an_agent_does() {
+    for kind in AgentKind::ALL {
+        let agent = agent::of(kind);
+        for line in [&b"{\"type\":"[..], b"{\"type\":\"from_the_future\"}", b"7", b""] {
+            assert_eq!((agent.work(line), agent.describe(line), agent.signs(line).len()), (Work::Other, None, 0));
+        }
+    }
+}
+
+#[test]
+fn an_agents_built_in_modes_are_its_own_and_have_one_baseline() {
+    for kind in AgentKind::ALL {
+        let profile = kind.profile();
+        assert!(profile.modes.iter().all(|(_, agent, _)| std::ptr::eq(agent.profile(), profile)), "{kind:?}");
+        let baselines = profile.modes.iter().filter(|(.., delivery)| !delivery.offers_skills());
+        assert_eq!(baselines.count(), 1, "{kind:?}: what its modes are compared with");
+    }
+}

@@ -1,0 +1,20 @@
+//! The crate from within: what its modules make of texts, traces, numbers and processes.
+
+mod agents;
+mod claude_traces;
+mod codex_traces;
+mod comparison;
+mod described;
+mod exposure;
+mod exposure_corpus;
+mod fuzz_seeds;
+mod grade;
+mod parsers;
+mod process;
+mod project;
+mod redact;
+mod shell;
+mod stand_in;
+mod statistics;
+#[path = "../support/mod.rs"]
+mod support;

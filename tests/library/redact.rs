@@ -1,0 +1,437 @@
+//! Secrets never stay in what is kept, whatever form they take and however the stream is cut.
+
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{GeneralPurpose, general_purpose::NO_PAD, general_purpose::PAD};
+use proptest::prelude::*;
+use skill_evals::text::redact::{MASK, Redactor, looks_secret};
+
+const SECRETS: [&str; 5] = [
+    "hunter2-hunter2",
+    "/wJalrXUtnFEMI+K7MDENG/bPxRfiCY=",
+    "p@ss w\"rd'\\ & é🦀x",
+    "sk-ant-api03-short",
+    "correct horse battery",
+];
+
+fn redactor() -> Redactor {
+    Redactor::new(SECRETS)
+}
+
+fn masked(text: &str) -> String {
+    redactor().mask_text(text)
+}
+
+/// Every character as `\uXXXX`.
+fn unicode_escaped(text: &str, upper: bool) -> String {
+    let unit = |unit: u16| if upper { format!("\\u{unit:04X}") } else { format!("\\u{unit:04x}") };
+    text.encode_utf16().map(unit).collect()
+}
+
+fn percent(text: &str, all: bool) -> String {
+    text.bytes()
+        .map(|b| if all || !b.is_ascii_alphanumeric() { format!("%{b:02X}") } else { char::from(b).to_string() })
+        .collect()
+}
+
+fn json(text: &str) -> String {
+    serde_json::Value::from(text).to_string().trim_matches('"').to_owned()
+}
+
+#[test]
+fn known_values_are_masked_in_every_form() {
+    for secret in SECRETS {
+        let json = json(secret);
+        for form in [
+            secret.to_owned(),
+            json.clone(),
+            self::json(&json),
+            json.replace('/', "\\/"),
+            unicode_escaped(secret, false),
+            unicode_escaped(secret, true),
+            self::json(&unicode_escaped(secret, false)),
+            secret
+                .chars()
+                .map(|c| if c.is_alphanumeric() { c.to_string() } else { unicode_escaped(&c.to_string(), false) })
+                .collect(),
+            percent(secret, false),
+            percent(secret, true),
+            percent(secret, false).to_lowercase().replace(&secret.to_lowercase(), secret),
+            percent(secret, false).replace('%', "%25"),
+            secret.replace(' ', "+"),
+        ] {
+            if form.to_lowercase() == form && secret.to_lowercase() != *secret && form.contains('%') {
+                // Lower case would change the value itself.
+                continue;
+            }
+            for (front, behind) in [("", ""), ("key=", "\n"), ("\"", "\""), ("x", "x"), ("\\n", "\\n")] {
+                assert_eq!(masked(&format!("{front}{form}{behind}")), format!("{front}{MASK}{behind}"), "{form}");
+            }
+        }
+    }
+}
+
+#[test]
+fn known_values_are_masked_in_base64_wherever_they_stand_in_it() {
+    for secret in SECRETS {
+        for (front, behind) in
+            [("", ""), ("u", ""), ("us", "x"), ("use", "xy"), ("user:", "xyz"), ("a longer text: ", "\n")]
+        {
+            let whole = format!("{front}{secret}{behind}");
+            for alphabet in [alphabet::STANDARD, alphabet::URL_SAFE] {
+                for padding in [PAD, NO_PAD] {
+                    let encoded = GeneralPurpose::new(&alphabet, padding).encode(&whole);
+                    let text = masked(&format!("<{encoded}>"));
+                    assert!(text.contains(MASK), "{whole}: {text}");
+                    // What is left may hold what stands around the secret, and a digit shared with it on each side.
+                    let left = text.replace(MASK, "").len() - 2;
+                    let around = (front.len() * 4).div_ceil(3) + (behind.len() * 4).div_ceil(3) + 4;
+                    assert!(left <= around, "{whole}: {text}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn base64_that_a_tool_wraps_is_masked_wherever_the_line_breaks() {
+    let encoded = GeneralPurpose::new(&alphabet::STANDARD, PAD).encode("hunter2-hunter2");
+    for at in 1..encoded.len() {
+        for wrap in ["\n", "\r\n", "\\n", "\\\\n"] {
+            let text = masked(&format!("{}{wrap}{}", &encoded[..at], &encoded[at..]));
+            assert!(text.replace(MASK, "").len() <= 5 + wrap.len(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn keys_of_a_known_shape_are_masked() {
+    let long = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9".to_owned();
+    let payload = format!("eyJ{}", "zdWIiOiIx".repeat(300));
+    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n".repeat(40);
+    for key in [
+        "sk-ant-api03-abcdefghijklmnopqrstuvwxyz".to_owned(),
+        "sk-abcdefghijklmnopqrstuvwxyz".to_owned(),
+        format!("sk-proj-{}", "a1B2_".repeat(200)),
+        "ghp_abcdefghijklmnopqrstuvwxyz0123456789".to_owned(),
+        "github_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz".to_owned(),
+        "glpat-abcdefghij0123456789".to_owned(),
+        ["xoxb", "-1234567890-abcdefghijkl"].concat(),
+        "AKIAIOSFODNN7EXAMPLE".to_owned(),
+        "AIzaSyA1234567890abcdefghijklmnopqrstuv".to_owned(),
+        "npm_abcdefghijklmnopqrstuvwxyz0123456789".to_owned(),
+        format!("{long}.eyJzdWIiOiIxMjM0In0.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"),
+        format!("{long}.{payload}.{}", "s".repeat(300)),
+        format!("-----BEGIN PRIVATE KEY-----\n{body}-----END PRIVATE KEY-----"),
+        format!("-----BEGIN RSA PRIVATE KEY-----\n{body}-----END RSA PRIVATE KEY-----").replace('\n', "\\n"),
+        format!("-----BEGIN OPENSSH PRIVATE KEY-----\n{body}-----END OPENSSH PRIVATE KEY-----").replace('\n', "\\\\n"),
+    ] {
+        for (front, behind) in
+            [("", ""), ("\"", "\""), ("\\n", "\""), ("token: ", "\"\n"), ("%3D", "&"), ("\\u003d", "\"")]
+        {
+            assert_eq!(masked(&format!("{front}{key}{behind}")), format!("{front}{MASK}{behind}"), "{key}");
+        }
+    }
+}
+
+#[test]
+fn words_and_short_values_stay() {
+    let redactor = Redactor::new(["short", "", "  "]);
+    for text in [
+        "short",
+        "task-management-system-configuration",
+        "risk-assessment-of-everything-there-is",
+        "sk-short",
+        "eyJhbGciOiJIUzI1NiJ9 alone",
+        "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
+        "hunter2",
+        "100%25 of \\u00e9 \\\\ text\n",
+    ] {
+        assert_eq!(redactor.mask_text(text), text);
+    }
+}
+
+#[test]
+fn a_private_key_ends_at_its_marker() {
+    let text = "a\n-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\nthe rest stays\n";
+    assert_eq!(masked(text), format!("a\n{MASK}\nthe rest stays\n"));
+}
+
+#[test]
+fn every_line_of_a_value_with_lines_is_masked() {
+    let secret = "-----first line-----\nsecond line of it\nx\n";
+    let redactor = Redactor::new([secret]);
+    for text in [secret.to_owned(), json(secret), secret.replace('\n', "\r\n")] {
+        let text = redactor.mask_text(&text);
+        assert!(!text.contains("first line") && !text.contains("second line"), "{text}");
+    }
+}
+
+#[test]
+fn a_long_line_is_masked_at_every_place() {
+    let secret = "correct horse battery";
+    let redactor = redactor();
+    for fill in (0..40_000).step_by(3_997) {
+        let mut masker = redactor.stream();
+        let mut out = masker.push("y".repeat(fill).as_bytes());
+        for piece in secret.as_bytes().chunks(5) {
+            out.extend(masker.push(piece));
+        }
+        out.extend(masker.push("y".repeat(9_000).as_bytes()));
+        out.extend(masker.finish());
+        let expected = ["y".repeat(fill), MASK.to_owned(), "y".repeat(9_000)].concat();
+        assert!(out == expected.as_bytes(), "behind {fill} bytes");
+    }
+}
+
+#[test]
+fn names_tell_which_variables_hold_secrets() {
+    for name in [
+        "OPENAI_API_KEY",
+        "GH_PAT",
+        "GITHUB_TOKEN",
+        "DB_PASS",
+        "API_TOKEN_2",
+        "TOKEN2",
+        "MY_PASSPHRASE",
+        "PASSPHRASE_OLD",
+        "GPG_PASSPHRASE_FOR_CI",
+        "db_password",
+        "AWS_SECRET_ACCESS_KEY",
+        "NPM_TOKEN",
+        "ACCESSTOKEN",
+        "CLIENT_SECRET_PROD",
+        "GOOGLE_CREDENTIALS",
+        "MYSQL_PWD",
+        "SSHPASS",
+        "SIGNING_KEY_1",
+        "MY-API-KEY",
+        "X_AUTH",
+    ] {
+        assert!(looks_secret(name, "some-value-1234"), "{name}");
+        assert!(looks_secret(name, "/begins-like/a+path=="), "{name}");
+    }
+    for name in [
+        "PATH",
+        "PWD",
+        "OLDPWD",
+        "HOME",
+        "KEYBOARD",
+        "MONKEY",
+        "COMPASS",
+        "COMPAT",
+        "SSH_AUTH_SOCK",
+        "TOKEN_URL",
+        "SECRET_NAME",
+        "LANG",
+        "",
+    ] {
+        assert!(!looks_secret(name, "some-value-1234"), "{name}");
+    }
+    assert!(!looks_secret("SSH_KEY", "/etc/hosts"), "a path that is there");
+}
+
+#[test]
+fn a_mask_covers_whole_escapes() {
+    for (secret, text, expected) in [
+        // The first character as an escape, in a string in a string.
+        ("hunter2-hunter2", r#"{"a":"{\"b\":\"\\u0068unter2-hunter2\"}"}"#, r#"{"a":"{\"b\":\"[masked]\"}"}"#),
+        ("'quoted value", r#"{"a":"{\"b\":\"\\u0027quoted value\"}"}"#, r#"{"a":"{\"b\":\"[masked]\"}"}"#),
+        // Quotes and backslashes around the value may be those of the string.
+        ("\"quoted value\"", r#"{"a":"{\"b\":\"\\\"quoted value\\\"\"}"}"#, r#"{"a":"{\"b\":\"\\\"[masked]\\\"\"}"}"#),
+        ("\"quoted value\"", r#"{"a":"quoted value"}"#, r#"{"a":"[masked]"}"#),
+        ("öffne Dich jetzt", r#"{"a":"\u00F6ffne Dich \u006Aetzt"}"#, r#"{"a":"[masked]"}"#),
+        ("öffne Dich jetzt", r#"{"a":"\u00fFffne \u00f6ffne Dich jetzt"}"#, r#"{"a":"\u00fFffne [masked]"}"#),
+        ("\u{fffd}replaced it", r#"{"a":"\uFfFdreplaced it"}"#, r#"{"a":"[masked]"}"#),
+        ("🦀 walks sideways", r#"{"a":"\ud83e\uDD80 walks sideways"}"#, r#"{"a":"[masked]"}"#),
+        // What begins like the value's first characters is an escape.
+        ("nothing to see", r#"{"a":"\nothing to see"}"#, r#"{"a":"[masked]"}"#),
+        ("00e9ffff0123", r#"{"a":"x\u00e9ffff0123"}"#, r#"{"a":"x[masked]"}"#),
+        ("dd80 walks sideways", r#"{"a":"\ud83e\udd80 walks sideways"}"#, r#"{"a":"[masked]"}"#),
+        ("npm", r#"{"a":"\npm_abcdefghijklmnopqrstuvwxyz0123456789"}"#, r#"{"a":"[masked]"}"#),
+        // What ends like the value's last characters is one.
+        ("in the open\\", r#"{"a":"in the open\\\"!"}"#, r#"{"a":"[masked]\\\"!"}"#),
+        ("in the open\\", r#"{"a":"in the open\"!"}"#, r#"{"a":"[masked]\"!"}"#),
+        ("in the open\\ud83e", r#"{"a":"in the open\ud83e\udd80!"}"#, r#"{"a":"[masked]!"}"#),
+        ("in the open\\ud83", r#"{"a":"in the open\ud83e\udd80!"}"#, r#"{"a":"[masked]!"}"#),
+        // Backslashes of the value's own.
+        (r"\\host\share\pass", r#"{"a":"\\\\host\\share\\pass"}"#, r#"{"a":"[masked]"}"#),
+        (r"\\host\\\ünder", r#"{"a":"\\\\host\\\\\\\u00fcnder"}"#, r#"{"a":"[masked]"}"#),
+        ("key\\\"\\/of mine", r#"{"a":"key\\\"\\\/of mine"}"#, r#"{"a":"[masked]"}"#),
+        // A private key that its string ends before its marker does.
+        ("-", r#"{"a":"{\"k\":\"-----BEGIN PRIVATE KEY-----\\nMII\"}"}"#, r#"{"a":"{\"k\":\"[masked]\"}"}"#),
+    ] {
+        assert_eq!(Redactor::new([secret]).mask_text(text), expected, "{secret}");
+        assert!(serde_json::from_str::<serde_json::Value>(expected).is_ok(), "{expected}");
+    }
+    for count in [3, 63, 64, 65, 66, 131] {
+        let text = format!("\"{}\\nothing to see\"", "\\".repeat(2 * count));
+        let text = Redactor::new(["nothing to see"]).mask_text(&text);
+        assert!(serde_json::from_str::<String>(&text).is_ok_and(|text| !text.contains("nothing")), "{count}: {text}");
+    }
+}
+
+/// A character in a string of JSON, in one of the ways in which JSON can have it.
+fn in_json(c: char, how: u8) -> String {
+    let either_case = |(at, c): (usize, char)| if how >> (at % 4) & 1 == 0 { c.to_ascii_uppercase() } else { c };
+    let escape =
+        |unit: &u16| ["\\u".to_owned(), format!("{unit:04x}").chars().enumerate().map(either_case).collect()].concat();
+    match how % 3 {
+        0 => c.encode_utf16(&mut [0; 2]).iter().map(escape).collect(),
+        1 if c == '/' => "\\/".to_owned(),
+        _ => json_escape(c),
+    }
+}
+
+/// A character as serializers have it in a string.
+fn json_escape(c: char) -> String {
+    let text = serde_json::Value::from(c.to_string()).to_string();
+    text[1..text.len() - 1].to_owned()
+}
+
+/// What is masked of a value.
+fn trimmed(value: &str) -> &str {
+    value.trim_matches(|c: char| c == '"' || c == '\\' || c.is_whitespace())
+}
+
+/// A value of characters that matter to JSON and a line of JSONL that holds it, in a string in so many strings.
+fn value_in_json() -> impl Strategy<Value = (String, String)> {
+    let character = || proptest::sample::select(r#"\\\"/'undU08é🦀ax -%{"#.chars().collect::<Vec<_>>());
+    let value = proptest::collection::vec(character(), 8..14).prop_map(|chars| chars.into_iter().collect::<String>());
+    // Of quotes and backslashes alone JSON itself is made.
+    let value =
+        value.prop_filter("no secret", |value| trimmed(value).len() >= 8 && value.contains(char::is_alphanumeric));
+    let around = || proptest::collection::vec(prop_oneof![9 => character(), 1 => Just('\n')], 0..6);
+    let parts = (value, around(), around(), 0..14usize, 0..3u8);
+    parts.prop_flat_map(|(value, front, behind, cut, depth)| {
+        let front: String = front.into_iter().collect();
+        let behind: String = behind.into_iter().collect();
+        let part: String = value.chars().skip(cut).collect();
+        let text = format!("{part}{front}{value}{behind}{part}");
+        let count = text.chars().count();
+        proptest::collection::vec(any::<u8>(), count).prop_map(move |how| {
+            let text: String = text.chars().zip(&how).map(|(c, how)| in_json(c, *how)).collect();
+            let line = (0..depth).fold(format!("{{\"t\":\"{text}\"}}"), |line, _| {
+                format!("{{\"t\":{}}}", serde_json::Value::from(line))
+            });
+            (value.clone(), line)
+        })
+    })
+}
+
+/// Texts in which secrets, parts of them and what may look like them stand close together.
+fn hostile() -> impl Strategy<Value = Vec<u8>> {
+    let encoded = GeneralPurpose::new(&alphabet::STANDARD, PAD).encode("u:hunter2-hunter2");
+    let mut parts: Vec<String> = SECRETS.iter().map(|secret| (*secret).to_owned()).collect();
+    parts.extend(SECRETS.iter().map(|secret| json(secret)));
+    parts.extend(SECRETS.iter().map(|secret| unicode_escaped(secret, true)));
+    parts.extend(SECRETS.iter().map(|secret| percent(secret, false)));
+    parts.extend([
+        encoded,
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc".to_owned(),
+        "sk-ant-api03-abcdefghijklmnopqrstuvwxyz".to_owned(),
+    ]);
+    parts.extend(
+        [
+            "-----BEGIN PRIVATE KEY-----\nMIIE\n",
+            "-----END PRIVATE KEY-----",
+            "hunter2-",
+            "\\u0068",
+            "%68u",
+            "\\",
+            "\\\\",
+            "\n",
+            " ",
+            "\"",
+            "task-",
+            "ghp_",
+            "é",
+        ]
+        .map(str::to_owned),
+    );
+    let part = prop_oneof![
+        8 => proptest::sample::select(parts).prop_flat_map(|part| {
+            let bytes = part.into_bytes();
+            (0..=bytes.len(), 0..=bytes.len()).prop_map(move |(a, b)| {
+                // Mostly whole.
+                if (a + b) % 3 == 0 { bytes[a.min(b)..a.max(b)].to_vec() } else { bytes.clone() }
+            })
+        }),
+        1 => proptest::collection::vec(any::<u8>(), 0..20),
+        1 => (0..1_500usize).prop_map(|n| b"z".repeat(n)),
+    ];
+    proptest::collection::vec(part, 0..8).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_stream_in_pieces_is_masked_as_the_whole(bytes in hostile(), cuts in proptest::collection::vec(1..400usize, 1..40)) {
+        let redactor = redactor();
+        let whole = redactor.mask(&bytes).into_owned();
+        let mut masker = redactor.stream();
+        let mut out = Vec::new();
+        let mut rest = bytes.as_slice();
+        for cut in cuts.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (piece, more) = rest.split_at((*cut).min(rest.len()));
+            out.extend(masker.push(piece));
+            rest = more;
+        }
+        out.extend(masker.finish());
+        prop_assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(&whole));
+        for secret in SECRETS {
+            prop_assert!(!String::from_utf8_lossy(&whole).contains(secret));
+        }
+    }
+
+    #[test]
+    fn valid_json_stays_valid_and_its_strings_lose_the_value(
+        (value, line) in value_in_json(),
+        cuts in proptest::collection::vec(1..20usize, 1..9),
+    ) {
+        let redactor = Redactor::new([value.as_str()]);
+        let mut masker = redactor.stream();
+        let mut text = Vec::new();
+        let mut rest = line.as_bytes();
+        for cut in cuts.iter().cycle() {
+            let (piece, more) = rest.split_at((*cut).min(rest.len()));
+            text.extend(masker.push(piece));
+            rest = more;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        text.extend(masker.finish());
+        let mut text = String::from_utf8_lossy(&text).into_owned();
+        prop_assert_eq!(&text, &redactor.mask_text(&line));
+        // Each string in a string is one more line.
+        while let Ok(found) = serde_json::from_str::<serde_json::Value>(&text) {
+            text = found["t"].as_str().unwrap_or_default().to_owned();
+            prop_assert!(!text.contains(trimmed(&value)), "{}", text);
+        }
+        prop_assert!(!text.starts_with("{\"t\""), "no JSON any more: {} in {}", text, line);
+    }
+
+    #[test]
+    fn a_number_in_json_stays_a_number(value in "[1-9][0-9]{3,5}[.e]?[0-9]{4}", before in "-?[1-9]?", behind in "[0-9]{0,3}") {
+        let line = format!(r#"{{"n":{before}{value}{behind},"t":"{value}"}}"#);
+        let masked = Redactor::new([value.as_str()]).mask_text(&line);
+        prop_assert!(!masked.contains(&value), "{}", masked);
+        // Any number, also one that is too large for a float.
+        let read = serde_json::from_str::<&serde_json::value::RawValue>(&masked);
+        prop_assert!(read.is_ok(), "{} in {}", masked, line);
+    }
+
+    #[test]
+    fn byte_by_byte_is_as_good(bytes in hostile()) {
+        let redactor = redactor();
+        let mut masker = redactor.stream();
+        let mut out: Vec<u8> = bytes.iter().flat_map(|byte| masker.push(&[*byte])).collect();
+        out.extend(masker.finish());
+        prop_assert_eq!(out, redactor.mask(&bytes).into_owned());
+    }
+}

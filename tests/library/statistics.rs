@@ -1,0 +1,364 @@
+//! What the statistics promise, held against worlds in which the truth is known: coverage of intervals, false alarms and
+//! power. Every world is drawn from a seed of its own, so that a result is the same on every machine.
+
+#[path = "../support/worlds.rs"]
+mod worlds;
+
+use skill_evals::decide::plan::{self, Design};
+use skill_evals::decide::threshold::{Side, standing};
+use skill_evals::decide::word::Word;
+use skill_evals::decide::{Arm, Counts, Rule, fixed};
+use skill_evals::stats::LEVEL;
+use skill_evals::stats::difference;
+use skill_evals::stats::proportion::Rate;
+use skill_evals::stats::special::binomial;
+use skill_evals::stats::stratified::Stratum;
+use worlds::{Kind, Rates, rates};
+
+const RULE: Rule = Rule { alpha: 0.05, level: 0.95, margin: None };
+
+/// How far a share of `count` draws may be from the truth of `share` by chance: three standard errors.
+fn by_chance(share: f64, count: u32) -> f64 {
+    3.0 * (share * (1.0 - share) / f64::from(count)).sqrt()
+}
+
+fn drawn(trials: u64, rate: f64, world: &mut fastrand::Rng) -> Rate {
+    let passed = (0..trials).filter(|_| world.f64() < rate).count();
+    Rate::new(passed as u64, trials)
+}
+
+#[test]
+fn the_interval_of_one_case_covers_its_difference_whatever_the_rates() {
+    let truths = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0];
+    let designs =
+        [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (8, 8), (10, 10), (15, 15), (20, 20), (1, 20), (3, 10), (5, 20)];
+    for (in_a, in_b) in designs {
+        // Every outcome with its probability: no chance is left.
+        let interval = |a, b| {
+            let stratum = Stratum { a: Rate::new(a, in_a), b: Rate::new(b, in_b) };
+            difference::of(&[stratum], 0.95).expect("trials").interval
+        };
+        let intervals: Vec<Vec<_>> = (0..=in_a).map(|a| (0..=in_b).map(|b| interval(a, b)).collect()).collect();
+        for a in truths {
+            for b in truths {
+                let (chances_a, chances_b) = (binomial(in_a, a), binomial(in_b, b));
+                let mut covered = 0.0;
+                for (row, chance_a) in intervals.iter().zip(&chances_a) {
+                    for (interval, chance_b) in row.iter().zip(&chances_b) {
+                        // The truth itself may be an end, but for rounding.
+                        if interval.low - 1e-9 <= b - a && b - a <= interval.high + 1e-9 {
+                            covered += chance_a * chance_b;
+                        }
+                    }
+                }
+                assert!(covered >= 0.94, "{in_a} trials at {a}, {in_b} at {b}: {covered}");
+            }
+        }
+    }
+}
+
+/// What becomes of a case with this rate that goes on until it is decided against `threshold`, `most` trials at most: exactly,
+/// over all courses that its trials may take.
+struct Ends {
+    above: f64,
+    below: f64,
+    trials: f64,
+}
+
+fn ends(rate: f64, threshold: f64, most: u64) -> Ends {
+    let mut found = Ends { above: 0.0, below: 0.0, trials: 0.0 };
+    // The probability of every count of passes on a course that is still undecided.
+    let mut open = vec![1.0];
+    for trials in 1..=most {
+        found.trials += open.iter().sum::<f64>();
+        let mut next = vec![0.0; open.len() + 1];
+        for (passed, chance) in open.iter().enumerate() {
+            next[passed] += chance * (1.0 - rate);
+            next[passed + 1] += chance * rate;
+        }
+        for (passed, chance) in (0..).zip(&mut next).filter(|(_, chance)| **chance > 0.0) {
+            let ended = match standing(Rate::new(passed, trials), threshold, LEVEL) {
+                Side::Undecided => continue,
+                Side::Above => &mut found.above,
+                Side::Below => &mut found.below,
+            };
+            *ended += std::mem::take(chance);
+        }
+        open = next;
+    }
+    found
+}
+
+#[test]
+fn a_case_that_goes_on_until_it_is_decided_is_seldom_called_what_it_is_not() {
+    for threshold in [0.5, 0.66, 0.8, 0.9, 0.95] {
+        for step in 0..=40 {
+            let rate = f64::from(step) / 40.0;
+            let Ends { above, below, .. } = ends(rate, threshold, 150);
+            let wrong = if rate >= threshold { below } else { above };
+            assert!(wrong <= 0.05, "{rate} against {threshold}: {wrong}");
+        }
+        // Just at the threshold, where it is hardest, to either side.
+        let (below, above) = (ends(threshold, threshold, 150).below, ends(threshold - 1e-9, threshold, 150).above);
+        assert!(below <= 0.05 && above <= 0.05, "{threshold}: {below}, {above}");
+    }
+}
+
+#[test]
+fn trials_until_decided_are_as_few_as_the_documentation_says() {
+    let documented = include_str!("../../docs/statistics.md");
+    for rate in [1.0, 0.95, 0.9, 0.8, 0.7, 0.5, 0.2, 0.0] {
+        let Ends { above, below, trials } = ends(rate, 0.8, 100);
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        let row = format!(
+            "| {} | {trials:.1} | {} | {} | {} |",
+            percent(rate),
+            percent(above),
+            percent(below),
+            percent((1.0 - above - below).max(0.0))
+        );
+        assert!(documented.contains(&row), "docs/statistics.md lacks\n{row}");
+    }
+}
+
+/// A suite, whose kinds of cases take turns.
+type Suite = (&'static str, &'static [Kind]);
+
+const SUITES: [Suite; 18] = [
+    ("all pass", &[(1, 1.0, 1.0)]),
+    ("none passes", &[(1, 0.0, 0.0)]),
+    ("pass or fail for certain, and the other way round", &[(1, 1.0, 0.0)]),
+    ("an even chance", &[(1, 0.5, 0.5)]),
+    ("nearly all pass", &[(1, 0.95, 0.95)]),
+    ("failures are rare", &[(1, 0.99, 0.99)]),
+    ("a drop from certain", &[(1, 1.0, 0.9)]),
+    ("a large drop", &[(1, 0.9, 0.1)]),
+    ("never to nearly always", &[(1, 0.0, 0.98)]),
+    ("nearly never to always", &[(1, 0.01, 1.0)]),
+    ("opposite chances", &[(1, 0.3, 0.7)]),
+    ("a third never passes", &[(1, 0.0, 0.0), (2, 1.0, 1.0)]),
+    ("a third stops to pass", &[(1, 1.0, 0.0), (2, 1.0, 1.0)]),
+    ("a third is even", &[(1, 0.5, 0.5), (2, 1.0, 1.0)]),
+    ("cases change in opposite directions", &[(1, 0.9, 0.1), (2, 0.1, 0.9)]),
+    ("hard cases among easy ones", &[(1, 0.2, 0.2), (2, 0.95, 0.9)]),
+    ("one shaky, the others nearly certain", &[(1, 0.5, 0.2), (9, 0.99, 0.99)]),
+    ("spread out", &[(1, 0.2, 0.3), (1, 0.4, 0.3), (1, 0.6, 0.6), (1, 0.8, 0.7), (1, 1.0, 0.9)]),
+];
+
+/// The worst coverage of `suites` over 2 to 50 cases and 1 to 20 trials, even and uneven ones.
+fn worst_coverage(suites: &[Suite], seed: u64) -> (f64, String) {
+    const TIMES: u32 = 1000;
+    let mut worst = (1.0, String::new());
+    let mut world = fastrand::Rng::with_seed(seed);
+    for (cases, trials) in
+        [(2, 1), (2, 20), (3, 5), (5, 1), (5, 3), (10, 2), (10, 10), (20, 1), (20, 5), (50, 1), (50, 3)]
+    {
+        for (name, kinds) in suites {
+            for uneven in [false, true] {
+                let turn = || kinds.iter().flat_map(|&(count, a, b)| (0..count).map(move |_| (a, b)));
+                let rates: Rates = std::iter::repeat_with(turn).flatten().take(cases).collect();
+                // One case in four is tried once, as where a run stops early.
+                let tried = |case: usize| if uneven && case.is_multiple_of(4) { 1 } else { trials };
+                let truth = worlds::difference(&rates);
+                let mut covered = 0;
+                for _ in 0..TIMES {
+                    let draw = |(case, (a, b)): (usize, &(f64, f64))| Stratum {
+                        a: drawn(tried(case), *a, &mut world),
+                        b: drawn(tried(case), *b, &mut world),
+                    };
+                    let strata: Vec<Stratum> = rates.iter().enumerate().map(draw).collect();
+                    let interval = difference::of(&strata, 0.95).expect("trials").interval;
+                    covered += u32::from(interval.low - 1e-9 <= truth && truth <= interval.high + 1e-9);
+                }
+                let share = f64::from(covered) / f64::from(TIMES);
+                if share < worst.0 {
+                    worst = (share, format!("{name}: {cases} cases, {trials} trials, uneven {uneven}"));
+                }
+            }
+        }
+    }
+    worst
+}
+
+#[test]
+fn the_interval_of_many_cases_covers_their_difference_however_unlike_they_are() {
+    // Two threads, so that both cores of a small machine have something to do.
+    let halves = std::thread::scope(|scope| {
+        let (first, second) = SUITES.split_at(SUITES.len() / 2);
+        let other = scope.spawn(|| worst_coverage(second, 2));
+        [worst_coverage(first, 1), other.join().expect("a result")]
+    });
+    for (share, name) in halves {
+        assert!(share >= 0.94 - by_chance(0.94, 1000), "{share} of {name}");
+    }
+}
+
+/// The share of `times` runs until decided, of `most` pairs at most, that end in `word`.
+fn ends_in(rates: &Rates, rule: Rule, most: usize, times: u32, word: fn(Word) -> bool) -> f64 {
+    let ended =
+        (0..times).filter(|seed| word(worlds::until_decided(rates, rule, u64::from(*seed), most).word())).count();
+    f64::from(u32::try_from(ended).expect("few")) / f64::from(times)
+}
+
+/// Suites whose cases did not change.
+fn unchanged() -> Vec<(&'static str, Rates)> {
+    vec![
+        ("one even case", rates(&[(1, 0.5, 0.5)])),
+        ("five nearly certain ones", rates(&[(5, 0.9, 0.9)])),
+        ("twelve of all kinds", rates(&[(3, 1.0, 1.0), (3, 0.9, 0.9), (3, 0.5, 0.5), (3, 0.7, 0.7)])),
+        ("all pass", rates(&[(8, 1.0, 1.0)])),
+    ]
+}
+
+#[test]
+fn looking_after_every_pair_calls_unchanged_suites_worse_or_better_as_seldom_as_promised() {
+    for (name, rates) in unchanged() {
+        for (word, said) in [
+            ("worse", ends_in(&rates, RULE, 150, 150, |word| word == Word::Worse)),
+            ("better", ends_in(&rates, RULE, 150, 150, |word| word == Word::Better)),
+        ] {
+            assert!(said <= 0.05 + by_chance(0.05, 150), "{name}: {word} {said}");
+        }
+    }
+}
+
+#[test]
+fn no_worse_is_said_as_seldom_as_promised_where_the_loss_is_the_margin() {
+    let rule = Rule { margin: Some(0.1), ..RULE };
+    let suites = [
+        ("all cases lose the margin", rates(&[(4, 1.0, 0.9)])),
+        ("one loses it for all", rates(&[(1, 1.0, 0.5), (4, 1.0, 1.0)])),
+        ("some win and some lose", rates(&[(2, 0.6, 0.3), (1, 0.5, 0.8)])),
+    ];
+    for (name, rates) in suites {
+        let said = ends_in(&rates, rule, 150, 150, |word| matches!(word, Word::NoWorse { .. }));
+        assert!(said <= 0.05 + by_chance(0.05, 150), "{name}: {said}");
+    }
+}
+
+#[test]
+fn a_plan_finds_the_drop_that_it_promised_to() {
+    let tolerant = Rule { margin: Some(0.1), ..RULE };
+    for (cases, pairs, before, rule) in [
+        (1, 60, 0.9, RULE),
+        (6, 80, 0.8, RULE),
+        (10, 60, 1.0, RULE),
+        (10, 150, 0.95, tolerant),
+        (5, 200, 1.0, tolerant),
+    ] {
+        let plan = Design { cases, pairs, before };
+        let drop = plan::detectable(&plan, &rule, 0.8).expect("a drop");
+        let rates = rates(&[(u32::try_from(cases).expect("few"), before, before - drop)]);
+        let most = usize::try_from(pairs).expect("few");
+        let found = ends_in(&rates, rule, most, 200, |word| word == Word::Worse);
+        assert!(found >= 0.8 - by_chance(0.8, 200), "{cases} cases, {pairs} pairs, {before} less {drop}: {found}");
+    }
+}
+
+#[test]
+fn the_interval_holds_where_a_run_stopped_by_itself_too() {
+    for (name, rates) in [
+        ("few cases drop", rates(&[(2, 0.9, 0.4), (6, 0.95, 0.95)])),
+        ("all drop", rates(&[(6, 0.9, 0.7)])),
+        ("cases that are even hide a drop", rates(&[(2, 1.0, 0.6), (4, 0.5, 0.5)])),
+    ] {
+        let truth = worlds::difference(&rates);
+        let holds = |seed: &u32| {
+            let found = worlds::until_decided(&rates, RULE, u64::from(*seed), 300).comparison();
+            found.difference.expect("trials").interval.contains(truth)
+        };
+        let held = f64::from(u32::try_from((0..200).filter(holds).count()).expect("few")) / 200.0;
+        assert!(held >= 0.94 - by_chance(0.94, 200), "{name}: {held}");
+    }
+}
+
+#[test]
+fn what_changed_in_both_directions_is_not_called_by_its_smaller_side() {
+    // One case fails from now on, and three that always failed pass every other time: the mean rises.
+    let rates = rates(&[(1, 1.0, 0.0), (3, 0.0, 0.8), (6, 1.0, 1.0)]);
+    let worse = ends_in(&rates, RULE, 200, 200, |word| word == Word::Worse);
+    assert!(worse <= 0.05 + by_chance(0.05, 200), "{worse}");
+}
+
+#[test]
+fn one_case_that_got_better_is_no_good_news_where_all_together_lost_the_margin() {
+    let rule = Rule { margin: Some(0.05), ..RULE };
+    // One case passes from now on, nine that always passed fail every fifth time.
+    let suite = rates(&[(1, 0.0, 1.0), (9, 1.0, 0.8)]);
+    let better = ends_in(&suite, rule, 200, 200, |word| word == Word::Better);
+    assert!(better <= 0.05 + by_chance(0.05, 200), "{better}");
+    // The other way round it is told of soon, whatever else got better: docs/statistics.md says so.
+    let suite = rates(&[(1, 1.0, 0.0), (9, 0.8, 1.0)]);
+    let worse = ends_in(&suite, rule, 200, 200, |word| word == Word::Worse);
+    assert!((0.15..0.4).contains(&worse), "{worse}");
+}
+
+/// Two stored runs of `rates`, `trials` of each case in each arm.
+fn stored(rates: &Rates, trials: u64, world: &mut fastrand::Rng) -> (Arm, Arm) {
+    let mut arm = |of: fn(&(f64, f64)) -> f64| -> Arm {
+        let counts =
+            |case: &(f64, f64), world: &mut fastrand::Rng| Counts { rate: drawn(trials, of(case), world), lost: 0 };
+        rates.iter().enumerate().map(|(at, case)| (format!("{at:03}"), counts(case, world))).collect()
+    };
+    (arm(|case| case.0), arm(|case| case.1))
+}
+
+/// The share of `times` comparisons of stored runs that end in `word`.
+fn compared(rates: &Rates, trials: u64, rule: &Rule, times: u32, is: fn(Word) -> bool) -> f64 {
+    let mut world = fastrand::Rng::with_seed(9);
+    let mut said = 0;
+    for _ in 0..times {
+        let (a, b) = stored(rates, trials, &mut world);
+        said += u32::from(is(fixed::compare(&a, &b, rule).word));
+    }
+    f64::from(said) / f64::from(times)
+}
+
+#[test]
+fn stored_runs_of_unchanged_suites_are_told_apart_as_seldom_as_promised() {
+    let mut suites = unchanged();
+    suites.push(("thirty cases that are even", rates(&[(30, 0.5, 0.5)])));
+    suites.push(("easy and hard ones", rates(&[(10, 0.95, 0.95), (10, 0.1, 0.1)])));
+    for (name, rates) in suites {
+        for trials in [1, 5, 12] {
+            let said = compared(&rates, trials, &RULE, 300, |word| matches!(word, Word::Worse | Word::Better));
+            assert!(said <= 0.05 + by_chance(0.05, 300), "{name}, {trials} trials: {said}");
+        }
+    }
+}
+
+#[test]
+fn stored_runs_find_the_drop_that_was_promised() {
+    for (cases, trials, before) in [(1, 60, 0.9), (40, 1, 0.9), (10, 6, 0.8)] {
+        let drop = plan::detectable_fixed(cases * trials, before, &RULE, 0.8).expect("a drop");
+        let rates = rates(&[(u32::try_from(cases).expect("few"), before, before - drop)]);
+        let found = compared(&rates, trials, &RULE, 300, |word| word == Word::Worse);
+        assert!(found >= 0.8 - by_chance(0.8, 300), "{cases} cases, {trials} trials, {before} less {drop}: {found}");
+    }
+}
+
+#[test]
+fn single_cases_are_seldom_named_where_none_changed() {
+    let rates = rates(&[(100, 0.9, 0.9)]);
+    let mut world = fastrand::Rng::with_seed(4);
+    let mut named = 0;
+    for _ in 0..100 {
+        let (a, b) = stored(&rates, 5, &mut world);
+        named += u32::from(fixed::compare(&a, &b, &RULE).cases.iter().any(|case| case.changed));
+    }
+    // "Anything newly fails" would have named one nearly every time.
+    assert!(f64::from(named) / 100.0 <= 0.05 + by_chance(0.05, 100), "{named} of 100");
+}
+
+#[test]
+fn a_million_stored_trials_are_compared_in_bounded_memory() {
+    // 10,000 cases of 50 trials in each arm. The time is for a bench; here it ends at all, and is right.
+    let arm = |from: u64| -> Arm {
+        let counts = |case: u64| Counts { rate: Rate::new(from + case % 11, 50), lost: 0 };
+        (0..10_000).map(|case| (format!("{case:05}"), counts(case))).collect()
+    };
+    let found = fixed::compare(&arm(35), &arm(34), &RULE);
+    assert_eq!((found.word, found.cases.len()), (Word::Worse, 10_000));
+    let difference = found.difference.expect("a difference");
+    assert!((difference.difference + 0.02).abs() < 1e-9 && difference.interval.contains(-0.02), "{difference:?}");
+}

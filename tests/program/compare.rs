@@ -1,0 +1,867 @@
+//! One command says whether the skills got better or worse: against a git reference, a stored run, another mode, or no skill.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::fixture::Fixture;
+use crate::support::live::wait_until;
+use crate::support::stub::{ACTIVATES, ANSWER, Stub, on_a_small_disk, signal};
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+/// An agent that answers `Broken.` where the skill that it was given says so.
+const BY_SKILL: &str = r#"skill=.agents/skills/tidy/SKILL.md
+if grep -q "BROKEN" "$skill" 2>/dev/null; then answer=Broken; else answer=Fine; fi
+printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"'$answer'."}}' '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
+exit 0
+"#;
+
+/// A repository under git whose committed skill works, with so many cases that ask for a `Fine` answer.
+fn repository(cases: usize, body: &str) -> Stub {
+    let stub = Stub::new(cases, body);
+    let rows = (0..cases).map(|case| format!("c{case},false,Prompt {case},Fine"));
+    let table: Vec<String> = std::iter::once("id,should_trigger,prompt,must_include".to_owned()).chain(rows).collect();
+    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), table.join("\n")).expect("cases");
+    fs::write(stub.root().join(".gitignore"), "artifacts\nstarts\nagent.*\n").expect("a file");
+    git(&stub, &["init", "--quiet", "--initial-branch", "main"]);
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "first"]);
+    add_to_skill(&stub, "Be brief.");
+    stub
+}
+
+fn add_to_skill(stub: &Stub, line: &str) {
+    let path = stub.root().join("skills/tidy/SKILL.md");
+    let text = fs::read_to_string(&path).expect("a skill");
+    fs::write(path, format!("{text}\n{line}\n")).expect("a skill");
+}
+
+fn git(stub: &Stub, args: &[&str]) -> String {
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=t", "-c", "user.email=t@localhost"]).args(args).current_dir(stub.root());
+    let output = git.env("HOME", stub.scratch()).output().expect("git");
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8").trim().to_owned()
+}
+
+fn break_skill(stub: &Stub) {
+    add_to_skill(stub, "BROKEN");
+}
+
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn an_edit_that_breaks_a_skill_is_worse_than_the_commit_before_and_few_trials_say_so() {
+    let stub = repository(4, BY_SKILL);
+    break_skill(&stub);
+    let ran = stub.run(&["compare", "main", "--run-id", "r", "--jobs", "4"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    let sentence =
+        ran.stdout.lines().find(|line| line.starts_with("worse: ")).unwrap_or_else(|| panic!("{}", ran.stdout));
+    assert!(sentence.contains("→ 0/") && sentence.contains("−100 points (95 %: "), "{sentence}");
+    assert!(sentence.contains("of at most 400 trials"), "{sentence}");
+    assert!(stub.starts().len() <= 30, "{} trials", stub.starts().len());
+    // Both arms had their own skills, and today's prompts.
+    let commit = git(&stub, &["rev-parse", "HEAD"]);
+    let short = &commit[..12];
+    let before = stub.json("r", &format!("work/tidy/c0/codex.{short}/1/meta.json"));
+    assert_eq!((&before["commit"], &before["mode"]), (&json!(commit), &json!(format!("codex.{short}"))));
+    assert!(stub.json("r", "work/tidy/c0/codex/1/meta.json")["commit"].is_null());
+    let kept = |name: &str| fs::read_to_string(stub.run_folder("r").join(name).join("tidy/SKILL.md")).expect("a copy");
+    assert!(
+        kept("skills_snapshot").contains("BROKEN") && !kept(&format!("skills_snapshot_{short}")).contains("BROKEN")
+    );
+    // The user's index and work tree are as they were.
+    assert_eq!(git(&stub, &["status", "--porcelain"]), "M skills/tidy/SKILL.md");
+    // Asked again, the run tells the same, to the last digit.
+    let stored = stub.json("r", "comparison.json");
+    let again = stub.run(&["compare", "r", "--json"]);
+    assert_eq!(again.code, 1, "{}", again.stderr);
+    assert_eq!(json_of(&again.stdout)["comparison"], stored["comparison"]);
+    let decided = stub.run(&["compare", "r", "--margin", "0.2"]);
+    assert!(decided.code == 2 && decided.stderr.contains("leave out --margin"), "{}", decided.stderr);
+    // Each arm can be graded by itself, against its own skills; a run that compares is no plain run to go on with.
+    let graded = stub.run(&["grade", "r"]);
+    assert_eq!(graded.code, 1, "{}", graded.stderr);
+    let skill = stub.root().join("skills/tidy/SKILL.md");
+    let today = fs::read_to_string(&skill).expect("a skill");
+    fs::write(&skill, today.replace("name: tidy", "name: Tidy")).expect("a skill");
+    stub.run(&["grade", "r"]);
+    let expected = |mode: &str| stub.json("r", &format!("work/tidy/c0/{mode}/1/grade.json"))["checks"].to_string();
+    assert!(expected(&format!("codex.{short}")).contains("`tidy`"), "{}", expected(&format!("codex.{short}")));
+    assert!(expected("codex").contains("`Tidy`"), "{}", expected("codex"));
+    fs::write(&skill, today).expect("a skill");
+    let resumed = stub.run(&["run", "--resume", "--run-id", "r"]);
+    assert!(
+        resumed.code == 2 && resumed.stderr.contains("skill-evals compare --resume --run-id r"),
+        "{}",
+        resumed.stderr
+    );
+}
+
+#[test]
+fn two_git_references_are_compared_as_they_are_whatever_the_working_tree_has() {
+    let stub = repository(4, BY_SKILL);
+    break_skill(&stub);
+    git(&stub, &["commit", "--quiet", "--all", "--message", "second"]);
+    fs::write(stub.root().join("skills/tidy/SKILL.md"), "---\nname: tidy\ndescription: Tidies.\n---\nDo.\n")
+        .expect("a skill");
+    let ran = stub.run(&["compare", "HEAD~1", "HEAD", "--jobs", "4", "--run-id", "r"]);
+    assert!(ran.code == 1 && ran.stdout.contains("\nworse: "), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("  B  the skills of HEAD ("), "{}", ran.stdout);
+}
+
+#[test]
+fn an_edit_that_changes_nothing_is_no_worse_long_before_the_last_trial() {
+    let stub = repository(5, BY_SKILL);
+    let ran = stub.run(&["compare", "HEAD", "--jobs", "4", "--run-id", "r"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("no worse than by 5 points: "), "{}", ran.stdout);
+    // The p is that of the word: how probable this is where B is worse by five points.
+    assert!(ran.stdout.contains(" points (95 %: ") && ran.stdout.contains(", p ≤ 0.04"), "{}", ran.stdout);
+    assert!(stub.starts().len() < 200, "{} trials", stub.starts().len());
+    let status = json_of(&stub.run(&["status", "--run-id", "r", "--json"]).stdout);
+    assert_eq!((&status["state"], &status["left"]), (&json!("finished"), &json!(0)), "{status}");
+}
+
+#[test]
+fn a_comparison_that_was_interrupted_goes_on_where_it_stood() {
+    let stub = repository(3, &format!("sleep 0.05\n{BY_SKILL}"));
+    let runner = stub.start(&["compare", "HEAD", "--run-id", "r", "--jobs", "2"]);
+    wait_until("ten trials", || stub.progress_lines("r") >= 10);
+    signal(&runner, Signal::SIGINT);
+    let output = runner.wait_with_output().expect("an end");
+    assert_eq!(output.status.code(), Some(130));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("skill-evals compare --resume --run-id r"), "{said}");
+    let status = stub.run(&["status", "--run-id", "r"]);
+    assert!(status.stdout.contains("to go on: skill-evals compare --resume --run-id r"), "{}", status.stdout);
+    let measured = stub.progress("r").len();
+    let ran = stub.run(&["compare", "--resume", "--run-id", "r", "--jobs", "2"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.stdout.matches("(kept)").count(), measured, "{}", ran.stdout);
+    let pairs = fs::read_to_string(stub.run_folder("r").join("pairs.jsonl")).expect("pairs");
+    assert_eq!(pairs.lines().collect::<std::collections::BTreeSet<_>>().len(), pairs.lines().count(), "no pair twice");
+    // A case that was compared and is gone is no silent loss.
+    let table = stub.root().join("evals/skills/tidy/prompts.csv");
+    let rows = fs::read_to_string(&table).expect("cases");
+    fs::write(&table, rows.replace("c1,false,Prompt 1,Fine\n", "")).expect("cases");
+    let refused = stub.run(&["compare", "--resume", "--run-id", "r"]);
+    let words = "tidy/c1 no longer exists in either arm; --force leaves those pairs out";
+    assert!(refused.code == 2 && refused.stderr.contains(words), "{}", refused.stderr);
+    fs::write(&table, rows).expect("cases");
+    // What was asked for cannot change under way.
+    break_skill(&stub);
+    let refused = stub.run(&["compare", "--resume", "--run-id", "r"]);
+    assert!(refused.code == 2 && refused.stderr.contains("cannot go on"), "{}", refused.stderr);
+}
+
+#[test]
+fn results_kept_although_settings_changed_are_listed_alike_by_run_and_compare() {
+    for command in [&["run"][..], &["compare", "HEAD"]] {
+        let stub = repository(2, BY_SKILL);
+        stub.run(&[command, &["--run-id", "r"]].concat());
+        stub.settings("env = { \"A\\u001bB\" = \"x\" }");
+        let ran = stub.run(&[command[0], "--run-id", "r", "--resume", "--force"]);
+        let kept: Vec<&str> =
+            ran.stderr.lines().filter(|line| line.contains("kept although changed since: ")).collect();
+        assert!(!kept.is_empty() && kept.iter().all(|line| line.contains("setting env.A")), "{}", ran.stderr);
+        assert!(!ran.stderr.contains('\u{1b}'), "{command:?} writes to the terminal as it is: {:?}", ran.stderr);
+    }
+}
+
+#[test]
+fn run_and_compare_begin_with_the_same_options() {
+    let help = |command| Fixture::new().run(&[command, "--help"]).stdout;
+    let options = ["--run-id", "--resume", "--force", "--background", "--dry-run", "--quiet", "--jobs", "--max-tokens"];
+    let about = |help: &str, option: &str| -> Option<String> {
+        let line = help.lines().find(|line| line.split_whitespace().any(|word| word == option))?;
+        Some(line.trim().to_owned())
+    };
+    let [run, compare] = ["run", "compare"].map(help);
+    for option in options.into_iter().chain(["--max-cost-usd", "--judge-timeout-s", "--root"]) {
+        assert!(about(&run, option).is_some(), "{option}: {run}");
+        assert_eq!(about(&run, option), about(&compare, option));
+    }
+}
+
+#[test]
+fn a_comparison_that_goes_on_at_its_limit_says_again_what_it_said() {
+    let stub = repository(3, BY_SKILL);
+    let ran = stub.run(&["compare", "HEAD", "--run-id", "r", "--jobs", "2", "--max-tokens", "300"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    let said = |stdout: &str| stdout.lines().find(|line| line.starts_with("undecided: ")).map(str::to_owned);
+    let before = said(&ran.stdout).unwrap_or_else(|| panic!("{}", ran.stdout));
+    let again = stub.run(&["compare", "--resume", "--run-id", "r", "--max-tokens", "300"]);
+    assert_eq!(said(&again.stdout), Some(before), "{}{}", again.stdout, again.stderr);
+}
+
+#[test]
+fn two_modes_are_compared_each_with_its_own_model() {
+    let stub = repository(2, BY_SKILL);
+    let args =
+        ["compare", "--mode", "codex", "--mode", "codex", "--a", "model=x", "--b", "model=y", "--max-trials", "12"];
+    let ran = stub.run(&[&args[..], &["--run-id", "r"]].concat());
+    assert!(ran.stdout.contains("  A  the mode codex, model=x: "), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(stub.json("r", "work/tidy/c0/codex.x/1/meta.json")["mode"], "codex.x");
+}
+
+#[test]
+fn what_measures_nothing_ends_at_once_and_says_that_nothing_was_measured() {
+    let stub = repository(10, "exit 7");
+    let ran = stub.run(&["compare", "HEAD", "--jobs", "2"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("nothing measured: "), "{}", ran.stdout);
+    assert!(stub.starts().len() <= 14, "{} trials", stub.starts().len());
+}
+
+#[test]
+fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
+    let stub = repository(6, BY_SKILL);
+    assert_eq!(stub.run(&["run", "--run-id", "before", "--trials", "3"]).code, 0);
+    break_skill(&stub);
+    assert_eq!(stub.run(&["run", "--run-id", "after", "--trials", "3"]).code, 1);
+    let starts = stub.starts().len();
+    let ran = stub.run(&["compare", "before", "after"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stdout.starts_with("worse: 18/18 → 0/18 passed, −100 points (95 %: "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  tidy/c0  3/3 → 0/3\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("tokens ±0 %"), "{}", ran.stdout);
+    fs::copy(stub.run_folder("before").join("progress.jsonl"), stub.root().join("evals/baseline.jsonl"))
+        .expect("a copy");
+    let same = stub.run(&["compare", "evals/baseline.jsonl", "after", "--json"]);
+    let found = json_of(&same.stdout);
+    assert_eq!(
+        (&found["comparison"]["word"], &found["comparison"]["b"]["rate"]["trials"]),
+        (&json!("worse"), &json!(18))
+    );
+    let better = stub.run(&["compare", "after", "before,evals/baseline.jsonl", "--quiet"]);
+    assert!(better.code == 0 && better.stdout.starts_with("better: 0/18 → 36/36 passed"), "{}", better.stdout);
+    // A case alone shows too little, and the answer says what it takes.
+    let few = stub.run(&["compare", "before", "after", "--case", "c1"]);
+    assert!(few.code == 3 && few.stdout.starts_with("undecided: 3/3 → 0/3 passed"), "{}", few.stdout);
+    assert!(few.stdout.contains(" more trials would decide a difference of this size\n"), "{}", few.stdout);
+    let itself = stub.run(&["compare", "before", "after,before"]);
+    assert!(itself.code == 2 && itself.stderr.contains("is in both arms"), "{}", itself.stderr);
+    assert_eq!(stub.starts().len(), starts, "no agent ran");
+    let twice = stub.run(&["compare", "before,before", "after"]);
+    let dry = stub.run(&["compare", "HEAD", "--dry-run", "--max-trials", "200"]);
+    assert!(dry.stdout.contains("all 200 trials, if it takes so many: about 3000 tokens"), "{}", dry.stdout);
+    // In GitHub Actions the answer is marked, and stands on the job's page.
+    let page = stub.root().join("page.md");
+    let mut command = stub.command(&["compare", "before", "after", "--github", "--quiet"]);
+    let marked = crate::support::stub::ran(command.env("GITHUB_STEP_SUMMARY", &page));
+    assert!(marked.stdout.contains("::error::worse: 18/18 → 0/18 passed, −100 points (95 %25: "), "{}", marked.stdout);
+    let text = fs::read_to_string(&page).expect("a page");
+    assert!(
+        text.starts_with("# Compared\n\nworse: 18/18 → 0/18") && text.contains("\n      tidy/c0  3/3 → 0/3\n"),
+        "{text}"
+    );
+    let path = stub.run_folder("before");
+    let otherwise = stub.run(&["compare", &format!("before,{}", path.display()), "after"]);
+    assert!(otherwise.code == 2 && otherwise.stderr.contains("is named twice in one arm"), "{}", otherwise.stderr);
+    assert!(twice.code == 2 && twice.stderr.contains("before is named twice in one arm"), "{}", twice.stderr);
+    fs::write(stub.root().join("evals/baseline.jsonl"), "{}\nno line\n").expect("a file");
+    let damaged = stub.run(&["compare", "evals/baseline.jsonl", "after"]);
+    assert!(
+        damaged.code == 2 && damaged.stderr.contains("baseline.jsonl: 2 lines, none of them a result"),
+        "{}",
+        damaged.stderr
+    );
+}
+
+#[test]
+fn skills_that_are_the_same_file_by_file_take_no_trial() {
+    let stub = repository(2, BY_SKILL);
+    git(&stub, &["commit", "--quiet", "--all", "--message", "brief"]);
+    for args in [&["compare", "main"][..], &["compare", "main", "--gate", "better"], &["compare", "main", "--dry-run"]]
+    {
+        let ran = stub.run(args);
+        let words = "unchanged: the skills of main (";
+        assert!(ran.code == 0 && ran.stdout.starts_with(words), "{args:?}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.ends_with("no trial is needed; --aa shows what is noise\n"), "{}", ran.stdout);
+    }
+    assert_eq!(json_of(&stub.run(&["compare", "main", "--json"]).stdout)["unchanged"], json!(true));
+    assert!(stub.starts().is_empty(), "no agent ran");
+    let earlier = stub.run(&["compare", "main~1", "main", "--dry-run"]);
+    assert!(earlier.stdout.contains("2 cases, at most"), "{}{}", earlier.stdout, earlier.stderr);
+    let modes = stub.run(&["compare", "main", "--a", "model=x", "--dry-run"]);
+    assert!(modes.stdout.contains("2 cases, at most"), "something else differs: {}{}", modes.stdout, modes.stderr);
+}
+
+#[test]
+fn what_ends_after_the_decision_is_in_no_figure() {
+    let stub = repository(6, BY_SKILL);
+    break_skill(&stub);
+    assert_eq!(stub.run(&["compare", "main", "--run-id", "r", "--jobs", "1"]).code, 1);
+    let json = || json_of(&stub.run(&["compare", "r", "--json"]).stdout);
+    let before = json();
+    assert_eq!(before["spent"]["run"], before["spent"]["used"]);
+    // One more pair of the first case, both trials of which passed and took ten times as many tokens.
+    for name in ["pairs.jsonl", "progress.jsonl"] {
+        let path = stub.run_folder("r").join(name);
+        let text = fs::read_to_string(&path).expect("lines");
+        let first: Vec<String> =
+            text.lines().take(if name == "pairs.jsonl" { 1 } else { 2 }).map(str::to_owned).collect();
+        let late = first.join("\n").replace("\"trial\":1", "\"trial\":99").replace("\"tokens\":15", "\"tokens\":150");
+        fs::write(&path, format!("{text}{}\n", late.replace("\"fail\"", "\"pass\""))).expect("a line more");
+    }
+    let mut after = json();
+    assert_eq!(after["spent"]["run"].as_u64(), before["spent"]["run"].as_u64().map(|run| run + 2));
+    after["spent"]["run"] = before["spent"]["run"].clone();
+    assert_eq!(after, before);
+    let told = stub.run(&["compare", "r"]).stdout;
+    assert!(told.contains("2 trials were under way when it was decided, and are in no figure"), "{told}");
+}
+
+#[test]
+fn tokens_that_are_known_in_part_are_not_compared() {
+    let stub = repository(2, BY_SKILL);
+    for run in ["one", "two"] {
+        assert_eq!(stub.run(&["run", "--run-id", run]).code, 0);
+    }
+    assert!(stub.run(&["compare", "one", "two"]).stdout.contains("tokens ±0 %"));
+    let path = stub.run_folder("two").join("progress.jsonl");
+    let text = fs::read_to_string(&path).expect("progress");
+    fs::write(&path, text.replace("\"tokens\":15", "\"tokens\":5,\"more_tokens\":true")).expect("progress");
+    let ran = stub.run(&["compare", "one", "two"]);
+    assert!(ran.stdout.contains("time ") && !ran.stdout.contains("tokens "), "{}", ran.stdout);
+}
+
+#[test]
+fn runs_that_share_a_mode_are_compared_in_it_and_what_only_one_has_is_named() {
+    let stub = repository(2, BY_SKILL);
+    let settings = stub.root().join("evals/evals.toml");
+    let text = fs::read_to_string(&settings).expect("settings");
+    fs::write(&settings, format!("{text}\n[mode.mine]\nagent = \"codex\"\ndelivery = \"native\"\n")).expect("settings");
+    for args in
+        [&["--run-id", "one", "--mode", "codex"][..], &["--run-id", "both", "--mode", "codex", "--mode", "mine"]]
+    {
+        let ran = stub.run(&[&["run"], args].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    let ran = stub.run(&["compare", "one", "both"]);
+    assert!(ran.stdout.contains(": 2/2 → 2/2 passed"), "{}{}", ran.stdout, ran.stderr);
+    let only = "measured in B only, and in no figure: tidy/c0/mine, tidy/c1/mine";
+    assert!(ran.stdout.contains(only), "{}", ran.stdout);
+    let path = stub.run_folder("one").join("progress.jsonl");
+    let other = fs::read_to_string(path).expect("progress").replace("\"mode\":\"codex\"", "\"mode\":\"other\"");
+    fs::write(stub.root().join("other.jsonl"), other).expect("a file");
+    let apart = stub.run(&["compare", "both", "other.jsonl"]);
+    let words = "no mode in common (codex, mine against other): choose one of each with --a mode=… --b mode=…";
+    assert!(apart.code == 2 && apart.stderr.contains(words), "{}", apart.stderr);
+}
+
+#[test]
+fn of_stored_trials_some_are_chosen_and_what_needs_an_agent_is_refused() {
+    let stub = repository(6, BY_SKILL);
+    assert_eq!(stub.run(&["run", "--run-id", "before", "--trials", "3"]).code, 0);
+    break_skill(&stub);
+    assert_eq!(stub.run(&["run", "--run-id", "after", "--trials", "3"]).code, 1);
+    let chosen = stub.run(&["compare", "before", "after", "--case", "c1", "--case", "tidy/c2", "--mode", "codex"]);
+    assert!(chosen.stdout.starts_with("worse: 6/6 → 0/6 passed"), "{}{}", chosen.stdout, chosen.stderr);
+    for (args, words) in [
+        (&["--case", "c99"][..], "no trial is of the case `c99`"),
+        (&["--skill", "tydi"], "no trial is of the skill `tydi`; did you mean `tidy`?"),
+        (&["--mode", "mcp"], "in the mode mcp holds no trials"),
+        (&["--max-trials", "8"], "--max-trials: these trials are stored"),
+        (&["--model", "x"], "--model: these trials are stored"),
+        (&["--jobs", "2"], "--jobs: these trials are stored"),
+        (&["--a", "offer=alone"], "--a and --b with more than mode=: these trials are stored"),
+    ] {
+        let refused = stub.run(&[&["compare", "before", "after"], args].concat());
+        assert!(refused.code == 2 && refused.stderr.contains(words), "{args:?}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn one_version_against_itself_shows_how_often_verdicts_flip() {
+    // Every third start answers otherwise.
+    let body = BY_SKILL
+        .replace("if grep -q \"BROKEN\"", "if [ $(($(wc -l < \"$folder/starts\") % 3)) = 0 ] || grep -q \"BROKEN\"");
+    let stub = repository(2, &body);
+    let ran = stub.run(&["compare", "--aa", "--max-trials", "24", "--jobs", "1", "--run-id", "r"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stdout.contains("  noise: the verdict flipped in 8/12 pairs of equal trials, 67 % ("),
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(stub.json("r", "work/tidy/c0/codex.again/1/meta.json")["mode"], "codex.again");
+}
+
+#[test]
+fn a_single_case_that_got_worse_is_told_beside_good_news() {
+    // One case of twenty fails with the edited skill.
+    let body = BY_SKILL.replace("if grep -q \"BROKEN\"", "if [ \"$prompt\" = 'Prompt 7' ] && grep -q \"BROKEN\"");
+    let stub = repository(20, &body);
+    assert_eq!(stub.run(&["run", "--run-id", "before", "--trials", "8", "--jobs", "4"]).code, 0);
+    break_skill(&stub);
+    assert_eq!(stub.run(&["run", "--run-id", "after", "--trials", "8", "--jobs", "4"]).code, 1);
+    let ran = stub.run(&["compare", "before", "after", "--margin", "0.2"]);
+    assert!(ran.stdout.starts_with("no worse than by 20 points: 160/160 → 152/160 passed"), "{}", ran.stdout);
+    let sentence = ran.stdout.lines().next().unwrap_or_default();
+    assert!(sentence.ends_with(" … −2); 1 case got worse nevertheless"), "{sentence}");
+    assert!(ran.stdout.contains("  tidy/c7  8/8 → 0/8  changed (p = "), "{}", ran.stdout);
+}
+
+#[test]
+fn a_single_case_that_got_better_is_told_beside_bad_news() {
+    // The edited skill breaks all cases but one, and fixes that.
+    let answer = r#"seven=no; broken=no
+[ "$prompt" = 'Prompt 7' ] && seven=yes
+grep -q BROKEN "$skill" && broken=yes
+if [ $seven = $broken ]; then answer=Fine; else answer=Broken; fi"#;
+    let old = BY_SKILL.lines().nth(1).expect("a line");
+    let stub = repository(8, &BY_SKILL.replace(old, answer));
+    let ran = stub.run(&["run", "--run-id", "before", "--trials", "8", "--jobs", "4"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    break_skill(&stub);
+    assert_eq!(stub.run(&["run", "--run-id", "after", "--trials", "8", "--jobs", "4"]).code, 1);
+    let ran = stub.run(&["compare", "before", "after"]);
+    let sentence = ran.stdout.lines().next().unwrap_or_default();
+    assert!(sentence.starts_with("worse: ") && sentence.ends_with("; 1 case got better nevertheless"), "{sentence}");
+}
+
+#[test]
+fn with_and_without_the_skill_shows_what_it_is_worth_and_asks_nothing_of_an_absent_skill() {
+    let body = r#"if [ -e .agents/skills/tidy/SKILL.md ]; then answer=Fine; else answer=Lost
+sed -i 's/- tidy.*file: r0.*md)//' "$CODEX_HOME/sessions/rollout-1.jsonl"; fi
+printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"'$answer'."}}' '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
+exit 0
+"#;
+    let stub = repository(3, body);
+    let ran = stub.run(&["compare", "--with", "codex", "--without", "--run-id", "r"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("\nbetter: 0/"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("`must-include` passes as often"), "{}", ran.stdout);
+    let checks = stub.json("r", "work/tidy/c0/codex.without/1/grade.json");
+    let names: Vec<&str> =
+        checks["checks"].as_array().expect("checks").iter().filter_map(|check| check["id"].as_str()).collect();
+    assert!(!names.iter().any(|name| name.contains("trigger")) && names.contains(&"must-include"), "{names:?}");
+}
+
+#[test]
+fn a_skill_that_changes_no_outcome_is_not_worse_for_what_nobody_asks_without_it() {
+    let gone = r#"[ -e .agents/skills ] || sed -i 's/- tidy.*file: r0.*md)//' "$CODEX_HOME/sessions/rollout-1.jsonl""#;
+    let stub = repository(3, &format!("{gone}\n{BY_SKILL}"));
+    // The agent never uses the skill, which is a failure with it, and no question without it.
+    let table = stub.root().join("evals/skills/tidy/prompts.csv");
+    let rows = fs::read_to_string(&table).expect("cases");
+    fs::write(&table, rows.replace(",false,", ",true,")).expect("cases");
+    let args = ["compare", "--with", "codex", "--without", "--max-trials", "60", "--run-id", "r"];
+    let ran = stub.run(&args);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("30/30 → 30/30 passed"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  judged by what both arms were asked"), "{}", ran.stdout);
+    let again = stub.run(&["compare", "r"]);
+    assert!(again.stdout.contains("30/30 → 30/30 passed"), "{}", again.stdout);
+    assert_eq!(stub.json("r", "work/tidy/c0/codex/1/grade.json")["verdict"], "fail");
+}
+
+#[test]
+fn a_check_that_passes_as_often_without_the_skill_does_not_tell_its_worth() {
+    let gone = r#"[ -e .agents/skills ] || sed -i 's/- tidy.*file: r0.*md)//' "$CODEX_HOME/sessions/rollout-1.jsonl""#;
+    let stub = repository(3, &format!("{gone}\n{BY_SKILL}"));
+    let ran = stub.run(&["compare", "--with", "codex", "--without"]);
+    let note = "`must-include` passes as often without (";
+    assert!(ran.stdout.contains(note), "{}{}", ran.stdout, ran.stderr);
+    assert!(!ran.stdout.contains("`delivered` passes"), "{}", ran.stdout);
+}
+
+#[test]
+fn what_a_skill_is_offered_beside_is_a_part_of_the_mode() {
+    let body = format!("ls .agents/skills > \"$folder/offered-$(ls .agents/skills | wc -l)\"\n{ANSWER}exit 0");
+    let stub = repository(2, &body);
+    let more = stub.root().join("skills/other");
+    fs::create_dir(&more).expect("a folder");
+    fs::write(more.join("SKILL.md"), "---\nname: other\ndescription: Does other things.\n---\nDo.\n").expect("a skill");
+    let ran = stub.run(&[
+        "compare",
+        "--a",
+        "offer=alone",
+        "--b",
+        "offer=all",
+        "--skill",
+        "tidy",
+        "--max-trials",
+        "12",
+        "--run-id",
+        "r",
+    ]);
+    assert!(ran.code != 2, "{}", ran.stderr);
+    let seen = |name: &str| fs::read_to_string(stub.root().join(name)).unwrap_or_default();
+    assert_eq!((seen("offered-1").as_str(), seen("offered-2").as_str()), ("tidy\n", "other\ntidy\n"));
+    assert_eq!(stub.json("r", "work/tidy/c0/codex.offer-alone/1/meta.json")["offer"], "alone");
+}
+
+#[test]
+fn what_a_skill_loses_to_its_neighbours_is_told_with_the_one_it_loses_to() {
+    // Beside another skill, one case goes to it and one to none; a third still goes to both.
+    let body = format!(
+        "{ACTIVATES}if [ ! -e .agents/skills/other ]; then activate tidy; else
+case \"$prompt\" in *c0) activate other;; *c1) ;; *c2) activate tidy; activate other;; *) activate tidy;; esac; fi"
+    );
+    let stub = Stub::new(0, &body);
+    let rows = (0..6).map(|case| format!("c{case},true,Prompt c{case}\n"));
+    let table = format!("id,should_trigger,prompt\n{}n0,false,Prompt n0\n", rows.collect::<String>());
+    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), table).expect("cases");
+    let more = stub.root().join("skills/other");
+    fs::create_dir(&more).expect("a folder");
+    fs::write(more.join("SKILL.md"), "---\nname: other\ndescription: Does other things.\n---\nDo others.\n")
+        .expect("a skill");
+    let args = ["compare", "--a", "offer=alone", "--b", "offer=all", "--skill", "tidy", "--suite", "positive"];
+    let more = ["--max-trials", "12", "--run-id", "r", "--jobs", "2"];
+    let ran = stub.run(&[&args[..], &more].concat());
+    let line = "  `tidy` became active in 6/6 → 4/6 of its trials, −33 points (−";
+    assert!(ran.stdout.contains(line), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("); in its place `other` 0 → 1, none 0 → 1\n"), "{}", ran.stdout);
+    // The same from the stored run, with both matrices.
+    let found = json_of(&stub.run(&["compare", "r", "--json"]).stdout)["triggering"].clone();
+    let tidy = &found["skills"][0];
+    assert_eq!(
+        (&tidy["skill"], &tidy["a"], &tidy["b"]["passed"]),
+        (&json!("tidy"), &json!({"passed": 6, "trials": 6}), &json!(4))
+    );
+    assert!((tidy["difference"]["difference"].as_f64().expect("a number") + 1.0 / 3.0).abs() < 1e-9, "{found:#}");
+    assert!(
+        tidy["instead"].as_array().expect("a list").contains(&json!({"activated": "other", "a": 0, "b": 1})),
+        "{found:#}"
+    );
+    let column = |arm: &str, active: Value| -> u64 {
+        let cells = found[arm]["matrix"].as_array().expect("a matrix").iter();
+        cells.filter(|cell| cell["activated"] == active).filter_map(|cell| cell["trials"].as_u64()).sum()
+    };
+    assert_eq!(
+        (column("a", json!("other")), column("b", json!("other")), column("b", json!("several skills"))),
+        (0, 1, 1)
+    );
+    assert_eq!((column("a", json!("tidy")), column("b", json!("tidy"))), (6, 3));
+}
+
+#[test]
+fn what_cannot_be_compared_is_told_with_what_to_do_and_starts_no_agent() {
+    let stub = repository(2, BY_SKILL);
+    for (args, words) in [
+        (&["compare"][..], "name what to compare"),
+        (&["compare", "nowhere"], "neither a run nor a git reference"),
+        (&["compare", "--a", "model=x", "--b", "model=x"], "both arms are the same"),
+        (&["compare", "--a", "colour=red"], "names `colour`; known: mode=, model="),
+        (&["compare", "--mode", "codex", "--mode", "nothing"], "there is no mode `nothing`; known: "),
+        (
+            &["compare", "HEAD", "--max-trials", "8"],
+            "this gate can never fail at these numbers: it takes 6 pairs of trials",
+        ),
+        (&["compare", "HEAD", "--a", "skills=HEAD"], "HEAD says which skills the arm has"),
+        (&["compare", "--mode", "codex"], "name what to compare"),
+        (&["compare", "--mode", "codex", "--mode", "mcp", "--a", "mode=native"], "say the mode of each arm once"),
+        (&["compare", "--mode", "codex", "--a", "mode=mcp", "--b", "mode=native"], "leave out --mode"),
+        (&["compare", "--a", "offer=nobody"], "offers `nobody`, and there is no such skill"),
+        (&["compare", "--a", "offer=tidy+"], "names a skill without a name"),
+        (&["compare", "--a", "model=x,model=y"], "says `model` twice"),
+        (&["compare", "HEAD", "docs"], "`docs` is neither a run nor a git reference"),
+        (&["compare", "HEAD", "old.jsonl"], "one of HEAD and old.jsonl is a git reference"),
+        (&["compare", "HEAD", "--with", "codex", "--without"], "cannot be used with"),
+        (&["compare", "HEAD", "--gate", "worse,undecided,better", "--max-trials", "20"], "this gate can never pass"),
+        (&["compare", "HEAD", "--gate", "sideways"], "invalid value 'sideways'"),
+        (
+            &["compare", "HEAD", "--gate", "worse,better,no-worse,undecided"],
+            "this gate can never pass: it names every word",
+        ),
+        (&["compare", "--resume", "--run-id", "none"], "there is no run `none`"),
+    ] {
+        let ran = stub.run(args);
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {} {}", ran.code, ran.stderr);
+    }
+    // Any number of trials is planned in no time.
+    let dry = stub.run(&["compare", "HEAD", "--dry-run", "--max-trials", "900000000"]);
+    assert!(dry.code == 0 && dry.stdout.contains("is found with 80 % probability"), "{}{}", dry.stdout, dry.stderr);
+    assert_eq!(stub.starts(), Vec::<String>::new());
+}
+
+#[test]
+fn a_comparison_that_ended_before_it_tried_every_case_says_so_and_says_the_same_again() {
+    // As many pairs that are alike as would show `no worse by 20 points`, if there were no other case.
+    let stub = repository(22, BY_SKILL);
+    let ran = stub.run(&["compare", "HEAD", "--run-id", "r", "--jobs", "4", "--margin", "0.2", "--max-trials", "42"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    let note = "  measured in neither arm, and in no figure: tidy/c21\n";
+    assert!(ran.stdout.contains("\nundecided: 21/21 → 21/21 passed") && ran.stdout.contains(note), "{}", ran.stdout);
+    let stored = stub.json("r", "comparison.json");
+    let again = stub.run(&["compare", "r", "--json"]);
+    assert_eq!((again.code, &json_of(&again.stdout)), (3, &stored));
+    let further = stub.run(&["compare", "--resume", "--run-id", "r", "--max-trials", "44"]);
+    assert!(further.stdout.contains("decided after 44 of at most 44 trials"), "{}{}", further.stdout, further.stderr);
+    let again = stub.run(&["compare", "r"]);
+    assert!(again.stdout.contains("decided after 44 of at most 44 trials"), "{}{}", again.stdout, again.stderr);
+}
+
+#[test]
+fn a_comparison_in_the_background_is_watched_stopped_and_gone_on_with_like_any_run() {
+    let stub = repository(2, &format!("while [ ! -e \"$folder/artifacts/go\" ]; do sleep 0.02; done\n{BY_SKILL}"));
+    break_skill(&stub);
+    let begun = stub.run(&["compare", "main", "--background", "--run-id", "r", "--jobs", "2"]);
+    assert_eq!(begun.code, 0, "{}", begun.stderr);
+    assert!(begun.stdout.starts_with("r runs in the background as process "), "{}", begun.stdout);
+    wait_until("both agents", || stub.starts().len() == 2);
+    assert!(stub.run(&["status", "--run-id", "r"]).stdout.starts_with("r: running (process "));
+    let stopped = stub.run(&["stop", "r"]);
+    assert!(stopped.stdout.contains("`skill-evals compare --resume --run-id r` goes on with it"), "{}", stopped.stdout);
+    let status = stub.run(&["status", "--run-id", "r"]).stdout;
+    assert!(status.starts_with("r: stopped\n") && status.contains("compare --resume --run-id r"), "{status}");
+
+    fs::write(stub.root().join("artifacts/go"), "").expect("a file");
+    let resumed = stub.run(&["compare", "--resume", "--background", "--run-id", "r", "--jobs", "2"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    wait_until("its end", || stub.run(&["status", "--run-id", "r"]).stdout.starts_with("r: finished"));
+    let told = stub.run(&["compare", "r"]);
+    assert!(told.code == 1 && told.stdout.starts_with("worse: "), "{}{}", told.stdout, told.stderr);
+    let log = fs::read_to_string(stub.run_folder("r").join("runner.log")).expect("a log");
+    assert!(log.contains(told.stdout.lines().next().expect("an answer")), "{log}");
+    let stored = stub.run(&["compare", "r", "--background"]);
+    assert!(stored.code == 2 && stored.stderr.contains("--background: these trials are stored"), "{}", stored.stderr);
+    let cannot = stub.run(&["compare", "main", "--background", "--run-id", "r"]);
+    assert!(cannot.code == 2 && cannot.stderr.contains("`r`"), "{}", cannot.stderr);
+}
+
+#[test]
+fn a_comparison_that_is_stopped_or_has_lost_a_line_says_how_it_goes_on() {
+    let stub = repository(3, &format!("sleep 0.05\n{BY_SKILL}"));
+    let runner = stub.start(&["compare", "HEAD", "--run-id", "r", "--jobs", "2"]);
+    wait_until("four trials", || stub.progress_lines("r") >= 4);
+    let going = stub.run(&["compare", "r"]);
+    assert!(going.stderr.contains("r is under way: this is what it has come to so far"), "{}", going.stderr);
+    let stopped = stub.run(&["stop", "r"]);
+    assert!(stopped.stdout.contains("`skill-evals compare --resume --run-id r` goes on with it"), "{}", stopped.stdout);
+    runner.wait_with_output().expect("an end");
+    let path = stub.run_folder("r").join("progress.jsonl");
+    let text = fs::read_to_string(&path).expect("progress");
+    fs::write(&path, &text[..text.len() - 20]).expect("progress");
+    let torn = stub.run(&["compare", "r"]);
+    for words in [
+        "1 line of the progress file of r cannot be read; `skill-evals compare --resume --run-id r` writes it anew",
+        "r was stopped before it was decided; to go on: skill-evals compare --resume --run-id r",
+    ] {
+        assert!(torn.stderr.contains(words), "{}", torn.stderr);
+    }
+}
+
+#[test]
+fn skills_that_a_commit_reaches_by_a_link_out_of_the_repository_are_not_taken_for_its_own() {
+    let stub = repository(2, BY_SKILL);
+    fs::rename(stub.root().join("skills"), stub.root().join("mine")).expect("moved");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "in a folder of another name"]);
+    assert_eq!(stub.run(&["compare", "HEAD", "--dry-run"]).code, 0);
+    std::os::unix::fs::symlink("mine", stub.root().join("skills")).expect("a link");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "a link within"]);
+    assert_eq!(stub.run(&["compare", "HEAD", "--dry-run"]).code, 0);
+    fs::remove_file(stub.root().join("skills")).expect("no link");
+    std::os::unix::fs::symlink(stub.root().join("mine"), stub.root().join("skills")).expect("a link");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "a link to an absolute path"]);
+    let ran = stub.run(&["compare", "HEAD"]);
+    let words = "`skills/tidy` is reached by a link that leads out of the repository; what lies there is today's";
+    assert!(ran.code == 2 && ran.stderr.contains(words), "{}{}", ran.stdout, ran.stderr);
+}
+
+/// Has git start a program at every place where a repository can name one; each leaves a file in the directory returned.
+fn hostile(stub: &Stub) -> std::path::PathBuf {
+    let ran = stub.scratch().join("ran");
+    let hooks = stub.scratch().join("hooks");
+    fs::create_dir_all(&ran).expect("a directory");
+    fs::create_dir_all(&hooks).expect("a directory");
+    let program = |name: &str| format!("touch {}/{name}", ran.display());
+    for hook in ["post-index-change", "post-checkout", "reference-transaction", "pre-auto-gc", "query-watchman"] {
+        for folder in [&hooks, &stub.root().join(".git/hooks")] {
+            fs::write(folder.join(hook), format!("#!/bin/sh\n{}\n", program(hook))).expect("a hook");
+            fs::set_permissions(folder.join(hook), fs::Permissions::from_mode(0o755)).expect("permissions");
+        }
+    }
+    let programs = [
+        ("core", "fsmonitor pager editor askPass sshCommand gitProxy alternateRefsCommand"),
+        ("filter \"evil\"", "clean smudge process"),
+        ("diff", "external"),
+        ("diff \"evil\"", "textconv command"),
+        ("merge \"evil\"", "driver"),
+        ("gpg", "program"),
+        ("uploadpack", "packObjectsHook"),
+        ("pager", "rev-parse ls-files config"),
+        ("remote \"origin\"", "uploadpack"),
+    ];
+    let mut config = fs::read_to_string(stub.root().join(".git/config")).expect("a configuration");
+    for (section, keys) in programs {
+        let line = |key: &str| format!("\t{key} = \"{} #\"\n", program(&format!("{}-{key}", section.replace('"', ""))));
+        config.extend([format!("[{section}]\n")]);
+        config.extend(keys.split(' ').map(line));
+    }
+    let shell = |section: &str, key: &str| format!("[{section}]\n\t{key} = \"!{}\"\n", program(key));
+    config += &shell("alias", "rev-parse");
+    config += &shell("alias", "ls-files");
+    config += &shell("credential", "helper");
+    // Objects that are missing are to be fetched.
+    config += "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tpartialClone = origin\n[remote \"origin\"]\n\
+               \tpromisor = true\n\tpartialclonefilter = blob:none\n\turl = ssh://127.0.0.1:1/nowhere\n";
+    config.extend([format!("[core]\n\thooksPath = {}\n", hooks.display())]);
+    fs::write(stub.root().join(".git/config"), config).expect("a configuration");
+    ran
+}
+
+/// The programs that git has started.
+fn started(ran: &Path) -> Vec<String> {
+    let entries = fs::read_dir(ran).expect("a directory").flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn no_program_that_a_repository_names_is_started_to_read_a_reference() {
+    let stub = repository(2, BY_SKILL);
+    let blob = git(&stub, &["rev-parse", "HEAD:skills/tidy/SKILL.md"]);
+    fs::write(stub.root().join(".gitattributes"), "*.md filter=lfs\n*.csv filter=evil diff=evil merge=evil\n")
+        .expect("attributes");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "attributes"]);
+    fs::create_dir(stub.root().join("skills/tidy/data")).expect("a directory");
+    fs::write(stub.root().join("skills/tidy/data/table.csv"), "a,b\n").expect("a file");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "a filtered file in a skill"]);
+    let ran = hostile(&stub);
+    let before = fs::metadata(stub.root().join(".git/index")).and_then(|index| index.modified()).expect("an index");
+    for args in [
+        ["compare", "HEAD~1", "--dry-run"].as_slice(),
+        &["compare", "HEAD~1", "HEAD~2", "--dry-run"],
+        &["run", "--github"],
+    ] {
+        let compared = stub.run(args);
+        assert_eq!((compared.code, started(&ran)), (0, vec![]), "{args:?}: {}{}", compared.stdout, compared.stderr);
+    }
+    let refused = |reference: &str, words: &str| {
+        let compared = stub.run(&["compare", reference, "--dry-run"]);
+        assert!(compared.code == 2 && compared.stderr.contains(words), "{}{}", compared.stdout, compared.stderr);
+        assert_eq!(started(&ran), Vec::<String>::new(), "{reference}");
+    };
+    refused("HEAD", "the filter `evil` writes `skills/tidy/data/table.csv`, and no program that a repository names");
+    refused(&"5".repeat(40), "is neither a run nor a git reference");
+    // What a partial clone lacks is named, and not fetched.
+    let object = stub.root().join(".git/objects").join(&blob[..2]).join(&blob[2..]);
+    fs::rename(&object, stub.scratch().join("blob")).expect("the blob is a file");
+    refused("HEAD~2", "this clone may lack files of the commit: `git archive ");
+    let after = fs::metadata(stub.root().join(".git/index")).and_then(|index| index.modified()).expect("an index");
+    assert_eq!(before, after);
+    // The programs would start.
+    let mut git = Command::new("git");
+    git.args(["-C"]).arg(stub.root()).args(["status", "--porcelain"]).env("HOME", stub.scratch());
+    let _ = git.output().expect("git");
+    assert!(started(&ran).contains(&"core-fsmonitor".to_owned()), "{:?}", started(&ran));
+}
+
+#[test]
+fn points_that_the_trials_alone_would_not_give_are_explained_in_the_sentence() {
+    let stub = repository(1, BY_SKILL);
+    let row = |case: &str, trial: usize, verdict: &str| {
+        json!({"skill": "tidy", "case": case, "mode": "m", "trial": trial, "verdict": verdict, "duration_ms": 1})
+            .to_string()
+    };
+    let write = |name: &str, last: &str| {
+        let often = (1..=10).map(|trial| row("often", trial, "pass"));
+        let rows: Vec<String> = often.chain([row("once", 1, last)]).collect();
+        fs::write(stub.root().join(name), rows.join("\n")).expect("a baseline");
+    };
+    write("a.jsonl", "pass");
+    write("b.jsonl", "fail");
+    let ran = stub.run(&["compare", "a.jsonl", "b.jsonl", "--quiet"]);
+    let words = "undecided: 11/11 → 10/11 passed, −50 points, every case weighing the same (95 %: ";
+    assert!(ran.stdout.starts_with(words), "{}{}", ran.stdout, ran.stderr);
+    write("c.jsonl", "pass");
+    let same = stub.run(&["compare", "a.jsonl", "c.jsonl", "--quiet"]);
+    assert!(same.stdout.starts_with("undecided: 11/11 → 11/11 passed, ±0 points (95 %: "), "{}", same.stdout);
+}
+
+#[test]
+fn trials_that_went_on_until_they_were_decided_are_compared_with_a_note() {
+    let stub = Stub::new(2, "");
+    for (id, trials) in [("a", "3"), ("b", "3"), ("c", "until decided")] {
+        let ran = stub.run(&["run", "--run-id", id, "--trials", trials, "--threshold", "0.5"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    let note = "  trials went on until something was decided, which the test and the interval know nothing of, so take them as a guide: \
+                tidy/c0, tidy/c1\n";
+    let compared = stub.run(&["compare", "a", "c"]).stdout;
+    assert!(compared.contains(note), "{compared}");
+    assert!(!stub.run(&["compare", "a", "b"]).stdout.contains("went on until"));
+    let found: Value = serde_json::from_str(&stub.run(&["compare", "a", "c", "--json"]).stdout).expect("JSON");
+    assert_eq!(found["until_decided"], json!(["tidy/c0", "tidy/c1"]));
+    // So did those of a comparison.
+    stub.run(&["compare", "--aa", "--max-trials", "12", "--run-id", "d"]);
+    let compared = stub.run(&["compare", "a", "d"]).stdout;
+    assert!(compared.contains("went on until something was decided"), "{compared}");
+}
+
+#[test]
+fn a_dry_run_knows_what_an_arm_costs_by_the_mode_that_it_starts_from() {
+    let stub = Stub::new(2, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    let dry = stub.run(&["compare", "--aa", "--dry-run"]).stdout;
+    assert!(dry.contains("tokens: at most 60, by what the same cases took before\n"), "{dry}");
+    assert!(dry.contains("if it takes so many: about 6000 tokens\n"), "{dry}");
+    let stub = Stub::new(2, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r", "--case", "c0"]).code, 0);
+    let dry = stub.run(&["compare", "--aa", "--dry-run"]).stdout;
+    let words = "if it takes so many: about 6000 tokens, if the others take as much as those that are known\n";
+    assert!(dry.contains(words), "{dry}");
+}
+
+#[test]
+fn lines_of_pairs_that_cannot_be_read_are_told() {
+    let stub = Stub::new(2, "");
+    stub.run(&["compare", "--aa", "--max-trials", "12", "--run-id", "r"]);
+    let path = stub.run_folder("r").join("pairs.jsonl");
+    let text = fs::read_to_string(&path).expect("pairs");
+    let told = |text: &str| {
+        fs::write(&path, text).expect("pairs");
+        (stub.run(&["status", "--run-id", "r"]).stdout, stub.run(&["compare", "r"]).stderr)
+    };
+    let (status, compared) = told(&text.replacen("{\"a\"", "{\"x\"", 1));
+    assert!(status.contains("note     1 line of pairs.jsonl cannot be read; what is lost is in no figure"), "{status}");
+    assert!(
+        compared.contains("warning: 1 line of the pairs of r cannot be read; what is lost is in no figure"),
+        "{compared}"
+    );
+    // What was cut short at the end never began.
+    let (status, compared) = told(&format!("{text}{{\"a\":"));
+    assert!(!status.contains("note ") && !compared.contains("warning"), "{status}{compared}");
+}
+
+#[test]
+fn a_full_disk_stops_a_comparison_which_goes_on_once_there_is_room() {
+    let stub =
+        repository(12, &format!("[ -e \"$folder/room\" ] || head -c 60000 /dev/zero | tr '\\0' x >&2\n{BY_SKILL}"));
+    let compare = r#""$0" compare --run-id r --jobs 2"#;
+    let script = format!(
+        r#"fill; {compare} main --max-trials 24 > out 2> err; echo $? > code; cp starts starts-1
+        "$0" status --run-id r > status; {compare} --resume > out-2 2>&1; echo $? > code-2; cp starts starts-2
+        rm artifacts/full; touch room; {compare} --resume > out-3 2>&1; echo $? > code-3"#
+    );
+    if !on_a_small_disk(&stub.command(&[]), &script) {
+        return;
+    }
+    let text = |name: &str| fs::read_to_string(stub.root().join(name)).expect("a file");
+    let lines = |name: &str| text(name).lines().count();
+    assert!(text("code") == "3\n" && (2..=7).contains(&lines("starts-1")), "{}{}", text("out"), text("err"));
+    assert!(text("err").contains("the run stopped: ") && text("err").contains("No space left"), "{}", text("err"));
+    let again = "go on: skill-evals compare --resume --run-id r";
+    assert!(text("err").contains(again), "{}", text("err"));
+    assert!(text("status").starts_with("r: cut short\n  why      tidy/"), "{}", text("status"));
+    assert!(text("code-2") == "3\n" && lines("starts-2") - lines("starts-1") <= 2, "{}", text("out-2"));
+    let kept = text("out-3").matches("(kept)").count();
+    assert!(text("code-3") == "3\n" && kept >= 1, "{}", text("out-3"));
+    assert_eq!(lines("starts") - lines("starts-2"), 24 - kept, "{}", text("out-3"));
+    assert!(text("out-3").contains("undecided: 12/12 → 12/12 passed"), "{}", text("out-3"));
+}

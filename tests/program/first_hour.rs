@@ -1,0 +1,316 @@
+//! The first hour with a clone that has skills and nothing else: what works, what is said, and what git sees of it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::machine::Machine;
+use crate::support::page;
+use crate::support::real::has_bwrap;
+use crate::support::stub::ran;
+
+#[test]
+fn a_plain_clone_is_linted_listed_examined_and_run() {
+    let machine = Machine::with_agents().variable("CODEX_API_KEY", "a-key-of-codex");
+    let lint = machine.run(&["lint"]);
+    assert_eq!((lint.code, lint.stdout.as_str()), (0, "2 skills: no problems\n"), "{}", lint.stderr);
+    assert!(lint.stderr.starts_with("next: skill-evals list"), "{}", lint.stderr);
+    let listed = machine.run(&["list"]);
+    assert!(listed.code == 0 && listed.stdout.contains("pdf::smoke_explicit::codex"), "{}", listed.stdout);
+    assert!(listed.stderr.starts_with("next: skill-evals generate --skill docx"), "{}", listed.stderr);
+    let doctor = machine.run(&["doctor"]);
+    assert!(
+        doctor.code == 0 && doctor.stderr.starts_with("next: skill-evals run"),
+        "{}{}",
+        doctor.stdout,
+        doctor.stderr
+    );
+    let run = machine.run(&["run", "--skill", "pdf"]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("3 passed, 0 failed, 0 errors") && run.stdout.contains("artifacts/skill-evals/"));
+    assert!(run.stderr.contains("next: skill-evals generate --skill pdf"), "{}", run.stderr);
+    assert_eq!(machine.git("clone", &["status", "--porcelain"]), "");
+    assert_eq!(machine.run(&["generate", "--skill", "pdf"]).code, 0);
+    let own = machine.run(&["run", "--skill", "pdf", "--dry-run"]);
+    assert!(own.code == 0 && !own.stderr.contains("next:"), "{}{}", own.stdout, own.stderr);
+}
+
+/// The page, command by command, on a machine that gets its agent where the page has it installed.
+#[test]
+fn the_page_of_the_first_hour_can_be_followed() {
+    let machine = Machine::new();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_skill-evals"), machine.path("bin/skill-evals")).expect("a link");
+    let mut ran_any = 0;
+    for block in page::blocks() {
+        if block.info == "sh" && block.commands.iter().any(|command| command.line == "codex login") {
+            machine.add_agents();
+            machine.write("home/.codex/auth.json", r#"{"OPENAI_API_KEY":"a-key-of-codex"}"#);
+        }
+        for command in block.commands.iter().filter(|_| block.info == "console") {
+            let ran = ran(&mut machine.command("/bin/sh", "clone", &["-c", &command.line]));
+            let said = format!("{}: {}{}", command.line, ran.stdout, ran.stderr);
+            assert_eq!(ran.code, command.exit, "{said}");
+            assert!(!command.silent || said == format!("{}: ", command.line), "{said}");
+            ran_any += 1;
+        }
+    }
+    assert!(ran_any > 15, "{ran_any} commands");
+    // What was added is what the page has committed, and what it edited and recorded since.
+    let changed = machine.git("clone", &["status", "--short"]);
+    assert!(
+        changed.lines().all(|line| line.contains("skills/pdf/SKILL.md") || line.contains("evals/recordings/")),
+        "{changed}"
+    );
+}
+
+#[test]
+fn no_run_is_seen_by_git_wherever_it_was_started() {
+    let machine = Machine::with_agents().variable("CODEX_API_KEY", "a-key-of-codex");
+    machine.write("clone/artifacts/plan.md", "Ours.\n");
+    machine.write("clone/.gitignore", "!artifacts/**\n");
+    machine.commit("clone");
+    machine.git("clone", &["worktree", "add", "--quiet", "../tree"]);
+    machine.git("clone", &["submodule", "--quiet", "add", "../origin", "vendor/skills-of-others"]);
+    machine.commit("clone");
+    machine.git(".", &["init", "--quiet", "hidden"]);
+    machine.git(".", &["init", "--quiet", "elsewhere"]);
+    let skill = fs::read_to_string(machine.path("origin/skills/pdf/SKILL.md")).expect("a skill");
+    machine.write("hidden/.claude/skills/pdf/SKILL.md", &skill);
+    machine.write("elsewhere/office/pdf/SKILL.md", &skill);
+    machine.write("elsewhere/docs/a.md", "");
+    for folder in ["hidden", "elsewhere"] {
+        machine.commit(folder);
+    }
+    for (folder, root) in [
+        ("clone", "clone"),
+        ("clone/skills/pdf", "clone"),
+        ("tree/skills", "tree"),
+        ("clone/vendor/skills-of-others", "clone/vendor/skills-of-others"),
+        ("hidden/.claude/skills/pdf", "hidden"),
+        ("elsewhere/docs", "elsewhere"),
+    ] {
+        let run = machine.run_in(folder, &["run", "--skill", "pdf", "--mode", "codex", "--run-id", "first"]);
+        assert_eq!(run.code, 0, "{folder}: {}{}", run.stdout, run.stderr);
+        assert!(machine.path(root).join("artifacts/skill-evals/first/run.json").exists(), "{folder}: {}", run.stdout);
+        assert_eq!(machine.git(folder, &["status", "--porcelain"]), "", "{folder}");
+        fs::remove_dir_all(machine.path(root).join("artifacts/skill-evals")).expect("the run");
+    }
+}
+
+#[test]
+fn skills_of_the_user_are_not_those_of_a_clone_below() {
+    let machine = Machine::new();
+    let skill = fs::read_to_string(machine.path("origin/skills/pdf/SKILL.md")).expect("a skill");
+    machine.write("home/.claude/skills/own/SKILL.md", &skill);
+    machine.git(".", &["clone", "--quiet", "origin", "home/clone"]);
+    machine.git(".", &["init", "--quiet", "home/bare"]);
+    assert_eq!(machine.run_in("home/clone", &["lint"]).stdout, "2 skills: no problems\n");
+    let bare = machine.run_in("home/bare", &["lint"]);
+    assert_eq!(bare.code, 2, "{}", bare.stdout);
+    assert!(bare.stderr.contains("no skills in") && bare.stderr.contains("skill-evals init"), "{}", bare.stderr);
+}
+
+/// A home or an environment, the mode, and what is said where it is no login; `None` where it may be one.
+type Login = (
+    &'static [(&'static str, &'static str)],
+    &'static [(&'static str, &'static str)],
+    &'static str,
+    Option<&'static str>,
+);
+
+const LOGINS: [Login; 24] = [
+    (&[], &[], "codex", Some("codex has no login: run `codex login`")),
+    (&[("CODEX_API_KEY", "")], &[], "codex", Some("run `codex login`")),
+    (&[("CODEX_API_KEY", " ")], &[], "codex", Some("run `codex login`")),
+    (&[], &[(".codex/auth.json", "")], "codex", Some("is empty; run `codex login`")),
+    (&[], &[(".codex/auth.json", "{}")], "codex", Some("holds no login; run `codex login`")),
+    (
+        &[],
+        &[(".codex/auth.json", r#"{"OPENAI_API_KEY":null,"tokens":{"access_token":""}}"#)],
+        "codex",
+        Some("holds no login"),
+    ),
+    (&[], &[(".codex/auth.json", r#"{"OPENAI_API_KEY":null,"tokens":{"access_token":"t"}}"#)], "codex", None),
+    (&[], &[(".codex/config.toml", "cli_auth_credentials_store = 'keyring'")], "codex", Some("keyring")),
+    (
+        &[],
+        &[(".codex/config.toml", "model_provider = 'mine'\nmodel_providers.mine.env_key = 'MINE'")],
+        "codex",
+        Some("set MINE"),
+    ),
+    (
+        &[("MINE", "k")],
+        &[(".codex/config.toml", "model_provider = 'mine'\nmodel_providers.mine.env_key = 'MINE'")],
+        "codex",
+        None,
+    ),
+    (
+        &[],
+        &[(".codex/config.toml", "model_provider = 'local'\nmodel_providers.local.base_url = 'http://127.0.0.1:1'")],
+        "codex",
+        None,
+    ),
+    (&[("OPENAI_BASE_URL", "http://127.0.0.1:1")], &[], "codex", None),
+    (&[], &[], "cli-native", Some("claude-cli has no login: log in with `claude`")),
+    (&[("ANTHROPIC_API_KEY", "")], &[], "native", Some("claude-sdk has no login: log in with `claude`")),
+    (&[], &[(".claude/.credentials.json", "")], "cli-native", Some("log in with `claude`")),
+    (
+        &[],
+        &[(
+            ".claude/.credentials.json",
+            r#"{"claudeAiOauth":{"accessToken":"","scopes":["a"]},"mcpOAuth":{"token":"t"}}"#,
+        )],
+        "mcp",
+        Some("log in"),
+    ),
+    (&[], &[(".claude/.credentials.json", "{")], "mcp", Some(".credentials.json is damaged")),
+    (
+        &[],
+        &[(".claude/.credentials.json", r#"{"claudeAiOauth":{"accessToken":"t","expiresAt":1}}"#)],
+        "cli-native",
+        None,
+    ),
+    (&[], &[(".claude/settings.json", r#"{"apiKeyHelper":"/bin/echo key"}"#)], "cli-native", None),
+    (&[], &[(".claude/settings.json", r#"{"env":{"ANTHROPIC_AUTH_TOKEN":"t"}}"#)], "native", None),
+    (
+        &[],
+        &[(".claude/settings.json", r#"{"env":{"ANTHROPIC_AUTH_TOKEN":""},"apiKeyHelper":""}"#)],
+        "native",
+        Some("log in with `claude`"),
+    ),
+    (&[("CLAUDE_CODE_USE_BEDROCK", "1")], &[], "cli-native", None),
+    (&[("CLAUDE_CODE_USE_VERTEX", "1")], &[], "cli-native", None),
+    (&[("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")], &[], "cli-native", None),
+];
+
+#[test]
+fn a_missing_or_empty_login_is_told_before_an_agent_starts_and_no_other_is_refused() {
+    for (variables, files, mode, refused) in LOGINS {
+        let mut machine = Machine::with_agents();
+        for (name, value) in variables {
+            machine = machine.variable(name, value);
+        }
+        for (name, text) in files {
+            machine.write(&format!("home/{name}"), text);
+        }
+        let what = format!("{variables:?} {files:?} {mode}");
+        let run = machine.run(&["run", "--skill", "pdf", "--mode", mode]);
+        let dry = machine.run(&["run", "--skill", "pdf", "--mode", mode, "--dry-run"]);
+        let Some(why) = refused else {
+            assert!(!machine.started().is_empty() && dry.code == 0, "{what}: {}{}", run.stderr, dry.stderr);
+            continue;
+        };
+        for ran in [run, dry] {
+            assert_eq!(ran.code, 2, "{what}: {}{}", ran.stdout, ran.stderr);
+            assert!(ran.stderr.contains(why), "{what}: {}", ran.stderr);
+        }
+        assert_eq!(machine.started(), [""; 0], "{what}");
+        assert!(!machine.path("clone/artifacts").exists(), "{what}");
+        // Doctor knows it in the same words.
+        let doctor = machine.run(&["doctor"]);
+        let advice = why.rsplit(": ").next().unwrap_or(why);
+        assert!(doctor.stdout.contains(advice), "{what}: {}", doctor.stdout);
+    }
+}
+
+#[test]
+fn logins_by_the_settings_are_not_refused_and_the_judge_needs_one_too() {
+    for settings in [
+        "env.CODEX_API_KEY = 'k'\n",
+        "[agents.codex]\nargs = ['-c', 'model_provider=\"mine\"']\n",
+        "[agents.codex]\nargs = ['--oss']\n",
+    ] {
+        let machine = Machine::with_agents();
+        machine.write("clone/evals/evals.toml", settings);
+        machine.run(&["run", "--skill", "pdf"]);
+        assert!(!machine.started().is_empty(), "{settings}");
+    }
+    // A program that the settings name may bring its own.
+    let machine = Machine::with_agents();
+    machine.write(
+        "clone/evals/evals.toml",
+        &format!("[agents.codex]\ncommand = '{}'\n", machine.path("bin/codex").display()),
+    );
+    assert_eq!(machine.run(&["run", "--skill", "pdf"]).code, 0);
+    let machine = Machine::with_agents().variable("CODEX_API_KEY", "k");
+    machine.write("clone/evals/evals.toml", "[judge]\nagent = 'claude-cli'\n");
+    let run = machine.run(&["run", "--skill", "pdf", "--judge"]);
+    assert!(run.code == 2 && run.stderr.contains("claude-cli has no login"), "{}{}", run.stdout, run.stderr);
+}
+
+#[test]
+fn comparisons_and_tests_tell_of_a_missing_login_too_and_name_the_agent_that_is_here() {
+    let machine = Machine::with_agents().variable("ANTHROPIC_API_KEY", "k");
+    machine.write("clone/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Other.\n---\n");
+    let compare = machine.run(&["compare", "HEAD", "--skill", "pdf"]);
+    assert!(compare.code == 2 && compare.stderr.contains("codex has no login"), "{}{}", compare.stdout, compare.stderr);
+    assert!(compare.stderr.contains("--mode native"), "{}", compare.stderr);
+    let machine = machine.variable("SKILL_EVALS_LIVE", "1");
+    let tests = machine.run(&["harness", "pdf"]);
+    assert!(tests.code == 101 && tests.stdout.contains("codex has no login"), "{}", tests.stdout);
+    assert!(tests.stdout.contains("SKILL_EVALS_MODE=native"), "{}", tests.stdout);
+    assert_eq!(machine.started(), [""; 0]);
+}
+
+#[test]
+fn a_missing_agent_is_told_before_a_run_begins() {
+    let machine = Machine::new();
+    for args in [&["run", "--skill", "pdf"][..], &["run", "--skill", "pdf", "--dry-run"]] {
+        let run = machine.run(args);
+        assert_eq!(run.code, 2, "{}", run.stdout);
+        assert!(run.stderr.contains("`codex` is not on the PATH; get it with `npm install"), "{}", run.stderr);
+        // What would run is told all the same.
+        let is_dry = args.contains(&"--dry-run");
+        assert_eq!(run.stdout.contains("3 trials would run"), is_dry, "{}", run.stdout);
+    }
+    assert!(!machine.path("clone/artifacts").exists());
+}
+
+#[test]
+fn a_replay_says_how_to_run_the_agent_in_the_words_of_its_own_door() {
+    let machine = Machine::new();
+    let replay = machine.run(&["run", "--skill", "pdf", "--replay"]);
+    assert!(replay.stdout.contains("pdf/smoke-explicit/codex: no recording; leave --replay out"), "{}", replay.stdout);
+    assert!(!replay.stdout.contains("SKILL_EVALS_LIVE"), "{}", replay.stdout);
+    let harness = machine.run(&["harness", "--include-ignored", "pdf::smoke"]);
+    assert!(harness.stdout.contains("no recording; SKILL_EVALS_LIVE=1"), "{}", harness.stdout);
+}
+
+#[test]
+fn a_repository_that_cannot_be_written_to_is_told_beforehand() {
+    let machine = Machine::with_agents().variable("CODEX_API_KEY", "k");
+    machine.write("clone/artifacts", "A file in the way.\n");
+    let told = |args: &[&str], found: &str| {
+        let run = machine.run(args);
+        let all = format!("{}{}", run.stdout, run.stderr);
+        assert!(
+            run.code != 0 && all.contains(found) && all.contains("work in a clone that is yours"),
+            "{args:?}: {all}"
+        );
+    };
+    for args in [&["run", "--dry-run"][..], &["run"], &["doctor"]] {
+        told(args, "artifacts: Not a directory");
+    }
+    fs::remove_file(machine.path("clone/artifacts")).expect("a file");
+    // Root may write there all the same.
+    if !nix::unistd::geteuid().is_root() {
+        let rights =
+            |mode| fs::set_permissions(machine.path("clone"), fs::Permissions::from_mode(mode)).expect("rights");
+        rights(0o555);
+        for args in [&["run", "--dry-run"][..], &["run"], &["doctor"]] {
+            told(args, "clone: Permission denied");
+        }
+        rights(0o755);
+    }
+    if !has_bwrap() {
+        return;
+    }
+    let clone = machine.path("clone").display().to_string();
+    for args in [&["run", "--dry-run"][..], &["run"], &["doctor"]] {
+        let program = env!("CARGO_BIN_EXE_skill-evals");
+        let sandbox = ["--dev-bind", "/", "/", "--ro-bind", &clone, &clone, "--", program];
+        let run = ran(&mut machine.command("bwrap", "clone", &[&sandbox, args].concat()));
+        let all = format!("{}{}", run.stdout, run.stderr);
+        assert!(run.code != 0 && all.contains("clone: Read-only file system"), "{args:?}: {all}");
+    }
+    assert_eq!(machine.started(), [""; 0]);
+}

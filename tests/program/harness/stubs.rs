@@ -1,0 +1,84 @@
+//! The stubs by which IDEs show trials.
+
+use super::fixture;
+use crate::support::fixture::Fixture;
+use crate::support::harness::{harness, listed};
+
+const FILE: &str = "tests/skill_evals/stubs.rs";
+
+fn crate_of(fixture: Fixture) -> Fixture {
+    fixture.file("Cargo.toml", "")
+}
+
+fn text(fixture: &Fixture) -> String {
+    std::fs::read_to_string(fixture.root().join(FILE)).expect("the stubs")
+}
+
+/// The paths of the `#[test]` functions, by the nesting of their modules.
+fn paths(stubs: &str) -> Vec<String> {
+    let mut modules: Vec<&str> = Vec::new();
+    let mut found = Vec::new();
+    for line in stubs.lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix("mod ") {
+            modules.push(name.trim_end_matches(" {"));
+        } else if let Some(name) = line.strip_prefix("fn ") {
+            found.push(format!("{}::{}", modules.join("::"), name.trim_end_matches("() {}")));
+        } else if line == "}" {
+            modules.pop();
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn stubs_have_the_names_of_the_trials() {
+    for fixture in
+        [crate_of(fixture()), crate_of(Fixture::copy_of_sample()), crate_of(Fixture::new().skill("repository"))]
+    {
+        let ran = fixture.run(&["stubs"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let mut names = listed(&harness(&fixture, &["--list"]).run());
+        names.sort();
+        assert_eq!(paths(&text(&fixture)), names);
+    }
+}
+
+#[test]
+fn stubs_are_written_once_and_then_up_to_date() {
+    let fixture = crate_of(fixture());
+    assert_eq!(fixture.run(&["stubs"]).stdout, "tests/skill_evals/stubs.rs: written, 8 trials\n");
+    assert_eq!(fixture.run(&["stubs"]).stdout, "tests/skill_evals/stubs.rs: is up to date, 8 trials\n");
+    // Whatever the environment asks for at the moment.
+    let asked = harness(&fixture, &["--exact", "repository::lint"]).env("SKILL_EVALS_MODE", "none").run();
+    assert_eq!(asked.code, 0, "{}", asked.stdout);
+}
+
+#[test]
+fn the_lint_says_when_stubs_are_out_of_date() {
+    let fixture = crate_of(Fixture::copy_of_sample());
+    assert_eq!(fixture.run(&["lint", "--check-evals"]).code, 0, "no stubs, no problem");
+    fixture.run(&["stubs"]);
+    assert_eq!(fixture.run(&["lint", "--check-evals"]).code, 0);
+    assert_eq!(harness(&fixture, &["repository::lint"]).run().code, 0);
+    let fixture = fixture.task("new", r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "greeting" } }"#);
+    let ran = fixture.run(&["lint", "--check-evals"]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.stdout.contains("warning[stale-stubs]: the stubs are out of date"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("run `skill-evals stubs`"), "{}", ran.stdout);
+    // No trial is wrong for it: a warning beside a test that passes.
+    let ran = harness(&fixture, &["repository::lint"]).run();
+    assert_eq!(ran.code, 0, "{}", ran.stdout);
+    assert!(ran.stderr.contains("warning[stale-stubs]") && !ran.stdout.contains("stale-stubs"), "{}", ran.stderr);
+    fixture.run(&["stubs"]);
+    assert_eq!(harness(&fixture, &["repository::lint"]).run().code, 0);
+}
+
+#[test]
+fn without_a_crate_there_is_no_place_for_stubs() {
+    let ran = fixture().run(&["stubs"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("no crate for the stubs"), "{}", ran.stderr);
+    let ran = fixture().run(&["stubs", "--file", "elsewhere.rs"]);
+    assert_eq!(ran.stdout, "elsewhere.rs: written, 8 trials\n");
+}

@@ -1,0 +1,71 @@
+//! What `skill-evals list` prints.
+
+use crate::support::fixture::Fixture;
+
+fn fixture() -> Fixture {
+    Fixture::new()
+        .skill("tidy")
+        .prompts("tidy", "id,should_trigger,prompt\nfirst-one,true,Do it\nbad,perhaps,Do it\nlast,false,Rest\n")
+        .skill("async")
+}
+
+#[test]
+fn every_trial_has_a_line_and_broken_ones_say_why() {
+    let ran = fixture().run(&["list"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    insta::assert_snapshot!(ran.stdout);
+}
+
+#[test]
+fn json_has_an_object_for_every_trial() {
+    let ran = fixture().run(&["list", "--json"]);
+    let listed: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let listed = listed["cases"].as_array().expect("an array");
+    assert_eq!(listed.len(), 6);
+    insta::assert_snapshot!(serde_json::to_string_pretty(&listed[3..5]).expect("JSON"));
+}
+
+#[test]
+fn columns_line_up_for_people() {
+    let fixture = fixture();
+    let (catalog, settings) = (fixture.catalog(), skill_evals::settings::Settings::default());
+    let all = catalog.cases.iter();
+    let planned: Vec<_> = all.flat_map(|found| skill_evals::run::plan::planned(&settings, found, &[])).collect();
+    let listed = skill_evals::report::listing::listed(&planned, &catalog, &fixture.repository(), &settings);
+    insta::assert_snapshot!(skill_evals::report::listing::render(&listed, true));
+}
+
+#[test]
+fn the_repository_is_found_from_a_folder_below_it() {
+    let fixture = fixture();
+    let ran = crate::support::fixture::run_in(&fixture.root().join("skills/tidy"), &["list"]);
+    assert_eq!((ran.code, ran.stdout.lines().count()), (0, 6));
+}
+
+#[test]
+fn a_case_whose_fixture_is_missing_is_listed_as_broken() {
+    let text = "id,should_trigger,prompt,fixture\na,true,Do it,gone\nb,false,Rest,\n";
+    let ran = Fixture::new().skill("tidy").prompts("tidy", text).run(&["list"]);
+    assert!(ran.stdout.starts_with("tidy::a::codex\tbroken\tevals/skills/tidy/prompts.csv:2:14: [missing-fixture]"));
+}
+
+#[test]
+fn a_case_that_could_never_be_decided_is_listed_as_broken() {
+    let text = "id,should_trigger,prompt,trials,threshold\na,true,Do it,until decided at most 5,0.8\nb,false,Rest,,\n";
+    let ran = Fixture::new().skill("tidy").prompts("tidy", text).run(&["list"]);
+    let broken = "tidy::a::codex\tbroken\tevals/skills/tidy/prompts.csv:2:14: [never-decided]";
+    assert!(ran.stdout.starts_with(broken) && ran.stdout.contains("tidy::b::codex\tstays-quiet\t"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_new_row_is_a_new_trial() {
+    let fixture = Fixture::copy_of_sample();
+    let before = fixture.run(&["list"]).stdout.lines().count();
+    let path = fixture.root().join("evals/skills/greeting/prompts.csv");
+    let mut text = std::fs::read_to_string(&path).expect("the sample's sheet");
+    text.push_str("one-more,true,Hello!,read-only,60,2,,,false,,\n");
+    std::fs::write(&path, text).expect("a file can be written");
+    let after = fixture.run(&["list"]).stdout;
+    assert_eq!(after.lines().count(), before + 1);
+    assert!(after.contains("greeting::one_more::codex"));
+}

@@ -1,0 +1,32 @@
+//! The program `skill-evals` and the harness as their users start them; a script stands in for the agent.
+
+mod activation;
+mod compare;
+mod display;
+mod doctor;
+mod faults;
+mod first_hour;
+mod generate;
+mod harness;
+mod hostile;
+mod inputs;
+mod json;
+mod judge;
+mod kills;
+mod left_behind;
+mod lint;
+mod list;
+mod mcp;
+mod numbers;
+mod one_road;
+mod outputs;
+mod recordings;
+mod repeats;
+mod report;
+mod resume;
+mod run_folders;
+mod runner;
+mod show;
+#[path = "../support/mod.rs"]
+mod support;
+mod terminal;

@@ -1,0 +1,382 @@
+//! Numbers that people read say how sure they are: shares with intervals, what repeats show, which skills trigger.
+
+use std::fs;
+
+use crate::support::fake_codex::{BAD, Fake, GOOD, Says};
+use crate::support::stub::{ACTIVATES, ANSWER, Stub};
+use serde_json::{Value, json};
+
+fn stub(rows: &[&str], body: &str) -> Stub {
+    let stub = Stub::new(0, body);
+    fs::write(
+        stub.root().join("evals/skills/tidy/prompts.csv"),
+        format!("id,should_trigger,prompt,must_include\n{}\n", rows.join("\n")),
+    )
+    .expect("cases");
+    stub
+}
+
+#[test]
+fn a_share_has_its_interval_and_repeats_what_they_show() {
+    // Every fifth start of the agent fails.
+    let say_no = ANSWER.replace("Done", "No");
+    let body = format!("[ $(($(wc -l < \"$folder/starts\") % 5)) = 0 ] && {{ {say_no} exit 0; }}");
+    let stub = stub(&["a,false,Prompt a,Done"], &body);
+    let ran = stub.run(&["run", "--trials", "5", "--jobs", "1", "--run-id", "r"]);
+    assert!(ran.stdout.contains("4/5  80 % (38–96)"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("\n80 % (38–96) passed, every case weighing the same; pass@5 100 %, pass^5 0 %\n"),
+        "{}",
+        ran.stdout
+    );
+    let status = stub.run(&["status"]).stdout;
+    assert!(
+        status.contains("  done     5 of 5: 4 passed, 1 failed, 0 errors, 0 unscored\n  passed   4/5, 80 % (38–96)\n"),
+        "{status}"
+    );
+    let summary = stub.json("r", "summary.json");
+    let told: Value = serde_json::from_str(&stub.run(&["status", "--json"]).stdout).expect("JSON");
+    assert_eq!((&told["share"], &told["interval"]), (&summary["share"], &summary["interval"]));
+    let recorded = stub.run(&["record", "r", "--accept-failing"]).stdout;
+    assert!(recorded.starts_with("tidy/a/codex  new: 4/5 passed, 80 % (38–96)  evals/"), "{recorded}");
+    let case = &summary["cases"][0];
+    assert_eq!(case["share"], json!(0.8));
+    let low = case["interval"]["low"].as_f64().expect("a number");
+    assert!((low - 0.375_534_629_8).abs() < 1e-9, "{low}");
+    assert_eq!((&summary["repeats"]["k"], &summary["repeats"]["pass_hat_k"]), (&json!(5), &json!(0.0)));
+    let page = fs::read_to_string(stub.run_folder("r").join("summary.md")).expect("a page");
+    assert!(page.contains("| 4/5 | 80 % (38–96) |"), "{page}");
+}
+
+#[test]
+fn a_threshold_that_so_few_trials_cannot_tell_from_chance_is_named() {
+    let stub = stub(&["a,false,Prompt a,"], "");
+    stub.settings("threshold = 0.8");
+    let ran = stub.run(&["run", "--trials", "5"]);
+    assert!(
+        ran.stdout.contains("5 of 5 shows at least 55 %; a threshold of 0.8 needs 14 trials of a case\n"),
+        "{}",
+        ran.stdout
+    );
+    let enough = stub.run(&["run", "--trials", "14"]);
+    assert!(!enough.stdout.contains("shows at least"), "{}", enough.stdout);
+}
+
+#[test]
+fn how_well_a_skill_triggers_and_what_became_active_in_its_place() {
+    let body = format!(
+        "{ACTIVATES}case \"$prompt\" in *both*) activate tidy; activate other;; *tidy*) activate tidy;; *other*) activate other;; esac"
+    );
+    let rows =
+        ["a,true,tidy up,", "b,true,the other,", "c,true,both of them,", "d,false,something else,", "e,false,do tidy,"];
+    let stub = stub(&rows, &body);
+    let other = stub.root().join("skills/other");
+    fs::create_dir(&other).expect("a folder");
+    fs::write(
+        other.join("SKILL.md"),
+        "---\nname: other\ndescription: Does other things, unlike tidy.\n---\nDo others.\n",
+    )
+    .expect("a skill");
+    stub.run(&["run", "--run-id", "r", "--skill", "tidy"]);
+    let ran = stub.run(&["summary", "r"]);
+    for line in [
+        "triggering in the mode codex:",
+        "  tidy   precision 2/3 67 % (21–94)  recall 2/3 67 % (21–94)  F1 0.67 (0.26–0.92)",
+        "  1× `other` became active where `tidy` should have",
+        "  1× several skills became active where `tidy` should have",
+        "  1× `tidy` became active in a case that `tidy` should stay out of",
+    ] {
+        assert!(ran.stdout.contains(line), "{line}\n{}", ran.stdout);
+    }
+    let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");
+    let matrix = summary["triggering"]["codex"]["matrix"].as_array().expect("a matrix").clone();
+    let total: u64 = matrix.iter().filter_map(|cell| cell["trials"].as_u64()).sum();
+    assert_eq!(total, 5, "every measured trial is in one cell");
+    assert!(matrix.contains(&json!({"case_of": "tidy", "should_trigger": true, "activated": "other", "trials": 1})));
+}
+
+#[test]
+fn history_draws_a_line_for_each_run_and_marks_those_of_other_inputs() {
+    let stub = stub(&["a,false,Prompt a,", "b,false,Prompt b,"], "");
+    assert!(stub.run(&["history"]).stdout.contains("no run has measured any such trial yet"));
+    for id in ["one", "two"] {
+        assert_eq!(stub.run(&["run", "--run-id", id]).code, 0);
+    }
+    let path = stub.root().join("skills/tidy/SKILL.md");
+    let text = fs::read_to_string(&path).expect("a skill");
+    fs::write(&path, format!("{text}\nMore.\n")).expect("a skill");
+    assert_eq!(stub.run(&["run", "--run-id", "three"]).code, 0);
+    let points: Value = serde_json::from_str(&stub.run(&["history", "--json"]).stdout).expect("JSON");
+    let inputs: Vec<&Value> = points["runs"].as_array().expect("points").iter().map(|point| &point["inputs"]).collect();
+    assert!(inputs[0] == inputs[1] && inputs[1] != inputs[2], "{points}");
+    let chart = stub.run(&["history", "--skill", "tidy"]).stdout;
+    let lines: Vec<&str> = chart.lines().collect();
+    assert!(lines[1].starts_with("  one ") && lines[3].starts_with("≠ three "), "{chart}");
+    assert!(lines[1].contains("2/2") && lines[1].ends_with('●'), "{chart}");
+    // So is a prompt, and a comparison of two versions is no point between the others.
+    let table = stub.root().join("evals/skills/tidy/prompts.csv");
+    let rows = fs::read_to_string(&table).expect("cases");
+    fs::write(&table, rows.replace("Prompt b", "Prompt c")).expect("cases");
+    assert_eq!(stub.run(&["run", "--run-id", "four"]).code, 0);
+    stub.run(&["compare", "--aa", "--max-trials", "12", "--run-id", "five"]);
+    let chart = stub.run(&["history", "--skill", "tidy"]).stdout;
+    let lines: Vec<&str> = chart.lines().collect();
+    assert!(lines.len() == 6 && lines[4].starts_with("≠ four "), "{chart}");
+    // The page draws a trend by the same rule: none from one of these runs to another.
+    let page = |run: &str| {
+        stub.run(&["report", run]);
+        fs::read_to_string(stub.run_folder(run).join("report.html")).expect("a page")
+    };
+    let history =
+        "<td></td><td>100 % <small>1 run; 3 runs before: other skills, cases, checks or settings, not a trend</small>";
+    assert!(page("four").contains(history) && !page("four").contains("<svg class=\"sparkline\""), "{chart}");
+    assert_eq!(stub.run(&["run", "--run-id", "six"]).code, 0);
+    assert!(page("six").contains("100 → 100 % <small>2 runs; 3 runs before: "), "{chart}");
+    fs::remove_dir_all(stub.run_folder("six")).expect("a run");
+    // Runs of other questions are compared, and it is said.
+    let compared = stub.run(&["compare", "three", "four"]).stdout;
+    let note = "  asked or checked otherwise in the two arms, so not the skills alone differ: tidy/b\n";
+    assert!(compared.contains(note), "{compared}");
+    assert!(!stub.run(&["compare", "one", "three"]).stdout.contains("asked or checked otherwise"));
+    fs::remove_dir_all(stub.run_folder("four")).expect("a run");
+    let chart = stub.run(&["history", "--skill", "tidy"]).stdout;
+    // A skill may be named as it is written, and a line that is lost is told.
+    assert_eq!(stub.run(&["history", "--skill", "Tidy"]).stdout, chart);
+    let path = stub.run_folder("two").join("progress.jsonl");
+    let text = fs::read_to_string(&path).expect("progress");
+    fs::write(&path, &text[..text.len() - 20]).expect("progress");
+    let torn = stub.run(&["history"]);
+    assert_eq!(torn.stderr, "warning: two: 1 line of its progress file cannot be read; what is lost is in no figure\n");
+    assert!(torn.stdout.contains("≠ two    1/1 "), "{}", torn.stdout);
+    assert_eq!(stub.run(&["history", "--last", "0"]).code, 2);
+}
+
+/// An agent that fails at every start but the first.
+fn once() -> String {
+    format!(
+        "[ $(grep -c -F -x -- \"$prompt\" \"$folder/starts\") = 1 ] || {{ {} exit 0; }}",
+        ANSWER.replace("Done", "No")
+    )
+}
+
+#[test]
+fn every_share_weighs_cases_alike_however_often_each_was_tried() {
+    let stub = Stub::new(0, &once());
+    let rows = "id,should_trigger,prompt,must_include,trials\na,false,One,Done,1\nb,false,Two,Done,9\n";
+    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), rows).expect("cases");
+    let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
+    assert!(
+        ran.stdout.contains("\n56 % (") && ran.stdout.contains(" passed, every case weighing the same"),
+        "{}",
+        ran.stdout
+    );
+    let summary = stub.json("r", "summary.json");
+    for group in [&summary["modes"]["codex"], &summary["skills"]["tidy"]] {
+        assert_eq!((&group["share"], &group["interval"]), (&summary["share"], &summary["interval"]), "{summary}");
+    }
+    let points: Value = serde_json::from_str(&stub.run(&["history", "--json"]).stdout).expect("JSON");
+    assert_eq!(
+        (&points["runs"][0]["share"], &points["runs"][0]["interval"]),
+        (&summary["share"], &summary["interval"])
+    );
+    stub.run(&["report", "r"]);
+    let page = fs::read_to_string(stub.run_folder("r").join("report.html")).expect("a page");
+    assert!(page.contains("<b>56 %</b> <small>2/10</small>"), "the cell of skill and mode");
+}
+
+#[test]
+fn history_shows_the_interval_that_summary_shows() {
+    let stub = Stub::new(0, "");
+    let rows = |trials: &str| {
+        let text = format!("id,should_trigger,prompt,must_include,trials,threshold\na,false,One,Done,{trials},0.5\n");
+        fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), text).expect("cases");
+    };
+    for (id, trials) in [("one", "3"), ("two", "until decided")] {
+        rows(trials);
+        assert_eq!(stub.run(&["run", "--run-id", id]).code, 0);
+    }
+    let points: Value = serde_json::from_str(&stub.run(&["history", "--json"]).stdout).expect("JSON");
+    for (point, id) in points["runs"].as_array().expect("points").iter().zip(["one", "two"]) {
+        assert_eq!((&point["run"], &point["interval"]), (&json!(id), &stub.json(id, "summary.json")["interval"]));
+    }
+}
+
+#[test]
+fn the_arms_of_a_comparison_are_shown_apart_and_run_in_pairs_only() {
+    let stub = stub(&["a,false,Prompt a,Done", "b,false,Prompt b,Done"], &once());
+    let compared = stub.run(&["compare", "--aa", "--max-trials", "12", "--jobs", "1", "--run-id", "r"]);
+    assert!(compared.code != 2, "{}", compared.stderr);
+    let ran = stub.run(&["summary", "r"]);
+    let line =
+        |start: &str| ran.stdout.lines().any(|line| line.starts_with(start) && line.ends_with("weighing the same"));
+    assert!(line("codex: ") && line("codex.again: "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("have no share together; how they differ: skill-evals compare r\n"), "{}", ran.stdout);
+    let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");
+    assert_eq!(
+        (&summary["share"], &summary["repeats"], &summary["comparisons"]),
+        (&Value::Null, &Value::Null, &json!(["r"]))
+    );
+    assert_eq!(stub.json("r", "summary.json")["comparisons"], json!(["r"]));
+    let failed = stub.run(&["run", "--failed", "r"]);
+    assert!(failed.code == 2 && failed.stderr.contains("r is a comparison: "), "{}", failed.stderr);
+}
+
+#[test]
+fn judges_are_held_against_each_other_and_against_people() {
+    let answers = [Says::Text(GOOD), Says::Text(BAD), Says::Text(GOOD)];
+    let fake = Fake::new("should_trigger,prompt,judge", "true,Greet Ada.,true", "Ahoy, Ada!", &answers);
+    assert_eq!(fake.run(&["--judge-votes", "3"]).code, 0);
+    let ran = fake.program(&["judge", "agreement", "t"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("judged: 1/1, 100 % (21–100) passed\nvotes on the same trial: 33 % alike, AC1 "),
+        "{}",
+        ran.stdout
+    );
+
+    let labels = fake.fixture.root().join("labels.csv");
+    let calibrate = |text: &str| {
+        fs::write(&labels, text).expect("labels");
+        fake.program(&["judge", "calibrate", "labels.csv", "t", "--json"])
+    };
+    let twice = fake.program(&["judge", "agreement", "t", "t"]);
+    assert!(twice.code == 2 && twice.stderr.contains("t is named twice"), "{}", twice.stderr);
+    fs::write(&labels, "trial,pass\ngreeting/it/codex/1,true\n").expect("labels");
+    let ran = fake.program(&["judge", "calibrate", "labels.csv", "t"]);
+    let words = "it passed 1/1, 100 % (21–100)\nof what people failed, it failed 0/0\n\
+                 nothing that people failed is labelled: its rate cannot be corrected\n";
+    assert!(ran.stdout.ends_with(words), "{}{}", ran.stdout, ran.stderr);
+    let ran = calibrate("\u{feff}trial,pass\ngreeting/it/codex,true\ngreeting/gone/codex,no\n");
+    let found: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stderr));
+    let calibration = &found["calibration"];
+    assert_eq!((&calibration["sensitivity"]["passed"], &calibration["specificity"]["trials"]), (&json!(1), &json!(0)));
+    assert_eq!((&calibration["unmatched"], &calibration["corrected"]), (&json!(["greeting/gone/codex"]), &Value::Null));
+    for (text, words) in [
+        ("trial,good\na,true\n", "labels.csv:1: there is no column `pass`; expected `trial` and `pass`"),
+        ("trial,pass\na,perhaps\n", "labels.csv:2:3: `pass` is \"perhaps\"; expected true or false"),
+        ("trial,pass\n\n\na,true\n,true\n", "labels.csv:5:1: `trial` is empty; expected skill/case/mode"),
+        ("trial,pass\na,true,too\n", "labels.csv:2:1: 3 cells, where the header has 2"),
+        ("trial,pass\na,true\na,false\n", "labels.csv:3:1: a is labelled twice, and differently"),
+        ("trial,pass\na/b/c,true\na/b/c/1,false\n", "labels.csv:3:1: a/b/c is labelled twice, and differently"),
+        ("trial,pass,pass\na,true,false\n", "labels.csv:1: there are two columns `pass`"),
+        ("trial,pass\n", "no label is of a judged trial; `trial` is written as it is printed: greeting/it/codex"),
+        ("trial,pass\nit,true\n", "no label is of a judged trial"),
+    ] {
+        let ran = calibrate(text);
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn junit_tells_failures_from_errors_and_from_what_was_not_run() {
+    let body = format!(
+        "case \"$prompt\" in *crash*) exit 7;; *bad*) {} exit 0;; esac",
+        ANSWER.replace("Done", "<No> & \\u0007")
+    );
+    let stub = stub(&["good,false,fine,Done", "bad,false,bad one,Done", "crash,false,a crash,Done"], &body);
+    let ran = stub.run(&["run", "--run-id", "r", "--trials", "2", "--junit", "out/junit.xml"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let text = fs::read_to_string(stub.root().join("out/junit.xml")).expect("a document");
+    for part in [
+        r#"<testsuite name="tidy" tests="3" skipped="0" errors="1" failures="1""#,
+        r#"<testcase name="tidy::good::codex" classname="tidy""#,
+        r#"<property name="repeats of tidy::bad::codex" value="0 passed, 2 failed, 0 errors, 0 unscored"/>"#,
+        "<failure message=\"must-include\">must-include\nskill-evals show tidy/bad/codex --run r</failure>",
+        "<error message=\"the agent crashed\">the agent crashed\nskill-evals show tidy/crash/codex --run r</error>",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    // What Jenkins' schema has no place for: it knows skipped tests at suites, and properties too.
+    let root = text.lines().find(|line| line.starts_with("<testsuites ")).expect("a root");
+    let attributes: Vec<&str> =
+        root.split_whitespace().filter_map(|word| word.split_once('=')).map(|(name, _)| name).collect();
+    assert_eq!(attributes, ["name", "tests", "failures", "errors", "time"], "{root}");
+    assert_eq!(text.matches("<properties>").count(), 1, "{text}");
+    // The same from the stored run, and what was not run is skipped.
+    assert_eq!(stub.run(&["summary", "r", "--junit", "again.xml"]).code, 1);
+    let again = fs::read_to_string(stub.root().join("again.xml")).expect("a document");
+    assert_eq!(again.lines().count(), text.lines().count());
+    let ran = stub.run(&["run", "--replay", "--junit", "replay.xml"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    let text = fs::read_to_string(stub.root().join("replay.xml")).expect("a document");
+    assert_eq!(text.matches(r#"<skipped message="no recording""#).count(), 3, "{text}");
+}
+
+#[test]
+fn junit_goes_where_a_link_points_and_one_that_cannot_be_written_hides_no_result() {
+    let stub = stub(&["good,false,fine,Done"], "");
+    let at = |name: &str| stub.root().join(name);
+    fs::write(at("real.xml"), "").expect("a file");
+    std::os::unix::fs::symlink("real.xml", at("link.xml")).expect("a link");
+    nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let reads = std::thread::spawn({
+        let pipe = at("pipe");
+        move || fs::read_to_string(pipe).expect("a document")
+    });
+    assert_eq!(stub.run(&["run", "--run-id", "r", "--junit", "pipe"]).code, 0);
+    assert!(reads.join().expect("a reader").contains("<testsuites"));
+    assert_eq!(stub.run(&["summary", "r", "--junit", "link.xml"]).code, 0);
+    assert!(at("link.xml").is_symlink() && fs::read_to_string(at("real.xml")).expect("a file").contains("<testsuites"));
+    let ran = stub.run(&["run", "--run-id", "s", "--junit", "real.xml/below"]);
+    assert!(ran.code == 3 && ran.stdout.contains("1 passed, 0 failed"), "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stderr.contains("real.xml") && ran.stderr.contains("`skill-evals summary` reads them"),
+        "{}",
+        ran.stderr
+    );
+    let mut command = stub.command(&["run", "--github"]);
+    let ran = crate::support::stub::ran(command.env("GITHUB_STEP_SUMMARY", stub.root()));
+    assert!(ran.code == 3 && ran.stdout.contains("1 passed, 0 failed"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn github_knows_files_by_their_place_in_the_whole_repository() {
+    let stub = stub(&["bad,false,bad one,Done"], &format!("{} exit 0", ANSWER.replace("Done", "No")));
+    let above = stub.root().parent().expect("a folder above");
+    let folder = stub.root().file_name().expect("a name").to_string_lossy().into_owned();
+    let all = above.join(format!("{folder}.all"));
+    fs::create_dir(&all).expect("a folder");
+    fs::rename(stub.root(), all.join("part")).expect("moved");
+    let git = std::process::Command::new("git").args(["init", "--quiet"]).arg(&all).status().expect("git");
+    assert!(git.success());
+    // The agent is found where it was.
+    std::os::unix::fs::symlink(all.join("part"), stub.root()).expect("a link");
+    let ran = crate::support::stub::ran(stub.command(&["run", "--github"]).current_dir(all.join("part")));
+    fs::remove_file(stub.root()).expect("a link");
+    fs::rename(all.join("part"), stub.root()).expect("moved");
+    fs::remove_dir_all(&all).expect("a folder");
+    let place = "::error file=part/evals/skills/tidy/prompts.csv,line=2::";
+    assert!(ran.stdout.contains(place), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn github_is_shown_each_case_at_its_own_line_and_the_summary_on_its_page() {
+    let body = format!("case \"$prompt\" in *crash*) exit 7;; *bad*) {} exit 0;; esac", ANSWER.replace("Done", "No"));
+    let stub = stub(&["good,false,fine,Done", "bad,false,bad one,Done", "crash,false,a crash,Done"], &body);
+    let mut command = stub.command(&["run", "--github", "--quiet"]);
+    let page = stub.root().join("page.md");
+    fs::write(&page, "before\n").expect("a page");
+    let ran = crate::support::stub::ran(command.env("GITHUB_STEP_SUMMARY", &page));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    for line in [
+        "::error file=evals/skills/tidy/prompts.csv,line=3::tidy/bad in the mode codex: must-include\n",
+        "::warning file=evals/skills/tidy/prompts.csv,line=4::tidy/crash in the mode codex: the agent crashed\n",
+    ] {
+        assert!(ran.stdout.contains(line), "{line}{}", ran.stdout);
+    }
+    assert_eq!(ran.stdout.matches("::").count(), 4, "{}", ran.stdout);
+    // The stored run says the same: of one that was split over machines, where its parts are put together.
+    let id = fs::read_dir(stub.root().join("artifacts/skill-evals")).expect("runs").flatten();
+    let id = id.map(|run| run.file_name().to_string_lossy().into_owned()).find(|id| !id.starts_with('.'));
+    let again = stub.run(&["summary", &id.expect("a run"), "--github"]);
+    assert_eq!(again.code, 1, "{}", again.stderr);
+    assert!(ran.stdout.lines().filter(|line| line.starts_with("::")).all(|line| again.stdout.contains(line)));
+    // A case that cannot run at all is marked too.
+    let cases = stub.root().join("evals/skills/tidy/prompts.csv");
+    fs::write(&cases, "id,should_trigger,prompt\nno:id,false,fine\n").expect("cases");
+    let ran = stub.run(&["run", "--github", "--quiet"]);
+    let line = "::warning file=evals/skills/tidy/prompts.csv,line=2::tidy/row-2 in the mode codex: the case is wrong\n";
+    assert!(ran.stdout.contains(line), "{}{}", ran.stdout, ran.stderr);
+    let text = fs::read_to_string(&page).expect("a page");
+    assert!(text.starts_with("before\n# ") && text.contains("| tidy/bad | codex | 0/1 |"), "{text}");
+}

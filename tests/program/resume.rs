@@ -1,0 +1,210 @@
+//! A run that was killed, stopped or cut short goes on: nothing measured is lost, nothing measured is run again.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::support::live::{processes_with, wait_until};
+use crate::support::stub::{Stub, ran, signal};
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+#[test]
+fn a_run_killed_in_the_middle_loses_no_trial_and_runs_none_twice() {
+    let stub = Stub::new(200, "sleep 0.02");
+    let mut runner = stub.start(&["run", "--run-id", "r", "--jobs", "8"]);
+    wait_until("sixty trials", || stub.progress_lines("r") >= 60);
+    runner.kill().expect("a signal");
+    runner.wait().expect("an end");
+    wait_until("the watchdog", || processes_with(&stub.scratch().display().to_string()).is_empty());
+    // Half a line, as a power cut leaves it.
+    let path = stub.run_folder("r").join("progress.jsonl");
+    let mut file = fs::OpenOptions::new().append(true).open(path).expect("progress");
+    file.write_all(br#"{"skill":"tidy","case":"c1"#).expect("half a line");
+    let kept = stub.graded("r");
+    assert!((60..200).contains(&kept), "killed in the middle: {kept} trials were kept");
+    let begun = stub.starts().len();
+
+    let status = stub.run(&["status", "--run-id", "r", "--json"]);
+    let status: Value = serde_json::from_str(&status.stdout).expect("JSON");
+    assert_eq!(
+        (&status["state"], &status["planned"], &status["damaged_lines"]),
+        (&json!("killed"), &json!(200), &json!(1))
+    );
+
+    let ran = stub.run(&["run", "--run-id", "r", "--resume", "--jobs", "8"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    // A trial that was measured and not yet graded stands too.
+    let stands = ran.stdout.matches("(kept)").count();
+    assert!((kept..200).contains(&stands), "what was measured stands: {kept} were graded, {stands} kept");
+    assert_eq!(stub.starts().len() - begun, 200 - stands, "the rest runs, once each");
+    let mut times: HashMap<String, usize> = HashMap::new();
+    for prompt in stub.starts() {
+        *times.entry(prompt).or_default() += 1;
+    }
+    assert_eq!(times.len(), 200);
+    assert_eq!(stub.graded("r"), 200);
+    let progress = stub.progress("r");
+    assert_eq!(progress.len(), 200, "the progress file has each trial once");
+    assert_eq!(stub.json("r", "summary.json")["total"]["passed"], 200);
+}
+
+#[test]
+fn what_measured_nothing_runs_again_and_what_failed_does_not() {
+    let stub = Stub::new(3, r#"case "$prompt" in *1) exit 7;; esac"#);
+    fs::write(
+        stub.root().join("evals/skills/tidy/prompts.csv"),
+        "id,should_trigger,prompt,must_include\nc0,false,Prompt 0,\nc1,false,Prompt 1,\nc2,false,Prompt 2,absent\n",
+    )
+    .expect("a table");
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 1);
+    stub.body("");
+    let ran = stub.run(&["run", "--run-id", "r", "--resume"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(stub.starts().iter().filter(|prompt| *prompt == "Prompt 1").count(), 2);
+    assert_eq!(stub.starts().len(), 4);
+    assert!(ran.stdout.contains("tidy/c2/codex: fail (kept)"), "{}", ran.stdout);
+    assert_eq!(stub.json("r", "summary.json")["total"]["failed"], 1);
+}
+
+#[test]
+fn a_trial_whose_runner_was_killed_before_it_graded_is_graded_not_run() {
+    let stub = Stub::new(2, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    fs::remove_file(stub.run_folder("r").join("work/tidy/c1/codex/1/grade.json")).expect("a grade");
+    fs::remove_file(stub.run_folder("r").join("progress.jsonl")).expect("progress");
+    let ran = stub.run(&["run", "--run-id", "r", "--resume"]);
+    assert_eq!((ran.code, stub.starts().len(), stub.graded("r")), (0, 2, 2), "{}", ran.stdout);
+    assert_eq!(stub.json("r", "summary.json")["total"]["passed"], 2);
+}
+
+#[test]
+fn changed_skills_cases_and_settings_are_refused_by_name() {
+    let stub = Stub::new(2, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r", "--case", "c0"]).code, 0);
+    let resume = |more: &[&str]| stub.run(&[&["run", "--run-id", "r", "--resume"], more].concat());
+    let refused = |more: &[&str], what: &str| {
+        let ran = resume(more);
+        assert_eq!(ran.code, 2, "{what}: {}", ran.stdout);
+        assert!(ran.stderr.contains("cannot go on") && ran.stderr.contains(what), "{what}: {}", ran.stderr);
+    };
+    assert_eq!(resume(&[]).code, 0, "nothing was said, so what was chosen first is meant");
+    refused(&["--model", "other"], "tidy/c0/codex: setting model");
+    for (settings, part) in [
+        ("pass_env = [\"EXTRA\"]", "setting pass_env"),
+        ("env = { HOUSE = \"red\" }", "setting env.HOUSE"),
+        ("require_sandbox = true", "setting isolation"),
+    ] {
+        stub.settings(settings);
+        refused(&[], part);
+    }
+    stub.settings("");
+    let args =
+        fs::read_to_string(stub.root().join("evals/evals.toml")).expect("settings") + "args = [\"-c\", \"x=1\"]\n";
+    fs::write(stub.root().join("evals/evals.toml"), args).expect("settings");
+    refused(&[], "setting agents.codex.args");
+    stub.settings("");
+    let table = stub.root().join("evals/skills/tidy/prompts.csv");
+    let before = fs::read_to_string(&table).expect("a table");
+    fs::write(&table, before.replace("Prompt 0", "Prompt zero")).expect("a table");
+    refused(&[], "tidy/c0/codex: prompt");
+    fs::write(&table, before).expect("a table");
+    fs::write(stub.root().join("skills/tidy/more.md"), "more").expect("a file");
+    refused(&[], "tidy/c0/codex: skill tidy");
+    assert_eq!(stub.starts().len(), 1);
+    let forced = resume(&["--force"]);
+    assert_eq!(forced.code, 0);
+    assert!(forced.stderr.contains("tidy/c0/codex: kept although changed since: skill tidy"), "{}", forced.stderr);
+    refused(&[], "skill tidy");
+    assert_eq!(stub.starts().len(), 1, "and what was measured still stands");
+}
+
+#[test]
+fn a_run_can_be_gone_on_with_for_more_trials_than_it_had() {
+    let stub = Stub::new(2, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r", "--case", "c0"]).code, 0);
+    let ran = stub.run(&["run", "--run-id", "r", "--resume", "--case", "c1", "--trials", "2"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, 3), "{}{}", ran.stdout, ran.stderr);
+    let status: Value = serde_json::from_str(&stub.run(&["status", "--json"]).stdout).expect("JSON");
+    assert_eq!((&status["state"], &status["planned"], &status["left"]), (&json!("finished"), &json!(3), &json!(0)));
+}
+
+#[test]
+fn a_damaged_plan_is_told_and_can_be_gone_on_without() {
+    let stub = Stub::new(2, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    fs::write(stub.run_folder("r").join("run.json"), "{\"format\": 1,").expect("half a file");
+    let ran = stub.run(&["run", "--run-id", "r", "--resume"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("run.json") && ran.stderr.contains("--force"), "{}", ran.stderr);
+    assert_eq!(stub.run(&["status", "--run-id", "r"]).code, 0, "what was measured can be seen");
+    assert_eq!(stub.run(&["run", "--run-id", "r", "--resume", "--force"]).code, 0);
+    assert_eq!(stub.starts().len(), 2);
+    assert_eq!(stub.json("r", "run.json")["planned"], 2);
+}
+
+#[test]
+fn two_runners_on_one_run_are_refused() {
+    let stub = Stub::new(2, "sleep 30");
+    let mut first = stub.start(&["run", "--run-id", "r"]);
+    wait_until("an agent", || !stub.starts().is_empty());
+    let second = stub.run(&["run", "--run-id", "r", "--resume"]);
+    assert_eq!(second.code, 2, "{}", second.stdout);
+    assert!(second.stderr.contains(&format!("is being run by process {}", first.id())), "{}", second.stderr);
+    let cleaned = stub.run(&["clean", "--keep", "0"]);
+    assert_eq!((cleaned.code, cleaned.stdout.as_str()), (0, "r is running and stays\n"));
+    signal(&first, Signal::SIGTERM);
+    assert_eq!(first.wait().expect("an end").code(), Some(130));
+    assert_eq!(stub.starts().len(), 2);
+}
+
+#[test]
+fn a_run_in_the_background_outlives_its_terminal_and_tells_where_it_stands() {
+    let stub = Stub::new(3, r#"while [ ! -e "$folder/go" ]; do sleep 0.02; done"#);
+    let begun = ran(&mut stub.command(&["run", "--background", "--run-id", "r", "--jobs", "2"]));
+    assert_eq!(begun.code, 0, "{}", begun.stderr);
+    assert!(begun.stdout.starts_with("r runs in the background as process "), "{}", begun.stdout);
+    wait_until("both agents", || stub.starts().len() == 2);
+    wait_until("both in the progress files", || {
+        let status = stub.run(&["status", "--run-id", "r"]);
+        status.stdout.contains("r: running (process ") && status.stdout.matches("running  tidy/").count() == 2
+    });
+    let status: Value = serde_json::from_str(&stub.run(&["status", "--json"]).stdout).expect("JSON");
+    assert_eq!((&status["planned"], &status["left"], &status["done"]["passed"]), (&json!(3), &json!(3), &json!(0)));
+    let pid = status["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok()).expect("a process");
+    let own_session = nix::unistd::getsid(Some(nix::unistd::Pid::from_raw(pid))).expect("a session");
+    assert_eq!(own_session.as_raw(), pid, "a session of its own has no terminal");
+    nix::sys::signal::kill(own_session, Signal::SIGHUP).expect("a signal");
+    assert_eq!(stub.run(&["run", "--run-id", "r", "--resume"]).code, 2, "it is running");
+    fs::write(stub.root().join("go"), "").expect("a file");
+    wait_until("the summary", || stub.run_folder("r").join("summary.json").exists());
+    wait_until("its end", || stub.run(&["status"]).stdout.starts_with("r: finished"));
+    assert_eq!(stub.json("r", "summary.json")["total"]["passed"], 3);
+    let log = fs::read_to_string(stub.run_folder("r").join("runner.log")).expect("a log");
+    assert!(log.contains("tidy/c2/codex: pass") && log.contains("3 passed"), "{log}");
+}
+
+#[test]
+fn a_background_run_that_cannot_begin_says_so_at_once() {
+    let stub = Stub::new(1, "");
+    let ran = stub.run(&["run", "--background", "--run-id", "r", "--mode", "nothing"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("there is no mode `nothing`"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_recycled_process_number_is_not_taken_for_the_runner() {
+    let stub = Stub::new(1, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    fs::remove_file(stub.run_folder("r").join("summary.json")).expect("a summary");
+    let mut other = Command::new("sleep").arg("30").stdin(Stdio::null()).spawn().expect("sleep");
+    let runner = json!({ "pid": other.id(), "started": 1 });
+    fs::write(stub.run_folder("r").join("runner.pid"), runner.to_string()).expect("a file");
+    assert!(stub.run(&["status"]).stdout.starts_with("r: finished"));
+    let stopped = stub.run(&["stop", "r"]);
+    assert_eq!((stopped.code, stopped.stdout.as_str()), (0, "r is not running\n"));
+    assert!(other.try_wait().expect("a process").is_none(), "a stranger was not harmed");
+    other.kill().expect("a signal");
+    other.wait().expect("an end");
+}

@@ -1,0 +1,248 @@
+//! What a run's folder says, whatever happened to it and whoever wrote to it: nothing is lost, nothing counts twice, and
+//! going on with it starts no more than it was to do.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use crate::support::live::wait_until;
+use crate::support::stub::{ANSWER, Stub, in_own_group, ran};
+use serde_json::{Value, json};
+
+/// A table whose answers must hold these words.
+fn table(stub: &Stub, rows: &str) {
+    let text = format!("id,should_trigger,prompt,must_include,output_schema\n{rows}");
+    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), text).expect("a table");
+}
+
+fn status(stub: &Stub, id: &str) -> Value {
+    serde_json::from_str(&stub.run(&["status", "--run-id", id, "--json"]).stdout).expect("JSON")
+}
+
+/// The harness for one trial, as a process of nextest's.
+fn nextest(stub: &Stub, trial: &str, variables: &[(&str, &str)]) -> Command {
+    let mut command = stub.command(&["harness", "--", "--exact", trial]);
+    command.env_remove("CARGO_MANIFEST_DIR").envs([("NEXTEST", "1"), ("NEXTEST_RUN_ID", "11111111-2222")]);
+    command.envs([("SKILL_EVALS_LIVE", "1"), ("SKILL_EVALS_RUN_ID", "r")]).envs(variables.iter().copied());
+    command
+}
+
+#[test]
+fn a_case_that_passes_by_its_share_is_recorded() {
+    let stub = Stub::new(
+        1,
+        &format!("if [ $(wc -l < \"$folder/starts\") = 2 ]; then {}exit 0; fi", ANSWER.replace("Done.", "No.")),
+    );
+    table(&stub, "c0,false,Prompt 0,Done,\n");
+    stub.settings("threshold = 0.5\ntrials = 2\njobs = 1");
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    let recorded = stub.run(&["record", "r"]);
+    assert_eq!(recorded.code, 0, "{}", recorded.stdout);
+    assert!(recorded.stdout.starts_with("tidy/c0/codex  new: 1/2 passed, 50 % (9–91)  "), "{}", recorded.stdout);
+    assert_eq!(stub.run(&["run", "--replay"]).code, 0);
+    // A higher share fails it: what is recorded stays as it is.
+    stub.settings("threshold = 0.6\ntrials = 2\njobs = 1");
+    assert_eq!(stub.run(&["record", "r"]).code, 1);
+}
+
+#[test]
+fn what_failed_runs_again_in_the_mode_in_which_it_failed() {
+    let stub = Stub::new(2, "");
+    stub.settings("mode = { mine = { agent = 'codex', delivery = 'native' } }");
+    table(&stub, "c0,false,Prompt 0,never said,\nc1,false,Prompt 1,,\n");
+    assert_eq!(stub.run(&["run", "--run-id", "r", "--mode", "mine", "--trials", "2"]).code, 1);
+    let again = stub.run(&["run", "--failed", "r", "--run-id", "again"]);
+    assert_eq!((again.code, stub.starts().len()), (1, 6), "{}{}", again.stdout, again.stderr);
+    assert!(again.stdout.contains("tidy/c0  mine  0/2"), "{}", again.stdout);
+    let other = stub.run(&["run", "--failed", "r", "--case", "c1"]);
+    assert_eq!((other.code, stub.starts().len()), (2, 6), "{}", other.stdout);
+    assert!(other.stderr.contains("no case of the run r that did not pass is selected here"), "{}", other.stderr);
+}
+
+#[test]
+fn what_was_not_run_has_not_passed() {
+    let stub = Stub::new(3, "");
+    let first = stub.run(&["run", "--run-id", "r", "--jobs", "1", "--max-tokens", "1"]);
+    assert_eq!((first.code, stub.starts().len()), (3, 1), "{}", first.stdout);
+    let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");
+    let reason = "the run has taken its limit of 1 tokens";
+    assert_eq!((&summary["not_run"][reason], summary["cases"].as_array().map(Vec::len)), (&json!(2), Some(3)));
+    let again = stub.run(&["run", "--failed", "r"]);
+    assert_eq!((again.code, stub.starts().len()), (0, 3), "{}{}", again.stdout, again.stderr);
+}
+
+#[test]
+fn repeats_that_were_not_run_leave_a_case_open() {
+    let stub = Stub::new(1, "");
+    stub.run(&["run", "--run-id", "r", "--jobs", "1", "--trials", "3", "--max-tokens", "1"]);
+    let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");
+    assert_eq!(
+        (&summary["cases"][0]["verdict"], &summary["cases"][0]["not_run"]),
+        (&json!("error"), &json!({ "the run has taken its limit of 1 tokens": 2 }))
+    );
+}
+
+#[test]
+fn a_run_counts_once_in_a_summary() {
+    let stub = Stub::new(1, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    for other in ["r", "artifacts/skill-evals/r", "artifacts/../artifacts/skill-evals/r/"] {
+        let twice = stub.run(&["summary", "r", other]);
+        assert_eq!(twice.code, 2, "{}", twice.stdout);
+        assert!(twice.stderr.contains("is named twice"), "{}", twice.stderr);
+    }
+}
+
+#[test]
+fn a_plan_that_was_cut_short_is_whole_again_after_going_on() {
+    let stub = Stub::new(3, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    let path = stub.run_folder("r").join("plan.jsonl");
+    let whole = fs::read(&path).expect("a plan");
+    for cut in [1, 12, whole.len() / 2, whole.len() - 1] {
+        fs::write(&path, &whole[..cut]).expect("a plan");
+        assert_eq!(stub.run(&["run", "--resume", "--run-id", "r"]).code, 0);
+        assert_eq!(status(&stub, "r")["planned"], 3, "cut after {cut} bytes");
+    }
+    assert_eq!(stub.starts().len(), 3);
+}
+
+#[test]
+fn a_run_that_does_not_say_what_it_was_to_do_starts_nothing() {
+    let stub = Stub::new(3, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r", "c1"]).code, 0);
+    fs::remove_file(stub.run_folder("r").join("run.json")).expect("a record");
+    let resumed = stub.run(&["run", "--resume", "--run-id", "r"]);
+    assert_eq!((resumed.code, stub.starts().len()), (2, 1), "{}", resumed.stdout);
+    assert!(resumed.stderr.contains("it has no run.json"), "{}", resumed.stderr);
+    let forced = stub.run(&["run", "--resume", "--force", "--run-id", "r", "c1", "c2"]);
+    assert_eq!((forced.code, stub.starts().len()), (0, 2), "{}", forced.stderr);
+}
+
+#[test]
+fn what_a_run_was_to_do_is_known_before_its_skills_are_copied() {
+    // A folder for the copy that cannot be made stands for a copy that takes long.
+    let stub = Stub::new(1, "");
+    let mut command = stub.command(&["run", "--run-id", "r", "c0"]);
+    let ran = ran(command.env("SKILL_EVALS_SCRATCH", stub.root().join("agent.sh")));
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    let record = stub.json("r", "run.json");
+    assert_eq!((&record["planned"], &record["chosen"]["filters"]), (&json!(1), &json!(["c0"])));
+}
+
+#[test]
+fn of_several_processes_that_begin_one_run_at_once_one_does() {
+    let stub = Stub::new(1, "");
+    for round in 1..=8 {
+        let id = format!("r{round}");
+        let children: Vec<_> = (0..3).map(|_| stub.start(&["run", "--run-id", &id])).collect();
+        let mut codes: Vec<_> = children.into_iter().map(|mut child| child.wait().expect("an end").code()).collect();
+        codes.sort_unstable();
+        assert_eq!((codes, stub.starts().len()), (vec![Some(0), Some(2), Some(2)], round));
+    }
+}
+
+#[test]
+fn what_an_attempt_took_that_measured_nothing_stays_counted_when_its_trial_runs_again() {
+    let stub = Stub::new(2, &format!("if [ $(wc -l < \"$folder/starts\") = 1 ]; then {ANSWER}exit 1; fi"));
+    assert_eq!(stub.run(&["run", "--run-id", "r", "--jobs", "1"]).code, 3);
+    assert_eq!(status(&stub, "r")["done"]["tokens"], 30);
+    assert_eq!(stub.run(&["run", "--resume", "--run-id", "r"]).code, 0);
+    for _ in 0..2 {
+        let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");
+        for total in [&status(&stub, "r")["done"], &summary["total"], &stub.json("r", "summary.json")["total"]] {
+            assert_eq!((&total["passed"], &total["tokens"]), (&json!(2), &json!(45)));
+        }
+        assert_eq!(summary["cases"][0]["tokens"], 30);
+        // Going on once more adds nothing.
+        assert_eq!((stub.run(&["run", "--resume", "--run-id", "r"]).code, stub.starts().len()), (0, 3));
+    }
+}
+
+#[test]
+fn processes_that_go_on_with_one_run_lose_nothing_of_each_other() {
+    let stub = Stub::new(3, r#"case "$prompt" in *1) while [ ! -e "$folder/go" ]; do sleep 0.02; done;; esac"#);
+    assert_eq!(stub.run(&["run", "--run-id", "r", "c0"]).code, 0);
+    let resume = [("SKILL_EVALS_RESUME", "1")];
+    let mut slow = in_own_group(&mut nextest(&stub, "tidy::c1::codex", &resume));
+    wait_until("the slow agent", || stub.starts().len() == 2);
+    let quick = ran(&mut nextest(&stub, "tidy::c2::codex", &resume));
+    assert_eq!(quick.code, 0, "{}{}", quick.stdout, quick.stderr);
+    fs::write(stub.root().join("go"), "").expect("a file");
+    assert_eq!(slow.wait().expect("an end").code(), Some(0));
+    let status = status(&stub, "r");
+    let figures = (&status["planned"], &status["done"]["passed"], &status["left"]);
+    assert_eq!(figures, (&json!(3), &json!(3), &json!(0)));
+}
+
+#[test]
+fn the_digest_of_a_schema_is_that_of_the_copy_which_the_agent_got() {
+    let opens = r#"printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"9","type":"command_execution","command":"cat .agents/skills/tidy/SKILL.md","aggregated_output":"Tidy.","exit_code":0,"status":"completed"}}'
+"#;
+    let stub = Stub::new(1, opens);
+    table(&stub, "c0,true,Prompt 0,,evals/answer.schema.json\n");
+    let schema = stub.root().join("evals/answer.schema.json");
+    let inputs = |id: &str| {
+        fs::write(&schema, r#"{"type": "string"}"#).expect("a schema");
+        stub.run(&["run", "--run-id", id]);
+        stub.json(id, "work/tidy/c0/codex/1/meta.json")["inputs"].clone()
+    };
+    let undisturbed = inputs("r");
+    assert!(undisturbed["output schema"].is_string(), "{undisturbed}");
+    stub.body(&format!("{opens}echo '{{}}' > \"$folder/evals/answer.schema.json\""));
+    assert_eq!(inputs("s"), undisturbed);
+}
+
+/// A program that answers as a harness does, after `noise`, by what `answer` prints to each question.
+fn harness(stub: &Stub, noise: &str, answer: &str) -> String {
+    let path = stub.root().join("harness.sh");
+    let text = format!(
+        "#!/bin/sh\nfolder='{}'\n{noise}\necho '{{\"own_checks\": [\"mine\"], \"root\": \"/\"}}'\nwhile read -r question; do {answer}; done\n",
+        stub.root().display()
+    );
+    fs::write(&path, text).expect("a script");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("permissions");
+    path.display().to_string()
+}
+
+#[test]
+fn what_a_harness_prints_before_it_answers_is_passed_over() {
+    let stub = Stub::new(1, "");
+    let program = harness(&stub, "echo; echo 'setting up {'; echo '{\"a\": 1}'", "echo '{\"checks\": []}'");
+    let run = ran(stub.command(&["run"]).env("SKILL_EVALS_HARNESS", program));
+    assert_eq!((run.code, stub.starts().len()), (0, 1), "{}{}", run.stdout, run.stderr);
+}
+
+#[test]
+fn a_harness_that_dies_on_one_trial_grades_the_next() {
+    let stub = Stub::new(2, "");
+    let dies = r#"case "$question" in *c0*) [ -e "$folder/fixed" ] || exit 3;; esac; echo '{"checks": []}'"#;
+    let program = harness(&stub, "", dies);
+    let with = |args: &[&str]| ran(stub.command(args).env("SKILL_EVALS_HARNESS", &program));
+    let run = with(&["run", "--run-id", "r", "--jobs", "1"]);
+    assert_eq!(run.code, 3, "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("1 passed, 0 failed, 1 error"), "{}", run.stdout);
+    assert!(run.stdout.contains("it ended (exit status: 3) without an answer"), "{}", run.stdout);
+    // The agent's work was kept: only its grading is made up for.
+    fs::write(stub.root().join("fixed"), "").expect("a file");
+    let resumed = with(&["run", "--resume", "--run-id", "r"]);
+    assert_eq!((resumed.code, stub.starts().len()), (0, 2), "{}{}", resumed.stdout, resumed.stderr);
+}
+
+#[test]
+fn a_check_that_does_not_come_back_does_not_keep_a_run_from_being_ended() {
+    let stub = Stub::new(1, "");
+    let program = harness(&stub, "", r#"echo > "$folder/asked"; sleep 600 >/dev/null"#);
+    let mut command = stub.command(&["run", "--run-id", "r"]);
+    let mut child = in_own_group(command.env("SKILL_EVALS_HARNESS", program));
+    wait_until("the question", || stub.root().join("asked").exists());
+    let stopped = stub.run(&["stop", "r"]);
+    assert!(stopped.stdout.starts_with("r stopped"), "{}", stopped.stdout);
+    assert_eq!(child.wait().expect("an end").code(), Some(130));
+    let status = status(&stub, "r");
+    assert_eq!((&status["state"], &status["left"]), (&json!("stopped"), &json!(1)));
+    // What the agent did is graded by the next part.
+    let program = harness(&stub, "", "echo '{\"checks\": []}'");
+    let resumed = ran(stub.command(&["run", "--resume", "--run-id", "r"]).env("SKILL_EVALS_HARNESS", program));
+    assert_eq!((resumed.code, stub.starts().len()), (0, 1), "{}{}", resumed.stdout, resumed.stderr);
+}

@@ -1,0 +1,291 @@
+//! `skill-evals run` over an agent that answers at once: options, what is printed and kept, exit codes.
+
+use std::fs;
+
+use crate::support::stub::Stub;
+use serde_json::{Value, json};
+
+const FAILS_C1: &str = r#"case "$prompt" in *1) exit 7;; esac"#;
+
+#[test]
+fn a_run_keeps_a_plan_progress_and_a_summary() {
+    let stub = Stub::new(3, "");
+    let ran = stub.run(&["run", "--run-id", "r", "--trials", "2"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(stub.starts().len(), 6);
+    let plan = stub.json("r", "run.json");
+    assert_eq!((&plan["format"], &plan["id"], &plan["planned"]), (&json!(1), &json!("r"), &json!(6)));
+    let progress = stub.progress("r");
+    assert_eq!(progress.len(), 6);
+    assert!(progress.iter().all(|line| line["verdict"] == "pass" && line["attempts"] == 1 && line["tokens"] == 15));
+    let summary = stub.json("r", "summary.json");
+    assert_eq!((&summary["total"]["passed"], &summary["total"]["tokens"]), (&json!(6), &json!(90)));
+    assert_eq!(summary["cases"].as_array().map(Vec::len), Some(3));
+    let text = fs::read_to_string(stub.run_folder("r").join("summary.md")).expect("a summary");
+    assert!(text.contains("| tidy/c2 | codex | 2/2 |"), "{text}");
+    for left_over in ["current.json", "summary.partial.json"] {
+        assert!(!stub.run_folder("r").join(left_over).exists(), "{left_over} is only for runs under way");
+    }
+}
+
+#[test]
+fn the_table_has_the_worst_first_and_says_why() {
+    let stub = Stub::new(
+        3,
+        r#"case "$prompt" in *1) printf '%s\n' '{"type":"item.completed","item":{"type":"command_execution","command":"cat .agents/skills/tidy/SKILL.md","exit_code":0,"aggregated_output":"name: tidy\nDo it."}}';; esac"#,
+    );
+    let ran = stub.run(&["run"]);
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    let table = ran.stdout.split("\n\n").nth(1).expect("a table");
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines[0], "tidy/c1  codex  0/1  fail    not-triggered");
+    assert_eq!(lines[1], "tidy/c0  codex  1/1  pass");
+    assert!(lines[3].starts_with("2 passed, 1 failed, 0 errors, 0 unscored"), "{table}");
+}
+
+#[test]
+fn for_machines_there_is_one_document_and_nothing_else() {
+    let stub = Stub::new(2, "");
+    let ran = stub.run(&["run", "--json"]);
+    let summary: Value = serde_json::from_str(&ran.stdout).expect("one JSON document");
+    assert_eq!((&summary["total"]["passed"], ran.stderr.as_str()), (&json!(2), ""));
+    let ran = stub.run(&["run", "--quiet"]);
+    assert_eq!(ran.stdout, "2 passed, 0 failed, 0 errors, 0 unscored; 30 tokens\n");
+}
+
+#[test]
+fn an_agent_that_crashes_is_infrastructure() {
+    let ran = Stub::new(2, FAILS_C1).run(&["run"]);
+    assert_eq!(ran.code, 3, "{}", ran.stdout);
+    assert!(ran.stdout.contains("the agent crashed: exit status 7"), "{}", ran.stdout);
+}
+
+#[test]
+fn bad_input_is_told_with_what_is_known() {
+    let stub = Stub::new(2, "");
+    let refused = |args: &[&str], word: &str| {
+        let ran = stub.run(args);
+        assert_eq!(ran.code, 2, "{args:?}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains(word), "{args:?}: {}", ran.stderr);
+    };
+    refused(&["run", "--skill", "tidi"], "did you mean `tidy`?");
+    refused(&["run", "--case", "d0"], "there is no case `d0`");
+    refused(&["run", "--task", "nothing"], "there is no task `nothing`");
+    refused(&["run", "--mode", "codec"], "there is no mode `codec`; known: ");
+    refused(&["run", "--suite", "smok"], "explicit");
+    refused(&["run", "--run-id", "a/b"], "the run id \"a/b\" holds characters");
+    refused(&["run", "--run-id", ".."], "the run id \"..\" starts with `.`");
+    refused(&["run", "--resume"], "--resume needs --run-id");
+    refused(&["run", "--resume", "--run-id", "gone"], "there is no run `gone`");
+    refused(&["run", "--force"], "--resume");
+    refused(&["run", "--max-cost-usd", "0"], "above 0");
+    refused(&["status", "--run-id", "../x"], "the run id");
+    refused(&["status"], "there are no runs yet");
+    refused(&["stop", "gone"], "there are no runs yet");
+    refused(&["summary", "gone"], "there are no runs yet");
+    assert_eq!(stub.starts(), Vec::<String>::new(), "nothing was run");
+    assert!(!stub.root().join("artifacts").exists(), "nothing was written");
+}
+
+#[test]
+fn a_run_that_exists_is_not_written_over() {
+    let stub = Stub::new(1, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    let ran = stub.run(&["run", "--run-id", "r"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("there is a run `r` already; --resume goes on with it"), "{}", ran.stderr);
+    assert_eq!(stub.starts().len(), 1);
+}
+
+#[test]
+fn a_missing_agent_is_told_with_how_to_get_it() {
+    let stub = Stub::new(1, "");
+    fs::remove_file(stub.root().join("agent.sh")).expect("the script");
+    let ran = stub.run(&["run"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("npm install -g @openai/codex"), "{}", ran.stderr);
+}
+
+#[test]
+fn selected_cases_run_and_no_others() {
+    let stub = Stub::new(5, "");
+    assert_eq!(stub.run(&["run", "--case", "c1", "--case", "tidy/c3"]).code, 0);
+    let mut starts = stub.starts();
+    starts.sort();
+    assert_eq!(starts, ["Prompt 1", "Prompt 3"]);
+    assert_eq!(stub.run(&["run", "--max-cases", "2", "--skill", "tidy"]).code, 0);
+    assert_eq!(stub.starts().len(), 4);
+    assert_eq!(stub.run(&["run", "--suite", "positive"]).code, 2, "there is no positive case");
+}
+
+#[test]
+fn a_dry_run_starts_nothing_and_says_what_is_known_of_the_cost() {
+    let stub = Stub::new(2, "");
+    let ran = stub.run(&["run", "--dry-run"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, 0));
+    assert!(ran.stdout.contains("2 trials would run\ncost: unknown: no earlier run"), "{}", ran.stdout);
+    assert!(!stub.root().join("artifacts").exists());
+
+    assert_eq!(stub.run(&["run", "--run-id", "r", "--case", "c0"]).code, 0);
+    let line = r#"{"skill":"tidy","case":"c0","mode":"codex","trial":2,"verdict":"pass","duration_ms":1,"tokens":99,"cost_usd":0.25}"#;
+    let path = stub.run_folder("r").join("progress.jsonl");
+    let before = fs::read_to_string(&path).expect("progress");
+    fs::write(&path, format!("{before}{line}\n")).expect("progress");
+    stub.settings("prices = { \"some model\" = { input = 1.0, output = 1.0 }, codex = { input = 0.0, output = 0.0 } }");
+    let ran = stub.run(&["run", "--dry-run", "--trials", "2", "--max-cost-usd", "3", "--json"]);
+    let estimate: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!(estimate["trials"].as_array().map(Vec::len), Some(4));
+    let figures = ["known_cost_usd", "unknown_cost", "known_tokens", "unknown_tokens", "max_cost_usd"];
+    assert_eq!(figures.map(|name| estimate[name].as_f64()), [0.5, 2.0, 198.0, 2.0, 3.0].map(Some));
+}
+
+#[test]
+fn a_dry_run_finds_what_the_run_would_refuse() {
+    let judged = "id,should_trigger,prompt,judge\nc0,false,Prompt 0,true\n";
+    let cases: [(&str, &str, &[&str], &str); 7] = [
+        ("evals/judge.md", "Look at\n{{final_mesage}}", &[], "evals/judge.md:2:3"),
+        ("evals/schemas/style_rubric.schema.json", "{\"type\": 5}", &[], "style_rubric.schema.json"),
+        ("evals/schemas/style_rubric.schema.json", "{\"$ref\": \"#\"}", &[], "leads back to itself"),
+        ("x", "", &["--run-id", "../x"], "\"../x\" starts with `.`"),
+        ("x", "", &["--replay", "--write-progress", "--run-id", "../x"], "\"../x\" starts with `.`"),
+        ("x", "", &["--run-id", "a/../../x"], "holds characters other than"),
+        ("x", "", &["--resume", "--run-id", "../x"], "\"../x\" starts with `.`"),
+    ];
+    for (file, text, options, said) in cases {
+        let stub = Stub::new(1, "");
+        fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), judged).expect("a table");
+        let path = stub.root().join(file);
+        fs::create_dir_all(path.parent().expect("a folder above")).expect("a folder");
+        fs::write(path, text).expect("a file");
+        let dry = stub.run(&[&["run", "--dry-run"], options].concat());
+        assert_eq!(dry.code, 2, "{file}: {}", dry.stdout);
+        assert!(dry.stderr.contains(said), "{file}: {}", dry.stderr);
+        let run = stub.run(&[&["run"], options].concat());
+        assert_eq!((run.code, &run.stderr), (2, &dry.stderr), "the run says the same");
+        assert!(stub.starts().is_empty());
+        if file.starts_with("evals/") {
+            let lint = stub.run(&["lint", "--check-evals"]);
+            assert_eq!(lint.code, 1, "{}", lint.stdout);
+            assert!(lint.stdout.contains(said), "{}", lint.stdout);
+        }
+    }
+}
+
+#[test]
+fn isolation_that_is_required_and_cannot_be_had_is_found_by_a_dry_run_and_the_doctor() {
+    let stub = Stub::new(1, "");
+    for setting in ["require_isolation = true\n", "require_sandbox = true\n"] {
+        stub.settings(setting);
+        let said = "isolation is required (`require_isolation` in evals/evals.toml) and there is none";
+        let dry = stub.run(&["run", "--dry-run"]);
+        assert_eq!(dry.code, 2, "{}", dry.stdout);
+        assert!(dry.stderr.contains(said), "{}", dry.stderr);
+        let doctor = stub.run(&["doctor"]);
+        assert!(doctor.code == 1 && doctor.stdout.contains(said), "{}", doctor.stdout);
+        let run = stub.run(&["run"]);
+        assert!(run.code != 0 && run.stdout.contains(said), "{}", run.stdout);
+        // Nothing is started for a replay.
+        assert_eq!(stub.run(&["run", "--dry-run", "--replay"]).code, 0);
+    }
+}
+
+#[test]
+fn no_trial_starts_once_the_run_has_cost_its_limit() {
+    let stub = Stub::new(4, "");
+    // Ten tokens read and five written: 75 cents a trial.
+    stub.settings("prices = { codex = { input = 50000.0, output = 50000.0 } }");
+    let limited = |limit: &str, more: &[&str]| {
+        stub.run(&[&["run", "--run-id", "r", "--jobs", "1", "--max-cost-usd", limit], more].concat())
+    };
+    let ran = limited("0.75", &[]);
+    assert_eq!((ran.code, stub.starts().len()), (3, 1), "{}", ran.stdout);
+    assert!(ran.stdout.contains("tidy/c3/codex: not run: the run has cost its limit of $0.75"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 passed, 0 failed, 0 errors, 0 unscored, 3 not run"), "{}", ran.stdout);
+    let ran = limited("1.5", &["--resume"]);
+    assert_eq!((ran.code, stub.starts().len()), (3, 2), "what an earlier part of the run cost counts: {}", ran.stdout);
+    let ran = limited("100", &["--resume"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, 4), "{}", ran.stdout);
+    assert!(ran.stdout.contains("60 tokens; $3.00"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_limit_in_dollars_that_could_never_hold_is_refused() {
+    let stub = Stub::new(1, "");
+    let ran = stub.run(&["run", "--max-cost-usd", "1"]);
+    assert_eq!((ran.code, stub.starts().len()), (2, 0), "{}", ran.stdout);
+    assert!(ran.stderr.contains("`codex` does not report what it costs"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("[prices.\"codex\"]") && ran.stderr.contains("--max-tokens"), "{}", ran.stderr);
+    let ran = stub.run(&["run", "--max-tokens", "1"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, 1), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn a_limit_of_tokens_counts_every_attempt() {
+    // Refused once, at the price of a whole turn, then answered.
+    let refused_once = r#"if [ ! -e "$folder/refused" ]; then touch "$folder/refused"
+printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"turn.completed","usage":{"input_tokens":70,"output_tokens":20}}' '{"type":"turn.failed","error":{"message":"exceeded retry limit, last status: 429 Too Many Requests"}}'
+exit 1; fi"#;
+    let stub = Stub::new(3, refused_once);
+    let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1", "--max-tokens", "100"]);
+    assert_eq!((ran.code, stub.starts().len()), (3, 2), "{}", ran.stdout);
+    assert!(ran.stdout.contains("the run has taken its limit of 100 tokens"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 retry after a refusal; 105 tokens"), "{}", ran.stdout);
+}
+
+#[test]
+fn several_runs_make_one_summary() {
+    let stub = Stub::new(3, FAILS_C1);
+    assert_eq!(stub.run(&["run", "--run-id", "a", "--case", "c0"]).code, 0);
+    assert_eq!(stub.run(&["run", "--run-id", "b", "--case", "c1", "--case", "c2"]).code, 3);
+    let folder = stub.run_folder("b").display().to_string();
+    let ran = stub.run(&["summary", "a", &folder, "--json"]);
+    let summary: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!((ran.code, &summary["runs"]), (3, &json!(["a", "b"])), "{}", ran.stderr);
+    assert_eq!((&summary["total"]["passed"], &summary["total"]["errors"]), (&json!(2), &json!(1)));
+    // What a run kept of itself and what its folders say is the same.
+    let ran = stub.run(&["summary", "b", "--json"]);
+    let again: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!(again, stub.json("b", "summary.json"));
+}
+
+#[test]
+fn old_runs_are_listed_and_removed() {
+    let stub = Stub::new(1, "");
+    for id in ["one", "two", "three"] {
+        assert_eq!(stub.run(&["run", "--run-id", id]).code, 0);
+    }
+    let listed = |stub: &Stub| -> Vec<String> {
+        let ran = stub.run(&["runs"]);
+        ran.stdout.lines().map(|line| line.split(' ').next().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(listed(&stub), ["three", "two", "one"]);
+    let ran = stub.run(&["clean", "--keep", "1"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "two removed\none removed\n"), "{}", ran.stderr);
+    assert_eq!(listed(&stub), ["three"]);
+}
+
+#[test]
+fn a_replay_keeps_a_run_only_when_asked() {
+    let fixture = crate::support::fixture::Fixture::copy_of_sample();
+    let ran = fixture.run(&["run", "--replay"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(!fixture.root().join("artifacts").exists());
+    assert_eq!(fixture.run(&["run", "--replay", "--write-progress", "--run-id", "r", "--quiet"]).code, 0);
+    assert!(fixture.root().join("artifacts/skill-evals/r/summary.json").exists());
+}
+
+#[test]
+fn wrong_limits_in_the_settings_are_marked() {
+    let stub = Stub::new(1, "");
+    for (line, words) in [
+        ("retries = 0", "`retries` is 0; expected 1 to 100"),
+        ("max_cost_usd = -1.0", "`max_cost_usd` is -1; expected above 0"),
+        ("retry_wait_s = 301.0", "`retry_wait_s` is 301; expected above 0 and up to 300"),
+    ] {
+        let text = format!("{line}\n[agents.codex]\ncommand = 'true'\n");
+        fs::write(stub.root().join("evals/evals.toml"), text).expect("settings");
+        let ran = stub.run(&["run"]);
+        assert_eq!(ran.code, 2, "{}", ran.stdout);
+        assert!(ran.stderr.contains(words) && ran.stderr.contains("evals.toml:1:"), "{}", ran.stderr);
+    }
+}

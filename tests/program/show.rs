@@ -1,0 +1,231 @@
+//! One trial, as `skill-evals show` and its log tell it.
+
+use std::fs;
+
+use crate::support::fixture::Ran;
+use crate::support::stub::{Stub, ran};
+use serde_json::{Value, json};
+
+/// Shell code by which the stub prints these items of a session, and what it says at its end.
+fn session(items: &[Value], answer: &str) -> String {
+    let mut events = vec![json!({"type": "thread.started", "thread_id": "1"}), json!({"type": "turn.started"})];
+    events.extend(items.iter().map(|item| json!({"type": "item.completed", "item": item})));
+    events.push(json!({"type": "item.completed", "item": {"type": "agent_message", "text": answer}}));
+    events.push(json!({"type": "turn.completed", "usage": {"input_tokens": 10, "output_tokens": 5}}));
+    let quoted = events.iter().map(|event| format!("'{}'", event.to_string().replace('\'', "'\\''")));
+    format!("printf '%s\\n' {}; exit 0", quoted.collect::<Vec<_>>().join(" "))
+}
+
+fn command(line: &str, output: &str) -> Value {
+    json!({"type": "command_execution", "command": line, "exit_code": 0, "aggregated_output": output})
+}
+
+/// A repository whose agent looks around and answers, with these cases.
+fn stub(rows: &[&str]) -> Stub {
+    let items =
+        [json!({"type": "agent_message", "text": "I begin."}), command("date -u", "noon\n"), command("make it", "")];
+    let stub = Stub::new(1, &session(&items, "Priya starts in Oslo,\nI think."));
+    let table: Vec<&str> =
+        std::iter::once("id,should_trigger,prompt,must_include,must_not_include").chain(rows.iter().copied()).collect();
+    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), table.join("\n")).expect("cases");
+    stub
+}
+
+fn show(stub: &Stub, args: &[&str]) -> Ran {
+    stub.run(&[&["show"], args].concat())
+}
+
+#[test]
+fn what_failed_comes_first_with_its_evidence_and_then_the_session() {
+    let stub = stub(&["welcome,false,Welcome Priya.,Pune,osl."]);
+    let told = stub.run(&["run", "--run-id", "r"]).stdout;
+    assert!(told.contains("  show it     skill-evals show tidy/welcome/codex/1 --run r\n"), "{told}");
+    let ran = show(&stub, &["tidy/welcome/codex/1", "--run", "r"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let parts = [
+        "tidy/welcome/codex: fail\n",
+        "  case        evals/skills/tidy/prompts.csv:2\n  files       artifacts/skill-evals/r/work/tidy/welcome/codex/1\n",
+        "failed  must-include (outcome)\n  expected  the final message matches \"Pune\"\n",
+        "failed  must-not-include (outcome)\n",
+        "Priya starts in Oslo,\n",
+        "passed  ",
+        "  prompt\n     Welcome Priya.\n",
+        "  said\n     I begin.\n",
+        "  ran a command (exit status 0)\n     $ date -u\n     noon\n",
+        "  answered",
+        "     Priya starts in Oslo,\n     I think.\n",
+        "  end\n",
+    ];
+    let mut rest = ran.stdout.as_str();
+    for part in parts {
+        let at = rest.find(part).unwrap_or_else(|| panic!("{part:?} is not in, or not in order:\n{}", ran.stdout));
+        rest = &rest[at + part.len()..];
+    }
+    // What decided the check is marked, at the check and in the session.
+    let painted = show(&stub, &["welcome", "--color", "always"]).stdout;
+    assert_eq!(painted.matches("\u{1b}[7mOslo\u{1b}[0m").count(), 2, "{painted:?}");
+    let shown: Value = serde_json::from_str(&show(&stub, &["welcome", "--json"]).stdout).expect("JSON");
+    assert_eq!((&shown["case"], &shown["grade"]["verdict"]), (&json!("welcome"), &json!("fail")));
+    assert_eq!(shown["timeline"]["entries"].as_array().map(Vec::len), Some(7), "{shown}");
+}
+
+#[test]
+fn a_session_is_one_json_whose_id_says_which_trial_it_was_and_whether_it_failed() {
+    let stub = stub(&["welcome,false,Welcome Priya.,Pune,", "no way,false,Bye.,Oslo,"]);
+    stub.run(&["run", "--run-id", "r"]);
+    let session = |name: &str| {
+        let ran = show(&stub, &[name, "--json"]);
+        let shown: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{name}: {}", ran.stderr));
+        shown["session"].clone()
+    };
+    let (failed, passed) = (session("welcome"), session("no way"));
+    assert_eq!(failed["id"], "FAILED__tidy__welcome__codex__1");
+    assert_eq!((&passed["id"], &passed["verdict"]), (&json!("tidy__no way__codex__1"), &json!("pass")));
+    assert_eq!(session("FAILED__tidy__welcome__codex__1"), failed);
+    assert_eq!(session("tidy__no way__codex__1"), passed);
+    assert_eq!(failed["run"], "r");
+    assert_eq!(
+        (&failed["prompt"], &failed["answer"]),
+        (&json!("Welcome Priya."), &json!("Priya starts in Oslo,\nI think."))
+    );
+    // What a stub does not tell is unknown, and nothing is left out for it.
+    for unknown in ["system_prompt", "models", "turns"] {
+        assert!(failed.get(unknown).is_some_and(Value::is_null), "{unknown}: {failed}");
+    }
+    let timing = &failed["timing"];
+    assert!(timing["total_ms"].is_u64() && timing["agent_ms"].is_null() && timing["overhead_ms"].is_null(), "{timing}");
+    assert!(timing["server_start_ms"].is_null(), "{timing}");
+    let instant = |key: &str| failed[key].as_str().expect("a time").parse::<jiff::Timestamp>().expect("RFC 3339");
+    let took = instant("ended").duration_since(instant("started")).as_millis();
+    assert_eq!(Some(took), timing["total_ms"].as_i64().map(i128::from));
+}
+
+#[test]
+fn a_trial_is_found_by_every_name_that_it_has() {
+    let stub = stub(&["welcome,false,Welcome Priya.,,", "bye-bye,false,Bye.,,"]);
+    assert!(show(&stub, &["welcome"]).stderr.contains("there are no runs yet; --recording shows what is recorded"));
+    stub.run(&["run", "--run-id", "r", "--record"]);
+    for name in ["tidy/bye-bye/codex", "tidy::bye_bye::codex", "tidy/bye-bye/codex/1", "bye-bye", "tidy/bye", "bye/1"] {
+        let ran = show(&stub, &[name]);
+        assert!(ran.stdout.starts_with("tidy/bye-bye/codex: pass\n"), "{name}: {}{}", ran.stdout, ran.stderr);
+    }
+    let ran = show(&stub, &["bye", "--recording"]);
+    assert!(
+        ran.stdout.contains("  files       evals/recordings/tidy/bye-bye/codex/1\n"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+    for (args, words) in [
+        (vec!["tidy"], "`tidy` is 2 trials in the run r: tidy/bye-bye/codex, tidy/welcome/codex"),
+        (
+            vec!["tidy/wellcome/codex"],
+            "there is no trial `tidy/wellcome/codex` in the run r; nearest: tidy/welcome/codex, ",
+        ),
+        (
+            vec!["tidy/welcome/codex/2"],
+            "there is no trial `tidy/welcome/codex/2` in the run r; nearest: tidy/welcome/codex",
+        ),
+        (vec!["welcome", "--run", "none"], "none"),
+        (vec!["nothing", "--recording"], "there is no trial `nothing` in the recordings; nearest: "),
+    ] {
+        let ran = show(&stub, &args);
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn of_several_repeats_the_first_that_did_not_pass_is_shown() {
+    let stub = stub(&["welcome,false,Welcome Priya.,Oslo,"]);
+    // The second of three fails.
+    let fails = session(&[], "Nothing.");
+    let passes = session(&[], "Oslo");
+    stub.body(&format!("if test \"$(wc -l < \"$folder/starts\")\" = 2; then {fails}; else {passes}; fi"));
+    stub.run(&["run", "--run-id", "r", "--trials", "3", "--jobs", "1"]);
+    assert!(show(&stub, &["welcome"]).stdout.starts_with("tidy/welcome/codex/2: fail\n"));
+    assert!(show(&stub, &["tidy/welcome/codex/3"]).stdout.starts_with("tidy/welcome/codex/3: pass\n"));
+    assert!(show(&stub, &["tidy::welcome::codex::1"]).stdout.starts_with("tidy/welcome/codex: pass\n"));
+    assert!(show(&stub, &["welcome/4"]).stderr.contains("there is no trial `welcome/4`"));
+}
+
+#[test]
+fn a_terminal_gets_the_pager_and_a_pipe_does_not() {
+    let stub = stub(&["welcome,false,Welcome Priya.,,"]);
+    stub.run(&["run", "--run-id", "r"]);
+    let piped = ran(stub.command(&["show", "welcome"]).env("PAGER", "sed s/^/paged:/"));
+    assert!(piped.stdout.starts_with("tidy/welcome/codex: pass\n"), "{}", piped.stdout);
+    // `script` gives a program a terminal.
+    let line = format!("{} show welcome", env!("CARGO_BIN_EXE_skill-evals"));
+    let on_terminal = |pager: &str| {
+        let mut script = std::process::Command::new("script");
+        script.args(["-qec", &line, "/dev/null"]).current_dir(stub.root()).stdin(std::process::Stdio::null());
+        ran(script.env("PAGER", pager).env("TERM", "xterm").env_remove("NO_COLOR").env("HOME", stub.scratch())).stdout
+    };
+    let paged = on_terminal("sed s/^/paged:/");
+    assert!(paged.starts_with("paged:\u{1b}[1mtidy/welcome/codex\u{1b}[0m: \u{1b}[32mpass\u{1b}[0m"), "{paged:?}");
+    let plain = on_terminal("");
+    assert!(plain.contains("tidy/welcome/codex") && !plain.contains("paged:"), "{plain:?}");
+}
+
+#[test]
+fn nothing_is_cut_without_saying_where_the_rest_is() {
+    let stub = stub(&["welcome,false,Welcome Priya.,,"]);
+    let output = "x".repeat(6_000);
+    stub.body(&session(&[command("cat all", &output)], &"y".repeat(70_000)));
+    stub.run(&["run", "--run-id", "r"]);
+    let log = fs::read_to_string(stub.run_folder("r").join("work/tidy/welcome/codex/1/session.md")).expect("a log");
+    for text in [&log, &show(&stub, &["welcome"]).stdout] {
+        assert!(text.contains("(1904 bytes more)\n"), "{}", text.len());
+        assert!(text.contains("(4464 bytes more in final.txt)\n"), "{}", text.len());
+        assert!(
+            text.contains("are cut: all of it is in trace.jsonl and the session files beside it"),
+            "{}",
+            text.len()
+        );
+    }
+    assert!(log.contains("- in a terminal: `skill-evals show tidy/welcome/codex/1 --run r`\n"), "{log}");
+}
+
+#[test]
+fn a_run_that_replayed_says_where_its_evidence_is() {
+    let stub = stub(&["bye,false,Say bye.,,"]);
+    assert_eq!(stub.run(&["run", "--record"]).code, 0);
+    assert_eq!(stub.run(&["run", "--replay", "--write-progress", "--run-id", "again"]).code, 0);
+    for args in
+        [&["show", "bye", "--run", "again"][..], &["report", "again"], &["summary", "again"], &["grade", "again"]]
+    {
+        let ran = stub.run(args);
+        let words = "again replayed recordings, and the evidence is theirs: name evals/recordings in its place";
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
+    }
+    let ran = show(&stub, &["bye", "--run", "evals/recordings"]);
+    assert!(ran.code == 0 && ran.stdout.contains("I begin."), "{}", ran.stderr);
+}
+
+#[test]
+fn a_case_named_in_any_script_has_a_test_and_is_shown_by_the_command_that_its_failure_names() {
+    let stub = stub(&[
+        "a b's,false,Welcome.,Pune,",
+        "-x,false,Welcome.,Oslo,",
+        "日本,false,Welcome.,Oslo,",
+        "東京,false,Hi.,Oslo,",
+    ]);
+    let told = stub.run(&["run", "--run-id", "r"]);
+    assert!(told.stdout.contains("3 passed, 1 failed, 0 errors"), "{}{}", told.stdout, told.stderr);
+    assert!(told.stdout.contains(r"  show it     skill-evals show 'tidy/a b'\''s/codex/1' --run r"), "{}", told.stdout);
+    let shown = show(&stub, &["tidy/a b's/codex/1", "--run", "r"]);
+    assert!(
+        shown.code == 0 && shown.stdout.starts_with("tidy/a b's/codex: fail\n"),
+        "{}{}",
+        shown.stdout,
+        shown.stderr
+    );
+    let listed = stub.run(&["list"]).stdout;
+    for name in ["tidy::a_b_s::codex", "tidy::_x::codex", "tidy::日本::codex", "tidy::東京::codex"] {
+        assert!(listed.contains(name), "{listed}");
+    }
+    for case in ["-x", "tidy/日本"] {
+        let ran = stub.run(&["run", "--case", case, "--quiet"]);
+        assert_eq!(ran.code, 0, "{case}: {}{}", ran.stdout, ran.stderr);
+    }
+}

@@ -1,0 +1,204 @@
+//! What a reader sees in a terminal, and what files and pipes get.
+
+use crate::support::fixture::Ran;
+use crate::support::stub::{ANSWER, Stub, ran};
+
+const GREEN: &str = "\u{1b}[32m";
+const RED: &str = "\u{1b}[31m";
+const YELLOW: &str = "\u{1b}[33m";
+
+/// A repository with a case that passes, one that fails, and one that measures nothing.
+fn one_of_each() -> Stub {
+    let body = format!("case \"$prompt\" in *crash*) exit 7;; *bad*) {} exit 0;; esac", ANSWER.replace("Done", "No"));
+    let stub = Stub::new(1, &body);
+    let rows = "id,should_trigger,prompt,must_include\ngood,false,fine,Done\nbad,false,bad one,Done\ncrash,false,a crash,Done\n";
+    std::fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), rows).expect("cases");
+    stub
+}
+
+fn with(stub: &Stub, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+    let mut command = stub.command(args);
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+        command.env_remove(name);
+    }
+    ran(command.envs(variables.iter().copied()))
+}
+
+#[test]
+fn verdicts_have_a_colour_of_their_own_wherever_they_are_said() {
+    let stub = one_of_each();
+    let ran = with(&stub, &["run", "--run-id", "r", "--color", "always"], &[]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    for painted in [
+        format!("tidy/good/codex: {GREEN}pass\u{1b}[0m\n"),
+        format!("tidy/bad/codex: {RED}fail\u{1b}[0m\n"),
+        format!("  {RED}failed\u{1b}[0m      must-include (outcome)\n"),
+        format!("tidy/crash/codex: {YELLOW}error\u{1b}[0m (nothing was measured)\n"),
+        format!("{GREEN}1 passed\u{1b}[0m, {RED}1 failed\u{1b}[0m, {YELLOW}1 error\u{1b}[0m, 0 unscored"),
+    ] {
+        assert!(ran.stdout.contains(&painted), "{painted:?}\n{:?}", ran.stdout);
+    }
+    std::fs::copy(stub.run_folder("r").join("progress.jsonl"), stub.root().join("again.jsonl")).expect("a baseline");
+    for (args, painted) in [
+        (vec!["summary", "r"], format!("tidy/bad    codex  0/1  {RED}fail\u{1b}[0m    must-include")),
+        (vec!["status", "--run-id", "r"], format!("  {RED}failed\u{1b}[0m   tidy/bad/codex: must-include")),
+        (vec!["runs"], format!("{RED}1 failed\u{1b}[0m")),
+        (vec!["grade", "r"], format!("tidy/bad/codex: {RED}fail\u{1b}[0m\n")),
+        (vec!["doctor"], format!("{GREEN}ok\u{1b}[0m       ")),
+        (vec!["compare", "r", "again.jsonl"], "\u{1b}[35mundecided\u{1b}[0m: 1/2".to_owned()),
+        (vec!["status", "--run-id", "none"], format!("{RED}error:\u{1b}[0m ")),
+    ] {
+        let plain = with(&stub, &args, &[]);
+        assert!(!plain.stdout.contains('\u{1b}') && !plain.stderr.contains('\u{1b}'), "{args:?}: {:?}", plain.stdout);
+        let ran = with(&stub, &[&["--color=always"], args.as_slice()].concat(), &[]);
+        let text = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(text.contains(&painted), "{args:?}: {painted:?}\n{text:?}");
+    }
+}
+
+#[test]
+fn a_pipe_gets_colours_only_where_they_are_asked_for() {
+    let stub = one_of_each();
+    with(&stub, &["run", "--run-id", "r"], &[]);
+    let colored = |args: &[&str], variables: &[(&str, &str)]| {
+        with(&stub, &[&["summary", "r"], args].concat(), variables).stdout.contains('\u{1b}')
+    };
+    assert!(!colored(&[], &[]), "a pipe");
+    assert!(!colored(&[], &[("CLICOLOR", "1")]), "a pipe all the same");
+    assert!(colored(&[], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!colored(&[], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+    assert!(colored(&[], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "")]), "empty is not set");
+    assert!(!colored(&["--color", "never"], &[("CLICOLOR_FORCE", "1")]), "the option comes first");
+    assert!(colored(&["--color", "always"], &[("NO_COLOR", "1")]));
+    // What is stored, and what programs read, has none.
+    assert!(!colored(&["--color", "always", "--json"], &[]));
+    assert!(!colored(&["--color", "always", "--markdown"], &[]));
+    with(&stub, &["run", "--run-id", "s", "--color", "always", "--junit", "junit.xml"], &[]);
+    for entry in walkdir::WalkDir::new(stub.run_folder("s")).into_iter().flatten() {
+        let text = std::fs::read(entry.path()).unwrap_or_default();
+        assert!(!text.contains(&0x1b), "{}", entry.path().display());
+    }
+    assert!(!std::fs::read(stub.root().join("junit.xml")).expect("a document").contains(&0x1b));
+    assert_eq!(with(&stub, &["runs", "--color", "sometimes"], &[]).code, 2);
+    // What is printed before the arguments are all read is coloured as asked too.
+    for (args, code) in [(["runs", "--help"], 0), (["runs", "--unknown"], 2), (["help", "runs"], 0)] {
+        let colored = |when: &[&str], variables: &[(&str, &str)]| {
+            let ran = with(&stub, &[args.as_slice(), when].concat(), variables);
+            assert_eq!(ran.code, code, "{}{}", ran.stdout, ran.stderr);
+            (ran.stdout + &ran.stderr).contains('\u{1b}')
+        };
+        assert!(!colored(&[], &[]), "{args:?}");
+        assert!(colored(&[], &[("CLICOLOR_FORCE", "1")]), "{args:?}");
+        if args[0] != "help" {
+            assert!(
+                colored(&["--color", "always"], &[]) && colored(&["--color=always"], &[("NO_COLOR", "1")]),
+                "{args:?}"
+            );
+            assert!(!colored(&["--color", "never"], &[("CLICOLOR_FORCE", "1")]), "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn a_failing_test_is_coloured_as_libtest_s_own_words_are() {
+    let stub = one_of_each();
+    let harness = |args: &[&str], variables: &[(&str, &str)]| {
+        let args: Vec<&str> = ["harness", "--"].iter().chain(args).copied().collect();
+        with(&stub, &args, &[&[("SKILL_EVALS_LIVE", "1")], variables].concat()).stdout
+    };
+    let painted = format!("tidy/bad/codex: {RED}fail\u{1b}[0m\n");
+    let text = harness(&["--color", "always"], &[]);
+    assert!(text.contains(&painted), "{text:?}");
+    assert!(harness(&[], &[("CLICOLOR_FORCE", "1")]).contains(&painted));
+    let plain = harness(&[], &[]);
+    assert!(plain.contains("tidy/bad/codex: fail\n") && !plain.contains('\u{1b}'), "{plain:?}");
+    let json = harness(&["--format", "json", "--color", "always"], &[]);
+    assert!(json.contains("tidy/bad/codex: fail\\n") && !json.contains("\\u001b"), "{json:?}");
+    // Said to the program, it holds for the harness too.
+    let text =
+        with(&stub, &["--color", "never", "harness", "--"], &[("SKILL_EVALS_LIVE", "1"), ("CLICOLOR_FORCE", "1")]);
+    assert!(!text.stdout.contains('\u{1b}'), "{:?}", text.stdout);
+}
+
+#[test]
+fn shells_complete_commands_and_options() {
+    let stub = Stub::new(1, "");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = stub.run(&["completions", shell]);
+        assert!(ran.code == 0 && ran.stderr.is_empty(), "{shell}: {}", ran.stderr);
+        assert!(ran.stdout.contains("history") && ran.stdout.contains("write-progress"), "{shell}: {}", ran.stdout);
+    }
+    let script = stub.root().join("complete.bash");
+    std::fs::write(&script, stub.run(&["completions", "bash"]).stdout).expect("a script");
+    // As bash itself would ask.
+    let asks = "source ./complete.bash; asked=$(complete -p skill-evals); asked=${asked#*-F }; \
+                COMP_WORDS=(skill-evals judge cal); COMP_CWORD=2; ${asked%% *} skill-evals cal judge; echo \"${COMPREPLY[@]}\"";
+    let mut bash = std::process::Command::new("bash");
+    let ran = ran(bash.args(["-c", asks]).current_dir(stub.root()));
+    assert_eq!(ran.stdout, "calibrate\n", "{}", ran.stderr);
+    assert_eq!(stub.run(&["completions", "tcsh"]).code, 2);
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let stub = Stub::new(1, "");
+    let page = stub.run(&["man"]).stdout;
+    assert!(page.contains(".TH skill-evals 1") && page.contains("skill\\-evals\\-run(1)"), "{page}");
+    let ran = stub.run(&["man", "share/man/man1"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let page = |name: &str| std::fs::read_to_string(stub.root().join("share/man/man1").join(name)).expect("a page");
+    assert!(page("skill-evals.1").contains(".SH SUBCOMMANDS"));
+    let run = page("skill-evals-run.1");
+    assert!(
+        run.contains("\\-\\-write\\-progress") && run.contains("\\-\\-color") && run.contains("interrupted"),
+        "{run}"
+    );
+    assert!(page("skill-evals-judge-calibrate.1").contains("LABELS"));
+}
+
+#[test]
+fn repeats_that_failed_alike_are_one_block() {
+    // The third of five says something else.
+    let other = ANSWER.replace("Done", "Nearly");
+    let body = format!("test \"$(wc -l < \"$folder/starts\")\" = 3 && {{ {other} exit 0; }}");
+    let stub = Stub::new(1, &body);
+    let rows = "id,should_trigger,prompt,must_include\nbad,false,bad one,Pune\n";
+    std::fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), rows).expect("cases");
+    let ran = stub.run(&["run", "--run-id", "r", "--trials", "5", "--jobs", "1"]);
+    for part in [
+        "4× tidy/bad/codex: fail\n  failed      must-include (outcome)\n",
+        "  look into   artifacts/skill-evals/r/work/tidy/bad/codex/1 (and 2, 4, 5 beside it)\n",
+        "tidy/bad/codex/3: fail\n",
+    ] {
+        assert!(ran.stdout.contains(part), "{part}\n{}", ran.stdout);
+    }
+    assert_eq!(ran.stdout.matches("must-include (outcome)").count(), 2, "{}", ran.stdout);
+    // The same in the harness, which adds how many had to pass.
+    stub.body("");
+    let mut command = stub.command(&["harness", "--"]);
+    let text = crate::support::stub::ran(command.env("SKILL_EVALS_LIVE", "1").env("SKILL_EVALS_TRIALS", "5")).stdout;
+    assert!(text.contains("0 of 5 trials passed") && text.contains("5× tidy/bad/codex: fail\n"), "{text}");
+    assert_eq!(text.matches("must-include (outcome)").count(), 1, "{text}");
+    // A broken case is broken once.
+    std::fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), rows.replace("Pune", "(")).expect("cases");
+    let ran = stub.run(&["run", "--run-id", "s", "--trials", "5"]);
+    assert_eq!(ran.stdout.matches("unclosed group").count(), 1, "{}", ran.stdout);
+}
+
+#[test]
+fn checks_of_one_name_are_numbered_and_say_which_they_are() {
+    let stub = Stub::new(1, "");
+    let rows = "id,should_trigger,prompt,must_include\nseveral,false,Tidy up.,Done|Pune|Oslo\n";
+    std::fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), rows).expect("cases");
+    let ran = stub.run(&["run", "--run-id", "r"]);
+    for part in [
+        "  failed      must-include 2 of 3 (outcome)\n    expected  the final message matches \"Pune\"\n",
+        "  failed      must-include 3 of 3 (outcome)\n    expected  the final message matches \"Oslo\"\n",
+        "must-include 1 of 3 (the final message matches \"Done\")",
+    ] {
+        assert!(ran.stdout.contains(part), "{part}\n{}{}", ran.stdout, ran.stderr);
+    }
+    let summary = stub.json("r", "summary.json");
+    let failed = &summary["cases"][0]["failed_checks"];
+    assert_eq!(failed, &serde_json::json!({"must-include 2 of 3": 1, "must-include 3 of 3": 1}), "{summary}");
+}

@@ -1,0 +1,214 @@
+//! What every agent of the registry has to show, in every built-in mode: the same tests for all of them, against a stand-in
+//! model. An agent that is new is tested by its line in the registry.
+
+use std::fs;
+
+use libtest_mimic::Trial;
+use serde_json::json;
+use skill_evals::settings::mode::{Delivery, Mode};
+use skill_evals::trace::Mechanism;
+use skill_evals::trace::trouble::TroubleKind;
+use skill_evals::trial::outcome::{Status, Verdict};
+
+use super::fault_matrix::wrap;
+use crate::support::fixture::Fixture;
+use crate::support::live::{GREETING, Live, request_text};
+use crate::support::real::{HOW_TO_GET_AGENTS, needing, programs};
+use crate::support::stand_in::{Fault, Request, Turn};
+
+/// A case that wants the skill and a file of it, in words that every format of cases has.
+const LOADS: &str =
+    r#"{"prompt":"Greet Dr. Ada.","evalConfig":{"expectedSkillName":"greeting","expectResourceLoad":true}}"#;
+
+const RESOURCE: &str = "references/formal.md";
+
+/// The program `$real` dies at work, with what started it.
+const CRASH: &str = "\"$real\" \"$@\" <&0 &\nsleep 3\nkill -9 $!\nkill -9 $$";
+
+/// What the model answers.
+const ANSWER: &str = "Good day, Dr. Ada.";
+
+/// A test that an agent has to pass in a mode.
+type Test = fn(&'static Mode);
+
+pub fn trials() -> Vec<Trial> {
+    let offering: [(&str, Test); 5] = [
+        ("a_skill_that_is_used_is_seen_with_its_files_the_answer_and_the_tokens", uses_the_skill),
+        ("a_skill_that_is_not_used_is_not_seen", does_not_use_it),
+        ("a_skill_that_is_not_there_was_wanted_and_not_used", wants_another),
+        ("a_crash_is_told_from_an_answer", crashes),
+        ("a_refusal_of_the_model_is_its_own_doing", refuses),
+    ];
+    let always: [(&str, Test); 3] = [
+        ("refusals_of_the_provider_are_told_apart", refused),
+        ("a_model_that_never_answers_is_told_as_such", hangs),
+        ("a_missing_program_is_told_with_how_to_get_it", is_missing),
+    ];
+    let baseline: [(&str, Test); 1] = [("a_baseline_offers_no_skill", offers_none)];
+    let mut trials = Vec::new();
+    for mode in Box::leak(Mode::built_in().into_boxed_slice()) {
+        let program = mode.agent.profile().program;
+        let missing = (!programs().join(program).exists()).then_some(program);
+        let own: &[(&str, Test)] = if mode.delivery.offers_skills() { &offering } else { &baseline };
+        for &(name, test) in own.iter().chain(&always) {
+            let mode: &'static Mode = mode;
+            trials.push(needing(&format!("conformance::{mode}::{name}"), missing, HOW_TO_GET_AGENTS, move || {
+                test(mode);
+                Ok(())
+            }));
+        }
+    }
+    trials
+}
+
+/// The repository with the skill, whose model does what `script` says.
+fn live(script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Live {
+    let fixture = Fixture::new()
+        .skill_text("greeting", GREETING)
+        .file(&format!("skills/greeting/{RESOURCE}"), "Say \"Good day\".\n")
+        .task("it", LOADS);
+    Live::over(fixture, script)
+}
+
+/// The case that has nothing to do with the skill: it passes unless nothing was measured.
+fn negative(script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Live {
+    Live::new("should_trigger,prompt,timeout_s", "false,What is 2+2?,10", script)
+}
+
+/// The server's tool whose name ends so, as this agent names it.
+fn served(request: &Request, end: &str) -> Option<String> {
+    request.tools.iter().find(|tool| tool.starts_with("mcp__") && tool.ends_with(end)).cloned()
+}
+
+/// Loads the skill by the way that there is; by MCP where there are both.
+fn load(request: &Request, mode: &Mode, skill: &str) -> Turn {
+    match served(request, "__skill") {
+        Some(tool) => Turn::Call { tool, input: json!({ "name": skill }) },
+        None if has_skill_tool(request) => Turn::Call { tool: "Skill".to_owned(), input: json!({ "skill": skill }) },
+        None => Turn::Shell(format!("cat {}/{skill}/SKILL.md", mode.agent.profile().skill_folders[0])),
+    }
+}
+
+/// Whether the agent has a tool of its own for skills.
+fn has_skill_tool(request: &Request) -> bool {
+    request.tools.iter().any(|tool| tool == "Skill")
+}
+
+fn load_resource(request: &Request, mode: &Mode) -> Turn {
+    match served(request, "resource") {
+        Some(tool) => Turn::Call { tool, input: json!({ "skill": "greeting", "path": RESOURCE }) },
+        None => Turn::Shell(format!("cat {}/greeting/{RESOURCE}", mode.agent.profile().skill_folders[0])),
+    }
+}
+
+fn uses_the_skill(mode: &'static Mode) {
+    let live = live(move |request| match request.step {
+        0 => load(request, mode, "greeting"),
+        1 => load_resource(request, mode),
+        _ => Turn::Say(ANSWER.to_owned()),
+    });
+    let trial = live.trial(&mode.name);
+    trial.expect(Verdict::Pass);
+    let requests = live.model.requests();
+    let last = requests.last().expect("a request");
+    assert!(last.tool_results.join("\n").contains("Good day"), "the model was given the file: {:?}", last.tool_results);
+    let metrics = &trial.grade.metrics;
+    let how = match mode.delivery {
+        delivery if delivery.mcp() => Mechanism::McpTool,
+        _ if has_skill_tool(last) => Mechanism::SkillTool,
+        _ => Mechanism::ReadSkillFile,
+    };
+    let seen: Vec<_> = metrics.activations.iter().map(|found| (found.skill.as_str(), found.how)).collect();
+    assert_eq!(seen, [("greeting", how)]);
+    assert_eq!(trial.status("delivered"), Status::Pass);
+    assert_eq!(metrics.resources.iter().map(|found| found.path.as_str()).collect::<Vec<_>>(), [RESOURCE]);
+    assert_eq!(trial.text("final.txt"), ANSWER);
+    let usage = metrics.usage.expect("usage");
+    assert!(usage.input_tokens > 1000 && usage.output_tokens > 0, "{usage:?}");
+    assert_eq!(usage.cost_usd.is_some(), mode.agent.profile().reports_cost, "{usage:?}");
+    assert!(metrics.first_input_tokens.is_some_and(|first| first > 1000 && first < usage.input_tokens));
+    assert_eq!((metrics.unknown_events, metrics.damaged_lines), (0, 0), "{}", trial.text("trace.jsonl"));
+    assert_eq!(metrics.effective_commands, u64::from(mode.delivery == Delivery::Native), "reading the file is one");
+    assert_eq!(trial.meta.agent.version.as_deref().map(|version| version.split('.').count()), Some(3));
+    assert_eq!(trial.meta.scripted.as_deref(), Some("stand-in model"));
+    let log = trial.text("session.md");
+    assert!(log.contains("> **Scripted**") && log.contains("## Evaluation"), "{log}");
+    let times = log.lines().filter(|line| line.contains(". ") && line.matches(':').count() == 2);
+    assert!(times.count() >= 2, "steps have times: {log}");
+}
+
+fn does_not_use_it(mode: &'static Mode) {
+    let live = live(|_| Turn::Say(ANSWER.to_owned()));
+    let trial = live.trial(&mode.name);
+    assert_eq!(trial.expect(Verdict::Fail).status("triggered"), Status::Fail);
+    assert_eq!(trial.check("triggered").evidence, "not activated");
+    assert_eq!((trial.status("delivered"), trial.text("final.txt").as_str()), (Status::Pass, ANSWER));
+}
+
+fn wants_another(mode: &'static Mode) {
+    let live = live(move |request| match request.step {
+        0 => load(request, mode, "greetings"),
+        _ => Turn::Say(ANSWER.to_owned()),
+    });
+    let trial = live.trial(&mode.name);
+    assert_eq!(trial.expect(Verdict::Fail).status("triggered"), Status::Fail);
+    assert!(trial.grade.metrics.activations.is_empty(), "{:?}", trial.grade.metrics);
+}
+
+fn crashes(mode: &'static Mode) {
+    let live = negative(|_| Turn::Hang);
+    wrap(live.fixture.root(), CRASH);
+    let trial = live.trial(&mode.name);
+    let trouble = trial.expect(Verdict::Error).grade.trouble.as_ref().expect("trouble");
+    assert_eq!(trouble.kind, TroubleKind::Crashed, "{trouble}");
+}
+
+fn refuses(mode: &'static Mode) {
+    let live = live(|_| Turn::Faulty(Box::new(Turn::Say("I".to_owned())), Fault::Refusal));
+    let trial = live.trial(&mode.name);
+    assert_eq!(trial.expect(Verdict::Fail).status("completed"), Status::Fail);
+}
+
+fn refused(mode: &'static Mode) {
+    let kinds = [
+        (401, TroubleKind::Login),
+        (429, TroubleKind::RateLimit),
+        (529, TroubleKind::RateLimit),
+        (400, TroubleKind::Provider),
+    ];
+    for (status, kind) in kinds {
+        let live = negative(move |_| Turn::Status(status));
+        let ran = live.run(&["--mode", &mode.name]);
+        assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+        let trial = live.kept("greeting", "it", &mode.name).expect("a kept trial");
+        let trouble = trial.expect(Verdict::Error).grade.trouble.as_ref().expect("trouble");
+        assert_eq!(trouble.kind, kind, "{status}: {trouble}");
+    }
+}
+
+fn hangs(mode: &'static Mode) {
+    let live = negative(|_| Turn::Hang);
+    let trial = live.trial(&mode.name);
+    let trouble = trial.expect(Verdict::Error).grade.trouble.as_ref().map(|trouble| trouble.kind);
+    assert_eq!(trouble, Some(TroubleKind::NoAnswer));
+    assert!(!trial.text("trace.jsonl").is_empty(), "partial output is kept");
+}
+
+fn is_missing(mode: &'static Mode) {
+    let live = negative(|_| Turn::Say("4".to_owned()));
+    let output = live.command(&["--mode", &mode.name]).env("PATH", "/usr/bin:/bin").output();
+    let output = output.expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains(mode.agent.profile().how_to_get), "{said}");
+}
+
+fn offers_none(mode: &'static Mode) {
+    let live = negative(|_| Turn::Say("4".to_owned()));
+    let trial = live.trial(&mode.name);
+    trial.expect(Verdict::Pass);
+    let asked: String = live.model.requests().iter().map(request_text).collect();
+    assert!(!asked.contains("Greets people in the house style"));
+    assert_eq!(trial.check("delivered").expected, "`greeting` not offered");
+    assert_eq!(fs::read_to_string(trial.folder.join("final.txt")).ok().as_deref(), Some("4"));
+}

@@ -1,0 +1,47 @@
+//! Real programs: agents against a model on loopback, a browser, cargo-nextest, rust-analyzer. Where one is missing, its
+//! tests are ignored with the reason.
+
+mod claude;
+mod claude_sdk;
+mod codex;
+mod compare_agents;
+mod conformance;
+mod fault_matrix;
+mod ide;
+mod isolation;
+mod judge_claude;
+mod judge_codex;
+mod list_changed;
+mod nextest;
+mod report_page;
+mod skill_servers;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::process::ExitCode;
+
+use libtest_mimic::Arguments;
+
+fn main() -> ExitCode {
+    let mut args = Arguments::from_args();
+    // Programs wait more than they work; more at once than this and their own timeouts grow tight.
+    args.test_threads = Some(args.test_threads.unwrap_or(4));
+    let modules = [
+        // First, since it has a crate built.
+        ide::trials,
+        claude::trials,
+        claude_sdk::trials,
+        codex::trials,
+        compare_agents::trials,
+        conformance::trials,
+        fault_matrix::trials,
+        isolation::trials,
+        judge_claude::trials,
+        judge_codex::trials,
+        list_changed::trials,
+        nextest::trials,
+        report_page::trials,
+        skill_servers::trials,
+    ];
+    libtest_mimic::run(&args, modules.into_iter().flat_map(|trials| trials()).collect()).exit_code()
+}
