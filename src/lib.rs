@@ -81,6 +81,7 @@
 
 pub mod artifacts;
 pub mod harness;
+pub mod trace;
 
 #[doc(hidden)]
 pub mod agent;
@@ -120,8 +121,6 @@ pub mod stats;
 pub mod store;
 #[doc(hidden)]
 pub mod text;
-#[doc(hidden)]
-pub mod trace;
 #[doc(hidden)]
 pub mod trial;
 

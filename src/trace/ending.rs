@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What an agent was waiting for at the end of its event stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Waiting {
     /// Nothing that the stream tells of: it had not begun, or had said that it is done.
     #[default]
@@ -19,6 +20,7 @@ pub enum Waiting {
 /// Why the model's turn ended before the task's end, where that is the model's own doing and a result like any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Stop {
     /// The model, or the filter in front of it, refused.
     Refusal,

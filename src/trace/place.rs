@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// When a step happened, and who took it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Moment {
     /// When it began, RFC 3339; of calls only, where the agent told.
     pub began: Option<String>,
@@ -15,6 +16,7 @@ pub struct Moment {
 
 /// An answer of the model, by the steps that it led to, and what it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Request {
     /// The first step of it.
     pub step: usize,
@@ -26,6 +28,7 @@ pub struct Request {
 
 /// Something that the trace notes apart from its steps, at the step that showed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Mark {
     /// The step; one past the last where none shows it.
     pub step: usize,
@@ -35,6 +38,7 @@ pub struct Mark {
 
 /// What is noted at a step: a place in the list of the trace that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Marked {
     /// Of [`Trace::activations`](super::Trace::activations).
     Activation(usize),
@@ -48,25 +52,10 @@ pub enum Marked {
     Denial(usize),
 }
 
-/// The answer of the model that is being told, from its first step on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Turn(Option<usize>);
-
-impl Turn {
-    /// The model said or called something; `step` is the next step there will be.
-    pub fn begins(&mut self, step: usize) {
-        self.0.get_or_insert(step);
-    }
-
-    /// The answer is told to its end. Returns where it began: `step`, where nothing of it was told.
-    pub fn ends(&mut self, step: usize) -> usize {
-        self.0.take().unwrap_or(step)
-    }
-}
-
 /// Whether a change to the skills in mid-session came before the model, once it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Seen {
     /// The agent told it, in a list of skills.
     List,

@@ -14,7 +14,7 @@ use skill_evals::agent::turns::Turns;
 use skill_evals::settings::mode::AgentKind;
 use skill_evals::trace::exposure::Reference;
 use skill_evals::trace::trouble::TroubleKind;
-use skill_evals::trace::{Mark, Marked, Mechanism, Progress, Step, Stop, Trace, Waiting};
+use skill_evals::trace::{Marked, Mechanism, Progress, Step, Stop, Trace, Waiting};
 
 fn folder(scenario: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/traces/claude").join(scenario)
@@ -671,7 +671,8 @@ fn sub_agents_stand_below_and_a_call_that_was_not_allowed_is_marked_where_it_was
     let end = json!({ "type": "result", "subtype": "success", "result": "done",
         "permission_denials": [{ "tool_name": "Bash", "tool_input": { "command": "rm x" } }] });
     let trace = trace_of([call, answer, end].map(|line| line.to_string()).join("\n"));
-    assert_eq!(trace.marks, [Mark { step: 0, what: Marked::Denial(0) }]);
+    let marks: Vec<_> = trace.marks.iter().map(|mark| (mark.step, mark.what)).collect();
+    assert_eq!(marks, [(0, Marked::Denial(0))]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use skill_evals::text::relative_path::RelativePath;
 use skill_evals::trace::change::{Change, ChangeKind, ChangeMeta};
 use skill_evals::trace::described::Described;
 use skill_evals::trace::trouble::Trouble;
-use skill_evals::trace::{Mechanism, Offered, Progress, Seen, Stop, Trace, Usage, Waiting};
+use skill_evals::trace::{Builder, Mechanism, Offered, Progress, Seen, Stop, Trace, Usage, Waiting};
 use skill_evals::trial::evidence::{Ending, Evidence, Inputs, META_FORMAT, Meta};
 use skill_evals::trial::outcome::{Grade, Status, TroubleKind, Verdict};
 use skill_evals::trial::sandbox::Sandbox;
@@ -39,11 +39,21 @@ macro_rules! with {
     }};
 }
 
+/// Has the trace told something more.
+fn tell(trace: &mut Trace, what: impl FnOnce(&mut Builder)) {
+    let mut builder = Builder::default();
+    *builder = std::mem::take(trace);
+    what(&mut builder);
+    *trace = builder.finish();
+}
+
 fn trial(checks: Vec<Check>) -> Trial {
     let mut trace = with!(Trace, progress: Progress::Done);
     trace.offered = Some(with!(Offered, native: vec!["greeting".to_owned(), "other".to_owned()]));
     trace.usage = Some(with!(Usage, input_tokens: 100, output_tokens: 20));
-    trace.activate("greeting", Mechanism::ReadSkillFile, "cat .agents/skills/greeting/SKILL.md");
+    tell(&mut trace, |told| {
+        told.activate("greeting", Mechanism::ReadSkillFile, "cat .agents/skills/greeting/SKILL.md");
+    });
     let case = Case {
         id: "it".to_owned(),
         skill: "greeting".to_owned(),
@@ -158,7 +168,7 @@ fn a_trigger_is_expected_or_forbidden() {
 fn a_sibling_first_and_the_right_skill_after_is_an_activation_of_both() {
     let both = trial(vec![checks::triggers(true)]).with(|trial| {
         trial.trace.activations.reverse();
-        trial.trace.activate("other", Mechanism::ReadSkillFile, "cat other");
+        tell(&mut trial.trace, |told| told.activate("other", Mechanism::ReadSkillFile, "cat other"));
     });
     assert_eq!(both.verdict(), Verdict::Pass);
     let grade = both.grade();
@@ -170,7 +180,7 @@ fn a_sibling_first_and_the_right_skill_after_is_an_activation_of_both() {
 fn a_sibling_alone_is_no_activation() {
     let sibling = trial(vec![checks::triggers(true)]).with(|trial| {
         trial.trace.activations.clear();
-        trial.trace.activate("other", Mechanism::ReadSkillFile, "cat other");
+        tell(&mut trial.trace, |told| told.activate("other", Mechanism::ReadSkillFile, "cat other"));
     });
     assert_eq!(sibling.verdict(), Verdict::Fail);
 }
@@ -181,7 +191,7 @@ fn came(how: Mechanism, loads_by: Mechanism, delivery: Delivery, rule: Activatio
         trial.trace.activations.clear();
         trial.trace.marks.clear();
         trial.trace.loads_by = loads_by;
-        trial.trace.activate("greeting", how, "the call");
+        tell(&mut trial.trace, |told| told.activate("greeting", how, "the call"));
         (trial.meta.delivery, trial.case.activation) = (delivery, Some(rule));
     })
 }
@@ -224,7 +234,7 @@ fn any_text_of_the_skill_counts_as_content_and_as_a_tool_only_what_the_agent_has
 #[test]
 fn a_tool_that_came_after_a_look_at_the_file_counts_as_a_tool() {
     let both = came(Mechanism::ReadSkillFile, Mechanism::SkillTool, Delivery::Native, ActivationRule::Tool, true)
-        .with(|trial| trial.trace.activate("greeting", Mechanism::SkillTool, "Skill"));
+        .with(|trial| tell(&mut trial.trace, |told| told.activate("greeting", Mechanism::SkillTool, "Skill")));
     assert_eq!(both.status("triggered"), Status::Pass);
     let check = both.grade().checks.into_iter().find(|check| check.id == "triggered").expect("the check");
     assert_eq!(check.evidence, "read SKILL.md (the call); skill tool (Skill)");
@@ -240,7 +250,7 @@ fn a_call_that_failed_leaves_unknown_only_what_it_could_have_decided() {
     ] {
         let failed = came(how, Mechanism::SkillTool, Delivery::Native, rule, true).with(|trial| {
             (trial.trace.activations, trial.trace.marks) = (Vec::new(), Vec::new());
-            trial.trace.failed_load("greeting", how, "the call");
+            tell(&mut trial.trace, |told| told.failed_load("greeting", how, "the call"));
         });
         assert_eq!(failed.status("triggered"), wanted, "{rule:?} {how:?}");
     }
@@ -342,12 +352,12 @@ fn what_the_evidence_does_not_show_is_neither_pass_nor_fail() {
 fn an_agent_that_was_ended_took_at_least_what_its_requests_did() {
     let cut = trial(vec![asks("max_total_tokens", "1000")]).with(|trial| {
         trial.trace.usage = None;
-        trial.trace.answered(0, 700, Some(20));
-        trial.trace.answered(1, 900, None);
+        tell(&mut trial.trace, |told| told.answered(0, 700, Some(20)));
+        tell(&mut trial.trace, |told| told.answered(1, 900, None));
     });
     assert_eq!(cut.grade().metrics.tokens_at_least, Some(1620));
     assert_eq!(cut.status("max-total-tokens"), Status::Unknown, "it may have taken more");
-    let whole = trial(Vec::new()).with(|trial| trial.trace.answered(0, 700, Some(20)));
+    let whole = trial(Vec::new()).with(|trial| tell(&mut trial.trace, |told| told.answered(0, 700, Some(20))));
     assert_eq!(whole.grade().metrics.tokens_at_least, None, "the agent told the sum");
 }
 
@@ -428,14 +438,14 @@ fn what_may_be_missing_from_a_trace_is_no_proof_that_it_did_not_happen() {
             asks("expect_resource_load", "true"),
         ]
     };
-    let spoilt = |spoil: fn(&mut Trace)| {
+    let spoilt = |spoil: fn(&mut Builder)| {
         trial(absences()).with(|trial| {
             trial.trace.activations.clear();
-            spoil(&mut trial.trace);
+            tell(&mut trial.trace, spoil);
         })
     };
     for spoil in [
-        (|trace: &mut Trace| trace.damaged_lines = 1) as fn(&mut Trace),
+        (|trace: &mut Builder| trace.damaged_lines = 1) as fn(&mut Builder),
         |trace| trace.lose("an event `teapot`"),
         |trace| trace.unknown_event("teapot", b"{\"type\":\"teapot\",\"Skill\":1}"),
     ] {
@@ -464,7 +474,7 @@ fn a_skill_that_was_wanted_and_could_not_be_loaded_is_neither_a_trigger_nor_none
         let wanted = |skill: &str| {
             trial(vec![checks::triggers(should)]).with(|trial| {
                 trial.trace.activations.clear();
-                trial.trace.failed_load(skill, Mechanism::McpTool, "mcp__skilljack__skill {}");
+                tell(&mut trial.trace, |told| told.failed_load(skill, Mechanism::McpTool, "mcp__skilljack__skill {}"));
             })
         };
         assert_eq!(wanted("greeting").trouble(), Some(TroubleKind::Unobservable));
@@ -564,7 +574,7 @@ fn a_required_file_or_folder_is_looked_for_in_the_workspace() {
 fn a_resource_of_another_skill_is_not_the_skills_own() {
     let loaded = |skill: &str| {
         trial(vec![asks("expect_resource_load", "true")])
-            .with(|trial| trial.trace.load(skill, "a.md", "cat a.md"))
+            .with(|trial| tell(&mut trial.trace, |told| told.load(skill, "a.md", "cat a.md")))
             .verdict()
     };
     assert_eq!((loaded("greeting"), loaded("other")), (Verdict::Pass, Verdict::Fail));

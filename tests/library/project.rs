@@ -397,6 +397,13 @@ fn types_of_artifacts_can_gain_fields_without_breaking_who_reads_them() {
         let ends = |rest: &str| rest.starts_with([' ', '(']);
         lines.iter().any(|line| sources.iter().any(|source| source.text.split(line).skip(1).any(ends)))
     };
-    let closed = names.filter(|name| !WHOLE.contains(name) && !is_open(name));
+    // What an own check sees.
+    let seen = ["mod", "place", "ending", "described", "trouble"].map(|file| format!("trace/{file}.rs"));
+    let seen = sources.iter().filter(|source| seen.iter().any(|file| source.path.ends_with(file)));
+    let declared = seen.flat_map(|source| source.text.lines()).filter_map(|line| {
+        let rest = line.strip_prefix("pub struct ").or_else(|| line.strip_prefix("pub enum "))?;
+        rest.split(|c: char| !c.is_alphanumeric()).next()
+    });
+    let closed = names.chain(declared).filter(|name| !WHOLE.contains(name) && !is_open(name));
     assert_eq!(closed.collect::<Vec<_>>(), Vec::<&str>::new());
 }

@@ -8,17 +8,16 @@ use super::listing::Listed;
 use super::session::{BODY, Told};
 use super::sub_agents::{self, Ended, SubAgents};
 use super::wire::{
-    Assistant, Block, Call, ControlRequest, Head, Init, RateLimit, ResultLine, Retry, User, UserLine, as_usage,
+    Assistant, Block, ControlRequest, Fields, Head, Init, RateLimit, ResultLine, Retry, User, UserLine, as_usage,
     by_model,
 };
 use crate::agent::refusal::Refusal;
 use crate::agent::skill_calls::{SkillCalls, texts};
 use crate::skill::USER_ONLY;
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trace::{Activation, Mechanism, Moment, Offered, OfferedMcp, Progress, Step, Trace, Waiting, excerpt};
-
-/// Most calls that wait for their answer at a time.
-const MAX_OPEN: usize = 1_000;
+use crate::trace::{
+    Activation, Builder, Call, Mechanism, Moment, Offered, OfferedMcp, OpenCalls, Progress, Step, Waiting, excerpt,
+};
 
 /// The tool with which the model loads a skill.
 const SKILL_TOOL: &str = "Skill";
@@ -40,9 +39,8 @@ pub(super) struct Decoder<'a, 's> {
     times: HashMap<String, String>,
     /// What of the skills the model was shown at the start, where the session file tells.
     listed: Listed,
-    /// Calls without an answer yet, by their ids, and their order.
-    open: HashMap<String, Call>,
-    order: Vec<String>,
+    /// Calls without an answer yet.
+    open: OpenCalls<Fields>,
     /// The agent's last word, where it is claude's and not the model's.
     synthetic: Option<Synthetic>,
     /// The sub-agents whose last word is an error that claude tells in the model's place, by the calls that started them.
@@ -60,16 +58,14 @@ pub(super) struct Decoder<'a, 's> {
 
 impl<'a, 's> Decoder<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>, Told { times, listed }: Told, forks: Forks) -> Self {
-        let (open, order, sub_agents) = (HashMap::new(), Vec::new(), SubAgents::with(forks));
-        let refused = BTreeMap::new();
+        let sub_agents = SubAgents::with(forks);
         Self {
             skills,
             times,
             listed,
-            open,
-            order,
+            open: OpenCalls::default(),
             synthetic: None,
-            refused,
+            refused: BTreeMap::new(),
             sub_agents,
             interrupted: None,
             cut: None,
@@ -78,7 +74,7 @@ impl<'a, 's> Decoder<'a, 's> {
         }
     }
 
-    pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
+    pub(super) fn line(&mut self, trace: &mut Builder, line: &[u8]) {
         let Ok(head) = serde_json::from_slice::<Head>(line) else {
             trace.damaged_lines += 1;
             return;
@@ -134,7 +130,7 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// Reads a line of a sub-agent's own file, behind all of standard output.
-    pub(super) fn sub_agents_line(&mut self, trace: &mut Trace, line: &[u8]) {
+    pub(super) fn sub_agents_line(&mut self, trace: &mut Builder, line: &[u8]) {
         let (Ok(head), Ok(own)) = (serde_json::from_slice::<Head>(line), serde_json::from_slice(line)) else {
             trace.damaged_lines += 1;
             return;
@@ -159,19 +155,19 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// Notes the skill with which this sub-agent began where no call of a model accounts for it: the prompt called it.
-    fn forked(&mut self, trace: &mut Trace, agent: &str) {
+    fn forked(&mut self, trace: &mut Builder, agent: &str) {
         let Some(skill) = self.sub_agents.forks.of(agent).map(str::to_owned) else { return };
         let is_it = |asked: &str| forks::own_slug(asked) == forks::own_slug(&skill);
-        let asks_for = |call: &Call| call.name == SKILL_TOOL && call.fields.asked_skill().is_some_and(is_it);
+        let asks_for = |call: &Call<Fields>| call.tool == SKILL_TOOL && call.more.asked_skill().is_some_and(is_it);
         let called = |known: &Activation| known.how != Mechanism::ReadSkillFile && is_it(&known.skill);
-        let by_model = trace.activations.iter().any(called) || self.open.values().any(asks_for);
+        let by_model = trace.activations.iter().any(called) || self.open.last(asks_for).is_some();
         if !by_model {
             self.sub_agents.forks.called_by_user(agent);
             trace.activate(&skill, Mechanism::Injected, &format!("the prompt called /{skill}"));
         }
     }
 
-    fn init(&self, trace: &mut Trace, init: Init) {
+    fn init(&self, trace: &mut Builder, init: Init) {
         trace.reached(Progress::Started);
         if self.interrupted.is_none() {
             trace.waiting = Waiting::Model;
@@ -187,7 +183,7 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// A message of the agent, or of the sub-agent that the call `parent` started.
-    fn assistant(&mut self, trace: &mut Trace, line: Assistant, parent: Option<&str>) {
+    fn assistant(&mut self, trace: &mut Builder, line: Assistant, parent: Option<&str>) {
         let message = line.message;
         if message.is_synthetic() {
             let said: Vec<String> = message.content.0.into_iter().filter_map(|block| block.text).collect();
@@ -240,24 +236,18 @@ impl<'a, 's> Decoder<'a, 's> {
 
     /// Notes what the agent, or its sub-agent `parent`, waits for now: an answer to its last call that has none, else
     /// the model. A call that starts a sub-agent is a wait for that one's model.
-    fn wait(&self, trace: &mut Trace, parent: Option<&str>) {
+    fn wait(&self, trace: &mut Builder, parent: Option<&str>) {
         if self.interrupted.is_some() {
             return;
         }
-        let own = |id: &&String| match parent {
-            Some(parent) => id.strip_prefix(parent).is_some_and(|rest| rest.starts_with('/')),
-            None => !id.contains('/'),
-        };
-        let call = self.order.iter().rev().filter(own).find_map(|id| self.open.get(id));
-        let call = call.filter(|call| !self.is_sub_agent(call));
-        trace.waiting = call.map_or(Waiting::Model, |call| Waiting::Tool(call.name.clone()));
+        trace.waiting = self.open.waiting(parent.unwrap_or_default());
     }
 
     /// A task that is stopped while its call waits for it is not stopped by the model.
     fn task_ended(&mut self, task: &Ended) {
         self.sub_agents.ended(task);
         let call = task.tool_use_id.as_str();
-        let waits = !call.is_empty() && self.open.keys().any(|id| id.rsplit('/').next() == Some(call));
+        let waits = !call.is_empty() && self.open.last(|open| open.id == call).is_some();
         if waits && matches!(task.status.as_str(), "stopped" | "killed") {
             self.interrupt();
         }
@@ -271,30 +261,25 @@ impl<'a, 's> Decoder<'a, 's> {
 
     /// Whether the agent's own last call without an answer is one that started a sub-agent.
     fn waits_for_sub_agent(&self) -> bool {
-        let is_own = |id: &&String| !id.contains('/') && self.open.contains_key(*id);
-        let own = self.order.iter().rev().find(is_own).and_then(|id| self.open.get(id));
-        own.is_some_and(|call| self.is_sub_agent(call))
+        self.open.last(|call| call.by.is_empty()).is_some_and(|call| call.waits_for_agents)
     }
 
-    fn call(&mut self, trace: &mut Trace, parent: Option<&str>, block: Block) {
-        let Some(id) = block.id.as_deref().map(|id| open_id(parent, id)) else { return };
-        if self.open.len() >= MAX_OPEN {
-            trace.steps_dropped += 1;
-            trace.lose("more calls at once than are followed");
+    fn call(&mut self, trace: &mut Builder, parent: Option<&str>, block: Block) {
+        if block.id.is_none() {
             return;
         }
-        let call = Call { at: trace.now.clone(), ..Call::from(block) };
-        if let Ok(input) = serde_json::from_str(&call.fields.raw) {
+        let mut call = block.call(parent.unwrap_or_default());
+        // Also that of a skill which runs as a sub-agent.
+        let is_fork = |asked: &str| call.tool == SKILL_TOOL && self.sub_agents.forks.has(asked);
+        call.waits_for_agents =
+            sub_agents::TOOLS.contains(&call.tool.as_str()) || call.more.asked_skill().is_some_and(is_fork);
+        if let Ok(input) = serde_json::from_str(&call.more.raw) {
             self.skills.wrote(&texts(&input));
         }
-        self.open.insert(id.clone(), call);
-        self.order.push(id);
-        if self.order.len() > 2 * MAX_OPEN {
-            self.order.retain(|id| self.open.contains_key(id));
-        }
+        self.open.made(trace, call);
     }
 
-    fn user(&mut self, trace: &mut Trace, line: UserLine, parent: Option<&str>) {
+    fn user(&mut self, trace: &mut Builder, line: UserLine, parent: Option<&str>) {
         let User { content } = line.message;
         if content.is_full() {
             trace.lose("a message of more parts than are read");
@@ -306,20 +291,19 @@ impl<'a, 's> Decoder<'a, 's> {
             let _ = self.skills.injected(folder.rsplit('/').next().unwrap_or_default(), body);
         }
         for block in content.0.into_iter().filter(|block| block.kind == "tool_result") {
-            let id = block.tool_use_id.as_ref().map(|id| open_id(parent, id));
-            let Some(id) = id.filter(|id| self.open.contains_key(id)) else { continue };
+            let (by, id) = (parent.unwrap_or_default(), block.tool_use_id.unwrap_or_default());
             let output = block.content.map(|content| content.0).unwrap_or_default();
-            let interrupted = INTERRUPTED.iter().any(|words| output.starts_with(words));
-            if interrupted {
+            let in_its_place = INTERRUPTED.iter().any(|words| output.starts_with(words));
+            if in_its_place && self.open.last(|call| call.id == id && call.by == by).is_some() {
                 self.interrupt();
             }
-            let Some(call) = self.open.remove(&id) else { continue };
-            if interrupted && self.is_untold(&id, &call) {
-                self.cut = Some(call.name.clone());
+            let Some(call) = self.open.answered(trace, by, &id) else { continue };
+            if in_its_place && self.is_untold(&call) {
+                self.cut = Some(call.tool.clone());
             }
             let failed = block.is_error.unwrap_or(false);
             if parent.is_some() {
-                self.sub_agents.called(&call.name, failed);
+                self.sub_agents.called(&call.tool, failed);
             }
             self.ended(trace, call, output, failed);
         }
@@ -327,10 +311,8 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// Notes a call that was answered, or failed since nobody will.
-    fn ended(&mut self, trace: &mut Trace, call: Call, output: String, failed: bool) {
-        let Call { name, input, fields, at } = call;
-        // The time of its own line is that of the call.
-        trace.now.began = at.ended;
+    fn ended(&mut self, trace: &mut Builder, call: Call<Fields>, output: String, failed: bool) {
+        let Call { tool: name, input, more: fields, .. } = call;
         let evidence = || format!("{name} {}", excerpt(&input));
         match name.as_str() {
             "Bash" => {
@@ -365,7 +347,7 @@ impl<'a, 's> Decoder<'a, 's> {
         trace.push(Step::Tool { name, input, output, failed });
     }
 
-    fn result(&mut self, trace: &mut Trace, result: ResultLine) {
+    fn result(&mut self, trace: &mut Builder, result: ResultLine) {
         trace.turns = result.num_turns;
         (trace.agent_duration_ms, trace.api_duration_ms) = (result.duration_ms, result.duration_api_ms);
         trace.models = by_model(&result);
@@ -402,12 +384,12 @@ impl<'a, 's> Decoder<'a, 's> {
         self.retry.as_ref()?.error_status
     }
 
-    fn asked(trace: &mut Trace, line: &ControlRequest) {
+    fn asked(trace: &mut Builder, line: &ControlRequest) {
         let tool = line.request.tool_name.as_deref().unwrap_or_default();
         trace.push(Step::Notice(format!("claude asked: {} {tool}", line.request.subtype)));
     }
 
-    fn rate_limit(trace: &mut Trace, line: &RateLimit) {
+    fn rate_limit(trace: &mut Builder, line: &RateLimit) {
         let status = line.rate_limit_info.status.as_deref().unwrap_or("unknown");
         if status != "allowed" {
             trace.push(Step::Notice(format!("rate limit: {status}")));
@@ -418,26 +400,18 @@ impl<'a, 's> Decoder<'a, 's> {
     /// its own, else nothing but the model.
     fn nested_wait(&self) -> Option<Waiting> {
         let in_sub_agent = self.interrupted.map_or_else(|| self.waits_for_sub_agent(), |then| then.in_sub_agent);
-        let nested = |id: &String| self.open.get(id).filter(|call| self.is_untold(id, call));
-        let open = self.order.iter().rev().find_map(nested).map(|call| call.name.clone());
+        let open = self.open.last(|call| self.is_untold(call)).map(|call| call.tool.clone());
         let in_sub_agent = in_sub_agent || self.sub_agents.forks.any_by_user();
         open.or_else(|| self.cut.clone()).filter(|_| in_sub_agent).map(Waiting::Tool)
     }
 
     /// Whether a call is one of a sub-agent that standard output does not show, to a tool that is no sub-agent.
-    fn is_untold(&self, id: &str, call: &Call) -> bool {
-        id.split_once('/').is_some_and(|(agent, _)| self.sub_agents.is_untold(agent)) && !self.is_sub_agent(call)
-    }
-
-    /// Whether a call starts a sub-agent: also that of a skill that runs as one.
-    fn is_sub_agent(&self, call: &Call) -> bool {
-        let is_fork =
-            || call.name == SKILL_TOOL && call.fields.asked_skill().is_some_and(|s| self.sub_agents.forks.has(s));
-        sub_agents::TOOLS.contains(&call.name.as_str()) || is_fork()
+    fn is_untold(&self, call: &Call<Fields>) -> bool {
+        !call.by.is_empty() && self.sub_agents.is_untold(&call.by) && !call.waits_for_agents
     }
 
     /// Notes the calls that nobody answered any more.
-    pub(super) fn finish(mut self, trace: &mut Trace) {
+    pub(super) fn finish(mut self, trace: &mut Builder) {
         trace.interrupted = self.interrupted.is_some();
         if self.sub_agents.are_hidden() {
             trace.lose("what a sub-agent did: the file in which claude keeps that is missing");
@@ -463,27 +437,20 @@ impl<'a, 's> Decoder<'a, 's> {
             let nobody = || Trouble::new(TroubleKind::NoAnswer, "claude ended without an answer of a model");
             trace.trouble.get_or_insert_with(nobody);
         }
-        for id in std::mem::take(&mut self.order) {
-            let Some(call) = self.open.remove(&id) else { continue };
-            trace.now = Moment { began: None, ended: None, depth: call.at.depth };
+        while let Some(call) = self.open.given_up(trace) {
             self.ended(trace, call, String::new(), true);
         }
     }
 }
 
 /// Notes a line of which only the kind could be read.
-fn unreadable(trace: &mut Trace, kind: &str) {
+fn unreadable(trace: &mut Builder, kind: &str) {
     let what = format!("{kind} of another shape");
     trace.unknown(&what);
     // Calls and their answers are in these, and the end.
     if ["assistant", "user", "result"].contains(&kind) {
         trace.lose(&what);
     }
-}
-
-/// A call's id, unique among those of an agent and its sub-agents.
-fn open_id(parent: Option<&str>, id: &str) -> String {
-    parent.map_or_else(|| id.to_owned(), |parent| format!("{parent}/{id}"))
 }
 
 fn parse<'a, T: serde::Deserialize<'a>>(line: &'a [u8]) -> Option<T> {

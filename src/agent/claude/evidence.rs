@@ -12,7 +12,7 @@ use crate::agent::skill_calls::SkillCalls;
 use crate::files::below::{self, Walk};
 use crate::text::lines::{self, Line};
 use crate::trace::exposure::Reference;
-use crate::trace::{Mechanism, Trace};
+use crate::trace::{Builder, Mechanism, Trace};
 
 /// Where claude keeps sessions, in its home.
 const SESSIONS: &str = ".claude/projects";
@@ -62,7 +62,7 @@ pub(super) fn recorded(folder: &Path, skills: &[&str]) -> io::Result<Vec<(&'stat
 }
 
 pub(super) fn decode(reference: &Reference, folder: &Path) -> io::Result<Trace> {
-    let mut trace = Trace { loads_by: Mechanism::SkillTool, ..Trace::default() };
+    let mut trace = Builder::new(Mechanism::SkillTool);
     let mut skills = SkillCalls::new(reference);
     let mut session = session::Decoder::new(&mut skills);
     lines::for_each(&folder.join(SESSION), |line| {
@@ -88,5 +88,5 @@ pub(super) fn decode(reference: &Reference, folder: &Path) -> io::Result<Trace> 
     })?;
     events.finish(&mut trace);
     skills.finish(&mut trace);
-    Ok(trace)
+    Ok(trace.finish())
 }

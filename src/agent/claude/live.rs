@@ -1,6 +1,6 @@
 //! What a line of claude's output says while the run is under way.
 
-use super::wire::{Assistant, Call, Head, Retry};
+use super::wire::{Assistant, Head, Retry};
 use crate::agent::interface::Work;
 use crate::trace::excerpt;
 
@@ -16,9 +16,9 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
                 ("text", _) => format!("says: {}", block.text?),
                 ("thinking", _) => "thinks".to_owned(),
                 (_, Some(_)) => {
-                    let call = Call::from(block);
-                    let what = call.fields.command.as_ref().or(call.fields.file_path.as_ref());
-                    format!("{} {}", call.name, what.unwrap_or(&call.input))
+                    let call = block.call("");
+                    let what = call.more.command.as_ref().or(call.more.file_path.as_ref());
+                    format!("{} {}", call.tool, what.unwrap_or(&call.input))
                 }
                 _ => return None,
             }

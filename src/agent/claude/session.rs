@@ -9,7 +9,7 @@ use super::listing::{Attachment, Listed};
 use crate::agent::lenient;
 use crate::agent::skill_calls::SkillCalls;
 use crate::agent::turns::Sign;
-use crate::trace::{Mechanism, Trace};
+use crate::trace::{Builder, Mechanism};
 
 /// Most times kept.
 const MAX_TIMES: usize = 20_000;
@@ -63,7 +63,7 @@ impl<'a, 's> Decoder<'a, 's> {
         Self { skills, told: Told::default(), commands: HashMap::new() }
     }
 
-    pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
+    pub(super) fn line(&mut self, trace: &mut Builder, line: &[u8]) {
         // Of what is not understood here standard output tells all the same.
         let Ok(line) = serde_json::from_slice::<SessionLine>(line) else { return };
         self.skills.at(line.timestamp.as_deref());

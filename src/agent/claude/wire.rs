@@ -14,7 +14,7 @@ use crate::agent::lenient;
 use crate::agent::refusal::Refusal;
 use crate::trace::exposure::MAX_ANSWER;
 use crate::trace::trouble::Trouble;
-use crate::trace::{MAX_TEXT, Moment, Usage, cut};
+use crate::trace::{Call, MAX_TEXT, Usage, cut};
 
 /// Most items of a list that are read.
 const MAX_ITEMS: usize = 1_000;
@@ -323,16 +323,6 @@ pub(super) struct LimitInfo {
     pub status: Option<String>,
 }
 
-/// A tool call that waits for its answer.
-pub(super) struct Call {
-    pub name: String,
-    /// Its input as JSON, cut for people.
-    pub input: String,
-    pub fields: Fields,
-    /// When it was made, and by whom.
-    pub at: Moment,
-}
-
 /// What is looked at of a call's input.
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -366,9 +356,10 @@ impl Fields {
     }
 }
 
-impl From<Block> for Call {
-    fn from(block: Block) -> Self {
-        let input = block.input.as_deref().map_or("", RawValue::get);
+impl Block {
+    /// The tool call that this is, of the sub-agent that the call `by` started.
+    pub(super) fn call(self, by: &str) -> Call<Fields> {
+        let input = self.input.as_deref().map_or("", RawValue::get);
         let short = Some(input).filter(|input| input.len() <= MAX_INPUT);
         let mut fields: Fields = short.and_then(|input| serde_json::from_str(input).ok()).unwrap_or_default();
         if input.len() <= MAX_KEPT {
@@ -377,7 +368,8 @@ impl From<Block> for Call {
             fields = Fields { command: fields.command.map(shortened), ..fields };
         }
         let input = if input.len() > MAX_TEXT { cut(shortened(input.to_owned())) } else { input.to_owned() };
-        Self { name: block.name.unwrap_or_default(), input, fields, at: Moment::default() }
+        let (id, tool) = (self.id.unwrap_or_default(), self.name.unwrap_or_default());
+        Call { by: by.to_owned(), id, tool, input, waits_for_agents: false, more: fields }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::item::McpCall;
 use crate::agent::skill_calls::SkillCalls;
-use crate::trace::{Step, Trace, cut, excerpt};
+use crate::trace::{Builder, Step, cut, excerpt};
 
 /// The tool with which a model runs its own code.
 pub(super) const CODE: &str = "functions__exec";
@@ -67,7 +67,7 @@ impl Code {
     /// The call with this id was answered.
     pub(super) fn answered(
         &mut self,
-        trace: &mut Trace,
+        trace: &mut Builder,
         skills: &mut SkillCalls<'_>,
         call: String,
         (name, input): (String, String),
@@ -85,7 +85,7 @@ impl Code {
 
     /// The code said something with `notify`: that comes before the model beside its answer, each time in a line of its own with
     /// the id of the same call.
-    pub(super) fn said(&self, trace: &mut Trace, skills: &mut SkillCalls<'_>, call: &str, text: &str) {
+    pub(super) fn said(&self, trace: &mut Builder, skills: &mut SkillCalls<'_>, call: &str, text: &str) {
         let Some(answered) = self.answered.get(call) else { return };
         trace.at = Some(answered.step);
         answered.showed(trace, skills, text);
@@ -96,12 +96,12 @@ impl Code {
     }
 
     /// The code called an MCP server's tool.
-    pub(super) fn asked(&mut self, trace: &Trace, call: McpCall) {
+    pub(super) fn asked(&mut self, trace: &Builder, call: McpCall) {
         self.asked.push((call, trace.steps.len()));
     }
 
     /// Notes which skills it asked for, now that all is known that it printed.
-    pub(super) fn finish(self, trace: &mut Trace, skills: &mut SkillCalls<'_>) {
+    pub(super) fn finish(self, trace: &mut Builder, skills: &mut SkillCalls<'_>) {
         for (McpCall { tool, input, failed }, step) in self.asked {
             trace.at = Some(step);
             skills.asked_by_code(trace, &tool, &input, failed);
@@ -113,7 +113,7 @@ impl Code {
 
 impl Answered {
     /// The model was shown this.
-    fn showed(&self, trace: &mut Trace, skills: &mut SkillCalls<'_>, text: &str) {
+    fn showed(&self, trace: &mut Builder, skills: &mut SkillCalls<'_>, text: &str) {
         skills.shown(trace, &self.call, &self.how, text, true);
     }
 }

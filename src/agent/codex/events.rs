@@ -12,10 +12,7 @@ use crate::agent::lenient;
 use crate::agent::refusal::{Refusal, retry_after};
 use crate::agent::skill_calls::{self, SkillCalls};
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trace::{Progress, Step, Stop, Trace, Usage, Waiting, excerpt};
-
-/// Most calls that are followed at a time.
-const MAX_OPEN: usize = 1_000;
+use crate::trace::{Builder, Call, OpenCalls, Progress, Step, Stop, Usage, Waiting, excerpt};
 
 #[derive(Deserialize)]
 struct Event {
@@ -125,10 +122,8 @@ pub(super) struct Decoder<'a, 's> {
     told: Told,
     /// The sum over the turns; nothing once one of them was unreadable.
     usage: Option<Usage>,
-    /// Calls under way, by the ids of their items: the tools.
-    open: BTreeMap<String, String>,
-    /// The call under way, by the id of its item, that waits for sub-agents.
-    waits_for_agents: Option<String>,
+    /// Calls under way.
+    open: OpenCalls,
     /// Commands that the rollout has to tell of.
     commands: usize,
     /// Calls of MCP servers' tools that it has to tell of.
@@ -185,11 +180,10 @@ pub(super) struct Told {
 
 impl<'a, 's> Decoder<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>, told: Told) -> Self {
-        let usage = Some(Usage::default());
-        Self { skills, told, usage, open: BTreeMap::new(), waits_for_agents: None, commands: 0, mcp_calls: 0 }
+        Self { skills, told, usage: Some(Usage::default()), open: OpenCalls::default(), commands: 0, mcp_calls: 0 }
     }
 
-    pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
+    pub(super) fn line(&mut self, trace: &mut Builder, line: &[u8]) {
         let Ok(event) = serde_json::from_slice::<Event>(line) else {
             match serde_json::from_slice::<Head>(line) {
                 Ok(Head { kind }) => {
@@ -209,18 +203,18 @@ impl<'a, 's> Decoder<'a, 's> {
                 // An `error` item may come before the model says anything.
                 if let Some(item) = event.item.filter(|item| item.kind != "error") {
                     trace.reached(Progress::Answering);
-                    if item.kind == "collab_tool_call" && item.tool.as_deref() == Some("wait") {
-                        self.waits_for_agents = Some(item.id.clone());
-                    }
+                    let waits = |tool: &String| item.kind == "collab_tool_call" && tool == "wait";
+                    let waits_for_agents = item.tool.as_ref().is_some_and(waits);
                     let tool = match item.kind.as_str() {
                         "command_execution" => Some("shell".to_owned()),
                         "mcp_tool_call" => item.tool,
-                        _ => None,
+                        _ => item.tool.filter(|_| waits_for_agents),
                     };
-                    if let Some(tool) = tool.filter(|_| self.open.len() < MAX_OPEN) {
-                        self.open.insert(item.id, tool);
+                    if let Some(tool) = tool {
+                        let (by, input) = (String::new(), String::new());
+                        self.open.made(trace, Call { by, id: item.id, tool, input, waits_for_agents, more: () });
                     }
-                    self.wait(trace);
+                    trace.waiting = self.open.waiting("");
                 }
             }
             "item.completed" => {
@@ -247,14 +241,8 @@ impl<'a, 's> Decoder<'a, 's> {
         }
     }
 
-    /// Notes what is waited for: a call under way, else the model, which goes on behind a call and behind a message that
-    /// was not the last.
-    fn wait(&self, trace: &mut Trace) {
-        trace.waiting = self.open.values().next().map_or(Waiting::Model, |tool| Waiting::Tool(tool.clone()));
-    }
-
     /// Adds what only the rollouts of sub-agents tell.
-    pub(super) fn finish(self, trace: &mut Trace, by_sub_agents: &Told) {
+    pub(super) fn finish(self, trace: &mut Builder, by_sub_agents: &Told) {
         if self.commands > self.told.shell_calls {
             trace.lose("a command that the events tell of and the rollout does not");
         }
@@ -267,8 +255,9 @@ impl<'a, 's> Decoder<'a, 's> {
             trace.usage = None;
         }
         // Of what sub-agents took nothing says by which model.
-        if let (Some(usage), Some(model), true) = (trace.usage, &trace.model, by_sub_agents.threads.is_empty()) {
-            trace.models.insert(model.clone(), usage);
+        let model = trace.model.clone().filter(|_| by_sub_agents.threads.is_empty());
+        if let (Some(usage), Some(model)) = (trace.usage, model) {
+            trace.models.insert(model, usage);
         }
         trace.usage = trace.usage.map(|usage| plus(usage, by_sub_agents.usage));
         // A sub-agent that was refused did not do its part, whatever the agent made of that.
@@ -283,14 +272,15 @@ impl<'a, 's> Decoder<'a, 's> {
         if self.told.conversation {
             trace.reached(Progress::Answering);
         }
-        let by_sub_agent = self.waits_for_agents.and(by_sub_agents.unanswered.as_ref());
+        let waits_for_agents = self.open.last(|call| call.waits_for_agents).is_some();
+        let by_sub_agent = by_sub_agents.unanswered.as_ref().filter(|_| waits_for_agents);
         if let (Waiting::Model, Some(tool)) = (&trace.waiting, self.told.unanswered.as_ref().or(by_sub_agent)) {
             trace.waiting = Waiting::Tool(tool.clone());
         }
     }
 
     /// Notes why a turn failed.
-    fn failed(&self, trace: &mut Trace, message: &str) {
+    fn failed(&self, trace: &mut Builder, message: &str) {
         let unknown = ToldError::default();
         let error = self.told.error.as_ref().unwrap_or(&unknown);
         match error.stop(message) {
@@ -305,12 +295,12 @@ impl<'a, 's> Decoder<'a, 's> {
         }
     }
 
-    fn item(&mut self, trace: &mut Trace, item: Item, line: &[u8]) {
+    fn item(&mut self, trace: &mut Builder, item: Item, line: &[u8]) {
         if item.kind != "error" {
             trace.reached(Progress::Answering);
-            self.open.remove(&item.id);
-            self.waits_for_agents.take_if(|id| *id == item.id);
-            self.wait(trace);
+            let _ = self.open.answered(trace, "", &item.id);
+            // The model goes on behind a call, and behind a message that was not the last.
+            trace.waiting = self.open.waiting("");
         }
         match item.kind.as_str() {
             "agent_message" => {
@@ -355,7 +345,7 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// A call of an MCP server's tool of which the rollout does not tell whether it failed.
-    fn mcp_call(&mut self, trace: &mut Trace, item: Item) {
+    fn mcp_call(&mut self, trace: &mut Builder, item: Item) {
         let name = mcp_tool(&item.server.unwrap_or_default(), &item.tool.unwrap_or_default());
         let failed = item.status.as_deref() == Some("failed") || item.error.as_ref().is_some_and(|e| !e.is_null());
         let input = item.arguments.map(|value| value.to_string()).unwrap_or_default();

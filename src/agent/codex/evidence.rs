@@ -12,7 +12,7 @@ use crate::files::below::{self, Walk};
 use crate::files::bounded;
 use crate::text::lines;
 use crate::trace::exposure::Reference;
-use crate::trace::{Mechanism, Trace};
+use crate::trace::{Builder, Mechanism, Trace};
 
 /// Where codex keeps sessions, in its home.
 const SESSIONS: &str = ".codex/sessions";
@@ -77,7 +77,7 @@ pub(super) fn recorded(folder: &Path, skills: &[&str]) -> io::Result<Vec<(&'stat
 }
 
 pub(super) fn decode(reference: &Reference, folder: &Path) -> io::Result<Trace> {
-    let mut trace = Trace { loads_by: Mechanism::ReadSkillFile, ..Trace::default() };
+    let mut trace = Builder::new(Mechanism::ReadSkillFile);
     let mut skills = SkillCalls::new(reference);
     let mut rollout = rollout::Decoder::new(&mut skills);
     lines::for_each(&folder.join(ROLLOUT), |line| match line {
@@ -98,5 +98,5 @@ pub(super) fn decode(reference: &Reference, folder: &Path) -> io::Result<Trace> 
     })?;
     events.finish(&mut trace, &by_sub_agents);
     skills.finish(&mut trace);
-    Ok(trace)
+    Ok(trace.finish())
 }

@@ -14,7 +14,7 @@ use super::tokens::Tokens;
 use crate::agent::lenient;
 use crate::agent::skill_calls::{SkillCalls, texts};
 use crate::agent::turns::Sign;
-use crate::trace::{Mechanism, Moment, Offered, Step, Trace, Turn};
+use crate::trace::{Builder, Call, Mechanism, Moment, Offered, OpenCalls, Step, Turn};
 
 #[derive(Deserialize)]
 pub(super) struct RolloutLine<'a> {
@@ -77,13 +77,6 @@ struct Content {
     text: String,
 }
 
-/// A call without an answer yet.
-struct Call {
-    tool: String,
-    input: String,
-    at: Moment,
-}
-
 /// The tools with which models run shell commands, in the versions of codex so far.
 const SHELL_TOOLS: [&str; 5] = ["exec_command", "shell_command", "shell", "local_shell", "container.exec"];
 
@@ -137,9 +130,7 @@ pub(super) struct Decoder<'a, 's> {
     /// The answer of the model that is being told.
     turn: Turn,
     /// Calls without an answer yet.
-    open: HashMap<String, Call>,
-    /// The order of `open`.
-    order: Vec<String>,
+    open: OpenCalls,
     /// Calls of MCP servers' tools without an answer yet that have ended, and whether they failed.
     mcp: HashMap<String, bool>,
     /// What the model's code did.
@@ -169,8 +160,7 @@ impl<'a, 's> Decoder<'a, 's> {
             copied: false,
             depths: HashMap::new(),
             turn: Turn::default(),
-            open: HashMap::new(),
-            order: Vec::new(),
+            open: OpenCalls::default(),
             mcp: HashMap::new(),
             code: Code::default(),
             told: Told::default(),
@@ -181,7 +171,7 @@ impl<'a, 's> Decoder<'a, 's> {
         Self { of_sub_agents: true, ..Self::new(skills) }
     }
 
-    pub(super) fn line(&mut self, trace: &mut Trace, line: &[u8]) {
+    pub(super) fn line(&mut self, trace: &mut Builder, line: &[u8]) {
         let Ok(RolloutLine { kind, timestamp, payload: raw }) = serde_json::from_slice::<RolloutLine<'_>>(line) else {
             trace.damaged_lines += 1;
             return;
@@ -227,7 +217,7 @@ impl<'a, 's> Decoder<'a, 's> {
             }
             ("turn_context", _) => trace.model = payload.model.or(trace.model.take()),
             ("response_item", Some("message")) => self.message(trace, &payload),
-            ("response_item", Some(kind)) if CALLS.contains(&kind) => self.call(payload, trace.now.clone()),
+            ("response_item", Some(kind)) if CALLS.contains(&kind) => self.call(trace, payload),
             ("response_item", Some(kind)) if ANSWERS.contains(&kind) => self.answer(trace, &payload),
             ("response_item", Some("reasoning")) => self.thought(trace, payload),
             ("response_item", Some("web_search_call")) => {}
@@ -256,7 +246,7 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// Notes a command that the model's code ran, and how a call of an MCP server's tool ended.
-    fn item(&mut self, trace: &mut Trace, item: Item) {
+    fn item(&mut self, trace: &mut Builder, item: Item) {
         if let Some(call) = item.mcp_call() {
             self.told.mcp_calls += 1;
             if item.is_by_code() {
@@ -284,20 +274,20 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// Notes what an answer of the model took.
-    fn answered(&mut self, trace: &mut Trace, tokens: &Tokens) {
+    fn answered(&mut self, trace: &mut Builder, tokens: &Tokens) {
         let step = self.turn.ends(trace.steps.len());
         trace.answered(step, tokens.read(), tokens.written());
     }
 
     /// Keeps the model's thoughts, or its summary of them.
-    fn thought(&mut self, trace: &mut Trace, payload: Payload) {
+    fn thought(&mut self, trace: &mut Builder, payload: Payload) {
         let parts = payload.summary.into_iter().chain(payload.content.unwrap_or_default());
         let texts: Vec<String> = parts.map(|part| part.text).collect();
         self.told.thoughts = true;
         trace.thought(Some(texts.join("\n\n")));
     }
 
-    fn message(&mut self, trace: &mut Trace, payload: &Payload) {
+    fn message(&mut self, trace: &mut Builder, payload: &Payload) {
         for Content { text } in payload.content.iter().flatten() {
             match payload.role.as_deref() {
                 Some("developer") if !self.of_sub_agents => {
@@ -330,9 +320,9 @@ impl<'a, 's> Decoder<'a, 's> {
         }
     }
 
-    fn call(&mut self, payload: Payload, at: Moment) {
+    fn call(&mut self, trace: &mut Builder, payload: Payload) {
         self.told.conversation = true;
-        let Some(id) = payload.call_id.map(|id| self.own(&id)) else { return };
+        let Some(id) = payload.call_id else { return };
         let is_search = payload.kind.as_deref() == Some(TOOL_SEARCH);
         let name = payload.name.unwrap_or_else(|| if is_search { "tool_search" } else { "shell" }.to_owned());
         let name = payload.namespace.map_or(name.clone(), |namespace| format!("{namespace}__{name}"));
@@ -344,17 +334,16 @@ impl<'a, 's> Decoder<'a, 's> {
         if !self.copied {
             self.code.called(&name, &input);
         }
-        self.open.insert(id.clone(), Call { tool: name, input, at });
-        self.order.push(id);
+        let by = self.thread.clone();
+        self.open.made(trace, Call { by, id, tool: name, input, waits_for_agents: false, more: () });
     }
 
-    fn answer(&mut self, trace: &mut Trace, payload: &Payload) {
-        let Some(id) = payload.call_id.as_ref().map(|id| self.own(id)) else { return };
-        let Some(Call { tool: name, input, at }) = self.open.remove(&id) else {
+    fn answer(&mut self, trace: &mut Builder, payload: &Payload) {
+        let Some(call_id) = payload.call_id.as_deref() else { return };
+        let id = self.own(call_id);
+        let Some(Call { tool: name, input, .. }) = self.open.answered(trace, &self.thread, call_id) else {
             return self.code.said(trace, self.skills, &id, &output_text(&payload.output));
         };
-        // The time of its own line is that of the call.
-        trace.now.began = at.ended;
         let output = match &payload.tools {
             Value::Null => output_text(&payload.output),
             tools => texts(tools),
@@ -379,7 +368,7 @@ impl<'a, 's> Decoder<'a, 's> {
 
     /// Notes a call and its answer, where there was one; of one of an MCP server's tool also whether it failed, where that
     /// is known.
-    fn ended(&mut self, trace: &mut Trace, name: &str, input: String, output: Option<String>, mcp: Option<bool>) {
+    fn ended(&mut self, trace: &mut Builder, name: &str, input: String, output: Option<String>, mcp: Option<bool>) {
         if !SHELL_TOOLS.contains(&name) {
             let unsupported = || output.as_deref().is_none_or(|output| output.starts_with("unsupported call"));
             let failed = mcp.unwrap_or_else(unsupported);
@@ -406,19 +395,15 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// Notes the calls that nobody answered any more. Returns what the file has told.
-    pub(super) fn finish(mut self, trace: &mut Trace) -> Told {
-        for id in std::mem::take(&mut self.order) {
-            if let Some(Call { tool: name, input, at }) = self.open.remove(&id) {
-                trace.now = Moment { began: at.ended, ended: None, depth: at.depth };
-                let tool = if SHELL_TOOLS.contains(&name.as_str()) { "shell" } else { name.as_str() };
-                if !name.ends_with(WAIT) {
-                    self.told.unanswered = Some(tool.to_owned());
-                }
-                self.ended(trace, &name, input, None, None);
+    pub(super) fn finish(mut self, trace: &mut Builder) -> Told {
+        while let Some(Call { tool: name, input, .. }) = self.open.given_up(trace) {
+            let tool = if SHELL_TOOLS.contains(&name.as_str()) { "shell" } else { name.as_str() };
+            if !name.ends_with(WAIT) {
+                self.told.unanswered = Some(tool.to_owned());
             }
+            self.ended(trace, &name, input, None, None);
         }
         std::mem::take(&mut self.code).finish(trace, self.skills);
-        trace.now = Moment::default();
         self.told
     }
 }

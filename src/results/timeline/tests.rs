@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::trace::{Moment, Offered, Step, Trace};
+use crate::trace::{Builder, Moment, Offered, Step, Trace};
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::{CheckResult, Goal, Metrics, Status, Verdict};
 use crate::trial::span::{EventRef, Span};
@@ -36,7 +36,8 @@ fn at(second: u32, depth: u32) -> Moment {
 /// The skill is read, two commands follow, a sub-agent speaks in between, and an answer ends it.
 fn trace() -> Trace {
     let offered = Offered { native: vec!["greeting".into()], ..Offered::default() };
-    let mut trace = Trace { offered: Some(offered), ..Trace::default() };
+    let mut trace = Builder::default();
+    trace.offered = Some(offered);
     trace.now = at(2, 0);
     trace.activate("greeting", Mechanism::ReadSkillFile, "cat skills/greeting/SKILL.md");
     trace.answered(0, 700, Some(12));
@@ -48,7 +49,7 @@ fn trace() -> Trace {
     trace.push(Step::Message("Ahoy, Ada!\nahoy".into()));
     trace.now = at(6, 1);
     trace.push(Step::Message("(sub-agent) done".into()));
-    trace
+    trace.finish()
 }
 
 fn timeline(checks: Vec<CheckResult>) -> Timeline {
@@ -118,9 +119,10 @@ fn a_check_without_events_leads_to_what_it_quotes() {
 
 #[test]
 fn an_answer_that_the_trace_cut_is_whole_and_one_that_it_lacks_is_added() {
-    let (meta, mut trace) = (meta(), Trace::default());
+    let (meta, mut trace) = (meta(), Builder::default());
     let long = "é".repeat(5_000);
     trace.push(Step::Message(long.clone()));
+    let trace = trace.finish();
     let grade = Grade {
         format: 1,
         verdict: Verdict::Pass,
