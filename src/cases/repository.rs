@@ -15,8 +15,8 @@ use crate::cases::case::{
 use crate::cases::catalog::{Catalog, FoundSkill, RESPONSE_SCHEMA, SKILL_EVALS};
 use crate::cases::repo_files::{Kind, Tree};
 use crate::cases::unread::{self, Unread};
+use crate::files::bounded;
 use crate::files::material::{Material, Problem};
-use crate::files::{bounded, parallel};
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
 use crate::text::name;
@@ -110,7 +110,6 @@ impl Repository {
     fn read_cases(&self, layout: Layout<'_>, scope: Scope<'_>, catalog: &mut Catalog) {
         let mut cases: HashMap<String, Vec<Found>> = HashMap::new();
         let folders: BTreeSet<&Path> = file_formats().map(|(_, files)| files.folder()).collect();
-        let mut wanted = Vec::new();
         for folder in folders {
             for name in self.names_in(folder, catalog) {
                 // Cases of an unknown skill may be those of the one that is wanted.
@@ -122,15 +121,9 @@ impl Repository {
                     let Some(open) = files.open_part(&name) else { continue };
                     let is_wanted = if files.are_of_skills() { of_wanted_skill } else { scope.wants_task(open) };
                     if is_wanted {
-                        wanted.push((format, files, case_file(files, open)));
+                        self.read_file(format, files, open, layout, catalog, &mut cases);
                     }
                 }
-            }
-        }
-        let read = parallel::map(&wanted, |(_, files, file)| self.parsed(files, file, layout, catalog));
-        for ((format, files, file), read) in wanted.iter().zip(read) {
-            if let Some(read) = read {
-                self.add(format, files, file, read, catalog, &mut cases);
             }
         }
         self.add_unread(scope, catalog, &mut cases);
@@ -168,31 +161,31 @@ impl Repository {
         }
     }
 
-    /// What a file of cases has; `None` where there is none.
-    fn parsed(&self, files: &Files, file: &CaseFile, layout: Layout<'_>, catalog: &Catalog) -> Option<FileCases> {
-        let full = self.root.join(&file.path);
-        let alone = |problem| FileCases { problems: vec![problem], ..FileCases::default() };
-        Some(match bounded::read(&full) {
-            Ok(_) if files.are_of_skills() && catalog.skill(&file.name).is_none() => alone(orphan(file, catalog)),
-            Ok(bytes) => (files.parse)(file, bytes, layout),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !full.is_symlink() => return None,
-            // `evals/skills/README.md` is no skill's folder.
-            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return None,
-            Err(error) => alone(self.unreadable(&full, &error.to_string())),
-        })
-    }
-
-    /// Adds what a file of cases has.
-    fn add(
+    /// Reads a file of cases, if there is one with this name in the open part of its path.
+    fn read_file(
         &self,
         format: &'static Format,
         files: &Files,
-        file: &CaseFile,
-        parsed: FileCases,
+        open: &str,
+        layout: Layout<'_>,
         catalog: &mut Catalog,
         cases: &mut HashMap<String, Vec<Found>>,
     ) {
         let of_skill = files.are_of_skills();
+        // A file can have any name, a test cannot.
+        let is_name = if of_skill { name::check_id(open).is_ok() } else { name::check_case_id(open).is_ok() };
+        let name = if is_name { open.to_owned() } else { name::segment(open) };
+        let file = CaseFile { path: files.path_of(open), name };
+        let full = self.root.join(&file.path);
+        let alone = |problem| FileCases { problems: vec![problem], ..FileCases::default() };
+        let parsed = match bounded::read(&full) {
+            Ok(_) if of_skill && catalog.skill(&file.name).is_none() => alone(orphan(&file, catalog)),
+            Ok(bytes) => (files.parse)(&file, bytes, layout),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !full.is_symlink() => return,
+            // `evals/skills/README.md` is no skill's folder.
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return,
+            Err(error) => alone(self.unreadable(&full, &error.to_string())),
+        };
         let (errors, warnings): (Vec<_>, Vec<_>) = parsed.problems.into_iter().partition(Diagnostic::is_error);
         catalog.problems.extend(warnings);
         let (skill, id) = if of_skill { (&*file.name, base_name(&file.path)) } else { (NO_SKILL, &*file.name) };
@@ -305,13 +298,6 @@ fn orphan(file: &CaseFile, catalog: &Catalog) -> Diagnostic {
     let message = format!("there is no skill with the slug `{}`", file.name);
     let problem = Diagnostic::new(Code::OrphanCases, Place::file(&file.path), message);
     problem.help(suggest(&file.name, &catalog.slugs()))
-}
-
-/// The file with this name in the open part of its path. A file can have any name, a test cannot.
-fn case_file(files: &Files, open: &str) -> CaseFile {
-    let is_name = if files.are_of_skills() { name::check_id(open).is_ok() } else { name::check_case_id(open).is_ok() };
-    let name = if is_name { open.to_owned() } else { name::segment(open) };
-    CaseFile { path: files.path_of(open), name }
 }
 
 fn base_name(path: &Path) -> &str {

@@ -80,6 +80,15 @@ impl ExportArgs {
         self.0.iter().find(to_output).map(|chosen| chosen.export.name)
     }
 
+    /// Whether what goes to files could be written now.
+    ///
+    /// # Errors
+    /// The first of them that could not.
+    pub fn check_files(&self) -> Result<(), Box<dyn Error>> {
+        let mut files = self.0.iter().filter_map(|Chosen { export, file }| Some((export.name, file.as_deref()?)));
+        files.try_for_each(|(name, file)| Ok(store::check_out(file).map_err(|error| format!("--{name}: {error}"))?))
+    }
+
     /// Writes what goes to files.
     ///
     /// # Errors

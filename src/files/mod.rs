@@ -5,5 +5,4 @@ pub mod at;
 pub mod below;
 pub mod bounded;
 pub mod material;
-pub mod parallel;
 pub mod stamp;

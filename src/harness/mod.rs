@@ -44,7 +44,6 @@ use crate::settings::{BuiltIn, PREFIX, Settings};
 use crate::text::name::Filters;
 use crate::text::relative_path::RelativePath;
 use crate::trace::Trace;
-use crate::trial::run_record::Chosen;
 
 pub use crate::run::own_check::{Finding, Workspace};
 
@@ -247,46 +246,42 @@ fn run(harness: Harness, mut front: Front) -> ExitCode {
     });
     let jobs = front.threads.unwrap_or(settings.jobs).max(1);
     (settings.jobs, front.args.test_threads) = (jobs, Some(jobs));
-    // The list is for programs, nextest shows progress of its own, and lines among JSON would break it.
-    let silent = front.args.list || front.json() || nextest;
-    let wanted = plan.entries.iter().filter(|entry| front.wants_all() || front.wants(&entry.planned.test_name()));
-    let wanted = Plan { entries: wanted.cloned().collect() };
-    let chosen = Chosen { trials_by_name: trials_by_name(&plan, &wanted), ..Chosen::default() };
-    let mut run = Run::new(root, settings, catalog).with_plan(wanted);
-    (run.own_checks, run.chosen, run.door) = (harness.own_checks, chosen, harness.door);
+    // nextest shows progress of its own, and lines among JSON would break it.
+    let silent = front.json() || nextest;
+    let mut run = Run::new(root, settings, catalog);
+    (run.own_checks, run.door) = (harness.own_checks, harness.door);
+    if !front.args.list {
+        let (wanted, by_name) = chosen(&front, &plan);
+        run = run.with_plan(wanted);
+        run.chosen.trials_by_name = by_name;
+    }
     run.shared_id = std::env::var("NEXTEST_RUN_ID").ok().filter(|_| nextest);
     let unnamed = unnamed_line(&run);
     let context = Arc::new(TestContext::new(run, setup_problem, unnamed, nextest, &front));
-    let mut trials = trials::all(&context, &front, plan);
-    if front.filters.len() > 1 {
-        // libtest-mimic takes one filter and counts what that leaves out; it never sees these.
-        let before = trials.len();
-        trials.retain(|trial| front.wants(trial.name()));
-        if !silent {
-            say(&format!("skill-evals: {} filters leave {} of {before} trials", front.filters.len(), trials.len()));
-        }
+    let tests = trials::all(&context, &front, plan);
+    if front.args.list {
+        let listed = tests.iter().filter(|test| front.wants(&test.name) && (!front.args.ignored || test.ignored));
+        let listed = output::list(&front.args, listed.map(|test| test.name.as_str()));
+        // To free a hundred thousand cases takes half as long as to read them, and the process is about to end.
+        std::mem::forget((tests, context));
+        return listed.map_or_else(|unprinted| unprinted.exit_code(false), |()| ExitCode::SUCCESS);
     }
-    if !front.args.list {
-        prepare(&front, &mut trials);
-        let audience = match Audience::of_stderr() {
-            _ if silent => Audience::Nobody,
-            // With one thread a line begins before its trial runs, and there is no room to draw in.
-            Audience::Terminal if jobs == 1 => Audience::Reader,
-            audience => audience,
-        };
-        context.watch(Watch::new(audience, context.run.plan.len(), jobs));
-    }
+    let mut trials: Vec<_> = tests.into_iter().map(|test| test.trial(&context)).collect();
+    prepare(&front, &mut trials, silent);
+    let audience = match Audience::of_stderr() {
+        _ if silent => Audience::Nobody,
+        // With one thread a line begins before its trial runs, and there is no room to draw in.
+        Audience::Terminal if jobs == 1 => Audience::Reader,
+        audience => audience,
+    };
+    context.watch(Watch::new(audience, context.run.plan.len(), jobs));
     let conclusion = output::run(&front.args, trials);
     context.close(silent);
-    if front.args.list {
-        // To free a hundred thousand cases takes half as long as to read them, and the process is about to end.
-        std::mem::forget(context);
-    }
     match conclusion {
         _ if interrupt::raised() => ExitCode::from(130),
         Ok(conclusion) => conclusion.exit_code(),
         // Trials behind the first line that could not be printed may not have run.
-        Err(unprinted) => unprinted.exit_code(!front.args.list),
+        Err(unprinted) => unprinted.exit_code(true),
     }
 }
 
@@ -322,14 +317,26 @@ fn unnamed_line(run: &Run) -> Option<String> {
     Some(stubs::line(package.strip_prefix(root).ok()?, &own_name()))
 }
 
-/// The trials that were chosen by name, where not all were: going on with the run starts no others.
-fn trials_by_name(all: &Plan, wanted: &Plan) -> Vec<String> {
+/// What was chosen of the plan; and, where not all was, the trials by name: going on with the run starts no others.
+fn chosen(front: &Front, plan: &Plan) -> (Plan, Vec<String>) {
+    let wanted = plan.entries.iter().filter(|entry| front.wants_all() || front.wants(&entry.planned.test_name()));
+    let wanted = Plan { entries: wanted.cloned().collect() };
     let name = |entry: &Entry| entry.planned.trial(1).to_string();
-    if wanted.entries.len() == all.entries.len() { Vec::new() } else { wanted.entries.iter().map(name).collect() }
+    let is_all = wanted.entries.len() == plan.entries.len();
+    let by_name = if is_all { Vec::new() } else { wanted.entries.iter().map(name).collect() };
+    (wanted, by_name)
 }
 
-/// Before trials run: signals, the order, and notes for the user.
-fn prepare(front: &Front, trials: &mut [libtest_mimic::Trial]) {
+/// Before trials run: which of them, signals, the order, and notes for the user.
+fn prepare(front: &Front, trials: &mut Vec<libtest_mimic::Trial>, silent: bool) {
+    if front.filters.len() > 1 {
+        // libtest-mimic takes one filter and counts what that leaves out; it never sees these.
+        let before = trials.len();
+        trials.retain(|trial| front.wants(trial.name()));
+        if !silent {
+            say(&format!("skill-evals: {} filters leave {} of {before} trials", front.filters.len(), trials.len()));
+        }
+    }
     // Without it Ctrl-C would leave agents behind; with it they end first.
     if let Err(error) = interrupt::listen(false) {
         say(&format!("skill-evals: Ctrl-C will not end running agents: {error}"));

@@ -1,5 +1,7 @@
 //! Has libtest-mimic run trials and print their results. It panics where they cannot be printed.
 
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,6 +32,27 @@ impl Unprinted {
             }
         }
     }
+}
+
+/// Prints the names of these tests, as libtest does: to the log's file where one is named. At once, since a system call for each of
+/// a hundred thousand names takes longer than to find them.
+pub(super) fn list<'a>(arguments: &Arguments, names: impl Iterator<Item = &'a str>) -> Result<(), Unprinted> {
+    let print = || {
+        let out: Box<dyn Write> = match &arguments.logfile {
+            Some(path) => Box::new(File::create(path)?),
+            None => Box::new(io::stdout().lock()),
+        };
+        let mut out = BufWriter::with_capacity(1 << 16, out);
+        for name in names {
+            out.write_all(name.as_bytes())?;
+            out.write_all(b": test\n")?;
+        }
+        out.flush()
+    };
+    print().map_err(|error: io::Error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Unprinted::Closed,
+        _ => Unprinted::Error(error.to_string()),
+    })
 }
 
 /// Runs and prints `trials`.

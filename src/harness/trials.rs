@@ -22,58 +22,72 @@ use crate::store;
 use crate::text::diagnostic::{Diagnostic, Severity};
 use crate::trial::outcome::{NoOutcome, Verdict};
 
-/// All tests: these cases in their modes, and a lint for each skill and for the repository.
-pub(super) fn all(context: &Arc<TestContext>, front: &Front, plan: Plan) -> Vec<Trial> {
-    let mut trials = Trials { context, taken: HashSet::with_capacity(plan.entries.len()), list: Vec::new() };
-    for (index, found) in context.run.catalog.skills.iter().enumerate() {
-        trials.push(stubs::skill_lint(&found.skill().slug), false, move |context| skill_lint(context, index));
-    }
-    trials.push(stubs::REPOSITORY_LINT.to_owned(), false, repository_lint);
+/// A test that there is.
+pub(super) struct Test {
+    /// What tools call it.
+    pub name: String,
+    /// Whether it is known to have nothing to run.
+    pub ignored: bool,
+    /// The name that an earlier test has, where this is the second of it.
+    taken: Option<String>,
+    body: Body,
+}
 
+/// What a test looks at.
+enum Body {
+    /// The skill at this place in the catalog.
+    Skill(usize),
+    /// The repository as a whole.
+    Repository,
+    /// A case in a mode.
+    Case(Entry),
+}
+
+/// All tests: these cases in their modes, and a lint for each skill and for the repository.
+pub(super) fn all(context: &TestContext, front: &Front, plan: Plan) -> Vec<Test> {
     let run = &context.run;
+    let skills = run.catalog.skills.iter().enumerate();
+    let skills = skills.map(|(at, found)| (stubs::skill_lint(&found.skill().slug), false, Body::Skill(at)));
+    let repository = (stubs::REPOSITORY_LINT.to_owned(), false, Body::Repository);
     // What is ignored has to be known before, where that is what is asked; else the trial says it, with the reason.
     let tell_ignored = (front.args.ignored || (context.nextest && !front.args.list)) && !context.is_broken();
-    for entry in plan.entries {
+    let mut names = HashSet::with_capacity(plan.entries.len());
+    let cases = plan.entries.into_iter().map(|entry| {
         let name = entry.planned.test_name();
         // A name that the filter leaves out is not shown, and reading a whole case takes longer than finding it.
         let ignored = tell_ignored && front.wants(&name) && is_ignored(run, &entry.planned);
-        trials.push(name, ignored, move |context| case_test(context, &entry));
-    }
-    trials.list
-}
-
-struct Trials<'a> {
-    context: &'a Arc<TestContext>,
-    taken: HashSet<String>,
-    list: Vec<Trial>,
-}
-
-impl Trials<'_> {
-    fn push(
-        &mut self,
-        mut name: String,
-        ignored: bool,
-        body: impl FnOnce(&TestContext) -> Result<Completion, Failed> + Send + 'static,
-    ) {
-        let context = Arc::clone(self.context);
+        (name, ignored, Body::Case(entry))
+    });
+    let tests = skills.chain([repository]).chain(cases).map(|(mut name, ignored, body)| {
         // Tools take two tests of one name for one.
-        let mut first = None;
-        while !self.taken.insert(name.clone()) {
-            first.get_or_insert_with(|| name.clone());
+        let mut taken = None;
+        while !names.insert(name.clone()) {
+            taken.get_or_insert_with(|| name.clone());
             name.push_str("_again");
         }
+        Test { name, ignored, taken, body }
+    });
+    tests.collect()
+}
+
+impl Test {
+    /// The test as libtest-mimic runs it.
+    pub(super) fn trial(self, context: &Arc<TestContext>) -> Trial {
+        let Self { name, ignored, taken, body } = self;
+        let context = Arc::clone(context);
         // Of a hundred thousand names few are wanted again.
         let timed = context.report_time.then(|| name.clone());
         let run = move || {
-            context.test(timed.as_deref(), || {
-                let Some(first) = first else { return body(&context) };
-                let why = format!(
-                    "the test name `{first}` is taken: `-`, `+`, `.` and `_` count as one; rename the skill, case or mode"
-                );
-                Err(Failed::from(why))
+            context.test(timed.as_deref(), || match (taken, body) {
+                (Some(taken), _) => Err(Failed::from(format!(
+                    "the test name `{taken}` is taken: `-`, `+`, `.` and `_` count as one; rename the skill, case or mode"
+                ))),
+                (None, Body::Skill(index)) => skill_lint(&context, index),
+                (None, Body::Repository) => repository_lint(&context),
+                (None, Body::Case(entry)) => case_test(&context, &entry),
             })
         };
-        self.list.push(Trial::ignorable_test(name, run).with_ignored_flag(ignored));
+        Trial::ignorable_test(name, run).with_ignored_flag(ignored)
     }
 }
 

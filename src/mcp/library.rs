@@ -9,7 +9,6 @@ use super::folder::{self, Found, Listed, ResourceError};
 use super::uri::Address;
 use crate::cases::repository::Repository;
 use crate::cases::skills::default_skill_roots;
-use crate::files::parallel;
 use crate::files::stamp::Stamp;
 use crate::settings::BuiltIn;
 use crate::skill::{SKILL_FILE, Skill, SkillFile, USER_ONLY, slug};
@@ -21,6 +20,9 @@ const SKILL_FILES: [&str; 2] = [SKILL_FILE, "skill.md"];
 
 /// The most that several files may add up to in one answer, where one alone may not be larger, in bytes.
 const MAX_ANSWER: u64 = 1024 * 1024;
+
+/// Skills for which no further thread is started.
+const FEW: usize = 64;
 
 /// Where skills are looked for.
 #[derive(Clone, Debug)]
@@ -147,7 +149,7 @@ impl Library {
         let mut skills: BTreeMap<String, Shelved> = BTreeMap::new();
         let (mut said, mut problems) = (Vec::new(), Vec::new());
         let folders: Vec<_> = places.iter().flat_map(|place| place.folders(&mut problems)).collect();
-        let shelved = parallel::map(&folders, |(root, folder)| shelve(root, folder, served.max_file(), &known));
+        let shelved = side_by_side(&folders, |(root, folder)| shelve(root, folder, served.max_file(), &known));
         for ((root, folder), shelved) in folders.iter().zip(shelved) {
             match shelved {
                 Ok(shelved) => match skills.entry(shelved.skill.slug.clone()) {
@@ -200,6 +202,20 @@ impl Library {
         }
         stamps
     }
+}
+
+/// What `make` makes of each, in order, on all processors: looking at thousands of skills is waiting for the file system.
+fn side_by_side<T: Sync, R: Send>(all: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let parts = all.chunks(all.len().div_ceil(threads).max(FEW));
+    std::thread::scope(|scope| {
+        let make = &make;
+        let parts: Vec<_> = parts.map(|part| scope.spawn(move || part.iter().map(make).collect::<Vec<R>>())).collect();
+        parts
+            .into_iter()
+            .flat_map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
 }
 
 /// Takes the skill in `folder` below `root` from `known`, where its SKILL.md is as it was, or reads it. An error is the

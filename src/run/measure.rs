@@ -54,12 +54,13 @@ impl LiveTrial<'_> {
     /// Runs the agent, stores what it left, and grades it; calls `measured` before a judge is asked about it.
     pub(super) fn measure(&self, tell: &dyn Fn(Event), measured: &mut dyn FnMut()) -> Result<(Meta, Grade), Trouble> {
         let Self { run, live, case, skill, folder, .. } = *self;
-        folder.clear().and_then(|()| folder.check_room()).map_err(|error| unstored(&error))?;
+        let room = folder.clear().and_then(|()| folder.take_room()).map_err(|error| unstored(&error))?;
         if self.mode.delivery != Delivery::None {
             self.skills.digest(&skill.skill().slug).map_err(|why| files(&why))?;
         }
         // The facts come first: an agent's run that was paid for is not lost when grading or judging is cut short.
         let ran = self.run_agent(tell).and_then(|ran| {
+            drop(room);
             let kept = folder.write_meta(&ran.0);
             kept.map(|()| ran).map_err(|error| unstored(&error))
         });

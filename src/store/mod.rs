@@ -161,6 +161,23 @@ pub fn write_out(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()
     write_with(&place, write)
 }
 
+/// Whether [`write_out`] could write there now, to be asked before hours of work; makes nothing that stays.
+///
+/// # Errors
+/// Why it could not.
+pub fn check_out(path: &Path) -> Result<(), StoreError> {
+    if path == Path::new(STDOUT) || path.exists() && !path.is_dir() {
+        return Ok(());
+    }
+    if path.is_dir() {
+        return Ok(Err(io::Error::from(io::ErrorKind::IsADirectory)).at(path)?);
+    }
+    let folder = path.ancestors().skip(1).map(|above| if above == Path::new("") { Path::new(".") } else { above });
+    let folder = folder.into_iter().find(|above| above.exists()).unwrap_or(Path::new("/"));
+    tempfile::tempfile_in(folder).map(drop).at(path)?;
+    Ok(())
+}
+
 /// How much room is asked for at a time.
 const ROOM: usize = 64 << 10;
 

@@ -1,6 +1,6 @@
 //! The folder of one trial, in a run or as a recording.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -76,12 +76,12 @@ impl TrialFolder {
         Ok(fs::create_dir_all(&self.path).at(&self.path)?)
     }
 
-    /// Checks that there is room for what a small trial leaves, before anything is paid for it.
+    /// Takes room for what is noted of a trial, before anything is paid for it: until the file is dropped, no other trial has it.
     ///
     /// # Errors
     /// When the disk is full.
-    pub fn check_room(&self) -> Result<(), StoreError> {
-        super::take_room(&self.path).map(drop)
+    pub fn take_room(&self) -> Result<File, StoreError> {
+        super::take_room(&self.path)
     }
 
     /// Removes the folder with all that is in it.

@@ -17,9 +17,13 @@ pub fn segment(name: &str) -> String {
         "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while",
         "yield",
     ];
-    // Names of many thousand tests are made at each start.
-    let mut segment = String::with_capacity(name.len() + 1);
-    segment.extend(name.chars().map(in_segment));
+    // Names of many thousand tests are made at each start: byte by byte where each is a character.
+    let of_byte = |byte: u8| if byte.is_ascii_alphanumeric() { byte } else { b'_' };
+    let bytes = name.is_ascii().then(|| name.bytes().map(of_byte).collect());
+    let mut segment: String = match bytes.map(String::from_utf8) {
+        Some(Ok(segment)) => segment,
+        _ => name.chars().map(in_segment).collect(),
+    };
     let starts_badly = !segment.starts_with(|c: char| is_xid_start(c) || c == '_');
     if segment.is_empty() {
         segment.push('_');

@@ -304,7 +304,8 @@ fn junit_tells_failures_from_errors_and_from_what_was_not_run() {
 
 #[test]
 fn junit_goes_where_a_link_points_and_one_that_cannot_be_written_hides_no_result() {
-    let stub = stub(&["good,false,fine,Done"], "");
+    // A file is where the folder of a report would be made.
+    let stub = stub(&["good,false,fine,Done"], ": > \"$folder/late\"");
     let at = |name: &str| stub.root().join(name);
     fs::write(at("real.xml"), "").expect("a file");
     std::os::unix::fs::symlink("real.xml", at("link.xml")).expect("a link");
@@ -317,13 +318,16 @@ fn junit_goes_where_a_link_points_and_one_that_cannot_be_written_hides_no_result
     assert!(reads.join().expect("a reader").contains("<testsuites"));
     assert_eq!(stub.run(&["summary", "r", "--junit", "link.xml"]).code, 0);
     assert!(at("link.xml").is_symlink() && fs::read_to_string(at("real.xml")).expect("a file").contains("<testsuites"));
-    let ran = stub.run(&["run", "--run-id", "s", "--junit", "real.xml/below"]);
+    let starts = stub.starts().len();
+    for place in ["real.xml/below", "."] {
+        let ran = stub.run(&["run", "--run-id", "s", "--junit", place]);
+        assert_eq!((ran.code, stub.starts().len()), (2, starts), "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains(&format!("--junit: {place}: ")), "{}", ran.stderr);
+    }
+    fs::remove_file(at("late")).expect("a file");
+    let ran = stub.run(&["run", "--run-id", "s", "--junit", "late/junit.xml"]);
     assert!(ran.code == 3 && ran.stdout.contains("1 passed, 0 failed"), "{}{}", ran.stdout, ran.stderr);
-    assert!(
-        ran.stderr.contains("real.xml") && ran.stderr.contains("`skill-evals summary` reads them"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("late") && ran.stderr.contains("`skill-evals summary` reads them"), "{}", ran.stderr);
     let mut command = stub.command(&["run", "--github"]);
     let ran = crate::support::stub::ran(command.env("GITHUB_STEP_SUMMARY", stub.root()));
     assert!(ran.code == 3 && ran.stdout.contains("1 passed, 0 failed"), "{}{}", ran.stdout, ran.stderr);

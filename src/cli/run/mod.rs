@@ -76,6 +76,7 @@ pub fn run(args: &RunArgs) -> CliResult {
     if let Some(name) = args.exports.file_is_output() {
         return Err(format!("--{name} needs a file here: `skill-evals summary RUN --{name} -` prints it").into());
     }
+    args.exports.check_files()?;
     let (repository, mut settings, catalog) = args.start.read()?;
     settings.record |= args.record;
     settings.require_recordings = Some(true).filter(|_| args.require_recordings).or(settings.require_recordings);
