@@ -51,23 +51,32 @@ pub(super) fn all(context: &TestContext, front: &Front, plan: Plan) -> Vec<Test>
     let repository = (stubs::REPOSITORY_LINT.to_owned(), false, Body::Repository);
     // What is ignored has to be known before, where that is what is asked; else the trial says it, with the reason.
     let tell_ignored = (front.args.ignored || (context.nextest && !front.args.list)) && !context.is_broken();
-    let mut names = HashSet::with_capacity(plan.entries.len());
     let cases = plan.entries.into_iter().map(|entry| {
         let name = entry.planned.test_name();
         // A name that the filter leaves out is not shown, and reading a whole case takes longer than finding it.
         let ignored = tell_ignored && front.wants(&name) && is_ignored(run, &entry.planned);
         (name, ignored, Body::Case(entry))
     });
-    let tests = skills.chain([repository]).chain(cases).map(|(mut name, ignored, body)| {
-        // Tools take two tests of one name for one.
-        let mut taken = None;
+    let tests = skills.chain([repository]).chain(cases);
+    let mut tests: Vec<Test> = tests.map(|(name, ignored, body)| Test { name, ignored, taken: None, body }).collect();
+    rename_repeated(&mut tests);
+    tests
+}
+
+/// Gives tests of a name that an earlier one has names of their own: tools take two tests of one name for one.
+fn rename_repeated(tests: &mut [Test]) {
+    let mut names = HashSet::with_capacity(tests.len());
+    let repeated = tests.iter().enumerate().filter(|(_, test)| !names.insert(test.name.as_str()));
+    let repeated: Vec<usize> = repeated.map(|(at, _)| at).collect();
+    // There are some in few repositories: names are only kept for them.
+    let mut names: HashSet<String> = names.into_iter().filter(|_| !repeated.is_empty()).map(str::to_owned).collect();
+    for at in repeated {
+        let mut name = format!("{}_again", tests[at].name);
         while !names.insert(name.clone()) {
-            taken.get_or_insert_with(|| name.clone());
             name.push_str("_again");
         }
-        Test { name, ignored, taken, body }
-    });
-    tests.collect()
+        tests[at].taken = Some(std::mem::replace(&mut tests[at].name, name));
+    }
 }
 
 impl Test {
