@@ -13,11 +13,8 @@
 
 #[doc(inline)]
 pub use crate::grade::rubric::Judgement;
-#[doc(inline)]
 pub use crate::trace::described::Described;
-#[doc(inline)]
 pub use crate::trace::trouble::{Trouble, TroubleKind};
-#[doc(inline)]
 pub use crate::trace::{Activation, Mechanism, Resource, Step, Usage};
 #[doc(inline)]
 pub use crate::trial::evidence::{

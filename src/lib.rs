@@ -124,5 +124,4 @@ pub mod text;
 #[doc(hidden)]
 pub mod trial;
 
-#[doc(inline)]
 pub use trace::Trace;

@@ -45,6 +45,7 @@ use crate::text::name::Filters;
 use crate::text::relative_path::RelativePath;
 use crate::trace::Trace;
 
+#[doc(inline)]
 pub use crate::run::own_check::{Finding, Workspace};
 
 use args::{Asked, Front};
@@ -159,6 +160,7 @@ impl Harness {
     }
 
     /// Adds these checks to those added one by one.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_checks(mut self, checks: OwnChecks) -> Self {
         self.own_checks.extend(checks);

@@ -59,7 +59,7 @@ impl Builder {
         self.first_input_tokens.get_or_insert(input_tokens);
     }
 
-    /// Adds a step, its texts cut to [`MAX_TEXT`].
+    /// Adds a step, its texts cut to [`MAX_TEXT`](super::MAX_TEXT).
     pub fn push(&mut self, step: Step) {
         if self.steps.len() >= MAX_STEPS {
             self.steps_dropped += 1;

@@ -28,6 +28,7 @@ pub enum Described {
 impl Described {
     /// What `shown`, the text beside the skill's name in a list, is of `description`. A text that is neither all of it nor
     /// its start tells nothing.
+    #[doc(hidden)]
     #[must_use]
     pub fn in_list(description: &str, shown: &str) -> Self {
         let (description, shown) = (spaced(description), spaced(shown));
@@ -50,6 +51,7 @@ impl Described {
 
     /// What a text that may hold anything shows of `description`: all of it, or nothing that can be told. `<`, `>` and `&`
     /// may stand there as XML has them.
+    #[doc(hidden)]
     #[must_use]
     pub fn within(description: &str, text: &str) -> Self {
         let plain = |text: &str| spaced(text).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");

@@ -72,11 +72,13 @@ pub struct Trouble {
 
 impl Trouble {
     /// Trouble of this kind, in these words.
+    #[doc(hidden)]
     pub fn new(kind: TroubleKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into(), retry_after_s: None }
     }
 
     /// The same, with the time that the provider asks to wait.
+    #[doc(hidden)]
     #[must_use]
     pub fn after(self, wait: Option<Duration>) -> Self {
         // Rounded up: a little too early is refused again.

@@ -82,6 +82,7 @@ impl Span {
 
 impl Step {
     /// Its texts.
+    #[doc(hidden)]
     #[must_use]
     pub fn texts(&self) -> Vec<(Part, &str)> {
         match self {
