@@ -149,16 +149,21 @@ pub fn write_out(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()
         let out = io::stdout().as_fd().try_clone_to_owned();
         return Ok(out.and_then(|out| write(&mut fs::File::from(out))).at(path)?);
     }
-    let place = match (path.canonicalize(), fs::read_link(path)) {
-        (Ok(place), _) => place,
-        // What a link points to may be made.
-        (Err(_), Ok(target)) => path.parent().unwrap_or(Path::new("")).join(target),
-        (Err(_), Err(_)) => path.to_path_buf(),
-    };
+    let place = behind_links(path);
     if place.exists() && !place.is_file() {
         return Ok(fs::OpenOptions::new().write(true).open(&place).and_then(|mut file| write(&mut file)).at(path)?);
     }
     write_with(&place, write)
+}
+
+/// Where a file that a user named is, or would be made.
+fn behind_links(path: &Path) -> PathBuf {
+    match (path.canonicalize(), fs::read_link(path)) {
+        (Ok(place), _) => place,
+        // What a link points to may be made.
+        (Err(_), Ok(target)) => path.parent().unwrap_or(Path::new("")).join(target),
+        (Err(_), Err(_)) => path.to_path_buf(),
+    }
 }
 
 /// Whether [`write_out`] could write there now, to be asked before hours of work; makes nothing that stays.
@@ -166,16 +171,16 @@ pub fn write_out(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()
 /// # Errors
 /// Why it could not.
 pub fn check_out(path: &Path) -> Result<(), StoreError> {
-    if path == Path::new(STDOUT) || path.exists() && !path.is_dir() {
+    let place = behind_links(path);
+    if place.is_dir() {
+        return Ok(Err(io::ErrorKind::IsADirectory.into()).at(path)?);
+    }
+    if path == Path::new(STDOUT) || place.exists() && !place.is_file() {
         return Ok(());
     }
-    if path.is_dir() {
-        return Ok(Err(io::Error::from(io::ErrorKind::IsADirectory)).at(path)?);
-    }
-    let folder = path.ancestors().skip(1).map(|above| if above == Path::new("") { Path::new(".") } else { above });
-    let folder = folder.into_iter().find(|above| above.exists()).unwrap_or(Path::new("/"));
-    tempfile::tempfile_in(folder).map(drop).at(path)?;
-    Ok(())
+    // Folders that are missing are made with the file.
+    let mut folders = place.ancestors().skip(1).filter(|folder| folder.exists());
+    Ok(tempfile::tempfile_in(folders.next().unwrap_or(Path::new("."))).map(drop).at(path)?)
 }
 
 /// How much room is asked for at a time.

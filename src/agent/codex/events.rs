@@ -214,7 +214,7 @@ impl<'a, 's> Decoder<'a, 's> {
                         let (by, input) = (String::new(), String::new());
                         self.open.made(trace, Call { by, id: item.id, tool, input, waits_for_agents, more: () });
                     }
-                    trace.waiting = self.open.waiting("");
+                    self.wait(trace);
                 }
             }
             "item.completed" => {
@@ -239,6 +239,13 @@ impl<'a, 's> Decoder<'a, 's> {
             "error" => trace.push(Step::Notice(event.message.unwrap_or_default())),
             other => trace.unknown_event(other, line),
         }
+    }
+
+    /// Notes what is waited for: a call under way, else the model, which goes on behind a call and behind a message that
+    /// was not the last. What sub-agents are at tell their rollouts.
+    fn wait(&self, trace: &mut Builder) {
+        let call = self.open.last(|call| !call.waits_for_agents);
+        trace.waiting = call.map_or(Waiting::Model, |call| Waiting::Tool(call.tool.clone()));
     }
 
     /// Adds what only the rollouts of sub-agents tell.
@@ -299,8 +306,7 @@ impl<'a, 's> Decoder<'a, 's> {
         if item.kind != "error" {
             trace.reached(Progress::Answering);
             let _ = self.open.answered(trace, "", &item.id);
-            // The model goes on behind a call, and behind a message that was not the last.
-            trace.waiting = self.open.waiting("");
+            self.wait(trace);
         }
         match item.kind.as_str() {
             "agent_message" => {
