@@ -172,8 +172,13 @@ fn behind_links(path: &Path) -> PathBuf {
 /// Why it could not.
 pub fn check_out(path: &Path) -> Result<(), StoreError> {
     let place = behind_links(path);
-    if place.is_dir() {
+    if place.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return Ok(Err(io::ErrorKind::IsADirectory.into()).at(path)?);
+    }
+    // A name may be too long, or lead through a file.
+    match fs::symlink_metadata(&place) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Ok(Err(error).at(path)?),
+        _ => {}
     }
     if path == Path::new(STDOUT) || place.exists() && !place.is_file() {
         return Ok(());

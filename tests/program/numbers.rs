@@ -319,7 +319,7 @@ fn junit_goes_where_a_link_points_and_one_that_cannot_be_written_hides_no_result
     assert_eq!(stub.run(&["summary", "r", "--junit", "link.xml"]).code, 0);
     assert!(at("link.xml").is_symlink() && fs::read_to_string(at("real.xml")).expect("a file").contains("<testsuites"));
     let starts = stub.starts().len();
-    for place in ["real.xml/below", "."] {
+    for place in ["real.xml/below", ".", "folder/", &"x".repeat(300)] {
         let ran = stub.run(&["run", "--run-id", "s", "--junit", place]);
         assert_eq!((ran.code, stub.starts().len()), (2, starts), "{}{}", ran.stdout, ran.stderr);
         assert!(ran.stderr.contains(&format!("--junit: {place}: ")), "{}", ran.stderr);
