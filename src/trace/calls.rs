@@ -33,12 +33,12 @@ impl<T> Default for OpenCalls<T> {
 }
 
 impl<T> OpenCalls<T> {
-    /// The call was made, now. One that cannot be followed any more is a gap of the trace.
+    /// The call was made, now, in place of one that has its id. One that cannot be followed any more is a gap of the trace.
     pub fn made(&mut self, trace: &mut Builder, call: Call<T>) {
-        let is_it = |(open, _): &&mut (Call<T>, Moment)| open.id == call.id && open.by == call.by;
-        if let Some(open) = self.0.iter_mut().find(is_it) {
-            *open = (call, trace.now.clone());
-        } else if self.0.len() < MAX_OPEN {
+        if let Some(at) = self.position(&call.by, &call.id) {
+            self.0.remove(at);
+        }
+        if self.0.len() < MAX_OPEN {
             self.0.push((call, trace.now.clone()));
         } else {
             trace.steps_dropped += 1;
@@ -46,10 +46,13 @@ impl<T> OpenCalls<T> {
         }
     }
 
+    fn position(&self, by: &str, id: &str) -> Option<usize> {
+        self.0.iter().rposition(|(call, _)| call.id == id && call.by == by)
+    }
+
     /// The call was answered, now: what is pushed next began when it was made.
     pub fn answered(&mut self, trace: &mut Builder, by: &str, id: &str) -> Option<Call<T>> {
-        let at = self.0.iter().rposition(|(call, _)| call.id == id && call.by == by)?;
-        let (call, made) = self.0.remove(at);
+        let (call, made) = self.0.remove(self.position(by, id)?);
         trace.now.began = made.ended;
         Some(call)
     }

@@ -357,7 +357,7 @@ fn a_full_disk_is_infrastructure_and_what_was_measured_before_stays() {
     let disk = SmallDisk::default();
     let stub = Stub::new(6, "");
     assert_eq!(stub.run(&["run", "--run-id", "first", "--case", "c0"]).code, 0);
-    // Artifacts of 200 KiB at most, of which each trial from now on wants 60.
+    // Artifacts of 300 KiB at most, of which each trial from now on wants 60, beside 64 while it runs.
     fs::rename(stub.root().join("artifacts"), stub.root().join("kept")).expect("a folder");
     disk.mount(&stub.root().join("artifacts"));
     stub.body("head -c 60000 /dev/zero | tr '\\0' 'x' >&2");
@@ -386,7 +386,7 @@ struct SmallDisk {
 impl SmallDisk {
     fn mount(&self, at: &std::path::Path) {
         fs::create_dir_all(at).expect("a folder");
-        mount(&["-t", "tmpfs", "-o", "size=200k", "tmpfs"], at);
+        mount(&["-t", "tmpfs", "-o", "size=300k", "tmpfs"], at);
         *self.at.borrow_mut() = Some(at.to_path_buf());
     }
 
