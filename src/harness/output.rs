@@ -34,7 +34,7 @@ impl Unprinted {
     }
 }
 
-/// Prints the names of these tests, as libtest does: to the log's file where one is named. At once, since a system call for each of
+/// Prints the names of these tests, as libtest-mimic does: to the log file where one is named. At once, since a system call for each of
 /// a hundred thousand names takes longer than to find them.
 pub(super) fn list<'a>(arguments: &Arguments, names: impl Iterator<Item = &'a str>) -> Result<(), Unprinted> {
     let print = || {
