@@ -83,7 +83,7 @@ impl Catalog {
 
     /// The cases of the skill with this slug.
     pub fn cases_of<'a>(&'a self, slug: &'a str) -> impl Iterator<Item = &'a Arc<Found>> {
-        self.cases.iter().filter(move |case| case.skill == slug)
+        self.cases.iter().filter(move |case| &*case.skill == slug)
     }
 }
 

@@ -25,12 +25,17 @@ impl Planned {
     /// The id of repeat `number`, from 1.
     #[must_use]
     pub fn trial(&self, number: u32) -> TrialId {
-        TrialId { skill: self.found.skill.clone(), case: self.found.id.clone(), mode: self.mode.name.clone(), number }
+        TrialId {
+            skill: self.found.skill.to_string(),
+            case: self.found.id.clone(),
+            mode: self.mode.name.clone(),
+            number,
+        }
     }
 
     /// What its trials have in common.
     #[must_use]
     pub fn case_in_mode(&self) -> CaseInMode {
-        CaseInMode { skill: self.found.skill.clone(), case: self.found.id.clone(), mode: self.mode.name.clone() }
+        CaseInMode { skill: self.found.skill.to_string(), case: self.found.id.clone(), mode: self.mode.name.clone() }
     }
 }

@@ -108,7 +108,7 @@ impl Repository {
     }
 
     fn read_cases(&self, layout: Layout<'_>, scope: Scope<'_>, catalog: &mut Catalog) {
-        let mut cases: HashMap<String, Vec<Found>> = HashMap::new();
+        let mut cases: HashMap<Arc<str>, Vec<Found>> = HashMap::new();
         let folders: BTreeSet<&Path> = file_formats().map(|(_, files)| files.folder()).collect();
         for folder in folders {
             for name in self.names_in(folder, catalog) {
@@ -129,7 +129,7 @@ impl Repository {
         self.add_unread(scope, catalog, &mut cases);
         catalog.problems.extend(unread::settings(&self.root));
         self.add_smoke_cases(scope, catalog, &mut cases);
-        let mut slugs: Vec<String> = cases.keys().cloned().collect();
+        let mut slugs: Vec<Arc<str>> = cases.keys().cloned().collect();
         slugs.sort();
         for slug in slugs {
             let mut found = cases.remove(&slug).unwrap_or_default();
@@ -169,7 +169,7 @@ impl Repository {
         open: &str,
         layout: Layout<'_>,
         catalog: &mut Catalog,
-        cases: &mut HashMap<String, Vec<Found>>,
+        cases: &mut HashMap<Arc<str>, Vec<Found>>,
     ) {
         let of_skill = files.are_of_skills();
         // A file can have any name, a test cannot.
@@ -215,12 +215,12 @@ impl Repository {
             vec![Diagnostic::new(Code::UnknownSkill, case.origin.clone(), message).help(help)]
         });
         let source = Broken { format: found.format(), problems };
-        Found::new(found.id, NO_SKILL.to_owned(), found.file, found.line, source)
+        Found::new(found.id, NO_SKILL, found.file, found.line, source)
     }
 
     /// Says which files look like cases and are not read. A skill without others has a broken case for each that may be its own,
     /// and none built in: these would pass for what the files ask.
-    fn add_unread(&self, scope: Scope<'_>, catalog: &mut Catalog, cases: &mut HashMap<String, Vec<Found>>) {
+    fn add_unread(&self, scope: Scope<'_>, catalog: &mut Catalog, cases: &mut HashMap<Arc<str>, Vec<Found>>) {
         let lacks = |found: &FoundSkill| !found.curated && scope.wants_skill(&found.skill().slug);
         if !matches!(scope, Scope::All) && !catalog.skills.iter().any(lacks) {
             return;
@@ -237,21 +237,27 @@ impl Repository {
                 let path = first.place.path.clone();
                 let [format, ..] = FORMATS;
                 let file = files_of_skill(&slug).next().unwrap_or_default();
-                cases.entry(slug.clone()).or_default().push(broken(format, &slug, base_name(&file), &path, problems));
+                cases.entry(Arc::from(&*slug)).or_default().push(broken(
+                    format,
+                    &slug,
+                    base_name(&file),
+                    &path,
+                    problems,
+                ));
             }
         }
         catalog.problems.extend(unread.into_iter().map(|file| file.problem));
     }
 
-    fn add_smoke_cases(&self, scope: Scope<'_>, catalog: &Catalog, cases: &mut HashMap<String, Vec<Found>>) {
+    fn add_smoke_cases(&self, scope: Scope<'_>, catalog: &Catalog, cases: &mut HashMap<Arc<str>, Vec<Found>>) {
         let schema = RelativePath::parse(RESPONSE_SCHEMA).ok().filter(|path| self.kind(path.as_path()) == Kind::File);
         for found in catalog.skills.iter().filter(|found| !found.curated && scope.wants_skill(&found.skill().slug)) {
             let skill = found.skill();
             let smoke = smoke::cases(skill, schema.as_ref()).into_iter().map(|case| {
                 let file = skill.folder.join(SKILL_FILE);
-                Found::new(case.id.clone(), skill.slug.clone(), file, 1, smoke::Smoke(case))
+                Found::new(case.id.clone(), &*skill.slug, file, 1, smoke::Smoke(case))
             });
-            cases.entry(skill.slug.clone()).or_default().extend(smoke);
+            cases.entry(Arc::from(&*skill.slug)).or_default().extend(smoke);
         }
     }
 
@@ -307,7 +313,7 @@ fn base_name(path: &Path) -> &str {
 fn broken(format: &'static Format, skill: &str, id: &str, path: &Path, problems: Vec<Diagnostic>) -> Found {
     let line = problems.first().map_or(1, |problem| problem.place.line.max(1));
     let source = Broken { format, problems };
-    Found::new(id.to_owned(), skill.to_owned(), path.to_path_buf(), line, source)
+    Found::new(id.to_owned(), skill, path, line, source)
 }
 
 /// Turns every case whose test name an earlier one has into a broken one with a name of its own, which no other case has.
@@ -324,7 +330,7 @@ fn mark_duplicates(cases: &mut [Found], tree: &dyn Tree) {
     for (at, taken) in repeated {
         let (found, taken) = (&cases[at], &cases[taken]);
         let written = found.source.place("id", None, tree);
-        let place = written.unwrap_or_else(|| Place { line: found.line, column: 1, ..Place::file(&found.file) });
+        let place = written.unwrap_or_else(|| Place { line: found.line, column: 1, ..Place::file(&*found.file) });
         let message = format!(
             "the case id `{}` is taken by {}:{} (in tests' names all but letters and digits count as one)",
             found.id,

@@ -29,7 +29,7 @@ impl Selection {
                 continue;
             }
             let cases = std::mem::take(&mut of_skill);
-            if !self.skills.is_empty() && !self.skills.iter().any(|name| slug(name) == case.skill) {
+            if !self.skills.is_empty() && !self.skills.iter().any(|name| *slug(name) == *case.skill) {
                 continue;
             }
             let mut cases = self.of_suite(cases);
@@ -97,7 +97,7 @@ impl Selection {
     fn check_names(&self, catalog: &Catalog) -> Result<(), Vec<String>> {
         let mut problems = Vec::new();
         let skills: Vec<&str> = catalog.skills.iter().map(|found| found.skill().slug.as_str()).collect();
-        for name in self.skills.iter().filter(|name| !catalog.cases.iter().any(|case| case.skill == slug(name))) {
+        for name in self.skills.iter().filter(|name| !catalog.cases.iter().any(|case| *case.skill == *slug(name))) {
             problems.push(format!("there is no skill `{name}`; {}", suggest(&slug(name), &skills)));
         }
         let tasks: Vec<&str> =
@@ -136,12 +136,9 @@ pub fn modes<'a>(settings: &'a Settings, found: &Found, recorded: &[String]) -> 
     let chosen = settings.selected_modes.as_deref();
     let default = found.format().default_mode;
     let by_itself = |mode: &&Arc<Mode>| mode.name == default || recorded.contains(&mode.name);
-    let names: Vec<&str> = match chosen {
-        Some(names) => names.iter().map(String::as_str).collect(),
-        None => settings.modes.iter().filter(by_itself).map(|mode| mode.name.as_str()).collect(),
-    };
+    let Some(chosen) = chosen else { return settings.modes.iter().filter(by_itself).collect() };
     let mut modes: Vec<&Arc<Mode>> = Vec::new();
-    for mode in names.into_iter().filter_map(|name| settings.mode(name)) {
+    for mode in chosen.iter().filter_map(|name| settings.mode(name)) {
         if !modes.contains(&mode) {
             modes.push(mode);
         }

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use walkdir::{DirEntry, WalkDir};
 
@@ -65,10 +66,10 @@ impl Searched {
         let parts: Vec<&Path> = folder.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
         parts.into_iter().rev().all(|part| {
             let name = name_of(part);
-            let is_near = nearest(&name, self.names.iter().copied()).is_some();
             let is_inside = all && !name.starts_with('.') && !NO_CASES.contains(&&*name);
-            all = (all || is_near) && !self.skills.contains(part);
-            is_near || is_inside || self.leads_to_skills(part)
+            let is_wanted = is_inside || nearest(&name, self.names.iter().copied()).is_some();
+            all = (all || is_wanted) && !self.skills.contains(part);
+            is_wanted || self.leads_to_skills(part)
         })
     }
 }
@@ -143,13 +144,13 @@ fn skill_in(root: &Path, path: &Path, files: &Files, catalog: &Catalog) -> Optio
     let file = CaseFile { path: path.to_path_buf(), name: String::new() };
     let bytes = bounded::read(&root.join(path)).ok().filter(|_| !files.are_of_skills())?;
     let found = (files.parse)(&file, bytes, Layout::default()).cases.into_iter().next()?;
-    catalog.skill(&found.skill).is_some().then_some(found.skill)
+    catalog.skill(&found.skill).map(|skill| skill.skill().slug.clone())
 }
 
 /// The cases of skills that are not there, under the skill that has nearly the name.
-pub(super) fn orphans(catalog: &Catalog, cases: &HashMap<String, Vec<Found>>) -> Vec<Unread> {
+pub(super) fn orphans(catalog: &Catalog, cases: &HashMap<Arc<str>, Vec<Found>>) -> Vec<Unread> {
     let known = || catalog.skills.iter().map(|found| found.skill().slug.as_str());
-    let orphan = |(slug, found): (&String, &Vec<Found>)| {
+    let orphan = |(slug, found): (&Arc<str>, &Vec<Found>)| {
         let mut problems = found.iter().flat_map(|found| found.source.file_problems());
         let problem = problems.find(|problem| problem.code == Code::OrphanCases)?.clone();
         Some(Unread { skill: Some(nearest(slug, known())?.to_owned()), problem })

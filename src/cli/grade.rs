@@ -85,7 +85,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     let mut could_not = false;
     let mut printed = Vec::new();
     let mut changed = Vec::new();
-    let cases = run.catalog.cases.iter().map(|found| ((found.skill.as_str(), found.id.as_str()), found.as_ref()));
+    let cases = run.catalog.cases.iter().map(|found| ((&*found.skill, found.id.as_str()), found.as_ref()));
     let cases: Cases<'_> = cases.collect();
     for folder in trials {
         match grade_one(&run, &cases, &folder) {

@@ -44,7 +44,7 @@ pub fn record(args: &RecordArgs) -> CliResult {
     let filters = Filters::new(&args.filters, false);
     let mut run = Run::new(repository.root, settings, catalog);
     let mut plan = Plan::default();
-    let cases = run.catalog.cases.iter().map(|found| ((found.skill.as_str(), found.id.as_str()), found));
+    let cases = run.catalog.cases.iter().map(|found| ((&*found.skill, found.id.as_str()), found));
     let cases: HashMap<_, _> = cases.collect();
     for folder in from.trials() {
         let id = folder.meta()?.id();

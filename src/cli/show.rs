@@ -75,8 +75,8 @@ pub fn show(args: &ShowArgs) -> CliResult {
         print_json(&mut out, &Printed { session, id, folder: &shown_folder, meta, grade, timeline: &timeline })?;
         return Ok(Exit::Clean);
     }
-    let found = run.catalog.cases.iter().find(|found| (&found.skill, &found.id) == (&id.skill, &id.case));
-    let case = found.map(|found| (found.file.as_path(), found.line));
+    let found = run.catalog.cases.iter().find(|found| (&*found.skill, &found.id) == (&*id.skill, &id.case));
+    let case = found.map(|found| (&*found.file, found.line));
     let shown = Shown { meta: &review.meta, grade: &review.grade, timeline: &timeline, case, folder: &shown_folder };
     let text = report::show(&shown, paint(&io::stdout()));
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());

@@ -16,7 +16,7 @@ pub(super) fn never_decided(found: &Found, of: InForce, tree: &dyn Tree) -> Opti
     let own = found.repetition();
     let said = own.trials.map(|_| "trials").or(own.threshold.map(|_| "threshold"));
     let place = said.and_then(|key| found.source.place(key, None, tree));
-    let place = place.unwrap_or_else(|| Place { line: found.line, column: 1, ..Place::file(&found.file) });
+    let place = place.unwrap_or_else(|| Place { line: found.line, column: 1, ..Place::file(&*found.file) });
     let message = format!(
         "{}/{} is to run until it is decided, but {most} trials, the most, would not show its threshold of {} even if all \
          passed",

@@ -26,7 +26,7 @@ pub(super) fn check(catalog: &Catalog, slug: &str, tree: &dyn Tree, strict: bool
 
 /// Says of a file with the cases of one skill that it only has such that trigger, or only such that do not.
 fn one_sided(catalog: &Catalog, slug: &str, path: &Path) -> Vec<Diagnostic> {
-    let cases: Vec<&Arc<Found>> = catalog.cases_of(slug).filter(|case| case.file == path).collect();
+    let cases: Vec<&Arc<Found>> = catalog.cases_of(slug).filter(|case| &*case.file == path).collect();
     let wanted: Vec<Option<bool>> = cases.iter().map(|case| case.should_trigger()).collect();
     // A case that cannot be read may be the one that is missed; it has a problem of its own. An open quote swallows
     // every row behind it, so that it can only be in the last.

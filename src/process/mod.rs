@@ -13,6 +13,7 @@ pub mod git;
 pub mod interrupt;
 mod keeper;
 mod kept;
+pub mod open_files;
 mod output;
 pub mod pager;
 pub mod service;

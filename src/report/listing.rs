@@ -44,11 +44,11 @@ pub fn listed(planned: &[Planned], catalog: &Catalog, tree: &dyn Tree, settings:
         problems.extend(lint::never_decided(found, repetition, tree));
         Listed {
             name: planned.test_name(),
-            skill: found.skill.clone(),
+            skill: found.skill.to_string(),
             case: found.id.clone(),
             mode: planned.mode.name.clone(),
             should_trigger: found.should_trigger(),
-            file: found.file.clone(),
+            file: found.file.to_path_buf(),
             line: found.line,
             problems,
         }

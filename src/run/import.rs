@@ -175,7 +175,7 @@ impl Import<'_> {
         if let Err(why) = check_id(&id.skill).map_err(str::to_owned).and_then(|()| check_case_id(&id.case)) {
             return Ok(Err(format!("a name that cannot be one here {why}")));
         }
-        let found = self.run.catalog.cases.iter().find(|found| found.skill == id.skill && found.id == id.case);
+        let found = self.run.catalog.cases.iter().find(|found| *found.skill == *id.skill && found.id == id.case);
         let (Some(Ok(case)), Some(skill)) = (found.map(|found| found.case()), self.run.catalog.skill(&id.skill)) else {
             return Ok(Err(format!("there is no case `{}` of the skill `{}` any more", id.case, id.skill)));
         };

@@ -11,6 +11,7 @@ use crate::cases::catalog::FoundSkill;
 use crate::cases::planned::Planned;
 use crate::cases::repository::Repository;
 use crate::lint;
+use crate::process::open_files;
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::run::budget;
@@ -80,6 +81,7 @@ fn chosen(run: &Run) -> Result<(), String> {
         return Ok(());
     }
     budget::check(&run.settings, &run.plan)?;
+    open_files::allow(run.settings.jobs.min(run.plan.most()))?;
     RunFolder::check_place(&run.root).map_err(|error| error.to_string())
 }
 

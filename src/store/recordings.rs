@@ -1,7 +1,7 @@
 //! Which cases have recordings, looked up skill by skill, so that cases without any cost nothing; and how new ones come
 //! into their place.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -127,26 +127,22 @@ pub fn damaged_recordings(root: &Path) -> Vec<(TrialFolder, Diagnostic)> {
 #[derive(Debug)]
 pub struct Recordings {
     folder: PathBuf,
-    cases: HashMap<String, HashSet<String>>,
+    /// The skill that was asked for last, and its cases that have any: cases come skill by skill.
+    last: (String, HashSet<String>),
 }
 
 impl Recordings {
     /// Those of the repository at `root`.
     #[must_use]
     pub fn new(root: &Path) -> Self {
-        Self { folder: root.join(RECORDINGS), cases: HashMap::new() }
+        Self { folder: root.join(RECORDINGS), last: Default::default() }
     }
 
     /// The names of the modes in which a case is recorded, sorted.
     pub fn modes(&mut self, skill: &str, case: &str) -> Vec<String> {
-        if !self.cases.contains_key(skill) {
-            let cases = sub_folders(&self.folder.join(skill)).into_iter().collect();
-            self.cases.insert(skill.to_owned(), cases);
+        if self.last.0 != skill {
+            self.last = (skill.to_owned(), sub_folders(&self.folder.join(skill)).into_iter().collect());
         }
-        if self.cases.get(skill).is_some_and(|cases| cases.contains(case)) {
-            sub_folders(&self.folder.join(skill).join(case))
-        } else {
-            Vec::new()
-        }
+        if self.last.1.contains(case) { sub_folders(&self.folder.join(skill).join(case)) } else { Vec::new() }
     }
 }

@@ -68,5 +68,5 @@ impl CaseInMode {
 /// `<skill>::<case>::<mode>` as a Rust path, so that IDEs can find it.
 #[must_use]
 pub fn test_name(skill: &str, case: &str, mode: &str) -> String {
-    format!("{}::{}::{}", segment(skill), segment(case), segment(mode))
+    [skill, case, mode].map(segment).join("::")
 }

@@ -21,7 +21,7 @@ use skill_evals::trial::spent::Spent;
 fn regraded(fixture: &Fixture, folder: &TrialFolder) -> (Meta, Grade) {
     let id = folder.meta().expect("facts").id();
     let run = Run::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
-    let found = run.catalog.cases.iter().find(|found| found.skill == id.skill && found.id == id.case);
+    let found = run.catalog.cases.iter().find(|found| *found.skill == *id.skill && found.id == id.case);
     let case = found.expect("the case").case().expect("a good case");
     regrade::regrade(&run, case, run.catalog.skill(&id.skill).expect("the skill"), folder).expect("evidence")
 }

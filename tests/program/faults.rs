@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use crate::support::fixture::Ran;
 use crate::support::live::{processes_with, wait_until};
 use crate::support::stub::{ANSWER, REFUSED, Stub, in_own_group, on_a_small_disk, ran, signal};
 use nix::sys::signal::Signal;
@@ -326,23 +327,36 @@ fn a_run_that_ends_by_itself_leaves_no_watchdog() {
     wait_until("the watchdog's end", || processes_with(&name).is_empty());
 }
 
+/// Runs the program where a shell has set `limits` for it.
+fn within(limits: &str, stub: &Stub, args: &str) -> Ran {
+    let plain = stub.command(&[]);
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &format!("{limits}; exec \"$0\" {args}")]).arg(plain.get_program()).current_dir(stub.root());
+    for (name, value) in plain.get_envs() {
+        command.envs(value.map(|value| (name, value)));
+    }
+    ran(&mut command)
+}
+
+#[test]
+fn trials_that_may_not_open_enough_files_are_not_started() {
+    let stub = Stub::new(24, "");
+    let refused = within("ulimit -n 256", &stub, "run --run-id r --jobs 24");
+    assert_eq!((refused.code, stub.starts().len()), (2, 0), "{}{}", refused.stdout, refused.stderr);
+    assert!(refused.stderr.contains("24 trials at once need 580 open files"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--jobs 7"), "{}", refused.stderr);
+    let ran = within("ulimit -n 256", &stub, "run --run-id fewer --jobs 7");
+    assert_eq!((ran.code, stub.starts().len()), (0, 24), "{}{}", ran.stdout, ran.stderr);
+    // What the shell allows for now may be less than what it may allow.
+    let ran = within("ulimit -S -n 256", &stub, "run --run-id raised --jobs 24");
+    assert_eq!((ran.code, stub.starts().len()), (0, 48), "{}{}", ran.stdout, ran.stderr);
+}
+
 #[test]
 fn a_progress_file_that_cannot_be_written_loses_no_trial() {
     let stub = Stub::new(1, "");
     // Files can be of a few KiB only, and the line that does not fit is cut short.
-    let run = "trap '' XFSZ; ulimit -f 8; exec \"$0\" run --run-id r --trials 50 --quiet";
-    let mut command = stub.command(&[]);
-    let program = command.get_program().to_owned();
-    let variables: Vec<_> =
-        command.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();
-    command = std::process::Command::new("sh");
-    command.args(["-c", run]).arg(program).current_dir(stub.root());
-    for (name, value) in variables {
-        if let Some(value) = value {
-            command.env(name, value);
-        }
-    }
-    let ran = ran(&mut command);
+    let ran = within("trap '' XFSZ; ulimit -f 8", &stub, "run --run-id r --trials 50 --quiet");
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("progress.jsonl: File too large"), "{}", ran.stderr);
     assert_eq!(stub.graded("r"), 50);

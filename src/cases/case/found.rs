@@ -138,10 +138,10 @@ pub trait Source: fmt::Debug + Send + Sync {
 pub struct Found {
     /// The id as written, cleaned where it cannot be a name.
     pub id: String,
-    /// The slug of the skill it belongs to.
-    pub skill: String,
-    /// The file, relative to the repository's root.
-    pub file: PathBuf,
+    /// The slug of the skill it belongs to, shared by all cases of a file.
+    pub skill: Arc<str>,
+    /// The file, relative to the repository's root; shared too.
+    pub file: Arc<Path>,
     /// The line on which it starts, from 1.
     pub line: usize,
     /// What to read when the case is wanted.
@@ -160,7 +160,14 @@ struct Read {
 impl Found {
     /// A case that stands in `file` at `line`, both relative to the repository's root and counted from 1.
     #[must_use]
-    pub fn new(id: String, skill: String, file: PathBuf, line: usize, source: impl Source + 'static) -> Self {
+    pub fn new(
+        id: String,
+        skill: impl Into<Arc<str>>,
+        file: impl Into<Arc<Path>>,
+        line: usize,
+        source: impl Source + 'static,
+    ) -> Self {
+        let (skill, file) = (skill.into(), file.into());
         Self { id, skill, file, line, source: Arc::new(source), read: OnceLock::new() }
     }
 

@@ -20,7 +20,7 @@ fn replayed(check: Found) -> skill_evals::trial::outcome::Outcome {
     let fixture = Fixture::copy_of_sample();
     let mut run = Run::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
     run.own_checks.add("own", None, check);
-    let found = run.catalog.cases.iter().find(|found| found.skill == "greeting" && found.id == "explicit");
+    let found = run.catalog.cases.iter().find(|found| &*found.skill == "greeting" && found.id == "explicit");
     let planned = plan::planned(&run.settings, found.expect("the case"), &[]).next().expect("a mode");
     let ready = ready::ready(&run, &planned).expect("a case without errors");
     trial::replay(&run, &ready, 1).expect("an outcome")

@@ -9,7 +9,7 @@ mod cells;
 mod form;
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use csv_core::ReadRecordResult;
@@ -33,7 +33,8 @@ pub static FORMAT: Format = Format {
         marks: &["should_trigger", "prompt"],
         parse: |file, bytes, layout| {
             let Parsed { rows, problems } = parse(&file.path, bytes, layout.own_columns);
-            FileCases { cases: rows.into_iter().map(|row| row.found(&file.name)).collect(), problems }
+            let skill: Arc<str> = Arc::from(&*file.name);
+            FileCases { cases: rows.into_iter().map(|row| row.found(Arc::clone(&skill))).collect(), problems }
         },
     }),
 };
@@ -53,7 +54,7 @@ const FIRST_FIELD: usize = 1;
 /// A prompts.csv cut into rows.
 #[derive(Debug)]
 pub struct Sheet {
-    path: PathBuf,
+    path: Arc<Path>,
     bytes: Vec<u8>,
     /// The index of every known column's cell.
     columns: Vec<Option<usize>>,
@@ -134,7 +135,7 @@ pub fn parse(path: &Path, bytes: Vec<u8>, own: &[String]) -> Parsed {
         problems.push(problem.help("write a row for each case below the header, or remove the file"));
     }
     let nameless = (0..header.len()).filter(|at| header.get(*at).trim_ascii().is_empty()).collect();
-    let sheet = Arc::new(Sheet { path: path.to_path_buf(), columns, width: header.len(), nameless, bytes });
+    let sheet = Arc::new(Sheet { path: path.into(), columns, width: header.len(), nameless, bytes });
     let row = |(range, line, id, should_trigger): (Range<usize>, usize, String, Option<bool>)| {
         let sheet = Arc::clone(&sheet);
         Row { sheet, start: range.start, end: range.end, line, id, should_trigger }
@@ -269,10 +270,10 @@ impl Row {
 
     /// The row as a case still to be read. Its id is the cell's, or `row-<line>` where that cannot be a name.
     #[must_use]
-    pub fn found(mut self, skill: &str) -> Found {
+    pub fn found(mut self, skill: impl Into<Arc<str>>) -> Found {
         let id = std::mem::take(&mut self.id);
         let id = if name::check_case_id(&id).is_ok() { id } else { format!("row-{}", self.line) };
-        Found::new(id, skill.to_owned(), self.sheet.path.clone(), self.line, self)
+        Found::new(id, skill, Arc::clone(&self.sheet.path), self.line, self)
     }
 
     /// Where a column's cell stands.
@@ -305,7 +306,7 @@ impl Row {
     fn in_row(&self, range: Range<usize>) -> Place {
         let start = self.start.min(self.sheet.bytes.len());
         let range = range.start.saturating_sub(start)..range.end.saturating_sub(start);
-        let mut place = Place::in_text(&self.sheet.path, &self.sheet.bytes[start..], range);
+        let mut place = Place::in_text(&*self.sheet.path, &self.sheet.bytes[start..], range);
         place.line += self.line - 1;
         place
     }
