@@ -309,7 +309,7 @@ fn a_builder_chooses_roots_and_adds_checks() {
     );
 }
 
-/// The blocks of docs/first-hour.md that build with cargo: the program is installed, and the evals of the clone become tests.
+/// The blocks of docs/tutorial.md that build with cargo: the program is installed, and the evals of the clone become tests.
 #[test]
 fn what_the_page_of_the_first_hour_builds_can_be_built() {
     let machine = Machine::new();

@@ -49,7 +49,7 @@ macro_rules! programs {
             }
         }
 
-        /// How much each agent shows its models of the skills; docs/catalogues.md has the measurements.
+        /// How much each agent shows its models of the skills; docs/reference/skill-lists.md has the measurements.
         pub static LISTINGS: &[&[Listing]] = &[$(&$family::LISTINGS),+];
     };
 }

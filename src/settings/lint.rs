@@ -93,6 +93,6 @@ fn rule(name: &str) -> Result<Code, String> {
     let known = || Code::ALL.iter().map(|code| code.as_str());
     Code::ALL.iter().copied().find(|code| code.as_str() == name).ok_or_else(|| {
         let near = nearest_few(name, known(), 3).join("`, `");
-        format!("there is no rule `{name}`; near to it are `{near}` (docs/lint.md has all)")
+        format!("there is no rule `{name}`; near to it are `{near}` (docs/reference/lint.md has all)")
     })
 }

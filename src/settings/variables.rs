@@ -29,7 +29,7 @@ pub struct Variable {
 /// Makes the table of variables: name, option, what it chooses, and how a value is taken.
 macro_rules! variables {
     ($($name:ident $($option:literal $value:literal)?: $about:literal, |$settings:pat_param, $given:pat_param| $set:expr;)*) => {
-        /// The variables that are read. The list in docs/settings.md is this one.
+        /// The variables that are read. The list in docs/reference/settings.md is this one.
         pub static VARIABLES: [Variable; [$(stringify!($name)),*].len()] = [$(Variable {
             name: concat!("SKILL_EVALS_", stringify!($name)),
             option: &[$(($option, $value))?],

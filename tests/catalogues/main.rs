@@ -1,4 +1,4 @@
-//! What the real programs show their models of catalogues of 10, 100 and 500 skills: the table of docs/catalogues.md.
+//! What the real programs show their models of catalogues of 10, 100 and 500 skills: the table of docs/reference/skill-lists.md.
 //! `cargo test --test catalogues` prints it, with names of rows behind `--` only those. A stand-in plays the model, and every cell is read from the request that it got.
 
 #[path = "../support/mod.rs"]

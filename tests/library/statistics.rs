@@ -106,7 +106,7 @@ fn a_case_that_goes_on_until_it_is_decided_is_seldom_called_what_it_is_not() {
 
 #[test]
 fn trials_until_decided_are_as_few_as_the_documentation_says() {
-    let documented = include_str!("../../docs/statistics.md");
+    let documented = include_str!("../../docs/reference/statistics.md");
     for rate in [1.0, 0.95, 0.9, 0.8, 0.7, 0.5, 0.2, 0.0] {
         let Ends { above, below, trials } = ends(rate, 0.8, 100);
         let percent = |share: f64| format!("{:.0} %", share * 100.0);
@@ -117,7 +117,7 @@ fn trials_until_decided_are_as_few_as_the_documentation_says() {
             percent(below),
             percent((1.0 - above - below).max(0.0))
         );
-        assert!(documented.contains(&row), "docs/statistics.md lacks\n{row}");
+        assert!(documented.contains(&row), "docs/reference/statistics.md lacks\n{row}");
     }
 }
 
@@ -287,7 +287,7 @@ fn one_case_that_got_better_is_no_good_news_where_all_together_lost_the_margin()
     let suite = rates(&[(1, 0.0, 1.0), (9, 1.0, 0.8)]);
     let better = ends_in(&suite, rule, 200, 200, |word| word == Word::Better);
     assert!(better <= 0.05 + by_chance(0.05, 200), "{better}");
-    // The other way round it is told of soon, whatever else got better: docs/statistics.md says so.
+    // The other way round it is told of soon, whatever else got better: docs/reference/statistics.md says so.
     let suite = rates(&[(1, 1.0, 0.0), (9, 0.8, 1.0)]);
     let worse = ends_in(&suite, rule, 200, 200, |word| word == Word::Worse);
     assert!((0.15..0.4).contains(&worse), "{worse}");

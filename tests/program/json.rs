@@ -297,7 +297,7 @@ fn what_a_run_tells_while_it_runs_is_as_docs_artifacts_says() {
     assert_eq!(wrong, [""; 0], "{partial:#}");
     let page = fs::read_to_string(schemas().with_file_name("artifacts.md")).expect("the page");
     for key in keys(&current).iter().chain(&keys(&running[0])) {
-        assert!(page.contains(&format!("`{key}`")), "docs/artifacts.md says nothing of `{key}`");
+        assert!(page.contains(&format!("`{key}`")), "docs/reference/artifacts.md says nothing of `{key}`");
     }
 
     let meta = stub.json("r", "work/tidy/c2/codex/1/meta.json");

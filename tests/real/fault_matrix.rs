@@ -1,7 +1,7 @@
 //! The fault matrix: what a trial comes to where something goes wrong, by fault, mode and kind of case, on the real
 //! programs. The provider's faults come from a faulty stand-in, the program's from a wrapper around the real one.
 //!
-//! The table is printed in docs/fault-matrix.md; `FAULT_MATRIX=write cargo test --test real fault_matrix` writes it. Half of its
+//! The table is printed in docs/contributing/fault-matrix.md; `FAULT_MATRIX=write cargo test --test real fault_matrix` writes it. Half of its
 //! cells are measured, like the squares of one color; all of them with `FAULT_MATRIX=all`.
 
 use std::fmt::Write as _;
@@ -353,7 +353,7 @@ fn rendered() -> String {
 }
 
 fn documented() -> Result<(), Failed> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/fault-matrix.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/contributing/fault-matrix.md");
     if std::env::var_os("FAULT_MATRIX").is_some_and(|value| value == "write") {
         fs::write(&path, rendered()).map_err(|error| Failed::from(error.to_string()))?;
     }
@@ -361,7 +361,7 @@ fn documented() -> Result<(), Failed> {
     if found == rendered() {
         Ok(())
     } else {
-        Err("docs/fault-matrix.md is not the table; `FAULT_MATRIX=write cargo test --test real fault_matrix` writes it"
+        Err("docs/contributing/fault-matrix.md is not the table; `FAULT_MATRIX=write cargo test --test real fault_matrix` writes it"
             .into())
     }
 }

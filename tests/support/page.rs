@@ -1,4 +1,4 @@
-//! The commands that docs/first-hour.md shows.
+//! The commands that docs/tutorial.md shows.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub struct Command {
 }
 
 pub fn blocks() -> Vec<Block> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/first-hour.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/tutorial.md");
     let text = std::fs::read_to_string(path).expect("the page");
     let fenced = text.split("\n```").skip(1).step_by(2);
     fenced

@@ -1,6 +1,6 @@
 //! Isolation: on Linux an agent runs inside bubblewrap, where that works. It sees the system's programs, its own, its
 //! room and the skills that it is given, and no other process; not the repository, no other room, no home of a user.
-//! What leads out of that, and what does not, stands in docs/threat-model.md.
+//! What leads out of that, and what does not, stands in docs/reference/security.md.
 
 pub mod bwrap;
 mod programs;

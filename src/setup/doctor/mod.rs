@@ -281,7 +281,7 @@ impl Doctor {
     fn isolation(&mut self, settings: &Settings) -> bool {
         let wanted = &settings.isolation;
         let without = "without it agents can read the repository with the expected answers, and more; see \
-                       docs/threat-model.md";
+                       docs/reference/security.md";
         match isolation::held(wanted) {
             Held::Bwrap(_) => self.ok("isolation", "agents run inside bubblewrap: their own room, no other process"),
             Held::Refused(why) => {

@@ -152,7 +152,7 @@ fn the_root_may_be_elsewhere() {
 /// The list in the docs is the table: it stands between two comments.
 #[test]
 fn the_docs_list_the_variables() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/settings.md");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/settings.md");
     let text = std::fs::read_to_string(path).expect("the page on settings");
     let (_, rest) = text.split_once("<!-- variables -->\n").expect("a comment where the list begins");
     let (list, _) = rest.split_once("<!-- /variables -->").expect("a comment where the list ends");
@@ -163,7 +163,7 @@ fn the_docs_list_the_variables() {
 /// The exports in the docs are those that there are, each with what its option does.
 #[test]
 fn the_docs_list_the_exports() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/runs.md");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/runs.md");
     let text = std::fs::read_to_string(path).expect("the page on runs");
     let (_, rest) = text.split_once("<!-- exports -->\n").expect("a comment where the list begins");
     let (list, _) = rest.split_once("<!-- /exports -->").expect("a comment where the list ends");
@@ -190,7 +190,7 @@ fn known_keys(table: &str) -> Vec<String> {
 
 #[test]
 fn the_docs_list_every_key_of_the_settings_file() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/settings.md");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/settings.md");
     let text = std::fs::read_to_string(path).expect("the page on settings");
     let (_, rest) = text.split_once("<!-- keys -->\n").expect("a comment where the list begins");
     let (list, _) = rest.split_once("<!-- /keys -->").expect("a comment where the list ends");
@@ -218,7 +218,7 @@ fn the_docs_list_every_key_of_the_settings_file() {
 
 #[test]
 fn the_docs_say_the_defaults_of_the_settings_file() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/settings.md");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/settings.md");
     let text = std::fs::read_to_string(path).expect("the page on settings");
     let built_in = Settings::default();
     let seconds = |time: std::time::Duration| time.as_secs().to_string();

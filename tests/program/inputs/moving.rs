@@ -1,4 +1,4 @@
-//! Repositories that were made for another runner run with the settings that docs/coming-from.md shows.
+//! Repositories that were made for another runner run with the settings that docs/migrate/pkbllm.md shows.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -38,7 +38,7 @@ const SCRIPT: &str = "#!/bin/sh\nmkdir -p \"$HUMAN_MATERIAL_PATH/notes/$2\" && e
 
 /// The blocks of settings that the page shows, in order.
 fn shown() -> Vec<String> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/coming-from.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/migrate/pkbllm.md");
     let text = fs::read_to_string(page).expect("the page");
     let blocks = text.split("```toml\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0.to_owned()));
     blocks.collect()

@@ -89,7 +89,7 @@ fn refused(table: &str, words: &[&str]) {
 #[test]
 fn wrong_entries_are_told_at_their_place() {
     refused("[lint]\nwarning = ['skil-name']\n", &["evals/evals.toml:2:12", "no rule `skil-name`", "`skill-name`"]);
-    refused("lint.allow = [{ rule = 'zzz', reason = 'r' }]\n", &["no rule `zzz`", "near", "docs/lint.md"]);
+    refused("lint.allow = [{ rule = 'zzz', reason = 'r' }]\n", &["no rule `zzz`", "near", "docs/reference/lint.md"]);
     refused(
         "lint.allow = [{ rule = 'not-utf8', reason = 'r' }]\n",
         &["`not-utf8` is always an error", "cannot be read"],
@@ -107,7 +107,7 @@ fn wrong_entries_are_told_at_their_place() {
 /// The list in the docs is the table of codes: it stands between two comments.
 #[test]
 fn the_docs_list_every_rule_with_its_level() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/lint.md");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/lint.md");
     let text = std::fs::read_to_string(path).expect("the page on the lint");
     let (_, rest) = text.split_once("<!-- rules -->").expect("a comment where the list begins");
     let (list, _) = rest.split_once("<!-- /rules -->").expect("a comment where the list ends");
