@@ -139,7 +139,10 @@ impl SkillFile {
                     Place::in_text(&path, text.as_bytes(), 0..text.find('\n').unwrap_or(text.len())),
                     "SKILL.md has no front matter: expected a first line `---`, YAML, and a closing line `---`",
                 )
-                .help("start the file with\n---\nname: <the folder's name>\ndescription: <what it does and when to use it>\n---"),
+                .help(
+                    "start the file with\n---\nname: <the directory's name>\n\
+                     description: <what it does and when to use it>\n---",
+                ),
             ),
             Some(front) => match serde_saphyr::from_str::<Entries>(&text[front.clone()]) {
                 Ok(read) => entries = read.entries(&text, &front),

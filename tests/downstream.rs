@@ -269,7 +269,7 @@ fn a_builder_chooses_roots_and_adds_checks() {
         }
     "#;
     let sample = Fixture::copy_of_sample();
-    std::fs::create_dir(sample.root().join("plugins")).expect("a folder");
+    std::fs::create_dir(sample.root().join("plugins")).expect("a directory");
     std::fs::rename(sample.root().join("skills"), sample.root().join("plugins/skills")).expect("a rename");
     let lock = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.lock")).expect("our Cargo.lock");
     let manifest = "[package]\nname = \"inner\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dev-dependencies]\n\

@@ -68,7 +68,7 @@ impl Listener for Handshake {
         }
         let Ok(message) = serde_json::from_slice::<Value>(text) else {
             let text = excerpt(&String::from_utf8_lossy(text));
-            return self.give_up(format!("it printed a line that is no message of the protocol: {text}"));
+            return self.give_up(format!("it printed a line that is not a message of the protocol: {text}"));
         };
         // Its own requests and notifications are for agents.
         if message.get("id").and_then(Value::as_u64) != Some(self.id) || message.get("method").is_some() {

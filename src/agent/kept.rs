@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn of_a_file_that_is_too_large_only_that_it_was_there_is_kept() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let file = |name: &str, text: &str, size: u64| {
             let path = folder.path().join(name);
             std::fs::write(&path, text).expect("a file");

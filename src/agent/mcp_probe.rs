@@ -62,7 +62,7 @@ impl SkillServer {
         let program = process::find_program(&named).ok_or_else(|| {
             let name = &own.names.server;
             let why =
-                format!("the MCP server `{name}`: there is no program `{named}`; see `command` under [mcp] in {FILE}");
+                format!("the MCP server `{name}`: unknown program `{named}`; see `command` under [mcp] in {FILE}");
             Trouble::new(TroubleKind::NotDelivered, why)
         })?;
         Ok(Self {

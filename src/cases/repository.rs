@@ -149,14 +149,13 @@ impl Repository {
         }
         let problem = |at: &Path, message, help| Diagnostic::new(Code::SkillRoot, Place::file(at), message).help(help);
         if !catalog.skills.iter().any(|found| found.skill().folder == folder) {
-            let help = format!("name its folder too, in evals/evals.toml: {}", with_skill_evals(catalog));
-            catalog.problems.push(problem(&file, "this skill lies in no skill root: nothing tests it", help));
+            let help = format!("name its directory too, in evals/evals.toml: {}", with_skill_evals(catalog));
+            catalog.problems.push(problem(&file, "skill not tested: outside every skill root", help));
             return;
         }
         for cases in files_of_skill(slug).filter(|cases| self.kind(cases) == Kind::File) {
-            let help = "move the skill's folder to skills/: its cases stay here";
-            let message =
-                "these cases lie in the skill's own folder: agents are given them, and what they expect, with it";
+            let help = "move the skill's directory to skills/: its cases stay here";
+            let message = "these cases are in the skill's own directory: agents are given them, and what they expect";
             catalog.problems.push(problem(&cases, message, help.to_owned()));
         }
     }
@@ -301,7 +300,7 @@ fn with_skill_evals(catalog: &Catalog) -> String {
 
 /// That the skill of this file is not here.
 fn orphan(file: &CaseFile, catalog: &Catalog) -> Diagnostic {
-    let message = format!("there is no skill with the slug `{}`", file.name);
+    let message = format!("unknown skill slug `{}`", file.name);
     let problem = Diagnostic::new(Code::OrphanCases, Place::file(&file.path), message);
     problem.help(suggest(&file.name, &catalog.slugs()))
 }
@@ -338,7 +337,7 @@ fn mark_duplicates(cases: &mut [Found], tree: &dyn Tree) {
             taken.line
         );
         let problem =
-            Diagnostic::new(Code::DuplicateCase, place, message).help("give every case of a skill an id of its own");
+            Diagnostic::new(Code::DuplicateCase, place, message).help("give each case of a skill a unique id");
         let mut id = format!("{}-line-{}", found.id, found.line);
         while first.contains_key(&name::segment(&id)) {
             id.push_str("-again");

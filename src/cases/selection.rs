@@ -98,12 +98,12 @@ impl Selection {
         let mut problems = Vec::new();
         let skills: Vec<&str> = catalog.skills.iter().map(|found| found.skill().slug.as_str()).collect();
         for name in self.skills.iter().filter(|name| !catalog.cases.iter().any(|case| *case.skill == *slug(name))) {
-            problems.push(format!("there is no skill `{name}`; {}", suggest(&slug(name), &skills)));
+            problems.push(format!("unknown skill `{name}`; {}", suggest(&slug(name), &skills)));
         }
         let tasks: Vec<&str> =
             catalog.cases.iter().filter(|case| case.format().is_task()).map(|case| case.id.as_str()).collect();
         for name in self.tasks.iter().filter(|name| !tasks.contains(&name.as_str())) {
-            problems.push(format!("there is no task `{name}`; {}", suggest(name, &tasks)));
+            problems.push(format!("unknown task `{name}`; {}", suggest(name, &tasks)));
         }
         for name in
             self.cases.iter().filter(|name| !catalog.cases.iter().any(|case| names_case(name, &case.skill, &case.id)))
@@ -111,7 +111,7 @@ impl Selection {
             let mut ids: Vec<&str> = catalog.cases.iter().map(|case| case.id.as_str()).collect();
             ids.sort_unstable();
             ids.dedup();
-            problems.push(format!("there is no case `{name}`; {}", suggest(name, &ids)));
+            problems.push(format!("unknown case `{name}`; {}", suggest(name, &ids)));
         }
         if problems.is_empty() {
             return Ok(());

@@ -65,7 +65,7 @@ impl Repository {
         if self.root.join(root).is_dir() {
             return self.read_skill_root(root, catalog);
         }
-        let problem = Diagnostic::new(Code::Unreadable, Place::file(root), "this skill root is no folder");
+        let problem = Diagnostic::new(Code::Unreadable, Place::file(root), "this skill root is not a directory");
         catalog.problems.push(problem.help("fix `skill_roots` in evals/evals.toml"));
     }
 
@@ -99,7 +99,7 @@ impl Repository {
                         continue;
                     }
                     // Reading a pipe would wait for ever.
-                    Ok(_) => problems.push(self.unreadable(&path, "it is no file")),
+                    Ok(_) => problems.push(self.unreadable(&path, "it is not a file")),
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => problems.push(self.unreadable(&path, &error.to_string())),
                 }
@@ -107,7 +107,7 @@ impl Repository {
             // In the whole of a repository there are deep folders of all kinds.
             if depth == MAX_DEPTH && !whole {
                 let place = Place::file(crate::text::diagnostic::shown_path(&self.root, &folder));
-                let message = format!("skills are looked for {MAX_DEPTH} folders deep, and not below this one");
+                let message = format!("skills are searched {MAX_DEPTH} directories deep, and not in this one");
                 problems.push(Diagnostic::new(Code::SkillRoot, place, message));
             }
             if depth == MAX_DEPTH {
@@ -133,12 +133,12 @@ impl Repository {
     fn link_beside_skills(&self, path: &Path) -> Option<Diagnostic> {
         let place = Place::file(crate::text::diagnostic::shown_path(&self.root, path));
         let message = match fs::metadata(path) {
-            Ok(found) if found.is_dir() => "this link to a folder is not followed to look for skills",
+            Ok(found) if found.is_dir() => "this link to a directory is not followed to find skills",
             Ok(_) => return None,
             Err(_) => "this link leads to nothing",
         };
         let problem = Diagnostic::new(Code::LinkedFolder, place, message);
-        Some(problem.help("move the folder here, or name the one that holds it in evals/evals.toml: `skill_roots`"))
+        Some(problem.help("move the directory here, or name the one that holds it in evals/evals.toml: `skill_roots`"))
     }
 }
 

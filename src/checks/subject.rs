@@ -96,7 +96,7 @@ impl Subject<'_> {
         let doubt = match trace.gap() {
             _ if happened => None,
             Some(gap) => Some(gap),
-            None if !trace.ended() => Some("the agent did not come to its end".to_owned()),
+            None if !trace.ended() => Some("the agent did not finish".to_owned()),
             None if should && trace.offered.is_none() => Some("whether the skill was offered is not known".to_owned()),
             None => None,
         };

@@ -9,7 +9,7 @@ use skill_evals::trial::outcome::Verdict;
 pub const HELP: &str = "Exit codes:
   0    every case passed: by its share of passed trials, where `threshold` says less than all
   1    a case failed
-  2    could not run: wrong arguments, settings, cases or recordings, an unknown run, a run that is running
+  2    could not run: invalid arguments, settings, cases or recordings, an unknown run, a run that is running
   3    nothing failed, but something was not measured: infrastructure, a limit, a judge without an answer, no recording
   130  interrupted";
 

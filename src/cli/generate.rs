@@ -20,7 +20,7 @@ use skill_evals::text::safe;
 
 #[derive(Args)]
 pub struct GenerateArgs {
-    /// Replace a prompts.csv that is there already.
+    /// Replace an existing prompts.csv
     #[arg(long)]
     overwrite: bool,
     /// Only for this skill, by name (repeatable).
@@ -34,13 +34,13 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
     let (repository, _, catalog) = args.repository.read()?;
     let known: Vec<&str> = catalog.skills.iter().map(|found| found.skill().slug.as_str()).collect();
     if let Some(name) = args.skill.iter().find(|name| !known.contains(&slug(name).as_str())) {
-        return Err(format!("there is no skill `{name}`; {}", suggest(&slug(name), &known)).into());
+        return Err(format!("unknown skill `{name}`; {}", suggest(&slug(name), &known)).into());
     }
     let wanted =
         |found: &&FoundSkill| args.skill.is_empty() || args.skill.iter().any(|name| slug(name) == found.skill().slug);
     let skills: Vec<&FoundSkill> = catalog.skills.iter().filter(wanted).collect();
     if skills.is_empty() {
-        return Err("there are no skills".into());
+        return Err("no skills found".into());
     }
     let mut out = stdout();
     let mut exit = Exit::Clean;
@@ -93,7 +93,7 @@ fn plan(found: &FoundSkill, there: Kind, overwrite: bool) -> Plan {
         Kind::File if !overwrite => Plan::Keep,
         Kind::File | Kind::Missing => Plan::Write,
         Kind::Symlink => Plan::Skip("its cases are reached through a symbolic link".to_owned()),
-        Kind::Folder | Kind::Other => Plan::Skip(format!("its {PROMPTS} is no file")),
+        Kind::Folder | Kind::Other => Plan::Skip(format!("its {PROMPTS} is not a file")),
     }
 }
 
@@ -106,6 +106,6 @@ fn write_schema(repository: &Repository) -> Result<bool, Box<dyn std::error::Err
             store::write_whole(&repository.root.join(RESPONSE_SCHEMA), text.as_bytes())?;
             Ok(true)
         }
-        Kind::Symlink | Kind::Folder | Kind::Other => Err(format!("{RESPONSE_SCHEMA} is no plain file").into()),
+        Kind::Symlink | Kind::Folder | Kind::Other => Err(format!("{RESPONSE_SCHEMA} is not a regular file").into()),
     }
 }

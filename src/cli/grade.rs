@@ -30,13 +30,13 @@ use skill_evals::trial::run_record::TrialRecord;
 #[derive(Args)]
 #[command(after_help = crate::cli::exit_code::HELP)]
 pub struct GradeArgs {
-    /// A run's id, or a folder with stored trials: a run, a part of one, or recordings.
-    #[arg(value_name = "RUN-ID|FOLDER")]
+    /// Run by id, or a directory of stored trials or recordings
+    #[arg(value_name = "RUN-ID|DIR")]
     what: String,
-    /// The other runner that left the folder: a stored run is made of it first, and then graded.
+    /// Runner that wrote the directory; it is converted to a run first
     #[arg(long = "as", value_name = "RUNNER", value_parser = [import::PKBLLM])]
     runner: Option<String>,
-    /// What that run is called [default: the runner's name and the folder's].
+    /// Name of that run [default: the names of runner and directory]
     #[arg(long, value_name = "ID", requires = "runner")]
     run_id: Option<String>,
     /// Print one JSON document.
@@ -172,7 +172,7 @@ fn grade_one<'a>(run: &Run, cases: &Cases<'a>, folder: &TrialFolder) -> Result<(
     let meta = folder.meta().map_err(|error| error.to_string())?;
     let id = meta.id();
     let found = cases.get(&(id.skill.as_str(), id.case.as_str())).copied();
-    let found = found.ok_or_else(|| format!("there is no case `{}` of the skill `{}` any more", id.case, id.skill))?;
+    let found = found.ok_or_else(|| format!("the case `{}` of the skill `{}` no longer exists", id.case, id.skill))?;
     let bad = |problems: &[_]| report::not_graded(&id, &NoOutcome::BadCase(problems.to_vec()), &run.door, Paint::Plain);
     let case = found.case().map_err(bad)?;
     if (&meta.case.prompt, &meta.case.system_prompt) != (&case.prompt, &case.system_prompt) {
@@ -182,7 +182,7 @@ fn grade_one<'a>(run: &Run, cases: &Cases<'a>, folder: &TrialFolder) -> Result<(
     let skills = run.skills_of(meta.commit.as_deref());
     let skill = skills
         .and_then(|skills| skills.skill(&id.skill))
-        .ok_or_else(|| format!("there is no skill `{}` any more", id.skill))?;
+        .ok_or_else(|| format!("the skill `{}` no longer exists", id.skill))?;
     let (meta, grade) = regrade::regrade(run, case, skill, folder).map_err(|error| error.to_string())?;
     // A recording has no grade of its own; a run's trial has, and keeps the newest.
     let news = folder.has_grade() && folder.grade().map_or(true, |stored| stored != grade);

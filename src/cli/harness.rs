@@ -14,7 +14,7 @@ use skill_evals::text::safe;
 pub struct HarnessArgs {
     #[command(flatten)]
     repository: RepositoryArgs,
-    /// As for any Rust test program: filters, --list, --exact, --format json and so on; `-- --help` lists them.
+    /// Arguments of a Rust test program: filters, --list, --exact, --format json; `-- --help` lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     arguments: Vec<String>,
 }

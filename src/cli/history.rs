@@ -23,7 +23,7 @@ pub struct HistoryArgs {
     /// Only trials in this mode.
     #[arg(long, value_name = "MODE")]
     mode: Option<String>,
-    /// The latest so many runs.
+    /// Number of latest runs.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     last: u64,
     /// Print one JSON document.
@@ -47,7 +47,7 @@ pub fn history(args: &HistoryArgs) -> CliResult {
                     let lines = counted(*damaged, "line");
                     writeln!(
                         stderr(),
-                        "warning: {run}: {lines} of its progress file cannot be read; what is lost is in no figure"
+                        "warning: {run}: {lines} of its progress file cannot be read; they are not counted"
                     )?;
                 }
                 points.extend(point);

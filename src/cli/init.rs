@@ -13,13 +13,13 @@ use skill_evals::text::safe;
 
 #[derive(Args)]
 pub struct InitArgs {
-    /// The folder of the crate or the repository [default: the working folder].
+    /// Directory of the crate or repository [default: the working directory]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Have cargo take skill-evals from this checkout, rather than from crates.io.
+    /// Take skill-evals from this checkout instead of crates.io
     #[arg(long, value_name = "DIR", conflicts_with = "git")]
     path: Option<PathBuf>,
-    /// Have cargo take skill-evals from this git repository.
+    /// Take skill-evals from this git repository
     #[arg(long, value_name = "URL")]
     git: Option<String>,
     /// With --git: the commit or tag.
@@ -30,7 +30,7 @@ pub struct InitArgs {
 pub fn init(args: &InitArgs) -> CliResult {
     let root = std::path::absolute(args.root.as_deref().unwrap_or(Path::new(".")))?;
     if !root.is_dir() {
-        return Err(super::not_found(format!("{} is no folder", root.display())).into());
+        return Err(super::not_found(format!("{} is not a directory", root.display())).into());
     }
     let source = args.source()?;
     let mut out = stdout();

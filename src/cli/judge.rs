@@ -24,9 +24,9 @@ pub struct JudgeArgs {
 
 #[derive(Subcommand)]
 enum JudgeCommand {
-    /// How far the votes of judges on the same trial agree.
+    /// How far the votes of judges on the same trial agree
     Agreement(RunsArgs),
-    /// How far judges agree with people, and what their rates come to by that.
+    /// How far judges agree with people, and their rates corrected by that
     Calibrate {
         /// A CSV file with the columns `trial` (as it is printed: skill/case/mode) and `pass` (true or false, by people).
         #[arg(value_name = "LABELS.csv")]
@@ -102,7 +102,7 @@ fn read_labels(path: &Path) -> CliResultOf<BTreeMap<String, bool>> {
         match (found.next(), found.next()) {
             (Some(at), None) => Ok(at),
             (Some(_), Some(_)) => Err(format!("{name}:1: there are two columns `{wanted}`")),
-            (None, _) => Err(format!("{name}:1: there is no column `{wanted}`; expected `trial` and `pass`")),
+            (None, _) => Err(format!("{name}:1: missing column `{wanted}`; expected `trial` and `pass`")),
         }
     };
     let (in_trial, in_pass) = (column("trial")?, column("pass")?);
@@ -123,7 +123,7 @@ fn read_labels(path: &Path) -> CliResultOf<BTreeMap<String, bool>> {
         let is_first = trial.matches('/').count() == 3;
         let trial = trial.strip_suffix("/1").filter(|_| is_first).unwrap_or(trial);
         if labels.insert(trial.to_owned(), passed).is_some_and(|before| before != passed) {
-            return Err(format!("{}: {trial} is labelled twice, and differently", at(in_trial)).into());
+            return Err(format!("{}: {trial} has two different labels", at(in_trial)).into());
         }
     }
     Ok(labels)

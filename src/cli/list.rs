@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use clap::Args;
 
-use super::select::NameArgs;
+use super::select::{NameArgs, nothing};
 use super::{CliResult, RepositoryArgs, print_list, problem_line};
 use crate::cli::exit_code::Exit;
 use crate::cli::next::after_built_in;
@@ -19,9 +19,12 @@ use skill_evals::text::name::Filters;
 
 #[derive(Args)]
 pub struct ListArgs {
+    /// Only trials whose test name contains one of these, as with `cargo test`
+    #[arg(value_name = "FILTER")]
+    filters: Vec<String>,
     #[command(flatten)]
     names: NameArgs,
-    /// In this mode (repeatable).
+    /// Mode to use (repeatable)
     #[arg(long, value_name = "MODE")]
     mode: Vec<String>,
     /// Print one JSON document.
@@ -37,8 +40,11 @@ pub fn list(args: &ListArgs) -> CliResult {
     if !args.mode.is_empty() {
         wanted.select_modes(&args.mode)?;
     }
-    let plan = plan::plan(&repository.root, &wanted, &catalog, &Filters::default());
+    let plan = plan::plan(&repository.root, &wanted, &catalog, &Filters::new(&args.filters, false));
     let plan = plan.map_err(|problems| problems.join("\n"))?;
+    if plan.is_empty() && !args.filters.is_empty() {
+        return Err(nothing(&args.filters, &catalog, &wanted).into());
+    }
     let planned: Vec<Planned> = plan.entries.into_iter().map(|entry| entry.planned).collect();
     let mut listed = listing::listed(&planned, &catalog, &repository, &wanted);
     for (recording, problem) in store::damaged_recordings(&repository.root) {

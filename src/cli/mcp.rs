@@ -12,21 +12,22 @@ use skill_evals::settings::{BuiltIn, SkillResult, Wording};
 
 #[derive(Args)]
 pub struct McpArgs {
-    /// Folders that hold skills, or one skill's folder, beside those of the variable `SKILLS_DIR`; `a,b` for several
-    /// [default: the skills below the client's roots, or those of the repository around the working folder].
+    /// Directories of skills, or of one skill, added to those of `SKILLS_DIR`; `a,b` for several [default:
+    /// the skills in the client's roots, else of the repository around the working directory]
     #[arg(value_name = "DIR")]
     folders: Vec<String>,
-    /// The skills of this folder and of no other, whatever `SKILLS_DIR` says (repeatable).
+    /// Serve only the skills of this directory, whatever `SKILLS_DIR` says (repeatable)
     #[arg(long, value_name = "DIR", conflicts_with = "folders")]
     skills: Vec<PathBuf>,
-    /// What the tool answers with: `body`, a skill's instructions with its folder and the list of its files, or `raw`,
-    /// its SKILL.md alone [default: `SKILLS_RESULT`, or body].
+    /// What the tool returns: `body`, a skill's instructions, directory and list of files, or `raw`, its
+    /// SKILL.md alone [default: `SKILLS_RESULT`, or body]
     #[arg(long, value_name = "FORM", value_parser = SkillResult::from_str)]
     result: Option<SkillResult>,
-    /// How models are asked to load skills: `mild`, or `skilljack`, at once [default: `SKILLS_WORDING`, or mild].
+    /// How models are asked to load skills: `mild`, or `skilljack`, at once [default: `SKILLS_WORDING`, or
+    /// mild]
     #[arg(long, value_name = "WORDING", value_parser = Wording::from_str)]
     wording: Option<Wording>,
-    /// The largest file that is handed out, in MiB [default: `MAX_FILE_SIZE_MB`, or a quarter].
+    /// Largest file to serve, in MiB [default: `MAX_FILE_SIZE_MB`, or 0.25]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     max_file_mb: Option<u32>,
 }

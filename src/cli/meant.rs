@@ -1,4 +1,4 @@
-//! What is meant by an option that there is not: clap compares letters, and other programs call the same thing otherwise.
+//! What is meant by an option or a command that does not exist: clap compares letters, and other programs call the same thing otherwise.
 
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
@@ -15,8 +15,26 @@ const SYNONYMS: [(&str, &[&str]); 6] = [
     ("--max-cost-usd", &["--budget", "--cost", "--max-cost", "--max-budget-usd"]),
 ];
 
-/// The error of an unknown option, with the one that is meant in place of the one that looks like it, if the command has it.
+/// What other programs call commands of ours.
+const COMMANDS: [(&str, &[&str]); 7] = [
+    ("run", &["test", "tests", "eval", "evals", "execute", "start", "watch"]),
+    ("run --replay", &["replay"]),
+    ("run --stale", &["rerun"]),
+    ("lint", &["check", "validate", "verify"]),
+    ("compare", &["diff", "bench", "benchmark"]),
+    ("show", &["view", "inspect", "trace"]),
+    ("init", &["new", "setup", "create"]),
+];
+
+/// The error of an unknown option or command, with the one that is meant in place of the one that looks like it, if the command has it.
 pub fn suggested(mut error: Error) -> Error {
+    if let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) {
+        let meant = COMMANDS.iter().find(|(_, others)| others.contains(&given.as_str()));
+        if let Some((ours, _)) = meant {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![(*ours).to_owned()]));
+        }
+        return error;
+    }
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return error };
     let is_it = |(_, others): &&(&str, &[&str])| others.contains(&given.as_str());
     let meant = SYNONYMS.iter().find(is_it).map(|(ours, _)| *ours);

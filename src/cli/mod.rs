@@ -58,7 +58,7 @@ use skill_evals::text::safe;
 #[derive(Parser)]
 #[command(name = "skill-evals", version)]
 struct Cli {
-    /// Whether what is printed is coloured; `auto` goes by the terminal, `NO_COLOR`, `CLICOLOR` and `CLICOLOR_FORCE`.
+    /// When to color output; `auto` follows the terminal, `NO_COLOR`, `CLICOLOR` and `CLICOLOR_FORCE`
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: clap::ColorChoice,
     #[command(subcommand)]
@@ -67,51 +67,51 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// List every trial, or those that are named: its test name, what is expected, and where the case is defined.
+    /// List trials: test name, expectation, and where the case is defined
     List(list::ListArgs),
     /// Check skills, and with --check-evals their cases.
     Lint(lint::LintArgs),
     /// Run cases with their agents, or replay their recordings.
     Run(Box<run::RunArgs>),
-    /// Say whether the skills got better or worse: against another version, another run, another mode, or no skill at all.
+    /// Compare skills with another version, run or mode, or with no skill
     Compare(Box<compare::CompareArgs>),
-    /// Show the state of a run, also of one in the background or one that was killed.
+    /// Show the state of a run, running or not
     Status(status::StatusArgs),
-    /// End a run and its agents.
+    /// Stop a run and its agents
     Stop(stop::StopArgs),
-    /// Show all runs.
+    /// List stored runs
     Runs(status::RunsArgs),
-    /// Say how far judges agree, with each other and with people.
+    /// Measure how far judges agree with each other and with people
     Judge(judge::JudgeArgs),
     /// Show how often cases passed, run by run.
     History(history::HistoryArgs),
     /// Remove old runs.
     Clean(stop::CleanArgs),
-    /// Sum up runs from their trials' folders.
+    /// Summarize stored runs
     Summary(summary::SummaryArgs),
-    /// Show one trial: what failed and the evidence for it, then the session step by step.
+    /// Show one trial: failed checks and their evidence, then the session
     Show(show::ShowArgs),
-    /// Write runs as one HTML file to look at: results, every trial's session, and what its checks looked at.
+    /// Write runs as one HTML file: results, sessions, evidence of checks
     Report(report::ReportArgs),
-    /// Grade a run or a folder of stored trials again, without any agent.
+    /// Grade stored trials again, without an agent
     Grade(grade::GradeArgs),
-    /// Check whether evals can run here, and say what to do about what is missing. Asks no model anything.
+    /// Check whether evals can run here, and how to fix it. Calls no model
     Doctor(doctor::DoctorArgs),
-    /// Run the test harness of a repository without a crate: the arguments are libtest's.
+    /// Run the test harness of a repository without a crate
     Harness(harness::HarnessArgs),
-    /// Add evals to a repository: the crate's entries, the harness, a first case. Overwrites nothing.
+    /// Add evals to a repository. Overwrites nothing
     Init(init::InitArgs),
-    /// Write the stub tests that make IDEs show trials.
+    /// Write stub tests, by which IDEs show trials
     Stubs(stubs::StubsArgs),
-    /// Write baseline cases for skills that have none.
+    /// Write starter cases for skills that have none
     Generate(generate::GenerateArgs),
-    /// Make the trials of a run the recordings that are replayed.
+    /// Record the trials of a run for replay
     Record(record::RecordArgs),
-    /// Print a script by which a shell completes commands and options.
+    /// Print a shell completion script
     Completions(shell::CompletionsArgs),
-    /// Print the manual page, or write those of all commands.
+    /// Print the manual page, or write those of all commands
     Man(shell::ManArgs),
-    /// Serve skills to an agent: an MCP server on standard input and output.
+    /// Serve skills by MCP on standard input and output
     Mcp(mcp::McpArgs),
 }
 
@@ -121,14 +121,18 @@ type CliResult = CliResultOf<Exit>;
 /// The same for a part of a command.
 type CliResultOf<T> = Result<T, Box<dyn Error>>;
 
+/// Whether a run replayed recordings, which have its evidence.
+fn replayed(run: &RunFolder) -> bool {
+    run.run_record().ok().flatten().is_some_and(|record| record.chosen.replay)
+}
+
 /// What to say of runs that hold no evidence.
 fn no_trials(what: &str, runs: &[RunFolder]) -> String {
-    let replayed = |run: &RunFolder| run.run_record().ok().flatten().is_some_and(|record| record.chosen.replay);
     if runs.iter().any(replayed) {
         let recordings = store::RECORDINGS;
         return format!("{what} replayed recordings, and the evidence is theirs: name {recordings} in its place");
     }
-    format!("there are no stored trials in {what} (no meta.json below it)")
+    format!("no stored trials found in {what} (no meta.json in it)")
 }
 
 pub fn main() -> ExitCode {
@@ -200,7 +204,8 @@ const NO_SKILLS: &str = "go to a repository with skills, name it with --root, or
 
 #[derive(Args)]
 struct RepositoryArgs {
-    /// The repository's root [default: `SKILL_EVALS_ROOT`, else the nearest folder upwards with `evals` or skills].
+    /// Repository root [default: `SKILL_EVALS_ROOT`, else the nearest parent directory with `evals` or
+    /// skills]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
 }
@@ -216,8 +221,7 @@ impl RepositoryArgs {
         };
         let root = std::path::absolute(root)?;
         // A typing error must not read as a repository without problems.
-        Repository::at(&root)
-            .ok_or_else(|| not_found(format!("there are no skills in {}; {NO_SKILLS}", root.display())))
+        Repository::at(&root).ok_or_else(|| not_found(format!("no skills found in {}; {NO_SKILLS}", root.display())))
     }
 
     /// The same, with a line on standard error for each file of cases that cannot be read or is not: whatever is asked, they count for

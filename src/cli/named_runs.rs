@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::CliResultOf;
-use skill_evals::store::RunFolder;
+use skill_evals::store::{self, RunFolder};
 
 /// Whether a name is a folder's, not a run's id.
 pub fn is_folder(what: &str) -> bool {
@@ -16,6 +16,11 @@ pub fn open(root: &Path, what: &[String]) -> CliResultOf<Vec<RunFolder>> {
         if is_folder(what) { Ok(RunFolder::at(Path::new(what))) } else { Ok(RunFolder::open(root, what)?) }
     };
     what.iter().map(one).collect()
+}
+
+/// The latest run.
+pub fn latest(root: &Path) -> CliResultOf<RunFolder> {
+    Ok(store::runs(root).into_iter().next().ok_or("no runs found")?)
 }
 
 /// Refuses runs that hold trials of each other.

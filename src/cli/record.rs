@@ -22,12 +22,12 @@ use skill_evals::trial::id::TrialId;
 
 #[derive(Args)]
 pub struct RecordArgs {
-    /// The run, as named below artifacts/skill-evals.
+    /// Run, as named in artifacts/skill-evals
     run_id: String,
     /// Only trials whose test name contains one of these, as with `cargo test`.
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
-    /// Record what fails too: a recording of a failing trial makes its test fail.
+    /// Record failing trials too; their tests then fail
     #[arg(long)]
     accept_failing: bool,
     /// Print one JSON document.
@@ -51,7 +51,7 @@ pub fn record(args: &RecordArgs) -> CliResult {
         let found = cases.get(&(id.skill.as_str(), id.case.as_str()));
         let (Some(found), Some(mode)) = (found, run.settings.mode(&id.mode)) else {
             let id = safe::line(&id.to_string());
-            writeln!(stderr(), "warning: {id}: not recorded: there is no such case or mode any more")?;
+            writeln!(stderr(), "warning: {id}: not recorded: its case or mode no longer exists")?;
             continue;
         };
         let planned = Planned { found: Arc::clone(found), mode: mode.clone() };

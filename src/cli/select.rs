@@ -4,10 +4,22 @@ use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
+use skill_evals::cases::catalog::Catalog;
+use skill_evals::run::plan;
 use skill_evals::settings::trials::{self, A_SHARE, Repetition};
 use skill_evals::settings::{MOST_VOTES, Selection, Settings, Suite, VARIABLES, Variable};
 use skill_evals::store::RunFolder;
+use skill_evals::text::diagnostic::nearest_few;
 use skill_evals::trial::run_record::Chosen;
+
+/// What to say if no case is selected: the test names nearest to the first filter.
+pub fn nothing(filters: &[String], catalog: &Catalog, settings: &Settings) -> String {
+    let Some(filter) = filters.first() else { return "no case is selected".to_owned() };
+    let planned = catalog.cases.iter().flat_map(|found| plan::planned(settings, found, &[]));
+    let names: Vec<String> = planned.map(|planned| planned.test_name()).collect();
+    let near = nearest_few(filter, names.iter().map(String::as_str), 3);
+    format!("no test name contains `{filter}`; nearest: {}", near.join(", "))
+}
 
 /// Options that choose cases by name.
 #[derive(Args)]
@@ -26,30 +38,30 @@ pub struct NameArgs {
 /// Options that decide what is measured, whatever the command does with it.
 #[derive(Args)]
 pub struct SelectArgs {
-    /// A part of each skill's cases [default: smoke, which is all of them].
+    /// Part of each skill's cases [default: smoke, which is all of them]
     #[arg(long, value_parser = Suite::NAMES)]
     suite: Option<String>,
     #[command(flatten)]
     names: NameArgs,
-    /// At most so many skills.
+    /// Maximum number of skills
     #[arg(long, value_name = "N")]
     max_skills: Option<usize>,
-    /// At most so many cases of each skill.
+    /// Maximum number of cases for each skill
     #[arg(long, value_name = "N")]
     max_cases: Option<usize>,
-    /// The model to ask the agent for.
+    /// Model that the agent uses
     #[arg(long)]
     model: Option<String>,
-    /// Seconds for cases that name no timeout of their own.
+    /// Timeout in seconds for cases that set none
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout_s: Option<u64>,
-    /// Have every trial judged by the rubric, whatever its case says.
+    /// Judge every trial by the rubric, whatever its case says
     #[arg(long, conflicts_with = "no_judge")]
     judge: bool,
-    /// Have no trial judged.
+    /// Judge no trial
     #[arg(long)]
     no_judge: bool,
-    /// How often each trial is judged; more than half of the votes have to agree.
+    /// Votes for each trial; more than half have to agree
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_VOTES)))]
     judge_votes: Option<u32>,
 }

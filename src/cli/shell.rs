@@ -20,7 +20,7 @@ pub struct CompletionsArgs {
 
 #[derive(Args)]
 pub struct ManArgs {
-    /// Write a page for the program and one for each command into this folder [default: print the program's].
+    /// Write a page for the program and each command to this directory [default: print the program's]
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
 }

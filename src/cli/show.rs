@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, no_trials, own_checks, print_json};
+use super::{CliResult, CliResultOf, RepositoryArgs, no_trials, own_checks, print_json, replayed};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::stdout;
@@ -28,12 +28,12 @@ const MOST_NAMES: usize = 8;
 
 #[derive(Args)]
 pub struct ShowArgs {
-    /// The trial, as `greeting/implicit/codex` or as the test is called; `/2` behind it for a repeat [default: the first that
-    /// did not pass, else the first]; or the id of its session. A part of the name will do where only one trial has it.
+    /// Trial: `greeting/implicit/codex`, a test name, a session id, or a part of a name that only one trial
+    /// has; append `/2` for a repeat [default: the first that did not pass, else the first]
     #[arg(value_name = "TRIAL")]
-    name: String,
-    /// The run, by id or as a folder [default: the latest].
-    #[arg(long, value_name = "RUN-ID|FOLDER")]
+    name: Option<String>,
+    /// Run, by id or directory [default: the latest, else the recordings]
+    #[arg(long, value_name = "RUN-ID|DIR")]
     run: Option<String>,
     /// Show the recording, graded as the case says today.
     #[arg(long, conflicts_with = "run")]
@@ -61,7 +61,7 @@ pub fn show(args: &ShowArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read()?;
     let mut run = Run::new(repository.root, settings, catalog);
     let (place, trials) = args.trials(&run.root)?;
-    let chosen = choose(&args.name, trials, &place)?;
+    let chosen = choose(args.name.as_deref(), trials, &place)?;
     if chosen.iter().any(|(_, folder)| !folder.has_grade()) {
         run.own_checks = own_checks(&run.root)?;
     }
@@ -96,19 +96,24 @@ pub fn show(args: &ShowArgs) -> CliResult {
 impl ShowArgs {
     /// The trials to choose from, and the place that they are in.
     fn trials(&self, root: &Path) -> CliResultOf<(String, Vec<TrialFolder>)> {
+        let recorded = || ("the recordings".to_owned(), store::trials_below(&root.join(store::RECORDINGS)));
         if self.recording {
-            return Ok(("the recordings".to_owned(), store::trials_below(&root.join(store::RECORDINGS))));
+            return Ok(recorded());
         }
         let run = match &self.run {
             Some(folder) if folder.contains('/') => RunFolder::at(Path::new(folder)),
             Some(id) => RunFolder::open(root, id)?,
-            None => {
-                let latest = store::runs(root).into_iter().next();
-                latest.ok_or("there are no runs yet; --recording shows what is recorded")?
-            }
+            None => match store::runs(root).into_iter().next() {
+                Some(latest) => latest,
+                // A replay leaves no run.
+                None => return Ok(recorded()),
+            },
         };
         // A folder may be a part of a run, or of recordings.
         let trials = if run.is_run() { run.trials() } else { store::trials_below(run.path()) };
+        if trials.is_empty() && replayed(&run) {
+            return Ok(recorded());
+        }
         if trials.is_empty() {
             return Err(no_trials(run.id(), std::slice::from_ref(&run)).into());
         }
@@ -116,13 +121,14 @@ impl ShowArgs {
     }
 }
 
-/// The repeats that `name` means, all of one case in one mode.
-fn choose(name: &str, trials: Vec<TrialFolder>, place: &str) -> CliResultOf<Vec<(TrialId, TrialFolder)>> {
+/// The repeats that `name` means, all of one case in one mode; all trials without a name.
+fn choose(name: Option<&str>, trials: Vec<TrialFolder>, place: &str) -> CliResultOf<Vec<(TrialId, TrialFolder)>> {
     let known: Vec<(TrialId, TrialFolder)> =
         trials.into_iter().filter_map(|folder| Some((folder.id()?, folder))).collect();
     if known.is_empty() {
-        return Err(format!("there are no trials in {place}").into());
+        return Err(format!("no trials found in {place}").into());
     }
+    let Some(name) = name else { return Ok(known) };
     let found = matching(name, &known);
     let tests: std::collections::BTreeSet<String> = found.iter().map(|(id, _)| without_repeat(id)).collect();
     match tests.len() {
@@ -130,7 +136,7 @@ fn choose(name: &str, trials: Vec<TrialFolder>, place: &str) -> CliResultOf<Vec<
         0 => {
             let all: std::collections::BTreeSet<String> = known.iter().map(|(id, _)| without_repeat(id)).collect();
             let near = nearest_few(name, all.iter().map(String::as_str), MOST_NAMES);
-            Err(format!("there is no trial `{name}` in {place}; nearest: {}", near.join(", ")).into())
+            Err(format!("unknown trial `{name}` in {place}; nearest: {}", near.join(", ")).into())
         }
         all => {
             let first: Vec<&str> = tests.iter().take(MOST_NAMES).map(String::as_str).collect();

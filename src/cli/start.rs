@@ -27,22 +27,22 @@ use skill_evals::trial::run_record::Chosen;
 pub struct StartArgs {
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// The run's name below artifacts/skill-evals [default: the time, UTC].
+    /// Name of the run in artifacts/skill-evals [default: the time, UTC]
     #[arg(long, value_name = "ID", overrides_with = "run_id")]
     pub run_id: Option<String>,
-    /// Go on with the run of --run-id: keep what was measured, run the rest.
+    /// Resume the run --run-id: keep what was measured, run the rest
     #[arg(long)]
     pub resume: bool,
-    /// With --resume: keep what was measured even though its case, skill or settings have changed; it is listed.
+    /// With --resume: keep results although their case, skill or settings changed; they are listed
     #[arg(long, requires = "resume")]
     force: bool,
-    /// Run detached; `status` shows the run and `stop` ends it.
+    /// Run detached; `status` shows the run, `stop` stops it
     #[arg(long, conflicts_with_all = ["dry_run", IN_PLACE])]
     pub background: bool,
     /// Print what would run and the most it may cost; run nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Print nothing but the result.
+    /// Print only the result
     #[arg(long, short, conflicts_with = IN_PLACE)]
     pub quiet: bool,
     #[command(flatten)]
@@ -120,7 +120,7 @@ pub fn warn_of(troubles: impl IntoIterator<Item = String>) -> io::Result<bool> {
         let trouble = safe::line(&trouble);
         writeln!(
             stderr(),
-            "warning: {trouble}; the trials' own folders are complete, `skill-evals summary` reads them"
+            "warning: {trouble}; the trials' own directories are complete, `skill-evals summary` reads them"
         )?;
     }
     Ok(any)

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs, print_json, print_list};
+use super::{CliResult, RepositoryArgs, named_runs, print_json, print_list};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, stdout};
@@ -38,7 +38,7 @@ pub fn status(args: &StatusArgs) -> CliResult {
     let root = args.repository.open()?.root;
     let run = match &args.run_id {
         Some(id) => RunFolder::open(&root, id)?,
-        None => store::runs(&root).into_iter().next().ok_or("there are no runs yet")?,
+        None => named_runs::latest(&root)?,
     };
     let standing = standing::standing(&run)?;
     let mut out = stdout();
@@ -66,7 +66,7 @@ pub fn runs(args: &RunsArgs) -> CliResult {
     if args.json {
         print_list(&mut out, "runs", &standings)?;
     } else if standings.is_empty() {
-        writeln!(out, "there are no runs yet")?;
+        writeln!(out, "no runs found")?;
     } else {
         let paint = paint(&io::stdout());
         out.write_all(words::runs(&standings, paint).as_bytes())?;

@@ -26,7 +26,7 @@ pub struct StopArgs {
 
 #[derive(Args)]
 pub struct CleanArgs {
-    /// How many of the latest runs stay.
+    /// Number of latest runs to keep
     #[arg(long, value_name = "N")]
     keep: usize,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub fn stop(args: &StopArgs) -> CliResult {
     let how = if killed { "killed" } else { "stopped" };
     let compares = run.run_record().ok().flatten().is_some_and(|record| record.arms.is_some());
     let (id, command) = (run.id(), if compares { "compare" } else { "run" });
-    writeln!(stdout(), "{id} {how}; `skill-evals {command} --resume --run-id {id}` goes on with it")?;
+    writeln!(stdout(), "{id} {how}; `skill-evals {command} --resume --run-id {id}` resumes it")?;
     Ok(Exit::Clean)
 }
 

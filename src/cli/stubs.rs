@@ -16,7 +16,8 @@ use skill_evals::store;
 
 #[derive(Args)]
 pub struct StubsArgs {
-    /// The file to write, from the root [default: `tests/skill_evals/stubs.rs` of the crate with the harness].
+    /// Output file, relative to the root [default: `tests/skill_evals/stubs.rs` of the crate with the
+    /// harness]
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]

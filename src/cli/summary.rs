@@ -25,12 +25,12 @@ use skill_evals::trial::run_record::TrialRecord;
 #[derive(Args)]
 #[command(after_help = exit_code::HELP)]
 pub struct SummaryArgs {
-    /// Runs, by id or as folders: the parts of a run that was split over machines make one summary.
-    #[arg(value_name = "RUN-ID|FOLDER", required = true)]
+    /// Runs, by id or directory; parts of one run make one summary [default: the latest run]
+    #[arg(value_name = "RUN-ID|DIR")]
     what: Vec<String>,
     #[command(flatten)]
     exports: ExportArgs,
-    /// Write the summary files of a single run anew.
+    /// Rewrite the summary files of a single run
     #[arg(long)]
     write: bool,
     #[command(flatten)]
@@ -48,15 +48,16 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     let settings = load::read(&root)?;
     let mut summary = Summary::new(Vec::new(), settings.repetition.threshold());
     summary.isolation_wanted = settings.isolation.kind;
-    let folders = named_runs::open(&root, &args.what)?;
+    let what = if args.what.is_empty() { vec![named_runs::latest(&root)?.id().to_owned()] } else { args.what.clone() };
+    let folders = named_runs::open(&root, &what)?;
     named_runs::distinct(folders.iter())?;
     let (mut trials, mut unreadable) = (Vec::new(), Vec::new());
-    for (what, run) in args.what.iter().zip(&folders) {
+    for (what, run) in what.iter().zip(&folders) {
         summary.runs.push(run.id().to_owned());
         unreadable.extend(add_run(&mut summary, run, named_runs::is_folder(what), &settings.prices, &mut trials)?);
     }
     if summary.total.ended() == 0 && unreadable.is_empty() {
-        return Err(super::no_trials(&args.what.join(", "), &folders).into());
+        return Err(super::no_trials(&what.join(", "), &folders).into());
     }
     if args.write {
         let [run] = folders.as_slice() else { return Err("--write needs exactly one run, by its id".into()) };

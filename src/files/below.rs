@@ -67,7 +67,7 @@ pub fn open(root: &Path, path: &Path) -> io::Result<File> {
         }
         at = open_folder_in(&at, name)?;
     }
-    Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder, not a file"))
+    Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory, not a file"))
 }
 
 /// The content of the regular file at `path` below the folder `root`, at most `limit` bytes.
@@ -197,7 +197,7 @@ fn open_file(at: impl AsFd, name: &OsStr) -> io::Result<File> {
 /// `..` is a name that leads out.
 fn plain(name: &OsStr) -> io::Result<&OsStr> {
     let leads_out = name == ".." || name.as_bytes().contains(&b'/');
-    if leads_out { Err(io::Error::new(io::ErrorKind::InvalidInput, "it leaves its folder")) } else { Ok(name) }
+    if leads_out { Err(io::Error::new(io::ErrorKind::InvalidInput, "it leaves its directory")) } else { Ok(name) }
 }
 
 fn link() -> io::Error {

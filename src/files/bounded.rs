@@ -94,7 +94,7 @@ pub(crate) fn check_kind(kind: FileType) -> io::Result<()> {
     let what = if kind.is_file() {
         return Ok(());
     } else if kind.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder, not a file"));
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory, not a file"));
     } else if kind.is_fifo() {
         "a named pipe"
     } else if kind.is_socket() {

@@ -73,7 +73,7 @@ pub enum Why {
     #[error("is a symbolic link to the absolute path `{}`", .0.display())]
     Absolute(PathBuf),
     /// A link to something outside the folder.
-    #[error("is a symbolic link to `{}`, which is outside the folder", .0.display())]
+    #[error("is a symbolic link to `{}`, which is outside the directory", .0.display())]
     Leaving(PathBuf),
     /// A link to nothing.
     #[error("is a symbolic link to `{}`, which does not exist", .0.display())]
@@ -88,7 +88,7 @@ pub enum Why {
     #[error("cannot be read: {0}")]
     Unreadable(io::Error),
     /// Too many files and folders.
-    #[error("is one too many: at most {MAX_ENTRIES} files and folders are copied")]
+    #[error("is one too many: at most {MAX_ENTRIES} files and directories are copied")]
     TooMany,
     /// Too many bytes.
     #[error("is too large: {bytes} bytes with what comes before it; at most {limit} are copied", bytes = .0, limit = bounded::bytes(MAX_BYTES))]

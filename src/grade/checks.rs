@@ -181,7 +181,7 @@ fn completed(evidence: &Evidence<'_>) -> Option<Answer> {
         1 => " within a turn".to_owned(),
         most => format!(" within {most} turns"),
     });
-    let expected = format!("the model comes to its end{within}");
+    let expected = format!("the model finishes{within}");
     match evidence.trace.stopped {
         Some(stop) => Some(Answer::holds(false, expected, stop.as_str())),
         None => (evidence.trace.progress == Progress::Done).then(|| Answer::holds(true, expected, "it did")),

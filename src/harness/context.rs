@@ -69,7 +69,7 @@ impl TestContext {
     pub(super) fn unnamed_harness(&self) -> Option<String> {
         let line = self.unnamed.as_ref()?;
         Some(format!(
-            "this harness adds checks, and evals/evals.toml does not name it: `skill-evals run`, `grade` and `compare` would come to \
+            "this harness adds checks, and evals/evals.toml does not name it: `skill-evals run`, `grade` and `compare` would reach \
              other verdicts\nadd to evals/evals.toml: {line}"
         ))
     }
@@ -163,10 +163,10 @@ impl TestContext {
             say(&format!("skill-evals: {why}"));
         }
         if let Err(error) = kept {
-            say(&format!("skill-evals: warning: {error}; the trials' own folders are complete"));
+            say(&format!("skill-evals: warning: {error}; the trials' own directories are complete"));
         }
         if let Some(trouble) = self.run.ledger_trouble() {
-            say(&format!("skill-evals: warning: {trouble}; the trials' own folders are complete"));
+            say(&format!("skill-evals: warning: {trouble}; the trials' own directories are complete"));
         }
         if self.run.settings.record && live.is_some() {
             self.record();

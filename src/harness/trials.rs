@@ -162,7 +162,7 @@ fn skill_lint(context: &TestContext, index: usize) -> Result<Completion, Failed>
 fn repository_lint(context: &TestContext) -> Result<Completion, Failed> {
     let run = &context.run;
     if run.catalog.cases.is_empty() {
-        return Err(format!("there are no skills and no cases in {}", run.root.display()).into());
+        return Err(format!("no skills and no cases found in {}", run.root.display()).into());
     }
     if let Some(why) = context.unnamed_harness() {
         return Err(why.into());

@@ -43,13 +43,15 @@ impl Checker<'_> {
         let shown = path.display();
         let (code, message) = match self.tree.kind(&path) {
             Kind::Folder => return material::of_case(&path, place, "fixture", self.tree),
-            Kind::Missing => (Code::MissingFixture, format!("the fixture folder {shown} is not there")),
-            Kind::Symlink => (Code::Symlink, format!("the fixture folder {shown} is reached through a symbolic link")),
-            Kind::File | Kind::Other => (Code::MissingFixture, format!("the fixture {shown} is not a folder")),
+            Kind::Missing => (Code::MissingFixture, format!("the fixture directory {shown} is not there")),
+            Kind::Symlink => {
+                (Code::Symlink, format!("the fixture directory {shown} is reached through a symbolic link"))
+            }
+            Kind::File | Kind::Other => (Code::MissingFixture, format!("the fixture {shown} is not a directory")),
         };
         let help = match code {
             Code::Symlink => "copy the files: what a link points to is not part of the recording, and may lie anywhere",
-            _ => "`fixture` names a folder below the skill's own folder in evals/skills",
+            _ => "`fixture` names a directory in the skill's own directory under evals/skills",
         };
         Some(Diagnostic::new(code, place, message).help(help))
     }

@@ -29,14 +29,14 @@ fn order<'a>(change: &'a Change, skills: &mut BTreeSet<&'a str>) -> Option<Diagn
         |message: String, help: &str| Some(Diagnostic::new(Code::BadChange, change.origin.clone(), message).help(help));
     match change.kind {
         ChangeKind::Add if !skills.insert(skill) => {
-            problem(format!("there is a skill `{skill}` already"), "`edit` gives it the files of another folder")
+            problem(format!("there is a skill `{skill}` already"), "`edit` gives it the files of another directory")
         }
         ChangeKind::Edit if !skills.contains(skill) => problem(
-            format!("there is no skill `{skill}` by then"),
-            "`add` brings it; the folder is called as the skill is",
+            format!("the skill `{skill}` does not exist by then"),
+            "`add` brings it; the directory has the name of the skill",
         ),
         ChangeKind::Remove if !skills.remove(skill) => {
-            problem(format!("there is no skill `{skill}` by then"), "`remove` takes the name of a skill")
+            problem(format!("the skill `{skill}` does not exist by then"), "`remove` takes the name of a skill")
         }
         _ => None,
     }
@@ -48,20 +48,20 @@ fn folder(change: &Change, tree: &dyn Tree) -> Option<Diagnostic> {
     let shown = path.display();
     let problem =
         |message: String, help: &str| Some(Diagnostic::new(Code::BadChange, change.origin.clone(), message).help(help));
-    let help = "name the folder of a skill, from the repository's root; a place for it is evals/changes";
+    let help = "name the directory of a skill, from the repository's root; a place for it is evals/changes";
     match tree.kind(path) {
         Kind::Folder => {}
-        Kind::Missing => return problem(format!("the folder {shown} is not there"), help),
-        Kind::Symlink => return problem(format!("the folder {shown} is reached through a symbolic link"), help),
-        Kind::File | Kind::Other => return problem(format!("{shown} is no folder"), help),
+        Kind::Missing => return problem(format!("the directory {shown} is not there"), help),
+        Kind::Symlink => return problem(format!("the directory {shown} is reached through a symbolic link"), help),
+        Kind::File | Kind::Other => return problem(format!("{shown} is not a directory"), help),
     }
     let Ok(bytes) = tree.read(&path.join(SKILL_FILE)) else {
-        return problem(format!("the folder {shown} holds no {SKILL_FILE}"), help);
+        return problem(format!("the directory {shown} holds no {SKILL_FILE}"), help);
     };
     let named = SkillFile::parse(path, &bytes).skill.slug;
     if named != change.skill {
         let message = format!("the skill in {shown} is called `{named}`");
-        return problem(message, "give the folder the name that the front matter says");
+        return problem(message, "give the directory the name that the front matter says");
     }
     material::of_case(path, change.origin.clone(), "skill", tree)
 }

@@ -24,7 +24,7 @@ pub(super) fn check(found: &FoundSkill, tree: &dyn Tree) -> Vec<Diagnostic> {
             let place = place(&folder.join(SKILL_FILE), &found.bytes, range);
             problems.push(
                 Diagnostic::new(Code::DeadLink, place, message)
-                    .help("links count from the skill's folder; agents follow them to load resources"),
+                    .help("links count from the skill's directory; agents follow them to load resources"),
             );
         }
     }

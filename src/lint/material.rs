@@ -31,13 +31,13 @@ pub(super) fn of_case(path: &Path, place: Place, what: &str, tree: &dyn Tree) ->
 fn diagnostic(problem: &Problem, place: Place, message: String) -> Diagnostic {
     let (code, help) = match &problem.why {
         Why::Absolute(_) | Why::Leaving(_) => {
-            (Code::Symlink, "copy what it points to into the folder: agents are given this folder and nothing else")
+            (Code::Symlink, "copy what it points to into the directory: agents get this directory and nothing else")
         }
-        Why::Broken(_) | Why::Loop(_) => (Code::Symlink, "remove the link, or point it to a file of this folder"),
-        Why::Special(_) => (Code::NotCopied, "remove it: only files, folders and links between them can be copied"),
+        Why::Broken(_) | Why::Loop(_) => (Code::Symlink, "remove the link, or point it to a file of this directory"),
+        Why::Special(_) => (Code::NotCopied, "remove it: only files, directories and links between them can be copied"),
         Why::Unreadable(_) => (Code::NotCopied, "make it readable, or remove it"),
         Why::TooMany | Why::TooLarge(_) | Why::TooDeep => {
-            (Code::NotCopied, "make the folder smaller: it is copied for every trial that runs at the same time")
+            (Code::NotCopied, "make the directory smaller: it is copied for every trial that runs at the same time")
         }
     };
     Diagnostic::new(code, place, message).help(help)

@@ -44,12 +44,14 @@ pub fn case(found: &Found, case: &Case, catalog: &Catalog, tree: &dyn Tree) -> V
     case::check(found, case, catalog, tree, &mut schema::Schemas::default())
 }
 
-/// Everything that keeps a case from running, whatever is said of its repeats.
+/// Everything that keeps a case from running, whatever is said of its repeats: of its skill what keeps every agent from loading it.
 #[must_use]
 pub fn case_errors(found: &Found, catalog: &Catalog, tree: &dyn Tree, settings: &LintSettings) -> Vec<Diagnostic> {
     match found.case() {
         Ok(read) => {
-            settings.judged(case(found, read, catalog, tree)).into_iter().filter(Diagnostic::is_error).collect()
+            let of_skill = catalog.skill(&found.skill).map(|skill| skill.file.problems.clone()).unwrap_or_default();
+            let problems = case(found, read, catalog, tree).into_iter().chain(of_skill);
+            settings.judged(problems.collect()).into_iter().filter(Diagnostic::is_error).collect()
         }
         Err(problems) => problems.to_vec(),
     }

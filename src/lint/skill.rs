@@ -134,7 +134,7 @@ impl<'a> Checker<'a> {
 
     fn name(&mut self) {
         let Some(entry) = self.entry("name") else {
-            self.missing(Code::SkillName, "name", "add `name: ` and the folder's name");
+            self.missing(Code::SkillName, "name", "add `name: ` and the directory's name");
             return;
         };
         let Some((name, range)) = self.string("name") else { return };
@@ -143,12 +143,12 @@ impl<'a> Checker<'a> {
             let shown = shorten(name);
             let better = slug(name).replace(['.', '_'], "-");
             let help = match check_name(&better) {
-                Ok(()) => format!("for example `{better}`; the folder has the same name"),
-                Err(_) => "letters a-z, digits and single `-` between them; the folder has the same name".to_owned(),
+                Ok(()) => format!("for example `{better}`; the directory has the same name"),
+                Err(_) => "letters a-z, digits and single `-` between them; the directory has the same name".to_owned(),
             };
             self.problem(Code::SkillName, range, format!("the name {shown:?} {why}"), help);
         } else if let Some(folder) = folder.filter(|folder| folder != name) {
-            let message = format!("the skill is named `{name}`, but its folder `{folder}`");
+            let message = format!("the skill is named `{name}`, but its directory `{folder}`");
             self.problem(Code::SkillNameFolder, entry.value_range.clone(), message, "give both the same name");
         }
     }

@@ -12,7 +12,7 @@ use crate::text::diagnostic::{Code, Diagnostic, Place, Severity};
 pub(super) fn check(catalog: &Catalog, slug: &str, tree: &dyn Tree, strict: bool) -> Vec<Diagnostic> {
     let Some(found) = catalog.skill(slug) else { return Vec::new() };
     if !found.curated {
-        let message = format!("the skill `{slug}` has no cases of its own, only the built-in ones");
+        let message = format!("the skill `{slug}` has only the built-in cases");
         let place = Place::file(found.skill().folder.join(SKILL_FILE));
         let open = |files: &Files| if files.are_of_skills() { files.path_of(slug) } else { files.path.into() };
         let places: Vec<String> = file_formats().map(|(_, files)| open(files).display().to_string()).collect();
@@ -33,7 +33,7 @@ fn one_sided(catalog: &Catalog, slug: &str, path: &Path) -> Vec<Diagnostic> {
     if wanted.contains(&None) || cases.last().is_some_and(|case| case.case().is_err()) {
         return Vec::new();
     }
-    [(true, Code::NoPositive, "should trigger"), (false, Code::NoNegative, "should stay quiet")]
+    [(true, Code::NoPositive, "should trigger"), (false, Code::NoNegative, "should not activate")]
         .into_iter()
         .filter(|(side, _, _)| !wanted.contains(&Some(*side)))
         .map(|(side, code, what)| {

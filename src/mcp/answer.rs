@@ -17,12 +17,12 @@ pub(super) type Answer = Result<String, String>;
 pub(super) fn named<'a>(library: &'a Library, name: &str) -> Result<&'a Shelved, String> {
     library.skill(name).ok_or_else(|| {
         if library.skills.is_empty() {
-            return format!("there is no skill `{name}`: no skills are served at the moment");
+            return format!("unknown skill `{name}`: no skills are served at the moment");
         }
         let known = library.skills.iter().map(|shelved| shelved.skill.name.as_str());
         let hint = nearest(name, known).map(|near| format!(", did you mean `{near}`?"));
         format!(
-            "there is no skill `{name}`{} Call again with one of these names: {}",
+            "unknown skill `{name}`{} Call again with one of these names: {}",
             hint.unwrap_or_else(|| ".".to_owned()),
             names(library)
         )
@@ -38,7 +38,7 @@ fn skill_file(shelved: &Shelved) -> Result<Vec<u8>, String> {
     let (name, file) = (&shelved.skill.name, shelved.file);
     match RelativePath::parse(file).map_err(ResourceError::NotAllowed).and_then(|path| shelved.find(&path)) {
         Ok(Found::File(bytes)) => Ok(bytes),
-        Ok(Found::Folder) => Err(format!("the {file} of the skill `{name}` is a folder")),
+        Ok(Found::Folder) => Err(format!("the {file} of the skill `{name}` is a directory")),
         Err(error) => Err(format!("the {file} of the skill `{name}` {error}")),
     }
 }
@@ -104,7 +104,7 @@ fn files_below(shelved: &Shelved, folder: &RelativePath) -> String {
     let prefix = format!("{folder}/");
     let files: Vec<_> = shelved.files.iter().filter(|file| file.path.starts_with(&prefix)).collect();
     if files.is_empty() {
-        return format!("The folder `{folder}` holds no files.");
+        return format!("The directory `{folder}` holds no files.");
     }
     let mut answer = String::new();
     let most = shelved.max_answer();
@@ -116,7 +116,7 @@ fn files_below(shelved: &Shelved, folder: &RelativePath) -> String {
                 Err(format!("is left out: this answer is limited to {most} bytes. Ask for it by its own path"))
             }
             Ok(Found::File(bytes)) => text(&bytes).map(str::to_owned),
-            Ok(Found::Folder) => Err("is a folder by now".to_owned()),
+            Ok(Found::Folder) => Err("is now a directory".to_owned()),
             Err(error) => Err(error.to_string()),
         };
         let _ = match shown {

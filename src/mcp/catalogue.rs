@@ -15,7 +15,7 @@ pub(super) fn shown_by(client: Option<&str>) -> Shows {
 }
 
 /// The catalogue without skills.
-const NONE: &str = "There are no skills at the moment.";
+const NONE: &str = "No skills are available at the moment.";
 
 /// What the tool `skill` does, in either wording.
 const LOADS: &str = "Loads a skill: returns its instructions. When a skill's description fits the task, load the skill \
@@ -103,8 +103,8 @@ fn escaped(text: &str) -> String {
 /// What the tool `skill-resource` says of itself.
 pub(super) fn resource_tool(served: BuiltIn) -> String {
     format!(
-        "Reads files of a skill: `path` of a file returns its text, `path` of a folder returns the texts of its files, \
-         no `path` lists all files. Text files up to {} KiB.",
+        "Reads files of a skill: `path` of a file returns its text, `path` of a directory returns the texts of its \
+         files, no `path` lists all files. Text files up to {} KiB.",
         served.max_file() / 1024
     )
 }

@@ -23,8 +23,7 @@ pub(super) fn of(library: &Library, request: &CompleteRequestParams) -> Result<C
                     shelved.into_iter().flat_map(|shelved| &shelved.files).map(|file| file.path.as_str()).collect()
                 }
                 _ => {
-                    let why =
-                        format!("there is no {} in {}", argument.name.escape_debug(), template.uri.escape_debug());
+                    let why = format!("unknown {} in {}", argument.name.escape_debug(), template.uri.escape_debug());
                     return Err(ErrorData::invalid_params(why, None));
                 }
             }

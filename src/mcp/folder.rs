@@ -33,11 +33,11 @@ pub(super) enum ResourceError {
     NotAllowed(&'static str),
     #[error("is not there")]
     Missing,
-    #[error("is a symbolic link or lies behind one that leads out of the skill's folder")]
+    #[error("is a symbolic link or lies behind one that leads out of the skill's directory")]
     LeadsOut,
     #[error("lies behind more than {MAX_LINKS} symbolic links")]
     Links,
-    #[error("is neither a file nor a folder and is not opened")]
+    #[error("is neither a file nor a directory and is not opened")]
     Special,
     #[error("is a file of {size} bytes; the limit is {limit} bytes")]
     TooLarge { size: u64, limit: u64 },

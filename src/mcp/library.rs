@@ -83,7 +83,7 @@ impl Place {
             }
             Self::Skills(folder) => {
                 let place = diagnostic::Place::file(folder);
-                problems.push(Diagnostic::new(Code::SkillRoot, place, "this is no folder to serve skills from"));
+                problems.push(Diagnostic::new(Code::SkillRoot, place, "this is not a directory"));
                 Vec::new()
             }
             Self::Repository(root) => default_roots(root)
@@ -236,7 +236,7 @@ fn shelve(root: &Path, folder: &Path, max_file: u64, known: &HashMap<PathBuf, &S
         (read.skill.clone(), flaws(&read))
     };
     if skill.slug.is_empty() {
-        return Err("neither its `name` nor its folder gives a name to call it by".to_owned());
+        return Err("neither its `name` nor its directory gives a name to call it by".to_owned());
     }
     if skill.user_only {
         return Err(format!("`{USER_ONLY}` keeps models from calling it"));
@@ -262,7 +262,7 @@ fn read(root: &Path, folder: &Path, file: &str, max_file: u64, listed: bool) -> 
     };
     match found {
         Ok(Found::File(bytes)) => Ok(SkillFile::parse(folder, &bytes)),
-        Ok(Found::Folder) => Err(format!("its {file} is a folder")),
+        Ok(Found::Folder) => Err(format!("its {file} is a directory")),
         Err(error) => Err(format!("its {file} {error}")),
     }
 }

@@ -49,7 +49,7 @@ use stdio::Lines;
 #[non_exhaustive]
 pub enum McpError {
     /// There is no such folder of skills, none of them where there are several.
-    #[error("{path} is no folder to serve skills from", path = path.display())]
+    #[error("{path} is not a directory", path = path.display())]
     NoFolder {
         /// What was given.
         path: PathBuf,

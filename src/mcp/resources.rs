@@ -62,7 +62,7 @@ pub(super) fn read(library: &Library, uri: &str) -> Result<Vec<ResourceContents>
 fn file(shelved: &Shelved, path: &str, uri: &str) -> Result<ResourceContents, String> {
     let relative = RelativePath::parse(path)?;
     let Found::File(bytes) = shelved.find(&relative).map_err(|error| error.to_string())? else {
-        return Err("is a folder; resources/list names the files below it".to_owned());
+        return Err("is a directory; resources/list names its files".to_owned());
     };
     let Ok(text) = answer::text(&bytes) else {
         let blob = ResourceContents::blob(BASE64_STANDARD.encode(&bytes), uri);

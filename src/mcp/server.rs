@@ -59,7 +59,7 @@ impl Server {
                 Err(wrong) => Err(wrong),
             }),
             other => Err(ErrorData::invalid_params(
-                format!("there is no tool `{other}`; the tools are `{}` and `{}`", tools::SKILL, tools::RESOURCE),
+                format!("unknown tool `{other}`; the tools are `{}` and `{}`", tools::SKILL, tools::RESOURCE),
                 None,
             )),
         }
@@ -74,7 +74,7 @@ impl Server {
                     .filter_map(|root| {
                         let path = uri::local_path(&root.uri);
                         if path.is_none() {
-                            log(&format!("the root {} is no folder of this machine", root.uri));
+                            log(&format!("the root {} is not a directory on this machine", root.uri));
                         }
                         path.map(Place::Repository)
                     })

@@ -237,7 +237,7 @@ fn message(value: Value) -> Option<Message> {
 }
 
 fn no_message() -> ErrorData {
-    ErrorData::new(ErrorCode::INVALID_REQUEST, "the line is no JSON-RPC message", None)
+    ErrorData::new(ErrorCode::INVALID_REQUEST, "the line is not a JSON-RPC message", None)
 }
 
 /// What to say to a request that is none of this protocol's: its method is not known, or its parameters do not fit.
@@ -245,7 +245,7 @@ pub(super) fn unfit(method: &str) -> ErrorData {
     if METHODS.contains(&method) {
         return ErrorData::invalid_params(format!("the parameters of {method} do not fit it"), None);
     }
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method {}", method.escape_debug()), None)
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method {}", method.escape_debug()), None)
 }
 
 /// Whether the handshake is over with this request: either kind, the one by `initialize` and the one in the metadata

@@ -23,8 +23,8 @@ pub(super) fn all(library: &Library, served: BuiltIn, client: Shows) -> Vec<Tool
     let skill = json!({ "type": "string", "description": "The skill's name" });
     let path = json!({
         "type": "string",
-        "description": "A file or folder below the skill's folder, with `/` between the parts; left out or empty: \
-                        the list of all files",
+        "description": "A file or directory below the skill's directory, with `/` between the parts; left out or \
+         empty: the list of all files",
     });
     vec![
         tool(

@@ -33,7 +33,7 @@ const OF_CONTENT: &str = r"^(core\.(autocrlf|eol|attributesfile)|filter\..*\.(sm
 /// What git says: no repository, no such reference, no git.
 pub fn commit(folder: &Path, reference: &str) -> io::Result<String> {
     if reference.starts_with('-') {
-        return Err(io::Error::other(format!("{reference:?} is no git reference")));
+        return Err(io::Error::other(format!("invalid git reference {reference:?}")));
     }
     let question = format!("{reference}^{{commit}}");
     let asked = ["rev-parse", "--verify", "--quiet", "--end-of-options", &question];
@@ -42,9 +42,16 @@ pub fn commit(folder: &Path, reference: &str) -> io::Result<String> {
     // Quiet about a name that it does not know, and about nothing else. What excludes a commit (`^main`) is none.
     match () {
         () if output.status.success() && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => Ok(hash),
-        () if output.stderr.is_empty() => Err(io::Error::other(format!("git knows no commit {reference:?} here"))),
+        () if output.stderr.is_empty() => Err(io::Error::other(format!("unknown git commit {reference:?}"))),
         () => Err(failed(&output)),
     }
+}
+
+/// The names of the branches and tags of the repository around `folder`; none where git cannot tell.
+#[must_use]
+pub fn references(folder: &Path) -> Vec<String> {
+    let names = text(git(folder).args(["for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags"]));
+    String::from_utf8_lossy(&names.unwrap_or_default()).lines().map(str::to_owned).collect()
 }
 
 /// Where `folder` lies below the root of its work tree; empty where it is that.
@@ -203,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_a_commit_holds_below_a_folder_is_written_with_links_and_permissions_and_nothing_else_changes() {
-        let top = tempfile::tempdir().expect("a folder");
+        let top = tempfile::tempdir().expect("a directory");
         let folder = top.path().join("below/it");
         fs::create_dir_all(folder.join("skills/a")).expect("folders");
         fs::write(folder.join("skills/a/SKILL.md"), "old\n").expect("a file");
@@ -219,14 +226,14 @@ mod tests {
         git(&["add", "--all"]);
         git(&["-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "--message", "one"]);
         fs::write(folder.join("skills/a/SKILL.md"), "new").expect("a file");
-        let to = tempfile::tempdir().expect("a folder");
+        let to = tempfile::tempdir().expect("a directory");
         let hash = commit(&folder, "main").expect("a commit");
         let at = export(&folder, &hash, &["skills".into(), "nothing".into()], to.path()).expect("an export").folder;
         // As in the work tree, by what a folder above says of it.
         assert_eq!(fs::read_to_string(at.join("skills/a/SKILL.md")).expect("a file"), "old\r\n");
         assert_eq!(fs::read_link(at.join("skills/a/link")).expect("a link"), Path::new("SKILL.md"));
         let names = |folder: &Path| -> Vec<_> {
-            fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.file_name()).collect()
+            fs::read_dir(folder).expect("a directory").flatten().map(|entry| entry.file_name()).collect()
         };
         assert_eq!((names(to.path()), names(&at)), (vec!["below".into()], vec!["skills".into()]));
         export(&folder, &hash, &[], to.path()).expect("an export");

@@ -42,7 +42,7 @@ impl Keeper {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
         let mut process = command.spawn()?;
         let orders = process.stdin.take();
-        let words = process.stdout.take().ok_or_else(|| io::Error::other("the keeper has no output"))?.into();
+        let words = process.stdout.take().ok_or_else(|| io::Error::other("the supervisor has no output"))?.into();
         Ok(Self { process, orders, words })
     }
 }
@@ -110,7 +110,7 @@ impl Kept {
                 self.spare();
                 Err(io::Error::other(why))
             }
-            _ => Err(io::Error::other("its keeper has ended")),
+            _ => Err(io::Error::other("its supervisor has ended")),
         }
     }
 

@@ -68,7 +68,7 @@ pub fn remove_afterwards(folder: &Path) {
     let mut line = LINE.lock().unwrap_or_else(PoisonError::into_inner);
     match &mut *line {
         Watchdog::Waiting { scratch } => *scratch = Some(folder.to_path_buf()),
-        Watchdog::Started(_) => tell(&mut line, b"folder ", folder.as_os_str().as_bytes()),
+        Watchdog::Started(_) => tell(&mut line, b"directory ", folder.as_os_str().as_bytes()),
         Watchdog::NotOffered | Watchdog::Gone => {}
     }
 }
@@ -80,7 +80,7 @@ pub(super) fn note(tree: &Tree) {
         let scratch = scratch.take();
         *line = start().map_or(Watchdog::Gone, Watchdog::Started);
         if let Some(scratch) = scratch {
-            tell(&mut line, b"folder ", scratch.as_os_str().as_bytes());
+            tell(&mut line, b"directory ", scratch.as_os_str().as_bytes());
         }
     }
     tell(&mut line, b"runs ", format!("{} {} {}", tree.leader, word(tree.holder), tree.mark).as_bytes());
@@ -142,7 +142,7 @@ fn watch(mut pipe: impl BufRead) {
             }
         } else if let Some(mark) = line.strip_prefix(b"gone ") {
             trees.remove(mark);
-        } else if let Some(folder) = line.strip_prefix(b"folder ") {
+        } else if let Some(folder) = line.strip_prefix(b"directory ") {
             folders.push(PathBuf::from(std::ffi::OsString::from_vec(folder.to_vec())));
         }
     }

@@ -37,7 +37,7 @@ pub fn sentence(compared: &Compared, paint: Paint) -> String {
         let why = if lost > 0 {
             format!("{} ended in errors or unscored", trials(lost))
         } else {
-            "no case was measured in both arms".to_owned()
+            "no case was measured on both sides".to_owned()
         };
         let _ = write!(text, ": {why}");
         return text;
@@ -238,22 +238,22 @@ fn on_figures(lines: &mut Vec<String>, compared: &Compared) {
     let lost = [("A", comparison.a.lost, comparison.b.lost), ("B", comparison.b.lost, comparison.a.lost)];
     for (arm, lost, other) in lost.into_iter().filter(|(_, lost, other)| lost > other) {
         lines.push(format!(
-            "arm {arm} lost more trials ({lost}, the other {other}): what they would have come to is in no figure"
+            "more trials of side {arm} were not measured ({lost}, the other {other}): they are not counted"
         ));
     }
     for (cases, arm) in [(&comparison.only_a, "A"), (&comparison.only_b, "B")] {
         if !cases.is_empty() {
-            lines.push(format!("measured in {arm} only, and in no figure: {}", list(cases)));
+            lines.push(format!("not counted, measured in {arm} only: {}", list(cases)));
         }
     }
     if !comparison.neither.is_empty() {
-        lines.push(format!("measured in neither arm, and in no figure: {}", list(&comparison.neither)));
+        lines.push(format!("not counted, measured on neither side: {}", list(&comparison.neither)));
     }
     if let Some(SpentTrials { used, run, .. }) = compared.spent.filter(|spent| spent.run > spent.used) {
         let why = if comparison.word.decided() {
-            "were under way when it was decided, and are in no figure"
+            "were running when the result was reached, and are not counted"
         } else {
-            "ended before others that began before them, and are in no figure yet"
+            "ended before earlier ones, and are not counted yet"
         };
         lines.push(format!("{} {why}", trials(run - used)));
     }
@@ -262,16 +262,17 @@ fn on_figures(lines: &mut Vec<String>, compared: &Compared) {
 /// What the cases and their checks were.
 fn on_cases(lines: &mut Vec<String>, compared: &Compared) {
     if compared.outcome_only {
-        lines.push("judged by what both arms were asked: checks that ask for the skill are left out".to_owned());
+        lines.push("judged by what both sides were asked: checks that ask for the skill are left out".to_owned());
     }
     if !compared.asked_otherwise.is_empty() {
         let cases = list(&compared.asked_otherwise);
-        lines.push(format!("asked or checked otherwise in the two arms, so not the skills alone differ: {cases}"));
+        lines.push(format!("asked or checked differently on the two sides, so more than the skills differs: {cases}"));
     }
     if !compared.until_decided.is_empty() {
         let cases = list(&compared.until_decided);
         lines.push(format!(
-            "trials went on until something was decided, which the test and the interval know nothing of, so take them as a guide: {cases}"
+            "trials continued until something was decided; the test and the interval ignore that, so take them as \
+             a guide: {cases}"
         ));
     }
     lines.extend(compared.left_out.iter().map(|(case, why)| format!("{case} is left out: {why}")));

@@ -20,7 +20,7 @@ pub fn of_trials(estimate: &Estimate, trials: u64) -> String {
     let in_part =
         (all.cost_usd.is_some() && estimate.unknown_cost > 0) || (all.tokens.is_some() && estimate.unknown_tokens > 0);
     let others = if in_part { ", if the others take as much as those that are known" } else { "" };
-    format!("all {trials} trials, if it takes so many: about {}{others}\n", amounts.join(", "))
+    format!("all {trials} trials, if it takes that many: about {}{others}\n", amounts.join(", "))
 }
 
 /// The drop that is found, of cases that pass so often now.

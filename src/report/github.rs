@@ -14,7 +14,7 @@ use crate::trial::outcome::Verdict;
 /// `--github`.
 pub static EXPORT: Export = Export {
     name: "github",
-    about: "In GitHub Actions: mark each case that did not pass at its own line, and add the summary to the job's page",
+    about: "In GitHub Actions: annotate each case that did not pass, and add the summary to the job",
     target: Target::Job { page: markdown::summary },
     render: |results| Ok(annotations(results.summary, &(results.places)())),
 };

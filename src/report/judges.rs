@@ -42,15 +42,15 @@ fn against_people(text: &mut String, found: &Calibration) {
             writeln!(text, "people would have passed {share} of all that it judged")
         }
         None if found.sensitivity.rate.trials == 0 => {
-            writeln!(text, "nothing that people passed is labelled: its rate cannot be corrected")
+            writeln!(text, "nothing that people passed has a label: its rate cannot be corrected")
         }
         None if found.specificity.rate.trials == 0 => {
-            writeln!(text, "nothing that people failed is labelled: its rate cannot be corrected")
+            writeln!(text, "nothing that people failed has a label: its rate cannot be corrected")
         }
         None => writeln!(text, "the labels do not show that it is better than a coin: its rate cannot be corrected"),
     };
     for trial in &found.unmatched {
-        let _ = writeln!(text, "labelled, but not judged in these runs: {}", safe::line(trial));
+        let _ = writeln!(text, "labeled, but not judged in these runs: {}", safe::line(trial));
     }
 }
 

@@ -56,13 +56,13 @@ pub fn status(standing: &Standing, paint: Paint) -> String {
     if standing.damaged_lines > 0 {
         let _ = writeln!(
             text,
-            "  note     {} of the progress file cannot be read; --resume writes it anew from the trials",
+            "  note     {} of the progress file cannot be read; --resume rewrites it from the trials",
             counted(standing.damaged_lines, "line")
         );
     }
     if standing.damaged_pairs > 0 {
         let lines = counted(standing.damaged_pairs, "line");
-        let _ = writeln!(text, "  note     {lines} of pairs.jsonl cannot be read; what is lost is in no figure");
+        let _ = writeln!(text, "  note     {lines} of pairs.jsonl cannot be read; they are not counted");
     }
     go_on(&mut text, standing);
     text
@@ -80,14 +80,14 @@ fn go_on(text: &mut String, standing: &Standing) {
         if !ended || *again > 0 {
             let _ = writeln!(
                 text,
-                "  to go on: skill-evals compare --resume --run-id {id}  (until the question is decided)"
+                "  to resume: skill-evals compare --resume --run-id {id}  (until the question is decided)"
             );
         }
         return;
     }
     let parts = [
         (left, format!("the {left} left")),
-        (*again, format!("the {again} again that measured nothing or were not judged")),
+        (*again, format!("the {again} again that could not be measured or judged")),
         (*open, "more until every case is decided".to_owned()),
     ];
     let mut parts: Vec<String> = parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
@@ -95,7 +95,7 @@ fn go_on(text: &mut String, standing: &Standing) {
         parts.push("what is left".to_owned());
     }
     if !parts.is_empty() {
-        let _ = writeln!(text, "  to go on: skill-evals run --resume --run-id {id}  (runs {})", parts.join(", and "));
+        let _ = writeln!(text, "  to resume: skill-evals run --resume --run-id {id}  (runs {})", parts.join(", and "));
     }
 }
 

@@ -143,7 +143,7 @@ pub fn shown(summary: &Summary) -> String {
         let (skill, mode, trials) = (safe::line(skill), safe::line(mode), counted(*trials, "trial"));
         let _ = writeln!(
             text,
-            "not all of the description of `{skill}` came before the model in {mode}: {least} ({trials})"
+            "not all of the description of `{skill}` entered the model's context in {mode}: {least} ({trials})"
         );
     }
     if cut.len() > MOST {
@@ -172,7 +172,8 @@ fn arms(text: &mut String, summary: &Summary) {
     }
     let commands: Vec<String> =
         summary.comparisons.iter().map(|run| format!("skill-evals compare {}", safe::line(run))).collect();
-    let _ = writeln!(text, "the arms of a comparison have no share together; how they differ: {}", commands.join(", "));
+    let _ =
+        writeln!(text, "the sides of a comparison have no share together; how they differ: {}", commands.join(", "));
 }
 
 /// Says where even a case whose trials all passed has too few of them to tell its threshold from chance: a line for each

@@ -132,5 +132,5 @@ pub fn left_out<'a>(entries: impl IntoIterator<Item = &'a Entry>, dropped: u64) 
     let texts = cut.then(|| "texts that end in `bytes more)` are cut".to_owned());
     let both: Vec<String> = steps.into_iter().chain(texts).collect();
     (!both.is_empty())
-        .then(|| format!("{}: all of it is in trace.jsonl and the session files beside it", both.join("; ")))
+        .then(|| format!("{}: all of it is in trace.jsonl and the session files next to it", both.join("; ")))
 }

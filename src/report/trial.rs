@@ -80,7 +80,7 @@ fn block(root: &Path, findings: &str, alike: &[&Outcome], paint: Paint) -> Optio
     let times = if others.is_empty() { String::new() } else { format!("{}× ", alike.len()) };
     let mut text = format!("{times}{}{findings}", headline(first, paint));
     let others: Vec<String> = others.iter().map(|outcome| outcome.id.number.to_string()).collect();
-    let beside = if others.is_empty() { String::new() } else { format!(" (and {} beside it)", others.join(", ")) };
+    let beside = if others.is_empty() { String::new() } else { format!(" (and {} next to it)", others.join(", ")) };
     line(&mut text, "look into", &format!("{}{beside}", shown_path(root, &first.folder).display()));
     if let Some(place) = store::place(root, &first.folder) {
         let run = if let Place::Run(run) = &place { Some(run.as_str()) } else { None };
@@ -100,7 +100,7 @@ fn findings(found: &Found, outcome: &Outcome, paint: Paint) -> String {
     let grade = &outcome.grade;
     let mut text = match grade.verdict {
         Verdict::Error => " (nothing was measured)\n",
-        Verdict::Unscored => " (the evidence passed; there is no judge's answer that counts)\n",
+        Verdict::Unscored => " (the evidence passed; no usable answer from the judge)\n",
         Verdict::Pass | Verdict::Fail => "\n",
     }
     .to_owned();
@@ -149,7 +149,7 @@ pub fn again(id: &TrialId, run: Option<&str>, has_mode: bool) -> Vec<(&'static s
         commands.push(("run it again", format!("skill-evals run --case {case} --mode {}", safe::word(&id.mode))));
         commands.push(("run it again and record it", Door::Program.record_again(id)));
     } else if let Some(run) = run {
-        commands.push(("what its comparison came to", format!("skill-evals compare {}", safe::word(run))));
+        commands.push(("the result of its comparison", format!("skill-evals compare {}", safe::word(run))));
     }
     commands
 }
@@ -229,7 +229,7 @@ pub fn not_graded(id: &TrialId, problem: &NoOutcome, door: &Door, paint: Paint) 
             let mut text = format!("{name}: {}\n", paint.on(Tone::Broken, "the recording is stale"));
             line(&mut text, "changed", &changed.join(", "));
             line(&mut text, "recording", &folder.display().to_string());
-            line(&mut text, "what to do", "measure it anew with the agent, and record that:");
+            line(&mut text, "what to do", "measure it again with the agent, and record that:");
             line(&mut text, "", &door.record_again(id));
             text
         }

@@ -34,8 +34,8 @@ impl Reasons {
     pub fn of(run: &RunFolder) -> Self {
         let state = standing::standing(run).map_or(RunState::Finished, |standing| standing.state);
         let otherwise = match state {
-            RunState::Running => "the run is still going on",
-            RunState::Finished => "it has no result in the run's folder",
+            RunState::Running => "the run is still running",
+            RunState::Finished => "it has no result in the run's directory",
             RunState::Interrupted => "the run was interrupted",
             RunState::Stopped => "the run was stopped",
             RunState::NotStored => "an earlier result of the run could not be stored",

@@ -47,10 +47,7 @@ impl Arm {
     pub fn mode(&self, base: &Arc<Mode>, settings: &Settings) -> Result<Arc<Mode>, String> {
         let base = match &self.mode {
             None => base,
-            Some(name) => settings.mode(name).ok_or_else(|| {
-                let known: Vec<&str> = settings.modes.iter().map(|mode| mode.name.as_str()).collect();
-                format!("there is no mode `{name}`; known: {}", known.join(", "))
-            })?,
+            Some(name) => settings.mode(name).ok_or_else(|| settings.unknown_mode(name))?,
         };
         let mut mode = Mode::clone(base);
         let mut differs = Vec::new();
@@ -142,7 +139,7 @@ pub fn pair(run: &Run, arms: &Arms) -> Result<Pairing, String> {
         }
         if a.mode == b.mode {
             return Err(format!(
-                "both arms are the same: `{}` in the mode `{}`; say what is to differ, or --aa to see how much changes by \
+                "both sides are the same: `{}` in the mode `{}`; say what is to differ, or --aa to see how much changes by \
                  itself",
                 found.id, a.mode
             ));
@@ -152,7 +149,7 @@ pub fn pair(run: &Run, arms: &Arms) -> Result<Pairing, String> {
         };
         let lacking = [(&a, &arms.a), (&b, &arms.b)].into_iter().find(|(planned, _)| lacks(planned));
         if let Some((_, arm)) = lacking {
-            pairing.left_out.push((name, format!("there is no skill `{}` in {}", found.skill, arm.label)));
+            pairing.left_out.push((name, format!("unknown skill `{}` in {}", found.skill, arm.label)));
         } else {
             pairing.outcome_only |= (a.mode.delivery == Delivery::None) != (b.mode.delivery == Delivery::None);
             pairing.places.insert(a.case_in_mode(), pairing.cases.len());

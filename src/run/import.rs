@@ -51,7 +51,7 @@ const TRACE: &str = "trace.jsonl";
 fn unknown() -> Vec<String> {
     let version = format!("{}'s version", AGENT.name);
     let what = ["when the agent began", &version, "the model", "the sandbox", "the time limit"];
-    what.into_iter().chain(["what kept the agent to its folders"]).map(str::to_owned).collect()
+    what.into_iter().chain(["what kept the agent to its directories"]).map(str::to_owned).collect()
 }
 
 /// Most bytes of one workspace file that are kept, and of a workspace.
@@ -177,7 +177,7 @@ impl Import<'_> {
         }
         let found = self.run.catalog.cases.iter().find(|found| *found.skill == *id.skill && found.id == id.case);
         let (Some(Ok(case)), Some(skill)) = (found.map(|found| found.case()), self.run.catalog.skill(&id.skill)) else {
-            return Ok(Err(format!("there is no case `{}` of the skill `{}` any more", id.case, id.skill)));
+            return Ok(Err(format!("the case `{}` of the skill `{}` no longer exists", id.case, id.skill)));
         };
         // Its answer would be held against another question.
         if trial.prompt.trim() != case.prompt.trim() || case.system_prompt.is_some() {

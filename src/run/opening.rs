@@ -119,7 +119,7 @@ fn folder(run: &Run) -> Result<(RunFolder, bool), NotOpened> {
     let settings = &run.settings;
     if settings.resume {
         let Some(id) = &settings.run_id else {
-            return Err(NotOpened::Refused("a run that goes on needs its id: SKILL_EVALS_RUN_ID".to_owned()));
+            return Err(NotOpened::Refused("to resume, set SKILL_EVALS_RUN_ID".to_owned()));
         };
         let folder = RunFolder::open(&run.root, id).map_err(refused)?;
         return Ok((folder, true));
@@ -199,7 +199,7 @@ fn changed(run: &Run, folder: &RunFolder, snapshots: &Snapshots) -> Result<Vec<(
         list.push(format!("and {more} more"));
     }
     Err(NotOpened::Refused(format!(
-        "the run `{}` cannot go on: what decides these results has changed since they were measured\n  {}\n\
+        "the run `{}` cannot resume: what decides these results has changed since they were measured\n  {}\n\
          --force (SKILL_EVALS_RESUME=force) keeps them all the same; without --resume a new run measures them again",
         folder.id(),
         list.join("\n  ")

@@ -243,7 +243,7 @@ impl fmt::Display for Recorded {
                 f.write_str("stale, not recorded: what the run saw has changed since; run it again with --record")
             }
             Now::Failing(now) => write!(f, "{now}, not recorded: --accept-failing records what fails"),
-            Now::NotMeasured => f.write_str("not recorded: the run measured nothing"),
+            Now::NotMeasured => f.write_str("not recorded: nothing was measured"),
         }
     }
 }

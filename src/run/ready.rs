@@ -45,7 +45,7 @@ pub fn ready<'a>(run: &'a Run, planned: &'a Planned) -> Result<Ready<'a>, NoOutc
     let commit = planned.mode.commit.as_deref();
     let gone = || {
         let place = commit.map_or_else(String::new, |commit| format!(" in the commit {commit}"));
-        NoOutcome::Unreadable(format!("there is no skill `{}`{place}", case.skill))
+        NoOutcome::Unreadable(format!("unknown skill `{}`{place}", case.skill))
     };
     let skill = run.skills_of(commit).and_then(|catalog| catalog.skill(&case.skill)).ok_or_else(gone)?;
     Ok(Ready { planned, case, skill })
@@ -137,7 +137,7 @@ fn offers(run: &Run) -> Result<(), String> {
         let known: BTreeSet<&str> = skills.map(|found| found.skill().slug.as_str()).collect();
         if let Some(slug) = slugs.iter().find(|slug| !known.contains(slug.as_str())) {
             return Err(format!(
-                "the mode `{}` offers `{slug}`, and there is no such skill; {}",
+                "the mode `{}` offers `{slug}`, which does not exist; {}",
                 mode.name,
                 suggest(slug, &known.into_iter().collect::<Vec<_>>())
             ));

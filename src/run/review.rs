@@ -75,7 +75,7 @@ impl Review {
         let grade = if folder.has_grade() {
             folder.grade().map_err(|error| error.to_string())?
         } else {
-            let gone = || format!("there is no case `{}` of the skill `{}` any more", meta.case.id, meta.skill.slug);
+            let gone = || format!("the case `{}` of the skill `{}` no longer exists", meta.case.id, meta.skill.slug);
             let case = case(run, &meta).ok_or_else(gone)?;
             let skill = run.catalog.skill(&meta.skill.slug).ok_or_else(gone)?;
             regrade::regrade(run, case, skill, folder).map_err(|error| error.to_string())?.1

@@ -235,7 +235,8 @@ impl Run {
         let command = if self.arms.is_some() { "compare" } else { "run" };
         let id = live.folder.id();
         Some(format!(
-            "the run stopped: {why}; nothing more was started. Put that right, then go on: skill-evals {command} --resume --run-id {id}"
+            "the run stopped: {why}; nothing more was started. Fix that, then resume: skill-evals {command} \
+             --resume --run-id {id}"
         ))
     }
 

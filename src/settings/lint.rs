@@ -82,7 +82,7 @@ fn named_rule(named: &toml::Value) -> Result<(&str, Option<String>), String> {
         return Err(format!("unknown key `{key}`; expected {ALLOWED}"));
     }
     if table.get("reason").is_some_and(|reason| !reason.is_str()) {
-        return Err(format!("`reason` is no text; expected {ALLOWED}"));
+        return Err(format!("`reason` is not text; expected {ALLOWED}"));
     }
     let text = |key: &str| table.get(key).and_then(toml::Value::as_str).map(str::trim).filter(|text| !text.is_empty());
     let name = text("rule").ok_or_else(|| format!("this names no rule; expected {ALLOWED}"))?;
@@ -93,6 +93,6 @@ fn rule(name: &str) -> Result<Code, String> {
     let known = || Code::ALL.iter().map(|code| code.as_str());
     Code::ALL.iter().copied().find(|code| code.as_str() == name).ok_or_else(|| {
         let near = nearest_few(name, known(), 3).join("`, `");
-        format!("there is no rule `{name}`; near to it are `{near}` (docs/reference/lint.md has all)")
+        format!("unknown rule `{name}`; nearest: `{near}` (all: docs/reference/lint.md)")
     })
 }

@@ -25,7 +25,7 @@ use serde::Deserialize;
 use crate::settings::limits::MOST_TURNS;
 use crate::settings::mode::{AgentKind, Delivery, Mode, Offer};
 use crate::skill::slug;
-use crate::text::diagnostic::{Code, Diagnostic, Place};
+use crate::text::diagnostic::{Code, Diagnostic, Place, nearest};
 use crate::text::relative_path::RelativePath;
 
 pub use activation::ActivationRule;
@@ -293,12 +293,18 @@ impl Settings {
         let place = |range: std::ops::Range<usize>| Place::in_text(FILE, text.as_bytes(), range);
         let mut file: File = toml::from_str(text).map_err(|error| {
             let range = error.span().unwrap_or(0..0);
-            vec![Diagnostic::new(Code::Config, place(range), plain::message(error.message()))]
+            let key = text[..range.start].trim_end().strip_suffix('=').map(str::trim_end);
+            let value = text.get(range.clone()).unwrap_or_default();
+            let problem = Diagnostic::new(Code::Config, place(range), plain::message(error.message()));
+            // `[mode.NAME]` makes a mode, `modes` chooses some.
+            let is_choice =
+                key.is_some_and(|key| key == "mode" || key.ends_with("\nmode")) && value.starts_with(['"', '\'']);
+            vec![if is_choice { problem.help(format!("to choose modes, write modes = [{value}]")) } else { problem }]
         })?;
         let mut problems = Vec::new();
         let mut wrong = |range, message: String| problems.push(Diagnostic::new(Code::Config, place(range), message));
         self.apply_modes(file.mode, file.modes, &mut wrong);
-        self.create.extend(paths(file.create.unwrap_or_default(), "the folder to create", &mut wrong));
+        self.create.extend(paths(file.create.unwrap_or_default(), "the directory to create", &mut wrong));
         if let Some(roots) = file.skill_roots {
             self.skill_roots = Some(paths(roots, "the skill root", &mut wrong));
         }
@@ -362,7 +368,7 @@ impl Settings {
             let known = AgentKind::ALL.map(AgentKind::as_str);
             if !known.contains(&name.get_ref().as_str()) {
                 let known = known.join(", ");
-                wrong(name.span(), format!("there is no agent `{}`; known: {known}", name.get_ref()));
+                wrong(name.span(), format!("unknown agent `{}`; known: {known}", name.get_ref()));
             }
             self.agents.insert(name.into_inner(), agent);
         }
@@ -410,8 +416,19 @@ impl Settings {
         if self.modes.iter().any(|mode| mode.name == name) {
             return Ok(());
         }
-        let known: Vec<&str> = self.modes.iter().map(|mode| mode.name.as_str()).collect();
-        Err(format!("there is no mode `{name}`; known: {}", known.join(", ")))
+        Err(self.unknown_mode(name))
+    }
+
+    /// What to say of a mode that does not exist: the nearest one, else all with their agents.
+    #[must_use]
+    pub fn unknown_mode(&self, name: &str) -> String {
+        if let Some(near) = nearest(name, self.modes.iter().map(|mode| mode.name.as_str())) {
+            return format!("unknown mode `{name}`; did you mean `{near}`?");
+        }
+        let told =
+            |mode: &Arc<Mode>| format!("{} ({}, {})", mode.name, mode.agent.profile().name, mode.delivery.as_str());
+        let known: Vec<String> = self.modes.iter().map(told).collect();
+        format!("unknown mode `{name}`; known: {}", known.join(", "))
     }
 
     /// Whether a case without a recording is an error: never if agents run.

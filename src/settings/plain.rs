@@ -1,8 +1,15 @@
 //! What the parser of evals.toml says of a wrong value, in the words of the rest.
 
-/// `invalid type: integer `3`, expected struct X` as "this is 3; expected a table"; other messages as they are, on one line.
+use crate::text::diagnostic::suggest;
+
+/// `invalid type: integer `3`, expected struct X` as "this is 3; expected a table", of an unknown key the nearest one; other messages
+/// as they are, on one line.
 pub(super) fn message(text: &str) -> String {
     let text = text.trim().replace('\n', "; ");
+    if let Some((key, known)) = text.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, expected ")) {
+        let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+        return format!("unknown key `{key}`; {}", suggest(key, &known));
+    }
     let Some((found, expected)) = text.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))
     else {
         return text;

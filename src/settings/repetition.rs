@@ -50,7 +50,7 @@ impl RepetitionSettings {
     pub fn unknown_skills(&self, known: &[&str]) -> Vec<Diagnostic> {
         let unknown = self.of_skills.iter().filter(|(skill, _)| !known.contains(&skill.as_str()));
         let problem = |(skill, (_, place)): (&String, &(Repetition, Place))| {
-            let message = format!("there is no skill `{skill}`");
+            let message = format!("unknown skill `{skill}`");
             Diagnostic::new(Code::Config, place.clone(), message).help(suggest(skill, known))
         };
         unknown.map(problem).collect()

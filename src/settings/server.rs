@@ -65,7 +65,7 @@ impl FromStr for SkillResult {
         match text {
             "body" => Ok(Self::Body),
             "raw" => Ok(Self::Raw),
-            other => Err(format!("{other:?} is no way to answer with a skill; expected \"body\" or \"raw\"")),
+            other => Err(format!("{other:?} is not a way to answer with a skill; expected \"body\" or \"raw\"")),
         }
     }
 }
@@ -77,7 +77,7 @@ impl FromStr for Wording {
         match text {
             "mild" => Ok(Self::Mild),
             "skilljack" => Ok(Self::Skilljack),
-            other => Err(format!("{other:?} is no wording; expected \"mild\" or \"skilljack\"")),
+            other => Err(format!("{other:?} is not a wording; expected \"mild\" or \"skilljack\"")),
         }
     }
 }
@@ -106,7 +106,7 @@ impl BuiltIn {
             result: read(variable(RESULT), str::parse)?,
             wording: read(variable(WORDING), str::parse)?,
             max_file_mb: read(variable(MAX_FILE), |text| {
-                let mb = text.parse().map_err(|_| format!("{text:?} is no whole number"))?;
+                let mb = text.parse().map_err(|_| format!("{text:?} is not a whole number"))?;
                 Self::check_file_mb(mb).map(Some).map_err(|why| format!("it {why}"))
             })?,
         })
@@ -215,7 +215,7 @@ impl McpTable {
         for (given, name) in given.into_iter().zip([&mut names.server, &mut names.skill, &mut names.resource]) {
             let Some(given) = given else { continue };
             if !is_tool_name(given.get_ref()) {
-                let expected = "is no name for a server or tool: letters, digits, `-` and `_`";
+                let expected = "is not a name for a server or tool: use letters, digits, `-` and `_`";
                 wrong(given.span(), format!("{:?} {expected}", given.get_ref()));
             }
             *name = given.into_inner();

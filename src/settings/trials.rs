@@ -107,7 +107,7 @@ impl<'de> Deserialize<'de> for Trials {
             Said::Number(number) => number.to_string(),
             Said::Words(words) => words,
         };
-        text.parse().map_err(|_| de::Error::custom(format!("`{text}` is no number of trials; expected {TRIALS}")))
+        text.parse().map_err(|_| de::Error::custom(format!("`{text}` is not a number of trials; expected {TRIALS}")))
     }
 }
 

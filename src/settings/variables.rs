@@ -55,8 +55,8 @@ variables! {
     TASK: "only these tasks, by file name without `.json`, comma-separated",
         |to, given| to.selection.tasks = given.list();
     CASE: "only these cases, as `id` or `skill/id`, comma-separated", |to, given| to.selection.cases = given.list();
-    MAX_SKILLS: "at most so many skills", |to, given| to.selection.max_skills = Some(given.size(1_000_000)?);
-    MAX_CASES: "at most so many cases of each skill",
+    MAX_SKILLS: "maximum number of skills", |to, given| to.selection.max_skills = Some(given.size(1_000_000)?);
+    MAX_CASES: "maximum number of cases of each skill",
         |to, given| to.selection.max_cases = Some(given.size(1_000_000)?);
     // As everywhere, nothing chooses nothing.
     MODE: "modes to run in, comma-separated", |to, given| if !given.value.is_empty() {
@@ -77,11 +77,11 @@ variables! {
         |to, given| if !given.value.is_empty() {
             to.judge.wanted = Some(given.flag()?);
         };
-    JUDGE_TIMEOUT_S "judge-timeout-s" "SECONDS": "how many seconds one judging may take, 1 to 86400",
+    JUDGE_TIMEOUT_S "judge-timeout-s" "SECONDS": "judge timeout in seconds, 1 to 86400",
         |to, given| to.judge.timeout = given.seconds()?;
     JUDGE_VOTES: "how often each trial is judged, 1 to 99; more than half have to agree",
         |to, given| to.judge.votes = given.count(MOST_VOTES)?;
-    RUN_ID: "the run's folder below `artifacts/skill-evals`", |to, Given { name, value, .. }| {
+    RUN_ID: "the run's directory under `artifacts/skill-evals`", |to, Given { name, value, .. }| {
         crate::text::name::check_id(value).map_err(|why| format!("{name}: the run id {value:?} {why}"))?;
         to.run_id = Some(value.to_owned());
     };
@@ -94,18 +94,18 @@ variables! {
             _ => return Err(given.not_allowed("0, 1 or force")),
         };
     RECORD: "`1` makes what a live run measured the recordings, when it ends", |to, given| to.record = given.flag()?;
-    MAX_COST_USD "max-cost-usd" "DOLLARS": "no trial starts once the run is known to have cost this much",
+    MAX_COST_USD "max-cost-usd" "DOLLARS": "start no trial once the run has cost this much",
         |to, given| to.max_cost_usd = Some(given.amount(MOST_COST)?);
-    MAX_TOKENS "max-tokens" "N": "no trial starts once the run is known to have taken this many tokens",
+    MAX_TOKENS "max-tokens" "N": "start no trial once the run has used this many tokens",
         |to, given| to.max_tokens = Some(given.number(MOST_TOKENS)?);
     RETRIES: "how often a trial is started again, or its judge, that the provider refused for now, 1 to 100",
         |to, given| to.retries = given.count(100)?;
     RETRY_WAIT_S: "seconds of the first pause after a refusal; later ones double",
         |to, given| to.retry_wait = Duration::from_secs_f64(given.amount(LONGEST_RETRY_WAIT.as_secs_f64())?);
     // Read where the repository is opened, and where checks are looked for.
-    ROOT: "the repository's root, where it is not the one around the crate or the working folder", |_, _| ();
+    ROOT: "the repository's root, if it is not the one around the crate or the working directory", |_, _| ();
     HARNESS: "the harness to ask for the checks that a crate adds, where cargo is not to build it", |_, _| ();
-    SCRATCH: "the folder for workspaces and homes, outside any repository",
+    SCRATCH: "the directory for workspaces and homes, outside any repository",
         |to, given| to.scratch = Some(PathBuf::from(given.value)).filter(|path| !path.as_os_str().is_empty());
     ISOLATION: "`bwrap`, the default, runs agents inside bubblewrap where it works; `agent` does not",
         |to, given| if !given.value.is_empty() {
@@ -174,7 +174,7 @@ impl Settings {
 fn unknown(name: &str) -> String {
     let known = VARIABLES.iter().map(|variable| variable.name).collect::<Vec<_>>();
     let near = nearest(name, known.iter().copied()).map_or_else(String::new, |near| format!("did you mean {near}? "));
-    format!("{name} is no variable of skill-evals; {near}known: {}", known.join(", "))
+    format!("unknown variable {name}; {near}known: {}", known.join(", "))
 }
 
 /// A value as it was given.

@@ -77,7 +77,7 @@ pub enum StoreError {
         why: String,
     },
     /// There is no such run.
-    #[error("there is no run `{id}` in {RUNS}; {hint}")]
+    #[error("unknown run `{id}`: not in {RUNS}; {hint}")]
     UnknownRun {
         /// The id asked for.
         id: String,
@@ -106,7 +106,7 @@ pub enum StoreError {
         who: String,
     },
     /// A new run was given the id of an old one.
-    #[error("there is a run `{0}` already; --resume goes on with it, another --run-id begins a new one")]
+    #[error("the run `{0}` exists; --resume resumes it, another --run-id starts a new one")]
     Exists(String),
 }
 
@@ -297,7 +297,7 @@ impl RunFolder {
         ids.sort_by(|a, b| b.cmp(a));
         ids.truncate(10);
         let known: Vec<&str> = ids.iter().map(String::as_str).collect();
-        let hint = if known.is_empty() { "there are no runs yet".to_owned() } else { suggest(id, &known) };
+        let hint = if known.is_empty() { "no runs found".to_owned() } else { suggest(id, &known) };
         Err(StoreError::UnknownRun { id: id.to_owned(), hint })
     }
 

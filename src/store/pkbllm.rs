@@ -125,7 +125,7 @@ impl PkbllmRun {
     pub fn read(folder: &Path) -> Result<Self, String> {
         if !folder.join(WORK).is_dir() {
             return Err(format!(
-                "{}: there is no folder `{WORK}`, as in `artifacts/skill-evals/<run-id>` of pkbllm's runner",
+                "{}: no directory `{WORK}`, as in `artifacts/skill-evals/<run-id>` of pkbllm's runner",
                 folder.display()
             ));
         }

@@ -220,7 +220,7 @@ impl TrialFolder {
         if said.ends_with(&self.names) {
             return Ok(());
         }
-        Err(format!("it speaks of the trial {id}, but lies in the folder of {}", self.names.join("/")))
+        Err(format!("it is of the trial {id}, but in the directory of {}", self.names.join("/")))
     }
 
     /// The grade.

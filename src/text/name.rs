@@ -55,7 +55,7 @@ pub fn check_id(id: &str) -> Result<(), &'static str> {
         return Err("starts with `-`, which command lines take for an option");
     }
     if id.starts_with('.') {
-        return Err("starts with `.`, which hides its folder");
+        return Err("starts with `.`, which hides its directory");
     }
     if id.len() > LONGEST_ID {
         return Err("is longer than 100 bytes");
@@ -79,7 +79,7 @@ pub fn check_case_id(id: &str) -> Result<(), String> {
         return Err("is empty".to_owned());
     }
     if id.starts_with('.') {
-        return Err("starts with `.`, which hides its folder".to_owned());
+        return Err("starts with `.`, which hides its directory".to_owned());
     }
     if id.len() > LONGEST_ID {
         return Err(format!("is longer than {LONGEST_ID} bytes"));
@@ -87,8 +87,8 @@ pub fn check_case_id(id: &str) -> Result<(), String> {
     if let Some(c) = id.chars().find(|c| !may_be_in_a_case_id(*c)) {
         return Err(match c {
             c if c.is_control() => "holds a line break or another control character".to_owned(),
-            '/' | '\\' => format!("holds `{c}`, which separates folders"),
-            c if c.is_ascii_graphic() => format!("holds `{c}`, which no folder can have on every system"),
+            '/' | '\\' => format!("holds `{c}`, which separates directories"),
+            c if c.is_ascii_graphic() => format!("holds `{c}`, which not every system allows in names"),
             c => format!("holds the character U+{:04X}, which cannot be seen", u32::from(c)),
         });
     }
@@ -109,7 +109,7 @@ fn may_be_in_a_case_id(c: char) -> bool {
 pub(crate) fn id_problem(id: &str, why: &str, place: Place) -> Diagnostic {
     let shown = shorten(id);
     Diagnostic::new(Code::CaseId, place, format!("the case id {shown:?} {why}"))
-        .help("use letters, digits, spaces, `-`, `_` and `.`: the id names a test and a folder")
+        .help("use letters, digits, spaces, `-`, `_` and `.`: the id names a test and a directory")
 }
 
 /// Filters as `cargo test` takes them: a test is wanted whose name holds one of them, or is one of them where names

@@ -36,7 +36,7 @@ impl RelativePath {
                 }
                 Component::Normal(name) => path.push(name),
                 Component::CurDir => {}
-                Component::ParentDir => return Err("leaves its folder with `..`"),
+                Component::ParentDir => return Err("leaves its directory with `..`"),
                 Component::RootDir | Component::Prefix(_) => return Err("is absolute"),
             }
         }

@@ -11,7 +11,7 @@ use skill_evals::trace::{Progress, Trace, Waiting};
 /// What each agent's decoder makes of these lines in all files that it reads.
 fn of_all(lines: &str) -> impl Iterator<Item = (AgentKind, Trace)> {
     AgentKind::ALL.into_iter().map(move |kind| {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         for name in ["trace.jsonl", "subagents.jsonl", kind.profile().session] {
             fs::write(folder.path().join(name), lines).expect("a file");
         }

@@ -25,7 +25,7 @@ fn trace(scenario: &str) -> Trace {
 }
 
 fn trace_of(events: impl AsRef<[u8]>) -> Trace {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     fs::write(folder.path().join("trace.jsonl"), events).expect("a file");
     agent::of(AgentKind::ClaudeSdk).decode(&Reference::default(), folder.path()).expect("the files can be read")
 }
@@ -101,7 +101,7 @@ fn a_skill_that_the_prompt_called_is_in_the_session_file_only() {
 
 #[test]
 fn a_user_who_types_the_marks_calls_nothing() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let typed = "<command-name>/greeting</command-name>";
     let lines = [
         json!({ "uuid": "a", "message": { "role": "user", "content": format!("<command-message>x</command-message>{typed}") } }),
@@ -115,7 +115,7 @@ fn a_user_who_types_the_marks_calls_nothing() {
 #[test]
 fn a_prompt_of_the_mcp_server_that_the_prompt_called_is_its_skill() {
     for (name, skill) in [("mcp__skilljack__greeting", "greeting"), ("mcp__other__greeting", "mcp__other__greeting")] {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let typed = format!("<command-message>{name}</command-message>\n<command-name>/{name}</command-name>");
         let lines = [
             json!({ "uuid": "a", "message": { "role": "user", "content": typed } }),
@@ -333,7 +333,7 @@ fn nested(started: &str) -> (Vec<serde_json::Value>, Vec<serde_json::Value>) {
 }
 
 fn with_files(trace: &[serde_json::Value], files: &[serde_json::Value]) -> Trace {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let text = |lines: &[serde_json::Value]| lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     fs::write(folder.path().join("trace.jsonl"), text(trace)).expect("a file");
     fs::write(folder.path().join("subagents.jsonl"), text(files)).expect("a file");
@@ -342,7 +342,7 @@ fn with_files(trace: &[serde_json::Value], files: &[serde_json::Value]) -> Trace
 
 /// The sub-agents' file as a recording keeps it.
 fn slimmed_sub_agents(files: &[serde_json::Value]) -> Vec<serde_json::Value> {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let text: String = files.iter().fold(String::new(), |text, line| text + &format!("{line}\n"));
     fs::write(folder.path().join("trace.jsonl"), "").expect("a file");
     fs::write(folder.path().join("subagents.jsonl"), text).expect("a file");
@@ -465,9 +465,9 @@ fn a_recording_hides_no_damage() {
     let twice = whole.replace("\"type\":\"result\"", "\"type\":\"result\",\"subtype\":\"success\"");
     assert_ne!(whole, twice);
     for trace in [twice, format!("{whole}[]\n"), format!("{whole}{{\"type\":1}}\n"), format!("{whole}{{\"type\"")] {
-        let left = tempfile::tempdir().expect("a folder");
+        let left = tempfile::tempdir().expect("a directory");
         fs::write(left.path().join("trace.jsonl"), &trace).expect("a file");
-        let recorded = tempfile::tempdir().expect("a folder");
+        let recorded = tempfile::tempdir().expect("a directory");
         for (name, content) in
             agent::of(AgentKind::ClaudeCli).recorded_evidence(left.path(), &["greeting"]).expect("the files")
         {
@@ -622,7 +622,7 @@ fn a_monstrous_trace_is_graded_in_bounded_memory() {
     let fixture = Fixture::copy_of_sample();
     let recording = fixture.root().join("evals/recordings/greeting/greeting/cli-native/1");
     let trial = fixture.root().join("artifacts/skill-evals/big/work/greeting/greeting/cli-native/1");
-    fs::create_dir_all(&trial).expect("a folder");
+    fs::create_dir_all(&trial).expect("a directory");
     for name in ["meta.json", "final.txt"] {
         fs::copy(recording.join(name), trial.join(name)).expect("a file");
     }

@@ -21,7 +21,7 @@ fn trace(scenario: &str) -> Trace {
 
 /// The trace of these event lines, without a rollout.
 fn trace_of(events: &[u8]) -> Trace {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     fs::write(folder.path().join("trace.jsonl"), events).expect("a file");
     agent::of(AgentKind::Codex).decode(&Reference::default(), folder.path()).expect("the files can be read")
 }
@@ -32,14 +32,14 @@ fn mechanisms(trace: &Trace) -> Vec<(&str, Mechanism)> {
 
 #[test]
 fn a_recording_hides_no_damage() {
-    let left = tempfile::tempdir().expect("a folder");
+    let left = tempfile::tempdir().expect("a directory");
     fs::copy(folder("triggers").join("trace.jsonl"), left.path().join("trace.jsonl")).expect("a file");
     let rollout = fs::read(folder("triggers").join("rollout.jsonl")).expect("a file");
     let long = vec![b'x'; skill_evals::text::lines::LONGEST + 1];
     let twice = br#"{"type": "response_item", "type": "x", "payload": {}}"#.to_vec();
     for damage in [b"{\"type\": \"resp".to_vec(), b"[]".to_vec(), twice, long] {
         fs::write(left.path().join("rollout.jsonl"), [&rollout, damage.as_slice(), b"\n"].concat()).expect("a file");
-        let recorded = tempfile::tempdir().expect("a folder");
+        let recorded = tempfile::tempdir().expect("a directory");
         for (name, content) in
             agent::of(AgentKind::Codex).recorded_evidence(left.path(), &["greeting"]).expect("the files")
         {
@@ -55,7 +55,7 @@ fn a_recording_hides_no_damage() {
 
 #[test]
 fn a_part_of_the_conversation_that_cannot_be_read_stays_a_gap_in_a_recording() {
-    let left = tempfile::tempdir().expect("a folder");
+    let left = tempfile::tempdir().expect("a directory");
     fs::copy(folder("triggers").join("trace.jsonl"), left.path().join("trace.jsonl")).expect("a file");
     let mut rollout = fs::read(folder("triggers").join("rollout.jsonl")).expect("a file");
     // Written anew it would have the key once, and read.
@@ -63,7 +63,7 @@ fn a_part_of_the_conversation_that_cannot_be_read_stays_a_gap_in_a_recording() {
         br#"{"type":"response_item","payload":{"type":"message","role":"user","content":[{"text":"a","text":"b"}]}}"#,
     );
     fs::write(left.path().join("rollout.jsonl"), rollout).expect("a file");
-    let recorded = tempfile::tempdir().expect("a folder");
+    let recorded = tempfile::tempdir().expect("a directory");
     for (name, content) in agent::of(AgentKind::Codex).recorded_evidence(left.path(), &["greeting"]).expect("the files")
     {
         fs::write(recorded.path().join(name), content).expect("a file");
@@ -218,7 +218,7 @@ fn what_the_model_ended_itself_is_no_trouble_of_the_provider() {
 #[test]
 fn the_code_that_codex_gives_an_error_decides_what_kind_it_is() {
     let kind = |info: &str, message: &str| {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let rollout = format!(
             r#"{{"timestamp":7,"type":"event_msg","payload":{{"type":"task_complete","error":{{"codex_error_info":{info}}}}}}}"#
         );
@@ -250,7 +250,7 @@ fn usage_of_another_type_is_unknown_and_the_turn_counts_all_the_same() {
 
 /// The trace of a run with these rollouts beside its events.
 fn with_rollouts(events: &[&str], own: &[&str], sub_agents: &[&str]) -> Trace {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     for (name, lines) in [("trace.jsonl", events), ("rollout.jsonl", own), ("subagents.jsonl", sub_agents)] {
         fs::write(folder.path().join(name), lines.join("\n")).expect("a file");
     }
@@ -423,7 +423,7 @@ fn commands_that_the_models_code_ran_are_counted_and_what_the_code_answers_is_wh
     let twice = [shell.to_owned(), ran("c", "touch x"), said.to_owned()];
     assert_eq!(with_rollouts(&[&event("touch x"), DONE], &[&lines(&twice)], &[]).commands, 1);
     // A recording has the same.
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     fs::write(folder.path().join("trace.jsonl"), lines(&events)).expect("a file");
     fs::write(folder.path().join("rollout.jsonl"), lines(&own)).expect("a file");
     for (name, content) in
@@ -449,7 +449,7 @@ fn greeting() -> Reference {
 
 /// The trace of a run of an agent that has the skill `greeting`, also as its recording tells it.
 fn with_greeting(events: &[&str], own: &[&str], sub_agents: &[&str]) -> Trace {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     for (name, lines) in [("trace.jsonl", events), ("rollout.jsonl", own), ("subagents.jsonl", sub_agents)] {
         fs::write(folder.path().join(name), lines.join("\n")).expect("a file");
     }
@@ -601,7 +601,7 @@ fn a_recording_tells_what_the_trial_told_and_has_no_instructions_of_codexs_own()
     let trace = with_greeting(&[], &[BEGUN, &injected, &said, tokens], &[]);
     assert_eq!((mechanisms(&trace), trace.tokens_of_requests()), (vec![("greeting", Mechanism::Injected)], 107));
     let own = message("developer", "You are Codex, an agent.");
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     fs::write(folder.path().join("trace.jsonl"), DONE).expect("a file");
     for name in ["rollout.jsonl", "subagents.jsonl"] {
         fs::write(folder.path().join(name), [own.as_str(), OFFERED, &said].join("\n")).expect("a file");

@@ -32,7 +32,7 @@ fn write(folder: &Path, name: &str, lines: &[Value]) {
 
 /// How the description of `greeting` reads in these files, and in a recording of them.
 fn described(kind: AgentKind, files: &[(&str, Vec<Value>)]) -> Described {
-    let (left, recorded) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let (left, recorded) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory"));
     for (name, lines) in files {
         write(left.path(), name, lines);
     }

@@ -37,7 +37,7 @@ fn texts() -> SkillTexts {
 }
 
 fn decoded(kind: AgentKind, files: &[(&str, Vec<Value>)]) -> Trace {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     for (name, lines) in files {
         let text: String = lines.iter().flat_map(|line| [line.to_string(), "\n".to_owned()]).collect();
         fs::write(folder.path().join(name), text).expect("a file");

@@ -47,7 +47,7 @@ fn every_target_is_tried() {
     let names = |folder: &str| {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz").join(folder);
         let mut names: Vec<String> = fs::read_dir(folder)
-            .expect("a folder")
+            .expect("a directory")
             .map(|entry| entry.expect("an entry").path().file_stem().expect("a name").to_string_lossy().into_owned())
             .collect();
         names.sort();

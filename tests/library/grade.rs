@@ -147,8 +147,8 @@ fn how_many_turns_the_model_had_is_said_as_one_says_it() {
         let trial = trial(Vec::new()).with(|trial| trial.meta.case.max_turns = Some(most));
         trial.grade().checks.into_iter().find(|check| check.id == "completed").expect("the check").expected
     };
-    assert_eq!(expected(1), "the model comes to its end within a turn");
-    assert_eq!(expected(2), "the model comes to its end within 2 turns");
+    assert_eq!(expected(1), "the model finishes within a turn");
+    assert_eq!(expected(2), "the model finishes within 2 turns");
 }
 
 #[test]
@@ -671,7 +671,7 @@ fn a_change_in_mid_session_is_seen_by_what_shows_it_and_not_seen_only_where_noth
         (
             |trial| trial.meta.changes[0].seen = Some(Seen::Text),
             Status::Pass,
-            "`flags` added after turn 1, at 6.2 s: its text came before the model",
+            "`flags` added after turn 1, at 6.2 s: its text entered the model's context",
         ),
         (
             |trial| trial.meta.changes[0].seen = Some(Seen::Missed),
@@ -691,7 +691,7 @@ fn a_change_in_mid_session_is_seen_by_what_shows_it_and_not_seen_only_where_noth
         (
             |trial| trial.meta.changes[0].after_turn = 3,
             Status::Unknown,
-            "`flags` not added: it was no part of this trial",
+            "`flags` not added: it was not part of this trial",
         ),
         (
             |trial| trial.meta.changes[0].made_ms = None,
@@ -720,7 +720,7 @@ fn by_mcp_a_change_is_not_seen_where_the_server_told_of_it_and_was_asked_for_not
                 trial.meta.changes[0].asked = Some(vec!["tools".to_owned()]);
             },
             Status::Unknown,
-            "`flags` added after turn 1, at 6.2 s: not seen, but the agent asked the MCP server for its tools anew, and what \
+            "`flags` added after turn 1, at 6.2 s: not seen, but the agent asked the MCP server for its tools again, and what \
              it showed its model of that is in no evidence",
         ),
         (

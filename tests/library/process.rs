@@ -40,7 +40,7 @@ impl Listener for Ears {
 }
 
 fn run_with(script: &str, timeout: Duration, mut ears: Ears, redactor: &Redactor) -> Ran {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let env = [("PATH", std::env::var_os("PATH").expect("a PATH"))];
     let job = Job {
         program: PathBuf::from("/bin/sh"),
@@ -94,7 +94,7 @@ fn a_signal_is_told_from_an_exit() {
 
 #[test]
 fn a_program_that_is_no_program_could_not_start() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let program = folder.path().join("program");
     fs::write(&program, "\x7fELF nonsense").expect("a file");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("permissions");
@@ -211,7 +211,7 @@ fn secrets_are_masked_in_both_outputs_even_when_they_come_in_pieces() {
 
 #[test]
 fn output_by_file_is_heard_masked_and_whole() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let redactor = Redactor::new(["a-secret-value"]);
     let mut ears = Ears::default();
     let job = Job {

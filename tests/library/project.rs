@@ -184,7 +184,7 @@ fn an_agent_imports_neither_another_agent_nor_the_registry() {
     let is_vendor = |source: &&Source| source.module.len() > 2 && source.module[1] != "room";
     let vendors: Vec<&String> =
         sources.iter().filter(below_agent).filter(is_vendor).map(|source| &source.module[1]).collect();
-    assert!(vendors.len() > 1, "agents are folders of src/agent");
+    assert!(vendors.len() > 1, "agents are directories of src/agent");
     let mut wrong = Vec::new();
     for source in sources.iter().filter(below_agent) {
         let own = &source.module[1];
@@ -210,7 +210,7 @@ fn agents() -> BTreeSet<String> {
 #[test]
 fn only_an_agents_own_folder_and_the_registry_name_it() {
     let agents = agents();
-    assert!(agents.len() > 1, "agents are folders of src/agent with a profile: {agents:?}");
+    assert!(agents.len() > 1, "agents are directories of src/agent with a profile: {agents:?}");
     // The names of their makers too.
     let names: Vec<&str> = agents.iter().map(String::as_str).chain(["anthropic", "openai"]).collect();
     let own = |path: &Path| {

@@ -124,7 +124,7 @@ fn more_behind_a_command_that_only_looks_makes_it_effective() {
 fn a_skill_file_of_no_offered_skill_is_a_file_like_any_other() {
     let offered = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let command = "cat .agents/skills/pdf-tools/SKILL.md";
-    assert!(!is_effective(command, Some(&offered(&["PDF Tools"]))), "the folder is the name's slug");
+    assert!(!is_effective(command, Some(&offered(&["PDF Tools"]))), "the directory is the name's slug");
     assert!(!is_effective(command, Some(&offered(&["office:pdf-tools"]))), "of a plugin");
     assert!(!is_effective(command, None), "what was offered is not known");
     assert!(is_effective(command, Some(&offered(&["greeting"]))));

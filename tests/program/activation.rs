@@ -51,7 +51,7 @@ fn passed(stub: &Stub, settings: &str) -> Vec<String> {
 fn the_rule_of_an_activation_comes_from_the_case_the_skill_the_mode_and_the_format_in_this_order() {
     let stub = Stub::new(0, &reads());
     fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), CASES).expect("cases");
-    fs::create_dir(stub.root().join("evals/tasks")).expect("a folder");
+    fs::create_dir(stub.root().join("evals/tasks")).expect("a directory");
     fs::write(stub.root().join("evals/tasks/task.json"), TASK).expect("a task");
     stub.settings("[mode.mine]\nagent = 'codex'\ndelivery = 'mcp'");
     let run = stub.run(&["run", "--run-id", "r", "--mode", "mine", "--record", "--accept-failing"]);

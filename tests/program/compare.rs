@@ -139,7 +139,7 @@ fn a_comparison_that_was_interrupted_goes_on_where_it_stood() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("skill-evals compare --resume --run-id r"), "{said}");
     let status = stub.run(&["status", "--run-id", "r"]);
-    assert!(status.stdout.contains("to go on: skill-evals compare --resume --run-id r"), "{}", status.stdout);
+    assert!(status.stdout.contains("to resume: skill-evals compare --resume --run-id r"), "{}", status.stdout);
     let measured = stub.progress("r").len();
     let ran = stub.run(&["compare", "--resume", "--run-id", "r", "--jobs", "2"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
@@ -151,13 +151,13 @@ fn a_comparison_that_was_interrupted_goes_on_where_it_stood() {
     let rows = fs::read_to_string(&table).expect("cases");
     fs::write(&table, rows.replace("c1,false,Prompt 1,Fine\n", "")).expect("cases");
     let refused = stub.run(&["compare", "--resume", "--run-id", "r"]);
-    let words = "tidy/c1 no longer exists in either arm; --force leaves those pairs out";
+    let words = "tidy/c1 no longer exists on either side; --force leaves those pairs out";
     assert!(refused.code == 2 && refused.stderr.contains(words), "{}", refused.stderr);
     fs::write(&table, rows).expect("cases");
     // What was asked for cannot change under way.
     break_skill(&stub);
     let refused = stub.run(&["compare", "--resume", "--run-id", "r"]);
-    assert!(refused.code == 2 && refused.stderr.contains("cannot go on"), "{}", refused.stderr);
+    assert!(refused.code == 2 && refused.stderr.contains("cannot resume"), "{}", refused.stderr);
 }
 
 #[test]
@@ -246,11 +246,11 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     assert!(few.code == 3 && few.stdout.starts_with("undecided: 3/3 → 0/3 passed"), "{}", few.stdout);
     assert!(few.stdout.contains(" more trials would decide a difference of this size\n"), "{}", few.stdout);
     let itself = stub.run(&["compare", "before", "after,before"]);
-    assert!(itself.code == 2 && itself.stderr.contains("is in both arms"), "{}", itself.stderr);
+    assert!(itself.code == 2 && itself.stderr.contains("is on both sides"), "{}", itself.stderr);
     assert_eq!(stub.starts().len(), starts, "no agent ran");
     let twice = stub.run(&["compare", "before,before", "after"]);
     let dry = stub.run(&["compare", "HEAD", "--dry-run", "--max-trials", "200"]);
-    assert!(dry.stdout.contains("all 200 trials, if it takes so many: about 3000 tokens"), "{}", dry.stdout);
+    assert!(dry.stdout.contains("all 200 trials, if it takes that many: about 3000 tokens"), "{}", dry.stdout);
     // In GitHub Actions the answer is marked, and stands on the job's page.
     let page = stub.root().join("page.md");
     let mut command = stub.command(&["compare", "before", "after", "--github", "--quiet"]);
@@ -263,8 +263,8 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     );
     let path = stub.run_folder("before");
     let otherwise = stub.run(&["compare", &format!("before,{}", path.display()), "after"]);
-    assert!(otherwise.code == 2 && otherwise.stderr.contains("is named twice in one arm"), "{}", otherwise.stderr);
-    assert!(twice.code == 2 && twice.stderr.contains("before is named twice in one arm"), "{}", twice.stderr);
+    assert!(otherwise.code == 2 && otherwise.stderr.contains("is named twice on one side"), "{}", otherwise.stderr);
+    assert!(twice.code == 2 && twice.stderr.contains("before is named twice on one side"), "{}", twice.stderr);
     fs::write(stub.root().join("evals/baseline.jsonl"), "{}\nno line\n").expect("a file");
     let damaged = stub.run(&["compare", "evals/baseline.jsonl", "after"]);
     assert!(
@@ -315,7 +315,7 @@ fn what_ends_after_the_decision_is_in_no_figure() {
     after["spent"]["run"] = before["spent"]["run"].clone();
     assert_eq!(after, before);
     let told = stub.run(&["compare", "r"]).stdout;
-    assert!(told.contains("2 trials were under way when it was decided, and are in no figure"), "{told}");
+    assert!(told.contains("2 trials were running when the result was reached, and are not counted"), "{told}");
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn runs_that_share_a_mode_are_compared_in_it_and_what_only_one_has_is_named() {
     }
     let ran = stub.run(&["compare", "one", "both"]);
     assert!(ran.stdout.contains(": 2/2 → 2/2 passed"), "{}{}", ran.stdout, ran.stderr);
-    let only = "measured in B only, and in no figure: tidy/c0/mine, tidy/c1/mine";
+    let only = "not counted, measured in B only: tidy/c0/mine, tidy/c1/mine";
     assert!(ran.stdout.contains(only), "{}", ran.stdout);
     let path = stub.run_folder("one").join("progress.jsonl");
     let other = fs::read_to_string(path).expect("progress").replace("\"mode\":\"codex\"", "\"mode\":\"other\"");
@@ -457,7 +457,7 @@ fn a_skill_that_changes_no_outcome_is_not_worse_for_what_nobody_asks_without_it(
     let ran = stub.run(&args);
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("30/30 → 30/30 passed"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("  judged by what both arms were asked"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  judged by what both sides were asked"), "{}", ran.stdout);
     let again = stub.run(&["compare", "r"]);
     assert!(again.stdout.contains("30/30 → 30/30 passed"), "{}", again.stdout);
     assert_eq!(stub.json("r", "work/tidy/c0/codex/1/grade.json")["verdict"], "fail");
@@ -478,7 +478,7 @@ fn what_a_skill_is_offered_beside_is_a_part_of_the_mode() {
     let body = format!("ls .agents/skills > \"$folder/offered-$(ls .agents/skills | wc -l)\"\n{ANSWER}exit 0");
     let stub = repository(2, &body);
     let more = stub.root().join("skills/other");
-    fs::create_dir(&more).expect("a folder");
+    fs::create_dir(&more).expect("a directory");
     fs::write(more.join("SKILL.md"), "---\nname: other\ndescription: Does other things.\n---\nDo.\n").expect("a skill");
     let ran = stub.run(&[
         "compare",
@@ -511,7 +511,7 @@ case \"$prompt\" in *c0) activate other;; *c1) ;; *c2) activate tidy; activate o
     let table = format!("id,should_trigger,prompt\n{}n0,false,Prompt n0\n", rows.collect::<String>());
     fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), table).expect("cases");
     let more = stub.root().join("skills/other");
-    fs::create_dir(&more).expect("a folder");
+    fs::create_dir(&more).expect("a directory");
     fs::write(more.join("SKILL.md"), "---\nname: other\ndescription: Does other things.\n---\nDo others.\n")
         .expect("a skill");
     let args = ["compare", "--a", "offer=alone", "--b", "offer=all", "--skill", "tidy", "--suite", "positive"];
@@ -549,18 +549,18 @@ fn what_cannot_be_compared_is_told_with_what_to_do_and_starts_no_agent() {
     for (args, words) in [
         (&["compare"][..], "name what to compare"),
         (&["compare", "nowhere"], "neither a run nor a git reference"),
-        (&["compare", "--a", "model=x", "--b", "model=x"], "both arms are the same"),
+        (&["compare", "--a", "model=x", "--b", "model=x"], "both sides are the same"),
         (&["compare", "--a", "colour=red"], "names `colour`; known: mode=, model="),
-        (&["compare", "--mode", "codex", "--mode", "nothing"], "there is no mode `nothing`; known: "),
+        (&["compare", "--mode", "codex", "--mode", "nothing"], "unknown mode `nothing`; known: "),
         (
             &["compare", "HEAD", "--max-trials", "8"],
             "this gate can never fail at these numbers: it takes 6 pairs of trials",
         ),
-        (&["compare", "HEAD", "--a", "skills=HEAD"], "HEAD says which skills the arm has"),
+        (&["compare", "HEAD", "--a", "skills=HEAD"], "HEAD says which skills the side has"),
         (&["compare", "--mode", "codex"], "name what to compare"),
-        (&["compare", "--mode", "codex", "--mode", "mcp", "--a", "mode=native"], "say the mode of each arm once"),
+        (&["compare", "--mode", "codex", "--mode", "mcp", "--a", "mode=native"], "say the mode of each side once"),
         (&["compare", "--mode", "codex", "--a", "mode=mcp", "--b", "mode=native"], "leave out --mode"),
-        (&["compare", "--a", "offer=nobody"], "offers `nobody`, and there is no such skill"),
+        (&["compare", "--a", "offer=nobody"], "offers `nobody`, which does not exist"),
         (&["compare", "--a", "offer=tidy+"], "names a skill without a name"),
         (&["compare", "--a", "model=x,model=y"], "says `model` twice"),
         (&["compare", "HEAD", "docs"], "`docs` is neither a run nor a git reference"),
@@ -572,7 +572,7 @@ fn what_cannot_be_compared_is_told_with_what_to_do_and_starts_no_agent() {
             &["compare", "HEAD", "--gate", "worse,better,no-worse,undecided"],
             "this gate can never pass: it names every word",
         ),
-        (&["compare", "--resume", "--run-id", "none"], "there is no run `none`"),
+        (&["compare", "--resume", "--run-id", "none"], "unknown run `none`"),
     ] {
         let ran = stub.run(args);
         assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {} {}", ran.code, ran.stderr);
@@ -589,7 +589,7 @@ fn a_comparison_that_ended_before_it_tried_every_case_says_so_and_says_the_same_
     let stub = repository(22, BY_SKILL);
     let ran = stub.run(&["compare", "HEAD", "--run-id", "r", "--jobs", "4", "--margin", "0.2", "--max-trials", "42"]);
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
-    let note = "  measured in neither arm, and in no figure: tidy/c21\n";
+    let note = "  not counted, measured on neither side: tidy/c21\n";
     assert!(ran.stdout.contains("\nundecided: 21/21 → 21/21 passed") && ran.stdout.contains(note), "{}", ran.stdout);
     let stored = stub.json("r", "comparison.json");
     let again = stub.run(&["compare", "r", "--json"]);
@@ -610,7 +610,7 @@ fn a_comparison_in_the_background_is_watched_stopped_and_gone_on_with_like_any_r
     wait_until("both agents", || stub.starts().len() == 2);
     assert!(stub.run(&["status", "--run-id", "r"]).stdout.starts_with("r: running (process "));
     let stopped = stub.run(&["stop", "r"]);
-    assert!(stopped.stdout.contains("`skill-evals compare --resume --run-id r` goes on with it"), "{}", stopped.stdout);
+    assert!(stopped.stdout.contains("`skill-evals compare --resume --run-id r` resumes it"), "{}", stopped.stdout);
     let status = stub.run(&["status", "--run-id", "r"]).stdout;
     assert!(status.starts_with("r: stopped\n") && status.contains("compare --resume --run-id r"), "{status}");
 
@@ -634,17 +634,17 @@ fn a_comparison_that_is_stopped_or_has_lost_a_line_says_how_it_goes_on() {
     let runner = stub.start(&["compare", "HEAD", "--run-id", "r", "--jobs", "2"]);
     wait_until("four trials", || stub.progress_lines("r") >= 4);
     let going = stub.run(&["compare", "r"]);
-    assert!(going.stderr.contains("r is under way: this is what it has come to so far"), "{}", going.stderr);
+    assert!(going.stderr.contains("r is running: this is its result so far"), "{}", going.stderr);
     let stopped = stub.run(&["stop", "r"]);
-    assert!(stopped.stdout.contains("`skill-evals compare --resume --run-id r` goes on with it"), "{}", stopped.stdout);
+    assert!(stopped.stdout.contains("`skill-evals compare --resume --run-id r` resumes it"), "{}", stopped.stdout);
     runner.wait_with_output().expect("an end");
     let path = stub.run_folder("r").join("progress.jsonl");
     let text = fs::read_to_string(&path).expect("progress");
     fs::write(&path, &text[..text.len() - 20]).expect("progress");
     let torn = stub.run(&["compare", "r"]);
     for words in [
-        "1 line of the progress file of r cannot be read; `skill-evals compare --resume --run-id r` writes it anew",
-        "r was stopped before it was decided; to go on: skill-evals compare --resume --run-id r",
+        "1 line of the progress file of r cannot be read; `skill-evals compare --resume --run-id r` rewrites it",
+        "r was stopped before it was decided; to resume: skill-evals compare --resume --run-id r",
     ] {
         assert!(torn.stderr.contains(words), "{}", torn.stderr);
     }
@@ -655,7 +655,7 @@ fn skills_that_a_commit_reaches_by_a_link_out_of_the_repository_are_not_taken_fo
     let stub = repository(2, BY_SKILL);
     fs::rename(stub.root().join("skills"), stub.root().join("mine")).expect("moved");
     git(&stub, &["add", "--all"]);
-    git(&stub, &["commit", "--quiet", "--message", "in a folder of another name"]);
+    git(&stub, &["commit", "--quiet", "--message", "in a directory of another name"]);
     assert_eq!(stub.run(&["compare", "HEAD", "--dry-run"]).code, 0);
     std::os::unix::fs::symlink("mine", stub.root().join("skills")).expect("a link");
     git(&stub, &["add", "--all"]);
@@ -791,17 +791,17 @@ fn trials_that_went_on_until_they_were_decided_are_compared_with_a_note() {
         let ran = stub.run(&["run", "--run-id", id, "--trials", trials, "--threshold", "0.5"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
     }
-    let note = "  trials went on until something was decided, which the test and the interval know nothing of, so take them as a guide: \
-                tidy/c0, tidy/c1\n";
+    let note = "  trials continued until something was decided; the test and the interval ignore that, so take \
+         them as a guide: tidy/c0, tidy/c1\n";
     let compared = stub.run(&["compare", "a", "c"]).stdout;
     assert!(compared.contains(note), "{compared}");
-    assert!(!stub.run(&["compare", "a", "b"]).stdout.contains("went on until"));
+    assert!(!stub.run(&["compare", "a", "b"]).stdout.contains("continued until"));
     let found: Value = serde_json::from_str(&stub.run(&["compare", "a", "c", "--json"]).stdout).expect("JSON");
     assert_eq!(found["until_decided"], json!(["tidy/c0", "tidy/c1"]));
     // So did those of a comparison.
     stub.run(&["compare", "--aa", "--max-trials", "12", "--run-id", "d"]);
     let compared = stub.run(&["compare", "a", "d"]).stdout;
-    assert!(compared.contains("went on until something was decided"), "{compared}");
+    assert!(compared.contains("continued until something was decided"), "{compared}");
 }
 
 #[test]
@@ -810,11 +810,11 @@ fn a_dry_run_knows_what_an_arm_costs_by_the_mode_that_it_starts_from() {
     assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
     let dry = stub.run(&["compare", "--aa", "--dry-run"]).stdout;
     assert!(dry.contains("tokens: at most 60, by what the same cases took before\n"), "{dry}");
-    assert!(dry.contains("if it takes so many: about 6000 tokens\n"), "{dry}");
+    assert!(dry.contains("if it takes that many: about 6000 tokens\n"), "{dry}");
     let stub = Stub::new(2, "");
     assert_eq!(stub.run(&["run", "--run-id", "r", "--case", "c0"]).code, 0);
     let dry = stub.run(&["compare", "--aa", "--dry-run"]).stdout;
-    let words = "if it takes so many: about 6000 tokens, if the others take as much as those that are known\n";
+    let words = "if it takes that many: about 6000 tokens, if the others take as much as those that are known\n";
     assert!(dry.contains(words), "{dry}");
 }
 
@@ -829,11 +829,8 @@ fn lines_of_pairs_that_cannot_be_read_are_told() {
         (stub.run(&["status", "--run-id", "r"]).stdout, stub.run(&["compare", "r"]).stderr)
     };
     let (status, compared) = told(&text.replacen("{\"a\"", "{\"x\"", 1));
-    assert!(status.contains("note     1 line of pairs.jsonl cannot be read; what is lost is in no figure"), "{status}");
-    assert!(
-        compared.contains("warning: 1 line of the pairs of r cannot be read; what is lost is in no figure"),
-        "{compared}"
-    );
+    assert!(status.contains("note     1 line of pairs.jsonl cannot be read; they are not counted"), "{status}");
+    assert!(compared.contains("warning: 1 line of the pairs of r cannot be read; they are not counted"), "{compared}");
     // What was cut short at the end never began.
     let (status, compared) = told(&format!("{text}{{\"a\":"));
     assert!(!status.contains("note ") && !compared.contains("warning"), "{status}{compared}");
@@ -856,7 +853,7 @@ fn a_full_disk_stops_a_comparison_which_goes_on_once_there_is_room() {
     let lines = |name: &str| text(name).lines().count();
     assert!(text("code") == "3\n" && (2..=7).contains(&lines("starts-1")), "{}{}", text("out"), text("err"));
     assert!(text("err").contains("the run stopped: ") && text("err").contains("No space left"), "{}", text("err"));
-    let again = "go on: skill-evals compare --resume --run-id r";
+    let again = "resume: skill-evals compare --resume --run-id r";
     assert!(text("err").contains(again), "{}", text("err"));
     assert!(text("status").starts_with("r: cut short\n  why      tidy/"), "{}", text("status"));
     assert!(text("code-2") == "3\n" && lines("starts-2") - lines("starts-1") <= 2, "{}", text("out-2"));

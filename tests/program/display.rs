@@ -94,7 +94,7 @@ fn names_of_skills_and_files_move_no_cursor() {
     let stub = Stub::new(1, "");
     let file = |path: String, text: &str| {
         let path = stub.root().join(path);
-        fs::create_dir_all(path.parent().expect("a folder above")).expect("a folder");
+        fs::create_dir_all(path.parent().expect("a directory above")).expect("a directory");
         fs::write(path, text).expect("a file");
     };
     let yaml = serde_json::Value::from(HOSTILE);

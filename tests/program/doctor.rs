@@ -44,14 +44,14 @@ const GOOD_SANDBOX: &str = "echo started; echo no >&2; exit 2";
 
 impl Machine {
     fn new(codex: &str) -> Self {
-        let own = tempfile::tempdir().expect("a folder");
+        let own = tempfile::tempdir().expect("a directory");
         fs::create_dir_all(own.path().join("home/.codex")).expect("a home");
         let program = own.path().join("codex");
         fs::write(&program, codex).expect("a program");
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a program");
         let settings = format!("[agents.codex]\ncommand = '{}'\n", program.display());
         let fixture = Fixture::new().skill("tidy").file("evals/evals.toml", settings);
-        let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch folder");
+        let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
         Self { fixture, own, scratch, variables: vec![("CODEX_API_KEY", "key-key-key")] }
     }
 
@@ -198,12 +198,12 @@ fn wrong_settings_folders_and_templates_are_findings() {
 
     let mut machine = Machine::new(&codex(GOOD_SANDBOX));
     fs::write(machine.fixture.root().join("evals/judge.md"), "{{nothing}}").expect("a template");
-    fs::create_dir(machine.scratch.path().join(".git")).expect("a folder");
+    fs::create_dir(machine.scratch.path().join(".git")).expect("a directory");
     fs::write(machine.scratch.path().join(".git/HEAD"), "ref: refs/heads/main\n").expect("a file");
     let examined = machine.examined();
     assert_eq!((examined.code, examined.finding("rubric").0, examined.finding("scratch").0), (1, "missing", "missing"));
     assert!(examined.finding("scratch").2.contains("SKILL_EVALS_SCRATCH"));
-    machine.scratch = tempfile::tempdir_in("/tmp").expect("a folder");
+    machine.scratch = tempfile::tempdir_in("/tmp").expect("a directory");
     // Or, where somebody made /tmp a repository, that it is one.
     let examined = machine.examined();
     let (state, found, _) = examined.finding("scratch");
@@ -213,7 +213,7 @@ fn wrong_settings_folders_and_templates_are_findings() {
 #[test]
 fn without_a_repository_the_rest_is_looked_at_and_a_wrong_root_is_refused() {
     let machine = Machine::new(&codex(GOOD_SANDBOX));
-    let nowhere = tempfile::tempdir().expect("a folder");
+    let nowhere = tempfile::tempdir().expect("a directory");
     let output = machine.command(nowhere.path()).output().expect("the program starts");
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1));

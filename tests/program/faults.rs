@@ -164,7 +164,7 @@ fn a_run_starts_nothing_more_once_a_result_cannot_be_stored() {
     let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
     assert_eq!((ran.code, stub.starts().len()), (3, 2), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("the run stopped: tidy/c2/codex: "), "{}", ran.stderr);
-    assert!(ran.stderr.contains("go on: skill-evals run --resume --run-id r"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("resume: skill-evals run --resume --run-id r"), "{}", ran.stderr);
     let status = stub.run(&["status", "--run-id", "r"]).stdout;
     assert!(status.starts_with("r: cut short\n  why      tidy/c2/codex: "), "{status}");
     fs::remove_file(stub.run_folder("r").join("work/tidy/c2")).expect("a file");
@@ -244,8 +244,8 @@ fn assert_gone(stub: &Stub, sleep: &str) {
             processes_with(&word).is_empty()
         });
     }
-    let left = || fs::read_dir(stub.scratch()).expect("a folder").count();
-    wait_until("nothing of the run to be left in the scratch folder", || left() == 0);
+    let left = || fs::read_dir(stub.scratch()).expect("a directory").count();
+    wait_until("nothing of the run to be left in the scratch directory", || left() == 0);
 }
 
 #[test]
@@ -372,7 +372,7 @@ fn a_full_disk_is_infrastructure_and_what_was_measured_before_stays() {
     let stub = Stub::new(6, "");
     assert_eq!(stub.run(&["run", "--run-id", "first", "--case", "c0"]).code, 0);
     // Artifacts of 300 KiB at most, of which each trial from now on wants 60, beside 64 while it runs.
-    fs::rename(stub.root().join("artifacts"), stub.root().join("kept")).expect("a folder");
+    fs::rename(stub.root().join("artifacts"), stub.root().join("kept")).expect("a directory");
     disk.mount(&stub.root().join("artifacts"));
     stub.body("head -c 60000 /dev/zero | tr '\\0' 'x' >&2");
     let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
@@ -399,7 +399,7 @@ struct SmallDisk {
 
 impl SmallDisk {
     fn mount(&self, at: &std::path::Path) {
-        fs::create_dir_all(at).expect("a folder");
+        fs::create_dir_all(at).expect("a directory");
         mount(&["-t", "tmpfs", "-o", "size=300k", "tmpfs"], at);
         *self.at.borrow_mut() = Some(at.to_path_buf());
     }
@@ -493,5 +493,5 @@ fn a_room_that_is_used_again_shows_nothing_of_the_trial_before() {
     for case in 1..6 {
         assert_eq!(seen(case), seen(0));
     }
-    assert!(fs::read_dir("/etc").expect("a folder").count() > 0, "what links point to is not touched");
+    assert!(fs::read_dir("/etc").expect("a directory").count() > 0, "what links point to is not touched");
 }

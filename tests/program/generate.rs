@@ -107,14 +107,14 @@ fn nothing_that_is_there_is_overwritten_unless_asked_for() {
 #[test]
 fn what_cannot_be_generated_is_told() {
     let fixture = Fixture::new().skill("tidy").skill_text("bad", "no front matter").skill("linked");
-    let outside = tempfile::tempdir().expect("a folder");
+    let outside = tempfile::tempdir().expect("a directory");
     let fixture = fixture.link("evals/skills/linked", outside.path().to_str().expect("a path"));
     let ran = fixture.run(&["generate"]);
     assert_eq!(ran.code, 1);
     assert!(ran.stdout.contains("skipped skills/bad: its front matter cannot be relied on"), "{}", ran.stdout);
     assert!(ran.stdout.contains("skipped skills/linked: its cases are reached through a symbolic link"));
     assert!(ran.stdout.contains("wrote evals/skills/tidy/prompts.csv"));
-    assert_eq!(fs::read_dir(outside.path()).expect("a folder").count(), 0);
+    assert_eq!(fs::read_dir(outside.path()).expect("a directory").count(), 0);
     let unknown = fixture.run(&["generate", "--skill", "tydi"]);
     assert_eq!(unknown.code, 2);
     assert!(unknown.stderr.contains("did you mean `tidy`?"), "{}", unknown.stderr);

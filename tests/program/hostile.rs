@@ -49,13 +49,13 @@ const MEMORY: u64 = 6 << 20;
 
 fn put(path: impl AsRef<Path>, text: impl AsRef<[u8]>) {
     let path = path.as_ref();
-    fs::create_dir_all(path.parent().expect("a folder above")).expect("a folder");
+    fs::create_dir_all(path.parent().expect("a directory above")).expect("a directory");
     let _ = fs::remove_file(path);
     fs::write(path, text).expect("a file");
 }
 
 fn room_for(path: &Path) {
-    fs::create_dir_all(path.parent().expect("a folder above")).expect("a folder");
+    fs::create_dir_all(path.parent().expect("a directory above")).expect("a directory");
     let _ = fs::remove_file(path);
 }
 
@@ -85,7 +85,7 @@ fn link_loop(path: &Path) {
 fn socket(path: &Path) {
     room_for(path);
     // A socket's path must be short.
-    let short = tempfile::Builder::new().tempdir_in("/tmp").expect("a folder");
+    let short = tempfile::Builder::new().tempdir_in("/tmp").expect("a directory");
     let bound = short.path().join("s");
     drop(UnixListener::bind(&bound).expect("a socket"));
     if fs::rename(&bound, path).is_err() {
@@ -157,10 +157,10 @@ fn add(all: &mut Vec<(String, Told, Make)>, name: &str, told: Told, make: impl F
 
 fn names(all: &mut Vec<(String, Told, Make)>) {
     let strange = OsStr::from_bytes(b"st\xffrange");
-    add(all, "a skill whose folder is not UTF-8", Told::Lint("range/SKILL.md"), move |root| {
+    add(all, "a skill whose directory is not UTF-8", Told::Lint("range/SKILL.md"), move |root| {
         put(root.join("skills").join(strange).join("SKILL.md"), SKILL);
     });
-    add(all, "a table whose folder is not UTF-8", Told::Lint("range"), move |root| {
+    add(all, "a table whose directory is not UTF-8", Told::Lint("range"), move |root| {
         put(root.join("evals/skills").join(strange).join("prompts.csv"), TABLE);
     });
     add(all, "a task whose name is not UTF-8", Told::Lint("range"), move |root| {
@@ -170,17 +170,17 @@ fn names(all: &mut Vec<(String, Told, Make)>) {
         skill(root, SKILL, TABLE);
         put(root.join("skills/x").join(strange), "x");
     });
-    add(all, "a skill behind two hundred folders", Told::Lint("and not below this one"), |root| {
+    add(all, "a skill behind two hundred directories", Told::Lint("and not in this one"), |root| {
         put(deep(&root.join("skills"), 200).join("SKILL.md"), SKILL);
     });
-    add(all, "a skill with two hundred folders", Told::Lint("too deep"), |root| {
+    add(all, "a skill with two hundred directories", Told::Lint("too deep"), |root| {
         skill(root, SKILL, TABLE);
         put(deep(&root.join("skills/x"), 200).join("a.txt"), "x");
     });
     for (files, told) in [(10_000, Told::Nothing), (25_000, Told::Lint("20000"))] {
         add(all, &format!("a skill with {files} files"), told, move |root| {
             skill(root, SKILL, TABLE);
-            fs::create_dir(root.join("skills/x/many")).expect("a folder");
+            fs::create_dir(root.join("skills/x/many")).expect("a directory");
             for number in 0..files {
                 File::create(root.join(format!("skills/x/many/{number}"))).expect("a file");
             }
@@ -189,28 +189,28 @@ fn names(all: &mut Vec<(String, Told, Make)>) {
 }
 
 fn links_and_folders(all: &mut Vec<(String, Told, Make)>) {
-    add(all, "a folder of a skill that leads back to it", Told::Lint("skills/x/again"), |root| {
+    add(all, "a directory of a skill that leads back to it", Told::Lint("skills/x/again"), |root| {
         skill(root, SKILL, TABLE);
         symlink(".", root.join("skills/x/again")).expect("a link");
     });
-    add(all, "a folder of a skill that leads out", Told::Lint("skills/x/etc"), |root| {
+    add(all, "a directory of a skill that leads out", Told::Lint("skills/x/etc"), |root| {
         skill(root, SKILL, TABLE);
         symlink("/etc", root.join("skills/x/etc")).expect("a link");
     });
-    add(all, "a skill that is a link to a folder", Told::Lint("skills/linked"), |root| {
+    add(all, "a skill that is a link to a directory", Told::Lint("skills/linked"), |root| {
         put(root.join("elsewhere/linked/SKILL.md"), SKILL);
         symlink("../elsewhere/linked", root.join("skills/linked")).expect("a link");
     });
     add(all, "skills that lead back to themselves", Told::Lint("skills/loop"), |root| {
         symlink("../skills", root.join("skills/loop")).expect("a link");
     });
-    add(all, "a folder where SKILL.md should be", Told::Lint("skills/x/SKILL.md"), |root| {
-        fs::create_dir_all(root.join("skills/x/SKILL.md")).expect("a folder");
+    add(all, "a directory where SKILL.md should be", Told::Lint("skills/x/SKILL.md"), |root| {
+        fs::create_dir_all(root.join("skills/x/SKILL.md")).expect("a directory");
     });
-    add(all, "a folder where a table should be", Told::Lint("evals/skills/x/prompts.csv"), |root| {
+    add(all, "a directory where a table should be", Told::Lint("evals/skills/x/prompts.csv"), |root| {
         skill(root, SKILL, TABLE);
         fs::remove_file(root.join("evals/skills/x/prompts.csv")).expect("a file");
-        fs::create_dir_all(root.join("evals/skills/x/prompts.csv")).expect("a folder");
+        fs::create_dir_all(root.join("evals/skills/x/prompts.csv")).expect("a directory");
     });
     add(all, "a file where the tasks should be", Told::Lint("evals/tasks"), |root| put(root.join("evals/tasks"), "x"));
     add(all, "tasks in a loop of links", Told::Lint("evals/tasks"), |root| link_loop(&root.join("evals/tasks")));
@@ -233,7 +233,7 @@ fn tables(all: &mut Vec<(String, Told, Make)>) {
         ("a byte order mark", Told::Nothing, format!("\u{feff}{TABLE}").into()),
         ("UTF-16", sheet, utf_16(TABLE)),
         ("Latin-1", sheet, [TABLE.as_bytes(), b"c,true,caf\xe9\n"].concat()),
-        ("an id that leaves its folder", sheet, format!("{TABLE}../../x,true,z\n").into()),
+        ("an id that leaves its directory", sheet, format!("{TABLE}../../x,true,z\n").into()),
         ("ids of dots and slashes", sheet, format!("{TABLE}..,true,z\n/etc/passwd,true,z\n.,true,z\n,true,z\n").into()),
         (
             "a pattern too large to compile",

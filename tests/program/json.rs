@@ -295,7 +295,7 @@ fn what_a_run_tells_while_it_runs_is_as_docs_artifacts_says() {
     let validator = jsonschema::validator_for(&strict("summary")).expect("a schema");
     let wrong: Vec<String> = validator.iter_errors(&partial).map(|error| error.to_string()).collect();
     assert_eq!(wrong, [""; 0], "{partial:#}");
-    let page = fs::read_to_string(schemas().with_file_name("artifacts.md")).expect("the page");
+    let page = fs::read_to_string(schemas().with_file_name("reference/artifacts.md")).expect("the page");
     for key in keys(&current).iter().chain(&keys(&running[0])) {
         assert!(page.contains(&format!("`{key}`")), "docs/reference/artifacts.md says nothing of `{key}`");
     }

@@ -335,7 +335,7 @@ fn a_repository_has_a_template_and_a_schema_of_its_own() {
     let evals = fake.fixture.root().join("evals");
     fs::write(evals.join("judge.md"), "{{case_id}} should trigger: {{should_trigger}}. Checks:\n- `tone`: kind\n")
         .expect("a template");
-    fs::create_dir(evals.join("schemas")).expect("a folder");
+    fs::create_dir(evals.join("schemas")).expect("a directory");
     let schema = r#"{"type":"object","required":["overall_pass","checks"],"properties":{"score":false}}"#;
     fs::write(evals.join("schemas/style_rubric.schema.json"), schema).expect("a schema");
     let ran = fake.run(&[]);
@@ -380,7 +380,7 @@ fn wrong_judge_settings_name_their_line() {
     fs::write(fake.fixture.root().join("evals/evals.toml"), text).expect("settings");
     let ran = fake.run(&[]);
     assert_eq!(ran.code, 2);
-    for words in ["evals.toml:2:9", "evals.toml:3:13", "evals.toml:4:12", "leaves its folder"] {
+    for words in ["evals.toml:2:9", "evals.toml:3:13", "evals.toml:4:12", "leaves its directory"] {
         assert!(ran.stderr.contains(words), "{words} in {}", ran.stderr);
     }
 }

@@ -146,7 +146,7 @@ impl Killed {
             assert!(self.passed.is_empty(), "{:?}: a run is gone", self.what);
             return;
         }
-        let found = standing(&folder).expect("a folder that can be read");
+        let found = standing(&folder).expect("a directory that can be read");
         assert_ne!(found.state, RunState::Running, "{:?}", self.what);
         assert_eq!(found.damaged_lines, 0, "{:?}", self.what);
         let (planned, left) = (found.planned.unwrap_or_default(), found.left.unwrap_or_default());

@@ -181,10 +181,10 @@ fn what_keeps_an_agent_keeps_the_next_one_too_and_nothing_of_the_one_before() {
 
 #[test]
 fn an_empty_git_folder_that_a_killed_agent_left_is_no_repository() {
-    let above = tempfile::tempdir().expect("a folder");
+    let above = tempfile::tempdir().expect("a directory");
     let base = above.path().join("scratch");
-    fs::create_dir(above.path().join(".git")).expect("a folder");
-    Scratch::open(Some(&base)).expect("a scratch folder below an empty .git");
+    fs::create_dir(above.path().join(".git")).expect("a directory");
+    Scratch::open(Some(&base)).expect("a scratch directory below an empty .git");
     fs::write(above.path().join(".git/HEAD"), "ref: refs/heads/main\n").expect("a file");
     let refused = Scratch::open(Some(&base)).expect_err("a repository above").to_string();
     assert!(refused.contains("which holds .git"), "{refused}");

@@ -71,7 +71,7 @@ fn how_well_a_skill_triggers_and_what_became_active_in_its_place() {
         ["a,true,tidy up,", "b,true,the other,", "c,true,both of them,", "d,false,something else,", "e,false,do tidy,"];
     let stub = stub(&rows, &body);
     let other = stub.root().join("skills/other");
-    fs::create_dir(&other).expect("a folder");
+    fs::create_dir(&other).expect("a directory");
     fs::write(
         other.join("SKILL.md"),
         "---\nname: other\ndescription: Does other things, unlike tidy.\n---\nDo others.\n",
@@ -135,7 +135,7 @@ fn history_draws_a_line_for_each_run_and_marks_those_of_other_inputs() {
     fs::remove_dir_all(stub.run_folder("six")).expect("a run");
     // Runs of other questions are compared, and it is said.
     let compared = stub.run(&["compare", "three", "four"]).stdout;
-    let note = "  asked or checked otherwise in the two arms, so not the skills alone differ: tidy/b\n";
+    let note = "  asked or checked differently on the two sides, so more than the skills differs: tidy/b\n";
     assert!(compared.contains(note), "{compared}");
     assert!(!stub.run(&["compare", "one", "three"]).stdout.contains("asked or checked otherwise"));
     fs::remove_dir_all(stub.run_folder("four")).expect("a run");
@@ -146,7 +146,7 @@ fn history_draws_a_line_for_each_run_and_marks_those_of_other_inputs() {
     let text = fs::read_to_string(&path).expect("progress");
     fs::write(&path, &text[..text.len() - 20]).expect("progress");
     let torn = stub.run(&["history"]);
-    assert_eq!(torn.stderr, "warning: two: 1 line of its progress file cannot be read; what is lost is in no figure\n");
+    assert_eq!(torn.stderr, "warning: two: 1 line of its progress file cannot be read; they are not counted\n");
     assert!(torn.stdout.contains("≠ two    1/1 "), "{}", torn.stdout);
     assert_eq!(stub.run(&["history", "--last", "0"]).code, 2);
 }
@@ -244,7 +244,7 @@ fn judges_are_held_against_each_other_and_against_people() {
     fs::write(&labels, "trial,pass\ngreeting/it/codex/1,true\n").expect("labels");
     let ran = fake.program(&["judge", "calibrate", "labels.csv", "t"]);
     let words = "it passed 1/1, 100 % (21–100)\nof what people failed, it failed 0/0\n\
-                 nothing that people failed is labelled: its rate cannot be corrected\n";
+         nothing that people failed has a label: its rate cannot be corrected\n";
     assert!(ran.stdout.ends_with(words), "{}{}", ran.stdout, ran.stderr);
     let ran = calibrate("\u{feff}trial,pass\ngreeting/it/codex,true\ngreeting/gone/codex,no\n");
     let found: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stderr));
@@ -252,12 +252,12 @@ fn judges_are_held_against_each_other_and_against_people() {
     assert_eq!((&calibration["sensitivity"]["passed"], &calibration["specificity"]["trials"]), (&json!(1), &json!(0)));
     assert_eq!((&calibration["unmatched"], &calibration["corrected"]), (&json!(["greeting/gone/codex"]), &Value::Null));
     for (text, words) in [
-        ("trial,good\na,true\n", "labels.csv:1: there is no column `pass`; expected `trial` and `pass`"),
+        ("trial,good\na,true\n", "labels.csv:1: missing column `pass`; expected `trial` and `pass`"),
         ("trial,pass\na,perhaps\n", "labels.csv:2:3: `pass` is \"perhaps\"; expected true or false"),
         ("trial,pass\n\n\na,true\n,true\n", "labels.csv:5:1: `trial` is empty; expected skill/case/mode"),
         ("trial,pass\na,true,too\n", "labels.csv:2:1: 3 cells, where the header has 2"),
-        ("trial,pass\na,true\na,false\n", "labels.csv:3:1: a is labelled twice, and differently"),
-        ("trial,pass\na/b/c,true\na/b/c/1,false\n", "labels.csv:3:1: a/b/c is labelled twice, and differently"),
+        ("trial,pass\na,true\na,false\n", "labels.csv:3:1: a has two different labels"),
+        ("trial,pass\na/b/c,true\na/b/c/1,false\n", "labels.csv:3:1: a/b/c has two different labels"),
         ("trial,pass,pass\na,true,false\n", "labels.csv:1: there are two columns `pass`"),
         ("trial,pass\n", "no label is of a judged trial; `trial` is written as it is printed: greeting/it/codex"),
         ("trial,pass\nit,true\n", "no label is of a judged trial"),
@@ -336,10 +336,10 @@ fn junit_goes_where_a_link_points_and_one_that_cannot_be_written_hides_no_result
 #[test]
 fn github_knows_files_by_their_place_in_the_whole_repository() {
     let stub = stub(&["bad,false,bad one,Done"], &format!("{} exit 0", ANSWER.replace("Done", "No")));
-    let above = stub.root().parent().expect("a folder above");
+    let above = stub.root().parent().expect("a directory above");
     let folder = stub.root().file_name().expect("a name").to_string_lossy().into_owned();
     let all = above.join(format!("{folder}.all"));
-    fs::create_dir(&all).expect("a folder");
+    fs::create_dir(&all).expect("a directory");
     fs::rename(stub.root(), all.join("part")).expect("moved");
     let git = std::process::Command::new("git").args(["init", "--quiet"]).arg(&all).status().expect("git");
     assert!(git.success());
@@ -348,7 +348,7 @@ fn github_knows_files_by_their_place_in_the_whole_repository() {
     let ran = crate::support::stub::ran(stub.command(&["run", "--github"]).current_dir(all.join("part")));
     fs::remove_file(stub.root()).expect("a link");
     fs::rename(all.join("part"), stub.root()).expect("moved");
-    fs::remove_dir_all(&all).expect("a folder");
+    fs::remove_dir_all(&all).expect("a directory");
     let place = "::error file=part/evals/skills/tidy/prompts.csv,line=2::";
     assert!(ran.stdout.contains(place), "{}{}", ran.stdout, ran.stderr);
 }

@@ -121,8 +121,8 @@ fn own_checks_of_a_crate_take_part_in_every_command() {
 fn a_test_that_only_mentions_the_harness_is_not_asked_for_checks() {
     let stub = Stub::new(1, "");
     let write = |path: &str, text: &str| fs::write(stub.root().join(path), text).expect("a file");
-    fs::create_dir_all(stub.root().join("tests")).expect("a folder");
-    fs::create_dir_all(stub.root().join("src")).expect("a folder");
+    fs::create_dir_all(stub.root().join("tests")).expect("a directory");
+    fs::create_dir_all(stub.root().join("src")).expect("a directory");
     write("Cargo.toml", "[package]\nname = \"other\"\nedition = \"2024\"\n# skill-evals\n\n[workspace]\n");
     write("src/lib.rs", "");
     write(
@@ -373,7 +373,7 @@ fn clean_takes_runs_and_nothing_else() {
     let stub = Stub::new(1, "");
     assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
     let other = stub.root().join("artifacts/skill-evals/notes");
-    fs::create_dir(&other).expect("a folder");
+    fs::create_dir(&other).expect("a directory");
     fs::write(other.join("mine.txt"), "mine").expect("a file");
     assert_eq!(stub.run(&["clean", "--keep", "0"]).stdout, "r removed\n");
     assert!(other.join("mine.txt").is_file());

@@ -31,7 +31,7 @@ fn folder(fixture: &Fixture, recording: &str) -> PathBuf {
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> =
-        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+        fs::read_dir(folder).expect("a directory").map(|entry| entry.expect("an entry").path()).collect();
     files.sort_unstable();
     files
 }
@@ -169,21 +169,21 @@ fn what_a_killed_recorder_left_is_no_recording_and_goes_with_the_next_one() {
     let recordings = stub.root().join("evals/recordings");
     // Killed as it had moved one recording aside, with another one written anew.
     let left = recordings.join(".new-abc");
-    fs::create_dir_all(left.join("old/tidy/c1")).expect("a folder");
-    fs::rename(recordings.join("tidy/c1/codex"), left.join("old/tidy/c1/codex")).expect("a folder");
-    fs::create_dir_all(left.join("tidy/c2")).expect("a folder");
+    fs::create_dir_all(left.join("old/tidy/c1")).expect("a directory");
+    fs::rename(recordings.join("tidy/c1/codex"), left.join("old/tidy/c1/codex")).expect("a directory");
+    fs::create_dir_all(left.join("tidy/c2")).expect("a directory");
     assert!(
         Command::new("cp").arg("-r").arg(recordings.join("tidy/c2/codex")).arg(left.join("tidy/c2/")).status().is_ok()
     );
-    fs::create_dir_all(recordings.join(".new-def")).expect("a folder");
+    fs::create_dir_all(recordings.join(".new-def")).expect("a directory");
     // A link is followed nowhere.
     let outside = stub.root().join("outside");
-    fs::create_dir_all(outside.join("old/tidy/c9/codex")).expect("a folder");
+    fs::create_dir_all(outside.join("old/tidy/c9/codex")).expect("a directory");
     std::os::unix::fs::symlink(&outside, recordings.join(".new-link")).expect("a link");
     // Another process is at work in this one.
     let other = recordings.join(".new-other");
-    fs::create_dir_all(&other).expect("a folder");
-    let lock = fs::File::open(&other).expect("a folder");
+    fs::create_dir_all(&other).expect("a directory");
+    let lock = fs::File::open(&other).expect("a directory");
     lock.lock().expect("a lock");
 
     let graded = stub.run(&["grade", "evals/recordings/"]);

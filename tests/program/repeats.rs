@@ -202,7 +202,7 @@ fn a_setting_of_the_wrong_kind_is_told_in_the_words_of_the_settings() {
             "`offer` is \"all\", \"alone\" or a list of skills",
         ),
     ] {
-        fs::create_dir_all(fixture.root().join("evals")).expect("a folder");
+        fs::create_dir_all(fixture.root().join("evals")).expect("a directory");
         fs::write(fixture.root().join("evals/evals.toml"), settings).expect("settings");
         let ran = fixture.run(&["list"]);
         assert!(ran.code == 2 && ran.stderr.contains(words), "{words}\n{}", ran.stderr);
@@ -221,7 +221,7 @@ fn settings_for_a_skill_that_is_not_there_are_an_error_in_every_command_that_goe
     let stub = Stub::new(1, "");
     stub.settings("skills.tidyy.trials = 2");
     let message = |text: &str| {
-        assert!(text.contains("evals/evals.toml:2:8") && text.contains("there is no skill `tidyy`"), "{text}");
+        assert!(text.contains("evals/evals.toml:2:8") && text.contains("unknown skill `tidyy`"), "{text}");
         assert!(text.contains("did you mean `tidy`?"), "{text}");
     };
     for args in [&["run"][..], &["run", "--replay"], &["run", "--dry-run"]] {
@@ -274,7 +274,7 @@ fn a_case_that_goes_on_until_it_is_decided_takes_no_trial_that_is_not_needed() {
     // There is nothing to go on with, even if it was killed at its very end.
     let whole = without_end(&stub, "r");
     let killed = stub.run(&["status", "--run-id", "r"]).stdout;
-    assert!(killed.starts_with("r: finished\n") && !killed.contains("to go on"), "{killed}");
+    assert!(killed.starts_with("r: finished\n") && !killed.contains("to resume"), "{killed}");
     fs::write(stub.run_folder("r").join("run.json"), whole).expect("a record");
     // Nothing is left to be done, and summaries of the stored run say the same.
     assert_eq!(stub.run(&["run", "--resume", "--run-id", "r"]).code, 1);
@@ -387,7 +387,7 @@ fn a_case_that_was_cut_short_goes_on_until_it_is_decided() {
     // The run went through its plan: nothing says that it was killed, and it can go on.
     assert!(status.starts_with("r: finished\n"), "{status}");
     let go_on =
-        "  to go on: skill-evals run --resume --run-id r  (runs the 8 left, and more until every case is decided)\n";
+        "  to resume: skill-evals run --resume --run-id r  (runs the 8 left, and more until every case is decided)\n";
     assert!(status.ends_with(go_on), "{status}");
     // Without its end it was killed.
     let whole = without_end(&stub, "r");
@@ -419,7 +419,7 @@ fn status_counts_cases_that_go_on_before_their_first_trial_and_none_that_is_at_i
             && first.contains("  open     tidy/b/codex: 0/0, undecided after 0 of at most 12"),
         "{first}"
     );
-    let command = "  to go on: skill-evals run --resume --run-id r  (runs the ";
+    let command = "  to resume: skill-evals run --resume --run-id r  (runs the ";
     let rest = first.lines().last().unwrap_or_default();
     assert!(rest.starts_with(command) && rest.ends_with(" left, and more until every case is decided)"), "{first}");
     stub.run(&["run", "--resume", "--run-id", "r", "--jobs", "1"]);
@@ -428,7 +428,7 @@ fn status_counts_cases_that_go_on_before_their_first_trial_and_none_that_is_at_i
         last.contains("  decided  1 of 2 cases\n") && last.contains("undecided after 12 of at most 12 trials"),
         "{last}"
     );
-    assert!(last.starts_with("r: finished\n") && !last.contains("to go on"), "{last}");
+    assert!(last.starts_with("r: finished\n") && !last.contains("to resume"), "{last}");
     without_end(&stub, "r");
     assert!(status().starts_with("r: finished\n"), "{}", status());
 }
@@ -438,7 +438,7 @@ fn a_run_that_ended_at_its_limit_says_how_to_go_on() {
     let stub = Stub::new(3, "");
     stub.run(&["run", "--run-id", "r", "--jobs", "1", "--max-tokens", "15"]);
     let status = stub.run(&["status", "--run-id", "r"]).stdout;
-    let words = "  to go on: skill-evals run --resume --run-id r  (runs the 2 left)\n";
+    let words = "  to resume: skill-evals run --resume --run-id r  (runs the 2 left)\n";
     assert!(status.starts_with("r: finished\n") && status.ends_with(words), "{status}");
 }
 
@@ -449,7 +449,7 @@ fn what_crashed_in_a_case_that_is_decided_is_not_paid_again() {
     stub.run(&["run", "--run-id", "r", "--jobs", "1", "--case", "a"]);
     assert_eq!(stub.starts().len(), 31);
     let status = stub.run(&["status", "--run-id", "r"]).stdout;
-    assert!(status.contains("24 passed, 0 failed, 7 errors") && !status.contains("to go on"), "{status}");
+    assert!(status.contains("24 passed, 0 failed, 7 errors") && !status.contains("to resume"), "{status}");
     stub.body("");
     let again = stub.run(&["run", "--resume", "--run-id", "r", "--jobs", "1"]);
     assert_eq!((again.code, stub.starts().len()), (0, 31), "{}", again.stdout);
@@ -559,7 +559,7 @@ fn what_keeps_several_cases_from_running_is_told_once() {
     table(&stub, &["a,false,One,Done,,", "b,false,Two,Done,,", "c,false,Three,Done,,"]);
     // It keeps codex from offering the skill, in each case alike.
     let own = "policy:\n  allow_implicit_invocation: false\n";
-    std::fs::create_dir_all(stub.root().join("skills/tidy/agents")).expect("a folder");
+    std::fs::create_dir_all(stub.root().join("skills/tidy/agents")).expect("a directory");
     std::fs::write(stub.root().join("skills/tidy/agents/openai.yaml"), own).expect("a file");
     stub.settings("[mode.other]\nagent = 'codex'\ndelivery = 'native'");
     let both = ["--mode", "codex", "--mode", "other"];

@@ -87,7 +87,7 @@ fn changed_skills_cases_and_settings_are_refused_by_name() {
     let refused = |more: &[&str], what: &str| {
         let ran = resume(more);
         assert_eq!(ran.code, 2, "{what}: {}", ran.stdout);
-        assert!(ran.stderr.contains("cannot go on") && ran.stderr.contains(what), "{what}: {}", ran.stderr);
+        assert!(ran.stderr.contains("cannot resume") && ran.stderr.contains(what), "{what}: {}", ran.stderr);
     };
     assert_eq!(resume(&[]).code, 0, "nothing was said, so what was chosen first is meant");
     refused(&["--model", "other"], "tidy/c0/codex: setting model");
@@ -190,7 +190,7 @@ fn a_background_run_that_cannot_begin_says_so_at_once() {
     let stub = Stub::new(1, "");
     let ran = stub.run(&["run", "--background", "--run-id", "r", "--mode", "nothing"]);
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("there is no mode `nothing`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("unknown mode `nothing`"), "{}", ran.stderr);
 }
 
 #[test]

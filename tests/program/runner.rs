@@ -69,20 +69,20 @@ fn bad_input_is_told_with_what_is_known() {
         assert!(ran.stderr.contains(word), "{args:?}: {}", ran.stderr);
     };
     refused(&["run", "--skill", "tidi"], "did you mean `tidy`?");
-    refused(&["run", "--case", "d0"], "there is no case `d0`");
-    refused(&["run", "--task", "nothing"], "there is no task `nothing`");
-    refused(&["run", "--mode", "codec"], "there is no mode `codec`; known: ");
+    refused(&["run", "--case", "d0"], "unknown case `d0`");
+    refused(&["run", "--task", "nothing"], "unknown task `nothing`");
+    refused(&["run", "--mode", "codec"], "unknown mode `codec`; did you mean `codex`?");
     refused(&["run", "--suite", "smok"], "explicit");
     refused(&["run", "--run-id", "a/b"], "the run id \"a/b\" holds characters");
     refused(&["run", "--run-id", ".."], "the run id \"..\" starts with `.`");
     refused(&["run", "--resume"], "--resume needs --run-id");
-    refused(&["run", "--resume", "--run-id", "gone"], "there is no run `gone`");
+    refused(&["run", "--resume", "--run-id", "gone"], "unknown run `gone`");
     refused(&["run", "--force"], "--resume");
     refused(&["run", "--max-cost-usd", "0"], "above 0");
     refused(&["status", "--run-id", "../x"], "the run id");
-    refused(&["status"], "there are no runs yet");
-    refused(&["stop", "gone"], "there are no runs yet");
-    refused(&["summary", "gone"], "there are no runs yet");
+    refused(&["status"], "no runs found");
+    refused(&["stop", "gone"], "no runs found");
+    refused(&["summary", "gone"], "no runs found");
     assert_eq!(stub.starts(), Vec::<String>::new(), "nothing was run");
     assert!(!stub.root().join("artifacts").exists(), "nothing was written");
 }
@@ -93,7 +93,7 @@ fn a_run_that_exists_is_not_written_over() {
     assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
     let ran = stub.run(&["run", "--run-id", "r"]);
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("there is a run `r` already; --resume goes on with it"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the run `r` exists; --resume resumes it"), "{}", ran.stderr);
     assert_eq!(stub.starts().len(), 1);
 }
 
@@ -155,7 +155,7 @@ fn a_dry_run_finds_what_the_run_would_refuse() {
         let stub = Stub::new(1, "");
         fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), judged).expect("a table");
         let path = stub.root().join(file);
-        fs::create_dir_all(path.parent().expect("a folder above")).expect("a folder");
+        fs::create_dir_all(path.parent().expect("a directory above")).expect("a directory");
         fs::write(path, text).expect("a file");
         let dry = stub.run(&[&["run", "--dry-run"], options].concat());
         assert_eq!(dry.code, 2, "{file}: {}", dry.stdout);

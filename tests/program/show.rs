@@ -103,7 +103,7 @@ fn a_session_is_one_json_whose_id_says_which_trial_it_was_and_whether_it_failed(
 #[test]
 fn a_trial_is_found_by_every_name_that_it_has() {
     let stub = stub(&["welcome,false,Welcome Priya.,,", "bye-bye,false,Bye.,,"]);
-    assert!(show(&stub, &["welcome"]).stderr.contains("there are no runs yet; --recording shows what is recorded"));
+    assert!(show(&stub, &["welcome"]).stderr.contains("no trials found in the recordings"));
     stub.run(&["run", "--run-id", "r", "--record"]);
     for name in ["tidy/bye-bye/codex", "tidy::bye_bye::codex", "tidy/bye-bye/codex/1", "bye-bye", "tidy/bye", "bye/1"] {
         let ran = show(&stub, &[name]);
@@ -120,14 +120,14 @@ fn a_trial_is_found_by_every_name_that_it_has() {
         (vec!["tidy"], "`tidy` is 2 trials in the run r: tidy/bye-bye/codex, tidy/welcome/codex"),
         (
             vec!["tidy/wellcome/codex"],
-            "there is no trial `tidy/wellcome/codex` in the run r; nearest: tidy/welcome/codex, ",
+            "unknown trial `tidy/wellcome/codex` in the run r; nearest: tidy/welcome/codex, ",
         ),
         (
             vec!["tidy/welcome/codex/2"],
-            "there is no trial `tidy/welcome/codex/2` in the run r; nearest: tidy/welcome/codex",
+            "unknown trial `tidy/welcome/codex/2` in the run r; nearest: tidy/welcome/codex",
         ),
         (vec!["welcome", "--run", "none"], "none"),
-        (vec!["nothing", "--recording"], "there is no trial `nothing` in the recordings; nearest: "),
+        (vec!["nothing", "--recording"], "unknown trial `nothing` in the recordings; nearest: "),
     ] {
         let ran = show(&stub, &args);
         assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
@@ -145,7 +145,7 @@ fn of_several_repeats_the_first_that_did_not_pass_is_shown() {
     assert!(show(&stub, &["welcome"]).stdout.starts_with("tidy/welcome/codex/2: fail\n"));
     assert!(show(&stub, &["tidy/welcome/codex/3"]).stdout.starts_with("tidy/welcome/codex/3: pass\n"));
     assert!(show(&stub, &["tidy::welcome::codex::1"]).stdout.starts_with("tidy/welcome/codex: pass\n"));
-    assert!(show(&stub, &["welcome/4"]).stderr.contains("there is no trial `welcome/4`"));
+    assert!(show(&stub, &["welcome/4"]).stderr.contains("unknown trial `welcome/4`"));
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn nothing_is_cut_without_saying_where_the_rest_is() {
         assert!(text.contains("(1904 bytes more)\n"), "{}", text.len());
         assert!(text.contains("(4464 bytes more in final.txt)\n"), "{}", text.len());
         assert!(
-            text.contains("are cut: all of it is in trace.jsonl and the session files beside it"),
+            text.contains("are cut: all of it is in trace.jsonl and the session files next to it"),
             "{}",
             text.len()
         );
@@ -191,10 +191,11 @@ fn a_run_that_replayed_says_where_its_evidence_is() {
     let stub = stub(&["bye,false,Say bye.,,"]);
     assert_eq!(stub.run(&["run", "--record"]).code, 0);
     assert_eq!(stub.run(&["run", "--replay", "--write-progress", "--run-id", "again"]).code, 0);
-    for args in
-        [&["show", "bye", "--run", "again"][..], &["report", "again"], &["summary", "again"], &["grade", "again"]]
-    {
-        let ran = stub.run(args);
+    // What is meant is the recording.
+    let ran = show(&stub, &["bye", "--run", "again"]);
+    assert!(ran.code == 0 && ran.stdout.contains("I begin."), "{}", ran.stderr);
+    for args in [["report", "again"], ["summary", "again"], ["grade", "again"]] {
+        let ran = stub.run(&args);
         let words = "again replayed recordings, and the evidence is theirs: name evals/recordings in its place";
         assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
     }

@@ -167,7 +167,7 @@ fn repeats_that_failed_alike_are_one_block() {
     let ran = stub.run(&["run", "--run-id", "r", "--trials", "5", "--jobs", "1"]);
     for part in [
         "4× tidy/bad/codex: fail\n  failed      must-include (outcome)\n",
-        "  look into   artifacts/skill-evals/r/work/tidy/bad/codex/1 (and 2, 4, 5 beside it)\n",
+        "  look into   artifacts/skill-evals/r/work/tidy/bad/codex/1 (and 2, 4, 5 next to it)\n",
         "tidy/bad/codex/3: fail\n",
     ] {
         assert!(ran.stdout.contains(part), "{part}\n{}", ran.stdout);

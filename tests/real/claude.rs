@@ -257,7 +257,7 @@ fn a_resource_that_claudes_own_tool_reads_is_loaded() {
     let live = Live::over(with_resource(), |request| match request.step {
         0 => load(request, "greeting"),
         1 => {
-            let folder = request.system.split("Base directory for this skill: ").nth(1).expect("the skill's folder");
+            let folder = request.system.split("Base directory for this skill: ").nth(1).expect("the skill's directory");
             let folder = folder.lines().next().expect("a line");
             call("Read", json!({ "file_path": format!("{folder}/references/formal.md") }))
         }
@@ -486,7 +486,7 @@ fn a_limit_on_turns_ends_the_model_and_that_is_a_failed_check() {
     for mode in CLAUDE_MODES {
         let trial = live.trial(mode);
         let completed = trial.expect(Verdict::Fail).check("completed");
-        assert_eq!(completed.expected, "the model comes to its end within 3 turns", "{mode}");
+        assert_eq!(completed.expected, "the model finishes within 3 turns", "{mode}");
         assert_eq!(completed.evidence, "the model reached the most turns that it may take", "{mode}");
         assert_eq!((trial.status("triggered"), trial.grade.metrics.commands), (Status::Fail, 3), "{mode}");
         assert_eq!(trial.meta.case.max_turns, Some(3));
@@ -576,7 +576,7 @@ fn outside(live: &Live) -> std::path::PathBuf {
 
 fn writes_in_and_out(request: &Request) -> Turn {
     let scratch = request.system.split_whitespace().find(|word| word.contains("/trial-")).expect("the workspace");
-    let scratch = scratch.split("/run-").next().expect("the scratch folder").trim_start_matches(['`', '"']);
+    let scratch = scratch.split("/run-").next().expect("the scratch directory").trim_start_matches(['`', '"']);
     match request.step {
         0 => call("Write", json!({ "file_path": "in.txt", "content": "in" })),
         1 => call("Write", json!({ "file_path": format!("{scratch}/outside.txt"), "content": "tool" })),
@@ -619,7 +619,7 @@ fn a_required_sandbox_that_is_missing_is_an_error() {
     let node = std::process::Command::new("sh").args(["-c", "command -v node"]).output().expect("a shell").stdout;
     let node = String::from_utf8(node).expect("a path");
     let bin = live.user_home().join("bin");
-    fs::create_dir(&bin).expect("a folder");
+    fs::create_dir(&bin).expect("a directory");
     for (name, target) in [("node", node.trim().into()), ("claude", crate::support::real::programs().join("claude"))] {
         std::os::unix::fs::symlink(target, bin.join(name)).expect("a link");
     }
@@ -709,7 +709,7 @@ fn nothing_of_the_users_own_comes_along_but_the_login() {
         );
         let claude = live.user_home().join(".claude");
         let skill = claude.join("skills/users-own-skill");
-        fs::create_dir_all(&skill).expect("a folder");
+        fs::create_dir_all(&skill).expect("a directory");
         fs::write(skill.join("SKILL.md"), "---\nname: users-own-skill\ndescription: Mine.\n---\n").expect("a skill");
         fs::write(claude.join("CLAUDE.md"), "USERS_OWN_MEMORY").expect("a memory");
         fs::write(
@@ -755,7 +755,7 @@ fn a_key_that_the_users_settings_get_or_hold_is_the_login() {
         let live = Live::new(TRIGGER, "true,Greet Ada.", loads_and_says("Ahoy"));
         let home = live.user_home();
         for folder in [".claude", "bin"] {
-            fs::create_dir_all(home.join(folder)).expect("a folder");
+            fs::create_dir_all(home.join(folder)).expect("a directory");
         }
         fs::write(home.join(".claude/settings.json"), settings).expect("settings");
         fs::write(home.join("bin/key"), "#!/bin/sh\necho key-of-the-helper-0123456789\n").expect("a helper");

@@ -87,7 +87,7 @@ fn by_sdk(live: &Live, options: Value, prompt: &str) -> Given {
 }
 
 fn by_sdk_with(live: &Live, mut options: Value, prompt: &str, env: &str) -> Given {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     options["pathToClaudeCodeExecutable"] = json!(wrapper(folder.path(), env));
     options["cwd"] = json!(live.fixture.root());
     let script = folder.path().join("sdk.mjs");
@@ -112,7 +112,7 @@ fn by_us(live: &Live, mode: &str, args: &[&str]) -> Given {
 
 /// The same with more settings, and a variable for claude.
 fn by_us_with(live: &Live, mode: &str, args: &[&str], settings: &str, env: &str) -> Given {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     // The wrapper writes into a folder of the test.
     let program = wrapper(folder.path(), env);
     let settings =

@@ -239,7 +239,7 @@ fn a_fixture_is_laid_and_only_changes_are_kept() {
     });
     for (name, text) in [("one.txt", "1\n"), ("two.txt", "2\n")] {
         let path = live.fixture.root().join("evals/skills/greeting/fixtures/two");
-        fs::create_dir_all(&path).expect("a folder");
+        fs::create_dir_all(&path).expect("a directory");
         fs::write(path.join(name), text).expect("a file");
     }
     let trial = live.trial("codex");
@@ -301,7 +301,7 @@ fn nothing_of_the_users_own_comes_along_but_login_and_model() {
     fs::write(codex.join("auth.json"), r#"{"tokens":{"access_token":"user-token-0123456789"}}"#).expect("a login");
     fs::write(codex.join("AGENTS.md"), "USERS_OWN_MEMORY").expect("a memory");
     let skill = codex.join("skills/users-own-skill");
-    fs::create_dir_all(&skill).expect("a folder");
+    fs::create_dir_all(&skill).expect("a directory");
     fs::write(skill.join("SKILL.md"), "---\nname: users-own-skill\ndescription: Mine.\n---\n").expect("a skill");
     fs::write(live.fixture.root().join("AGENTS.md"), "REPOSITORYS_OWN_MEMORY").expect("a memory");
     let trial = live.trial("codex");
@@ -362,7 +362,8 @@ fn a_description_comes_whole_from_a_small_catalogue_and_is_cut_in_a_large_one() 
                 let replayed = live.program().args(["run", "--replay"]).current_dir(live.fixture.root()).output();
                 let replayed = String::from_utf8(replayed.expect("the program starts").stdout).expect("UTF-8");
                 for stdout in [ran.stdout, replayed] {
-                    let told = format!("description of `{skill}` came before the model in codex: {cut} (1 trial)");
+                    let told =
+                        format!("description of `{skill}` entered the model's context in codex: {cut} (1 trial)");
                     assert!(stdout.contains(&told), "{stdout}");
                 }
             }

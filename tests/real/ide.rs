@@ -48,12 +48,12 @@ fn analyzer(fixture: &Fixture) -> Analyzer {
     let patch = format!("[patch.crates-io]\nskill-evals.path = {:?}\n", env!("CARGO_MANIFEST_DIR"));
     let config = format!("{patch}[net]\noffline = true\n[build]\nincremental = false\n{PROFILES_TEXT}");
     let folder = fixture.root().join(".cargo");
-    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::create_dir_all(&folder).expect("a directory");
     std::fs::write(folder.join("config.toml"), config).expect("cargo's configuration");
     let built = cargo(fixture.root(), &["test", "--no-run", "--test", "skills"]);
     let target = built.get_envs().find(|(name, _)| *name == "CARGO_TARGET_DIR").and_then(|(_, value)| value);
     let mut command = clean(Command::new("rust-analyzer"));
-    command.env("CARGO_TARGET_DIR", target.expect("a folder to build in")).env_remove("RUSTFLAGS");
+    command.env("CARGO_TARGET_DIR", target.expect("a directory to build in")).env_remove("RUSTFLAGS");
     let mut analyzer = Analyzer::start(command, fixture.root());
     let uri = analyzer.uri(STUBS);
     let text = std::fs::read_to_string(fixture.root().join(STUBS)).expect("the stubs");

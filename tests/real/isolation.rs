@@ -72,7 +72,7 @@ fn curious(bystander: &Bystander) -> Live {
             },
         );
     let write = |path: &Path, text: &str| {
-        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
         fs::write(path, text).expect("a file");
     };
     let key = live.user_home().join(".ssh/id_ed25519");
@@ -244,7 +244,7 @@ fn skills_are_read_only_and_the_case_passes() {
 fn a_sandbox_that_does_not_work_is_told_and_where_required_an_error() {
     let stub = Stub::new(1, "");
     let bin = stub.root().join("bin");
-    fs::create_dir(&bin).expect("a folder");
+    fs::create_dir(&bin).expect("a directory");
     let bwrap = "#!/bin/sh\necho bwrap: No permissions to create new namespace >&2\nexit 1\n";
     fs::write(bin.join("bwrap"), bwrap).expect("a script");
     fs::set_permissions(bin.join("bwrap"), fs::Permissions::from_mode(0o755)).expect("permissions");
@@ -267,7 +267,7 @@ fn a_sandbox_that_does_not_work_is_told_and_where_required_an_error() {
 
 fn what_is_named_as_readable_is_readable() {
     let stub = Stub::new(1, "");
-    let data = tempfile::tempdir().expect("a folder");
+    let data = tempfile::tempdir().expect("a directory");
     fs::write(data.path().join("table.txt"), "A_ROW").expect("a file");
     let look = format!("cat {0}/table.txt; touch {0}/new", data.path().display());
     assert!(reported(&stub, "before", &look).1.contains("No such file"));
@@ -279,7 +279,7 @@ fn what_is_named_as_readable_is_readable() {
 fn the_repositorys_own_server_has_its_files_and_the_cases_stay_hidden() {
     let stub = Stub::new(1, "");
     let root = stub.root().display().to_string();
-    fs::create_dir(stub.root().join("tools")).expect("a folder");
+    fs::create_dir(stub.root().join("tools")).expect("a directory");
     let program = env!("CARGO_BIN_EXE_skill-evals");
     let server = format!("#!/bin/sh\n. \"$1/tools/names.sh\"\nexec {program} $SERVE --skills \"$2\"\n");
     fs::write(stub.root().join("tools/server.sh"), server).expect("a script");

@@ -102,7 +102,7 @@ fn the_doctor_finds_claude_in_order_and_asks_no_model() {
     }
     // Its server, which ANTHROPIC_BASE_URL names, may ask for no login.
     assert_eq!(state(&doctor(true), "claude-cli-login"), "unknown");
-    fs::create_dir_all(live.user_home().join(".claude")).expect("a folder");
+    fs::create_dir_all(live.user_home().join(".claude")).expect("a directory");
     fs::write(live.user_home().join(".claude/.credentials.json"), "{\"claudeAiOauth\":{\"accessToken\":\"t\"}}")
         .expect("a login");
     assert_eq!(state(&doctor(true), "claude-cli-login"), "ok");

@@ -44,7 +44,7 @@ impl<'a> Nextest<'a> {
     fn over(fixture: &'a Fixture) -> Self {
         let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join(".config/nextest.toml");
         let config = fs::read_to_string(shipped).expect("the shipped configuration");
-        Self { fixture, store: tempfile::tempdir().expect("a folder"), config }
+        Self { fixture, store: tempfile::tempdir().expect("a directory"), config }
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -204,7 +204,7 @@ fn live_trials_share_one_run_folder() {
     let live = [("SKILL_EVALS_LIVE", "1")];
     let (code, verdicts, junit) = Nextest::over(&fixture).run(&["-E", "test(::codex)"], &live);
     assert_eq!((code, verdicts.len()), (0, 4), "{junit}");
-    let [folder]: [PathBuf; 1] = run_folders(fixture.root()).try_into().expect("one folder");
+    let [folder]: [PathBuf; 1] = run_folders(fixture.root()).try_into().expect("one directory");
     for case in ["one", "two", "three", "four"] {
         assert!(folder.join("work/greeting").join(case).join("codex/1/grade.json").is_file(), "{case}");
     }
@@ -221,7 +221,7 @@ fn a_slow_trial_is_ended_with_its_agents() {
     let (code, verdicts, junit) = nextest.run(&["-E", "test(::one::)"], &[("SKILL_EVALS_LIVE", "1")]);
     assert_eq!((code, verdicts["greeting::one::codex"]), (100, "fail"), "{junit}");
     wait_until("the agents' end", || processes_with(&word).is_empty());
-    let [folder]: [PathBuf; 1] = run_folders(fixture.root()).try_into().expect("one folder");
+    let [folder]: [PathBuf; 1] = run_folders(fixture.root()).try_into().expect("one directory");
     let trial = folder.join("work/greeting/one/codex/1");
     let meta = fs::read_to_string(trial.join("meta.json")).expect("what was done is kept");
     assert!(meta.contains("ended by Ctrl-C or SIGTERM"), "{meta}");

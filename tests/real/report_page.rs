@@ -53,7 +53,7 @@ fn in_browser(fixture: &Fixture, args: &[&str], scenario: &str) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     // Left there, with its pictures, for people to look at.
     let pages = here.join("target/browser/pages");
-    std::fs::create_dir_all(&pages).expect("a folder");
+    std::fs::create_dir_all(&pages).expect("a directory");
     let page = pages.join(format!("{scenario}.html"));
     let ran = fixture.run(&[&["report", "-o", page.to_str().expect("UTF-8")], args].concat());
     assert!(ran.code < 2 || ran.code == 3, "{}{}", ran.stdout, ran.stderr);

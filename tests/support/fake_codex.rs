@@ -41,7 +41,7 @@ impl Fake {
     /// With these cells behind the id, an agent whose final message is `agent_says` (`HERE` is its working folder), and a judge that is asked as often
     /// as there are `answers`.
     pub fn new(columns: &str, cells: &str, agent_says: &str, answers: &[Says]) -> Self {
-        let own = tempfile::tempdir().expect("a folder");
+        let own = tempfile::tempdir().expect("a directory");
         let write = |name: &str, text: &str| fs::write(own.path().join(name), text).expect("a file");
         write("trace", TRACE);
         write("rollout", ROLLOUT);
@@ -65,7 +65,7 @@ impl Fake {
             .file("skills/greeting/references/formal.md", "Say \"Good day\".\n")
             .prompts("greeting", format!("id,{columns}\nit,{cells}\n"))
             .file("evals/evals.toml", format!("[agents.codex]\ncommand = \"{}\"\n", program.display()));
-        let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch folder");
+        let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
         Self { fixture, own, scratch }
     }
 

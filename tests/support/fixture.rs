@@ -23,7 +23,7 @@ pub struct Ran {
 
 impl Fixture {
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a temporary folder") }
+        Self { folder: tempfile::tempdir().expect("a temporary directory") }
     }
 
     /// This repository's own skills and evals.
@@ -48,7 +48,7 @@ impl Fixture {
 
     fn write(&self, path: impl AsRef<Path>, bytes: &[u8]) {
         let path = self.root().join(path);
-        fs::create_dir_all(path.parent().expect("a folder above")).expect("a folder can be made");
+        fs::create_dir_all(path.parent().expect("a directory above")).expect("a directory can be made");
         fs::write(path, bytes).expect("a file can be written");
     }
 
@@ -61,7 +61,7 @@ impl Fixture {
     /// A symbolic link at `path` to `target`.
     pub fn link(self, path: &str, target: &str) -> Self {
         let path = self.root().join(path);
-        fs::create_dir_all(path.parent().expect("a folder above")).expect("a folder can be made");
+        fs::create_dir_all(path.parent().expect("a directory above")).expect("a directory can be made");
         std::os::unix::fs::symlink(target, path).expect("a link can be made");
         self
     }

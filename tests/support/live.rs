@@ -50,9 +50,9 @@ impl Live {
     pub fn over(fixture: Fixture, script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Self {
         let model = StandIn::start(script);
         let home = tempfile::tempdir().expect("a home");
-        fs::create_dir(home.path().join(".codex")).expect("a folder");
+        fs::create_dir(home.path().join(".codex")).expect("a directory");
         fs::write(home.path().join(".codex/config.toml"), model.codex_config()).expect("a configuration");
-        let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch folder");
+        let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
         Self { fixture, model, home, scratch }
     }
 

@@ -27,7 +27,7 @@ impl Drop for Analyzer {
 impl Analyzer {
     /// Starts it as VS Code does where the Test Explorer is on, and waits until it has read the folder.
     pub fn start(mut command: Command, root: &Path) -> Self {
-        let root = root.canonicalize().expect("a folder");
+        let root = root.canonicalize().expect("a directory");
         command.current_dir(&root).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("rust-analyzer starts");
         let input = child.stdin.take().expect("its input");

@@ -61,11 +61,11 @@ const CLAUDE: &str =
 impl Machine {
     /// A machine with git, and a clone with the skills `pdf` and `docx`; no agent, no login.
     pub fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a directory");
+        let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
         let machine = Self { folder, scratch, variables: Vec::new() };
         for name in ["home", "bin", "origin"] {
-            fs::create_dir(machine.path(name)).expect("a folder");
+            fs::create_dir(machine.path(name)).expect("a directory");
         }
         for (name, about) in [
             ("pdf", "Fills forms. Use when a pdf is at hand."),
@@ -99,7 +99,7 @@ impl Machine {
 
     pub fn write(&self, name: &str, text: &str) {
         let path = self.path(name);
-        fs::create_dir_all(path.parent().expect("a folder above")).expect("a folder");
+        fs::create_dir_all(path.parent().expect("a directory above")).expect("a directory");
         fs::write(path, text).expect("a file");
     }
 

@@ -56,7 +56,7 @@ pub fn trial_folder(root: &Path, run: &str, [skill, case, mode, number]: [&str; 
 /// A run without trials yet.
 pub fn begin(root: &Path, run: &str, created: &str) {
     let folder = root.join("artifacts/skill-evals").join(run);
-    fs::create_dir_all(folder.join("skills_snapshot/greeting")).expect("a folder");
+    fs::create_dir_all(folder.join("skills_snapshot/greeting")).expect("a directory");
     let skill = root.join("skills/greeting/SKILL.md");
     fs::copy(skill, folder.join("skills_snapshot/greeting/SKILL.md")).expect("a skill");
     let record = json!({ "format": 1, "id": run, "created": created, "version": "0.1.0", "planned": 0, "chosen": {} });
@@ -67,7 +67,7 @@ pub fn begin(root: &Path, run: &str, created: &str) {
 /// Stores a trial; `grade` of the program then says what it comes to.
 pub fn trial(root: &Path, run: &str, names: [&str; 4], session: &Session) {
     let folder = trial_folder(root, run, names);
-    fs::create_dir_all(folder.join("workspace")).expect("a folder");
+    fs::create_dir_all(folder.join("workspace")).expect("a directory");
     let write = |name: &str, content: String| fs::write(folder.join(name), content).expect("a file");
     write("meta.json", meta(run, names, session).to_string());
     let metrics = json!({ "duration_ms": 0, "commands": 0, "effective_commands": 0, "activations": [], "resources": [], "explorations": [], "unknown_events": 0, "damaged_lines": 0 });
@@ -85,7 +85,7 @@ pub fn trial(root: &Path, run: &str, names: [&str; 4], session: &Session) {
     }
     for (path, content) in &session.files {
         let path = folder.join("workspace").join(path);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
         fs::write(path, content).expect("a file");
     }
 }

@@ -45,7 +45,7 @@ impl Stub {
         let rows = (0..cases).map(|index| format!("c{index},false,Prompt {index}"));
         let table: Vec<String> = std::iter::once("id,should_trigger,prompt".to_owned()).chain(rows).collect();
         let fixture = Fixture::new().skill("tidy").prompts("tidy", table.join("\n"));
-        let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch folder");
+        let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
         let stub = Self { fixture, scratch };
         stub.settings("");
         stub.body(body);
@@ -171,7 +171,7 @@ pub fn on_a_small_disk(command: &Command, script: &str) -> bool {
         ";
     let mut shell = Command::new("unshare");
     shell.args(["--user", "--map-root-user", "--mount", "sh", "-c", &format!("{disk}{script}")]);
-    shell.arg(command.get_program()).current_dir(command.get_current_dir().expect("a folder"));
+    shell.arg(command.get_program()).current_dir(command.get_current_dir().expect("a directory"));
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => shell.env(name, value),

@@ -62,7 +62,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
     args.extend(["--".into(), prompt.into()]);
     let open = match case.sandbox {
         Sandbox::ReadOnly => "codex's sandbox limits writing, not reading",
-        Sandbox::WorkspaceWrite => "codex's sandbox limits writing, not reading; /tmp is writable beside the workspace",
+        Sandbox::WorkspaceWrite => "codex's sandbox limits writing, not reading; /tmp is writable too",
     };
     Ok(Command {
         program,

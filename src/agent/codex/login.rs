@@ -37,10 +37,11 @@ pub(super) fn find(around: &Around<'_>) -> Login {
         Ok(None) if text("cli_auth_credentials_store") == Some("keyring") => NOT_BY_KEYRING.to_owned(),
         Ok(None) => HOW_TO.to_owned(),
         Ok(Some(text)) => match serde_json::from_str::<serde_json::Value>(&text) {
-            Ok(value) if holds_one(&value, &[]) => return Login::Found("auth.json in codex's folder".to_owned()),
-            Ok(serde_json::Value::Object(_)) => format!("the auth.json in codex's folder holds no login; {HOW_TO}"),
-            _ if text.trim().is_empty() => format!("the auth.json in codex's folder is empty; {HOW_TO}"),
-            _ => format!("the auth.json in codex's folder is damaged; {HOW_TO}"),
+            Ok(value) if holds_one(&value, &[]) => return Login::Found("auth.json in codex's directory".to_owned()),
+            Ok(serde_json::Value::Object(_)) => format!("the auth.json in codex's directory holds no credentials; \
+                 {HOW_TO}"),
+            _ if text.trim().is_empty() => format!("the auth.json in codex's directory is empty; {HOW_TO}"),
+            _ => format!("the auth.json in codex's directory is damaged; {HOW_TO}"),
         },
         Err(why) => why,
     };

@@ -41,7 +41,8 @@ pub enum WorkspaceError {
     Io(#[from] PathError),
     /// The scratch folder lies where agents would pick up somebody's instructions.
     #[error(
-        "{folder} lies below {repository}, which holds {sign}: agents would read it; set SKILL_EVALS_SCRATCH to a folder outside"
+        "{folder} is in {repository}, which holds {sign}: agents would read it; set SKILL_EVALS_SCRATCH to a \
+         directory outside"
     )]
     InsideRepository {
         /// The scratch folder.
@@ -68,7 +69,7 @@ pub enum WorkspaceError {
         problem: Problem,
     },
     /// What the skills of every trial are copied from is not what it was.
-    #[error("{0} was changed while the run went on: an agent has written outside its folders")]
+    #[error("{0} was changed during the run: an agent wrote outside its directories")]
     SkillsChanged(PathBuf),
 }
 

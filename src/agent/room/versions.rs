@@ -123,12 +123,12 @@ mod tests {
     fn room(scratch: &Path) -> (Scratch, Room) {
         let given = scratch.join("given");
         for (folder, text) in [(given.join("greeting"), "Ahoy."), (scratch.join("later/greeting"), "Salute.")] {
-            fs::create_dir_all(&folder).expect("a folder");
+            fs::create_dir_all(&folder).expect("a directory");
             fs::write(folder.join("SKILL.md"), text).expect("a file");
         }
         let file = (PathBuf::from("greeting/SKILL.md"), blake3::hash(b"Ahoy."), 0o444);
         let originals = Originals::new(given, vec![PathBuf::from("greeting")], vec![file]).expect("the skills");
-        let scratch_of_run = Scratch::open(Some(&scratch.join("scratch"))).expect("a scratch folder");
+        let scratch_of_run = Scratch::open(Some(&scratch.join("scratch"))).expect("a scratch directory");
         let mut room = scratch_of_run.room("codex").expect("a room");
         room.copy_skills(&Arc::new(originals)).expect("a copy");
         let material = Material::list(&scratch.join("later/greeting"));
@@ -144,10 +144,10 @@ mod tests {
 
     #[test]
     fn a_change_is_made_in_the_folder_that_was_there_whatever_stands_in_its_place() {
-        let folder = tempfile::tempdir_in("/var/tmp").expect("a folder");
+        let folder = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let (_scratch, room) = room(folder.path());
         let (skills, moved, outside) = (room.skills(), room.path().join("moved"), folder.path().join("outside"));
-        fs::create_dir_all(outside.join("greeting")).expect("a folder");
+        fs::create_dir_all(outside.join("greeting")).expect("a directory");
         fs::write(outside.join("greeting/mine"), "precious").expect("a file");
         fs::rename(&skills, &moved).expect("it is moved");
         std::os::unix::fs::symlink(&outside, &skills).expect("a link");
@@ -156,12 +156,12 @@ mod tests {
         assert_eq!(room.make_change(1), Ok(()));
         assert!(!moved.join("greeting").exists());
         assert_eq!(fs::read_to_string(outside.join("greeting/mine")).expect("it is there"), "precious");
-        assert_eq!(fs::read_dir(&outside).expect("a folder").count(), 1);
+        assert_eq!(fs::read_dir(&outside).expect("a directory").count(), 1);
     }
 
     #[test]
     fn a_skill_whose_edit_fails_is_as_it_was() {
-        let folder = tempfile::tempdir_in("/var/tmp").expect("a folder");
+        let folder = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let (_scratch, room) = room(folder.path());
         let waiting = room.ready.as_ref().expect("changes").waiting.path().join("0");
         fs::remove_dir_all(waiting).expect("it goes");

@@ -77,7 +77,7 @@ pub static CORE: [CoreField; 12] = [
     core(
         "fixture",
         "fixture",
-        Form::Path { base: "the skill's folder under evals/skills" },
+        Form::Path { base: "the skill's directory under evals/skills" },
         set!(Path(path) => case.fixture = Some(path)),
     ),
     core("trials", "trials", Form::Trials, |case, value| {

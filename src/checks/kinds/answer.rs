@@ -73,7 +73,7 @@ impl Ask for InvokedSkills {
             Ok(answer) => match answer.get("invoked_skills").and_then(Json::as_array) {
                 None => (Status::Fail, "the final message has no list `invoked_skills`".to_owned()),
                 Some(list) if !list.iter().all(Json::is_string) => {
-                    (Status::Fail, format!("`invoked_skills` holds what is no name: {}", Json::Array(list.clone())))
+                    (Status::Fail, format!("`invoked_skills` holds an invalid name: {}", Json::Array(list.clone())))
                 }
                 Some(list) => {
                     // `$name` and `Name` name the same skill as `name`.

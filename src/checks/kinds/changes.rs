@@ -26,7 +26,7 @@ impl Ask for ChangesSeen {
         let has = |status: &Status| found.iter().any(|(found, _)| found == status);
         let status = [Status::Fail, Status::Unknown].into_iter().find(has).unwrap_or(Status::Pass);
         let found: Vec<String> = found.into_iter().map(|(_, what)| what).collect();
-        let expected = "what happens to the skills comes before the model";
+        let expected = "the changed skills enter the model's context";
         Some(Answer::new(status, expected, found.join("; ")).at(EventRef::Offered))
     }
 }
@@ -36,7 +36,10 @@ fn outcome_of(subject: &Subject<'_>, asked: &Change) -> (Status, String) {
     let asked = ChangeMeta::from(asked);
     let what = |change: &ChangeMeta| (change.after_turn, change.kind, change.skill.clone(), change.folder.clone());
     let Some(change) = subject.evidence.meta.changes.iter().find(|change| what(change) == what(&asked)) else {
-        return (Status::Unknown, format!("`{}` not {}: it was no part of this trial", asked.skill, asked.kind.done()));
+        return (
+            Status::Unknown,
+            format!("`{}` not {}: it was not part of this trial", asked.skill, asked.kind.done()),
+        );
     };
     let told = change.told();
     if change.made_ms.is_none() {
@@ -44,7 +47,7 @@ fn outcome_of(subject: &Subject<'_>, asked: &Change) -> (Status, String) {
     }
     let how = match change.seen {
         Some(Seen::List) => "the agent told its model",
-        Some(Seen::Text) => "its text came before the model",
+        Some(Seen::Text) => "its text entered the model's context",
         Some(Seen::Missed) => "a call that was to load it failed",
         seen => {
             return match in_doubt(subject, change, seen) {
@@ -66,7 +69,7 @@ fn in_doubt(subject: &Subject<'_>, change: &ChangeMeta, seen: Option<Seen>) -> O
         return Some(gap);
     }
     if !trace.ended() || trace.stopped.is_some() {
-        return Some("the agent did not come to its end".to_owned());
+        return Some("the agent did not finish".to_owned());
     }
     // The request for the next answer may have been on its way.
     if change.turns_after.unwrap_or_default() == 0 {
@@ -79,7 +82,7 @@ fn in_doubt(subject: &Subject<'_>, change: &ChangeMeta, seen: Option<Seen>) -> O
             Some(lists) => {
                 let lists = lists.join(" and ");
                 let and = "and what it showed its model of that is in no evidence";
-                return Some(format!("the agent asked the MCP server for its {lists} anew, {and}"));
+                return Some(format!("the agent asked the MCP server for its {lists} again, {and}"));
             }
             None => return Some("what its MCP server tells a model is in no agent's evidence".to_owned()),
         }

@@ -30,9 +30,9 @@ impl Ask for RequiredFile {
         // A directory counts as what it holds, and as itself if it is empty.
         let found = meta.files.iter().find(|file| file.path.starts_with(path));
         let (status, what) = match found {
-            Some(file) if file.is_folder() => (Status::Pass, "an empty folder".to_owned()),
+            Some(file) if file.is_folder() => (Status::Pass, "an empty directory".to_owned()),
             Some(file) if file.path == path => (Status::Pass, format!("{} bytes", file.size)),
-            Some(file) => (Status::Pass, format!("a folder with {}", file.path.display())),
+            Some(file) => (Status::Pass, format!("a directory with {}", file.path.display())),
             None if hidden => (Status::Unknown, "the workspace holds more files than are listed".to_owned()),
             None => {
                 let changed = meta.files.iter().filter(|file| file.changed).take(20);

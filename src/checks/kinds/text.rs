@@ -9,7 +9,7 @@ use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventRef, Part, Span};
 
 /// What is found if the agent said nothing at its end.
-pub(super) const NO_MESSAGE: &str = "there is no final message";
+pub(super) const NO_MESSAGE: &str = "no final message";
 
 /// Most places that one check marks.
 const MAX_SPANS: usize = 50;

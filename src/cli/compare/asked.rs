@@ -8,6 +8,7 @@ use super::CompareArgs;
 use skill_evals::process::git;
 use skill_evals::settings::mode::Offer;
 use skill_evals::store::{self, RunFolder};
+use skill_evals::text::diagnostic::nearest;
 use skill_evals::trial::run_record::{Arm, Arms};
 
 /// What is to be done.
@@ -84,10 +85,14 @@ fn named(root: &Path, name: &str) -> Result<Named, Box<dyn Error>> {
         (None, Err(why)) => {
             let known: Vec<String> = store::runs(root).iter().take(5).map(|run| run.id().to_owned()).collect();
             let known = if known.is_empty() {
-                "there are no runs yet".to_owned()
+                "no runs found".to_owned()
             } else {
                 format!("the latest runs: {}", known.join(", "))
             };
+            let references = git::references(root);
+            if let Some(near) = nearest(name, references.iter().map(String::as_str)) {
+                return Err(format!("`{name}` is neither a run nor a git reference; did you mean `{near}`?").into());
+            }
             Err(format!("`{name}` is neither a run nor a git reference: {why}; {known}").into())
         }
     }
@@ -130,7 +135,7 @@ fn of_two(args: &CompareArgs, root: &Path, names: [&str; 2], [a, b]: [&Arm; 2]) 
 /// An arm with the skills of a commit, which `name` stands for.
 fn of_commit(name: &str, commit: String, arm: &Arm, option: &str) -> Result<Arm, String> {
     if arm.commit.is_some() {
-        return Err(format!("{name} says which skills the arm has: leave out skills= in {option}"));
+        return Err(format!("{name} says which skills the side has: leave out skills= in {option}"));
     }
     let short = commit.get(..12).unwrap_or(&commit);
     let besides = if arm.changes_nothing() { String::new() } else { format!(", {}", arm.label) };
@@ -186,8 +191,8 @@ fn of_modes(args: &CompareArgs, a: Arm, b: Arm) -> Result<(Arm, Arm), String> {
     };
     match (args.mode.as_slice(), named) {
         ([first, second], 0) => Ok((besides(first, a), besides(second, b))),
-        ([_, ..], 2) => Err("--a and --b name the mode of each arm: leave out --mode".to_owned()),
-        ([_, _], _) => Err("say the mode of each arm once: by --mode twice, or by mode= in --a and --b".to_owned()),
+        ([_, ..], 2) => Err("--a and --b name the mode of each side: leave out --mode".to_owned()),
+        ([_, _], _) => Err("say the mode of each side once: by --mode twice, or by mode= in --a and --b".to_owned()),
         _ if args.a.is_some() || args.b.is_some() => Ok((a, b)),
         ([_, _, ..], _) => Err("two modes are compared with each other: give --mode twice".to_owned()),
         _ => {

@@ -107,7 +107,7 @@ fn execute(args: &CompareArgs, run: &Run, arms: &Arms, pairing: &Pairing, rule: 
         Stopped::NoMore if run.why_not_stored().is_some() => run.told_not_stored(),
         Stopped::NoMore => {
             let why = run.no_more().map(|why| format!(": {why}")).unwrap_or_default();
-            Some(format!("it ended early{why}; to go on: skill-evals compare --resume --run-id {}", live.folder.id()))
+            Some(format!("it ended early{why}; to resume: skill-evals compare --resume --run-id {}", live.folder.id()))
         }
         Stopped::Unreadable => Some(format!(
             "it ended early: what an earlier part of it measured cannot be graded, see above; once that is mended: skill-evals \
@@ -141,7 +141,7 @@ fn earlier(root: &Path, settings: &Settings, chosen: Chosen) -> CliResultOf<(Cho
         folder.run_record()?.ok_or_else(|| format!("{id} does not say what it was to do: it has no run.json"))?;
     let arms = record
         .arms
-        .ok_or_else(|| format!("{id} compares nothing; to go on: skill-evals run --resume --run-id {id}"))?;
+        .ok_or_else(|| format!("{id} compares nothing; to resume: skill-evals run --resume --run-id {id}"))?;
     stored::tell_of_lost_pairs(&folder)?;
     Ok((chosen.or(record.chosen), arms, folder.pairs()?))
 }
@@ -157,7 +157,7 @@ fn check(pairing: &Pairing) -> Result<(), String> {
         return Ok(());
     }
     match pairing.left_out.first() {
-        Some((case, why)) => Err(format!("no case can be run in both arms; {case}: {why}")),
+        Some((case, why)) => Err(format!("no case can run on both sides; {case}: {why}")),
         None => Err("no case is selected".to_owned()),
     }
 }
@@ -171,10 +171,10 @@ fn tell_of_gone(begun: &[PairRecord], pairing: &Pairing, force: bool) -> Result<
     let list = gone.into_iter().collect::<Vec<_>>().join(", ");
     if !force {
         return Err(
-            format!("cannot go on: {list} no longer exists in either arm; --force leaves those pairs out").into()
+            format!("cannot resume: {list} no longer exists on either side; --force leaves those pairs out").into()
         );
     }
-    writeln!(stderr(), "left out, since they no longer exist in either arm: {list}")?;
+    writeln!(stderr(), "left out, since they no longer exist on either side: {list}")?;
     Ok(())
 }
 

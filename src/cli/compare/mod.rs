@@ -30,65 +30,65 @@ use skill_evals::text::safe;
 const EXAMPLES: &str = "Examples:
   skill-evals compare main                     the skills of the git reference `main` against those of the working tree
   skill-evals compare v1 v2                    the skills of two git references
-  skill-evals compare RUN-A RUN-B              two stored runs; RUN-A,RUN-B are one arm, and a path is a baseline file
+  skill-evals compare RUN-A RUN-B              two stored runs; RUN-A,RUN-B are one side, a path is a baseline file
   skill-evals compare --with native --without  the same cases with the skills and without any
   skill-evals compare --mode mcp --mode native
   skill-evals compare --a model=X --b model=Y  also mode=, offer=all|alone|SKILL+SKILL, skills=GIT-REF
-  skill-evals compare --aa                     one version against itself: how much changes by itself
-  skill-evals compare RUN                      what comparing a run's arms came to
+  skill-evals compare --aa                     one version against itself: how much changes by chance
+  skill-evals compare RUN                      the result of a run that compared
 
 A baseline file is the progress.jsonl of a run, kept anywhere.
 
 Exit codes:
   0    better, or no worse by the margin
   1    worse
-  2    could not run: wrong arguments, settings or cases, an unknown run, a gate that these numbers cannot decide
+  2    could not run: invalid arguments, settings or cases, an unknown run, a gate that these numbers cannot decide
   3    undecided, or nothing measured
   130  interrupted
-With --gate the words it names exit with 1, `nothing measured` with 3, and any other with 0.";
+With --gate the results it names exit with 1, `nothing measured` with 3, any other with 0.";
 
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
-    /// One git reference or two, or two stored runs or baseline files; A first, which B is compared with.
+    /// One or two git references, stored runs or baseline files; the baseline first
     #[arg(value_name = "GIT-REF|RUN", num_args = 0..=2, conflicts_with = "resume")]
     what: Vec<String>,
-    /// The arm with the skills, in this mode; `--without` is the other arm.
+    /// Side with the skills, in this mode; `--without` is the other side
     #[arg(long, value_name = "MODE", requires = "without", conflicts_with_all = ["what", "mode", "a", "b", "aa", "resume"])]
     with: Option<String>,
-    /// The arm without any skills.
+    /// Side without skills
     #[arg(long, requires = "with")]
     without: bool,
-    /// Two of them are the arms; with a git reference, the modes to run.
+    /// Two modes are the sides; with a git reference, the modes to run
     #[arg(long, value_name = "MODE", conflicts_with = "resume")]
     mode: Vec<String>,
-    /// What arm A changes, such as `model=NAME` or `mode=mcp,offer=alone`.
+    /// What side A changes, such as `model=NAME` or `mode=mcp,offer=alone`
     #[arg(long, value_name = "KEY=VALUE,…", conflicts_with = "resume")]
     a: Option<String>,
-    /// What arm B changes.
+    /// What side B changes
     #[arg(long, value_name = "KEY=VALUE,…", conflicts_with = "resume")]
     b: Option<String>,
-    /// Compare one version with itself.
+    /// Compare one version with itself (an A/A test)
     #[arg(long, conflicts_with_all = ["what", "a", "b", "resume"])]
     aa: bool,
-    /// By how much less B may pass and count as no worse, as a share: 0.05 is five points in a hundred [default: 0.05].
+    /// Loss in pass rate that counts as no worse: 0.05 is five points of a hundred [default: 0.05]
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
     margin: Option<f64>,
-    /// How often each wrong word may be said [default: 0.05].
+    /// Chance of a false better or worse [default: 0.05]
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
     alpha: Option<f64>,
-    /// Exit with 1 for these words: worse, undecided, better, no-worse. For `worse` alone if not given.
+    /// Exit with 1 for these results [default: worse]
     #[arg(long, value_name = "WORD,…", value_delimiter = ',')]
     gate: Vec<Gate>,
-    /// Start no trial beyond so many, both arms together [default: 400, or a pair of each case].
+    /// Maximum number of trials, both sides together [default: 400, or a pair of each case]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
     max_trials: Option<u64>,
     #[command(flatten)]
     select: SelectArgs,
     #[command(flatten)]
     start: StartArgs,
-    /// In GitHub Actions: mark the answer (an error where it fails the gate), and add it with its figures to the job's page.
+    /// In GitHub Actions: annotate the result (an error if it fails the gate), and add it to the job
     #[arg(long, conflicts_with_all = ["json", "background"])]
     github: bool,
     /// Print one JSON document: every figure in full precision.
@@ -148,7 +148,7 @@ impl CompareArgs {
             ("--skill, --task and --case", names),
         ];
         match given.into_iter().find_map(|(name, given)| given.then_some(name)) {
-            Some(option) => Err(format!("{run} has compared its arms, with options of its own: leave out {option}")),
+            Some(option) => Err(format!("{run} has its own options: leave out {option}")),
             None => Ok(()),
         }
     }

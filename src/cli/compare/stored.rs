@@ -22,7 +22,7 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredArm, b: &StoredArm) ->
     args.refuse_what_runs()?;
     let (of_a, of_b) = (sources(root, a)?, sources(root, b)?);
     if let (true, Some(both)) = (a.mode == b.mode, of_a.iter().find(|path| of_b.contains(path))) {
-        return Err(format!("{} is in both arms: its trials would be compared with themselves", both.display()).into());
+        return Err(format!("{} is on both sides: its trials would be compared with themselves", both.display()).into());
     }
     let side = |arm: &StoredArm, paths: &[PathBuf]| -> CliResultOf<Side> {
         Ok(Side { label: arm.label.clone(), trials: read(paths)?, mode: arm.mode.clone() })
@@ -37,7 +37,7 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredArm, b: &StoredArm) ->
     let rule = args.rule();
     if !args.gate.is_empty() {
         let design = design(&in_a.counts, &in_b.counts);
-        let numbers = ("trials of each case in each arm", "measure more with run --trials");
+        let numbers = ("trials of each case on each side", "measure more with run --trials");
         gate::check(&args.gate, &rule, numbers, |claim| plan::reach_fixed(&design, &rule, claim))?;
     }
     Ok(compared::stored((a.label.clone(), b.label.clone()), &in_a, &in_b, rule))
@@ -55,7 +55,7 @@ fn sources(root: &Path, arm: &StoredArm) -> Result<Vec<PathBuf>, Box<dyn Error>>
     for source in &arm.sources {
         let path = progress_of(root, source)?.canonicalize()?;
         if paths.contains(&path) {
-            return Err(format!("{source} is named twice in one arm: its trials would count twice").into());
+            return Err(format!("{source} is named twice on one side: its trials would count twice").into());
         }
         paths.push(path);
     }
@@ -72,9 +72,7 @@ fn progress_of(root: &Path, source: &str) -> Result<PathBuf, Box<dyn Error>> {
     };
     let path = if path.is_dir() { RunFolder::at(&path).progress_path() } else { path };
     if !path.is_file() {
-        return Err(
-            format!("{}: there is no such file; a baseline is the progress.jsonl of a run", path.display()).into()
-        );
+        return Err(format!("{}: no such file; a baseline is the progress.jsonl of a run", path.display()).into());
     }
     Ok(path)
 }
@@ -91,7 +89,7 @@ fn read(paths: &[PathBuf]) -> CliResultOf<ArmReader> {
             );
         }
         if damaged > 0 {
-            writeln!(stderr(), "warning: {at}: {lines} cannot be read; what is lost is in no figure")?;
+            writeln!(stderr(), "warning: {at}: {lines} cannot be read; they are not counted")?;
         }
     }
     Ok(trials)
@@ -102,11 +100,7 @@ pub fn tell_of_lost_pairs(run: &RunFolder) -> CliResultOf<()> {
     let lost = run.damaged_pairs()?;
     if lost > 0 {
         let lines = counted(lost, "line");
-        writeln!(
-            stderr(),
-            "warning: {lines} of the pairs of {} cannot be read; what is lost is in no figure",
-            run.id()
-        )?;
+        writeln!(stderr(), "warning: {lines} of the pairs of {} cannot be read; they are not counted", run.id())?;
     }
     Ok(())
 }
@@ -122,16 +116,16 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<Compared> {
     let go_on = format!("skill-evals compare --resume --run-id {id}");
     if standing.damaged_lines > 0 {
         let lines = counted(standing.damaged_lines, "line");
-        writeln!(stderr(), "warning: {lines} of the progress file of {id} cannot be read; `{go_on}` writes it anew")?;
+        writeln!(stderr(), "warning: {lines} of the progress file of {id} cannot be read; `{go_on}` rewrites it")?;
     }
     tell_of_lost_pairs(run)?;
     match standing.state {
-        RunState::Running => writeln!(stderr(), "{id} is under way: this is what it has come to so far")?,
+        RunState::Running => writeln!(stderr(), "{id} is running: this is its result so far")?,
         RunState::Finished => {}
         state if compared.comparison.word.decided() => {
             writeln!(stderr(), "{id} was {} once it was decided", state.as_str())?;
         }
-        state => writeln!(stderr(), "{id} was {} before it was decided; to go on: {go_on}", state.as_str())?,
+        state => writeln!(stderr(), "{id} was {} before it was decided; to resume: {go_on}", state.as_str())?,
     }
     Ok(compared)
 }

@@ -40,19 +40,19 @@ const MOST_HISTORIES: usize = 30;
 #[derive(Args)]
 #[command(after_help = exit_code::HELP)]
 pub struct ReportArgs {
-    /// Runs, by id or as folders; folders of recordings too [default: the latest run].
-    #[arg(value_name = "RUN-ID|FOLDER")]
+    /// Runs or recordings, by id or directory [default: the latest run]
+    #[arg(value_name = "RUN-ID|DIR")]
     what: Vec<String>,
-    /// Compare with this run, trial beside trial.
-    #[arg(long, value_name = "RUN-ID|FOLDER")]
+    /// Compare with this run, trial by trial
+    #[arg(long, value_name = "RUN-ID|DIR")]
     against: Vec<String>,
     /// Open the file when it is written.
     #[arg(long)]
     open: bool,
-    /// Where to write; `-`: to standard output [default: report.html in the run's folder; of several runs, or folders, here].
+    /// Output file (`-` is stdout) [default: report.html in the run's directory; here for several runs]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The most that sessions may take of the file: beyond it those of passed trials are left out first.
+    /// Maximum size of the sessions in the file; those of passed trials are left out first.
     #[arg(long, value_name = "SIZE", default_value = "50MB", value_parser = size)]
     max_size: u64,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub struct ReportArgs {
 
 pub fn report(args: &ReportArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read()?;
-    let latest = || Ok(vec![store::runs(&repository.root).into_iter().next().ok_or("there are no runs yet")?]);
+    let latest = || Ok(vec![named_runs::latest(&repository.root)?]);
     let runs = if args.what.is_empty() { latest() } else { named_runs::open(&repository.root, &args.what) }?;
     let against = named_runs::open(&repository.root, &args.against)?;
     named_runs::distinct(runs.iter().chain(&against))?;

@@ -53,19 +53,19 @@ pub struct RunArgs {
     /// Only trials whose recording is stale.
     #[arg(long, conflicts_with_all = ["resume", "replay", "failed"])]
     stale: bool,
-    /// Only what did not pass in this run: cases that failed, measured nothing, or were not judged or run.
+    /// Only cases that did not pass in this run: failed, not measured, not judged or not run
     #[arg(long, value_name = "RUN-ID", conflicts_with_all = ["resume", "replay"])]
     failed: Option<String>,
-    /// Make what was measured the recordings when the run ends, as `record` does.
+    /// Record the run when it ends, as `record` does
     #[arg(long, conflicts_with = "replay")]
     record: bool,
-    /// With --record: record what fails too.
+    /// With --record: record failing trials too
     #[arg(long, requires = "record")]
     accept_failing: bool,
-    /// With --replay: a case without a recording is an error [default: where the variable CI is set].
+    /// With --replay: fail for a case without a recording [default: if the variable CI is set]
     #[arg(long, requires = "replay")]
     require_recordings: bool,
-    /// Keep a run folder for --replay too; a live run always keeps one.
+    /// Store the run for --replay too; a live run is always stored
     #[arg(long)]
     write_progress: bool,
     #[command(flatten)]
@@ -120,7 +120,7 @@ impl RunArgs {
             plan.entries.retain(|entry| wanted.contains(&entry.planned.trial(1).to_string()));
         }
         if plan.is_empty() {
-            return Err("no case is selected".into());
+            return Err(select::nothing(&run.chosen.filters, &run.catalog, &run.settings).into());
         }
         if self.stale {
             plan = stale(&run)?;
@@ -136,7 +136,7 @@ fn earlier(root: &Path, settings: &Settings, failed: Option<&str>) -> Result<Opt
         let record = RunFolder::open(root, failed)?.run_record().ok().flatten();
         if record.as_ref().is_some_and(|record| record.arms.is_some()) {
             return Err(format!(
-                "{failed} is a comparison: its trials are of two arms, and run in pairs only; skill-evals summary {failed} says what \
+                "{failed} is a comparison: its trials are of two sides, and run in pairs only; skill-evals summary {failed} says what \
                  did not pass, and skill-evals run --case runs such cases with today's skills"
             )
             .into());
@@ -156,16 +156,16 @@ fn earlier(root: &Path, settings: &Settings, failed: Option<&str>) -> Result<Opt
     let id = folder.id();
     match folder.run_record() {
         Ok(Some(record)) if record.arms.is_some() => {
-            Err(format!("{id} is a comparison; to go on: skill-evals compare --resume --run-id {id}").into())
+            Err(format!("{id} is a comparison; to resume: skill-evals compare --resume --run-id {id}").into())
         }
         Ok(Some(record)) => Ok(Some(record.chosen)),
         Ok(None) | Err(_) if settings.force => Ok(None),
         Ok(None) => Err(format!(
-            "{id} does not say what it was to do: it has no run.json; --force goes on with what is chosen here and keeps \
+            "{id} does not say what it was to do: it has no run.json; --force resumes with what is chosen here and keeps \
              what was measured"
         )
         .into()),
-        Err(error) => Err(format!("{error}; --force goes on without it and keeps what was measured").into()),
+        Err(error) => Err(format!("{error}; --force resumes without it and keeps what was measured").into()),
     }
 }
 

@@ -16,13 +16,13 @@ pub struct ChoiceArgs {
     filters: Vec<String>,
     #[command(flatten)]
     select: SelectArgs,
-    /// In this mode (repeatable).
+    /// Mode to use (repeatable)
     #[arg(long, value_name = "MODE")]
     mode: Vec<String>,
-    /// How often to run each case, whatever it says itself: a number, or `until decided`, or `until decided at most N`.
+    /// Trials of each case, whatever the case says: a number, `until decided`, or `until decided at most N`
     #[arg(long, value_name = "N", value_parser = Trials::from_str)]
     trials: Option<Trials>,
-    /// The share of a case's trials that must pass, whatever it says itself: 0.8 for four of five.
+    /// Share of a case's trials that must pass, whatever the case says: 0.8 is four of five
     #[arg(long, value_name = "SHARE", value_parser = select::share)]
     threshold: Option<f64>,
     /// Replay recordings; start no agent.

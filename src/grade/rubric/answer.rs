@@ -43,7 +43,7 @@ impl Answer {
             return Err(format!("does not follow the schema: {}", problems.join("; ")));
         }
         // A repository's own schema may ask for less than is needed here.
-        let answer: Self = serde_json::from_value(value).map_err(|error| format!("is no rubric: {error}"))?;
+        let answer: Self = serde_json::from_value(value).map_err(|error| format!("is not a rubric: {error}"))?;
         answer.check(demanded)?;
         Ok(answer)
     }
@@ -60,7 +60,7 @@ impl Answer {
             if !point.id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
                 || point.id.is_empty()
             {
-                return Err(format!("has a check {shown:?}, which is no name in kebab-case"));
+                return Err(format!("has a check {shown:?}, which is not a name in kebab-case"));
             }
             if self.checks[..at].iter().any(|other| other.id == point.id) {
                 return Err(format!("has the check `{shown}` twice"));

@@ -186,7 +186,7 @@ impl Doctor {
     fn artifacts(&mut self, repository: Option<&Repository>) -> bool {
         let Some(repository) = repository else { return false };
         let Err(error) = RunFolder::check_place(&repository.root) else {
-            return self.ok("artifacts", format!("runs are kept in {RUNS}, which git passes over"));
+            return self.ok("artifacts", format!("runs are kept in {RUNS}, which git ignores"));
         };
         let error = error.to_string();
         let (found, advice) = error.split_once("; ").unwrap_or((&error, ""));
@@ -207,7 +207,7 @@ impl Doctor {
                 let base = scratch.path().parent().unwrap_or(scratch.path()).display().to_string();
                 // Sandboxes leave /tmp writable to every agent, and codex puts no helpers of its sandbox there.
                 if scratch.path().starts_with("/tmp") {
-                    let advice = "set SKILL_EVALS_SCRATCH to a folder outside /tmp, such as one in /var/tmp";
+                    let advice = "set SKILL_EVALS_SCRATCH to a directory outside /tmp, such as one in /var/tmp";
                     self.missing("scratch", format!("{base} lies in /tmp, where every agent may write"), advice);
                 } else {
                     self.ok("scratch", base);
@@ -215,7 +215,7 @@ impl Doctor {
                 Some(scratch)
             }
             Err(error) => {
-                let advice = "set SKILL_EVALS_SCRATCH to a folder that can be written, outside every repository";
+                let advice = "set SKILL_EVALS_SCRATCH to a directory that can be written, outside every repository";
                 self.missing("scratch", error.to_string(), advice);
                 None
             }
@@ -235,7 +235,7 @@ impl Doctor {
         let there = program.display().to_string();
         let starts = match probes.map(|probes| probes.run(&program, &["--version".into()])) {
             None => {
-                self.note(name, Health::Unknown, format!("{there}, not started for lack of a scratch folder"), None)
+                self.note(name, Health::Unknown, format!("{there}, not started for lack of a scratch directory"), None)
             }
             Some(Ok(ran)) if ran.well() => match probes.map(|probes| inside(kind, &program, settings, probes)) {
                 Some(Err((words, advice))) => {
@@ -244,7 +244,7 @@ impl Doctor {
                 _ => self.ok(name, format!("{} ({there})", ran.first_line())),
             },
             Some(Ok(ran)) => {
-                self.missing(name, format!("{there} --version: {}", ran.last_words()), "install the program anew")
+                self.missing(name, format!("{there} --version: {}", ran.last_words()), "reinstall the program")
             }
             Some(Err(error)) => self.note(name, Health::Unknown, format!("{there}: {error}"), None),
         };
@@ -327,7 +327,7 @@ impl Doctor {
             }
             Ok(Ok(offer)) => self.ok("mcp", format!("initialize and tools/list answered: {}", offer.tools.join(", "))),
             Ok(Err(why)) => {
-                let advice = "run `skill-evals mcp --skills <folder>` by hand and see what it says";
+                let advice = "run `skill-evals mcp --skills <directory>` by hand and see what it says";
                 self.missing("mcp", why, advice)
             }
             Err(error) => self.note("mcp", Health::Unknown, error.to_string(), None),

@@ -161,9 +161,10 @@ impl Row {
 /// A row whose success lies in the workspace: a script of the skill was run, and what came of it written down.
 fn end_to_end(skill: &Skill, script: &str) -> Row {
     let prompt = format!(
-        "Use the ${} skill.\n\nTask: run the skill's script `{script}` once, in the working folder, on the smallest example that \
-         makes sense; make what it needs. Then write the file `{REPORT}`: the command that you ran, and the names of the files \
-         that it made or changed.\n\nLimits: change nothing outside the working folder, install and download nothing.",
+        "Use the ${} skill.\n\nTask: run the skill's script `{script}` once, in the working directory, on the \
+         smallest example that makes sense; make what it needs. Then write the file `{REPORT}`: the command that \
+         you ran, and the names of the files that it made or changed.\n\n\
+         Limits: change nothing outside the working directory, install and download nothing.",
         skill.name
     );
     Row {

@@ -107,9 +107,10 @@ pub(super) fn excludes(text: &str, path: &Path) -> bool {
 /// The manifest of a workspace with the small crate as a member, everything else as it was.
 pub(super) fn with_member(text: &str) -> Result<(String, Added), String> {
     let mut manifest = parse(text)?;
-    let workspace = manifest.get_mut("workspace").and_then(Item::as_table_like_mut).ok_or("`workspace` is no table")?;
+    let workspace =
+        manifest.get_mut("workspace").and_then(Item::as_table_like_mut).ok_or("`workspace` is not a table")?;
     let members = workspace.entry("members").or_insert_with(|| value(toml_edit::Array::new()));
-    let members = members.as_array_mut().ok_or("`workspace.members` is no list")?;
+    let members = members.as_array_mut().ok_or("`workspace.members` is not a list")?;
     if members
         .iter()
         .filter_map(Value::as_str)
@@ -141,12 +142,12 @@ pub(super) fn with_harness(text: &str, source: &InlineTable) -> Result<(String, 
     let enough = depends("dev-dependencies") || depends("dependencies") || package(&manifest, "name") == Some(CRATE);
     if !enough {
         let item = manifest.entry("dev-dependencies").or_insert_with(|| Item::Table(Table::new()));
-        let table = item.as_table_like_mut().ok_or("`dev-dependencies` is no table")?;
+        let table = item.as_table_like_mut().ok_or("`dev-dependencies` is not a table")?;
         table.insert(CRATE, value(source.clone()));
         added.push("the dev-dependency skill-evals");
     }
     let tests = manifest.entry("test").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
-    let tests = tests.as_array_of_tables_mut().ok_or("`test` is no list of tables, as [[test]] makes it")?;
+    let tests = tests.as_array_of_tables_mut().ok_or("`test` is not a list of tables, as [[test]] makes it")?;
     let target = tests.iter().find(|test| test.get("name").and_then(Item::as_str) == Some(TARGET));
     match target.map(|test| test.get("harness").and_then(Item::as_bool)) {
         Some(Some(false)) => {}

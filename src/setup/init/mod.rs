@@ -192,15 +192,14 @@ impl Init<'_> {
         let package = self.place.package.clone();
         self.new_file(&package.join("tests/skill_evals.rs"), main, with)?;
         let text = stubs::current(&self.place.root, &self.catalog()?)?;
-        self.new_file(&package.join(stubs::FILE), &text, "`skill-evals stubs` writes it anew")
+        self.new_file(&package.join(stubs::FILE), &text, "`skill-evals stubs` rewrites it")
     }
 
     /// evals.toml, with the line that names the harness: one without checks need not be built by other commands.
     fn settings(&mut self) -> Result<(), InitError> {
         let folder = self.place.package.strip_prefix(&self.place.root).unwrap_or(Path::new(""));
         let line = stubs::line(folder, "skill_evals");
-        let text =
-            format!("# Once the harness adds checks of its own, this line has every command ask it:\n# {line}\n");
+        let text = format!("# Once the harness adds custom checks, this line makes every command ask it:\n# {line}\n");
         self.new_file(&self.place.root.join(FILE), &text, "")
     }
 
@@ -267,13 +266,13 @@ const FIRST_SKILL: &str = "---\n\
     Say \"Welcome aboard, NAME!\" and nothing else.\n";
 
 const HARNESS: &str = "//! The evals of this repository's skills, as tests: `cargo test --test skill_evals`.\n\n\
-    // Shows the trials to IDEs; empty here. `skill-evals stubs` writes it anew.\n\
+    // Shows the trials to IDEs; empty here. `skill-evals stubs` rewrites it.\n\
     include!(\"skill_evals/stubs.rs\");\n\n\
     fn main() -> ::std::process::ExitCode {\n    ::skill_evals::harness::main()\n}\n";
 
 const HARNESS_OF_SMALL_CRATE: &str = "//! The evals of this repository's skills, as tests: `cargo test --test \
     skill_evals`.\n\n\
-    // Shows the trials to IDEs; empty here. `skill-evals stubs` writes it anew.\n\
+    // Shows the trials to IDEs; empty here. `skill-evals stubs` rewrites it.\n\
     include!(\"skill_evals/stubs.rs\");\n\n\
     fn main() -> ::std::process::ExitCode {\n    \
         ::skill_evals::harness::Harness::new().root(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/..\")).main()\n}\n";

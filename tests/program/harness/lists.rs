@@ -112,5 +112,5 @@ fn an_empty_repository_is_no_success() {
     let fixture = Fixture::new().file("evals/README.md", "nothing yet");
     let ran = harness(&fixture, &[]).run();
     assert_eq!(ran.code, 101);
-    assert!(ran.stdout.contains("there are no skills and no cases"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("no skills and no cases found"), "{}", ran.stdout);
 }

@@ -24,7 +24,7 @@ fn agents_run_where_asked_and_one_folder_keeps_the_run() {
     assert!(ran.stdout.contains("test greeting::one::codex ... ok"), "{}", ran.stdout);
     assert!(ran.stdout.contains("test greeting::two::codex ... FAILED"), "{}", ran.stdout);
     assert!(ran.stdout.contains("failed      not-triggered"), "{}", ran.stdout);
-    let [folder] = run_folders(fixture.root()).try_into().expect("one folder");
+    let [folder] = run_folders(fixture.root()).try_into().expect("one directory");
     assert!(folder.join("work/greeting/one/codex/1/grade.json").is_file());
     assert!(!ran.stderr.contains("SKILL_EVALS_LIVE"), "{}", ran.stderr);
 }

@@ -27,7 +27,7 @@ fn folders_are_created_and_root_and_workspace_are_filled_in() {
     assert!(seen.contains("/workspace/out\n"), "{seen}");
     fs::write(stub.root().join("evals/evals.toml"), "create = ['../x']\n").expect("settings");
     let ran = stub.run(&["list"]);
-    assert!(ran.code != 0 && ran.stderr.contains("leaves its folder"), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.code != 0 && ran.stderr.contains("leaves its directory"), "{}{}", ran.stdout, ran.stderr);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn skills_that_lie_beside_their_cases_and_nowhere_else_are_found_without_setting
     let one = fixture.run(&["list", "--task=of-lost", "--mode=native", "--mode=codex"]).stdout;
     let names: Vec<&str> = one.lines().filter_map(|line| line.split('\t').next()).collect();
     assert_eq!(names, ["lost::of_lost::native", "lost::of_lost::codex"]);
-    for (wrong, why) in [("--task=gone", "there is no task `gone`"), ("--mode=gone", "there is no mode `gone`")] {
+    for (wrong, why) in [("--task=gone", "unknown task `gone`"), ("--mode=gone", "unknown mode `gone`")] {
         let ran = fixture.run(&["list", wrong]);
         assert!(ran.code == 2 && ran.stderr.contains(why), "{}", ran.stderr);
     }
@@ -129,5 +129,5 @@ fn a_skill_beside_its_cases_is_not_passed_over_in_silence() {
 fn cases_in_the_folder_of_their_skill_are_told_since_agents_are_given_them() {
     let fixture = beside_its_cases(Fixture::new(), "lost").prompts("lost", "id,should_trigger,prompt\na,true,Do it.\n");
     let lines = fixture.lines();
-    assert!(lines.contains("evals/skills/lost/prompts.csv: [skill-root] these cases lie in"), "{lines}");
+    assert!(lines.contains("evals/skills/lost/prompts.csv: [skill-root] these cases are in"), "{lines}");
 }

@@ -139,7 +139,7 @@ fn a_required_file_may_be_a_link_that_stays_in_the_workspace() {
             .file(&format!("{OLD}/work/tidy/made/kept/made.md"), "made\n")
             .file(&format!("{OLD}/outside/made.md"), "made\n");
         let at = fixture.root().join(OLD).join("work/tidy/made").join(link);
-        fs::create_dir_all(at.parent().expect("a folder")).expect("a folder");
+        fs::create_dir_all(at.parent().expect("a directory")).expect("a directory");
         std::os::unix::fs::symlink(target, at).expect("a link");
         let graded = fixture.run(&["grade", OLD, "--as", "pkbllm"]);
         (graded.code, json_of(&fixture, "work/tidy/made/codex/1/meta.json")["files"].to_string())
@@ -161,8 +161,8 @@ fn a_required_file_may_be_a_link_that_stays_in_the_workspace() {
 fn a_folder_of_pkbllms_among_the_runs_is_none_of_them_and_every_command_says_what_to_do() {
     let fixture = ran(repository(), "calm", "What is 2+2?", "Two.", 0).file(&format!("{OLD}/progress.jsonl"), "");
     let runs = fixture.root().join("artifacts/skill-evals");
-    fs::create_dir_all(&runs).expect("a folder");
-    fs::rename(fixture.root().join(OLD), runs.join("20260102-030405")).expect("a folder");
+    fs::create_dir_all(&runs).expect("a directory");
+    fs::rename(fixture.root().join(OLD), runs.join("20260102-030405")).expect("a directory");
     assert!(!fixture.run(&["runs"]).stdout.contains("20260102"));
     for args in [["grade", "20260102-030405"], ["summary", "20260102-030405"], ["stop", "20260102-030405"]] {
         let ran = fixture.run(&args);
@@ -170,7 +170,7 @@ fn a_folder_of_pkbllms_among_the_runs_is_none_of_them_and_every_command_says_wha
         assert!(ran.code == 2 && ran.stderr.contains(hint), "{args:?}: {}{}", ran.stdout, ran.stderr);
     }
     let taken = fixture.run(&["run", "--dry-run", "--run-id", "20260102-030405"]);
-    assert!(taken.code == 2 && taken.stderr.contains("there is a run"), "it is not written into: {}", taken.stderr);
+    assert!(taken.code == 2 && taken.stderr.contains("` exists; --resume"), "it is not written into: {}", taken.stderr);
     assert_eq!(fixture.run(&["clean", "--keep", "0"]).code, 0);
     assert!(runs.join("20260102-030405/work").is_dir(), "it is not removed with ours");
     let graded = fixture.run(&["grade", "artifacts/skill-evals/20260102-030405", "--as", "pkbllm"]);
@@ -241,7 +241,7 @@ fn what_cannot_be_read_is_told_with_file_and_line_and_leaves_no_run() {
     assert!(none.code == 2 && none.stderr.contains("no case that can be graded"), "{}{}", none.stdout, none.stderr);
     let fixture = repository();
     let nowhere = fixture.run(&["grade", "evals", "--as", "pkbllm"]);
-    assert!(nowhere.code == 2 && nowhere.stderr.contains("no folder `work`"), "{}", nowhere.stderr);
+    assert!(nowhere.code == 2 && nowhere.stderr.contains("no directory `work`"), "{}", nowhere.stderr);
     assert_eq!(fixture.run(&["grade", "evals", "--as", "other"]).code, 2);
     assert!(!Path::new(fixture.root()).join("artifacts").exists());
 }

@@ -55,12 +55,12 @@ fn a_repository_of_pkbllms_layout_runs_with_the_three_lines_that_the_docs_show()
         .prompts("own-notes", CASES)
         .file("evals/evals.toml", &shown[0]);
     // Where the PATH names it, and outside the repository.
-    let programs = tempfile::tempdir_in("/var/tmp").expect("a folder");
+    let programs = tempfile::tempdir_in("/var/tmp").expect("a directory");
     let agent = programs.path().join("codex");
     fs::write(&agent, format!("{AGENT}{ANSWER}")).expect("a program");
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).expect("permissions");
     let path = format!("{}:{}", programs.path().display(), std::env::var("PATH").unwrap_or_default());
-    let scratch = tempfile::tempdir_in("/var/tmp").expect("a folder");
+    let scratch = tempfile::tempdir_in("/var/tmp").expect("a directory");
     let run = |args: &[&str]| {
         let mut command = clean(Command::new(env!("CARGO_BIN_EXE_skill-evals")));
         // As a user has it: isolated, where this machine can.

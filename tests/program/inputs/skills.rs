@@ -14,7 +14,7 @@ fn two_skills(body: &str) -> Stub {
     let stub = Stub::new(1, body);
     let write = |path: &str, text: &str| {
         let path = stub.root().join(path);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
         fs::write(path, text).expect("a file");
     };
     write("skills/other/SKILL.md", "---\nname: other\ndescription: Does something else.\n---\n\nDo it.\n");
@@ -32,7 +32,7 @@ fn a_link_that_stays_inside_the_skill_is_given_as_what_it_points_to() {
         1,
         "cat .agents/skills/tidy/again.md > seen; test -L .agents/skills/tidy/again.md && echo link >> seen; cat .agents/skills/tidy/more/a.md >> seen",
     );
-    fs::create_dir(stub.root().join("skills/tidy/references")).expect("a folder");
+    fs::create_dir(stub.root().join("skills/tidy/references")).expect("a directory");
     fs::write(stub.root().join("skills/tidy/references/a.md"), "the text\n").expect("a file");
     link(&stub, "skills/tidy/again.md", "references/../references/a.md");
     link(&stub, "skills/tidy/more", "references");
@@ -48,11 +48,11 @@ fn a_skill_that_cannot_be_copied_is_an_error_of_its_own_trials_only() {
     for (target, why) in [
         ("gone.md", "which does not exist"),
         ("/etc/passwd", "absolute path"),
-        ("../other/SKILL.md", "outside the folder"),
+        ("../other/SKILL.md", "outside the directory"),
         ("loop.md", "leads back to itself"),
         (".", "leads back to itself"),
         // Installed elsewhere it would lead elsewhere.
-        ("../tidy/SKILL.md", "outside the folder"),
+        ("../tidy/SKILL.md", "outside the directory"),
     ] {
         let stub = two_skills("ls .agents/skills > seen");
         link(&stub, "skills/tidy/loop.md", target);
@@ -109,7 +109,7 @@ fn the_digest_of_a_copy_is_that_of_its_source() {
         .file("skills/tidy/references-b.md", "b")
         .link("skills/tidy/z", "references");
     let from = fixture.root().join("skills/tidy");
-    let to = tempfile::tempdir().expect("a folder");
+    let to = tempfile::tempdir().expect("a directory");
     let material = Material::list(&from).whole().expect("no problems");
     let copied = material.copy(to.path(), |_| 0o644).expect("a copy");
     assert_eq!(copied.digest, material.digest().expect("a digest"));
@@ -191,7 +191,7 @@ fn in_a_sandbox_all_trials_are_shown_the_same_files_and_none_can_write_to_them()
         let meta = stub.json("r", &format!("work/tidy/c{case}/codex/1/meta.json"));
         assert_eq!((&meta["isolation"], meta.get("skills_changed")), (&"bwrap".into(), None));
     }
-    let left = fs::read_dir(stub.scratch()).expect("a folder").flatten();
+    let left = fs::read_dir(stub.scratch()).expect("a directory").flatten();
     assert_eq!(left.filter(|entry| entry.file_name().to_string_lossy().starts_with("run-")).count(), 0);
 }
 
@@ -225,5 +225,5 @@ fn an_agent_that_writes_over_the_originals_spoils_no_measurement_unseen() {
         .filter(|line| line["verdict"] == "error")
         .map(|line| line["trouble"].to_string())
         .collect();
-    assert!(errors.len() == 1 && errors[0].contains("was changed while the run went on"), "{errors:?}");
+    assert!(errors.len() == 1 && errors[0].contains("was changed during the run"), "{errors:?}");
 }

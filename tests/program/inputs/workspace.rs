@@ -27,7 +27,7 @@ fn meta(stub: &Stub) -> Value {
 
 #[test]
 fn a_workspace_that_was_replaced_by_a_link_holds_nothing() {
-    let outside = tempfile::tempdir().expect("a folder");
+    let outside = tempfile::tempdir().expect("a directory");
     fs::write(outside.path().join("secret.txt"), "TOP_SECRET").expect("a file");
     let replace = format!("cd ..; rm -rf workspace; ln -s {} workspace", outside.path().display());
     let (stub, ran) = trial(&replace, "secret.txt");
@@ -73,7 +73,7 @@ fn a_required_folder_may_be_empty() {
     let files = serde_json::json!([{ "path": "full/x", "size": 2, "changed": true }, { "path": "out/", "size": 0, "changed": false }]);
     assert_eq!(meta(&stub)["files"], files);
     let grade = stub.json("r", "work/tidy/c0/codex/1/grade.json").to_string();
-    assert!(grade.contains("an empty folder") && grade.contains("a folder with full/x"), "{grade}");
+    assert!(grade.contains("an empty directory") && grade.contains("a directory with full/x"), "{grade}");
     let (_stub, missing) = trial("mkdir other", "out");
     assert_eq!(missing.code, 1, "{}{}", missing.stdout, missing.stderr);
 }

@@ -8,10 +8,10 @@ const AT: &str = "evals/skills/tidy/prompts.csv";
 #[test]
 fn a_fixture_that_is_not_there_or_no_folder() {
     let missing = with_row(",fixture", "mid,true,Do it,fixtures/a");
-    assert_only(&missing, &format!("{AT}:3:16: [missing-fixture] the fixture folder"), &[]);
+    assert_only(&missing, &format!("{AT}:3:16: [missing-fixture] the fixture directory"), &[]);
     insta::assert_snapshot!(missing.drawn());
     let file = with_row(",fixture", "mid,true,Do it,fixtures/a").file("evals/skills/tidy/fixtures/a", "");
-    assert!(file.lines().contains("is not a folder"), "{}", file.lines());
+    assert!(file.lines().contains("is not a directory"), "{}", file.lines());
 }
 
 #[cfg(unix)]
@@ -20,7 +20,7 @@ fn a_fixture_through_a_symbolic_link_or_with_one_inside() {
     let on_the_way = with_row(",fixture", "mid,true,Do it,linked/a")
         .file("elsewhere/a/x.txt", "")
         .link("evals/skills/tidy/linked", "../../../elsewhere");
-    assert_only(&on_the_way, &format!("{AT}:3:16: [symlink] the fixture folder"), &[]);
+    assert_only(&on_the_way, &format!("{AT}:3:16: [symlink] the fixture directory"), &[]);
     let inside = with_row(",fixture", "mid,true,Do it,fixtures/a")
         .file("evals/skills/tidy/fixtures/a/deep/x.txt", "")
         .link("evals/skills/tidy/fixtures/a/deep/passwd", "/etc/passwd");

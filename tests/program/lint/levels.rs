@@ -25,8 +25,8 @@ fn what_is_allowed_fails_nothing_and_is_told_with_its_reason() {
 
     let fixture = prefixed(PREFIXED);
     let ran = fixture.run(&["lint", "--check-evals", "--strict"]);
-    let told =
-        "1 skill, 1 case: no problems, 1 allowed by evals.toml\nallowed 1× skill-name-folder: folders carry a prefix\n";
+    let told = "1 skill, 1 case: no problems, 1 allowed by evals.toml\n\
+         allowed 1× skill-name-folder: folders carry a prefix\n";
     assert_eq!((ran.code, ran.stdout.as_str()), (0, told));
     assert_eq!(harness(&fixture, &["tidy::lint"]).run().code, 0);
     let json: serde_json::Value = serde_json::from_str(&fixture.run(&["lint", "--json"]).stdout).expect("JSON");
@@ -88,8 +88,14 @@ fn refused(table: &str, words: &[&str]) {
 
 #[test]
 fn wrong_entries_are_told_at_their_place() {
-    refused("[lint]\nwarning = ['skil-name']\n", &["evals/evals.toml:2:12", "no rule `skil-name`", "`skill-name`"]);
-    refused("lint.allow = [{ rule = 'zzz', reason = 'r' }]\n", &["no rule `zzz`", "near", "docs/reference/lint.md"]);
+    refused(
+        "[lint]\nwarning = ['skil-name']\n",
+        &["evals/evals.toml:2:12", "unknown rule `skil-name`", "`skill-name`"],
+    );
+    refused(
+        "lint.allow = [{ rule = 'zzz', reason = 'r' }]\n",
+        &["unknown rule `zzz`", "nearest", "docs/reference/lint.md"],
+    );
     refused(
         "lint.allow = [{ rule = 'not-utf8', reason = 'r' }]\n",
         &["`not-utf8` is always an error", "cannot be read"],
@@ -98,7 +104,7 @@ fn wrong_entries_are_told_at_their_place() {
     refused("lint.allow = ['long-body']\n", &["needs a reason"]);
     refused("lint.allow = [{ rule = 'long-body', reason = ' ' }]\n", &["needs a reason"]);
     refused("lint.allow = [{ rule = 'long-body', why = 'r' }]\n", &["unknown key `why`"]);
-    refused("lint.error = [{ rule = 'long-body', reason = 3 }]\n", &["evals/evals.toml:1:15", "`reason` is no text"]);
+    refused("lint.error = [{ rule = 'long-body', reason = 3 }]\n", &["evals/evals.toml:1:15", "`reason` is not text"]);
     refused("lint.error = [3]\n", &["this is 3", "the name of a rule"]);
     refused("lint.error = ['long-body']\nlint.warning = ['long-body']\n", &["`long-body` is named twice"]);
     refused("[lint]\nalow = []\n", &["alow"]);

@@ -16,8 +16,8 @@ fn problems_exit_with_1_and_no_repository_with_2() {
     let empty = Fixture::new();
     let ran = run_in(empty.root(), &["lint", "--root", "nowhere"]);
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains("there are no skills in"), "{}", ran.stderr);
-    assert_eq!(run_in(empty.root(), &["lint", "--chek-evals"]).code, 2, "wrong arguments");
+    assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains("no skills found in"), "{}", ran.stderr);
+    assert_eq!(run_in(empty.root(), &["lint", "--chek-evals"]).code, 2, "invalid arguments");
 }
 
 #[test]

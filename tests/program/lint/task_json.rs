@@ -204,11 +204,11 @@ fn a_change_that_cannot_be_made_is_told_at_its_place() {
             "1:128: [json-type] `evalConfig.during.expectSeen` is a number; expected true or false",
         ),
         (r#"[{ "afterTurn": 1, "drop": "tidy" }]"#, "1:96: [json-unknown-key] unknown key `drop`"),
-        (r#"[{ "afterTurn": 1, "add": "../flags" }]"#, "1:103: [bad-path] `../flags` leaves its folder with `..`"),
-        (r#"[{ "afterTurn": 1, "add": "evals/none" }]"#, "1:103: [bad-change] the folder evals/none is not there"),
+        (r#"[{ "afterTurn": 1, "add": "../flags" }]"#, "1:103: [bad-path] `../flags` leaves its directory with `..`"),
+        (r#"[{ "afterTurn": 1, "add": "evals/none" }]"#, "1:103: [bad-change] the directory evals/none is not there"),
         (
             r#"[{ "afterTurn": 1, "add": "evals/changes/empty" }]"#,
-            "1:103: [bad-change] the folder evals/changes/empty holds no SKILL.md",
+            "1:103: [bad-change] the directory evals/changes/empty holds no SKILL.md",
         ),
         (
             r#"[{ "afterTurn": 1, "add": "evals/changes/other" }]"#,
@@ -217,11 +217,11 @@ fn a_change_that_cannot_be_made_is_told_at_its_place() {
         (r#"[{ "afterTurn": 1, "add": "skills/tidy" }]"#, "1:103: [bad-change] there is a skill `tidy` already"),
         (
             r#"[{ "afterTurn": 1, "edit": "evals/changes/flags" }]"#,
-            "1:104: [bad-change] there is no skill `flags` by then",
+            "1:104: [bad-change] the skill `flags` does not exist by then",
         ),
         (
             r#"[{ "afterTurn": 1, "remove": "flags" }, { "afterTurn": 2, "add": "evals/changes/flags" }]"#,
-            "1:106: [bad-change] there is no skill `flags` by then",
+            "1:106: [bad-change] the skill `flags` does not exist by then",
         ),
     ] {
         let fixture = with_changes(during);

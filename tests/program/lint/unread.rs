@@ -67,7 +67,7 @@ fn cases_that_cannot_be_read_keep_the_built_in_ones_of_their_skill_from_running(
     let sheet = "evals/skills/tidy/prompts.csv";
     let linked = |target: &str| Fixture::new().skill("tidy").link(sheet, target);
     let fixtures = [
-        ("a folder", Fixture::new().skill("tidy").file(&format!("{sheet}/x"), "")),
+        ("a directory", Fixture::new().skill("tidy").file(&format!("{sheet}/x"), "")),
         ("a link to nothing", linked("../../nothing.csv")),
         ("a link to itself", linked("prompts.csv")),
         ("a device", linked("/dev/null")),

@@ -100,7 +100,7 @@ fn the_folder_may_go_and_come_back() {
     let mut client = Client::serving(&skills);
     fs::remove_dir_all(&skills).unwrap();
     assert!(client.is_told(TOOLS, SOON));
-    assert!(description(&mut client).contains("no skills at the moment"));
+    assert!(description(&mut client).contains("No skills are available at the moment"));
     skill(&skills, "one", "d", "the one again");
     assert!(client.is_told(TOOLS, SOON));
     assert!(client.call("skill", &json!({ "name": "one" })).0.contains("the one again"));

@@ -130,7 +130,7 @@ fn wrong_choices_are_errors_that_name_the_right_ones() {
         (&["a", "--result", "all"], &[], "\"body\" or \"raw\""),
         (&["a", "--wording", "loud"], &[], "\"mild\" or \"skilljack\""),
         (&["a", "--max-file-mb", "0"], &[], "1..=1024"),
-        (&["a"], &[("MAX_FILE_SIZE_MB", "many")], "MAX_FILE_SIZE_MB: \"many\" is no whole number"),
+        (&["a"], &[("MAX_FILE_SIZE_MB", "many")], "MAX_FILE_SIZE_MB: \"many\" is not a whole number"),
         (&["a"], &[("MAX_FILE_SIZE_MB", "5000")], "expected 1 to 1024"),
         (&["a"], &[("SKILLS_RESULT", "all")], "SKILLS_RESULT: "),
     ];
@@ -173,12 +173,12 @@ fn every_skill_that_is_not_served_is_told_with_the_reason() {
         "big is not served: its SKILL.md is a file of 262145 bytes; the limit is 262144 bytes",
         "by-user is not served: `disable-model-invocation` keeps models from calling it",
         "second is not served: its slug `a` is also that of",
-        "out is not served: its SKILL.md is a symbolic link or lies behind one that leads out of the skill's folder",
+        "out is not served: its SKILL.md is a symbolic link or lies behind one that leads out of the skill's directory",
         "plain is served, but SKILL.md has no front matter",
         "silent is served, but its SKILL.md has no `description`",
         "silent/large.bin is not served: it is a file of 262145 bytes; the limit is 262144 bytes",
-        "this link to a folder is not followed to look for skills",
-        "this is no folder to serve skills from",
+        "this link to a directory is not followed to find skills",
+        "this is not a directory",
     ] {
         assert_eq!(stderr.matches(told).count(), 1, "{told}\n{stderr}");
     }

@@ -45,7 +45,7 @@ fn with_secret() -> (tempfile::TempDir, Client) {
 #[test]
 fn dots_do_not_lead_out_of_a_skill() {
     let (_skills, mut client) = with_secret();
-    let why = "leaves its folder with `..`";
+    let why = "leaves its directory with `..`";
     for path in [
         "..",
         "../secret.txt",
@@ -107,7 +107,7 @@ fn links_that_lead_out_are_not_followed_wherever_they_stand() {
     symlink(skills.path().join("notes-too"), notes.join("folder")).unwrap();
     symlink("nowhere", notes.join("dangling")).unwrap();
     symlink("loop", notes.join("loop")).unwrap();
-    let why = "is a symbolic link or lies behind one that leads out of the skill's folder";
+    let why = "is a symbolic link or lies behind one that leads out of the skill's directory";
     for path in ["link.txt", "relative.txt", "there-and-out", "around.md", "absolute.md", "folder", "folder/secret.txt"]
     {
         is_refused(&mut client, path, why);
@@ -179,9 +179,9 @@ fn pipes_and_sockets_are_refused_without_waiting() {
     mkfifo(&notes.join("pipe"));
     let _socket = UnixListener::bind(notes.join("socket")).unwrap();
     let start = Instant::now();
-    is_refused(&mut client, "pipe", "is neither a file nor a folder");
-    is_refused(&mut client, "socket", "is neither a file nor a folder");
-    is_refused(&mut client, "pipe/x", "is neither a file nor a folder");
+    is_refused(&mut client, "pipe", "is neither a file nor a directory");
+    is_refused(&mut client, "socket", "is neither a file nor a directory");
+    is_refused(&mut client, "pipe/x", "is neither a file nor a directory");
     // A pipe where a SKILL.md is expected holds nothing up either.
     let sly = skill(skills.path(), "sly", "d", "body");
     fs::remove_file(sly.join("SKILL.md")).unwrap();

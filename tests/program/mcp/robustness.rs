@@ -141,7 +141,7 @@ fn a_skills_folder_that_is_not_there_is_an_error_of_the_command() {
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty());
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.contains("/nonesuch/skills is no folder to serve skills from"), "{stderr}");
+    assert!(stderr.contains("/nonesuch/skills is not a directory"), "{stderr}");
 }
 
 #[test]

@@ -147,11 +147,11 @@ fn an_unknown_skill_is_answered_with_the_known_ones_and_the_nearest() {
     assert!(is_error);
     assert_eq!(
         text,
-        "there is no skill `greting`, did you mean `greeting`? Call again with one of these names: greeting, notes"
+        "unknown skill `greting`, did you mean `greeting`? Call again with one of these names: greeting, notes"
     );
     let (text, is_error) = client.call("skill-resource", &json!({ "skill": "zzz" }));
     assert!(is_error);
-    assert_eq!(text, "there is no skill `zzz`. Call again with one of these names: greeting, notes");
+    assert_eq!(text, "unknown skill `zzz`. Call again with one of these names: greeting, notes");
 }
 
 #[test]
@@ -324,7 +324,9 @@ fn a_folder_without_skills_says_so() {
     let skills = tempfile::tempdir().unwrap();
     let mut client = Client::serving(skills.path());
     let answer = client.request("tools/list", &json!({}));
-    assert!(answer["result"]["tools"][0]["description"].as_str().unwrap().contains("no skills at the moment"));
+    assert!(
+        answer["result"]["tools"][0]["description"].as_str().unwrap().contains("No skills are available at the moment")
+    );
     let (text, is_error) = client.call("skill", &json!({ "name": "greeting" }));
     assert!(is_error && text.contains("no skills are served"), "{text}");
 }

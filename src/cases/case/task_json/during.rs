@@ -26,7 +26,7 @@ const SEEN: &str = "expectSeen";
 /// What a change is called before the name of its key.
 const PREFIX: &str = "evalConfig.during.";
 
-const HELP: &str = "name the folder of a skill, from the repository's root";
+const HELP: &str = "name the directory of a skill, from the repository's root";
 
 impl TaskParser<'_> {
     /// The changes that `evalConfig` asks for.

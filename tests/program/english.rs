@@ -1,0 +1,162 @@
+//! Plain English in everything that users read: messages, `--help` and the docs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex::{Regex, RegexBuilder};
+
+use crate::support::fixture::Fixture;
+
+/// What is hard to read, and what to write.
+const WORDS: [(&str, &str); 19] = [
+    (r"\b(?:is|are|was|were|be) no\b", "negate the verb: `is not a`; `there is no x`: `unknown x`, `no x found`"),
+    (r"\bfolders?\b", "directory"),
+    (r"\banew\b", "again"),
+    (r"\bin no (?:figure|rate)\b", "not counted"),
+    (r"\bunknown it is\b", "unknown if"),
+    (r"\b(?:goes|go|going|went) on\b", "resume, continue"),
+    (r"\b(?:is|are|was|were) told\b", "reported"),
+    (r"\b(?:came|come|comes) before the model\b", "entered the model's context"),
+    (r"\bcatalogues?\b", "skill list"),
+    (r"\b(?:colour|behaviour|neighbour|favour|honour|labell|cancell|modell)\w*", "US spelling"),
+    (r"\bunder way\b", "running"),
+    (r"\bmid-session\b", "during a session"),
+    (r"\bbeside\b", "next to"),
+    (r"\bkeepers?\b", "supervisor"),
+    (r"\bpass(?:es)? over\b", "ignores"),
+    (r"\b(?:come|comes|came) to\b", "result, total"),
+    (r"\bso many\b", "number of"),
+    (r"\bmeasured nothing\b", "could not be measured"),
+    (r"\barms?\b", "side"),
+];
+
+/// What may follow `is no`.
+const AFTER_NO: [&str; 3] = ["longer", "more", "one"];
+
+/// What recordings hold by these names.
+const STORED: [&str; 2] = ["catalogue of skills", "change {} in mid-session"];
+
+/// The longest sentence of the docs, in words.
+const LONGEST: usize = 30;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn words() -> Vec<(Regex, &'static str)> {
+    let regex = |pattern| RegexBuilder::new(pattern).case_insensitive(true).build().expect("a pattern");
+    WORDS.into_iter().map(|(pattern, instead)| (regex(pattern), instead)).collect()
+}
+
+/// The hard words of a text, each as a line that begins with `place`.
+fn hard(place: &str, text: &str, words: &[(Regex, &str)]) -> Vec<String> {
+    let is_meant = |found: &regex::Match<'_>| {
+        let next = text[found.end()..].trim_start();
+        !(found.as_str().to_lowercase().ends_with(" no") && AFTER_NO.iter().any(|word| next.starts_with(word)))
+    };
+    let found = words.iter().flat_map(|(word, instead)| word.find_iter(text).map(move |found| (found, instead)));
+    let found = found.filter(|(found, _)| is_meant(found));
+    found.map(|(found, instead)| format!("{place}: `{}` in {text:?}: {instead}", found.as_str())).collect()
+}
+
+/// The files below a directory whose names end so.
+fn files(directory: &str, ending: &str) -> Vec<PathBuf> {
+    let found = walkdir::WalkDir::new(root().join(directory)).sort_by_file_name().into_iter().flatten();
+    let paths = found.map(walkdir::DirEntry::into_path);
+    paths.filter(|path| path.extension().is_some_and(|end| end == ending)).collect()
+}
+
+/// The string literals of a source outside its tests that say something: those with a space, without what stands in braces.
+fn messages(source: &str) -> Vec<(usize, String)> {
+    let source = source.split("#[cfg(test)]\nmod").next().unwrap_or_default();
+    let literal =
+        Regex::new(r##"//[^\n]*|'(?:\\.|[^'\\])'|r#"(?s:.*?)"#|"((?:[^"\\]|\\(?s:.))*)""##).expect("a pattern");
+    let (wrap, hole) = (Regex::new(r"\\\n\s*").expect("a pattern"), Regex::new(r"\{[^}]*\}").expect("a pattern"));
+    let text = |found: regex::Captures<'_>| {
+        let whole = found.get(1)?;
+        let text = hole.replace_all(&wrap.replace_all(whole.as_str(), ""), "{}").into_owned();
+        let line = source[..whole.start()].matches('\n').count() + 1;
+        (text.contains(' ') && !STORED.contains(&text.as_str())).then_some((line, text))
+    };
+    literal.captures_iter(source).filter_map(text).collect()
+}
+
+/// The paragraphs of a page outside code and tables, with the lines on which they begin; code in them is `CODE`.
+fn paragraphs(page: &str) -> Vec<(usize, String)> {
+    let code = Regex::new("`[^`]*`").expect("a pattern");
+    let link = Regex::new(r"\]\([^)]*\)").expect("a pattern");
+    let (mut found, mut is_code, mut is_open): (Vec<(usize, String)>, _, _) = (Vec::new(), false, false);
+    for (number, line) in (1..).zip(page.lines()) {
+        let trimmed = line.trim_start();
+        let fence = trimmed.starts_with("```");
+        is_code ^= fence;
+        if fence || is_code || trimmed.is_empty() || trimmed.starts_with(['|', '#', '<']) {
+            is_open = false;
+            continue;
+        }
+        let text = code.replace_all(&link.replace_all(line, "]"), "CODE").into_owned();
+        let begins = trimmed.starts_with(['-', '*', '>'])
+            || trimmed.split_once(". ").is_some_and(|(n, _)| n.parse::<u8>().is_ok());
+        match found.last_mut().filter(|_| is_open && !begins) {
+            Some((_, paragraph)) => *paragraph = format!("{paragraph} {}", text.trim()),
+            None => found.push((number, text.trim().to_owned())),
+        }
+        is_open = true;
+    }
+    found
+}
+
+/// Sentences of more than [`LONGEST`] words.
+fn long(paragraph: &str) -> Vec<String> {
+    let end = Regex::new(r"[.!?:]\s+").expect("a pattern");
+    let sentences = end.split(paragraph);
+    sentences.filter(|sentence| sentence.split_whitespace().count() > LONGEST).map(str::to_owned).collect()
+}
+
+#[test]
+fn messages_are_in_plain_english() {
+    let words = words();
+    let mut wrong = Vec::new();
+    for path in files("src", "rs") {
+        let source = fs::read_to_string(&path).expect("a source");
+        let name = path.strip_prefix(root()).expect("below the root").display().to_string();
+        for (line, text) in messages(&source) {
+            wrong.extend(hard(&format!("{name}:{line}"), &text, &words));
+        }
+    }
+    assert!(wrong.is_empty(), "{} hard words:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn help_is_in_plain_english() {
+    let fixture = Fixture::new();
+    let words = words();
+    let help = fixture.run(&["--help"]).stdout;
+    let (_, commands) = help.split_once("Commands:\n").expect("commands");
+    let named = commands.lines().take_while(|line| !line.is_empty());
+    let names = named.filter_map(|line| line.strip_prefix("  ")?.split(' ').next().filter(|name| !name.is_empty()));
+    let names: Vec<&str> = names.filter(|name| *name != "help").collect();
+    assert!(names.len() > 15, "{names:?}");
+    let mut wrong = hard("--help", &help, &words);
+    for name in names {
+        let text = fixture.run(&[name, "--help"]).stdout;
+        wrong.extend(text.lines().flat_map(|line| hard(&format!("{name} --help"), line, &words)));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn docs_are_in_plain_english_with_short_sentences() {
+    let words = words();
+    let pages = [root().join("README.md")].into_iter().chain(files("docs", "md"));
+    let mut wrong = Vec::new();
+    for path in pages {
+        let name = path.strip_prefix(root()).expect("below the root").display().to_string();
+        for (line, text) in paragraphs(&fs::read_to_string(&path).expect("a page")) {
+            let place = format!("{name}:{line}");
+            wrong.extend(hard(&place, &text, &words));
+            wrong.extend(long(&text).iter().map(|sentence| format!("{place}: more than {LONGEST} words: {sentence}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
