@@ -1,4 +1,4 @@
-//! How many trials it takes until a drop is found: `cargo bench --bench decide` prints the tables of docs/reference/statistics.md.
+//! How many trials it takes until a drop is found: `cargo bench --bench decide` prints the tables of docs/contributing/proofs.md.
 //!
 //! Every way has the same errors: an unchanged suite is called worse in 5 % of runs at most, a drop is found in 80 %. A way
 //! that looks after every pair is given as many pairs as it needs for that, and its mean is taken: a run that is decided

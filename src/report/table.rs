@@ -1,5 +1,7 @@
 //! A summary as people read it on a terminal.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -16,10 +18,19 @@ use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
 use crate::trial::spent::Spent;
 
-/// A line for each case in each mode, the worst first, then the totals.
+/// Most passed cases that have a line of their own; more are counted.
+const MOST_PASSED: usize = 20;
+
+/// A line for each case in each mode, the worst last: next to the cursor.
 #[must_use]
 pub fn table(summary: &Summary, paint: Paint) -> String {
-    let rows = worst_first(summary);
+    let mut rows = worst_first(summary);
+    rows.sort_by_key(|(_, row)| Reverse(share(row)));
+    let has_passed = |row: &&(&CaseInMode, &CaseCounts)| row.1.verdict() == Some(Verdict::Pass);
+    let passed_rows = rows.iter().filter(has_passed).count();
+    if passed_rows > MOST_PASSED {
+        rows.retain(|row| !has_passed(&row));
+    }
     let cells: Vec<[String; 4]> = rows
         .iter()
         .map(|(key, counts)| {
@@ -31,6 +42,9 @@ pub fn table(summary: &Summary, paint: Paint) -> String {
     let (first, second, third, shares) = (width(0), width(1), width(2), width(3));
     let fourth = rows.iter().map(|(_, counts)| word(counts).len()).fold(6, usize::max);
     let mut text = String::new();
+    if passed_rows > MOST_PASSED {
+        let _ = writeln!(text, "{passed_rows} cases passed");
+    }
     for ([case, mode, passed, share], (_, counts)) in cells.iter().zip(&rows) {
         let word = word(counts);
         let tone = counts.verdict().map_or(Tone::Faint, Tone::from);
@@ -66,19 +80,41 @@ fn word(counts: &CaseCounts) -> &'static str {
 #[must_use]
 pub fn worst_first(summary: &Summary) -> Vec<(&CaseInMode, &CaseCounts)> {
     let mut rows: Vec<(&CaseInMode, &CaseCounts)> = summary.cases.iter().collect();
-    // In thousandths: shares that look alike keep the order of their names.
-    rows.sort_by_key(|(_, row)| match row.counts.ended() {
+    rows.sort_by_key(|(_, row)| share(row));
+    rows
+}
+
+/// The share of a case's trials that passed, in thousandths: cases that look alike keep the order of their names.
+fn share(row: &CaseCounts) -> usize {
+    match row.counts.ended() {
         0 => usize::MAX,
         ended => row.counts.passed * 1000 / ended,
-    });
-    rows
+    }
+}
+
+/// How many cases came to what, where that is not what their trials did: cases have repeats.
+fn cases(summary: &Summary) -> Option<String> {
+    let rows = summary.cases.values();
+    if rows.clone().all(|row| row.counts.ended() <= 1) {
+        return None;
+    }
+    let mut words: BTreeMap<&str, usize> = BTreeMap::new();
+    rows.for_each(|row| *words.entry(word(row)).or_default() += 1);
+    let passed = words.remove(Verdict::Pass.as_str()).unwrap_or_default();
+    let said = |(word, count): (&str, &usize)| format!(", {count} {}", if word == "fail" { "failed" } else { word });
+    let others: String = words.iter().map(|(word, count)| said((*word, count))).collect();
+    Some(format!("{passed} of {} passed{others}", counted(summary.cases.len(), "case")))
 }
 
 /// The counts in a line: what ended how, what was not run, whose agents were not isolated, tokens, cost.
 #[must_use]
 pub fn closing(summary: &Summary, paint: Paint) -> String {
     let total = &summary.total;
-    let mut text = endings(total, paint);
+    let mut text = cases(summary).map(|cases| format!("{cases}\n")).unwrap_or_default();
+    if !text.is_empty() {
+        text.push_str("trials: ");
+    }
+    text.push_str(&endings(total, paint));
     for (why, count) in &summary.not_run {
         let _ = write!(text, ", {count} not run ({why})");
     }

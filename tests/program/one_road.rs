@@ -214,7 +214,7 @@ fn a_replay_of_nothing_is_no_success() {
     assert_eq!(stub.run(&["run", "--case", "c0", "--record"]).code, 0);
     let beside = stub.run(&["run", "--replay"]);
     assert_eq!(beside.code, 0, "a case without a recording is no fault beside others");
-    let rows = "tidy/c0  codex  1/1  pass\ntidy/c1  codex    -  not run  no recording\n";
+    let rows = "tidy/c1  codex    -  not run  no recording\ntidy/c0  codex  1/1  pass\n";
     assert!(beside.stdout.contains(rows), "{}", beside.stdout);
     let json: Value = serde_json::from_str(&stub.run(&["run", "--replay", "--json"]).stdout).expect("JSON");
     let cells = |at: usize| (json["cases"][at]["verdict"].clone(), json["cases"][at]["not_run"].clone());

@@ -29,7 +29,21 @@ fn a_run_keeps_a_plan_progress_and_a_summary() {
 }
 
 #[test]
-fn the_table_has_the_worst_first_and_says_why() {
+fn many_cases_that_passed_are_one_line_and_cases_are_counted_before_their_repeats() {
+    let stub = Stub::new(21, "case \"$prompt\" in *20) sleep 0; printf x > \"$folder/no\"; exit 7;; esac");
+    let table = stub.run(&["run", "--trials", "2"]).stdout;
+    assert!(
+        !table.contains("21 cases passed\n") && table.contains("20 of 21 cases passed, 1 error\ntrials: 40 passed, "),
+        "{table}"
+    );
+    let stub = Stub::new(21, "");
+    let table = stub.run(&["run"]).stdout;
+    assert!(table.contains("\n21 cases passed\n") && !table.contains("codex  1/1"), "{table}");
+    assert!(table.contains("\n21 passed, 0 failed, "), "{table}");
+}
+
+#[test]
+fn the_table_has_the_worst_last_and_says_why() {
     let stub = Stub::new(
         3,
         r#"case "$prompt" in *1) printf '%s\n' '{"type":"item.completed","item":{"type":"command_execution","command":"cat .agents/skills/tidy/SKILL.md","exit_code":0,"aggregated_output":"name: tidy\nDo it."}}';; esac"#,
@@ -38,8 +52,8 @@ fn the_table_has_the_worst_first_and_says_why() {
     assert_eq!(ran.code, 1, "{}", ran.stdout);
     let table = ran.stdout.split("\n\n").nth(1).expect("a table");
     let lines: Vec<&str> = table.lines().collect();
-    assert_eq!(lines[0], "tidy/c1  codex  0/1  fail    not-triggered");
-    assert_eq!(lines[1], "tidy/c0  codex  1/1  pass");
+    assert_eq!(lines[0], "tidy/c0  codex  1/1  pass");
+    assert_eq!(lines[2], "tidy/c1  codex  0/1  fail    not-triggered");
     assert!(lines[3].starts_with("2 passed, 1 failed, 0 errors, 0 unscored"), "{table}");
 }
 

@@ -824,7 +824,7 @@ fn an_own_server_that_does_not_work_is_an_error_that_says_how() {
         (
             "console.log('Listening on port 3000')",
             "tool = \"load\"",
-            ["no message of the protocol", "Listening on port"],
+            ["not a message of the protocol", "Listening on port"],
         ),
         (SERVER, "", ["it offers load, and no tool `skill`", "`tool` under [mcp]"]),
         ("process.exit(0)", "tool = \"load\"", ["it ended with exit status", "before it had listed its tools"]),

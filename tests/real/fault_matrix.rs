@@ -328,10 +328,10 @@ fn wrap_server(root: &Path) {
 
 /// The table as docs/ has it.
 fn rendered() -> String {
-    let mut text = "# Fault matrix\n\n\
-        What a trial comes to where something goes wrong: the verdict of a case that should trigger, and of one that \
-        should not. Made from the\ntable in `tests/real/fault_matrix.rs`, whose cells are held against the real programs: half of them \
-        with each\nchange, all each night. An `error` measured nothing; it is neither a failure nor a pass.\n\n| fault |"
+    let mut text = "# What verdict does a fault give?\n\n\
+        Each cell shows the verdict of a case that should trigger, and of one that should not. The table comes from\n\
+        `tests/real/fault_matrix.rs`, which checks it against the real programs: half of the cells with each change, all each night. An\n\
+        `error` could not be measured; it is neither a failure nor a pass.\n\n| fault |"
         .to_owned();
     for mode in MODES {
         let _ = write!(text, " {mode} |");

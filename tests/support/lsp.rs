@@ -17,6 +17,9 @@ pub struct Analyzer {
     heard: Vec<(String, Value)>,
 }
 
+/// The error of a question that was overtaken, by the Language Server Protocol.
+const CONTENT_MODIFIED: i64 = -32801;
+
 impl Drop for Analyzer {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -66,6 +69,10 @@ impl Analyzer {
         loop {
             let message = self.read();
             if message["id"] == id && message.get("method").is_none() {
+                // What it looked at has changed meanwhile: editors ask again.
+                if message["error"]["code"] == CONTENT_MODIFIED {
+                    return self.request(method, params);
+                }
                 assert!(message.get("error").is_none(), "{method}: {message}");
                 return message["result"].clone();
             }
