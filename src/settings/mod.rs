@@ -291,16 +291,7 @@ impl Settings {
     /// Every wrong value, each at its place; of syntax errors and wrong keys the first.
     pub fn apply_file(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
         let place = |range: std::ops::Range<usize>| Place::in_text(FILE, text.as_bytes(), range);
-        let mut file: File = toml::from_str(text).map_err(|error| {
-            let range = error.span().unwrap_or(0..0);
-            let key = text[..range.start].trim_end().strip_suffix('=').map(str::trim_end);
-            let value = text.get(range.clone()).unwrap_or_default();
-            let problem = Diagnostic::new(Code::Config, place(range), plain::message(error.message()));
-            // `[mode.NAME]` makes a mode, `modes` chooses some.
-            let is_choice =
-                key.is_some_and(|key| key == "mode" || key.ends_with("\nmode")) && value.starts_with(['"', '\'']);
-            vec![if is_choice { problem.help(format!("to choose modes, write modes = [{value}]")) } else { problem }]
-        })?;
+        let mut file: File = toml::from_str(text).map_err(|error| vec![plain::problem(text, &error)])?;
         let mut problems = Vec::new();
         let mut wrong = |range, message: String| problems.push(Diagnostic::new(Code::Config, place(range), message));
         self.apply_modes(file.mode, file.modes, &mut wrong);

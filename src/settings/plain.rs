@@ -1,10 +1,26 @@
 //! What the parser of evals.toml says of a wrong value, in the words of the rest.
 
-use crate::text::diagnostic::suggest;
+use crate::settings::FILE;
+use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
+
+/// What keeps evals.toml from being read.
+pub(super) fn problem(text: &str, error: &toml::de::Error) -> Diagnostic {
+    let range = error.span().unwrap_or(0..0);
+    let key = text[..range.start].trim_end().strip_suffix('=').map(str::trim_end);
+    let value = text.get(range.clone()).unwrap_or_default();
+    let place = Place::in_text(FILE, text.as_bytes(), range);
+    let problem = Diagnostic::new(Code::Config, place, message(error.message()));
+    // `[mode.NAME]` makes a mode, `modes` chooses some.
+    let is_mode = key.is_some_and(|key| key == "mode" || key.ends_with("\nmode"));
+    if is_mode && value.starts_with(['"', '\'']) {
+        return problem.help(format!("to choose modes, write modes = [{value}]"));
+    }
+    problem
+}
 
 /// `invalid type: integer `3`, expected struct X` as "this is 3; expected a table", of an unknown key the nearest one; other messages
 /// as they are, on one line.
-pub(super) fn message(text: &str) -> String {
+fn message(text: &str) -> String {
     let text = text.trim().replace('\n', "; ");
     if let Some((key, known)) = text.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, expected ")) {
         let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();

@@ -133,8 +133,8 @@ fn help_is_in_plain_english() {
     let words = words();
     let help = fixture.run(&["--help"]).stdout;
     let (_, commands) = help.split_once("Commands:\n").expect("commands");
-    let named = commands.lines().take_while(|line| !line.is_empty());
-    let names = named.filter_map(|line| line.strip_prefix("  ")?.split(' ').next().filter(|name| !name.is_empty()));
+    let listed = commands.lines().take_while(|line| !line.is_empty());
+    let names = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next().filter(|name| !name.is_empty()));
     let names: Vec<&str> = names.filter(|name| *name != "help").collect();
     assert!(names.len() > 15, "{names:?}");
     let mut wrong = hard("--help", &help, &words);

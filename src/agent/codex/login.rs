@@ -38,8 +38,10 @@ pub(super) fn find(around: &Around<'_>) -> Login {
         Ok(None) => HOW_TO.to_owned(),
         Ok(Some(text)) => match serde_json::from_str::<serde_json::Value>(&text) {
             Ok(value) if holds_one(&value, &[]) => return Login::Found("auth.json in codex's directory".to_owned()),
-            Ok(serde_json::Value::Object(_)) => format!("the auth.json in codex's directory holds no credentials; \
-                 {HOW_TO}"),
+            Ok(serde_json::Value::Object(_)) => format!(
+                "the auth.json in codex's directory holds no credentials; \
+                 {HOW_TO}"
+            ),
             _ if text.trim().is_empty() => format!("the auth.json in codex's directory is empty; {HOW_TO}"),
             _ => format!("the auth.json in codex's directory is damaged; {HOW_TO}"),
         },
