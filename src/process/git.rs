@@ -244,9 +244,9 @@ mod tests {
         assert_eq!(fs::read_to_string(at.join("else")).expect("a file"), "else\r\n");
         let wrong = |folder: &Path, name: &str| commit(folder, name).expect_err("no commit").to_string();
         for name in ["nowhere", "^main", "main:skills"] {
-            assert_eq!(wrong(&folder, name), format!("git knows no commit {name:?} here"));
+            assert_eq!(wrong(&folder, name), format!("unknown git commit {name:?}"));
         }
-        assert_eq!(wrong(&folder, "--all"), "\"--all\" is no git reference");
+        assert_eq!(wrong(&folder, "--all"), "invalid git reference \"--all\"");
         assert!(wrong(to.path(), "main").starts_with("git: fatal: not a git repository"));
     }
 }

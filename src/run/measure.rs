@@ -24,7 +24,7 @@ use crate::run::shared::Run;
 use crate::run::skill_texts;
 use crate::settings::mode::{Delivery, Mode};
 use crate::skill::slug;
-use crate::store::TrialFolder;
+use crate::store::{self, TrialFolder};
 use crate::trace::Trace;
 use crate::trace::exposure::SkillTexts;
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -148,6 +148,8 @@ impl LiveTrial<'_> {
             Assignment { root: &run.root, case, mode, settings, room: &room, server: server.as_ref(), schema };
         let heard = |words| tell(Event::Heard(id.clone(), words));
         let ran = agent_run::run(&assignment, timeout, folder, &live.redactors, self.texts(), &heard)?;
+        // An agent that could not write shows it in its own words, or not at all: what it left is no evidence.
+        store::take_room(room.path()).map_err(|error| unstored(&error))?;
         let AgentRun { ending, not_enforced, isolation, redactor, server, changes, trace, final_text } = ran;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
         let skills_changed = room.changed_skills(&changes).iter().map(|path| masked(path, &mask)).collect();

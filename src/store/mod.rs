@@ -192,7 +192,10 @@ pub fn check_out(path: &Path) -> Result<(), StoreError> {
 const ROOM: usize = 64 << 10;
 
 /// Takes room on the disk of a folder, as much as a small trial leaves, until it is dropped.
-fn take_room(folder: &Path) -> Result<File, StoreError> {
+///
+/// # Errors
+/// When the disk is full.
+pub fn take_room(folder: &Path) -> Result<File, StoreError> {
     let mut room = tempfile::tempfile_in(folder).at(folder)?;
     match room.write_all(&vec![0; ROOM]) {
         // A file may be limited in size on a disk with room.

@@ -327,6 +327,26 @@ fn a_run_that_ends_by_itself_leaves_no_watchdog() {
     wait_until("the watchdog's end", || processes_with(&name).is_empty());
 }
 
+#[test]
+fn a_disk_of_workspaces_that_is_full_is_no_failure_and_stops_the_run() {
+    // The agent fills it, answers, and exits with 0.
+    let stub = Stub::new(6, "head -c 3000000 /dev/zero > fill 2> /dev/null");
+    let script =
+        "mkdir -p \"$SKILL_EVALS_SCRATCH\"; mount -t tmpfs -o size=2m tmpfs \"$SKILL_EVALS_SCRATCH\" || exit 77
+        \"$0\" run --run-id r --jobs 1 > out 2> err; echo $? > code";
+    if !on_a_small_disk(&stub.command(&[]), script) {
+        return;
+    }
+    let text = |name: &str| fs::read_to_string(stub.root().join(name)).expect("a file");
+    assert_eq!((text("code").as_str(), stub.starts().len()), ("3\n", 1), "{}{}", text("out"), text("err"));
+    assert!(
+        text("out").contains(" 0 failed,") && text("err").contains("No space left"),
+        "{}{}",
+        text("out"),
+        text("err")
+    );
+}
+
 /// Runs the program where a shell has set `limits` for it.
 fn within(limits: &str, stub: &Stub, args: &str) -> Ran {
     let plain = stub.command(&[]);

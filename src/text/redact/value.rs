@@ -87,6 +87,7 @@ impl Form {
     /// Whether JSON may have it without quotes.
     pub fn is_number(&self) -> bool {
         let Form::Text(chars) = self else { return false };
+        let chars = chars.strip_prefix(&['-']).unwrap_or(chars);
         let ends_are_digits = [chars.first(), chars.last()].iter().all(|c| c.is_some_and(char::is_ascii_digit));
         ends_are_digits && chars.iter().all(|c| c.is_ascii_digit() || ".eE+-".contains(*c))
     }
