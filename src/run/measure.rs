@@ -140,9 +140,7 @@ impl LiveTrial<'_> {
             inputs.add(SCHEMA_PART, &bounded::read(copy).map_err(|error| files(&error))?);
         }
         // What was copied for this very trial: the repository, and so other trials, may have changed by the time it ends.
-        let given = inputs.clone();
-
-        let started = jiff::Timestamp::now();
+        let (given, started) = (inputs.clone(), jiff::Timestamp::now());
         let timeout = case.timeout.unwrap_or(settings.timeout);
         let assignment =
             Assignment { root: &run.root, case, mode, settings, room: &room, server: server.as_ref(), schema };
