@@ -513,6 +513,17 @@ fn output_is_searched_as_each_format_says() {
 }
 
 #[test]
+fn what_a_mask_may_hide_is_unknown() {
+    for check in [asks("must_not_include", "hunter2"), asks("must_include", "hunter2")] {
+        for text in ["It is [masked].", "It is 99999999."] {
+            assert_eq!(says(text, check.clone()), Verdict::Error, "{text}");
+        }
+    }
+    assert_eq!(says("ahoy [masked]", asks("must_include", "ahoy")), Verdict::Pass, "what is seen counts");
+    assert_eq!(says("ahoy [masked]", asks("must_not_include", "ahoy")), Verdict::Fail);
+}
+
+#[test]
 fn a_forbidden_pattern_in_no_message_at_all_is_unknown() {
     let silent = trial(vec![asks("must_not_include", "x")]).with(|trial| trial.final_text = None);
     assert_eq!(silent.status("must-not-include"), Status::Unknown);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::{Answer, Ask, CheckField, Field, Form, Kind, Subject, Value, Wanted};
+use crate::text::redact::is_masked;
 use crate::trace::excerpt;
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventRef, Part, Span};
@@ -73,6 +74,10 @@ impl Ask for Text {
             (None, _, Wanted::Present) => (subject.silent(), NO_MESSAGE.to_owned()),
             (None, _, Wanted::Absent) => (Status::Unknown, NO_MESSAGE.to_owned()),
             (Some(_), Some(_), Wanted::Present) => (Status::Pass, "it does".to_owned()),
+            // The evidence is masked before it is graded.
+            (Some(text), None, _) if is_masked(text) => {
+                (Status::Unknown, format!("not found, but a secret in it is masked: {}", excerpt(text)))
+            }
             (Some(text), None, Wanted::Present) => (Status::Fail, format!("it does not: {}", excerpt(text))),
             (Some(text), Some(hit), Wanted::Absent) => {
                 (Status::Fail, format!("found {:?}", excerpt(&text[hit.clone()])))

@@ -28,6 +28,12 @@ pub const MASK: &str = "[masked]";
 /// What stands in place of a secret that is a number: JSON may have it without quotes, and stays JSON.
 const NUMBER_MASK: &str = "99999999";
 
+/// Whether something in a text may be masked: what it was cannot be seen.
+#[must_use]
+pub fn is_masked(text: &str) -> bool {
+    [MASK, NUMBER_MASK].iter().any(|mask| text.contains(mask))
+}
+
 /// Knows what to mask.
 #[derive(Clone, Debug)]
 pub struct Redactor {
