@@ -9,7 +9,7 @@
 #[path = "../tests/support/worlds.rs"]
 mod worlds;
 
-use skill_evals::decide::word::Word;
+use skill_evals::decide::result::CompareResult;
 use skill_evals::decide::{Comparison, MARGIN, Rule};
 use skill_evals::stats::discordance::e_worse;
 use skill_evals::stats::proportion::{Rate, wilson};
@@ -73,7 +73,7 @@ fn main() {
         let share = |found: &dyn Fn(u64) -> bool| {
             100.0 * count((0..RUNS).filter(|seed| found(u64::from(*seed))).count()) / f64::from(RUNS)
         };
-        let ours = share(&|seed| worlds::until_decided(&rates, RULE, seed, 300).word() == Word::Worse);
+        let ours = share(&|seed| worlds::until_decided(&rates, RULE, seed, 300).word() == CompareResult::Worse);
         let in_turn = share(&|seed| by_turns(&rates, seed, |losses, wins| e_worse(losses, wins) >= 20.0) <= 300);
         let peeking = share(&|seed| by_turns(&rates, seed, |losses, wins| above_half(losses, wins, 0.95)) <= 300);
         println!("| {name} | {ours:.1} % | {in_turn:.1} % | {peeking:.1} % |");
@@ -114,11 +114,11 @@ fn ours(rates: &Rates) -> Ours {
         interval.low - 1e-9 <= truth && truth <= interval.high + 1e-9
     });
     let share = |runs: usize| 100.0 * count(runs) / f64::from(RUNS);
-    let worse = share(states.iter().filter(|found| found.word == Word::Worse).count());
+    let worse = share(states.iter().filter(|found| found.word == CompareResult::Worse).count());
     let trials = |found: &Comparison| usize::try_from(found.a.rate.trials).expect("few");
     let pairs = if worse >= 80.0 {
         // What ends in another word has not found the drop, however soon.
-        mean(states.iter().map(|found| if found.word == Word::Worse { trials(found) } else { MOST }).collect())
+        mean(states.iter().map(|found| if found.word == CompareResult::Worse { trials(found) } else { MOST }).collect())
     } else {
         count(states.iter().map(trials).sum()) / count(states.len())
     };

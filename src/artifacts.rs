@@ -13,7 +13,7 @@
 
 #[doc(inline)]
 pub use crate::grade::rubric::Judgement;
-pub use crate::trace::described::Described;
+pub use crate::trace::description::DescriptionVisibility;
 pub use crate::trace::trouble::{Trouble, TroubleKind};
 pub use crate::trace::{Activation, Mechanism, Resource, Step, Usage};
 #[doc(inline)]
@@ -25,6 +25,8 @@ pub use crate::trial::id::TrialId;
 #[doc(inline)]
 pub use crate::trial::outcome::{CheckResult, Goal, Grade, Judged, Metrics, Status, Verdict};
 #[doc(inline)]
-pub use crate::trial::run_record::{Arm, Arms, Chosen, End, Ended, PairRecord, ProgressLine, RunRecord, TrialRecord};
+pub use crate::trial::run_record::{
+    ComparedSide, ComparedSides, PairRecord, ProgressLine, RunChoices, RunEnd, RunEndKind, RunRecord, TrialRecord,
+};
 #[doc(inline)]
-pub use crate::trial::spent::Spent;
+pub use crate::trial::spent::AttemptCost;

@@ -2,77 +2,78 @@
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 //! Evals of agent skills as ordinary Rust tests.
 //!
-//! A *skill* is a folder with a SKILL.md that an agent loads when a task calls for it. This crate asks of every skill
-//! in a repository: does it trigger when it should, stay quiet when it should not, and is it followed once loaded?
-//! Each question is a *case* (a row of `evals/skills/<slug>/prompts.csv`, or a file in `evals/tasks/`), and each case
-//! in each *mode* (an agent, and the way in which skills reach it) is a test.
+//! A *skill* is a directory with a SKILL.md that an agent loads when a task calls for it. This crate tests every skill in
+//! a repository: does it activate when it should, does it not activate when it should not, and does the agent follow it?
+//! Each question is a *case* (a row of `evals/skills/<slug>/prompts.csv`, or a file in `evals/tasks/`). Each case in each
+//! *mode* (an agent, and the way in which it gets the skills) is a test.
 //!
 //! # Public interface
 //!
-//! [`harness`] turns trials into tests, [`Trace`] is what a repository's own check sees, and [`artifacts`] has the types of
-//! the files that a run writes. The rest is for the program `skill-evals`: it is hidden here and may change with any
-//! version. A crate that only has the harness can do without the program's dependencies: `default-features = false`.
+//! [`harness`] turns trials into tests. A custom check sees a [`Trace`]. [`artifacts`] has the types of the files that a
+//! run writes. The rest belongs to the program `skill-evals`: it is hidden here and may change with any version. A crate
+//! that only has the harness does not need the program's dependencies: set `default-features = false`.
 //!
 //! # From a CSV row to a line of the summary
 //!
 //! ```text
-//! skills/ + evals/ → catalog → plan → workspace + delivery → agent → trace.jsonl → trace → grade → outcome → report
+//! skills/ + evals/ → catalog → plan → trial environment → agent → trace.jsonl → trace → grade → outcome → report
 //! ```
 //!
-//! 1. `cases` reads the row: its format (one of `cases::case::FORMATS`) makes a `Case` of it, or a diagnostic that points into the file.
-//!    All skills and cases of a repository together are the `Catalog`.
-//! 2. `run::plan` crosses the selected cases with the modes and repeats. Each result is a trial with a `TrialId`.
-//! 3. `run::scheduler` gives each trial to `run::trial`. A live one gets a room from `agent::room` (a workspace and a home
-//!    directory of its own), `agent::delivery` puts the skills there, and `process` runs the agent, whose output is stored
-//!    as `trace.jsonl`. A replayed one starts with the `trace.jsonl` of its recording.
-//! 4. The agent's own module decodes the stored output into a `trace::Trace`, whose form is the same for all agents.
-//! 5. `grade::checks` compares the trace and the files with what the case expects and arrives at a verdict. A judge and the
-//!    repository's own checks may add to it. The result is an `Outcome`.
-//! 6. The outcome travels as an `Event`. The progress file, the terminal and `results::summary` read it; `report` turns
-//!    the summary into the line that you see.
+//! 1. `cases` reads the row. Its format (one of `cases::case::FORMATS`) turns it into a `Case`, or into a diagnostic that
+//!    points into the file. The `Catalog` holds all skills and cases of a repository.
+//! 2. `run::plan` combines the selected cases with the modes and repeats. Each combination is a trial with a `TrialId`.
+//! 3. `run::scheduler` gives each trial to `run::trial`. A live trial gets an environment from `agent::trial_env`: a
+//!    workspace and a home directory of its own. `agent::snapshot` puts the skills there. `process` runs the agent and
+//!    stores its output as `trace.jsonl`. A replayed trial starts with the `trace.jsonl` of its recording.
+//! 4. The agent's own module decodes the stored output into a `trace::Trace`, which has the same form for all agents.
+//! 5. `grade::checks` compares the trace and the files with what the case expects and returns a verdict. A judge and the
+//!    repository's custom checks may add to it. The result is an `Outcome`.
+//! 6. A `RunEvent` carries the outcome to the progress file, the terminal and `results::summary`. `report` turns the
+//!    summary into the line that you see.
 //!
-//! Steps 4 to 6 need no agent, so replaying a recording, grading a stored trial again and grading a live one are the same
-//! code. A number must be a measurement: an agent that crashed, was rate limited or was never offered the skill is an
-//! `error`, neither a failure nor a pass; what the evidence does not show is `unknown`; what was scripted says so.
+//! Steps 4 to 6 need no agent: the same code replays a recording, grades a stored trial again and grades a live trial.
+//! A number must be a measurement. If an agent crashed, was rate limited or was never offered the skill, the trial is an
+//! `error`, neither a failure nor a pass. If the evidence does not show something, it is `unknown`. If a mock model wrote
+//! a recording, every report says so.
 //!
 //! # Code map
 //!
-//! A folder of `src/` is a room with one subject, and a room imports only itself and those above it. A test holds that,
-//! and that no two neighbours in a folder import each other in a circle.
+//! Each directory of `src/` is a module with one subject. A module imports only itself and the modules above it in this
+//! table. A test holds that, and that no two neighbors in a directory import each other.
 //!
-//! | room | what is in it |
+//! | module | contents |
 //! | --- | --- |
-//! | `files` | reading files and folders of users and agents: regular ones only, bounded, never through a link that leads out |
-//! | `text` | messages that point into a file, relative paths, lines of files of any size, the masking of secrets |
-//! | `stats` | statistics of trials and of what they cost: each function with its formula, source and reference test |
-//! | `decide` | what follows from them for two arms: better, worse, no worse, undecided; where the next trial goes |
+//! | `files` | reads files and directories of users and agents: regular files only, bounded, never through a link that leads out |
+//! | `text` | diagnostics that point into a file, relative paths, lines of files of any size, masking of secrets |
+//! | `stats` | statistics of trials and of their cost: each function with its formula, source and reference test |
+//! | `decide` | compares two sides: better, worse, no worse, undecided; chooses the case of the next trial |
 //! | `skill` | a skill: its SKILL.md, its name, its slug |
-//! | `profile` | the registry of agents, and the names and places of each |
-//! | `settings` | what can be chosen, by `evals/evals.toml`, the environment and the command line; modes |
-//! | `trace` | what an agent's stream tells, in one form: events, effective commands, whose text came before the model |
-//! | `trial` | what a trial is and leaves: its id, evidence, outcome, and the records that a run keeps |
-//! | `checks` | what a case can ask of its trial |
-//! | `cases` | what users write: cases in every format, the repository that holds them and the skills |
-//! | `lint` | what is wrong with skills and cases |
+//! | `profile` | the registry of agents, and the names and paths of each |
+//! | `settings` | settings from `evals/evals.toml`, the environment and the command line; modes |
+//! | `trace` | an agent's event stream in one form: events, effective commands, what entered the model's context |
+//! | `trial` | a trial and what it leaves: its id, evidence, outcome, and the records of its run |
+//! | `checks` | the kinds of checks |
+//! | `cases` | what users write: cases in every format, and the repository that holds them and the skills |
+//! | `lint` | finds problems in skills and cases |
 //! | `mcp` | the server that offers skills over the Model Context Protocol |
-//! | `grade` | the verdict of a trial, by its checks and by the rubric of a judge |
-//! | `process` | the only place that starts programs, and ends them with all that they started |
-//! | `store` | the only place that knows the layout of artifacts and recordings |
-//! | `results` | the results of runs as data: rows of trials, summaries, the state of a run, what it may cost |
+//! | `grade` | the verdict of a trial, from its checks and from the judge's rubric |
+//! | `process` | starts programs, and ends them with all processes that they started; no other module does |
+//! | `store` | reads and writes artifacts and recordings; no other module knows their layout |
+//! | `results` | results of runs as data: trials, summaries, the status of a run, its expected cost |
 //! | `report` | results as text: for a terminal, as Markdown, as a test's failure message |
-//! | `agent` | the programs under test, the folders they live in, and how skills reach them; the only place that names a vendor |
-//! | `run` | the course of a run: plan, trials, grading, judging, what is stored |
+//! | `agent` | the agents, their trial environments, and how they get skills; no other module names a vendor |
+//! | `run` | runs trials: plan, execution, grading, judging, storing |
 //! | [`harness`] | trials as tests, for cargo test, nextest and IDEs |
 //! | `setup` | adds evals to a repository, and says what is missing |
 //!
 //! `stats`, `decide`, `trial`, `lint`, `grade` and `report` are pure: no disk, no clock, no environment. The program
-//! `skill-evals` (`src/main.rs`, `src/cli/`) parses arguments, calls the above and is the only thing that prints.
+//! `skill-evals` (`src/main.rs`, `src/cli/`) parses arguments, calls these modules and prints.
 //!
 //! # Effective commands
 //!
-//! `max_commands` counts the shell commands that do more than look: not `ls`, `pwd`, or plain readers of an offered
-//! skill's SKILL.md. [The whole rule](trace::shell#effective-commands) is decided on the syntax tree of a bash
-//! grammar, and what is not known to be harmless is effective.
+//! `max_commands` counts the shell commands that do more than inspect. `ls`, `pwd` and plain readers of an offered skill's
+//! SKILL.md do not count. [The whole rule](trace::shell#effective-commands) works on the syntax tree of a bash grammar.
+//! A command counts unless it is known to be harmless.
 //!
 //! # Known limits
 //!

@@ -2,14 +2,14 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
-use crate::text::diagnostic::{Code, Diagnostic, Place};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name::LONGEST_ID;
 
 /// The file that makes a folder a skill.
@@ -45,7 +45,7 @@ pub struct Skill {
 
 /// A front matter entry with the bytes of SKILL.md that hold it.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct FrontMatterField {
     /// The key.
     pub key: String,
     /// Where the key stands.
@@ -62,7 +62,7 @@ pub struct SkillFile {
     /// The skill it describes.
     pub skill: Skill,
     /// The front matter in the order of the file; empty where it is not YAML.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<FrontMatterField>,
     /// Where the body stands in the file.
     pub body: Range<usize>,
     /// What is wrong with the file's form; what is wrong with its values is the lint's to say.
@@ -79,12 +79,12 @@ pub fn slug(name: &str) -> String {
         let run = match c {
             '/' | '\\' | ':' => {
                 // Dropped after white space was replaced and before the rest is: it parts runs of white space only.
-                in_run = in_run.filter(|run| *run == Run::Other);
+                in_run = in_run.filter(|run| *run == CharacterRun::Other);
                 continue;
             }
             'a'..='z' | '0'..='9' | '.' | '_' | '-' => None,
-            c if c.is_whitespace() => Some(Run::White),
-            _ => Some(Run::Other),
+            c if c.is_whitespace() => Some(CharacterRun::White),
+            _ => Some(CharacterRun::Other),
         };
         match run {
             None => slug.push(c),
@@ -99,7 +99,7 @@ pub fn slug(name: &str) -> String {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Run {
+enum CharacterRun {
     White,
     Other,
 }
@@ -117,8 +117,12 @@ impl SkillFile {
             Err(error) => {
                 let at = error.valid_up_to();
                 problems.push(
-                    Diagnostic::new(Code::NotUtf8, Place::in_text(&path, bytes, at..at + 1), "this is not UTF-8 text")
-                        .help("save the file as UTF-8"),
+                    Diagnostic::new(
+                        Code::NotUtf8,
+                        SourceLocation::in_text(&path, bytes, at..at + 1),
+                        "this is not UTF-8 text",
+                    )
+                    .help("save the file as UTF-8"),
                 );
                 String::from_utf8_lossy(bytes).into_owned()
             }
@@ -126,32 +130,12 @@ impl SkillFile {
         if let Some(at) = bytes.iter().position(|&b| b == 0) {
             problems.push(Diagnostic::new(
                 Code::NulByte,
-                Place::in_text(&path, bytes, at..at + 1),
+                SourceLocation::in_text(&path, bytes, at..at + 1),
                 "SKILL.md holds a NUL byte",
             ));
         }
         let (front, body) = split(&text);
-        let mut entries = Vec::new();
-        match front {
-            None => problems.push(
-                Diagnostic::new(
-                    Code::FrontMatterMissing,
-                    Place::in_text(&path, text.as_bytes(), 0..text.find('\n').unwrap_or(text.len())),
-                    "SKILL.md has no front matter: expected a first line `---`, YAML, and a closing line `---`",
-                )
-                .help(
-                    "start the file with\n---\nname: <the directory's name>\n\
-                     description: <what it does and when to use it>\n---",
-                ),
-            ),
-            Some(front) => match serde_saphyr::from_str::<Entries>(&text[front.clone()]) {
-                Ok(read) => entries = read.entries(&text, &front),
-                Err(error) => {
-                    problems.push(yaml_problem(&path, &text, &front, &error));
-                    entries = loose_entries(&text, &front);
-                }
-            },
-        }
+        let entries = front_matter(&path, &text, front, &mut problems);
         let string = |key: &str| {
             entries.iter().find(|entry| entry.key == key).and_then(|entry| entry.value.as_str()).map(str::trim)
         };
@@ -167,6 +151,37 @@ impl SkillFile {
         let description = string("description").unwrap_or_default().to_owned();
         let skill = Skill { name, slug, description, folder, user_only, model_only };
         Self { skill, entries, body, problems }
+    }
+}
+
+/// The fields of the front matter at `front`.
+fn front_matter(
+    path: &Path,
+    text: &str,
+    front: Option<Range<usize>>,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<FrontMatterField> {
+    let Some(front) = front else {
+        let first_line = 0..text.find('\n').unwrap_or(text.len());
+        problems.push(
+            Diagnostic::new(
+                Code::FrontMatterMissing,
+                SourceLocation::in_text(path, text.as_bytes(), first_line),
+                "SKILL.md has no front matter: expected a first line `---`, YAML, and a closing line `---`",
+            )
+            .help(
+                "start the file with\n---\nname: <the directory's name>\n\
+                 description: <what it does and when to use it>\n---",
+            ),
+        );
+        return Vec::new();
+    };
+    match serde_saphyr::from_str::<Entries>(&text[front.clone()]) {
+        Ok(read) => read.entries(text, &front),
+        Err(error) => {
+            problems.push(yaml_problem(path, text, &front, &error));
+            loose_entries(text, &front)
+        }
     }
 }
 
@@ -200,7 +215,7 @@ fn yaml_problem(path: &std::path::Path, text: &str, front: &Range<usize>, error:
     });
     let mut problem = Diagnostic::new(
         Code::FrontMatterYaml,
-        Place::in_text(path, text.as_bytes(), offset..offset + 1),
+        SourceLocation::in_text(path, text.as_bytes(), offset..offset + 1),
         format!("the front matter is not valid YAML: {what}"),
     );
     if what.contains("tabs") {
@@ -223,8 +238,8 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
 }
 
 /// `key: value` lines, for front matter that is not YAML: other runners read it so, and the cases still run.
-fn loose_entries(text: &str, front: &Range<usize>) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn loose_entries(text: &str, front: &Range<usize>) -> Vec<FrontMatterField> {
+    let mut entries: Vec<FrontMatterField> = Vec::new();
     let mut at = front.start;
     for line in text[front.clone()].split_inclusive('\n') {
         if let Some((key, value)) = line.split_once(':') {
@@ -232,7 +247,7 @@ fn loose_entries(text: &str, front: &Range<usize>) -> Vec<Entry> {
             let value = value.trim().trim_matches(['\'', '"']);
             if !key.is_empty() && !line.starts_with([' ', '\t']) && entries.iter().all(|entry| entry.key != key) {
                 let range = at..at + line.trim_end().len();
-                entries.push(Entry {
+                entries.push(FrontMatterField {
                     key: key.to_owned(),
                     key_range: range.clone(),
                     value: Value::String(value.to_owned()),
@@ -249,7 +264,7 @@ fn loose_entries(text: &str, front: &Range<usize>) -> Vec<Entry> {
 struct Entries(Vec<(Spanned<String>, Spanned<Value>)>);
 
 impl Entries {
-    fn entries(self, text: &str, front: &Range<usize>) -> Vec<Entry> {
+    fn entries(self, text: &str, front: &Range<usize>) -> Vec<FrontMatterField> {
         let range = |location: serde_saphyr::Location| {
             let number = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
             // Lines end otherwise in YAML: bytes are surer, where they are known.
@@ -264,7 +279,7 @@ impl Entries {
             let len = len.filter(|len| text.is_char_boundary(start + len)).unwrap_or(rest_of_line);
             start..start + len
         };
-        let entry = |(key, value): (Spanned<String>, Spanned<Value>)| Entry {
+        let entry = |(key, value): (Spanned<String>, Spanned<Value>)| FrontMatterField {
             key_range: range(key.referenced),
             key: key.value,
             value_range: range(value.referenced),

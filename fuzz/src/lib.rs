@@ -18,8 +18,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use skill_evals::cases::repo_files::{Kind, Tree};
-use skill_evals::files::material::Problem;
+use skill_evals::cases::repo_files::{FileKind, RepoFiles};
+use skill_evals::files::material::MaterialProblem;
 use skill_evals::text::diagnostic::{Diagnostic, ends_line};
 
 /// Checks that every problem points into `bytes`, and that it can be drawn.
@@ -63,9 +63,9 @@ pub fn write(path: &Path, bytes: &[u8]) {
 /// A repository without files.
 pub struct Nothing;
 
-impl Tree for Nothing {
-    fn kind(&self, _: &Path) -> Kind {
-        Kind::Missing
+impl RepoFiles for Nothing {
+    fn kind(&self, _: &Path) -> FileKind {
+        FileKind::Missing
     }
 
     fn read(&self, _: &Path) -> io::Result<Vec<u8>> {
@@ -76,7 +76,7 @@ impl Tree for Nothing {
         Err(io::ErrorKind::NotFound.into())
     }
 
-    fn material_problems(&self, _: &Path) -> Vec<Problem> {
+    fn material_problems(&self, _: &Path) -> Vec<MaterialProblem> {
         Vec::new()
     }
 }

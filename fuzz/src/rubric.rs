@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{assert_inside, parts};
-use skill_evals::grade::rubric::{BUILT_IN_SCHEMA, BUILT_IN_TEMPLATE, Rubric, Subject};
+use skill_evals::grade::rubric::{BUILT_IN_SCHEMA, BUILT_IN_TEMPLATE, JudgeSubject, Rubric};
 
 /// Tries one input.
 pub fn run(bytes: &[u8]) {
@@ -17,7 +17,7 @@ pub fn run(bytes: &[u8]) {
             if let Ok(answer) = rubric.answer(Some(&answer)) {
                 assert_eq!(answer.overall_pass, answer.checks.iter().all(|point| point.pass));
             }
-            let prompt = rubric.prompt(&Subject {
+            let prompt = rubric.prompt(&JudgeSubject {
                 skill_name: &answer,
                 skill_description: &answer,
                 case_id: "it",

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 
 use super::{folder, write};
 use skill_evals::report::paint::Paint;
-use skill_evals::report::{markdown, standing as words};
+use skill_evals::report::{markdown, run_status as words};
 use skill_evals::results::summary::Summary;
-use skill_evals::results::{standing, table};
+use skill_evals::results::{run_status, table};
 use skill_evals::settings::Prices;
 use skill_evals::store::RunFolder;
 
@@ -57,7 +57,7 @@ pub fn run(bytes: &[u8]) {
         run.write_run(&record).expect("a record that was read can be written");
         assert_eq!(run.run_record().expect("it can be read again"), Some(record));
     }
-    if let Ok(standing) = standing::standing(&run) {
+    if let Ok(standing) = run_status::standing(&run) {
         let _ = serde_json::to_vec(&standing).expect("JSON");
         let _ = words::status(&standing, Paint::Plain);
     }

@@ -6,14 +6,14 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use skill_evals::agent;
 use skill_evals::settings::mode::AgentKind;
 use skill_evals::trace::Trace;
-use skill_evals::trace::exposure::{Reference, SkillTexts, TextsBuilder};
+use skill_evals::trace::exposure::{Reference, SkillTexts, TextIndexBuilder};
 
 use super::{folder, parts, write};
 
 static FOLDERS: LazyLock<Mutex<[tempfile::TempDir; 2]>> = LazyLock::new(|| Mutex::new([folder(), folder()]));
 
 static REFERENCE: LazyLock<Reference> = LazyLock::new(|| {
-    let mut texts = TextsBuilder::default();
+    let mut texts = TextIndexBuilder::default();
     let skill = "---\nname: greeting\ndescription: Greets.\n---\n\nGreet as a sailor would, with a loud Ahoy.\n";
     texts.add("greeting", "SKILL.md", skill.as_bytes());
     texts.add("greeting", "templates/letter.md", b"Dear sailor, the ship leaves the harbour at dawn.\n");

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::agent::mcp_probe::SkillServer;
-use crate::agent::room::Room;
+use crate::agent::mcp_probe::ServerCommand;
+use crate::agent::trial_env::TrialEnv;
 use crate::cases::case::Case;
 use crate::settings::Settings;
 use crate::settings::mode::Mode;
@@ -20,9 +20,9 @@ pub struct Assignment<'a> {
     /// What was chosen.
     pub settings: &'a Settings,
     /// Where the agent lives.
-    pub room: &'a Room,
+    pub room: &'a TrialEnv,
     /// The MCP server of skills, where the mode has one.
-    pub server: Option<&'a SkillServer>,
+    pub server: Option<&'a ServerCommand>,
     /// The output schema's file, where the case has one.
     pub schema: Option<PathBuf>,
 }

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use crate::agent::assignment::Assignment;
 use crate::agent::files::write_private;
-use crate::agent::sandbox::Sandbox;
-use crate::process::Listener;
+use crate::agent::sandbox::SandboxProgram;
+use crate::process::OutputListener;
 use crate::settings::mode::{AgentKind, Mode};
 use crate::settings::{Isolation, ROOT, Settings};
 use crate::trace::trouble::{Trouble, TroubleKind};
 
 /// How to start an agent.
-pub struct Command {
+pub struct AgentCommand {
     /// The program.
     pub program: PathBuf,
     /// Its arguments.
@@ -29,16 +29,16 @@ pub struct Command {
     /// Files outside its room that the agent has to read: a provider's login.
     pub reads: Vec<PathBuf>,
     /// The sandbox of ours that it runs in; `program` and `args` are in it already.
-    pub sandbox: Option<Sandbox>,
+    pub sandbox: Option<SandboxProgram>,
     /// A file for its standard output, where it loses what a pipe does not take at once.
     pub by_file: Option<PathBuf>,
     /// The file that is its standard input: for a prompt that is longer than an argument may be.
     pub input: Option<PathBuf>,
     /// The other side of its dialogue; `None` for an agent that is told everything by its arguments.
-    pub dialogue: Option<Box<dyn Listener>>,
+    pub dialogue: Option<Box<dyn OutputListener>>,
 }
 
-impl Command {
+impl AgentCommand {
     /// What keeps the agent to its own folders.
     #[must_use]
     pub fn isolation(&self) -> Isolation {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::process::{Listener, Reply};
+use crate::process::{OutputListener, Reply};
 use crate::trace::excerpt;
 use crate::trial::evidence::Ending;
 
@@ -17,14 +17,14 @@ const PROTOCOL: &str = "2025-06-18";
 pub struct Handshake {
     /// The id of the last request.
     id: u64,
-    offer: Offer,
+    offer: ServerOffer,
     listed: bool,
     wrong: Option<String>,
 }
 
 /// What a server offers to begin with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Offer {
+pub struct ServerOffer {
     /// Its tools, by their own names.
     pub tools: Vec<String>,
     /// All that a model is told at the start: instructions, and the tools with their descriptions.
@@ -36,7 +36,7 @@ impl Handshake {
     ///
     /// # Errors
     /// What it did instead of listing its tools, in words that follow "the server: ".
-    pub fn result(self, ending: &Ending) -> Result<Offer, String> {
+    pub fn result(self, ending: &Ending) -> Result<ServerOffer, String> {
         if self.listed { Ok(self.offer) } else { Err(self.wrong.unwrap_or_else(|| silence(ending))) }
     }
 
@@ -55,7 +55,7 @@ fn line(message: &Value) -> Vec<u8> {
     format!("{message}\n").into_bytes()
 }
 
-impl Listener for Handshake {
+impl OutputListener for Handshake {
     fn opening(&mut self) -> Option<Vec<u8>> {
         let client = json!({ "name": "skill-evals", "version": env!("CARGO_PKG_VERSION") });
         let params = json!({ "protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client });

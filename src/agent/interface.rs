@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{Command, program};
-use crate::agent::login::{Around, Login};
-use crate::agent::room::Room;
-use crate::agent::turns::Sign;
+use crate::agent::command::{AgentCommand, program};
+use crate::agent::login::{Login, LoginSources};
+use crate::agent::trial_env::TrialEnv;
+use crate::agent::turns::TurnSign;
 use crate::settings::Settings;
 use crate::settings::mode::AgentKind;
 use crate::skill::Skill;
@@ -20,7 +20,7 @@ use crate::trace::trouble::Trouble;
 
 /// Whose work a line of an agent's output shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
+pub enum WorkOwner {
     /// The model answered.
     Model,
     /// The program said that it is done.
@@ -43,19 +43,19 @@ pub trait Agent: Sync {
     }
 
     /// What it would log in with.
-    fn login(&self, around: &Around<'_>) -> Login;
+    fn login(&self, around: &LoginSources<'_>) -> Login;
 
     /// How to start it for a trial; writes what it needs into its home.
     ///
     /// # Errors
     /// When the program is missing, or its home cannot be prepared.
-    fn command(&self, assignment: &Assignment<'_>) -> Result<Command, Trouble>;
+    fn command(&self, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble>;
 
     /// Copies what it left in its home and is evidence into the trial's folder, each piece passed through `mask`.
     ///
     /// # Errors
     /// When it cannot be copied.
-    fn keep_evidence(&self, room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()>;
+    fn keep_evidence(&self, room: &TrialEnv, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()>;
 
     /// The evidence files in a trial's folder as a recording keeps them: less bulk, no machine's paths. Of lists
     /// of skills they keep the descriptions of those with these slugs.
@@ -72,13 +72,13 @@ pub trait Agent: Sync {
     fn decode(&self, reference: &Reference, folder: &Path) -> io::Result<Trace>;
 
     /// Whose work a line of its output shows.
-    fn work(&self, line: &[u8]) -> Work;
+    fn work(&self, line: &[u8]) -> WorkOwner;
 
     /// The file that it writes its session to while it is at work, as soon as there is one.
-    fn session(&self, room: &Room) -> Option<File>;
+    fn session(&self, room: &TrialEnv) -> Option<File>;
 
     /// What a line of that file says of the model's calls.
-    fn signs(&self, line: &[u8]) -> Vec<Sign>;
+    fn signs(&self, line: &[u8]) -> Vec<TurnSign>;
 
     /// What a line of the event stream says that the agent does, in a few words; `None` for lines of no interest.
     fn describe(&self, line: &[u8]) -> Option<String>;

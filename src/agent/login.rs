@@ -27,13 +27,13 @@ pub struct Account {
 
 /// What an agent finds around it that may be a login.
 #[derive(Clone, Copy, Debug)]
-pub struct Around<'a> {
+pub struct LoginSources<'a> {
     settings: &'a Settings,
     kind: AgentKind,
     mode: Option<&'a Mode>,
 }
 
-impl<'a> Around<'a> {
+impl<'a> LoginSources<'a> {
     /// For this agent, in a mode or in any.
     #[must_use]
     pub fn new(settings: &'a Settings, kind: AgentKind, mode: Option<&'a Mode>) -> Self {

@@ -7,9 +7,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::agent::handshake::{Handshake, Offer};
-use crate::agent::room::Room;
-use crate::agent::sandbox::Sandbox;
+use crate::agent::handshake::{Handshake, ServerOffer};
+use crate::agent::sandbox::SandboxProgram;
+use crate::agent::trial_env::TrialEnv;
 use crate::mcp::ASKED_VARIABLE;
 use crate::process::{self, Job};
 use crate::settings::ToolNames;
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How to start the server.
 #[derive(Clone, Debug)]
-pub struct SkillServer {
+pub struct ServerCommand {
     /// The program, absolute.
     pub program: PathBuf,
     /// Its arguments.
@@ -39,7 +39,7 @@ pub struct SkillServer {
     own: bool,
 }
 
-impl SkillServer {
+impl ServerCommand {
     /// The server that the settings choose, over the skills in the folder `skills`: the repository's own, or this very
     /// program, which serves skills when it is started with `mcp --skills DIR`.
     ///
@@ -95,9 +95,9 @@ impl SkillServer {
     /// When it does not start, answers something else, or has no skill tool.
     pub fn probe(
         &self,
-        room: &Room,
+        room: &TrialEnv,
         env: &BTreeMap<OsString, OsString>,
-        sandbox: Option<&Sandbox>,
+        sandbox: Option<&SandboxProgram>,
         redactor: &Redactor,
         skill: &str,
     ) -> Result<ServerMeta, Trouble> {
@@ -127,7 +127,7 @@ impl SkillServer {
         if let Some(trouble) = ending.trouble {
             return Err(trouble);
         }
-        let Offer { tools, told } = handshake.result(&ending).map_err(|mut why| {
+        let ServerOffer { tools, told } = handshake.result(&ending).map_err(|mut why| {
             if sandbox.is_some() && matches!(ending.exit_code, Some(126 | 127)) {
                 let _ =
                     write!(why, "; it runs inside bubblewrap: name in `isolation_read` in {FILE} what it calls there");

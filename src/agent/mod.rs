@@ -6,25 +6,25 @@
 
 pub mod assignment;
 pub mod command;
-pub mod delivery;
+mod derived_file;
 pub mod failure;
 mod files;
 pub mod handshake;
 mod interface;
 pub mod isolation;
-mod kept;
 mod lenient;
 pub mod login;
 pub mod mcp_probe;
 mod refusal;
-pub mod room;
 pub mod sandbox;
 mod skill_calls;
+pub mod snapshot;
+pub mod trial_env;
 pub mod turns;
 
 use std::path::Path;
 
-use crate::lint::Listing;
+use crate::lint::SkillList;
 use crate::profile::agents;
 use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Mode};
@@ -33,9 +33,9 @@ use crate::trace::trouble::Trouble;
 use crate::trial::evidence::Ending;
 
 pub use assignment::Assignment;
-pub use command::Command;
-pub use interface::{Agent, Work};
-use sandbox::Sandbox;
+pub use command::AgentCommand;
+pub use interface::{Agent, WorkOwner};
+use sandbox::SandboxProgram;
 
 macro_rules! programs {
     ($($family:ident: $($kind:ident = $word:literal),+;)+) => {
@@ -50,7 +50,7 @@ macro_rules! programs {
         }
 
         /// How much each agent shows its models of the skills; docs/reference/skill-lists.md has the measurements.
-        pub static LISTINGS: &[&[Listing]] = &[$(&$family::LISTINGS),+];
+        pub static LISTINGS: &[&[SkillList]] = &[$(&$family::LISTINGS),+];
     };
 }
 agents!(programs);
@@ -60,13 +60,17 @@ agents!(programs);
 ///
 /// # Errors
 /// When the program or a required sandbox is missing, or the home cannot be prepared.
-pub fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
+pub fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
     isolation::isolated(of(assignment.mode.agent).command(assignment)?, assignment)
 }
 
 /// The trouble of an agent that did not come to work, where its ending tells or shows one.
 #[must_use]
-pub fn trouble_at_start(ending: &Ending, sandbox: Option<&Sandbox>, assignment: &Assignment<'_>) -> Option<Trouble> {
+pub fn trouble_at_start(
+    ending: &Ending,
+    sandbox: Option<&SandboxProgram>,
+    assignment: &Assignment<'_>,
+) -> Option<Trouble> {
     let told = ending.trouble.clone().or_else(|| failure::unknown_argument(ending.last_words.as_deref()?));
     let Assignment { mode, root, room, .. } = *assignment;
     told.or_else(|| isolation::not_found(mode.agent, ending, sandbox?, root, room))

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 /// A sandbox of ours: a program that runs another one behind its own arguments.
 #[derive(Clone, Debug)]
-pub struct Sandbox {
+pub struct SandboxProgram {
     /// The program.
     pub program: PathBuf,
     /// Its arguments, up to where the other program's path comes.
     pub args: Vec<OsString>,
 }
 
-impl Sandbox {
+impl SandboxProgram {
     /// The command that runs `program` in it.
     #[must_use]
     pub fn around(&self, program: &Path, args: Vec<OsString>) -> (PathBuf, Vec<OsString>) {

@@ -10,18 +10,18 @@ use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use crate::agent::room::relative;
-use crate::profile::{PROFILES, Tools};
+use crate::agent::trial_env::relative;
+use crate::profile::{AgentTools, PROFILES};
 use crate::skill::{SKILL_FILE, slug};
 use crate::trace::change::ChangeKind;
 use crate::trace::change::ChangeMeta;
-use crate::trace::described::Described;
-use crate::trace::exposure::{Exposure, MAX_ANSWER, Paths, Reference, Sighting};
+use crate::trace::description::DescriptionVisibility;
+use crate::trace::exposure::{Exposure, MAX_ANSWER, Paths, Reference, SeenFile};
 use crate::trace::shell;
-use crate::trace::{Activation, Builder, Marked, Mechanism, Offered, Seen, excerpt};
+use crate::trace::{Activation, ChangeVisibility, Marked, Mechanism, OfferedSkills, TraceBuilder, excerpt};
 
 /// Whether some agent's own tool of this name does this.
-fn does(tool: &str, what: fn(&'static Tools) -> &'static [&'static str]) -> bool {
+fn does(tool: &str, what: fn(&'static AgentTools) -> &'static [&'static str]) -> bool {
     PROFILES.into_iter().any(|profile| what(&profile.tools).contains(&tool))
 }
 
@@ -43,7 +43,7 @@ impl<'a> SkillCalls<'a> {
     pub(super) fn listed<'t>(
         &mut self,
         entries: impl Iterator<Item = (&'t str, &'t str)>,
-    ) -> BTreeMap<String, Described> {
+    ) -> BTreeMap<String, DescriptionVisibility> {
         let texts = &self.reference.texts;
         let known = entries.map(|(name, shown)| (slug(name), shown)).filter(|(own, _)| texts.knows(own));
         known
@@ -70,7 +70,7 @@ impl<'a> SkillCalls<'a> {
     }
 
     /// A shell command has ended; without an exit status it was not seen to end.
-    pub(super) fn command(&mut self, trace: &mut Builder, command: &str, exit_code: Option<i64>, output: &str) {
+    pub(super) fn command(&mut self, trace: &mut TraceBuilder, command: &str, exit_code: Option<i64>, output: &str) {
         let well = exit_code == Some(0);
         let seen = self.shown(trace, command, command, output, well);
         self.ran(trace, command, exit_code);
@@ -80,7 +80,7 @@ impl<'a> SkillCalls<'a> {
     }
 
     /// A tool of the agent's own showed the file at `path`; `evidence` says so in its words.
-    pub(super) fn file(&mut self, trace: &mut Builder, path: &str, evidence: &str, failed: bool, output: &str) {
+    pub(super) fn file(&mut self, trace: &mut TraceBuilder, path: &str, evidence: &str, failed: bool, output: &str) {
         let seen = self.shown(trace, path, evidence, output, !failed);
         if failed && path.ends_with(SKILL_FILE) {
             missed(trace, path, evidence, &seen);
@@ -103,7 +103,7 @@ impl<'a> SkillCalls<'a> {
     }
 
     /// A command ran: it tells which scripts of skills did.
-    pub(super) fn ran(&self, trace: &mut Builder, command: &str, exit_code: Option<i64>) {
+    pub(super) fn ran(&self, trace: &mut TraceBuilder, command: &str, exit_code: Option<i64>) {
         let here = relative(command);
         let may_run = || Paths::of(&here).are_about_skills() || !self.own_files(&here).is_empty();
         if exit_code == Some(0) && may_run() {
@@ -114,7 +114,7 @@ impl<'a> SkillCalls<'a> {
     }
 
     /// A call of a tool, by the name that the model sees, was answered.
-    pub(super) fn tool(&mut self, trace: &mut Builder, tool: &str, input: &str, output: &str, failed: bool) {
+    pub(super) fn tool(&mut self, trace: &mut TraceBuilder, tool: &str, input: &str, output: &str, failed: bool) {
         let evidence = format!("{tool} {}", excerpt(input));
         let fields: Value = serde_json::from_str(input).unwrap_or_default();
         if self.lists(tool, fields.get("server").and_then(Value::as_str), input, output) {
@@ -131,7 +131,7 @@ impl<'a> SkillCalls<'a> {
     }
 
     /// The model's code called a tool that answered the code alone: it was used where the model was shown what it answered.
-    pub(super) fn asked_by_code(&mut self, trace: &mut Builder, tool: &str, input: &str, failed: bool) {
+    pub(super) fn asked_by_code(&mut self, trace: &mut TraceBuilder, tool: &str, input: &str, failed: bool) {
         let fields: Value = serde_json::from_str(input).unwrap_or_default();
         let Some((skill, path)) = self.wanted(trace, tool, &fields) else { return };
         let evidence = format!("{tool} {}", excerpt(input));
@@ -150,7 +150,7 @@ impl<'a> SkillCalls<'a> {
     }
 
     /// The skill and the file of it that a call asks the MCP server for.
-    fn wanted(&self, trace: &mut Builder, tool: &str, fields: &Value) -> Option<(String, String)> {
+    fn wanted(&self, trace: &mut TraceBuilder, tool: &str, fields: &Value) -> Option<(String, String)> {
         let field = |key: &str| fields.get(key).and_then(Value::as_str);
         if is_tool(tool, &self.reference.names.skill_tool()) {
             // Ours takes `name`; a repository's own server may call it otherwise.
@@ -178,7 +178,15 @@ impl<'a> SkillCalls<'a> {
     }
 
     /// The MCP server was asked for a skill's file, and answered.
-    fn answered(&mut self, trace: &mut Builder, skill: &str, path: &str, output: &str, failed: bool, evidence: &str) {
+    fn answered(
+        &mut self,
+        trace: &mut TraceBuilder,
+        skill: &str,
+        path: &str,
+        output: &str,
+        failed: bool,
+        evidence: &str,
+    ) {
         let own = slug(skill);
         let asked = self.exposure.asked(&own, path);
         let seen = self.exposure.shown(output, &asked, !failed);
@@ -213,7 +221,7 @@ impl<'a> SkillCalls<'a> {
     /// Returns the slugs of the skills of which something was in it.
     pub(super) fn shown(
         &mut self,
-        trace: &mut Builder,
+        trace: &mut TraceBuilder,
         call: &str,
         evidence: &str,
         output: &str,
@@ -226,7 +234,7 @@ impl<'a> SkillCalls<'a> {
         let named = self.exposure.named(&paths);
         let seen = self.exposure.shown(output, &named, well);
         let mut came = false;
-        for Sighting { skill, path, .. } in seen.iter().filter(|sighting| sighting.loaded) {
+        for SeenFile { skill, path, .. } in seen.iter().filter(|sighting| sighting.loaded) {
             loaded(trace, skill, path, evidence);
             came = true;
         }
@@ -259,7 +267,7 @@ impl<'a> SkillCalls<'a> {
     }
 
     /// Whether the change with this number, which was made `at` some time, came before the model.
-    fn saw(&self, trace: &Builder, number: usize, change: &ChangeMeta, at: Timestamp) -> Seen {
+    fn saw(&self, trace: &TraceBuilder, number: usize, change: &ChangeMeta, at: Timestamp) -> ChangeVisibility {
         if change.kind == ChangeKind::Remove {
             let later = |step: usize| {
                 let ended = trace.moments.get(step).and_then(|moment| moment.ended.as_deref());
@@ -267,18 +275,18 @@ impl<'a> SkillCalls<'a> {
             };
             let of_it = |what| matches!(what, Marked::FailedLoad(call) if slug(&trace.failed_loads[call].skill) == change.skill);
             let missed = trace.marks.iter().any(|mark| of_it(mark.what) && later(mark.step));
-            return if missed { Seen::Missed } else { Seen::No };
+            return if missed { ChangeVisibility::Missed } else { ChangeVisibility::No };
         }
         match () {
-            () if self.told.contains(&number) => Seen::List,
-            () if self.exposure.changes().contains(&number) => Seen::Text,
-            () if self.exposure.is_distinct(number) => Seen::No,
-            () => Seen::Alike,
+            () if self.told.contains(&number) => ChangeVisibility::List,
+            () if self.exposure.changes().contains(&number) => ChangeVisibility::Text,
+            () if self.exposure.is_distinct(number) => ChangeVisibility::No,
+            () => ChangeVisibility::Alike,
         }
     }
 
     /// Notes how much of each skill and resource was seen, and which changes.
-    pub(super) fn finish(&self, trace: &mut Builder) {
+    pub(super) fn finish(&self, trace: &mut TraceBuilder) {
         for (number, change) in self.reference.changes.iter().enumerate() {
             if let Some(at) = made_at(change) {
                 let seen = self.saw(trace, number, change, at);
@@ -295,7 +303,7 @@ impl<'a> SkillCalls<'a> {
 }
 
 /// Notes whether a file that the MCP server was asked for came before the model.
-fn concluded(trace: &mut Builder, skill: &str, path: &str, came: bool, evidence: &str) {
+fn concluded(trace: &mut TraceBuilder, skill: &str, path: &str, came: bool, evidence: &str) {
     match (path == SKILL_FILE, came) {
         (true, true) => trace.activate(skill, Mechanism::McpTool, evidence),
         // What could not be loaded was not used; that it was wanted is told.
@@ -306,7 +314,7 @@ fn concluded(trace: &mut Builder, skill: &str, path: &str, came: bool, evidence:
 }
 
 /// A file of a skill came by a command or a tool that is not for skills.
-fn loaded(trace: &mut Builder, skill: &str, path: &str, how: &str) {
+fn loaded(trace: &mut TraceBuilder, skill: &str, path: &str, how: &str) {
     if path != SKILL_FILE {
         trace.load(skill, path, how);
     } else if !trace.activations.iter().any(|known| slug(&known.skill) == slug(skill)) {
@@ -316,8 +324,8 @@ fn loaded(trace: &mut Builder, skill: &str, path: &str, how: &str) {
 
 /// A call that was to show SKILL.md of skills failed, and these were seen: others that the agent has in its own folder were
 /// wanted.
-fn missed(trace: &mut Builder, call: &str, evidence: &str, seen: &BTreeSet<String>) {
-    let has = |offered: &Offered, own: &str| offered.native.iter().any(|name| slug(name) == own);
+fn missed(trace: &mut TraceBuilder, call: &str, evidence: &str, seen: &BTreeSet<String>) {
+    let has = |offered: &OfferedSkills, own: &str| offered.native.iter().any(|name| slug(name) == own);
     for (skill, _) in Paths::of(&relative(call)).below_skills() {
         let own = slug(skill);
         if !seen.contains(&own) && trace.offered.as_ref().is_none_or(|offered| has(offered, &own)) {

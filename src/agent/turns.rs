@@ -7,7 +7,7 @@ const MAX_OPEN: usize = 1_000;
 
 /// What a line of an agent's session file says of the model's calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sign {
+pub enum TurnSign {
     /// The model made a call.
     Called {
         /// The call's id.
@@ -22,7 +22,7 @@ pub enum Sign {
 /// Counts turns: a turn is an answer of the model with all the calls in it, and over once these are answered. An answer
 /// without a call is none: it is the last one, or the model waits for what runs in the background.
 #[derive(Debug, Default)]
-pub struct Turns {
+pub struct TurnCounter {
     over: u64,
     open: HashSet<String>,
     /// The answer of the last call, where the agent tells.
@@ -31,18 +31,18 @@ pub struct Turns {
     fresh: bool,
 }
 
-impl Turns {
+impl TurnCounter {
     /// Notes what a line says.
-    pub fn note(&mut self, sign: Sign) {
+    pub fn note(&mut self, sign: TurnSign) {
         match sign {
-            Sign::Called { call, answer } => {
+            TurnSign::Called { call, answer } => {
                 self.fresh |= answer.is_none() || answer != self.answer;
                 self.answer = answer;
                 if self.open.len() < MAX_OPEN {
                     self.open.insert(call);
                 }
             }
-            Sign::Answered(call) => {
+            TurnSign::Answered(call) => {
                 if self.open.remove(&call) && self.open.is_empty() && std::mem::take(&mut self.fresh) {
                     self.over += 1;
                 }
@@ -63,12 +63,12 @@ mod tests {
 
     /// How many turns are over after these: `+` and the names of a call and its answer, or `-` and that of a call.
     fn over(signs: &[&str]) -> u64 {
-        let mut turns = Turns::default();
+        let mut turns = TurnCounter::default();
         for sign in signs {
             let (kind, rest) = sign.split_at(1);
             let (call, answer) = rest.split_once('/').map_or((rest, None), |(call, answer)| (call, Some(answer)));
             let (call, answer) = (call.to_owned(), answer.map(str::to_owned));
-            turns.note(if kind == "+" { Sign::Called { call, answer } } else { Sign::Answered(call) });
+            turns.note(if kind == "+" { TurnSign::Called { call, answer } } else { TurnSign::Answered(call) });
         }
         turns.over()
     }

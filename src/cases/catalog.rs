@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::cases::case::Found;
+use crate::cases::case::FoundCase;
 use crate::skill::{Skill, SkillFile};
 use crate::text::diagnostic::Diagnostic;
 
@@ -28,7 +28,7 @@ pub struct Catalog {
     /// The skills, by slug.
     pub skills: Vec<FoundSkill>,
     /// The cases, by skill, then in the order of their files.
-    pub cases: Vec<Arc<Found>>,
+    pub cases: Vec<Arc<FoundCase>>,
     /// Problems of no single case: files that cannot be read, colliding slugs, case folders without a skill.
     pub problems: Vec<Diagnostic>,
 }
@@ -82,7 +82,7 @@ impl Catalog {
     }
 
     /// The cases of the skill with this slug.
-    pub fn cases_of<'a>(&'a self, slug: &'a str) -> impl Iterator<Item = &'a Arc<Found>> {
+    pub fn cases_of<'a>(&'a self, slug: &'a str) -> impl Iterator<Item = &'a Arc<FoundCase>> {
         self.cases.iter().filter(move |case| &*case.skill == slug)
     }
 }

@@ -3,10 +3,10 @@
 pub mod case;
 pub mod catalog;
 mod layout;
-pub mod planned;
 pub mod repo_files;
 pub mod repository;
 mod root;
 pub mod selection;
 pub mod skills;
+pub mod test_case;
 mod unread;

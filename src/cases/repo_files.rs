@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use crate::files::material::Problem;
+use crate::files::material::MaterialProblem;
 
 /// What stands at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// Nothing.
     Missing,
     /// A file.
@@ -22,9 +22,9 @@ pub enum Kind {
 }
 
 /// Read access to a repository, by paths relative to its root.
-pub trait Tree {
+pub trait RepoFiles {
     /// What stands at `path`.
-    fn kind(&self, path: &Path) -> Kind;
+    fn kind(&self, path: &Path) -> FileKind;
 
     /// The content of the file at `path`.
     ///
@@ -39,5 +39,5 @@ pub trait Tree {
     fn names(&self, path: &Path) -> io::Result<Vec<OsString>>;
 
     /// What keeps the folder at `path`, a skill or a fixture, from being given to an agent.
-    fn material_problems(&self, path: &Path) -> Vec<Problem>;
+    fn material_problems(&self, path: &Path) -> Vec<MaterialProblem>;
 }

@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cases::case::{
-    Broken, CaseFile, FORMATS, FileCases, Files, Format, Found, file_formats, files_of_skill, smoke,
+    BrokenCase, CaseFile, CaseFormat, FORMATS, FileCases, Files, FoundCase, file_formats, files_of_skill, smoke,
 };
 use crate::cases::catalog::{Catalog, FoundSkill, RESPONSE_SCHEMA, SKILL_EVALS};
-use crate::cases::repo_files::{Kind, Tree};
-use crate::cases::unread::{self, Unread};
+use crate::cases::repo_files::{FileKind, RepoFiles};
+use crate::cases::unread::{self, UnreadFile};
 use crate::files::bounded;
-use crate::files::material::{Material, Problem};
+use crate::files::material::{Material, MaterialProblem};
 use crate::skill::SKILL_FILE;
-use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::text::name;
 use crate::text::relative_path::RelativePath;
 
@@ -64,18 +64,18 @@ impl Scope<'_> {
     }
 }
 
-impl Tree for Repository {
-    fn kind(&self, path: &Path) -> Kind {
+impl RepoFiles for Repository {
+    fn kind(&self, path: &Path) -> FileKind {
         let mut at = self.root.clone();
-        let mut kind = Kind::Folder;
+        let mut kind = FileKind::Folder;
         for part in path.components() {
             at.push(part);
             kind = match fs::symlink_metadata(&at) {
-                Err(_) => return Kind::Missing,
-                Ok(found) if found.is_symlink() => return Kind::Symlink,
-                Ok(found) if found.is_dir() => Kind::Folder,
-                Ok(found) if found.is_file() => Kind::File,
-                Ok(_) => Kind::Other,
+                Err(_) => return FileKind::Missing,
+                Ok(found) if found.is_symlink() => return FileKind::Symlink,
+                Ok(found) if found.is_dir() => FileKind::Folder,
+                Ok(found) if found.is_file() => FileKind::File,
+                Ok(_) => FileKind::Other,
             };
         }
         kind
@@ -92,7 +92,7 @@ impl Tree for Repository {
         Ok(names)
     }
 
-    fn material_problems(&self, path: &Path) -> Vec<Problem> {
+    fn material_problems(&self, path: &Path) -> Vec<MaterialProblem> {
         Material::list(&self.root.join(path)).problems
     }
 }
@@ -108,7 +108,7 @@ impl Repository {
     }
 
     fn read_cases(&self, layout: Layout<'_>, scope: Scope<'_>, catalog: &mut Catalog) {
-        let mut cases: HashMap<Arc<str>, Vec<Found>> = HashMap::new();
+        let mut cases: HashMap<Arc<str>, Vec<FoundCase>> = HashMap::new();
         let folders: BTreeSet<&Path> = file_formats().map(|(_, files)| files.folder()).collect();
         for folder in folders {
             for name in self.names_in(folder, catalog) {
@@ -144,16 +144,17 @@ impl Repository {
         let folder: PathBuf = [SKILL_EVALS, slug].iter().collect();
         let file = folder.join(SKILL_FILE);
         // Asked first: with many skills a look at the disk is cheaper than at all of them.
-        if self.kind(&file) != Kind::File {
+        if self.kind(&file) != FileKind::File {
             return;
         }
-        let problem = |at: &Path, message, help| Diagnostic::new(Code::SkillRoot, Place::file(at), message).help(help);
+        let problem =
+            |at: &Path, message, help| Diagnostic::new(Code::SkillRoot, SourceLocation::file(at), message).help(help);
         if !catalog.skills.iter().any(|found| found.skill().folder == folder) {
             let help = format!("name its directory too, in evals/evals.toml: {}", with_skill_evals(catalog));
             catalog.problems.push(problem(&file, "skill not tested: outside every skill root", help));
             return;
         }
-        for cases in files_of_skill(slug).filter(|cases| self.kind(cases) == Kind::File) {
+        for cases in files_of_skill(slug).filter(|cases| self.kind(cases) == FileKind::File) {
             let help = "move the skill's directory to skills/: its cases stay here";
             let message = "these cases are in the skill's own directory: agents are given them, and what they expect";
             catalog.problems.push(problem(&cases, message, help.to_owned()));
@@ -163,12 +164,12 @@ impl Repository {
     /// Reads a file of cases, if there is one with this name in the open part of its path.
     fn read_file(
         &self,
-        format: &'static Format,
+        format: &'static CaseFormat,
         files: &Files,
         open: &str,
         layout: Layout<'_>,
         catalog: &mut Catalog,
-        cases: &mut HashMap<Arc<str>, Vec<Found>>,
+        cases: &mut HashMap<Arc<str>, Vec<FoundCase>>,
     ) {
         let of_skill = files.are_of_skills();
         // A file can have any name, a test cannot.
@@ -200,7 +201,7 @@ impl Repository {
     }
 
     /// The case if the skill that it names is here; else a broken one, whose test is found under [`NO_SKILL`].
-    fn of_known_skill(&self, found: Found, catalog: &mut Catalog) -> Found {
+    fn of_known_skill(&self, found: FoundCase, catalog: &mut Catalog) -> FoundCase {
         if let Some(skill) = catalog.skill_mut(&found.skill) {
             skill.curated = true;
             return found;
@@ -210,16 +211,16 @@ impl Repository {
             let message = format!("this {} names the skill `{}`, which is not here", found.format().name, case.skill);
             let file: PathBuf = [SKILL_EVALS, &case.skill, SKILL_FILE].iter().collect();
             let lies_here = || format!("it lies in {}: {}", file.display(), with_skill_evals(catalog));
-            let help = if self.kind(&file) == Kind::File { lies_here() } else { suggest(&case.skill, &known) };
+            let help = if self.kind(&file) == FileKind::File { lies_here() } else { suggest(&case.skill, &known) };
             vec![Diagnostic::new(Code::UnknownSkill, case.origin.clone(), message).help(help)]
         });
-        let source = Broken { format: found.format(), problems };
-        Found::new(found.id, NO_SKILL, found.file, found.line, source)
+        let source = BrokenCase { format: found.format(), problems };
+        FoundCase::new(found.id, NO_SKILL, found.file, found.line, source)
     }
 
     /// Says which files look like cases and are not read. A skill without others has a broken case for each that may be its own,
     /// and none built in: these would pass for what the files ask.
-    fn add_unread(&self, scope: Scope<'_>, catalog: &mut Catalog, cases: &mut HashMap<Arc<str>, Vec<Found>>) {
+    fn add_unread(&self, scope: Scope<'_>, catalog: &mut Catalog, cases: &mut HashMap<Arc<str>, Vec<FoundCase>>) {
         let lacks = |found: &FoundSkill| !found.curated && scope.wants_skill(&found.skill().slug);
         if !matches!(scope, Scope::All) && !catalog.skills.iter().any(lacks) {
             return;
@@ -228,7 +229,7 @@ impl Repository {
         let orphans = unread::orphans(catalog, cases);
         for found in catalog.skills.iter_mut().filter(|found| lacks(found)) {
             let slug = found.skill().slug.clone();
-            let of_skill = |file: &&Unread| file.skill.as_ref().is_none_or(|skill| *skill == slug);
+            let of_skill = |file: &&UnreadFile| file.skill.as_ref().is_none_or(|skill| *skill == slug);
             let files = unread.iter().chain(&orphans).filter(of_skill);
             let problems: Vec<Diagnostic> = files.map(|file| file.problem.clone()).collect();
             if let Some(first) = problems.first() {
@@ -248,13 +249,14 @@ impl Repository {
         catalog.problems.extend(unread.into_iter().map(|file| file.problem));
     }
 
-    fn add_smoke_cases(&self, scope: Scope<'_>, catalog: &Catalog, cases: &mut HashMap<Arc<str>, Vec<Found>>) {
-        let schema = RelativePath::parse(RESPONSE_SCHEMA).ok().filter(|path| self.kind(path.as_path()) == Kind::File);
+    fn add_smoke_cases(&self, scope: Scope<'_>, catalog: &Catalog, cases: &mut HashMap<Arc<str>, Vec<FoundCase>>) {
+        let schema =
+            RelativePath::parse(RESPONSE_SCHEMA).ok().filter(|path| self.kind(path.as_path()) == FileKind::File);
         for found in catalog.skills.iter().filter(|found| !found.curated && scope.wants_skill(&found.skill().slug)) {
             let skill = found.skill();
             let smoke = smoke::cases(skill, schema.as_ref()).into_iter().map(|case| {
                 let file = skill.folder.join(SKILL_FILE);
-                Found::new(case.id.clone(), &*skill.slug, file, 1, smoke::Smoke(case))
+                FoundCase::new(case.id.clone(), &*skill.slug, file, 1, smoke::Smoke(case))
             });
             cases.entry(Arc::from(&*skill.slug)).or_default().extend(smoke);
         }
@@ -282,7 +284,7 @@ impl Repository {
     }
 
     pub(super) fn unreadable(&self, path: &Path, why: &str) -> Diagnostic {
-        let place = Place::file(crate::text::diagnostic::shown_path(&self.root, path));
+        let place = SourceLocation::file(crate::text::diagnostic::shown_path(&self.root, path));
         Diagnostic::new(Code::Unreadable, place, format!("cannot be read: {why}"))
     }
 }
@@ -301,7 +303,7 @@ fn with_skill_evals(catalog: &Catalog) -> String {
 /// That the skill of this file is not here.
 fn orphan(file: &CaseFile, catalog: &Catalog) -> Diagnostic {
     let message = format!("unknown skill slug `{}`", file.name);
-    let problem = Diagnostic::new(Code::OrphanCases, Place::file(&file.path), message);
+    let problem = Diagnostic::new(Code::OrphanCases, SourceLocation::file(&file.path), message);
     problem.help(suggest(&file.name, &catalog.slugs()))
 }
 
@@ -309,14 +311,14 @@ fn base_name(path: &Path) -> &str {
     path.file_name().and_then(OsStr::to_str).unwrap_or_default()
 }
 
-fn broken(format: &'static Format, skill: &str, id: &str, path: &Path, problems: Vec<Diagnostic>) -> Found {
+fn broken(format: &'static CaseFormat, skill: &str, id: &str, path: &Path, problems: Vec<Diagnostic>) -> FoundCase {
     let line = problems.first().map_or(1, |problem| problem.place.line.max(1));
-    let source = Broken { format, problems };
-    Found::new(id.to_owned(), skill, path, line, source)
+    let source = BrokenCase { format, problems };
+    FoundCase::new(id.to_owned(), skill, path, line, source)
 }
 
 /// Turns every case whose test name an earlier one has into a broken one with a name of its own, which no other case has.
-fn mark_duplicates(cases: &mut [Found], tree: &dyn Tree) {
+fn mark_duplicates(cases: &mut [FoundCase], tree: &dyn RepoFiles) {
     let mut first: HashMap<String, usize> = HashMap::with_capacity(cases.len());
     let mut repeated = Vec::new();
     for (at, found) in cases.iter().enumerate() {
@@ -329,7 +331,11 @@ fn mark_duplicates(cases: &mut [Found], tree: &dyn Tree) {
     for (at, taken) in repeated {
         let (found, taken) = (&cases[at], &cases[taken]);
         let written = found.source.place("id", None, tree);
-        let place = written.unwrap_or_else(|| Place { line: found.line, column: 1, ..Place::file(&*found.file) });
+        let place = written.unwrap_or_else(|| SourceLocation {
+            line: found.line,
+            column: 1,
+            ..SourceLocation::file(&*found.file)
+        });
         let message = format!(
             "the case id `{}` is taken by {}:{} (in tests' names all but letters and digits count as one)",
             found.id,
@@ -343,7 +349,7 @@ fn mark_duplicates(cases: &mut [Found], tree: &dyn Tree) {
             id.push_str("-again");
         }
         first.insert(name::segment(&id), at);
-        let source = Broken { format: found.format(), problems: vec![problem] };
-        cases[at] = Found::new(id, found.skill.clone(), found.file.clone(), found.line, source);
+        let source = BrokenCase { format: found.format(), problems: vec![problem] };
+        cases[at] = FoundCase::new(id, found.skill.clone(), found.file.clone(), found.line, source);
     }
 }

@@ -3,25 +3,25 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::cases::case::Found;
+use crate::cases::case::FoundCase;
 use crate::cases::catalog::Catalog;
 use crate::settings::Settings;
 use crate::settings::mode::Mode;
 use crate::skill::slug;
 use crate::text::diagnostic::{once, suggest};
 
-pub use crate::settings::{Selection, Suite};
+pub use crate::settings::{Suite, TestSelection};
 
-impl Selection {
+impl TestSelection {
     /// The wanted cases, in the catalog's order.
     ///
     /// # Errors
     /// A message for every name that is not in the catalog, with the known ones.
-    pub fn cases<'a>(&self, catalog: &'a Catalog) -> Result<Vec<&'a Arc<Found>>, Vec<String>> {
+    pub fn cases<'a>(&self, catalog: &'a Catalog) -> Result<Vec<&'a Arc<FoundCase>>, Vec<String>> {
         self.check_names(catalog)?;
-        let mut chosen: Vec<&Arc<Found>> = Vec::new();
+        let mut chosen: Vec<&Arc<FoundCase>> = Vec::new();
         let mut skills_seen: Vec<&str> = Vec::new();
-        let mut of_skill: Vec<&Arc<Found>> = Vec::new();
+        let mut of_skill: Vec<&Arc<FoundCase>> = Vec::new();
         let mut found = catalog.cases.iter().peekable();
         while let Some(case) = found.next() {
             of_skill.push(case);
@@ -47,12 +47,12 @@ impl Selection {
         Ok(chosen)
     }
 
-    fn of_suite<'a>(&self, cases: Vec<&'a Arc<Found>>) -> Vec<&'a Arc<Found>> {
-        let explicit = |case: &&Arc<Found>| case.id.starts_with("explicit") || case.id.ends_with("explicit");
+    fn of_suite<'a>(&self, cases: Vec<&'a Arc<FoundCase>>) -> Vec<&'a Arc<FoundCase>> {
+        let explicit = |case: &&Arc<FoundCase>| case.id.starts_with("explicit") || case.id.ends_with("explicit");
         match self.suite {
             Suite::Smoke => cases,
             Suite::Explicit => {
-                let named: Vec<&Arc<Found>> = cases.iter().copied().filter(explicit).collect();
+                let named: Vec<&Arc<FoundCase>> = cases.iter().copied().filter(explicit).collect();
                 if named.is_empty() { cases.into_iter().take(1).collect() } else { named }
             }
             // A case that cannot be read is kept: it has to be told of.
@@ -61,7 +61,7 @@ impl Selection {
         }
     }
 
-    fn wants(&self, case: &Found) -> bool {
+    fn wants(&self, case: &FoundCase) -> bool {
         let is_task = case.format().is_task();
         let by_task = is_task && self.tasks.contains(&case.id);
         let by_case = self.cases.iter().any(|name| names_case(name, &case.skill, &case.id));
@@ -132,7 +132,7 @@ fn names_case(name: &str, skill: &str, case: &str) -> bool {
 
 /// The modes for a case: those chosen, else the default one and then those of `recorded`, in the modes' own order.
 #[must_use]
-pub fn modes<'a>(settings: &'a Settings, found: &Found, recorded: &[String]) -> Vec<&'a Arc<Mode>> {
+pub fn modes<'a>(settings: &'a Settings, found: &FoundCase, recorded: &[String]) -> Vec<&'a Arc<Mode>> {
     let chosen = settings.selected_modes.as_deref();
     let default = found.format().default_mode;
     let by_itself = |mode: &&Arc<Mode>| mode.name == default || recorded.contains(&mode.name);

@@ -10,7 +10,7 @@ use crate::cases::repository::Repository;
 use crate::files::bounded;
 use crate::profile;
 use crate::skill::{SKILL_FILE, Skill, SkillFile};
-use crate::text::diagnostic::{Code, Diagnostic, Place};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::relative_path::RelativePath;
 
 /// Folders in which skills are looked for where the settings name none: the first that holds any; if none does the whole
@@ -65,7 +65,8 @@ impl Repository {
         if self.root.join(root).is_dir() {
             return self.read_skill_root(root, catalog);
         }
-        let problem = Diagnostic::new(Code::Unreadable, Place::file(root), "this skill root is not a directory");
+        let problem =
+            Diagnostic::new(Code::Unreadable, SourceLocation::file(root), "this skill root is not a directory");
         catalog.problems.push(problem.help("fix `skill_roots` in evals/evals.toml"));
     }
 
@@ -106,7 +107,7 @@ impl Repository {
             }
             // In the whole of a repository there are deep folders of all kinds.
             if depth == MAX_DEPTH && !whole {
-                let place = Place::file(crate::text::diagnostic::shown_path(&self.root, &folder));
+                let place = SourceLocation::file(crate::text::diagnostic::shown_path(&self.root, &folder));
                 let message = format!("skills are searched {MAX_DEPTH} directories deep, and not in this one");
                 problems.push(Diagnostic::new(Code::SkillRoot, place, message));
             }
@@ -131,7 +132,7 @@ impl Repository {
 
     /// Says that a link to a folder is not followed, or where it leads to nothing.
     fn link_beside_skills(&self, path: &Path) -> Option<Diagnostic> {
-        let place = Place::file(crate::text::diagnostic::shown_path(&self.root, path));
+        let place = SourceLocation::file(crate::text::diagnostic::shown_path(&self.root, path));
         let message = match fs::metadata(path) {
             Ok(found) if found.is_dir() => "this link to a directory is not followed to find skills",
             Ok(_) => return None,
@@ -167,6 +168,6 @@ fn collision(second: &Skill, first: &Skill) -> Diagnostic {
         second.name,
         first.folder.join(SKILL_FILE).display()
     );
-    Diagnostic::new(Code::SlugCollision, Place::file(second.folder.join(SKILL_FILE)), message)
+    Diagnostic::new(Code::SlugCollision, SourceLocation::file(second.folder.join(SKILL_FILE)), message)
         .help("rename one of the two: agents, tests and artifacts could not tell them apart")
 }

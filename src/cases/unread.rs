@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use walkdir::{DirEntry, WalkDir};
 
-use crate::cases::case::{CaseFile, Files, Found, file_formats};
+use crate::cases::case::{CaseFile, Files, FoundCase, file_formats};
 use crate::cases::catalog::{Catalog, EVALS, FoundSkill};
 use crate::cases::layout::Layout;
 use crate::files::bounded;
 use crate::settings::FILE;
 use crate::skill::slug;
-use crate::text::diagnostic::{Code, Diagnostic, Place, nearest};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest};
 
 /// What eval material holds besides cases: copies for agents, and what was recorded, built or installed.
 const NO_CASES: [&str; 4] = ["fixtures", "recordings", "node_modules", "target"];
@@ -31,7 +31,7 @@ const MAX_BYTES: u64 = 256 << 10;
 
 /// A file that looks like cases and is not read.
 #[derive(Debug)]
-pub(super) struct Unread {
+pub(super) struct UnreadFile {
     /// The slug of the skill that it names; `None` if it may be for any.
     pub(super) skill: Option<String>,
     /// What to say of it.
@@ -40,7 +40,7 @@ pub(super) struct Unread {
 
 /// Which directories are searched: those on the way to a skill, those whose names are nearly those of a directory in which
 /// cases are read, and all that these hold, but not all that a skill holds: it may have examples of anything.
-struct Searched {
+struct SearchScope {
     /// The skills' own.
     skills: BTreeSet<PathBuf>,
     /// Those that hold skills.
@@ -49,7 +49,7 @@ struct Searched {
     names: BTreeSet<&'static str>,
 }
 
-impl Searched {
+impl SearchScope {
     fn of(catalog: &Catalog) -> Self {
         let skills: BTreeSet<PathBuf> = catalog.skills.iter().map(|found| found.skill().folder.clone()).collect();
         let above = skills.iter().flat_map(|folder| folder.ancestors().skip(1)).map(Path::to_path_buf).collect();
@@ -75,8 +75,8 @@ impl Searched {
 }
 
 /// The files that look like cases and are not read.
-pub(super) fn find(root: &Path, catalog: &Catalog) -> Vec<Unread> {
-    let searched = Searched::of(catalog);
+pub(super) fn find(root: &Path, catalog: &Catalog) -> Vec<UnreadFile> {
+    let searched = SearchScope::of(catalog);
     let walk = WalkDir::new(root).max_depth(MAX_DEPTH).sort_by_file_name().into_iter();
     let walk = walk.filter_entry(|entry| {
         let path = relative(root, entry);
@@ -114,7 +114,7 @@ pub(super) fn settings(root: &Path) -> Vec<Diagnostic> {
     let problem = |path| {
         let problem = Diagnostic::new(
             Code::UnreadSettings,
-            Place::file(path),
+            SourceLocation::file(path),
             "this file looks like the settings and is not read",
         );
         problem.help(format!("if these are settings of skill-evals, move them to {FILE}"))
@@ -130,13 +130,13 @@ fn relative<'a>(root: &Path, entry: &'a DirEntry) -> &'a Path {
     entry.path().strip_prefix(root).unwrap_or(entry.path())
 }
 
-fn unread_file(root: &Path, path: &Path, files: &Files, catalog: &Catalog) -> Unread {
+fn unread_file(root: &Path, path: &Path, files: &Files, catalog: &Catalog) -> UnreadFile {
     let skill = skill_in(root, path, files, catalog).or_else(|| skill_of_path(path, catalog));
     let open = skill.as_deref().filter(|_| files.are_of_skills());
     let wanted = open.map_or_else(|| PathBuf::from(files.path), |slug| files.path_of(slug));
     let message = "this file looks like cases and is not read";
-    let problem = Diagnostic::new(Code::UnreadCases, Place::file(path), message);
-    Unread { skill, problem: problem.help(format!("if these are cases, move them to {}", wanted.display())) }
+    let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message);
+    UnreadFile { skill, problem: problem.help(format!("if these are cases, move them to {}", wanted.display())) }
 }
 
 /// The skill that a file itself names, by its slug.
@@ -148,12 +148,12 @@ fn skill_in(root: &Path, path: &Path, files: &Files, catalog: &Catalog) -> Optio
 }
 
 /// The cases of skills that are not there, under the skill that has nearly the name.
-pub(super) fn orphans(catalog: &Catalog, cases: &HashMap<Arc<str>, Vec<Found>>) -> Vec<Unread> {
+pub(super) fn orphans(catalog: &Catalog, cases: &HashMap<Arc<str>, Vec<FoundCase>>) -> Vec<UnreadFile> {
     let known = || catalog.skills.iter().map(|found| found.skill().slug.as_str());
-    let orphan = |(slug, found): (&Arc<str>, &Vec<Found>)| {
+    let orphan = |(slug, found): (&Arc<str>, &Vec<FoundCase>)| {
         let mut problems = found.iter().flat_map(|found| found.source.file_problems());
         let problem = problems.find(|problem| problem.code == Code::OrphanCases)?.clone();
-        Some(Unread { skill: Some(nearest(slug, known())?.to_owned()), problem })
+        Some(UnreadFile { skill: Some(nearest(slug, known())?.to_owned()), problem })
     };
     cases.iter().filter_map(orphan).collect()
 }

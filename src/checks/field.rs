@@ -13,12 +13,12 @@ pub struct Field {
     /// The key in a JSON file.
     pub key: &'static str,
     /// What it holds.
-    pub form: Form,
+    pub form: FieldForm,
 }
 
 /// The form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum FieldForm {
     /// true or false.
     Flag,
     /// A whole number in this range, both ends included.
@@ -54,26 +54,26 @@ pub enum Form {
 
 /// A value that was read.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    /// Of [`Form::Flag`].
+pub enum FieldValue {
+    /// Of [`FieldForm::Flag`].
     Flag(bool),
-    /// Of [`Form::Number`].
+    /// Of [`FieldForm::Number`].
     Number(u64),
-    /// Of [`Form::Text`] and [`Form::Choice`].
+    /// Of [`FieldForm::Text`] and [`FieldForm::Choice`].
     Text(String),
-    /// Of [`Form::Pattern`], and each of [`Form::Patterns`].
+    /// Of [`FieldForm::Pattern`], and each of [`FieldForm::Patterns`].
     Pattern(Pattern),
-    /// Of [`Form::Path`], and each of [`Form::Paths`].
+    /// Of [`FieldForm::Path`], and each of [`FieldForm::Paths`].
     Path(RelativePath),
-    /// Of [`Form::Trials`].
+    /// Of [`FieldForm::Trials`].
     Trials(Trials),
-    /// Of [`Form::Share`].
+    /// Of [`FieldForm::Share`].
     Share(f64),
 }
 
 /// Why a text is not a value of its form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Invalid {
+pub struct InvalidField {
     /// What kind of problem.
     pub code: Code,
     /// What is wrong and what was expected.
@@ -82,9 +82,9 @@ pub struct Invalid {
     pub help: String,
 }
 
-impl Form {
+impl FieldForm {
     /// A limit: any whole number.
-    pub const LIMIT: Form = Form::Number { least: 0, most: u64::MAX };
+    pub const LIMIT: FieldForm = FieldForm::Number { least: 0, most: u64::MAX };
 
     /// Whether it holds several values.
     #[must_use]
@@ -107,15 +107,15 @@ impl Form {
     ///
     /// # Errors
     /// Says what is wrong, what was expected, and what to do.
-    pub fn read(self, name: &str, text: &str, shown: &str) -> Result<Value, Invalid> {
+    pub fn read(self, name: &str, text: &str, shown: &str) -> Result<FieldValue, InvalidField> {
         let invalid = |code, expected: &str, help: &str| {
             let message = format!("`{name}` is {shown}; expected {expected}");
-            Invalid { code, message, help: help.to_owned() }
+            InvalidField { code, message, help: help.to_owned() }
         };
         match self {
             Self::Flag => match text.to_ascii_lowercase().as_str() {
-                "true" => Ok(Value::Flag(true)),
-                "false" => Ok(Value::Flag(false)),
+                "true" => Ok(FieldValue::Flag(true)),
+                "false" => Ok(FieldValue::Flag(false)),
                 _ => Err(invalid(Code::BadBoolean, "true or false", "write true or false")),
             },
             Self::Number { least, most } => {
@@ -123,41 +123,43 @@ impl Form {
                 let digits = text.bytes().all(|b| b.is_ascii_digit());
                 let number = digits.then(|| text.parse().ok()).flatten().filter(|n| (least..=most).contains(n));
                 let range = if most == u64::MAX { format!("{least} or more") } else { format!("{least} to {most}") };
-                number.map(Value::Number).ok_or_else(|| {
+                number.map(FieldValue::Number).ok_or_else(|| {
                     let help = "write digits only, without sign, unit or separators";
                     invalid(Code::BadNumber, &format!("a whole number, {range}"), help)
                 })
             }
-            Self::Text => Ok(Value::Text(text.to_owned())),
-            Self::Choice(words) if words.contains(&text) => Ok(Value::Text(text.to_owned())),
+            Self::Text => Ok(FieldValue::Text(text.to_owned())),
+            Self::Choice(words) if words.contains(&text) => Ok(FieldValue::Text(text.to_owned())),
             Self::Choice(words) => Err(invalid(Code::BadChoice, &words.join(" or "), &suggest(text, words))),
             Self::Pattern(style) => pattern(name, text, style),
             Self::Patterns => pattern(name, text, Style::Loose),
-            Self::Path { base } | Self::Paths { base } => RelativePath::parse(text).map(Value::Path).map_err(|why| {
-                let message = format!("`{name}`: {:?} {why}", shorten(text));
-                Invalid { code: Code::BadPath, message, help: format!("give a path below {base}") }
-            }),
+            Self::Path { base } | Self::Paths { base } => {
+                RelativePath::parse(text).map(FieldValue::Path).map_err(|why| {
+                    let message = format!("`{name}`: {:?} {why}", shorten(text));
+                    InvalidField { code: Code::BadPath, message, help: format!("give a path below {base}") }
+                })
+            }
             Self::Trials => text
                 .parse()
-                .map(Value::Trials)
+                .map(FieldValue::Trials)
                 .map_err(|_| invalid(Code::BadNumber, TRIALS, "write a number for a fixed count")),
             Self::Share => text
                 .parse()
                 .ok()
                 .and_then(trials::threshold)
-                .map(Value::Share)
+                .map(FieldValue::Share)
                 .ok_or_else(|| invalid(Code::BadNumber, A_SHARE, "write 0.8 where four of five trials must pass")),
         }
     }
 }
 
-fn pattern(name: &str, text: &str, style: Style) -> Result<Value, Invalid> {
+fn pattern(name: &str, text: &str, style: Style) -> Result<FieldValue, InvalidField> {
     let pattern = Pattern { text: text.to_owned(), style };
     match pattern.check() {
-        Ok(()) => Ok(Value::Pattern(pattern)),
+        Ok(()) => Ok(FieldValue::Pattern(pattern)),
         Err(error) => {
             let (message, help) = pattern.problem(name, &error);
-            Err(Invalid { code: Code::BadRegex, message, help })
+            Err(InvalidField { code: Code::BadRegex, message, help })
         }
     }
 }

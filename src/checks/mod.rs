@@ -13,23 +13,23 @@ pub mod subject;
 use std::fmt;
 use std::sync::Arc;
 
-pub use field::{Field, Form, Invalid, Value};
+pub use field::{Field, FieldForm, FieldValue, InvalidField};
 pub use kinds::{NOT_TRIGGERED, TRIGGERED, changes_seen, invoked_skills, max_commands, output_schema, triggers};
-pub use subject::{Answer, Subject};
+pub use subject::{CheckAnswer, Subject};
 
-use crate::checks::kinds::{answer, changes, commands, described, file, resource, text, tokens, trigger};
+use crate::checks::kinds::{answer, changes, commands, description, file, resource, text, tokens, trigger};
 use crate::checks::pattern::Pattern;
 use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::{CheckResult, Goal};
 
 /// Every kind of check, in the order in which a case's checks are made.
-pub static KINDS: [&Kind; 16] = [
+pub static KINDS: [&CheckKind; 16] = [
     &trigger::TRIGGERED_KIND,
     &trigger::NOT_TRIGGERED_KIND,
     &text::OUTPUT_CONTAINS,
     &text::OUTPUT_MATCHES,
     &resource::LOADED,
-    &described::DESCRIBED,
+    &description::DESCRIBED,
     &changes::SEEN,
     &answer::OUTPUT_SCHEMA,
     &answer::INVOKED_SKILLS,
@@ -44,7 +44,7 @@ pub static KINDS: [&Kind; 16] = [
 
 /// A kind of check.
 #[derive(Debug)]
-pub struct Kind {
+pub struct CheckKind {
     /// Its stable name in results, kebab-case.
     pub id: &'static str,
     /// What it is about.
@@ -61,16 +61,16 @@ pub struct CheckField {
     /// The name and the form of the value.
     pub field: Field,
     /// Makes the question of a value; `None` if the value asks for nothing.
-    pub ask: fn(Value) -> Option<Arc<dyn Ask>>,
+    pub ask: fn(FieldValue) -> Option<Arc<dyn Ask>>,
 }
 
 /// What one check asks, and how the evidence answers it.
 pub trait Ask: fmt::Debug + Send + Sync {
     /// Answers by the evidence of a trial; `None` if this evidence cannot be asked.
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<Answer>;
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer>;
 
     /// The text that the final message must hold, or must not.
-    fn text(&self) -> Option<(&Pattern, Wanted)> {
+    fn text(&self) -> Option<(&Pattern, Presence)> {
         None
     }
 
@@ -82,7 +82,7 @@ pub trait Ask: fmt::Debug + Send + Sync {
 
 /// Whether a text must be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum Presence {
     /// It must.
     Present,
     /// It must not.
@@ -93,7 +93,7 @@ pub enum Wanted {
 #[derive(Clone, Debug)]
 pub struct Check {
     /// What kind of check.
-    pub kind: &'static Kind,
+    pub kind: &'static CheckKind,
     /// Where the case asks for it.
     pub origin: Origin,
     /// What exactly it asks.
@@ -112,7 +112,7 @@ pub struct Origin {
 impl Check {
     /// A check that follows from the format of its case and stands nowhere in the file.
     #[must_use]
-    pub fn implied(kind: &'static Kind, ask: impl Ask + 'static) -> Self {
+    pub fn implied(kind: &'static CheckKind, ask: impl Ask + 'static) -> Self {
         Self { kind, origin: Origin::default(), ask: Arc::new(ask) }
     }
 
@@ -122,8 +122,8 @@ impl Check {
         if self.kind.asks_for_skill && !subject.evidence.meta.delivery.offers_skills() {
             return None;
         }
-        let Answer { status, expected, found, spans } = self.ask.evaluate(subject)?;
-        let Kind { id, goal, .. } = *self.kind;
+        let CheckAnswer { status, expected, found, spans } = self.ask.evaluate(subject)?;
+        let CheckKind { id, goal, .. } = *self.kind;
         Some(CheckResult { id: id.to_owned(), goal, status, expected, evidence: found, own: false, spans })
     }
 }

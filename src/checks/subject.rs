@@ -24,7 +24,7 @@ pub struct Subject<'a> {
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct CheckAnswer {
     /// Pass, fail or unknown.
     pub status: Status,
     /// What was expected.
@@ -35,7 +35,7 @@ pub struct Answer {
     pub spans: Vec<Span>,
 }
 
-impl Answer {
+impl CheckAnswer {
     /// A pass if `holds`, else a failure.
     #[must_use]
     pub fn holds(holds: bool, expected: impl Into<String>, found: impl Into<String>) -> Self {
@@ -91,7 +91,7 @@ impl Subject<'_> {
     /// The answer about something that may have happened, and `should` have happened or not. That it did is certain. That it
     /// did not is certain only if the evidence is whole and reaches the agent's end.
     #[must_use]
-    pub fn happened(&self, happened: bool, should: bool, expected: String, found: String) -> Answer {
+    pub fn happened(&self, happened: bool, should: bool, expected: String, found: String) -> CheckAnswer {
         let trace = self.evidence.trace;
         let doubt = match trace.gap() {
             _ if happened => None,
@@ -101,8 +101,8 @@ impl Subject<'_> {
             None => None,
         };
         match doubt {
-            Some(doubt) => Answer::new(Status::Unknown, expected, format!("{found}; {doubt}")),
-            None => Answer::holds(happened == should, expected, found),
+            Some(doubt) => CheckAnswer::new(Status::Unknown, expected, format!("{found}; {doubt}")),
+            None => CheckAnswer::holds(happened == should, expected, found),
         }
     }
 

@@ -10,16 +10,16 @@ use super::github::add_to_page;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::process::git;
 use skill_evals::report::EXPORTS;
-use skill_evals::report::export::{Export, Places, Results, Target};
+use skill_evals::report::export::{CaseLocations, Export, ExportTarget, Results};
 use skill_evals::store;
 
 /// The group of the options that print something in place of the table: at most one is given.
 pub const IN_PLACE: &str = "in_place";
 
 /// The exports that were chosen.
-pub struct ExportArgs(Vec<Chosen>);
+pub struct ExportArgs(Vec<ChosenExports>);
 
-struct Chosen {
+struct ChosenExports {
     export: &'static Export,
     /// Where it goes, if it goes to a file.
     file: Option<PathBuf>,
@@ -30,9 +30,9 @@ impl Args for ExportArgs {
         let option = |export: &&Export| {
             let option = Arg::new(export.name).long(export.name).help(export.about);
             match export.target {
-                Target::File => option.value_name("FILE").value_parser(clap::value_parser!(PathBuf)),
-                Target::Output => option.action(ArgAction::SetTrue).group(IN_PLACE),
-                Target::Job { .. } => option.action(ArgAction::SetTrue).conflicts_with(IN_PLACE),
+                ExportTarget::File => option.value_name("FILE").value_parser(clap::value_parser!(PathBuf)),
+                ExportTarget::Output => option.action(ArgAction::SetTrue).group(IN_PLACE),
+                ExportTarget::Job { .. } => option.action(ArgAction::SetTrue).conflicts_with(IN_PLACE),
             }
         };
         command.group(ArgGroup::new(IN_PLACE)).args(EXPORTS.iter().map(option))
@@ -46,8 +46,12 @@ impl Args for ExportArgs {
 impl FromArgMatches for ExportArgs {
     fn from_arg_matches(given: &ArgMatches) -> Result<Self, clap::Error> {
         let chosen = EXPORTS.into_iter().filter_map(|export| match export.target {
-            Target::File => Some(Chosen { export, file: Some(given.get_one::<PathBuf>(export.name)?.clone()) }),
-            Target::Output | Target::Job { .. } => given.get_flag(export.name).then_some(Chosen { export, file: None }),
+            ExportTarget::File => {
+                Some(ChosenExports { export, file: Some(given.get_one::<PathBuf>(export.name)?.clone()) })
+            }
+            ExportTarget::Output | ExportTarget::Job { .. } => {
+                given.get_flag(export.name).then_some(ChosenExports { export, file: None })
+            }
         });
         Ok(Self(chosen.collect()))
     }
@@ -71,12 +75,12 @@ impl ExportArgs {
 
     /// Whether one is printed in place of the table.
     pub fn in_place(&self) -> bool {
-        self.0.iter().any(|chosen| matches!(chosen.export.target, Target::Output))
+        self.0.iter().any(|chosen| matches!(chosen.export.target, ExportTarget::Output))
     }
 
     /// The first that goes to a file, if that is standard output.
     pub fn file_is_output(&self) -> Option<&'static str> {
-        let to_output = |chosen: &&Chosen| chosen.file.as_deref() == Some(Path::new(store::STDOUT));
+        let to_output = |chosen: &&ChosenExports| chosen.file.as_deref() == Some(Path::new(store::STDOUT));
         self.0.iter().find(to_output).map(|chosen| chosen.export.name)
     }
 
@@ -85,7 +89,8 @@ impl ExportArgs {
     /// # Errors
     /// The first of them that could not.
     pub fn check_files(&self) -> Result<(), Box<dyn Error>> {
-        let mut files = self.0.iter().filter_map(|Chosen { export, file }| Some((export.name, file.as_deref()?)));
+        let mut files =
+            self.0.iter().filter_map(|ChosenExports { export, file }| Some((export.name, file.as_deref()?)));
         files.try_for_each(|(name, file)| Ok(store::check_out(file).map_err(|error| format!("--{name}: {error}"))?))
     }
 
@@ -94,7 +99,7 @@ impl ExportArgs {
     /// # Errors
     /// The first that cannot be written; the others are.
     pub fn write_files(&self, results: &Results<'_>) -> Result<(), Box<dyn Error>> {
-        let files = self.0.iter().filter_map(|Chosen { export, file }| Some((export, file.as_deref()?)));
+        let files = self.0.iter().filter_map(|ChosenExports { export, file }| Some((export, file.as_deref()?)));
         let written = files.map(|(export, file)| {
             let text = (export.render)(results)?;
             Ok(store::write_out(file, |out| out.write_all(text.as_bytes()))?)
@@ -116,16 +121,16 @@ impl ExportArgs {
     /// Adds to the page of the CI job what goes there. Returns why that failed.
     pub fn add_to_page(&self, results: &Results<'_>) -> Option<String> {
         self.0.iter().find_map(|chosen| match chosen.export.target {
-            Target::Job { page } => add_to_page(&page(results.summary)),
-            Target::File | Target::Output => None,
+            ExportTarget::Job { page } => add_to_page(&page(results.summary)),
+            ExportTarget::File | ExportTarget::Output => None,
         })
     }
 }
 
 /// Where the cases of a catalog are written down.
-pub fn places(root: &Path, catalog: &Catalog) -> Places {
+pub fn places(root: &Path, catalog: &Catalog) -> CaseLocations {
     // CI servers know files by their place in the whole repository.
     let above = git::place(root).unwrap_or_default();
-    let place = |found: &skill_evals::cases::case::Found| (above.join(&found.file), found.line);
+    let place = |found: &skill_evals::cases::case::FoundCase| (above.join(&found.file), found.line);
     catalog.cases.iter().map(|found| (format!("{}/{}", found.skill, found.id), place(found))).collect()
 }

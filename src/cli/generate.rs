@@ -8,9 +8,9 @@ use clap::Args;
 use super::{CliResult, RepositoryArgs};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::stdout;
-use skill_evals::cases::case::Found;
+use skill_evals::cases::case::FoundCase;
 use skill_evals::cases::catalog::{FoundSkill, PROMPTS, RESPONSE_SCHEMA};
-use skill_evals::cases::repo_files::{Kind, Tree};
+use skill_evals::cases::repo_files::{FileKind, RepoFiles};
 use skill_evals::cases::repository::Repository;
 use skill_evals::setup::generate;
 use skill_evals::skill::slug;
@@ -50,13 +50,13 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
         let shown = safe::line(&path.display().to_string());
         let unread = catalog.cases_of(&found.skill().slug).find_map(|case| not_read(case));
         match unread.unwrap_or_else(|| plan(found, repository.kind(&path), args.overwrite)) {
-            Plan::Keep => writeln!(out, "kept {shown}")?,
-            Plan::Skip(why) => {
+            GeneratePlan::Keep => writeln!(out, "kept {shown}")?,
+            GeneratePlan::Skip(why) => {
                 exit = exit.worse(Exit::Problems);
                 let folder = safe::line(&found.skill().folder.display().to_string());
                 writeln!(out, "skipped {folder}: {}", safe::line(&why))?;
             }
-            Plan::Write => {
+            GeneratePlan::Write => {
                 // Rows without their schema could not run: the schema comes first.
                 if !std::mem::replace(&mut written, true) && write_schema(&repository)? {
                     writeln!(out, "wrote {RESPONSE_SCHEMA}")?;
@@ -72,40 +72,42 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
 }
 
 /// What to do about a skill.
-enum Plan {
+enum GeneratePlan {
     Keep,
     Write,
     Skip(String),
 }
 
 /// Keeps from writing cases beside others that only are not read.
-fn not_read(case: &Found) -> Option<Plan> {
+fn not_read(case: &FoundCase) -> Option<GeneratePlan> {
     let is_it = |problem: &&Diagnostic| matches!(problem.code, Code::UnreadCases | Code::OrphanCases);
     let problem = case.source.file_problems().iter().find(is_it)?;
-    Some(Plan::Skip(problem.to_string()))
+    Some(GeneratePlan::Skip(problem.to_string()))
 }
 
-fn plan(found: &FoundSkill, there: Kind, overwrite: bool) -> Plan {
+fn plan(found: &FoundSkill, there: FileKind, overwrite: bool) -> GeneratePlan {
     if let Some(problem) = found.file.problems.iter().find(|problem| problem.is_error()) {
-        return Plan::Skip(format!("its front matter cannot be relied on: {problem}"));
+        return GeneratePlan::Skip(format!("its front matter cannot be relied on: {problem}"));
     }
     match there {
-        Kind::File if !overwrite => Plan::Keep,
-        Kind::File | Kind::Missing => Plan::Write,
-        Kind::Symlink => Plan::Skip("its cases are reached through a symbolic link".to_owned()),
-        Kind::Folder | Kind::Other => Plan::Skip(format!("its {PROMPTS} is not a file")),
+        FileKind::File if !overwrite => GeneratePlan::Keep,
+        FileKind::File | FileKind::Missing => GeneratePlan::Write,
+        FileKind::Symlink => GeneratePlan::Skip("its cases are reached through a symbolic link".to_owned()),
+        FileKind::Folder | FileKind::Other => GeneratePlan::Skip(format!("its {PROMPTS} is not a file")),
     }
 }
 
 /// Writes the schema that the rows name, if there is none. Whether it did.
 fn write_schema(repository: &Repository) -> Result<bool, Box<dyn std::error::Error>> {
     match repository.kind(Path::new(RESPONSE_SCHEMA)) {
-        Kind::File => Ok(false),
-        Kind::Missing => {
+        FileKind::File => Ok(false),
+        FileKind::Missing => {
             let text = generate::BUILT_IN_RESPONSE_SCHEMA;
             store::write_whole(&repository.root.join(RESPONSE_SCHEMA), text.as_bytes())?;
             Ok(true)
         }
-        Kind::Symlink | Kind::Folder | Kind::Other => Err(format!("{RESPONSE_SCHEMA} is not a regular file").into()),
+        FileKind::Symlink | FileKind::Folder | FileKind::Other => {
+            Err(format!("{RESPONSE_SCHEMA} is not a regular file").into())
+        }
     }
 }

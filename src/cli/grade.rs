@@ -11,12 +11,12 @@ use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, print_list, sele
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, stdout};
-use skill_evals::cases::case::Found;
+use skill_evals::cases::case::FoundCase;
 use skill_evals::report::paint::Paint;
 use skill_evals::report::trial as report;
 use skill_evals::results::summary::Summary;
 use skill_evals::results::table;
-use skill_evals::run::shared::Run;
+use skill_evals::run::context::RunContext;
 use skill_evals::run::skill_version::SkillVersion;
 use skill_evals::run::{import, regrade};
 use skill_evals::settings::Settings;
@@ -49,7 +49,7 @@ pub struct GradeArgs {
 /// Makes a stored run of the folder that another runner left. Returns its id.
 fn imported(args: &GradeArgs) -> CliResultOf<String> {
     let (repository, settings, catalog) = args.repository.read()?;
-    let mut run = Run::new(repository.root, settings, catalog);
+    let mut run = RunContext::new(repository.root, settings, catalog);
     run.own_checks = own_checks(&run.root)?;
     let made = import::pkbllm(&run, Path::new(&args.what), args.run_id.as_deref())?;
     let mut err = stderr();
@@ -75,7 +75,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     if trials.is_empty() {
         return Err(super::no_trials(&what, stored.as_slice()).into());
     }
-    let mut run = Run::new(repository.root, settings, catalog);
+    let mut run = RunContext::new(repository.root, settings, catalog);
     run.own_checks = own_checks(&run.root)?;
     run.versions = versions(&run, &trials)?;
     let root = &run.root;
@@ -86,7 +86,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     let mut printed = Vec::new();
     let mut changed = Vec::new();
     let cases = run.catalog.cases.iter().map(|found| ((&*found.skill, found.id.as_str()), found.as_ref()));
-    let cases: Cases<'_> = cases.collect();
+    let cases: CasesById<'_> = cases.collect();
     for folder in trials {
         match grade_one(&run, &cases, &folder) {
             Ok((found, outcome, news)) => {
@@ -101,11 +101,11 @@ pub fn grade(args: &GradeArgs) -> CliResult {
                 changed.extend(news.then_some(record));
                 let folder = shown_path(root, folder.path());
                 let grade = Box::new(outcome.grade);
-                printed.push(Printed::Graded { id: outcome.id, folder, changed: news, grade });
+                printed.push(GradeOutput::Graded { id: outcome.id, folder, changed: news, grade });
             }
             Err(why) if args.json => {
                 could_not = true;
-                printed.push(Printed::NotGraded { folder: shown_path(root, folder.path()), problem: why });
+                printed.push(GradeOutput::NotGraded { folder: shown_path(root, folder.path()), problem: why });
             }
             Err(why) => {
                 could_not = true;
@@ -126,7 +126,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
 /// A trial as `--json` prints it.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Printed {
+enum GradeOutput {
     Graded {
         #[serde(flatten)]
         id: TrialId,
@@ -142,7 +142,7 @@ enum Printed {
 }
 
 /// The skills of the commits whose skills the trials were given.
-fn versions(run: &Run, trials: &[TrialFolder]) -> Result<Vec<SkillVersion>, String> {
+fn versions(run: &RunContext, trials: &[TrialFolder]) -> Result<Vec<SkillVersion>, String> {
     let commits: BTreeSet<String> = trials.iter().filter_map(|trial| trial.meta().ok()?.commit).collect();
     commits.iter().map(|commit| SkillVersion::of(&run.root, commit, &run.settings)).collect()
 }
@@ -166,9 +166,13 @@ fn keep_news(run: &RunFolder, changed: Vec<TrialRecord>, settings: &Settings) ->
 }
 
 /// The cases there are, by skill and id.
-type Cases<'a> = HashMap<(&'a str, &'a str), &'a Found>;
+type CasesById<'a> = HashMap<(&'a str, &'a str), &'a FoundCase>;
 
-fn grade_one<'a>(run: &Run, cases: &Cases<'a>, folder: &TrialFolder) -> Result<(&'a Found, Outcome, bool), String> {
+fn grade_one<'a>(
+    run: &RunContext,
+    cases: &CasesById<'a>,
+    folder: &TrialFolder,
+) -> Result<(&'a FoundCase, Outcome, bool), String> {
     let meta = folder.meta().map_err(|error| error.to_string())?;
     let id = meta.id();
     let found = cases.get(&(id.skill.as_str(), id.case.as_str())).copied();

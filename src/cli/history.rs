@@ -8,9 +8,9 @@ use super::{CliResult, RepositoryArgs, print_list};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, stdout};
 use skill_evals::report::diagnostics::counted;
-use skill_evals::report::over_time as words;
+use skill_evals::report::trend as words;
 use skill_evals::report::trial::scripted;
-use skill_evals::results::over_time::{self, Point, Wanted};
+use skill_evals::results::trend::{self, TrendFilter, TrendPoint};
 use skill_evals::skill::slug;
 use skill_evals::store;
 use skill_evals::text::safe;
@@ -35,15 +35,15 @@ pub struct HistoryArgs {
 
 pub fn history(args: &HistoryArgs) -> CliResult {
     let root = args.repository.open()?.root;
-    let wanted = Wanted { skill: args.skill.as_deref().map(slug), mode: args.mode.clone() };
+    let wanted = TrendFilter { skill: args.skill.as_deref().map(slug), mode: args.mode.clone() };
     let mut points = Vec::new();
     for run in store::runs(&root) {
         if points.len() as u64 == args.last {
             break;
         }
-        match over_time::point(&run, &wanted) {
+        match trend::point(&run, &wanted) {
             Ok(point) => {
-                if let Some(Point { run, damaged_lines: damaged @ 1.., .. }) = &point {
+                if let Some(TrendPoint { run, damaged_lines: damaged @ 1.., .. }) = &point {
                     let lines = counted(*damaged, "line");
                     writeln!(
                         stderr(),

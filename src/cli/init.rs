@@ -8,7 +8,7 @@ use clap::Args;
 use super::CliResult;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::stdout;
-use skill_evals::setup::init::{self, Done, Source};
+use skill_evals::setup::init::{self, CrateSource, FileAction};
 use skill_evals::text::safe;
 
 #[derive(Args)]
@@ -37,26 +37,28 @@ pub fn init(args: &InitArgs) -> CliResult {
     let made = init::init(&root, &source)?;
     for step in made.steps {
         let done = match step.done {
-            Done::Written => "written".to_owned(),
-            Done::Added(what) => format!("added {what}"),
-            Done::IsThere => "is there already".to_owned(),
-            Done::LeftAlone(what) => format!("is there already and was left alone; {what}"),
+            FileAction::Written => "written".to_owned(),
+            FileAction::Added(what) => format!("added {what}"),
+            FileAction::IsThere => "is there already".to_owned(),
+            FileAction::LeftAlone(what) => format!("is there already and was left alone; {what}"),
         };
         writeln!(out, "{}", safe::line(&format!("{}: {done}", step.path.display())))?;
     }
     writeln!(out, "\nnext: cargo test {}; with SKILL_EVALS_LIVE=1 it runs the agents", made.cargo)?;
-    if source == Source::Release {
+    if source == CrateSource::Release {
         writeln!(out, "where crates.io has no skill-evals yet: begin with --path DIR or --git URL")?;
     }
     Ok(Exit::Clean)
 }
 
 impl InitArgs {
-    fn source(&self) -> io::Result<Source> {
+    fn source(&self) -> io::Result<CrateSource> {
         Ok(match (&self.path, &self.git) {
-            (Some(path), _) => Source::Path { folder: std::path::absolute(path)?, is_relative: path.is_relative() },
-            (None, Some(url)) => Source::Git { url: url.clone(), rev: self.rev.clone() },
-            (None, None) => Source::Release,
+            (Some(path), _) => {
+                CrateSource::Path { folder: std::path::absolute(path)?, is_relative: path.is_relative() }
+            }
+            (None, Some(url)) => CrateSource::Git { url: url.clone(), rev: self.rev.clone() },
+            (None, None) => CrateSource::Release,
         })
     }
 }

@@ -14,7 +14,7 @@ use skill_evals::files::bounded;
 use skill_evals::report::judges as words;
 use skill_evals::results::judges;
 use skill_evals::store::RunFolder;
-use skill_evals::text::diagnostic::Place;
+use skill_evals::text::diagnostic::SourceLocation;
 
 #[derive(Args)]
 pub struct JudgeArgs {
@@ -25,19 +25,19 @@ pub struct JudgeArgs {
 #[derive(Subcommand)]
 enum JudgeCommand {
     /// How far the votes of judges on the same trial agree
-    Agreement(RunsArgs),
+    Agreement(JudgeRunsArgs),
     /// How far judges agree with people, and their rates corrected by that
     Calibrate {
         /// A CSV file with the columns `trial` (as it is printed: skill/case/mode) and `pass` (true or false, by people).
         #[arg(value_name = "LABELS.csv")]
         labels: PathBuf,
         #[command(flatten)]
-        runs: RunsArgs,
+        runs: JudgeRunsArgs,
     },
 }
 
 #[derive(Args)]
-struct RunsArgs {
+struct JudgeRunsArgs {
     /// The runs whose trials were judged.
     #[arg(value_name = "RUN-ID", required = true)]
     runs: Vec<String>,
@@ -109,7 +109,8 @@ fn read_labels(path: &Path) -> CliResultOf<BTreeMap<String, bool>> {
     let mut labels = BTreeMap::new();
     for row in reader.records() {
         let row = row.map_err(|error| unreadable(path, text, &error))?;
-        let at = |index: usize| Place::in_text(path, text, cell_range(text, start_of(text, row.position()), index));
+        let at =
+            |index: usize| SourceLocation::in_text(path, text, cell_range(text, start_of(text, row.position()), index));
         let (trial, said) = (row.get(in_trial).unwrap_or_default(), row.get(in_pass).unwrap_or_default());
         let passed = match said.to_ascii_lowercase().as_str() {
             "true" | "yes" | "1" | "pass" => true,
@@ -139,7 +140,7 @@ fn unreadable(path: &Path, text: &[u8], error: &csv::Error) -> String {
         _ => (None, error.to_string()),
     };
     let start = start_of(text, position);
-    format!("{}: {why}", Place::in_text(path, text, start..start + 1))
+    format!("{}: {why}", SourceLocation::in_text(path, text, start..start + 1))
 }
 
 /// Where a row begins: blank lines before it belong to it for the parser.

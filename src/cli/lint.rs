@@ -41,7 +41,7 @@ pub struct LintArgs {
 pub fn lint(args: &LintArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read_quietly()?;
     let check_evals = args.check_evals || args.strict;
-    let options = lint::Options { check_evals, strict: args.strict, listings: agent::LISTINGS };
+    let options = lint::LintOptions { check_evals, strict: args.strict, listings: agent::LISTINGS };
     let mut problems = lint::all(&catalog, &repository, options);
     if options.check_evals {
         problems.extend(stubs::problems(&repository.root, &catalog));

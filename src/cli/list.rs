@@ -9,8 +9,8 @@ use super::{CliResult, RepositoryArgs, print_list, problem_line};
 use crate::cli::exit_code::Exit;
 use crate::cli::next::after_built_in;
 use crate::cli::output::{stderr, stdout};
-use skill_evals::cases::planned::Planned;
-use skill_evals::report::listing::{self, Listed};
+use skill_evals::cases::test_case::TestCase;
+use skill_evals::report::listing::{self, ListedTrial};
 use skill_evals::run::plan;
 use skill_evals::settings::Settings;
 use skill_evals::store;
@@ -45,10 +45,10 @@ pub fn list(args: &ListArgs) -> CliResult {
     if plan.is_empty() && !args.filters.is_empty() {
         return Err(nothing(&args.filters, &catalog, &wanted).into());
     }
-    let planned: Vec<Planned> = plan.entries.into_iter().map(|entry| entry.planned).collect();
+    let planned: Vec<TestCase> = plan.entries.into_iter().map(|entry| entry.planned).collect();
     let mut listed = listing::listed(&planned, &catalog, &repository, &wanted);
     for (recording, problem) in store::damaged_recordings(&repository.root) {
-        let is_of = |listed: &&mut Listed| {
+        let is_of = |listed: &&mut ListedTrial| {
             recording.id().is_some_and(|id| {
                 (id.skill, id.case, id.mode) == (listed.skill.clone(), listed.case.clone(), listed.mode.clone())
             })

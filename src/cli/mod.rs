@@ -272,9 +272,9 @@ const LIST_FORMAT: u32 = 1;
 fn print_list(out: &mut impl Write, name: &'static str, items: &[impl serde::Serialize]) -> io::Result<()> {
     use serde::ser::{SerializeMap, Serializer};
 
-    struct List<'a, T>(&'static str, &'a [T]);
+    struct ListDocument<'a, T>(&'static str, &'a [T]);
 
-    impl<T: serde::Serialize> serde::Serialize for List<'_, T> {
+    impl<T: serde::Serialize> serde::Serialize for ListDocument<'_, T> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let mut map = serializer.serialize_map(Some(2))?;
             map.serialize_entry("format", &LIST_FORMAT)?;
@@ -283,7 +283,7 @@ fn print_list(out: &mut impl Write, name: &'static str, items: &[impl serde::Ser
         }
     }
 
-    print_json(out, &List(name, items))
+    print_json(out, &ListDocument(name, items))
 }
 
 fn print_json(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use skill_evals::cases::case::Found;
+use skill_evals::cases::case::FoundCase;
 use skill_evals::report::diagnostics::counted;
 use skill_evals::text::safe;
 
@@ -13,7 +13,7 @@ pub fn next(step: &str) {
 }
 
 /// Prints how to get cases of one's own, where some of these are built in.
-pub fn after_built_in<'a>(cases: impl IntoIterator<Item = &'a Found>) {
+pub fn after_built_in<'a>(cases: impl IntoIterator<Item = &'a FoundCase>) {
     let mut built_in = cases.into_iter().filter(|found| found.format().files.is_none());
     let Some(first) = built_in.next() else { return };
     let count = counted(built_in.count() + 1, "case");

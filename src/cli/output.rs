@@ -4,17 +4,17 @@ use std::io::{self, StderrLock, StdoutLock, Write};
 
 /// A stream that drops what is written once nobody reads it any more, so that a command goes on to what it has to do and to its exit
 /// code. Every other error is the command's own.
-pub struct Output<W>(W);
+pub struct PipeOutput<W>(W);
 
-pub fn stdout() -> Output<StdoutLock<'static>> {
-    Output(io::stdout().lock())
+pub fn stdout() -> PipeOutput<StdoutLock<'static>> {
+    PipeOutput(io::stdout().lock())
 }
 
-pub fn stderr() -> Output<StderrLock<'static>> {
-    Output(io::stderr().lock())
+pub fn stderr() -> PipeOutput<StderrLock<'static>> {
+    PipeOutput(io::stderr().lock())
 }
 
-impl<W: Write> Write for Output<W> {
+impl<W: Write> Write for PipeOutput<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         or_dropped(self.0.write(bytes), bytes.len())
     }

@@ -11,10 +11,10 @@ use serde::Serialize;
 use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, print_list, select};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, stdout};
-use skill_evals::cases::planned::Planned;
-use skill_evals::run::plan::{Entry, Plan};
-use skill_evals::run::promote::{self, Failing, Now, Recorded, Replayed};
-use skill_evals::run::shared::Run;
+use skill_evals::cases::test_case::TestCase;
+use skill_evals::run::context::RunContext;
+use skill_evals::run::plan::{PlannedCase, RunPlan};
+use skill_evals::run::promote::{self, FailedTrials, RecordedTrials, RecordingResult, ReplayResult};
 use skill_evals::store::RunFolder;
 use skill_evals::text::name::Filters;
 use skill_evals::text::safe;
@@ -42,8 +42,8 @@ pub fn record(args: &RecordArgs) -> CliResult {
     let from = RunFolder::open(&repository.root, &args.run_id)?;
     select::apply_threshold_of(&from, &mut settings);
     let filters = Filters::new(&args.filters, false);
-    let mut run = Run::new(repository.root, settings, catalog);
-    let mut plan = Plan::default();
+    let mut run = RunContext::new(repository.root, settings, catalog);
+    let mut plan = RunPlan::default();
     let cases = run.catalog.cases.iter().map(|found| ((&*found.skill, found.id.as_str()), found));
     let cases: HashMap<_, _> = cases.collect();
     for folder in from.trials() {
@@ -54,11 +54,11 @@ pub fn record(args: &RecordArgs) -> CliResult {
             writeln!(stderr(), "warning: {id}: not recorded: its case or mode no longer exists")?;
             continue;
         };
-        let planned = Planned { found: Arc::clone(found), mode: mode.clone() };
+        let planned = TestCase { found: Arc::clone(found), mode: mode.clone() };
         // Trials come in order: repeats of a case in a mode follow each other.
         match plan.entries.last_mut().filter(|entry| entry.planned.trial(1) == planned.trial(1)) {
             Some(entry) => entry.repeats = entry.repeats.max(id.number),
-            None if filters.want(|| planned.test_name()) => plan.entries.push(Entry::times(planned, id.number)),
+            None if filters.want(|| planned.test_name()) => plan.entries.push(PlannedCase::times(planned, id.number)),
             None => {}
         }
     }
@@ -67,10 +67,10 @@ pub fn record(args: &RecordArgs) -> CliResult {
     }
     run.own_checks = own_checks(&run.root)?;
     let run = run.with_plan(plan);
-    let failing = if args.accept_failing { Failing::Keep } else { Failing::LeaveOut };
+    let failing = if args.accept_failing { FailedTrials::Keep } else { FailedTrials::LeaveOut };
     let recorded = promote::record_from(&run, &from, failing)?;
     if args.json {
-        let rows: Vec<Row<'_>> = recorded.iter().map(|recorded| Row::of(&run, recorded)).collect();
+        let rows: Vec<RecordedCase<'_>> = recorded.iter().map(|recorded| RecordedCase::of(&run, recorded)).collect();
         print_list(&mut stdout(), "cases", &rows)?;
         return Ok(exit(&recorded));
     }
@@ -79,26 +79,26 @@ pub fn record(args: &RecordArgs) -> CliResult {
 
 /// A case in a mode as `--json` prints it.
 #[derive(Serialize)]
-struct Row<'a> {
+struct RecordedCase<'a> {
     skill: &'a str,
     case: &'a str,
     mode: &'a str,
     /// Why a recording was written, or why not.
     state: &'static str,
     /// What the recording that was there before replays to.
-    before: Option<&'a Replayed>,
+    before: Option<&'a ReplayResult>,
     /// What the new one replays to, written or not.
-    now: Option<&'a Replayed>,
+    now: Option<&'a ReplayResult>,
     /// Where it was written.
     recording: Option<PathBuf>,
 }
 
-impl<'a> Row<'a> {
-    fn of(run: &Run, recorded: &'a Recorded) -> Self {
+impl<'a> RecordedCase<'a> {
+    fn of(run: &RunContext, recorded: &'a RecordedTrials) -> Self {
         let (state, now) = match &recorded.now {
-            Now::Kept(now, _) => ("recorded", Some(now)),
-            Now::Failing(now) => ("failing", Some(now)),
-            Now::NotMeasured => ("not-measured", None),
+            RecordingResult::Kept(now, _) => ("recorded", Some(now)),
+            RecordingResult::Failing(now) => ("failing", Some(now)),
+            RecordingResult::NotMeasured => ("not-measured", None),
         };
         let TrialId { skill, case, mode, .. } = &recorded.id;
         Self { skill, case, mode, state, before: recorded.before.as_ref(), now, recording: recorded.place(&run.root) }
@@ -106,7 +106,7 @@ impl<'a> Row<'a> {
 }
 
 /// Says what became of each recording, on standard output unless that is for something else.
-pub fn tell(run: &Run, recorded: &[Recorded], quietly: bool) -> CliResultOf<Exit> {
+pub fn tell(run: &RunContext, recorded: &[RecordedTrials], quietly: bool) -> CliResultOf<Exit> {
     for recorded in recorded {
         let place = recorded.place(&run.root).map(|place| format!("  {}", place.display())).unwrap_or_default();
         let line = safe::line(&format!("{recorded}{place}"));
@@ -119,11 +119,11 @@ pub fn tell(run: &Run, recorded: &[Recorded], quietly: bool) -> CliResultOf<Exit
     Ok(exit(recorded))
 }
 
-fn exit(recorded: &[Recorded]) -> Exit {
-    let exit = |recorded: &Recorded| match recorded.now {
-        Now::Kept(..) => Exit::Clean,
-        Now::Failing(_) => Exit::Problems,
-        Now::NotMeasured => Exit::Infrastructure,
+fn exit(recorded: &[RecordedTrials]) -> Exit {
+    let exit = |recorded: &RecordedTrials| match recorded.now {
+        RecordingResult::Kept(..) => Exit::Clean,
+        RecordingResult::Failing(_) => Exit::Problems,
+        RecordingResult::NotMeasured => Exit::Infrastructure,
     };
     recorded.iter().map(exit).fold(Exit::Clean, Exit::worse)
 }

@@ -7,10 +7,10 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::run::plan;
 use skill_evals::settings::trials::{self, A_SHARE, Repetition};
-use skill_evals::settings::{MOST_VOTES, Selection, Settings, Suite, VARIABLES, Variable};
+use skill_evals::settings::{MOST_VOTES, Settings, Suite, TestSelection, VARIABLES, Variable};
 use skill_evals::store::RunFolder;
 use skill_evals::text::diagnostic::nearest_few;
-use skill_evals::trial::run_record::Chosen;
+use skill_evals::trial::run_record::RunChoices;
 
 /// What to say if no case is selected: the test names nearest to the first filter.
 pub fn nothing(filters: &[String], catalog: &Catalog, settings: &Settings) -> String {
@@ -124,9 +124,9 @@ impl LimitArgs {
 
 impl NameArgs {
     /// What was chosen.
-    pub fn selection(&self) -> Selection {
+    pub fn selection(&self) -> TestSelection {
         let Self { skill, task, case } = self;
-        Selection { skills: skill.clone(), tasks: task.clone(), cases: case.clone(), ..Selection::default() }
+        TestSelection { skills: skill.clone(), tasks: task.clone(), cases: case.clone(), ..TestSelection::default() }
     }
 }
 
@@ -147,13 +147,13 @@ impl SelectArgs {
     }
 
     /// Names of skills, tasks and cases that were chosen.
-    pub fn names(&self) -> Selection {
+    pub fn names(&self) -> TestSelection {
         self.names.selection()
     }
 
     /// What was said.
-    pub fn chosen(&self) -> Chosen {
-        let mut chosen = Chosen::default();
+    pub fn chosen(&self) -> RunChoices {
+        let mut chosen = RunChoices::default();
         chosen.suite.clone_from(&self.suite);
         chosen.skills.clone_from(&self.names.skill);
         chosen.tasks.clone_from(&self.names.task);
@@ -173,7 +173,7 @@ impl SelectArgs {
 }
 
 /// Applies what was chosen.
-pub fn apply(chosen: &Chosen, settings: &mut Settings) -> Result<(), String> {
+pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), String> {
     settings.live = !chosen.replay;
     if !chosen.modes.is_empty() {
         settings.select_modes(&chosen.modes)?;
@@ -185,7 +185,7 @@ pub fn apply(chosen: &Chosen, settings: &mut Settings) -> Result<(), String> {
     settings.judge.wanted = chosen.judge.or(settings.judge.wanted);
     settings.judge.votes = chosen.judge_votes.unwrap_or(settings.judge.votes);
     if chosen.selects() {
-        settings.selection = Selection {
+        settings.selection = TestSelection {
             suite: chosen.suite.as_deref().and_then(Suite::named).unwrap_or_default(),
             skills: chosen.skills.clone(),
             tasks: chosen.tasks.clone(),

@@ -11,11 +11,11 @@ use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::stdout;
 use skill_evals::process::{interrupt, pager};
-use skill_evals::report::show::{self as report, Shown};
+use skill_evals::report::show::{self as report, ShownTrial};
 use skill_evals::results::session::{self, Session};
 use skill_evals::results::timeline::Timeline;
-use skill_evals::run::review::Review;
-use skill_evals::run::shared::Run;
+use skill_evals::run::context::RunContext;
+use skill_evals::run::review::TrialReview;
 use skill_evals::store::{self, RunFolder, TrialFolder};
 use skill_evals::text::diagnostic::{nearest_few, shown_path};
 use skill_evals::text::name::{Filters, as_test_name};
@@ -47,7 +47,7 @@ pub struct ShowArgs {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Printed<'a> {
+struct ShowOutput<'a> {
     session: Session<'a>,
     #[serde(flatten)]
     id: TrialId,
@@ -59,7 +59,7 @@ struct Printed<'a> {
 
 pub fn show(args: &ShowArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read()?;
-    let mut run = Run::new(repository.root, settings, catalog);
+    let mut run = RunContext::new(repository.root, settings, catalog);
     let (place, trials) = args.trials(&run.root)?;
     let chosen = choose(args.name.as_deref(), trials, &place)?;
     if chosen.iter().any(|(_, folder)| !folder.has_grade()) {
@@ -72,12 +72,13 @@ pub fn show(args: &ShowArgs) -> CliResult {
     if args.json {
         let (meta, grade) = (&review.meta, &review.grade);
         let session = Session::new(meta, grade, review.final_text.as_deref());
-        print_json(&mut out, &Printed { session, id, folder: &shown_folder, meta, grade, timeline: &timeline })?;
+        print_json(&mut out, &ShowOutput { session, id, folder: &shown_folder, meta, grade, timeline: &timeline })?;
         return Ok(Exit::Clean);
     }
     let found = run.catalog.cases.iter().find(|found| (&*found.skill, &found.id) == (&*id.skill, &id.case));
     let case = found.map(|found| (&*found.file, found.line));
-    let shown = Shown { meta: &review.meta, grade: &review.grade, timeline: &timeline, case, folder: &shown_folder };
+    let shown =
+        ShownTrial { meta: &review.meta, grade: &review.grade, timeline: &timeline, case, folder: &shown_folder };
     let text = report::show(&shown, paint(&io::stdout()));
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
     if io::stdout().is_terminal() && !pager.trim().is_empty() {
@@ -181,10 +182,13 @@ fn matching(name: &str, known: &[(TrialId, TrialFolder)]) -> Vec<(TrialId, Trial
 }
 
 /// The first that did not pass, or the first.
-fn first_not_passed(run: &Run, chosen: Vec<(TrialId, TrialFolder)>) -> CliResultOf<(TrialId, TrialFolder, Review)> {
+fn first_not_passed(
+    run: &RunContext,
+    chosen: Vec<(TrialId, TrialFolder)>,
+) -> CliResultOf<(TrialId, TrialFolder, TrialReview)> {
     let mut first = None;
     for (id, folder) in chosen {
-        let review = Review::of(run, &folder)?;
+        let review = TrialReview::of(run, &folder)?;
         if review.grade.verdict != Verdict::Pass {
             return Ok((id, folder, review));
         }

@@ -13,13 +13,13 @@ use crate::cli::output::stderr;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::Repository;
 use skill_evals::process::{background, interrupt};
-use skill_evals::run::shared::Run;
+use skill_evals::run::context::RunContext;
 use skill_evals::run::{opening, plan, ready};
 use skill_evals::settings::Settings;
 use skill_evals::store::{self, RunFolder};
 use skill_evals::text::name::Filters;
 use skill_evals::text::safe;
-use skill_evals::trial::run_record::Chosen;
+use skill_evals::trial::run_record::RunChoices;
 
 /// Options of a command that starts agents.
 #[derive(Args)]
@@ -66,9 +66,9 @@ impl StartArgs {
     /// case there is more to do. A run that `keeps` results has a folder from now on.
     pub fn begin(
         &self,
-        run: &mut Run,
+        run: &mut RunContext,
         keeps: bool,
-        foresee: impl FnOnce(&Run) -> CliResult,
+        foresee: impl FnOnce(&RunContext) -> CliResult,
     ) -> CliResultOf<Option<Exit>> {
         if self.dry_run {
             ready::foresee(run, keeps)?;
@@ -95,10 +95,15 @@ impl StartArgs {
 }
 
 /// The run of what was chosen, which the settings say by now.
-pub fn planned(repository: Repository, settings: Settings, catalog: Catalog, chosen: Chosen) -> CliResultOf<Run> {
+pub fn planned(
+    repository: Repository,
+    settings: Settings,
+    catalog: Catalog,
+    chosen: RunChoices,
+) -> CliResultOf<RunContext> {
     let filters = Filters::new(&chosen.filters, false);
     let plan = plan::plan(&repository.root, &settings, &catalog, &filters).map_err(|problems| problems.join("\n"))?;
-    let mut run = Run::new(repository.root, settings, catalog).with_plan(plan);
+    let mut run = RunContext::new(repository.root, settings, catalog).with_plan(plan);
     run.chosen = chosen;
     Ok(run)
 }

@@ -8,8 +8,8 @@ use super::{CliResult, RepositoryArgs, named_runs, print_json, print_list};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, stdout};
-use skill_evals::report::standing as words;
-use skill_evals::results::standing;
+use skill_evals::report::run_status as words;
+use skill_evals::results::run_status;
 use skill_evals::store::{self, RunFolder};
 use skill_evals::text::safe;
 
@@ -40,7 +40,7 @@ pub fn status(args: &StatusArgs) -> CliResult {
         Some(id) => RunFolder::open(&root, id)?,
         None => named_runs::latest(&root)?,
     };
-    let standing = standing::standing(&run)?;
+    let standing = run_status::standing(&run)?;
     let mut out = stdout();
     if args.json {
         print_json(&mut out, &standing)?;
@@ -55,7 +55,7 @@ pub fn runs(args: &RunsArgs) -> CliResult {
     let root = args.repository.open()?.root;
     let mut standings = Vec::new();
     for run in store::runs(&root) {
-        match standing::standing(&run) {
+        match run_status::standing(&run) {
             Ok(standing) => standings.push(standing),
             Err(error) => {
                 writeln!(stderr(), "warning: {}: {}", run.id(), safe::line(&error.to_string()))?;

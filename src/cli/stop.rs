@@ -9,9 +9,9 @@ use super::{CliResult, RepositoryArgs};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::stdout;
 use skill_evals::process::background;
-use skill_evals::results::standing;
+use skill_evals::results::run_status;
 use skill_evals::store::{self, RunFolder};
-use skill_evals::trial::run_record::End;
+use skill_evals::trial::run_record::RunEndKind;
 
 /// How long a runner may take to end its agents and keep what they left.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -36,7 +36,7 @@ pub struct CleanArgs {
 pub fn stop(args: &StopArgs) -> CliResult {
     let root = args.repository.open()?.root;
     let run = RunFolder::open(&root, &args.run_id)?;
-    let runner = run.runner().filter(|_| standing::is_live(&run));
+    let runner = run.runner().filter(|_| run_status::is_live(&run));
     let Some(runner) = runner else {
         writeln!(stdout(), "{} is not running", run.id())?;
         return Ok(Exit::Clean);
@@ -44,7 +44,7 @@ pub fn stop(args: &StopArgs) -> CliResult {
     run.note_stopping()?;
     let killed = background::stop(runner, PATIENCE)?;
     // A runner that could not say so itself, or several that share the run.
-    run.write_ended(End::Stopped, None)?;
+    run.write_ended(RunEndKind::Stopped, None)?;
     let how = if killed { "killed" } else { "stopped" };
     let compares = run.run_record().ok().flatten().is_some_and(|record| record.arms.is_some());
     let (id, command) = (run.id(), if compares { "compare" } else { "run" });
@@ -57,7 +57,7 @@ pub fn clean(args: &CleanArgs) -> CliResult {
     let mut out = stdout();
     for run in store::runs(&root).into_iter().skip(args.keep) {
         // Locked while it is removed, so that no process begins to go on with it.
-        let lock = if standing::is_live(&run) { None } else { run.lock(background::this_process()).ok() };
+        let lock = if run_status::is_live(&run) { None } else { run.lock(background::this_process()).ok() };
         let Some(_lock) = lock else {
             writeln!(out, "{} is running and stays", run.id())?;
             continue;

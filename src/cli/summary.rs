@@ -12,12 +12,12 @@ use crate::cli::exit_code::{self, Exit};
 use crate::cli::output::{stderr, stdout};
 use skill_evals::report::export::Results;
 use skill_evals::report::{markdown, table, triggering};
-use skill_evals::results::not_run::Reasons;
-use skill_evals::results::standing;
+use skill_evals::results::not_run::NotRunReasons;
+use skill_evals::results::run_status;
 use skill_evals::results::summary::Summary;
 use skill_evals::results::table as results;
 use skill_evals::settings::{Prices, Settings, load};
-use skill_evals::store::{self, Ledgered, RunFolder, StoreError, TrialFolder};
+use skill_evals::store::{self, LedgerContents, RunFolder, StoreError, TrialFolder};
 use skill_evals::text::safe;
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::run_record::TrialRecord;
@@ -132,7 +132,7 @@ fn add_run(
 pub fn add_rest(
     summary: &mut Summary,
     run: &RunFolder,
-    progress: &Ledgered,
+    progress: &LedgerContents,
     seen: &BTreeSet<TrialId>,
 ) -> CliResultOf<Vec<TrialId>> {
     let mut not_run = Vec::new();
@@ -141,11 +141,11 @@ pub fn add_rest(
     for (id, spent) in &progress.refused {
         summary.add_refused(id, *spent);
     }
-    if let Some(planned) = standing::planned(run)? {
+    if let Some(planned) = run_status::planned(run)? {
         summary.planned = Some(summary.planned.unwrap_or_default() + planned);
         let plan = run.plan()?;
         not_run = plan.difference(seen).cloned().collect();
-        let reasons = Reasons::of(run);
+        let reasons = NotRunReasons::of(run);
         for id in &not_run {
             summary.add_not_run(id, reasons.why(id));
         }

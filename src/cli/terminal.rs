@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::cli::color::paint;
-use skill_evals::cases::case::Found;
+use skill_evals::cases::case::FoundCase;
 use skill_evals::report::paint::Paint;
-use skill_evals::report::progress::Board;
+use skill_evals::report::progress::ProgressBoard;
 use skill_evals::report::trial as report;
-use skill_evals::report::trial::Door;
-use skill_evals::run::shared::Run;
+use skill_evals::report::trial::RerunCommand;
+use skill_evals::run::context::RunContext;
 use skill_evals::text::safe;
-use skill_evals::trial::event::{Event, Listener};
+use skill_evals::trial::event::{EventListener, RunEvent};
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
 
@@ -31,9 +31,9 @@ fn in_mode(id: &TrialId) -> InMode {
 /// Reads a run's events and prints.
 pub struct Terminal {
     root: PathBuf,
-    door: Door,
+    door: RerunCommand,
     /// Where each case is written down.
-    found: HashMap<InMode, Arc<Found>>,
+    found: HashMap<InMode, Arc<FoundCase>>,
     /// How many of its trials have not ended; a comparison may have any number of them, and holds none back.
     left: HashMap<InMode, u32>,
     /// Trials that did not pass, until all repeats have ended: those that failed alike are told together.
@@ -47,7 +47,7 @@ pub struct Terminal {
     draws: bool,
     /// How results are painted.
     paint: Paint,
-    board: Board,
+    board: ProgressBoard,
     start: Instant,
     drawn: usize,
     drawn_at: Option<Duration>,
@@ -55,7 +55,7 @@ pub struct Terminal {
 
 impl Terminal {
     /// For a run of `total` trials.
-    pub fn new(run: &Run, total: usize, tells: bool) -> Self {
+    pub fn new(run: &RunContext, total: usize, tells: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let keyed = || run.plan.entries.iter().map(|entry| (in_mode(&entry.planned.trial(1)), entry));
         Self {
@@ -69,7 +69,7 @@ impl Terminal {
             brief: false,
             draws: tells && io::stderr().is_terminal() && !dumb,
             paint: paint(&io::stdout()),
-            board: Board::new(total, run.settings.jobs),
+            board: ProgressBoard::new(total, run.settings.jobs),
             start: Instant::now(),
             drawn: 0,
             drawn_at: None,
@@ -174,33 +174,33 @@ impl Terminal {
     }
 }
 
-impl Listener for Terminal {
-    fn hear(&mut self, event: &Event) {
+impl EventListener for Terminal {
+    fn hear(&mut self, event: &RunEvent) {
         let now = self.start.elapsed();
         match event {
-            Event::Planned(_) => self.board.planned(),
-            Event::Started(id) => self.board.started(id, now),
-            Event::Heard(id, words) => self.board.heard(id, words),
-            Event::Waits { .. } => {
+            RunEvent::Planned(_) => self.board.planned(),
+            RunEvent::Started(id) => self.board.started(id, now),
+            RunEvent::Heard(id, words) => self.board.heard(id, words),
+            RunEvent::Waits { .. } => {
                 if let Some(line) = self.board.waits(event) {
                     self.note(&line);
                 }
             }
-            Event::Finished { id, result, .. } => {
+            RunEvent::Finished { id, result, .. } => {
                 self.board.finished(id, result, now);
                 self.finished(id, result);
             }
-            Event::Kept { outcome, .. } => {
+            RunEvent::Kept { outcome, .. } => {
                 self.board.finished(&outcome.id, &Ok((**outcome).clone()), now);
                 self.print(&format!("{} (kept)\n", report::headline(outcome, self.paint)));
                 self.ended(&outcome.id);
             }
-            Event::Skipped(id, why) => {
+            RunEvent::Skipped(id, why) => {
                 let result = Err(NoOutcome::NotRun(*why));
                 self.board.finished(id, &result, now);
                 self.finished(id, &result);
             }
-            Event::Refused { .. } | Event::Repeated { .. } | Event::Tick => {}
+            RunEvent::Refused { .. } | RunEvent::Repeated { .. } | RunEvent::Tick => {}
         }
         self.draw(now);
     }

@@ -1,6 +1,6 @@
 //! Two arms whose trials exist: stored runs, a baseline that is kept. One look, one exact test.
 
-use super::{Arm, Comparison, Evidence, Joined, Rule, plan, word::Word};
+use super::{Comparison, JoinedCases, ResultBasis, Rule, SideCounts, plan, result::CompareResult};
 use crate::stats::difference::{self, Difference};
 use crate::stats::stratified::{self, Stratum, Tails};
 
@@ -10,14 +10,14 @@ use crate::stats::stratified::{self, Stratum, Tails};
 /// where the interval of the difference at a confidence of 1 − α lies above the margin. A margin that is held outweighs
 /// `worse`: a loss that small is what it allows.
 #[must_use]
-pub fn compare(a: &Arm, b: &Arm, rule: &Rule) -> Comparison {
-    let joined = Joined::new(a, b);
+pub fn compare(a: &SideCounts, b: &SideCounts, rule: &Rule) -> Comparison {
+    let joined = JoinedCases::new(a, b);
     let strata: Vec<Stratum> = joined.both.iter().map(|(_, a, b)| Stratum { a: a.rate, b: b.rate }).collect();
     let tails = stratified::exact(&strata);
     let difference = difference::of(&strata, rule.level);
-    let word = difference.map_or(Word::NothingMeasured, |difference| word(&strata, &tails, &difference, rule));
+    let word = difference.map_or(CompareResult::NothingMeasured, |difference| word(&strata, &tails, &difference, rule));
     let p: Vec<f64> = strata.iter().map(|stratum| stratified::exact(&[*stratum]).two_sided()).collect();
-    let evidence = Evidence::Fixed {
+    let evidence = ResultBasis::Fixed {
         p: tails.two_sided(),
         p_shown: tails.mid_two_sided(),
         p_worse: tails.less,
@@ -26,31 +26,31 @@ pub fn compare(a: &Arm, b: &Arm, rule: &Rule) -> Comparison {
     joined.comparison(word, evidence, difference, &p, rule)
 }
 
-fn word(strata: &[Stratum], tails: &Tails, difference: &Difference, rule: &Rule) -> Word {
+fn word(strata: &[Stratum], tails: &Tails, difference: &Difference, rule: &Rule) -> CompareResult {
     let differs = tails.two_sided() <= rule.alpha;
     // The test goes by trials, the difference by cases: where cases were tried unequally often and changed in opposite
     // directions the two may disagree, and then nothing is decided.
     if differs && tails.greater < tails.less && difference.difference > 0.0 {
-        return Word::Better;
+        return CompareResult::Better;
     }
     if let Some(margin) = rule.held(strata) {
-        return Word::NoWorse { margin };
+        return CompareResult::NoWorse { margin };
     }
     if differs && tails.less < tails.greater && difference.difference < 0.0 {
-        return Word::Worse;
+        return CompareResult::Worse;
     }
-    Word::Undecided { more: plan::more_trials(strata, difference.difference, rule.alpha / 2.0) }
+    CompareResult::Undecided { more: plan::more_trials(strata, difference.difference, rule.alpha / 2.0) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::Counts;
+    use crate::decide::CaseCount;
     use crate::stats::proportion::Rate;
 
-    fn arm(cases: &[(&str, u64, u64)]) -> Arm {
+    fn arm(cases: &[(&str, u64, u64)]) -> SideCounts {
         let of = |&(name, passed, trials): &(&str, u64, u64)| {
-            (name.to_owned(), Counts { rate: Rate::new(passed, trials), lost: 0 })
+            (name.to_owned(), CaseCount { rate: Rate::new(passed, trials), lost: 0 })
         };
         cases.iter().map(of).collect()
     }
@@ -62,20 +62,20 @@ mod tests {
         let high = arm(&[("a", 10, 10), ("b", 10, 10), ("c", 9, 10), ("d", 10, 10)]);
         let low = arm(&[("a", 3, 10), ("b", 8, 10), ("c", 6, 10), ("d", 10, 10)]);
         let found = compare(&high, &low, &RULE);
-        assert_eq!(found.word, Word::Worse);
+        assert_eq!(found.word, CompareResult::Worse);
         let changed: Vec<&str> =
             found.cases.iter().filter(|case| case.changed).map(|case| case.case.as_str()).collect();
         assert_eq!(changed, ["a"], "only one case changed by itself");
         let interval = found.difference.expect("a difference").interval;
         assert!(interval.high < 0.0, "{interval:?}");
-        assert_eq!(compare(&low, &high, &RULE).word, Word::Better);
-        assert_eq!(compare(&high, &high, &RULE).word, Word::Undecided { more: None });
+        assert_eq!(compare(&low, &high, &RULE).word, CompareResult::Better);
+        assert_eq!(compare(&high, &high, &RULE).word, CompareResult::Undecided { more: None });
     }
 
     #[test]
     fn five_of_five_against_two_of_five_is_undecided_and_says_what_it_takes() {
         let found = compare(&arm(&[("a", 5, 5)]), &arm(&[("a", 2, 5)]), &RULE);
-        let Word::Undecided { more: Some(more) } = found.word else { panic!("{:?}", found.word) };
+        let CompareResult::Undecided { more: Some(more) } = found.word else { panic!("{:?}", found.word) };
         assert!((4..40).contains(&more), "{more}");
     }
 
@@ -83,15 +83,15 @@ mod tests {
     fn a_margin_that_holds_is_no_worse_and_outweighs_a_small_loss() {
         let rule = Rule { margin: Some(0.05), ..RULE };
         let found = compare(&arm(&[("a", 1000, 1000)]), &arm(&[("a", 990, 1000)]), &rule);
-        assert_eq!(found.word, Word::NoWorse { margin: 0.05 });
-        assert!(matches!(found.evidence, Evidence::Fixed { p, .. } if p < 0.05));
+        assert_eq!(found.word, CompareResult::NoWorse { margin: 0.05 });
+        assert!(matches!(found.evidence, ResultBasis::Fixed { p, .. } if p < 0.05));
         let surer = Rule { alpha: 1e-6, ..rule };
         let found = compare(&arm(&[("a", 100, 100)]), &arm(&[("a", 100, 100)]), &rule);
-        assert_eq!(found.word, Word::NoWorse { margin: 0.05 });
+        assert_eq!(found.word, CompareResult::NoWorse { margin: 0.05 });
         let found = compare(&arm(&[("a", 100, 100)]), &arm(&[("a", 100, 100)]), &surer);
-        assert_eq!(found.word, Word::Undecided { more: None }, "not at one in a million");
+        assert_eq!(found.word, CompareResult::Undecided { more: None }, "not at one in a million");
         let few = compare(&arm(&[("a", 5, 5)]), &arm(&[("a", 5, 5)]), &rule);
-        assert_eq!(few.word, Word::Undecided { more: None });
+        assert_eq!(few.word, CompareResult::Undecided { more: None });
     }
 
     #[test]
@@ -104,6 +104,6 @@ mod tests {
         assert_eq!((found.a.lost, found.b.lost, found.a.rate), (4, 0, Rate::new(1, 2)));
         assert!(!found.uneven);
         let nothing = compare(&arm(&[("a", 1, 1)]), &arm(&[("b", 1, 1)]), &RULE);
-        assert_eq!((nothing.word, nothing.difference), (Word::NothingMeasured, None));
+        assert_eq!((nothing.word, nothing.difference), (CompareResult::NothingMeasured, None));
     }
 }

@@ -4,12 +4,12 @@
 //! B is compared with A, and every number is of the cases at hand, each weighing the same. Trials that were lost (errors,
 //! unscored) are no measurement: they are in no rate and only counted.
 
-pub mod choice;
 pub mod fixed;
+pub mod pair_choice;
 pub mod plan;
+pub mod result;
 pub mod sequential;
 pub mod threshold;
-pub mod word;
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ use crate::stats::difference::{self, Difference};
 use crate::stats::proportion::Rate;
 use crate::stats::stratified::Stratum;
 use crate::stats::{Interval, LEVEL, holm, mean};
-use word::Word;
+use result::CompareResult;
 
 /// One case in one arm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct CaseCount {
     /// Trials that passed, of those that were measured.
     pub rate: Rate,
     /// Trials that measured nothing: errors and unscored ones. They are in neither number of `rate`.
@@ -31,7 +31,7 @@ pub struct Counts {
 }
 
 /// An arm: its counts by case, under the name that the user knows the case by.
-pub type Arm = BTreeMap<String, Counts>;
+pub type SideCounts = BTreeMap<String, CaseCount>;
 
 /// The drop that still counts as no worse, where nothing else is said.
 pub const MARGIN: f64 = 0.05;
@@ -66,15 +66,15 @@ impl Rule {
 pub struct Comparison {
     /// The answer.
     #[serde(flatten)]
-    pub word: Word,
+    pub word: CompareResult,
     /// What the first arm came to.
-    pub a: Shown,
+    pub a: SideSummary,
     /// What the second arm came to.
-    pub b: Shown,
+    pub b: SideSummary,
     /// B − A; none where no case was measured in both arms.
     pub difference: Option<Difference>,
     /// By which the word was found.
-    pub evidence: Evidence,
+    pub evidence: ResultBasis,
     /// Every case that was measured in both arms.
     pub cases: Vec<CaseChange>,
     /// Cases that were measured in A alone: in no other figure.
@@ -89,7 +89,7 @@ pub struct Comparison {
 
 /// An arm over all cases that were measured in both.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Shown {
+pub struct SideSummary {
     /// All trials together.
     pub rate: Rate,
     /// Lost trials of all its cases, those that are not compared too.
@@ -106,9 +106,9 @@ pub struct CaseChange {
     /// Its name.
     pub case: String,
     /// In the first arm.
-    pub a: Counts,
+    pub a: CaseCount,
     /// In the second arm.
-    pub b: Counts,
+    pub b: CaseCount,
     /// How likely this is where the case did not change, to either side: exact in a fixed comparison, 1/e in a sequential
     /// one.
     pub p: f64,
@@ -121,7 +121,7 @@ pub struct CaseChange {
 /// What the word rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "rule", rename_all = "kebab-case")]
-pub enum Evidence {
+pub enum ResultBasis {
     /// Trials that exist.
     Fixed {
         /// Exact and two-sided: what the word and gates go by.
@@ -146,23 +146,23 @@ pub enum Evidence {
 
 /// The cases of two arms, joined.
 #[derive(Default)]
-struct Joined {
-    both: Vec<(String, Counts, Counts)>,
+struct JoinedCases {
+    both: Vec<(String, CaseCount, CaseCount)>,
     only_a: Vec<String>,
     only_b: Vec<String>,
     neither: Vec<String>,
     lost: (u64, u64),
 }
 
-impl Joined {
-    fn new(a: &Arm, b: &Arm) -> Self {
-        let lost = |arm: &Arm| arm.values().map(|counts| counts.lost).sum();
+impl JoinedCases {
+    fn new(a: &SideCounts, b: &SideCounts) -> Self {
+        let lost = |arm: &SideCounts| arm.values().map(|counts| counts.lost).sum();
         let mut joined = Self { lost: (lost(a), lost(b)), ..Self::default() };
         let mut names: Vec<&String> = a.keys().chain(b.keys()).collect();
         names.sort_unstable();
         names.dedup();
         for name in names {
-            let of = |arm: &Arm| arm.get(name).copied().unwrap_or_default();
+            let of = |arm: &SideCounts| arm.get(name).copied().unwrap_or_default();
             let (in_a, in_b) = (of(a), of(b));
             match (in_a.rate.trials > 0, in_b.rate.trials > 0) {
                 (true, true) => joined.both.push((name.clone(), in_a, in_b)),
@@ -174,10 +174,10 @@ impl Joined {
         joined
     }
 
-    fn shown(&self, lost: u64, level: f64, arm: fn(&(String, Counts, Counts)) -> Counts) -> Shown {
+    fn shown(&self, lost: u64, level: f64, arm: fn(&(String, CaseCount, CaseCount)) -> CaseCount) -> SideSummary {
         let rates: Vec<Rate> = self.both.iter().map(|case| arm(case).rate).collect();
         let mean = mean::of(&rates, level);
-        Shown {
+        SideSummary {
             rate: rates.into_iter().fold(Rate::default(), Rate::plus),
             lost,
             share: mean.map(|(mean, _)| mean),
@@ -188,8 +188,8 @@ impl Joined {
     /// The whole comparison, once its word and evidence are known; `p` is that of single cases, in the order of `both`.
     fn comparison(
         self,
-        word: Word,
-        evidence: Evidence,
+        word: CompareResult,
+        evidence: ResultBasis,
         difference: Option<Difference>,
         p: &[f64],
         rule: &Rule,

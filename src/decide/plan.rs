@@ -12,7 +12,7 @@ use crate::stats::stratified::{self, Stratum};
 
 /// Pairs to come, at most, that go on until something is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Design {
+pub struct PairDesign {
     /// The cases.
     pub cases: usize,
     /// Pairs at most: half of the trials.
@@ -35,7 +35,7 @@ const MOST_PLANNED: u64 = 4_000;
 /// there. Of more than 4,000 pairs, what those find. Not smaller than the margin: a drop within it may be called `no worse`
 /// first, and rightly so.
 #[must_use]
-pub fn detectable(plan: &Design, rule: &Rule, power: f64) -> Option<f64> {
+pub fn detectable(plan: &PairDesign, rule: &Rule, power: f64) -> Option<f64> {
     // More pairs find smaller drops, of a point or two; to say how much smaller would take minutes.
     let pairs = plan.pairs.min(MOST_PLANNED);
     let found =
@@ -67,7 +67,7 @@ fn smallest(most: f64, found: impl Fn(f64) -> bool) -> Option<f64> {
 /// A word that a gate waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Claim {
+pub enum AwaitedResult {
     /// `better`.
     Better,
     /// `worse`.
@@ -78,7 +78,7 @@ pub enum Claim {
 
 /// A word that cannot be said, whatever the trials come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Unreachable {
+pub struct UnreachableResult {
     /// The trials there are, of one case in one arm in a stored run, pairs in all in a run until decided.
     pub have: u64,
     /// How many of them it takes; none where no number up to 10,000 does.
@@ -91,15 +91,17 @@ pub struct Unreachable {
 /// # Errors
 ///
 /// With the pairs that it takes.
-pub fn reach(plan: &Design, rule: &Rule, claim: Claim) -> Result<(), Unreachable> {
+pub fn reach(plan: &PairDesign, rule: &Rule, claim: AwaitedResult) -> Result<(), UnreachableResult> {
     let enough = |evidence: f64| evidence >= 1.0 / rule.alpha;
     let cases = plan.cases.max(1) as u64;
     // Rounds count once they are complete.
     let overall = |pairs: u64, difference, margin| all_alike(pairs / cases * cases, difference, margin);
     let said = |pairs: u64| match claim {
-        Claim::Worse => enough(e_worse(pairs, 0)),
-        Claim::Better => enough(e_worse(pairs, 0)) && enough(overall(pairs, 1, rule.margin.unwrap_or_default())),
-        Claim::NoWorse => rule.margin.is_some_and(|margin| enough(overall(pairs, 0, margin))),
+        AwaitedResult::Worse => enough(e_worse(pairs, 0)),
+        AwaitedResult::Better => {
+            enough(e_worse(pairs, 0)) && enough(overall(pairs, 1, rule.margin.unwrap_or_default()))
+        }
+        AwaitedResult::NoWorse => rule.margin.is_some_and(|margin| enough(overall(pairs, 0, margin))),
     };
     reached(plan.pairs, said)
 }
@@ -109,7 +111,7 @@ pub fn reach(plan: &Design, rule: &Rule, claim: Claim) -> Result<(), Unreachable
 /// # Errors
 ///
 /// With the trials of each case in each arm that it takes, where all have the same.
-pub fn reach_fixed(design: &[(u64, u64)], rule: &Rule, claim: Claim) -> Result<(), Unreachable> {
+pub fn reach_fixed(design: &[(u64, u64)], rule: &Rule, claim: AwaitedResult) -> Result<(), UnreachableResult> {
     let said = |design: &[(u64, u64)]| {
         let stratum = |b: fn(u64) -> u64| {
             let of =
@@ -117,8 +119,10 @@ pub fn reach_fixed(design: &[(u64, u64)], rule: &Rule, claim: Claim) -> Result<(
             design.iter().map(of).collect::<Vec<_>>()
         };
         match claim {
-            Claim::Better | Claim::Worse => stratified::exact(&stratum(|_| 0)).two_sided() <= rule.alpha,
-            Claim::NoWorse => rule.held(&stratum(|trials| trials)).is_some(),
+            AwaitedResult::Better | AwaitedResult::Worse => {
+                stratified::exact(&stratum(|_| 0)).two_sided() <= rule.alpha
+            }
+            AwaitedResult::NoWorse => rule.held(&stratum(|trials| trials)).is_some(),
         }
     };
     if said(design) {
@@ -129,19 +133,19 @@ pub fn reach_fixed(design: &[(u64, u64)], rule: &Rule, claim: Claim) -> Result<(
 }
 
 /// Whether `said` holds for `have`, and from which number on it does.
-fn reached(have: u64, said: impl Fn(u64) -> bool) -> Result<(), Unreachable> {
+fn reached(have: u64, said: impl Fn(u64) -> bool) -> Result<(), UnreachableResult> {
     if said(have) {
         return Ok(());
     }
     if !said(MOST) {
-        return Err(Unreachable { have, needed: None });
+        return Err(UnreachableResult { have, needed: None });
     }
     let (mut low, mut high) = (have, MOST);
     while high - low > 1 {
         let middle = u64::midpoint(low, high);
         *(if said(middle) { &mut high } else { &mut low }) = middle;
     }
-    Err(Unreachable { have, needed: Some(high) })
+    Err(UnreachableResult { have, needed: Some(high) })
 }
 
 /// Nobody pays for more.
@@ -172,38 +176,47 @@ mod tests {
 
     #[test]
     fn a_drop_that_can_be_found_is_smaller_the_more_pairs_there_are() {
-        let found = |pairs| detectable(&Design { cases: 10, pairs, before: 0.9 }, &RULE, 0.8);
+        let found = |pairs| detectable(&PairDesign { cases: 10, pairs, before: 0.9 }, &RULE, 0.8);
         assert_eq!(found(5), None, "five losses in a row are not enough");
         let (few, many) = (found(20).expect("a drop"), found(200).expect("a drop"));
         assert!(few > 0.3 && many < 0.25, "{few} {many}");
         let truth = Discordance::of(0.9, 0.9 - many);
         assert!(power::sequential(200, truth, 0.05) >= 0.8);
         let tolerant = Rule { margin: Some(0.4), ..RULE };
-        let found = detectable(&Design { cases: 10, pairs: 200, before: 0.9 }, &tolerant, 0.8).expect("a drop");
+        let found = detectable(&PairDesign { cases: 10, pairs: 200, before: 0.9 }, &tolerant, 0.8).expect("a drop");
         assert!((found - 0.4).abs() < 1e-12, "a smaller one may be no worse by the margin: {found}");
         assert!(detectable_fixed(200, 0.9, &RULE, 0.8).is_some_and(|drop| drop < 0.2));
     }
 
     #[test]
     fn a_gate_that_can_never_speak_is_told_the_numbers_that_would_do() {
-        let plan = |pairs| Design { cases: 5, pairs, before: 0.9 };
-        assert_eq!(reach(&plan(5), &RULE, Claim::Worse), Err(Unreachable { have: 5, needed: Some(6) }));
-        assert_eq!(reach(&plan(6), &RULE, Claim::Worse), Ok(()));
+        let plan = |pairs| PairDesign { cases: 5, pairs, before: 0.9 };
+        assert_eq!(reach(&plan(5), &RULE, AwaitedResult::Worse), Err(UnreachableResult { have: 5, needed: Some(6) }));
+        assert_eq!(reach(&plan(6), &RULE, AwaitedResult::Worse), Ok(()));
         // Good news has to be of every case, so often that they make a round and more.
-        let short = reach(&plan(6), &RULE, Claim::Better).expect_err("too few");
-        assert!(short.needed.is_some_and(|needed| reach(&plan(needed), &RULE, Claim::Better).is_ok()), "{short:?}");
-        let short = reach(&plan(20), &RULE, Claim::NoWorse).expect_err("too few");
+        let short = reach(&plan(6), &RULE, AwaitedResult::Better).expect_err("too few");
+        assert!(
+            short.needed.is_some_and(|needed| reach(&plan(needed), &RULE, AwaitedResult::Better).is_ok()),
+            "{short:?}"
+        );
+        let short = reach(&plan(20), &RULE, AwaitedResult::NoWorse).expect_err("too few");
         let needed = short.needed.expect("some number");
         assert!(needed > 58, "{needed}");
-        assert_eq!(reach(&plan(needed), &RULE, Claim::NoWorse), Ok(()));
+        assert_eq!(reach(&plan(needed), &RULE, AwaitedResult::NoWorse), Ok(()));
         // Two-sided: C(6, 3) is 20, twice 1/20 is more than 0.05; C(8, 4) is 70.
-        assert_eq!(reach_fixed(&[(3, 3)], &RULE, Claim::Worse), Err(Unreachable { have: 3, needed: Some(4) }));
-        assert_eq!(reach_fixed(&[(1, 1); 6], &RULE, Claim::Worse), Ok(()));
-        let short = reach_fixed(&[(5, 5); 4], &RULE, Claim::NoWorse).expect_err("too few");
+        assert_eq!(
+            reach_fixed(&[(3, 3)], &RULE, AwaitedResult::Worse),
+            Err(UnreachableResult { have: 3, needed: Some(4) })
+        );
+        assert_eq!(reach_fixed(&[(1, 1); 6], &RULE, AwaitedResult::Worse), Ok(()));
+        let short = reach_fixed(&[(5, 5); 4], &RULE, AwaitedResult::NoWorse).expect_err("too few");
         let needed = short.needed.expect("some number");
-        assert_eq!(reach_fixed(&[(needed, needed); 4], &RULE, Claim::NoWorse), Ok(()));
+        assert_eq!(reach_fixed(&[(needed, needed); 4], &RULE, AwaitedResult::NoWorse), Ok(()));
         let none = Rule { margin: None, ..RULE };
-        assert_eq!(reach(&plan(500), &none, Claim::NoWorse), Err(Unreachable { have: 500, needed: None }));
+        assert_eq!(
+            reach(&plan(500), &none, AwaitedResult::NoWorse),
+            Err(UnreachableResult { have: 500, needed: None })
+        );
     }
 
     #[test]

@@ -10,8 +10,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::choice::{self, Aim, Seen};
-use super::{Arm, Comparison, Counts, Evidence, Joined, Rule, plan, word::Word};
+use super::pair_choice::{self, CaseTally, PairPurpose};
+use super::{CaseCount, Comparison, JoinedCases, ResultBasis, Rule, SideCounts, plan, result::CompareResult};
 use crate::stats::betting::NoWorse;
 use crate::stats::difference::{self, Difference};
 use crate::stats::discordance::{e_better, e_two_sided, e_worse};
@@ -36,7 +36,7 @@ pub struct Pair {
 /// A comparison under way. It is made of its cases, its rule, its seed and the pairs fed so far, and nothing else: store
 /// those, and feed the pairs again to resume.
 #[derive(Clone, Debug)]
-pub struct Course {
+pub struct SequentialTest {
     names: Vec<String>,
     rule: Rule,
     seed: u64,
@@ -59,12 +59,12 @@ pub struct UnknownCase {
 /// What the pairs of one case came to.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
-    a: Counts,
-    b: Counts,
-    seen: Seen,
+    a: CaseCount,
+    b: CaseCount,
+    seen: CaseTally,
 }
 
-impl Course {
+impl SequentialTest {
     /// A comparison of `cases` before its first pair. `seed` chooses among cases that seem to tell the same.
     #[must_use]
     pub fn new(cases: Vec<String>, rule: Rule, seed: u64) -> Self {
@@ -110,7 +110,7 @@ impl Course {
     /// yet. The answer depends on the seed, the pairs fed and `in_flight` alone.
     #[must_use]
     pub fn next_case(&self, in_flight: &[usize]) -> Option<usize> {
-        let mut seen: Vec<Seen> = self.cases.iter().map(|tally| tally.seen).collect();
+        let mut seen: Vec<CaseTally> = self.cases.iter().map(|tally| tally.seen).collect();
         for case in in_flight {
             if let Some(case) = seen.get_mut(*case) {
                 case.tried += 1;
@@ -119,14 +119,16 @@ impl Course {
         let step = (self.pairs.len() + in_flight.len()) as u64;
         // Weyl's sequence, so that the generators of neighbouring steps are far apart.
         let mut rng = fastrand::Rng::with_seed(self.seed ^ step.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        (!seen.is_empty()).then(|| choice::next(&seen, self.aim(), &mut rng))
+        (!seen.is_empty()).then(|| pair_choice::next(&seen, self.aim(), &mut rng))
     }
 
     /// What the pairs so far come to. Stop once it is decided.
     #[must_use]
-    pub fn word(&self) -> Word {
+    pub fn word(&self) -> CompareResult {
         let strata = self.strata();
-        let Evidence::Sequential { worse, better, .. } = self.evidence() else { return Word::NothingMeasured };
+        let ResultBasis::Sequential { worse, better, .. } = self.evidence() else {
+            return CompareResult::NothingMeasured;
+        };
         let holds = self.enough(self.overall.evidence());
         // The mean of the cases' rates; the interval is for the whole comparison alone, and takes longer.
         let mean = |arm: fn(&Stratum) -> Rate| {
@@ -135,11 +137,11 @@ impl Course {
         };
         let apart = mean(|stratum| stratum.b) - mean(|stratum| stratum.a);
         match self.rule.margin {
-            _ if strata.iter().all(|stratum| stratum.a.trials == 0) => Word::NothingMeasured,
-            _ if self.enough(better) && apart > 0.0 && holds => Word::Better,
-            Some(margin) if holds => Word::NoWorse { margin },
-            _ if self.enough(worse) && apart < 0.0 => Word::Worse,
-            _ => Word::Undecided { more: None },
+            _ if strata.iter().all(|stratum| stratum.a.trials == 0) => CompareResult::NothingMeasured,
+            _ if self.enough(better) && apart > 0.0 && holds => CompareResult::Better,
+            Some(margin) if holds => CompareResult::NoWorse { margin },
+            _ if self.enough(worse) && apart < 0.0 => CompareResult::Worse,
+            _ => CompareResult::Undecided { more: None },
         }
     }
 
@@ -151,15 +153,15 @@ impl Course {
         let difference = difference::of(&strata, self.rule.level);
         let more = |difference: Difference| plan::more_trials(&strata, difference.difference, self.rule.alpha);
         let word = match self.word() {
-            Word::Undecided { .. } => Word::Undecided { more: difference.and_then(more) },
+            CompareResult::Undecided { .. } => CompareResult::Undecided { more: difference.and_then(more) },
             word => word,
         };
-        let arm = |counts: fn(&Tally) -> Counts| -> Arm {
+        let arm = |counts: fn(&Tally) -> CaseCount| -> SideCounts {
             self.names.iter().cloned().zip(self.cases.iter().map(counts)).collect()
         };
-        let joined = Joined::new(&arm(|tally| tally.a), &arm(|tally| tally.b));
+        let joined = JoinedCases::new(&arm(|tally| tally.a), &arm(|tally| tally.b));
         let by_name: std::collections::BTreeMap<&String, &Tally> = self.names.iter().zip(&self.cases).collect();
-        let p = |(name, ..): &(String, Counts, Counts)| {
+        let p = |(name, ..): &(String, CaseCount, CaseCount)| {
             by_name.get(name).map_or(1.0, |tally| (1.0 / e_two_sided(tally.seen.losses, tally.seen.wins)).min(1.0))
         };
         let p: Vec<f64> = joined.both.iter().map(p).collect();
@@ -172,14 +174,14 @@ impl Course {
 
     /// What it takes to the answer that is nearest: where that is `no worse`, or what changed is clear and only the
     /// balance of all cases is not, pairs of every case.
-    fn aim(&self) -> Aim {
+    fn aim(&self) -> PairPurpose {
         match self.evidence() {
-            Evidence::Sequential { worse, better, no_worse }
+            ResultBasis::Sequential { worse, better, no_worse }
                 if no_worse.is_some_and(|same| same > worse.max(better)) || self.enough(worse.max(better)) =>
             {
-                Aim::Balance
+                PairPurpose::Balance
             }
-            _ => Aim::Change,
+            _ => PairPurpose::Change,
         }
     }
 
@@ -187,10 +189,10 @@ impl Course {
         evidence >= 1.0 / self.rule.alpha
     }
 
-    fn evidence(&self) -> Evidence {
-        let all = |of: fn(&Seen) -> u64| self.cases.iter().map(|tally| of(&tally.seen)).sum();
+    fn evidence(&self) -> ResultBasis {
+        let all = |of: fn(&CaseTally) -> u64| self.cases.iter().map(|tally| of(&tally.seen)).sum();
         let (losses, wins) = (all(|seen| seen.losses), all(|seen| seen.wins));
-        Evidence::Sequential {
+        ResultBasis::Sequential {
             worse: e_worse(losses, wins),
             better: e_better(losses, wins),
             no_worse: self.rule.margin.map(|_| self.overall.evidence()),
@@ -209,8 +211,8 @@ mod tests {
     }
 
     /// Runs pairs of cases with these rates in A and B until a word is decided, 500 at most.
-    fn run(rates: &[(f64, f64)], seed: u64) -> Course {
-        let mut state = Course::new(names(rates.len()), RULE, seed);
+    fn run(rates: &[(f64, f64)], seed: u64) -> SequentialTest {
+        let mut state = SequentialTest::new(names(rates.len()), RULE, seed);
         let mut world = fastrand::Rng::with_seed(seed + 1000);
         while !state.word().decided() && state.pairs().len() < 500 {
             let case = state.next_case(&[]).expect("cases");
@@ -226,7 +228,7 @@ mod tests {
         let mut rates = vec![(1.0, 1.0); 20];
         rates[7] = (1.0, 0.1);
         let state = run(&rates, 1);
-        assert_eq!(state.word(), Word::Worse);
+        assert_eq!(state.word(), CompareResult::Worse);
         let found = state.comparison();
         assert!(found.uneven && found.cases.len() == 20);
         let most = found.cases.iter().max_by_key(|case| case.a.rate.trials).expect("cases");
@@ -235,14 +237,14 @@ mod tests {
 
     #[test]
     fn good_news_ends_a_run_too() {
-        assert_eq!(run(&[(1.0, 1.0); 5], 1).word(), Word::NoWorse { margin: 0.1 });
-        assert_eq!(run(&[(0.2, 0.9); 5], 1).word(), Word::Better);
+        assert_eq!(run(&[(1.0, 1.0); 5], 1).word(), CompareResult::NoWorse { margin: 0.1 });
+        assert_eq!(run(&[(0.2, 0.9); 5], 1).word(), CompareResult::Better);
     }
 
     #[test]
     fn feeding_the_same_pairs_again_resumes_where_it_stood() {
         let done = run(&[(0.9, 0.6); 4], 5);
-        let mut again = Course::new(names(4), RULE, 5);
+        let mut again = SequentialTest::new(names(4), RULE, 5);
         for pair in done.pairs() {
             assert_eq!(again.next_case(&[]), Some(pair.case));
             again.feed(*pair).expect("a case");
@@ -252,7 +254,7 @@ mod tests {
 
     #[test]
     fn where_only_the_balance_is_open_all_cases_are_tried() {
-        let mut state = Course::new(names(3), Rule { margin: None, ..RULE }, 1);
+        let mut state = SequentialTest::new(names(3), Rule { margin: None, ..RULE }, 1);
         let mut feed = |case: usize, a: bool, b: bool, times: usize| {
             for _ in 0..times {
                 state.feed(Pair { case, a: Some(a), b: Some(b) }).expect("a case");
@@ -262,7 +264,7 @@ mod tests {
         feed(0, true, false, 20);
         feed(1, false, true, 1);
         feed(2, false, true, 1);
-        assert!(matches!(state.evidence(), Evidence::Sequential { worse, .. } if worse > 20.0));
+        assert!(matches!(state.evidence(), ResultBasis::Sequential { worse, .. } if worse > 20.0));
         assert!(!state.word().decided());
         assert_eq!(state.next_case(&[]), Some(1));
         assert_eq!(state.next_case(&[1]), Some(2));
@@ -270,7 +272,7 @@ mod tests {
 
     #[test]
     fn lost_pairs_are_counted_apart_and_keep_no_case_busy() {
-        let mut state = Course::new(names(2), RULE, 1);
+        let mut state = SequentialTest::new(names(2), RULE, 1);
         for _ in 0..10 {
             let case = state.next_case(&[]).expect("cases");
             let b = (case == 1).then_some(true);
@@ -279,38 +281,38 @@ mod tests {
         let found = state.comparison();
         assert_eq!((found.a.lost, found.only_a.len(), found.cases.len()), (0, 0, 1));
         assert!(found.b.lost > 0 && found.a.rate.trials > 1, "{found:?}");
-        assert_eq!(Course::new(names(2), RULE, 1).word(), Word::NothingMeasured);
+        assert_eq!(SequentialTest::new(names(2), RULE, 1).word(), CompareResult::NothingMeasured);
     }
 
     #[test]
     fn a_case_that_is_never_measured_keeps_no_word_from_being_said() {
-        let mut state = Course::new(names(3), RULE, 1);
+        let mut state = SequentialTest::new(names(3), RULE, 1);
         while !state.word().decided() && state.pairs().len() < 400 {
             let case = state.next_case(&[]).expect("cases");
             state.feed(Pair { case, a: Some(true), b: (case != 1).then_some(true) }).expect("a case");
         }
-        assert_eq!(state.word(), Word::NoWorse { margin: 0.1 });
+        assert_eq!(state.word(), CompareResult::NoWorse { margin: 0.1 });
     }
 
     #[test]
     fn better_has_to_hold_for_all_cases_together() {
         // One case that always failed passes now; what that costs the others is not known after one pair of each.
-        let mut state = Course::new(names(10), RULE, 1);
+        let mut state = SequentialTest::new(names(10), RULE, 1);
         for pair in 0..30 {
             let case = if pair < 10 { pair } else { 0 };
             state.feed(Pair { case, a: Some(case != 0), b: Some(true) }).expect("a case");
         }
-        assert!(matches!(state.evidence(), Evidence::Sequential { better, .. } if better > 20.0));
+        assert!(matches!(state.evidence(), ResultBasis::Sequential { better, .. } if better > 20.0));
         assert!(!state.word().decided());
         assert_eq!(state.next_case(&[]), Some(1), "all cases in turn");
     }
 
     #[test]
     fn pairs_in_flight_go_to_different_cases_and_unknown_ones_are_refused() {
-        let mut state = Course::new(names(3), RULE, 1);
+        let mut state = SequentialTest::new(names(3), RULE, 1);
         assert_eq!((state.next_case(&[0]), state.next_case(&[0, 1])), (Some(1), Some(2)));
         let wrong = state.feed(Pair { case: 3, a: None, b: None }).expect_err("no such case");
         assert_eq!(wrong.to_string(), "a pair is of case number 3, and only 3 cases are compared");
-        assert_eq!(Course::new(Vec::new(), RULE, 1).next_case(&[]), None);
+        assert_eq!(SequentialTest::new(Vec::new(), RULE, 1).next_case(&[]), None);
     }
 }

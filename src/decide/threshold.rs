@@ -7,7 +7,7 @@ use crate::stats::sequence::beta_binomial;
 /// Where the true rate of a case lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Side {
+pub enum ThresholdSide {
     /// At the threshold or above.
     Above,
     /// Below it.
@@ -20,17 +20,17 @@ pub enum Side {
 /// probability `1 − level` at most, over all of them together. A threshold of 1 is missed by the first failure, and is
 /// never shown.
 #[must_use]
-pub fn standing(rate: Rate, threshold: f64, level: f64) -> Side {
+pub fn standing(rate: Rate, threshold: f64, level: f64) -> ThresholdSide {
     if threshold >= 1.0 && rate.failed() > 0 {
-        return Side::Below;
+        return ThresholdSide::Below;
     }
     let interval = beta_binomial(rate, level);
     if interval.high < threshold {
-        Side::Below
+        ThresholdSide::Below
     } else if interval.low >= threshold {
-        Side::Above
+        ThresholdSide::Above
     } else {
-        Side::Undecided
+        ThresholdSide::Undecided
     }
 }
 
@@ -39,7 +39,7 @@ pub fn standing(rate: Rate, threshold: f64, level: f64) -> Side {
 /// one has ended, runs as many at once as can be and none that a decision would have spared.
 #[must_use]
 pub fn sure(rate: Rate, waiting: u64, threshold: f64, most: u64) -> u64 {
-    let undecided = |rate| standing(rate, threshold, LEVEL) == Side::Undecided;
+    let undecided = |rate| standing(rate, threshold, LEVEL) == ThresholdSide::Undecided;
     let open = |more: u64| {
         let trials = rate.trials + more;
         undecided(Rate::new(rate.passed + more, trials)) && undecided(Rate::new(rate.passed, trials))
@@ -51,7 +51,7 @@ pub fn sure(rate: Rate, waiting: u64, threshold: f64, most: u64) -> u64 {
 /// How many trials show the threshold where all pass; none where `most` do not.
 #[must_use]
 pub fn shown_by(threshold: f64, most: u64) -> Option<u64> {
-    let shown = |trials| standing(Rate::new(trials, trials), threshold, LEVEL) == Side::Above;
+    let shown = |trials| standing(Rate::new(trials, trials), threshold, LEVEL) == ThresholdSide::Above;
     // The more pass, the higher they lie.
     let (mut few, mut enough) = (0, Some(most).filter(|most| shown(*most))?);
     while enough - few > 1 {
@@ -68,10 +68,13 @@ mod tests {
     #[test]
     fn a_case_stands_above_or_below_its_threshold_once_its_trials_tell() {
         let of = |passed, trials| standing(Rate::new(passed, trials), 0.8, 0.95);
-        assert_eq!((of(0, 0), of(5, 5), of(3, 5)), (Side::Undecided, Side::Undecided, Side::Undecided));
-        assert_eq!((of(30, 30), of(0, 5)), (Side::Above, Side::Below));
-        assert_eq!(standing(Rate::new(9, 10), 1.0, 0.95), Side::Below);
-        assert_eq!(standing(Rate::new(1000, 1000), 1.0, 0.95), Side::Undecided);
+        assert_eq!(
+            (of(0, 0), of(5, 5), of(3, 5)),
+            (ThresholdSide::Undecided, ThresholdSide::Undecided, ThresholdSide::Undecided)
+        );
+        assert_eq!((of(30, 30), of(0, 5)), (ThresholdSide::Above, ThresholdSide::Below));
+        assert_eq!(standing(Rate::new(9, 10), 1.0, 0.95), ThresholdSide::Below);
+        assert_eq!(standing(Rate::new(1000, 1000), 1.0, 0.95), ThresholdSide::Undecided);
     }
 
     #[test]
@@ -91,11 +94,15 @@ mod tests {
                 if waiting == 0 {
                     break;
                 }
-                assert_eq!(standing(rate, 0.66, LEVEL), Side::Undecided, "one of {waiting} was not needed: {rate:?}");
+                assert_eq!(
+                    standing(rate, 0.66, LEVEL),
+                    ThresholdSide::Undecided,
+                    "one of {waiting} was not needed: {rate:?}"
+                );
                 rate.add(world.f64() < share);
                 waiting -= 1;
             }
-            assert!(rate.trials == 60 || standing(rate, 0.66, LEVEL) != Side::Undecided, "{rate:?}");
+            assert!(rate.trials == 60 || standing(rate, 0.66, LEVEL) != ThresholdSide::Undecided, "{rate:?}");
         }
     }
 
@@ -106,7 +113,7 @@ mod tests {
             let mut rate = Rate::default();
             (0..100).any(|_| {
                 rate.add(world.f64() < 0.8);
-                standing(rate, 0.8, 0.95) == Side::Below
+                standing(rate, 0.8, 0.95) == ThresholdSide::Below
             })
         });
         // 5 % of 400, and three standard errors.

@@ -24,7 +24,7 @@ const MAX_NAMES: usize = 100_000;
 
 /// A regular file that a walk has come to.
 #[derive(Debug)]
-pub struct Entry<'a> {
+pub struct WalkedFile<'a> {
     /// Below the folder of the walk.
     pub path: &'a Path,
     /// In bytes.
@@ -35,7 +35,7 @@ pub struct Entry<'a> {
     name: &'a OsStr,
 }
 
-impl Entry<'_> {
+impl WalkedFile<'_> {
     /// Opens it.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl Entry<'_> {
 
 /// Whether a walk is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Walk {
+pub enum WalkControl {
     /// On to the next file.
     On,
     /// No further.
@@ -87,7 +87,7 @@ pub fn walk(
     root: &Path,
     path: &Path,
     skip: fn(&OsStr) -> bool,
-    take: &mut dyn FnMut(&Entry<'_>) -> Walk,
+    take: &mut dyn FnMut(&WalkedFile<'_>) -> WalkControl,
 ) -> io::Result<bool> {
     let mut at = open_folder(root)?;
     for name in path {
@@ -107,14 +107,14 @@ pub fn first(root: &Path, path: &Path, is_it: impl Fn(&Path) -> bool) -> Option<
         if is_it(entry.path) {
             found = entry.open().ok();
         }
-        if found.is_some() { Walk::Stop } else { Walk::On }
+        if found.is_some() { WalkControl::Stop } else { WalkControl::On }
     });
     found
 }
 
 struct Walker<'a> {
     skip: fn(&OsStr) -> bool,
-    take: &'a mut dyn FnMut(&Entry<'_>) -> Walk,
+    take: &'a mut dyn FnMut(&WalkedFile<'_>) -> WalkControl,
     whole: bool,
     stopped: bool,
 }
@@ -131,8 +131,8 @@ impl Walker<'_> {
                 SFlag::S_IFREG => {
                     let size = u64::try_from(found.st_size).unwrap_or_default();
                     let stamp = Stamp::of_stat(&found);
-                    let entry = Entry { path: path.as_path(), size, stamp, folder: at.as_fd(), name: &name };
-                    self.stopped = (self.take)(&entry) == Walk::Stop;
+                    let entry = WalkedFile { path: path.as_path(), size, stamp, folder: at.as_fd(), name: &name };
+                    self.stopped = (self.take)(&entry) == WalkControl::Stop;
                 }
                 SFlag::S_IFDIR if !(self.skip)(&name) => {
                     if depth == MAX_DEPTH {

@@ -32,7 +32,7 @@ pub struct Material {
     /// The folders, each before what is in it; the folder itself is not among them.
     pub folders: Vec<PathBuf>,
     /// What keeps it from being given to an agent.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<MaterialProblem>,
     bytes: u64,
 }
 
@@ -49,7 +49,7 @@ pub struct MaterialFile {
 
 /// What was copied of a [`Material`].
 #[derive(Debug)]
-pub struct Copied {
+pub struct CopiedMaterial {
     /// The digest of all files with their paths: what [`Material::digest`] gives.
     pub digest: String,
     /// The digest of each file's content, in the order of [`Material::files`].
@@ -59,16 +59,16 @@ pub struct Copied {
 /// What keeps a folder from being given to an agent.
 #[derive(Debug, Error)]
 #[error("`{}` {why}", path.display())]
-pub struct Problem {
+pub struct MaterialProblem {
     /// The file, below the folder.
     pub path: PathBuf,
     /// What is wrong with it; reads as the end of a sentence that starts with the path.
-    pub why: Why,
+    pub why: UnusableFile,
 }
 
 /// Why a file cannot be given to an agent.
 #[derive(Debug, Error)]
-pub enum Why {
+pub enum UnusableFile {
     /// A link with an absolute path.
     #[error("is a symbolic link to the absolute path `{}`", .0.display())]
     Absolute(PathBuf),
@@ -104,8 +104,10 @@ impl Material {
     pub fn list(folder: &Path) -> Self {
         let mut material = Self::default();
         match folder.canonicalize() {
-            Ok(root) => Walk { root: &root, open: vec![root.clone()], material: &mut material }.folder(Path::new("")),
-            Err(error) => material.problem(Path::new(""), Why::Unreadable(error)),
+            Ok(root) => {
+                MaterialWalk { root: &root, open: vec![root.clone()], material: &mut material }.folder(Path::new(""));
+            }
+            Err(error) => material.problem(Path::new(""), UnusableFile::Unreadable(error)),
         }
         material
     }
@@ -114,7 +116,7 @@ impl Material {
     ///
     /// # Errors
     /// That problem.
-    pub fn whole(mut self) -> Result<Self, Problem> {
+    pub fn whole(mut self) -> Result<Self, MaterialProblem> {
         if self.problems.is_empty() { Ok(self) } else { Err(self.problems.swap_remove(0)) }
     }
 
@@ -122,8 +124,8 @@ impl Material {
     ///
     /// # Errors
     /// The file that cannot be read.
-    pub fn digest(&self) -> Result<String, Problem> {
-        let mut digester = Digester::default();
+    pub fn digest(&self) -> Result<String, MaterialProblem> {
+        let mut digester = MaterialDigester::default();
         for file in &self.files {
             file.pass(&mut digester, &mut io::sink()).map_err(|error| file.unreadable(error))?;
         }
@@ -135,32 +137,33 @@ impl Material {
     ///
     /// # Errors
     /// The file that cannot be copied.
-    pub fn copy(&self, to: &Path, mode: fn(bool) -> u32) -> Result<Copied, Problem> {
-        let failed = |path: &Path, error| Problem { path: path.to_path_buf(), why: Why::Unreadable(error) };
+    pub fn copy(&self, to: &Path, mode: fn(bool) -> u32) -> Result<CopiedMaterial, MaterialProblem> {
+        let failed =
+            |path: &Path, error| MaterialProblem { path: path.to_path_buf(), why: UnusableFile::Unreadable(error) };
         for folder in &self.folders {
             fs::create_dir(to.join(folder)).map_err(|error| failed(folder, error))?;
         }
-        let mut digester = Digester::default();
+        let mut digester = MaterialDigester::default();
         let mut files = Vec::with_capacity(self.files.len());
         for file in &self.files {
             let copied = file.copy(&to.join(&file.path), mode, &mut digester);
             files.push(copied.map_err(|error| file.unreadable(error))?);
         }
-        Ok(Copied { digest: digester.finish(), files })
+        Ok(CopiedMaterial { digest: digester.finish(), files })
     }
 
-    fn problem(&mut self, path: &Path, why: Why) {
+    fn problem(&mut self, path: &Path, why: UnusableFile) {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        self.problems.push(Problem { path: path.to_path_buf(), why });
+        self.problems.push(MaterialProblem { path: path.to_path_buf(), why });
     }
 }
 
 impl MaterialFile {
-    fn unreadable(&self, error: io::Error) -> Problem {
-        Problem { path: self.path.clone(), why: Why::Unreadable(error) }
+    fn unreadable(&self, error: io::Error) -> MaterialProblem {
+        MaterialProblem { path: self.path.clone(), why: UnusableFile::Unreadable(error) }
     }
 
-    fn copy(&self, to: &Path, mode: fn(bool) -> u32, digester: &mut Digester) -> io::Result<blake3::Hash> {
+    fn copy(&self, to: &Path, mode: fn(bool) -> u32, digester: &mut MaterialDigester) -> io::Result<blake3::Hash> {
         let mut copy = File::create_new(to)?;
         let content = self.pass(digester, &mut copy)?;
         copy.set_permissions(Permissions::from_mode(mode(self.executable)))?;
@@ -168,7 +171,7 @@ impl MaterialFile {
     }
 
     /// Hands the content to the digest of the whole and to `copy`. Returns the content's own digest.
-    fn pass(&self, digester: &mut Digester, copy: &mut dyn Write) -> io::Result<blake3::Hash> {
+    fn pass(&self, digester: &mut MaterialDigester, copy: &mut dyn Write) -> io::Result<blake3::Hash> {
         let (file, size) = bounded::open(&self.source)?;
         digester.header(&self.path, size);
         let mut file = file.take(size);
@@ -191,9 +194,9 @@ impl MaterialFile {
 
 /// Digests files with their paths.
 #[derive(Default)]
-struct Digester(blake3::Hasher);
+struct MaterialDigester(blake3::Hasher);
 
-impl Digester {
+impl MaterialDigester {
     /// Lengths keep a path from being taken for content.
     fn header(&mut self, path: &Path, size: u64) {
         self.0.update(path.as_os_str().as_bytes()).update(format!("\0{size}\0").as_bytes());
@@ -205,7 +208,7 @@ impl Digester {
     }
 }
 
-struct Walk<'a> {
+struct MaterialWalk<'a> {
     /// Without links.
     root: &'a Path,
     /// The folders that are being listed, from the root down, without links: none is entered again below itself.
@@ -213,7 +216,7 @@ struct Walk<'a> {
     material: &'a mut Material,
 }
 
-impl Walk<'_> {
+impl MaterialWalk<'_> {
     /// Lists the innermost open folder, which an agent finds at `path`.
     fn folder(&mut self, path: &Path) {
         let Some(real) = self.open.last().cloned() else { return };
@@ -223,7 +226,7 @@ impl Walk<'_> {
         });
         let mut names = match names {
             Ok(names) => names,
-            Err(error) => return self.material.problem(path, Why::Unreadable(error)),
+            Err(error) => return self.material.problem(path, UnusableFile::Unreadable(error)),
         };
         names.sort();
         for name in names {
@@ -236,26 +239,33 @@ impl Walk<'_> {
     /// Takes what stands at `real`, which an agent finds at `path`. Returns whether there is room for more.
     fn entry(&mut self, path: &Path, real: PathBuf) -> bool {
         // Said once, however many are left.
-        if self.material.problems.iter().any(|problem| matches!(problem.why, Why::TooMany | Why::TooLarge(_))) {
+        if self
+            .material
+            .problems
+            .iter()
+            .any(|problem| matches!(problem.why, UnusableFile::TooMany | UnusableFile::TooLarge(_)))
+        {
             return false;
         }
         if self.material.files.len() + self.material.folders.len() == MAX_ENTRIES {
-            self.material.problem(path, Why::TooMany);
+            self.material.problem(path, UnusableFile::TooMany);
             return false;
         }
         let found = match fs::symlink_metadata(&real) {
             Ok(found) if found.is_symlink() => match self.target(&real) {
-                Ok(target) => fs::symlink_metadata(&target).map(|found| (target, found)).map_err(Why::Unreadable),
+                Ok(target) => {
+                    fs::symlink_metadata(&target).map(|found| (target, found)).map_err(UnusableFile::Unreadable)
+                }
                 Err(why) => Err(why),
             },
             Ok(found) => Ok((real, found)),
-            Err(error) => Err(Why::Unreadable(error)),
+            Err(error) => Err(UnusableFile::Unreadable(error)),
         };
         match found {
             Err(why) => self.material.problem(path, why),
             Ok((real, found)) if found.is_dir() => {
                 if self.open.len() > MAX_DEPTH {
-                    self.material.problem(path, Why::TooDeep);
+                    self.material.problem(path, UnusableFile::TooDeep);
                     return true;
                 }
                 self.material.folders.push(path.to_path_buf());
@@ -265,13 +275,13 @@ impl Walk<'_> {
             }
             Ok((source, found)) => {
                 if let Err(error) = bounded::check_kind(found.file_type()) {
-                    self.material.problem(path, Why::Special(error));
+                    self.material.problem(path, UnusableFile::Special(error));
                     return true;
                 }
                 self.material.bytes = self.material.bytes.saturating_add(found.len());
                 if self.material.bytes > MAX_BYTES {
                     let bytes = self.material.bytes;
-                    self.material.problem(path, Why::TooLarge(bytes));
+                    self.material.problem(path, UnusableFile::TooLarge(bytes));
                     return false;
                 }
                 let executable = found.permissions().mode() & 0o111 != 0;
@@ -282,29 +292,29 @@ impl Walk<'_> {
     }
 
     /// Where the link at `real` leads, without links.
-    fn target(&self, real: &Path) -> Result<PathBuf, Why> {
-        let written = fs::read_link(real).map_err(Why::Unreadable)?;
+    fn target(&self, real: &Path) -> Result<PathBuf, UnusableFile> {
+        let written = fs::read_link(real).map_err(UnusableFile::Unreadable)?;
         if written.is_absolute() {
-            return Err(Why::Absolute(written));
+            return Err(UnusableFile::Absolute(written));
         }
         let target = match real.canonicalize() {
             Ok(target) => target,
             // `ELOOP`: std has no stable name for it.
             Err(error) if error.raw_os_error() == Some(nix::errno::Errno::ELOOP as i32) => {
-                return Err(Why::Loop(written));
+                return Err(UnusableFile::Loop(written));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let leaving = self.leaves(real, &written);
-                return Err(if leaving { Why::Leaving(written) } else { Why::Broken(written) });
+                return Err(if leaving { UnusableFile::Leaving(written) } else { UnusableFile::Broken(written) });
             }
-            Err(error) => return Err(Why::Unreadable(error)),
+            Err(error) => return Err(UnusableFile::Unreadable(error)),
         };
         // A link on the way that is absolute, or leaves, is as bad as one that is so itself: it ends outside.
         if !target.starts_with(self.root) || self.leaves(real, &written) {
-            return Err(Why::Leaving(written));
+            return Err(UnusableFile::Leaving(written));
         }
         if self.open.contains(&target) {
-            return Err(Why::Loop(written));
+            return Err(UnusableFile::Loop(written));
         }
         Ok(target)
     }

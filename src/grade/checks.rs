@@ -2,11 +2,11 @@
 //! is this same function.
 
 use crate::cases::case::Case;
-use crate::checks::{self, Answer, Subject};
+use crate::checks::{self, CheckAnswer, Subject};
 use crate::grade::delivered::{as_mode_says, delivered};
 use crate::grade::session::session_trouble;
 use crate::skill::Skill;
-use crate::trace::{Progress, excerpt};
+use crate::trace::{AgentProgress, excerpt};
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{CheckResult, GRADE_FORMAT, Goal, Grade, Metrics, Status, Trouble, TroubleKind, Verdict};
 use crate::trial::span::EventRef;
@@ -48,7 +48,7 @@ pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
     let Subject { skill, evidence, .. } = *subject;
     let mut checks = Vec::new();
     // Of an agent that never started there is nothing to check.
-    if evidence.meta.ending.trouble.is_none() || evidence.trace.progress > Progress::Silent {
+    if evidence.meta.ending.trouble.is_none() || evidence.trace.progress > AgentProgress::Silent {
         checks.extend(general(subject));
         checks.extend(case.checks.iter().filter_map(|check| check.evaluate(subject)));
     }
@@ -139,51 +139,51 @@ fn general(subject: &Subject<'_>) -> Vec<CheckResult> {
     if !ending.timed_out && trace.stopped.is_none() {
         let expected = "exit status 0";
         let answer = match ending.exit_code {
-            Some(code) => Answer::holds(code == 0, expected, format!("exit status {code}")),
-            None => Answer::new(Status::Unknown, expected, "no exit status"),
+            Some(code) => CheckAnswer::holds(code == 0, expected, format!("exit status {code}")),
+            None => CheckAnswer::new(Status::Unknown, expected, "no exit status"),
         };
         checks.push(result(EXIT_CODE, Goal::Outcome, answer.at(EventRef::End)));
     }
     if !evidence.is_offer_unseen() {
         let (status, found) = delivered(subject.skill, evidence);
         let expected = as_mode_says(subject.skill, evidence.meta.delivery);
-        let answer = Answer::new(status, expected, found);
+        let answer = CheckAnswer::new(status, expected, found);
         checks.push(result(DELIVERED, Goal::Process, answer.at(EventRef::Offered)));
     }
     let text = subject.final_text();
     let status = if text.is_some() { Status::Pass } else { subject.silent() };
-    let answer = Answer::new(status, "a final message", text.map_or_else(|| "none".to_owned(), excerpt));
+    let answer = CheckAnswer::new(status, "a final message", text.map_or_else(|| "none".to_owned(), excerpt));
     checks.push(result(FINAL_MESSAGE, Goal::Outcome, answer.at(subject.final_event())));
     checks
 }
 
-fn result(id: &str, goal: Goal, answer: Answer) -> CheckResult {
-    let Answer { status, expected, found, spans } = answer;
+fn result(id: &str, goal: Goal, answer: CheckAnswer) -> CheckResult {
+    let CheckAnswer { status, expected, found, spans } = answer;
     CheckResult { id: id.to_owned(), goal, status, expected, evidence: found, own: false, spans }
 }
 
-fn in_time(evidence: &Evidence<'_>) -> Answer {
+fn in_time(evidence: &Evidence<'_>) -> CheckAnswer {
     let ending = &evidence.meta.ending;
     let took = format!("{:.1} s", std::time::Duration::from_millis(ending.duration_ms).as_secs_f64());
     // Of an agent that had said that it is done, all that counts was measured in time.
-    let holds = !ending.timed_out || (evidence.trace.progress == Progress::Done && !ending.went_on());
+    let holds = !ending.timed_out || (evidence.trace.progress == AgentProgress::Done && !ending.went_on());
     let found = match (ending.timed_out, holds) {
         (false, _) => took,
         (true, true) => format!("done, but the program did not exit and was ended after {took}"),
         (true, false) => format!("ended by the timeout after {took}"),
     };
-    Answer::holds(holds, format!("done within {} s", evidence.meta.case.timeout_s), found)
+    CheckAnswer::holds(holds, format!("done within {} s", evidence.meta.case.timeout_s), found)
 }
 
 /// Whether the model finished; `None` if nothing says so.
-fn completed(evidence: &Evidence<'_>) -> Option<Answer> {
+fn completed(evidence: &Evidence<'_>) -> Option<CheckAnswer> {
     let within = evidence.meta.case.max_turns.map_or_else(String::new, |most| match most {
         1 => " within a turn".to_owned(),
         most => format!(" within {most} turns"),
     });
     let expected = format!("the model finishes{within}");
     match evidence.trace.stopped {
-        Some(stop) => Some(Answer::holds(false, expected, stop.as_str())),
-        None => (evidence.trace.progress == Progress::Done).then(|| Answer::holds(true, expected, "it did")),
+        Some(stop) => Some(CheckAnswer::holds(false, expected, stop.as_str())),
+        None => (evidence.trace.progress == AgentProgress::Done).then(|| CheckAnswer::holds(true, expected, "it did")),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::settings::mode::Delivery;
 use crate::skill::{Skill, slug};
-use crate::trace::{Activation, Mechanism, Offered};
+use crate::trace::{Activation, Mechanism, OfferedSkills};
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::Status;
 
@@ -42,7 +42,7 @@ pub(super) fn as_mode_says(skill: &Skill, delivery: Delivery) -> String {
 }
 
 /// Whether the MCP server of skills was there with its skill tool and told of the skill. Adds to `found` what there was.
-fn by_mcp(offered: &Offered, evidence: &Evidence<'_>, found: &mut String) -> bool {
+fn by_mcp(offered: &OfferedSkills, evidence: &Evidence<'_>, found: &mut String) -> bool {
     let names = evidence.meta.tool_names();
     let probed = evidence.meta.server.as_ref();
     let mut note = |what: String| found.extend(["; ", what.as_str()]);

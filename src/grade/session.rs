@@ -1,7 +1,7 @@
 //! Why a session, of a trial or of a judge, measured nothing.
 
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trace::{Progress, Trace, Waiting};
+use crate::trace::{AgentProgress, Trace, WaitingFor};
 use crate::trial::evidence::Ending;
 
 /// How often a model has answered before it may be said to be at work, and not to have been stuck.
@@ -30,7 +30,7 @@ pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option
         let words = ending.last_words.as_ref().map_or_else(String::new, |words| format!(": {words}"));
         return Some(Trouble::new(TroubleKind::Crashed, format!("{how}{words}")));
     }
-    if trace.progress < Progress::Done {
+    if trace.progress < AgentProgress::Done {
         // An agent that exits well before its last event was cut short, or its output was.
         let detail = "exit status 0, but the event stream stops before its end";
         return Some(Trouble::new(TroubleKind::Crashed, detail));
@@ -41,12 +41,12 @@ pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option
 /// Whether it was the model that an agent was waiting for when its time was up. A tool that takes too long is the
 /// agent's own doing; so is a model that answers again and again, though the last answer was still to come.
 fn no_answer(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option<Trouble> {
-    if trace.progress < Progress::Answering {
+    if trace.progress < AgentProgress::Answering {
         return Some(Trouble::new(TroubleKind::NoAnswer, format!("no word from the model within {timeout_s} s")));
     }
-    let over = trace.progress == Progress::Done && trace.waiting == Waiting::Nothing;
+    let over = trace.progress == AgentProgress::Done && trace.waiting == WaitingFor::Nothing;
     let went_on = ending.went_on() && !trace.interrupted;
-    if over || went_on || matches!(trace.waiting, Waiting::Tool(_)) {
+    if over || went_on || matches!(trace.waiting, WaitingFor::Tool(_)) {
         return None;
     }
     // It had been waited for as long before, and had answered.

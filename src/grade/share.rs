@@ -5,7 +5,7 @@ use crate::trial::outcome::Verdict;
 
 /// How the trials of a case in a mode ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ended {
+pub struct TrialTally {
     /// Trials whose checks all passed.
     pub passed: usize,
     /// Trials with a check that failed.
@@ -16,7 +16,7 @@ pub struct Ended {
     pub unscored: usize,
 }
 
-impl Ended {
+impl TrialTally {
     /// Counts a trial.
     pub fn add(&mut self, verdict: Verdict) {
         let counted = match verdict {
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_case_passes_by_its_share_and_depends_on_what_was_not_measured() {
-        let ended = |passed, failed, errors, unscored| Ended { passed, failed, errors, unscored };
+        let ended = |passed, failed, errors, unscored| TrialTally { passed, failed, errors, unscored };
         for (counts, threshold, verdict) in [
             (ended(1, 0, 0, 0), 1.0, Verdict::Pass),
             (ended(0, 1, 0, 0), 1.0, Verdict::Fail),

@@ -16,16 +16,16 @@ pub const EXIT_BAD_ARGUMENTS: u8 = 101;
 
 /// What the arguments ask for.
 #[derive(Debug)]
-pub enum Asked {
+pub enum HarnessRequest {
     /// To say which arguments there are.
     Help,
     /// To list or run trials.
-    Trials(Box<Front>),
+    Trials(Box<ParsedArgs>),
 }
 
 /// Arguments taken apart.
 #[derive(Debug, Default)]
-pub struct Front {
+pub struct ParsedArgs {
     /// For libtest-mimic. Its filter is set where one is enough.
     pub args: Arguments,
     /// What trials' names have to match, one of them; empty for all. Written as names are, with `_`.
@@ -33,7 +33,7 @@ pub struct Front {
     /// How many trials run at once, from `--test-threads`.
     pub threads: Option<usize>,
     /// The order is random, by this seed.
-    pub shuffle: Option<Shuffle>,
+    pub shuffle: Option<ShuffleOrder>,
     /// No trial starts after the first failure.
     pub fail_fast: bool,
     /// How long each trial took is printed.
@@ -46,7 +46,7 @@ pub struct Front {
 
 /// How the order of trials is mixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shuffle {
+pub enum ShuffleOrder {
     /// By a random seed, which is printed.
     Any,
     /// By this seed.
@@ -105,8 +105,8 @@ pub fn help() -> String {
 pub fn parse(
     given: impl IntoIterator<Item = String>,
     variable: impl Fn(&str) -> Option<String>,
-) -> Result<Asked, String> {
-    let mut front = Front::default();
+) -> Result<HarnessRequest, String> {
+    let mut front = ParsedArgs::default();
     let mut quiet = false;
     let mut rest = given.into_iter();
     while let Some(argument) = rest.next() {
@@ -127,7 +127,7 @@ pub fn parse(
                 (_, value) => value.unwrap_or_default(),
             };
             match name.as_str() {
-                "help" => return Ok(Asked::Help),
+                "help" => return Ok(HarnessRequest::Help),
                 "quiet" => quiet = true,
                 _ => front.option(&name, &value)?,
             }
@@ -143,7 +143,7 @@ pub fn parse(
     front.args.quiet = quiet && front.args.format.is_none();
     front.read_environment(&variable)?;
     front.settle();
-    Ok(Asked::Trials(Box::new(front)))
+    Ok(HarnessRequest::Trials(Box::new(front)))
 }
 
 /// An argument as options, each with the value attached to it. Empty where it is a filter.
@@ -176,7 +176,7 @@ fn cut(argument: &str) -> Result<Vec<(String, Option<String>)>, String> {
     Ok(options)
 }
 
-impl Front {
+impl ParsedArgs {
     fn option(&mut self, name: &str, value: &str) -> Result<(), String> {
         let args = &mut self.args;
         match name {
@@ -192,7 +192,7 @@ impl Front {
             "fail-fast" => self.fail_fast = true,
             "report-time" => self.report_time = true,
             "show-output" => self.show_output = true,
-            "shuffle" => self.shuffle = self.shuffle.or(Some(Shuffle::Any)),
+            "shuffle" => self.shuffle = self.shuffle.or(Some(ShuffleOrder::Any)),
             "shuffle-seed" => self.shuffle = Some(seed("argument for --shuffle-seed", value)?),
             "ensure-time" => {
                 self.notes.push("--ensure-time has no effect: a case's timeout_s bounds its trial".to_owned());
@@ -236,7 +236,7 @@ impl Front {
         if self.shuffle.is_none() {
             self.shuffle = match variable("RUST_TEST_SHUFFLE_SEED") {
                 Some(value) => Some(seed("RUST_TEST_SHUFFLE_SEED", &value)?),
-                None => variable("RUST_TEST_SHUFFLE").filter(|value| value != "0").map(|_| Shuffle::Any),
+                None => variable("RUST_TEST_SHUFFLE").filter(|value| value != "0").map(|_| ShuffleOrder::Any),
             };
         }
         Ok(())
@@ -292,6 +292,6 @@ fn threads(what: &str, value: &str) -> Result<usize, String> {
     }
 }
 
-fn seed(what: &str, value: &str) -> Result<Shuffle, String> {
-    value.parse().map(Shuffle::Seed).map_err(|error| format!("{what} must be a number (error: {error})"))
+fn seed(what: &str, value: &str) -> Result<ShuffleOrder, String> {
+    value.parse().map(ShuffleOrder::Seed).map_err(|error| format!("{what} must be a number (error: {error})"))
 }

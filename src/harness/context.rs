@@ -7,20 +7,20 @@ use std::time::Instant;
 
 use libtest_mimic::{Completion, Failed};
 
-use super::args::Front;
+use super::args::ParsedArgs;
 use super::watch::{Watch, say};
-use crate::cases::case::Found;
+use crate::cases::case::FoundCase;
 use crate::report::paint::Paint;
 use crate::report::{diagnostics, progress, trial as report};
+use crate::run::context::RunContext;
 use crate::run::promote;
-use crate::run::shared::Run;
 use crate::trial::outcome::Outcome;
 
 /// What the trials of one process share.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
 pub(super) struct TestContext {
-    pub(super) run: Run,
+    pub(super) run: RunContext,
     /// What is wrong with the setup; it fails every trial.
     setup_problem: Option<String>,
     /// The line that evals.toml lacks to name this harness, which adds checks.
@@ -42,11 +42,11 @@ pub(super) struct TestContext {
 
 impl TestContext {
     pub(super) fn new(
-        run: Run,
+        run: RunContext,
         setup_problem: Option<String>,
         unnamed: Option<String>,
         nextest: bool,
-        front: &Front,
+        front: &ParsedArgs,
     ) -> Self {
         Self {
             run,
@@ -123,7 +123,7 @@ impl TestContext {
     }
 
     /// Takes note of a trial that has an outcome.
-    pub(super) fn note(&self, found: &Found, outcome: &Outcome) {
+    pub(super) fn note(&self, found: &FoundCase, outcome: &Outcome) {
         if outcome.scripted.is_some() && !self.run.settings.live {
             self.scripted.fetch_add(1, Ordering::Relaxed);
         }
@@ -139,7 +139,7 @@ impl TestContext {
 
     /// Makes what the run measured the recordings.
     fn record(&self) {
-        match promote::record(&self.run, &self.run.plan, promote::Failing::Keep) {
+        match promote::record(&self.run, &self.run.plan, promote::FailedTrials::Keep) {
             Ok(recorded) => recorded.iter().for_each(|recorded| say(&format!("skill-evals: {recorded}"))),
             Err(error) => say(&format!("skill-evals: error: not recorded: {error}")),
         }

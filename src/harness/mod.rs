@@ -32,13 +32,13 @@ use crate::mcp;
 use crate::process::{interrupt, watchdog};
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
-use crate::report::trial::Door;
+use crate::report::trial::RerunCommand;
 use crate::run::check_program;
+use crate::run::context::RunContext;
 use crate::run::crate_harness;
 use crate::run::own_check::OwnChecks;
-use crate::run::plan::{self, Entry, Plan};
-use crate::run::shared::Run;
-use crate::settings::Selection;
+use crate::run::plan::{self, PlannedCase, RunPlan};
+use crate::settings::TestSelection;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::{BuiltIn, PREFIX, Settings};
 use crate::text::name::Filters;
@@ -48,9 +48,9 @@ use crate::trace::Trace;
 #[doc(inline)]
 pub use crate::run::own_check::{Finding, Workspace};
 
-use args::{Asked, Front};
+use args::{HarnessRequest, ParsedArgs};
 use context::TestContext;
-use output::Unprinted;
+use output::PrintError;
 use watch::{Audience, Watch, say};
 
 /// Runs the evals of the repository that holds the crate under test, as its arguments say.
@@ -84,7 +84,7 @@ pub struct Harness {
     root_is_final: bool,
     skill_roots: Vec<String>,
     own_checks: OwnChecks,
-    door: Door,
+    door: RerunCommand,
 }
 
 impl Harness {
@@ -155,7 +155,7 @@ impl Harness {
             return done(crate_harness::serve(&self.own_checks, self.find_root()));
         }
         let mut harness = self;
-        harness.door = Door::Harness(format!("cargo test --test {} --", own_name()));
+        harness.door = RerunCommand::Harness(format!("cargo test --test {} --", own_name()));
         harness.run(std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()))
     }
 
@@ -170,15 +170,15 @@ impl Harness {
     /// Runs with these arguments, as libtest takes them.
     #[must_use]
     pub fn run(mut self, arguments: impl IntoIterator<Item = String>) -> ExitCode {
-        if self.door == Door::Program {
-            self.door = Door::Harness("skill-evals harness".to_owned());
+        if self.door == RerunCommand::Program {
+            self.door = RerunCommand::Harness("skill-evals harness".to_owned());
         }
         let front = match args::parse(arguments, |name| std::env::var(name).ok()) {
-            Ok(Asked::Trials(front)) => *front,
-            Ok(Asked::Help) => {
+            Ok(HarnessRequest::Trials(front)) => *front,
+            Ok(HarnessRequest::Help) => {
                 return match std::io::stdout().lock().write_all(args::help().as_bytes()) {
                     Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                        Unprinted::Error(error.to_string()).exit_code(true)
+                        PrintError::Error(error.to_string()).exit_code(true)
                     }
                     _ => ExitCode::SUCCESS,
                 };
@@ -223,7 +223,7 @@ fn own_name() -> String {
     }
 }
 
-fn run(harness: Harness, mut front: Front) -> ExitCode {
+fn run(harness: Harness, mut front: ParsedArgs) -> ExitCode {
     let nextest = std::env::var_os("NEXTEST").is_some();
     let root = harness.find_root();
     // A wrong setup fails every trial: a list that breaks would hide them.
@@ -243,14 +243,14 @@ fn run(harness: Harness, mut front: Front) -> ExitCode {
     let planned = plan::plan(&root, &settings, &catalog, &Filters::default());
     let plan = planned.unwrap_or_else(|problems| {
         setup_problem.get_or_insert_with(|| problems.join("\n"));
-        settings.selection = Selection::default();
+        settings.selection = TestSelection::default();
         plan::plan(&root, &settings, &catalog, &Filters::default()).unwrap_or_default()
     });
     let jobs = front.threads.unwrap_or(settings.jobs).max(1);
     (settings.jobs, front.args.test_threads) = (jobs, Some(jobs));
     // nextest shows progress of its own, and lines among JSON would break it.
     let silent = front.json() || nextest;
-    let mut run = Run::new(root, settings, catalog);
+    let mut run = RunContext::new(root, settings, catalog);
     (run.own_checks, run.door) = (harness.own_checks, harness.door);
     if !front.args.list {
         let (wanted, by_name) = chosen(&front, &plan);
@@ -310,7 +310,7 @@ fn done(result: Result<(), impl std::fmt::Display>) -> ExitCode {
 }
 
 /// The line that evals.toml lacks to name this harness, where cargo runs it and it adds checks.
-fn unnamed_line(run: &Run) -> Option<String> {
+fn unnamed_line(run: &RunContext) -> Option<String> {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from)?;
     if run.settings.harness.is_some() || run.own_checks.names().next().is_none() {
         return None;
@@ -320,17 +320,17 @@ fn unnamed_line(run: &Run) -> Option<String> {
 }
 
 /// What was chosen of the plan; and, where not all was, the trials by name: going on with the run starts no others.
-fn chosen(front: &Front, plan: &Plan) -> (Plan, Vec<String>) {
+fn chosen(front: &ParsedArgs, plan: &RunPlan) -> (RunPlan, Vec<String>) {
     let wanted = plan.entries.iter().filter(|entry| front.wants_all() || front.wants(&entry.planned.test_name()));
-    let wanted = Plan { entries: wanted.cloned().collect() };
-    let name = |entry: &Entry| entry.planned.trial(1).to_string();
+    let wanted = RunPlan { entries: wanted.cloned().collect() };
+    let name = |entry: &PlannedCase| entry.planned.trial(1).to_string();
     let is_all = wanted.entries.len() == plan.entries.len();
     let by_name = if is_all { Vec::new() } else { wanted.entries.iter().map(name).collect() };
     (wanted, by_name)
 }
 
 /// Before trials run: which of them, signals, the order, and notes for the user.
-fn prepare(front: &Front, trials: &mut Vec<libtest_mimic::Trial>, silent: bool) {
+fn prepare(front: &ParsedArgs, trials: &mut Vec<libtest_mimic::Trial>, silent: bool) {
     if front.filters.len() > 1 {
         // libtest-mimic takes one filter and counts what that leaves out; it never sees these.
         let before = trials.len();
@@ -348,8 +348,8 @@ fn prepare(front: &Front, trials: &mut Vec<libtest_mimic::Trial>, silent: bool) 
     }
     if let Some(shuffle) = front.shuffle {
         let seed = match shuffle {
-            args::Shuffle::Seed(seed) => seed,
-            args::Shuffle::Any => fastrand::u64(..),
+            args::ShuffleOrder::Seed(seed) => seed,
+            args::ShuffleOrder::Any => fastrand::u64(..),
         };
         fastrand::Rng::with_seed(seed).shuffle(trials);
         say(&format!("skill-evals: shuffle seed: {seed}"));
@@ -357,7 +357,7 @@ fn prepare(front: &Front, trials: &mut Vec<libtest_mimic::Trial>, silent: bool) 
 }
 
 /// The catalog, or that part of it which the one trial asked for needs.
-fn read_catalog(root: &std::path::Path, settings: &Settings, front: &Front) -> Catalog {
+fn read_catalog(root: &std::path::Path, settings: &Settings, front: &ParsedArgs) -> Catalog {
     let repository = Repository { root: root.to_path_buf() };
     let scope = match front.only() {
         // Which cases a selection takes depends on all of them; so does the repository's lint.

@@ -13,14 +13,14 @@ use super::watch::say;
 
 /// Why results cannot be printed.
 #[derive(Debug)]
-pub(super) enum Unprinted {
+pub(super) enum PrintError {
     /// Nobody reads them any more: `-- --list | head`.
     Closed,
     /// Anything else.
     Error(String),
 }
 
-impl Unprinted {
+impl PrintError {
     /// The exit code; `runs` says whether trials were to run.
     pub(super) fn exit_code(&self, runs: bool) -> ExitCode {
         match self {
@@ -36,7 +36,7 @@ impl Unprinted {
 
 /// Prints the names of these tests, as libtest-mimic does: to the log file where one is named. At once, since a system call for each of
 /// a hundred thousand names takes longer than to find them.
-pub(super) fn list<'a>(arguments: &Arguments, names: impl Iterator<Item = &'a str>) -> Result<(), Unprinted> {
+pub(super) fn list<'a>(arguments: &Arguments, names: impl Iterator<Item = &'a str>) -> Result<(), PrintError> {
     let print = || {
         let out: Box<dyn Write> = match &arguments.logfile {
             Some(path) => Box::new(File::create(path)?),
@@ -50,14 +50,14 @@ pub(super) fn list<'a>(arguments: &Arguments, names: impl Iterator<Item = &'a st
         out.flush()
     };
     print().map_err(|error: io::Error| match error.kind() {
-        io::ErrorKind::BrokenPipe => Unprinted::Closed,
-        _ => Unprinted::Error(error.to_string()),
+        io::ErrorKind::BrokenPipe => PrintError::Closed,
+        _ => PrintError::Error(error.to_string()),
     })
 }
 
 /// Runs and prints `trials`.
-pub(super) fn run(arguments: &Arguments, trials: Vec<Trial>) -> Result<Conclusion, Unprinted> {
-    let unprinted = Arc::<Mutex<Option<Unprinted>>>::default();
+pub(super) fn run(arguments: &Arguments, trials: Vec<Trial>) -> Result<Conclusion, PrintError> {
+    let unprinted = Arc::<Mutex<Option<PrintError>>>::default();
     let (seen, usual) = (Arc::clone(&unprinted), panic::take_hook());
     panic::set_hook(Box::new(move |panic| match of_printer(panic) {
         Some(why) => *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(why),
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &Arguments, trials: Vec<Trial>) -> Result<Conclusio
 }
 
 /// Why libtest-mimic cannot print, if that is what this panic is about.
-fn of_printer(panic: &PanicHookInfo<'_>) -> Option<Unprinted> {
+fn of_printer(panic: &PanicHookInfo<'_>) -> Option<PrintError> {
     let file = panic.location()?.file();
     let why = panic.payload().downcast_ref::<String>()?;
     if !(file.contains("libtest-mimic") && file.ends_with("printer.rs")) {
@@ -79,5 +79,5 @@ fn of_printer(panic: &PanicHookInfo<'_>) -> Option<Unprinted> {
     // An `io::Error` as `Debug` has it.
     let message = why.split_once("message: \"").and_then(|(_, rest)| rest.split('"').next());
     let message = message.unwrap_or(why).to_owned();
-    Some(if why.contains("BrokenPipe") { Unprinted::Closed } else { Unprinted::Error(message) })
+    Some(if why.contains("BrokenPipe") { PrintError::Closed } else { PrintError::Error(message) })
 }

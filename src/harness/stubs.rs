@@ -14,7 +14,7 @@ use crate::run::plan;
 use crate::settings::Settings;
 use crate::settings::load;
 use crate::store::Recordings;
-use crate::text::diagnostic::{Code, Diagnostic, Place};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name::segment;
 
 /// The stubs' file, from the folder of the crate that has the harness.
@@ -146,9 +146,11 @@ pub fn problems(root: &Path, catalog: &Catalog) -> Vec<Diagnostic> {
             Ok(old) if old == current.as_bytes() => return None,
             Ok(_) => {
                 let message = "the stubs are out of date: IDEs show trials that are gone, or lack some";
-                Diagnostic::new(Code::StaleStubs, Place::file(file), message)
+                Diagnostic::new(Code::StaleStubs, SourceLocation::file(file), message)
             }
-            Err(error) => Diagnostic::new(Code::Unreadable, Place::file(file), format!("cannot be read: {error}")),
+            Err(error) => {
+                Diagnostic::new(Code::Unreadable, SourceLocation::file(file), format!("cannot be read: {error}"))
+            }
         };
         Some(problem.help("run `skill-evals stubs`"))
     };

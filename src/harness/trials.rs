@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use libtest_mimic::{Completion, Failed, Trial};
 
-use super::args::Front;
+use super::args::ParsedArgs;
 use super::context::TestContext;
-use crate::cases::planned::Planned;
 use crate::cases::repository::Repository;
-use crate::grade::share::{Ended, needed};
+use crate::cases::test_case::TestCase;
+use crate::grade::share::{TrialTally, needed};
 use crate::harness::stubs;
 use crate::lint;
 use crate::report::paint::Paint;
 use crate::report::{diagnostics, rate, table, trial as report};
 use crate::results::summary::CaseCounts;
-use crate::run::plan::{Entry, Plan};
+use crate::run::context::RunContext;
+use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::scheduler;
-use crate::run::shared::Run;
 use crate::store;
 use crate::text::diagnostic::{Diagnostic, Severity};
 use crate::trial::outcome::{NoOutcome, Verdict};
@@ -30,32 +30,32 @@ pub(super) struct Test {
     pub ignored: bool,
     /// The name that an earlier test has, where this is the second of it.
     taken: Option<String>,
-    body: Body,
+    body: TestBody,
 }
 
 /// What a test looks at.
-enum Body {
+enum TestBody {
     /// The skill at this place in the catalog.
     Skill(usize),
     /// The repository as a whole.
     Repository,
     /// A case in a mode.
-    Case(Entry),
+    Case(PlannedCase),
 }
 
 /// All tests: these cases in their modes, and a lint for each skill and for the repository.
-pub(super) fn all(context: &TestContext, front: &Front, plan: Plan) -> Vec<Test> {
+pub(super) fn all(context: &TestContext, front: &ParsedArgs, plan: RunPlan) -> Vec<Test> {
     let run = &context.run;
     let skills = run.catalog.skills.iter().enumerate();
-    let skills = skills.map(|(at, found)| (stubs::skill_lint(&found.skill().slug), false, Body::Skill(at)));
-    let repository = (stubs::REPOSITORY_LINT.to_owned(), false, Body::Repository);
+    let skills = skills.map(|(at, found)| (stubs::skill_lint(&found.skill().slug), false, TestBody::Skill(at)));
+    let repository = (stubs::REPOSITORY_LINT.to_owned(), false, TestBody::Repository);
     // What is ignored has to be known before, where that is what is asked; else the trial says it, with the reason.
     let tell_ignored = (front.args.ignored || (context.nextest && !front.args.list)) && !context.is_broken();
     let cases = plan.entries.into_iter().map(|entry| {
         let name = entry.planned.test_name();
         // A name that the filter leaves out is not shown, and reading a whole case takes longer than finding it.
         let ignored = tell_ignored && front.wants(&name) && is_ignored(run, &entry.planned);
-        (name, ignored, Body::Case(entry))
+        (name, ignored, TestBody::Case(entry))
     });
     let tests = skills.chain([repository]).chain(cases);
     let mut tests: Vec<Test> = tests.map(|(name, ignored, body)| Test { name, ignored, taken: None, body }).collect();
@@ -91,9 +91,9 @@ impl Test {
                 (Some(taken), _) => Err(Failed::from(format!(
                     "the test name `{taken}` is taken: `-`, `+`, `.` and `_` count as one; rename the skill, case or mode"
                 ))),
-                (None, Body::Skill(index)) => skill_lint(&context, index),
-                (None, Body::Repository) => repository_lint(&context),
-                (None, Body::Case(entry)) => case_test(&context, &entry),
+                (None, TestBody::Skill(index)) => skill_lint(&context, index),
+                (None, TestBody::Repository) => repository_lint(&context),
+                (None, TestBody::Case(entry)) => case_test(&context, &entry),
             })
         };
         Trial::ignorable_test(name, run).with_ignored_flag(ignored)
@@ -101,16 +101,16 @@ impl Test {
 }
 
 /// Whether there is nothing to replay for a case that could be replayed. A broken case is not ignored: it fails.
-fn is_ignored(run: &Run, planned: &Planned) -> bool {
+fn is_ignored(run: &RunContext, planned: &TestCase) -> bool {
     !run.settings.live
         && !run.settings.needs_recordings()
         && !store::is_recorded(&run.root, &planned.trial(1))
         && planned.found.case().is_ok()
 }
 
-fn case_test(context: &TestContext, entry: &Entry) -> Result<Completion, Failed> {
+fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, Failed> {
     let (run, planned) = (&context.run, &entry.planned);
-    let mut ended = Ended::default();
+    let mut ended = TrialTally::default();
     let (mut failed, mut problems) = (Vec::new(), Vec::new());
     for (number, result) in (1..).zip(scheduler::repeats(run, entry)) {
         match result {

@@ -5,9 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::report::progress::Board;
+use crate::report::progress::ProgressBoard;
 use crate::text::safe;
-use crate::trial::event::{Event, Listener};
+use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::outcome::NoOutcome;
 
 /// How often a terminal is redrawn.
@@ -37,12 +37,12 @@ impl Audience {
 /// Watches a run until it is dropped.
 #[derive(Debug)]
 pub(super) struct Watch {
-    shared: Arc<Shared>,
+    shared: Arc<WatchState>,
     ticker: Option<thread::JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct WatchState {
     state: Mutex<Screen>,
     over: Condvar,
     audience: Audience,
@@ -51,7 +51,7 @@ pub(super) struct Shared {
 
 #[derive(Debug)]
 struct Screen {
-    board: Board,
+    board: ProgressBoard,
     /// How many lines are drawn now.
     drawn: usize,
     /// Nothing is drawn before: the result of a trial is about to be printed.
@@ -62,9 +62,9 @@ struct Screen {
 impl Watch {
     /// A watch over `total` trials, `jobs` at once.
     pub(super) fn new(audience: Audience, total: usize, jobs: usize) -> Self {
-        let state = Screen { board: Board::new(total, jobs), drawn: 0, not_before: QUIET, over: false };
+        let state = Screen { board: ProgressBoard::new(total, jobs), drawn: 0, not_before: QUIET, over: false };
         let shared =
-            Arc::new(Shared { state: Mutex::new(state), over: Condvar::new(), audience, start: Instant::now() });
+            Arc::new(WatchState { state: Mutex::new(state), over: Condvar::new(), audience, start: Instant::now() });
         let ticker = (audience != Audience::Nobody).then(|| {
             let shared = Arc::clone(&shared);
             // Without the thread there is nothing to see, and nothing else is lost.
@@ -94,31 +94,31 @@ impl Watch {
 }
 
 /// Reads the events of the run that is watched.
-pub(super) struct WatchListener(Arc<Shared>);
+pub(super) struct WatchListener(Arc<WatchState>);
 
-impl Listener for WatchListener {
-    fn hear(&mut self, event: &Event) {
+impl EventListener for WatchListener {
+    fn hear(&mut self, event: &RunEvent) {
         let shared = &self.0;
         let now = shared.start.elapsed();
         let mut state = shared.state();
         let news = match event {
-            Event::Planned(_) => {
+            RunEvent::Planned(_) => {
                 state.board.planned();
                 return;
             }
-            Event::Started(id) => {
+            RunEvent::Started(id) => {
                 state.board.started(id, now);
                 return;
             }
-            Event::Heard(id, words) => {
+            RunEvent::Heard(id, words) => {
                 state.board.heard(id, words);
                 return;
             }
-            Event::Waits { .. } => state.board.waits(event),
-            Event::Finished { id, result, .. } => state.board.finished(id, result, now),
-            Event::Kept { outcome, .. } => state.board.finished(&outcome.id, &Ok((**outcome).clone()), now),
-            Event::Skipped(id, why) => state.board.finished(id, &Err(NoOutcome::NotRun(*why)), now),
-            Event::Refused { .. } | Event::Repeated { .. } | Event::Tick => return,
+            RunEvent::Waits { .. } => state.board.waits(event),
+            RunEvent::Finished { id, result, .. } => state.board.finished(id, result, now),
+            RunEvent::Kept { outcome, .. } => state.board.finished(&outcome.id, &Ok((**outcome).clone()), now),
+            RunEvent::Skipped(id, why) => state.board.finished(id, &Err(NoOutcome::NotRun(*why)), now),
+            RunEvent::Refused { .. } | RunEvent::Repeated { .. } | RunEvent::Tick => return,
         };
         // The result is printed next; it must not end up among the drawn lines.
         state.make_room(now);
@@ -137,7 +137,7 @@ impl Drop for Watch {
     }
 }
 
-impl Shared {
+impl WatchState {
     fn state(&self) -> MutexGuard<'_, Screen> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

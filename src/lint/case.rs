@@ -1,22 +1,22 @@
 //! One case against the repository it stands in.
 
-use crate::cases::case::{Case, Found};
+use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, evals_folder};
-use crate::cases::repo_files::{Kind, Tree};
-use crate::checks::pattern::{Difference, Pattern};
-use crate::checks::{Check, Wanted};
+use crate::cases::repo_files::{FileKind, RepoFiles};
+use crate::checks::pattern::{DialectDifference, Pattern};
+use crate::checks::{Check, Presence};
 use crate::lint::schema::Schemas;
 use crate::lint::{changes, is_curated, material};
-use crate::text::diagnostic::{Code, Diagnostic, Place};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
 pub(super) fn check(
-    found: &Found,
+    found: &FoundCase,
     case: &Case,
     catalog: &Catalog,
-    tree: &dyn Tree,
+    tree: &dyn RepoFiles,
     schemas: &mut Schemas,
 ) -> Vec<Diagnostic> {
-    let checker = Checker { found, case, tree };
+    let checker = CaseChecker { found, case, tree };
     let mut problems = Vec::new();
     problems.extend(checker.fixture());
     problems.extend(checker.output_schema(schemas));
@@ -29,25 +29,27 @@ pub(super) fn check(
     problems
 }
 
-struct Checker<'a> {
-    found: &'a Found,
+struct CaseChecker<'a> {
+    found: &'a FoundCase,
     case: &'a Case,
-    tree: &'a dyn Tree,
+    tree: &'a dyn RepoFiles,
 }
 
-impl Checker<'_> {
+impl CaseChecker<'_> {
     fn fixture(&self) -> Option<Diagnostic> {
         let fixture = self.case.fixture.as_ref()?;
         let path = evals_folder(&self.case.skill).join(fixture.as_path());
         let place = self.place("fixture", fixture.as_path().to_str());
         let shown = path.display();
         let (code, message) = match self.tree.kind(&path) {
-            Kind::Folder => return material::of_case(&path, place, "fixture", self.tree),
-            Kind::Missing => (Code::MissingFixture, format!("the fixture directory {shown} is not there")),
-            Kind::Symlink => {
+            FileKind::Folder => return material::of_case(&path, place, "fixture", self.tree),
+            FileKind::Missing => (Code::MissingFixture, format!("the fixture directory {shown} is not there")),
+            FileKind::Symlink => {
                 (Code::Symlink, format!("the fixture directory {shown} is reached through a symbolic link"))
             }
-            Kind::File | Kind::Other => (Code::MissingFixture, format!("the fixture {shown} is not a directory")),
+            FileKind::File | FileKind::Other => {
+                (Code::MissingFixture, format!("the fixture {shown} is not a directory"))
+            }
         };
         let help = match code {
             Code::Symlink => "copy the files: what a link points to is not part of the recording, and may lie anywhere",
@@ -73,7 +75,7 @@ impl Checker<'_> {
         let mut problems = Vec::new();
         for (check, pattern) in self.patterns() {
             let key = check.origin.key;
-            for Difference { part, here, python, instead } in pattern.differences() {
+            for DialectDifference { part, here, python, instead } in pattern.differences() {
                 let message = format!("`{key}`: `{part}` means {here}; in Python, as other runners take it, {python}");
                 let problem = Diagnostic::new(Code::RegexDialect, self.place(key, Some(part)), message);
                 problems.push(problem.help(format!("write {instead}, which means the same everywhere")));
@@ -100,12 +102,13 @@ impl Checker<'_> {
     /// A positive that an agent passes by repeating what it was told. One pattern that the prompt does not match is
     /// enough to tell the two apart, unless what the prompt gives away has the looks of a marker.
     fn marker_in_prompt(&self) -> Option<Diagnostic> {
-        let wanted: Vec<Needed> = self.case.checks.iter().filter_map(Needed::of).collect();
+        let wanted: Vec<RequiredText> = self.case.checks.iter().filter_map(RequiredText::of).collect();
         let prompt = &self.case.prompt;
         // Compiling patterns is what takes long in a large repository, and plain text often settles it.
         let not_all = wanted.iter().any(|wanted| wanted.pattern.is_literal() && !wanted.stands_in(prompt));
-        let matters = |wanted: &&Needed| wanted.pattern.is_literal() || !not_all || wanted.looks_like_marker();
-        let given: Vec<&Needed> = wanted.iter().filter(matters).filter(|wanted| wanted.stands_in(prompt)).collect();
+        let matters = |wanted: &&RequiredText| wanted.pattern.is_literal() || !not_all || wanted.looks_like_marker();
+        let given: Vec<&RequiredText> =
+            wanted.iter().filter(matters).filter(|wanted| wanted.stands_in(prompt)).collect();
         let first = given.iter().find(|wanted| wanted.looks_like_marker()).or_else(|| {
             let all = given.len() == wanted.len();
             given.first().filter(|_| all)
@@ -118,21 +121,21 @@ impl Checker<'_> {
     }
 
     /// Where `text` stands in the value of `key`, or the value, or the case.
-    fn place(&self, key: &str, text: Option<&str>) -> Place {
+    fn place(&self, key: &str, text: Option<&str>) -> SourceLocation {
         self.found.source.place(key, text, self.tree).unwrap_or_else(|| self.case.origin.clone())
     }
 }
 
 /// A text that the final message must hold.
-struct Needed<'a> {
+struct RequiredText<'a> {
     key: &'static str,
     pattern: &'a Pattern,
 }
 
-impl<'a> Needed<'a> {
+impl<'a> RequiredText<'a> {
     fn of(check: &'a Check) -> Option<Self> {
         let (pattern, wanted) = check.ask.text()?;
-        (wanted == Wanted::Present).then_some(Self { key: check.origin.key, pattern })
+        (wanted == Presence::Present).then_some(Self { key: check.origin.key, pattern })
     }
 
     /// Plain text is looked for in any case, even where the final message must have it exactly: an agent that repeats

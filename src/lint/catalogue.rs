@@ -7,7 +7,7 @@ use crate::text::diagnostic::{Code, Diagnostic};
 
 /// The list of skills that an agent gives its model, as measured with the real program.
 #[derive(Clone, Copy, Debug)]
-pub struct Listing {
+pub struct SkillList {
     /// The agent, with the version that was measured.
     pub agent: &'static str,
     /// The window of its models, in tokens.
@@ -25,14 +25,14 @@ pub struct Listing {
 }
 
 /// For each of these lists the skill with which the catalogue outgrows it.
-pub(super) fn check(catalog: &Catalog, listings: &[&[Listing]]) -> Vec<Diagnostic> {
+pub(super) fn check(catalog: &Catalog, listings: &[&[SkillList]]) -> Vec<Diagnostic> {
     let mut skills: Vec<&FoundSkill> = catalog.skills.iter().collect();
     skills.sort_by(|a, b| a.skill().slug.cmp(&b.skill().slug));
     listings.iter().copied().flatten().filter_map(|listing| outgrown(&skills, listing)).collect()
 }
 
-fn outgrown(skills: &[&FoundSkill], listing: &Listing) -> Option<Diagnostic> {
-    let Listing { agent, window, room, unit, takes, bare, beyond } = listing;
+fn outgrown(skills: &[&FoundSkill], listing: &SkillList) -> Option<Diagnostic> {
+    let SkillList { agent, window, room, unit, takes, bare, beyond } = listing;
     let all = |of: &fn(&Skill) -> usize| skills.iter().map(|found| of(found.skill())).sum::<usize>();
     let (taken, mut left) = (all(takes), room.saturating_sub(all(bare)));
     let found = skills.iter().filter(|_| taken > *room).find(|found| {

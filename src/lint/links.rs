@@ -6,19 +6,19 @@ use std::path::{Component, Path, PathBuf};
 use percent_encoding::percent_decode_str;
 
 use crate::cases::catalog::FoundSkill;
-use crate::cases::repo_files::{Kind, Tree};
+use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::lint::similar::place;
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic};
 
-pub(super) fn check(found: &FoundSkill, tree: &dyn Tree) -> Vec<Diagnostic> {
+pub(super) fn check(found: &FoundSkill, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     let text = String::from_utf8_lossy(&found.bytes);
     let folder = &found.skill().folder;
     let mut problems = Vec::new();
     for range in targets(&text, found.file.body.clone()) {
         let target = &text[range.clone()];
         let Some(path) = file_of(target) else { continue };
-        let there = below(folder, &path).is_some_and(|path| tree.kind(&path) != Kind::Missing);
+        let there = below(folder, &path).is_some_and(|path| tree.kind(&path) != FileKind::Missing);
         if !there {
             let message = format!("the link to `{target}` points to no file in the repository");
             let place = place(&folder.join(SKILL_FILE), &found.bytes, range);

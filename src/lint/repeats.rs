@@ -1,14 +1,14 @@
 //! Cases that go on until they are decided and could never be.
 
-use crate::cases::case::Found;
-use crate::cases::repo_files::Tree;
+use crate::cases::case::FoundCase;
+use crate::cases::repo_files::RepoFiles;
 use crate::decide::threshold;
-use crate::settings::InForce;
+use crate::settings::EffectiveRepetition;
 use crate::settings::trials::MOST_TRIALS;
-use crate::text::diagnostic::{Code, Diagnostic, Place};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
 /// Of a case whose repeats are these: that even if all trials passed, the most of them would not show its threshold.
-pub(super) fn never_decided(found: &Found, of: InForce, tree: &dyn Tree) -> Option<Diagnostic> {
+pub(super) fn never_decided(found: &FoundCase, of: EffectiveRepetition, tree: &dyn RepoFiles) -> Option<Diagnostic> {
     let most = of.at_most().map(u64::from)?;
     if threshold::shown_by(of.threshold, most).is_some() {
         return None;
@@ -16,7 +16,8 @@ pub(super) fn never_decided(found: &Found, of: InForce, tree: &dyn Tree) -> Opti
     let own = found.repetition();
     let said = own.trials.map(|_| "trials").or(own.threshold.map(|_| "threshold"));
     let place = said.and_then(|key| found.source.place(key, None, tree));
-    let place = place.unwrap_or_else(|| Place { line: found.line, column: 1, ..Place::file(&*found.file) });
+    let place =
+        place.unwrap_or_else(|| SourceLocation { line: found.line, column: 1, ..SourceLocation::file(&*found.file) });
     let message = format!(
         "{}/{} is to run until it is decided, but {most} trials, the most, would not show its threshold of {} even if all \
          passed",

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::skill::SKILL_FILE;
-use crate::text::diagnostic::{Code, Diagnostic, Place};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
 /// From this share of common content words, in percent of the shorter description's, two descriptions count as
 /// alike. Skills of one family that are told apart well share about a third.
@@ -69,18 +69,18 @@ impl<'a> Descriptions<'a> {
     }
 }
 
-pub(super) fn description_place(found: &FoundSkill) -> Place {
+pub(super) fn description_place(found: &FoundSkill) -> SourceLocation {
     let path = found.skill().folder.join(SKILL_FILE);
     match found.file.entries.iter().find(|entry| entry.key == "description") {
         Some(entry) => place(&path, &found.bytes, entry.value_range.clone()),
-        None => Place::file(path),
+        None => SourceLocation::file(path),
     }
 }
 
 /// The place of a range of the text that a SKILL.md was read as.
-pub(super) fn place(path: &Path, bytes: &[u8], range: std::ops::Range<usize>) -> Place {
+pub(super) fn place(path: &Path, bytes: &[u8], range: std::ops::Range<usize>) -> SourceLocation {
     // Where bytes are not UTF-8, ranges count in the text with replacement characters.
-    Place::in_text(path, String::from_utf8_lossy(bytes).as_bytes(), range)
+    SourceLocation::in_text(path, String::from_utf8_lossy(bytes).as_bytes(), range)
 }
 
 fn content_words(description: &str) -> BTreeSet<String> {

@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::cases::catalog::FoundSkill;
 use crate::lint::similar::place;
 use crate::profile::{self, PROFILES};
-use crate::skill::{Entry, SKILL_FILE, USER_ONLY, slug};
-use crate::text::diagnostic::{Code, Diagnostic, Place, nearest, shorten};
+use crate::skill::{FrontMatterField, SKILL_FILE, USER_ONLY, slug};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, shorten};
 
 /// The most characters of a name.
 pub const LONGEST_NAME: usize = 64;
@@ -27,7 +27,7 @@ pub const LONGEST_BODY: usize = 500;
 const KEYS: [&str; 6] = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
 
 pub(super) fn check(found: &FoundSkill) -> Vec<Diagnostic> {
-    let mut checker = Checker {
+    let mut checker = SkillChecker {
         found,
         path: found.skill().folder.join(SKILL_FILE),
         text: String::from_utf8_lossy(&found.bytes).into_owned(),
@@ -42,19 +42,19 @@ pub(super) fn check(found: &FoundSkill) -> Vec<Diagnostic> {
     checker.problems
 }
 
-struct Checker<'a> {
+struct SkillChecker<'a> {
     found: &'a FoundSkill,
     path: PathBuf,
     text: String,
     problems: Vec<Diagnostic>,
 }
 
-impl<'a> Checker<'a> {
-    fn entry(&self, key: &str) -> Option<&'a Entry> {
+impl<'a> SkillChecker<'a> {
+    fn entry(&self, key: &str) -> Option<&'a FrontMatterField> {
         self.found.file.entries.iter().find(|entry| entry.key == key)
     }
 
-    fn place(&self, range: Range<usize>) -> Place {
+    fn place(&self, range: Range<usize>) -> SourceLocation {
         place(&self.path, &self.found.bytes, range)
     }
 
@@ -216,7 +216,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn wrong_type(&mut self, entry: &Entry, what: &str, expected: &str, found: &Value) {
+    fn wrong_type(&mut self, entry: &FrontMatterField, what: &str, expected: &str, found: &Value) {
         let message = format!("{what} is {}; expected {expected}", type_name(found));
         let scalar = matches!(found, Value::Bool(_) | Value::Number(_));
         let help = match (scalar && expected == "a string", found) {
@@ -235,7 +235,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Where a key below `entry` stands; `entry` itself where it is written in a way not looked for.
-    fn nested(&self, entry: &Entry, key: &str) -> Range<usize> {
+    fn nested(&self, entry: &FrontMatterField, key: &str) -> Range<usize> {
         let end = self.found.file.body.start.min(self.text.len());
         let start = entry.key_range.end.min(end);
         let mut at = start;

@@ -3,18 +3,18 @@
 use std::fmt::Write;
 
 use super::catalogue::names;
-use super::folder::{Found, ResourceError};
-use super::library::{Library, Shelved};
+use super::directory::{FoundPath, ResourceError};
+use super::library::{Library, ServedSkill};
 use crate::settings::SkillResult;
 use crate::skill::SkillFile;
 use crate::text::diagnostic::nearest;
 use crate::text::relative_path::RelativePath;
 
 /// An answer, or what to say instead.
-pub(super) type Answer = Result<String, String>;
+pub(super) type McpAnswer = Result<String, String>;
 
 /// The skill of this name.
-pub(super) fn named<'a>(library: &'a Library, name: &str) -> Result<&'a Shelved, String> {
+pub(super) fn named<'a>(library: &'a Library, name: &str) -> Result<&'a ServedSkill, String> {
     library.skill(name).ok_or_else(|| {
         if library.skills.is_empty() {
             return format!("unknown skill `{name}`: no skills are served at the moment");
@@ -30,22 +30,22 @@ pub(super) fn named<'a>(library: &'a Library, name: &str) -> Result<&'a Shelved,
 }
 
 /// The SKILL.md as it is.
-pub(super) fn raw(shelved: &Shelved) -> Answer {
+pub(super) fn raw(shelved: &ServedSkill) -> McpAnswer {
     Ok(String::from_utf8_lossy(&skill_file(shelved)?).into_owned())
 }
 
-fn skill_file(shelved: &Shelved) -> Result<Vec<u8>, String> {
+fn skill_file(shelved: &ServedSkill) -> Result<Vec<u8>, String> {
     let (name, file) = (&shelved.skill.name, shelved.file);
     match RelativePath::parse(file).map_err(ResourceError::NotAllowed).and_then(|path| shelved.find(&path)) {
-        Ok(Found::File(bytes)) => Ok(bytes),
-        Ok(Found::Folder) => Err(format!("the {file} of the skill `{name}` is a directory")),
+        Ok(FoundPath::File(bytes)) => Ok(bytes),
+        Ok(FoundPath::Folder) => Err(format!("the {file} of the skill `{name}` is a directory")),
         Err(error) => Err(format!("the {file} of the skill `{name}` {error}")),
     }
 }
 
 /// A skill as the agents' own skill tools give it: the body without the front matter, headed by the folder that
 /// relative paths in it start from, and followed by the files that can be asked for. Or its SKILL.md alone.
-pub(super) fn skill(shelved: &Shelved, result: SkillResult) -> Answer {
+pub(super) fn skill(shelved: &ServedSkill, result: SkillResult) -> McpAnswer {
     if result == SkillResult::Raw {
         return raw(shelved);
     }
@@ -66,7 +66,7 @@ pub(super) fn skill(shelved: &Shelved, result: SkillResult) -> Answer {
 }
 
 /// The file at `path`, the files of the folder at `path`, or, where it is empty, the list of all files.
-pub(super) fn resource(shelved: &Shelved, path: &str) -> Answer {
+pub(super) fn resource(shelved: &ServedSkill, path: &str) -> McpAnswer {
     if matches!(path, "" | "." | "./") {
         return Ok(listing(shelved));
     }
@@ -80,12 +80,12 @@ pub(super) fn resource(shelved: &Shelved, path: &str) -> Answer {
     };
     let path = RelativePath::parse(path).map_err(|why| refused(ResourceError::NotAllowed(why)))?;
     match shelved.find(&path).map_err(refused)? {
-        Found::File(bytes) => text(&bytes).map(str::to_owned).map_err(|what| format!("`{path}` {what}")),
-        Found::Folder => Ok(files_below(shelved, &path)),
+        FoundPath::File(bytes) => text(&bytes).map(str::to_owned).map_err(|what| format!("`{path}` {what}")),
+        FoundPath::Folder => Ok(files_below(shelved, &path)),
     }
 }
 
-fn listing(shelved: &Shelved) -> String {
+fn listing(shelved: &ServedSkill) -> String {
     let mut text = format!("Files of the skill `{}`:\n", shelved.skill.name);
     for file in &shelved.files {
         let _ = writeln!(text, "- {} ({} bytes)", file.path, file.size);
@@ -93,14 +93,14 @@ fn listing(shelved: &Shelved) -> String {
     text
 }
 
-fn known_files(shelved: &Shelved, path: &str) -> String {
+fn known_files(shelved: &ServedSkill, path: &str) -> String {
     let known: Vec<&str> = shelved.files.iter().map(|file| file.path.as_str()).collect();
     let hint = nearest(path, known.iter().copied()).map(|near| format!("Did you mean `{near}`? ")).unwrap_or_default();
     format!("{hint}Files of the skill `{}`: {}", shelved.skill.name, known.join(", "))
 }
 
 /// The files below a folder, each in an element of its own; what cannot be shown is named with the reason.
-fn files_below(shelved: &Shelved, folder: &RelativePath) -> String {
+fn files_below(shelved: &ServedSkill, folder: &RelativePath) -> String {
     let prefix = format!("{folder}/");
     let files: Vec<_> = shelved.files.iter().filter(|file| file.path.starts_with(&prefix)).collect();
     if files.is_empty() {
@@ -112,11 +112,11 @@ fn files_below(shelved: &Shelved, folder: &RelativePath) -> String {
     for file in files {
         let found = RelativePath::parse(&file.path).map_err(ResourceError::NotAllowed);
         let shown = match found.and_then(|path| shelved.find(&path)) {
-            Ok(Found::File(bytes)) if bytes.len() as u64 > left => {
+            Ok(FoundPath::File(bytes)) if bytes.len() as u64 > left => {
                 Err(format!("is left out: this answer is limited to {most} bytes. Ask for it by its own path"))
             }
-            Ok(Found::File(bytes)) => text(&bytes).map(str::to_owned),
-            Ok(Found::Folder) => Err("is now a directory".to_owned()),
+            Ok(FoundPath::File(bytes)) => text(&bytes).map(str::to_owned),
+            Ok(FoundPath::Folder) => Err("is now a directory".to_owned()),
             Err(error) => Err(error.to_string()),
         };
         let _ = match shown {

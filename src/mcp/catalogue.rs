@@ -1,7 +1,7 @@
 //! The words by which a model learns which skills there are, and is asked to load them.
 
-use super::library::{Library, Shelved};
-use crate::profile::{PROFILES, Shows};
+use super::library::{Library, ServedSkill};
+use crate::profile::{PROFILES, ToolDisplay};
 use crate::settings::{BuiltIn, Wording};
 
 /// How much of a description the model sees, in UTF-16 units: Claude Code cuts the descriptions of tools and the
@@ -9,9 +9,9 @@ use crate::settings::{BuiltIn, Wording};
 const SHOWN: usize = 2048;
 
 /// What the client of this name shows its model of a tool, as far as is known.
-pub(super) fn shown_by(client: Option<&str>) -> Shows {
+pub(super) fn shown_by(client: Option<&str>) -> ToolDisplay {
     let known = PROFILES.iter().find(|profile| Some(profile.mcp_client) == client);
-    known.map_or(Shows::Arguments, |profile| profile.shows)
+    known.map_or(ToolDisplay::Arguments, |profile| profile.shows)
 }
 
 /// The catalogue without skills.
@@ -26,9 +26,9 @@ const LOADS_AT_ONCE: &str = "Loads a skill: returns its full instructions, with 
                              about the task, and NEVER merely mention a skill without calling it.";
 
 /// The description of the tool `skill`: with the catalogue where the model sees all of it, else with the names.
-pub(super) fn skill_tool(library: &Library, wording: Wording, client: Shows) -> String {
+pub(super) fn skill_tool(library: &Library, wording: Wording, client: ToolDisplay) -> String {
     let whole = skill_tool_whole(library, wording);
-    if client == Shows::Description || is_shown(&whole) {
+    if client == ToolDisplay::Description || is_shown(&whole) {
         return whole;
     }
     format!("{} The argument `name` lists what each is for.\n\nAvailable skills: {}", loads(wording), names(library))
@@ -46,9 +46,9 @@ fn loads(wording: Wording) -> &'static str {
 }
 
 /// The description of the argument `name`, with the catalogue where it is too long for the tool's.
-pub(super) fn name_argument(library: &Library, wording: Wording, client: Shows) -> String {
+pub(super) fn name_argument(library: &Library, wording: Wording, client: ToolDisplay) -> String {
     let usage = "The skill's name, as listed";
-    if client == Shows::Description || is_shown(&skill_tool_whole(library, wording)) {
+    if client == ToolDisplay::Description || is_shown(&skill_tool_whole(library, wording)) {
         return usage.to_owned();
     }
     format!("{usage}:\n{}", catalogue(library))
@@ -83,7 +83,7 @@ pub(super) fn catalogue(library: &Library) -> String {
         return NONE.to_owned();
     }
     let mut parts = vec!["<available_skills>".to_owned()];
-    parts.extend(library.skills.iter().map(|Shelved { skill, .. }| {
+    parts.extend(library.skills.iter().map(|ServedSkill { skill, .. }| {
         let description = skill.description.split_whitespace().collect::<Vec<_>>().join(" ");
         format!(
             "<skill><name>{}</name><description>{}</description></skill>",

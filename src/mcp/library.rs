@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::folder::{self, Found, Listed, ResourceError};
+use super::directory::{self, FoundPath, ListedFile, ResourceError};
 use super::uri::Address;
 use crate::cases::repository::Repository;
 use crate::cases::skills::default_skill_roots;
@@ -26,7 +26,7 @@ const FEW: usize = 64;
 
 /// Where skills are looked for.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(super) enum SkillSource {
     /// A folder that holds skills, in its default skill roots too, or is one.
     Skills(PathBuf),
     /// A folder in whose default skill roots they are: the first of them that holds any. The whole of it is not
@@ -36,7 +36,7 @@ pub(super) enum Place {
 
 /// A skill in the library.
 #[derive(Clone, Debug)]
-pub(super) struct Shelved {
+pub(super) struct ServedSkill {
     /// With its folder relative to `root`.
     pub skill: Skill,
     /// The skill root, absolute.
@@ -44,7 +44,7 @@ pub(super) struct Shelved {
     /// The name of its SKILL.md.
     pub file: &'static str,
     /// All its files, SKILL.md included.
-    pub files: Vec<Listed>,
+    pub files: Vec<ListedFile>,
     /// The largest file that is handed out, in bytes.
     pub max_file: u64,
     /// What keeps models from knowing when to call it.
@@ -55,14 +55,14 @@ pub(super) struct Shelved {
 /// The skills, by slug; of several with one slug the first found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Library {
-    pub skills: Vec<Shelved>,
+    pub skills: Vec<ServedSkill>,
     /// A line each: what could not be served, and why.
     pub problems: Vec<String>,
 }
 
 /// What two looks at the library differ in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct LibraryChange {
     /// A skill came, went, or has another SKILL.md.
     pub skills: bool,
     /// A file came or went.
@@ -71,7 +71,7 @@ pub(super) struct Change {
     pub updated: BTreeSet<Address>,
 }
 
-impl Place {
+impl SkillSource {
     /// The skills' folders, each with the skill root that it is relative to.
     fn folders(&self, problems: &mut Vec<Diagnostic>) -> Vec<(PathBuf, PathBuf)> {
         match self {
@@ -82,7 +82,7 @@ impl Place {
                 folders
             }
             Self::Skills(folder) => {
-                let place = diagnostic::Place::file(folder);
+                let place = diagnostic::SourceLocation::file(folder);
                 problems.push(Diagnostic::new(Code::SkillRoot, place, "this is not a directory"));
                 Vec::new()
             }
@@ -110,10 +110,10 @@ fn folders_below(folder: &Path, problems: &mut Vec<Diagnostic>) -> Vec<(PathBuf,
     folders.into_iter().map(|found| (root.to_path_buf(), found)).collect()
 }
 
-impl Shelved {
+impl ServedSkill {
     /// What stands at `path` in the skill's folder.
-    pub(super) fn find(&self, path: &RelativePath) -> Result<Found, ResourceError> {
-        folder::find(&self.root, &self.skill.folder, path, self.max_file)
+    pub(super) fn find(&self, path: &RelativePath) -> Result<FoundPath, ResourceError> {
+        directory::find(&self.root, &self.skill.folder, path, self.max_file)
     }
 
     /// The most that several files may add up to in one answer, in bytes.
@@ -143,10 +143,10 @@ impl Shelved {
 
 impl Library {
     /// Looks at `places`. A SKILL.md that is as it was in `before` is not read again.
-    pub(super) fn look(places: &[Place], served: BuiltIn, before: &Self) -> Self {
-        let known: HashMap<PathBuf, &Shelved> =
+    pub(super) fn look(places: &[SkillSource], served: BuiltIn, before: &Self) -> Self {
+        let known: HashMap<PathBuf, &ServedSkill> =
             before.skills.iter().map(|shelved| (shelved.folder(), shelved)).collect();
-        let mut skills: BTreeMap<String, Shelved> = BTreeMap::new();
+        let mut skills: BTreeMap<String, ServedSkill> = BTreeMap::new();
         let (mut said, mut problems) = (Vec::new(), Vec::new());
         let folders: Vec<_> = places.iter().flat_map(|place| place.folders(&mut problems)).collect();
         let shelved = side_by_side(&folders, |(root, folder)| shelve(root, folder, served.max_file(), &known));
@@ -171,25 +171,25 @@ impl Library {
     }
 
     /// The skill of this name: as it is written, or its slug.
-    pub(super) fn skill(&self, name: &str) -> Option<&Shelved> {
+    pub(super) fn skill(&self, name: &str) -> Option<&ServedSkill> {
         let by_name = self.skills.iter().find(|shelved| shelved.skill.name == name);
         by_name.or_else(|| self.skills.iter().find(|shelved| shelved.skill.slug == slug(name)))
     }
 
     /// What has changed since `before`; nothing where nothing has.
-    pub(super) fn changes_since(&self, before: &Self) -> Option<Change> {
+    pub(super) fn changes_since(&self, before: &Self) -> Option<LibraryChange> {
         let skill_files = |library: &Self| -> Vec<(PathBuf, Stamp)> {
             library.skills.iter().map(|shelved| (shelved.folder(), shelved.stamp.clone())).collect()
         };
         let (old, new) = (before.stamps(), self.stamps());
         let touched = old.iter().filter(|(file, stamp)| new.get(*file) != Some(stamp));
         let touched = touched.chain(new.iter().filter(|(file, _)| !old.contains_key(*file)));
-        let change = Change {
+        let change = LibraryChange {
             skills: skill_files(before) != skill_files(self),
             files: !old.keys().eq(new.keys()),
             updated: touched.flat_map(|((slug, path), _)| Address::affected_by(slug, path, &SKILL_FILES)).collect(),
         };
-        (change != Change::default()).then_some(change)
+        (change != LibraryChange::default()).then_some(change)
     }
 
     /// How every file stands, by its skill's slug and its path.
@@ -220,9 +220,14 @@ fn side_by_side<T: Sync, R: Send>(all: &[T], make: impl Fn(&T) -> R + Sync) -> V
 
 /// Takes the skill in `folder` below `root` from `known`, where its SKILL.md is as it was, or reads it. An error is the
 /// reason why it is not served.
-fn shelve(root: &Path, folder: &Path, max_file: u64, known: &HashMap<PathBuf, &Shelved>) -> Result<Shelved, String> {
+fn shelve(
+    root: &Path,
+    folder: &Path,
+    max_file: u64,
+    known: &HashMap<PathBuf, &ServedSkill>,
+) -> Result<ServedSkill, String> {
     let path = root.join(folder);
-    let files = folder::list(&path);
+    let files = directory::list(&path);
     let listed = |name: &'static str| Some((name, files.iter().find(|file| file.path == name)?.stamp.clone()));
     // Not that of a link: what it leads to may change while it does not.
     let linked = |name: &'static str| Some((name, Stamp::of(&fs::metadata(path.join(name)).ok()?)));
@@ -241,7 +246,7 @@ fn shelve(root: &Path, folder: &Path, max_file: u64, known: &HashMap<PathBuf, &S
     if skill.user_only {
         return Err(format!("`{USER_ONLY}` keeps models from calling it"));
     }
-    Ok(Shelved { skill, root: root.to_path_buf(), file, files, max_file, flaws, stamp })
+    Ok(ServedSkill { skill, root: root.to_path_buf(), file, files, max_file, flaws, stamp })
 }
 
 /// What keeps models from knowing when to call a skill.
@@ -256,13 +261,13 @@ fn flaws(read: &SkillFile) -> Vec<String> {
 fn read(root: &Path, folder: &Path, file: &str, max_file: u64, listed: bool) -> Result<SkillFile, String> {
     let path = RelativePath::parse(file)?;
     let found = if listed {
-        folder::read_listed(root, folder, file, max_file).map(Found::File)
+        directory::read_listed(root, folder, file, max_file).map(FoundPath::File)
     } else {
-        folder::find(root, folder, &path, max_file)
+        directory::find(root, folder, &path, max_file)
     };
     match found {
-        Ok(Found::File(bytes)) => Ok(SkillFile::parse(folder, &bytes)),
-        Ok(Found::Folder) => Err(format!("its {file} is a directory")),
+        Ok(FoundPath::File(bytes)) => Ok(SkillFile::parse(folder, &bytes)),
+        Ok(FoundPath::Folder) => Err(format!("its {file} is a directory")),
         Err(error) => Err(format!("its {file} {error}")),
     }
 }

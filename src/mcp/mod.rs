@@ -8,13 +8,13 @@
 //! to standard error.
 
 mod answer;
-mod asked;
 mod batch;
 mod catalogue;
 mod completions;
-mod folder;
+mod directory;
 mod library;
 mod prompts;
+mod request_log;
 mod resources;
 mod server;
 mod state;
@@ -37,12 +37,12 @@ use tokio::time::sleep;
 
 use crate::cases::repository::Repository;
 use crate::settings::BuiltIn;
-use asked::Asked;
-pub use asked::{ASKED_VARIABLE, asked_since};
-use library::Place;
+use library::SkillSource;
+use request_log::RequestLog;
+pub use request_log::{ASKED_VARIABLE, asked_since};
 use server::Server;
-use state::State;
-use stdio::Lines;
+use state::ServerState;
+use stdio::LineTransport;
 
 /// Why a server could not serve.
 #[derive(Debug, Error)]
@@ -83,7 +83,7 @@ pub fn serve_on(
     if !skills.iter().any(|folder| folder.is_dir()) {
         return Err(McpError::NoFolder { path: skills.first().cloned().unwrap_or_default() });
     }
-    let places = skills.iter().map(|folder| std::path::absolute(folder).map(Place::Skills));
+    let places = skills.iter().map(|folder| std::path::absolute(folder).map(SkillSource::Skills));
     run(places.collect::<io::Result<_>>()?, how, false, input, output)
 }
 
@@ -104,14 +104,14 @@ pub fn folders_in(list: &str) -> Vec<PathBuf> {
 pub fn serve_roots(how: BuiltIn) -> Result<(), McpError> {
     let folder = std::path::absolute(Path::new("."))?;
     let root = Repository::around(&folder).map_or(folder, |repository| repository.root);
-    run(vec![Place::Repository(root)], how, true, BufReader::new(io::stdin()), tokio::io::stdout())
+    run(vec![SkillSource::Repository(root)], how, true, BufReader::new(io::stdin()), tokio::io::stdout())
 }
 
 /// How long requests that were read before the end of the input may take to be answered.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 fn run(
-    places: Vec<Place>,
+    places: Vec<SkillSource>,
     how: BuiltIn,
     by_roots: bool,
     input: impl BufRead + Send + 'static,
@@ -119,11 +119,11 @@ fn run(
 ) -> Result<(), McpError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let served = runtime.block_on(async {
-        let state = Arc::new(State::new(places, how, Asked::from_env()));
+        let state = Arc::new(ServerState::new(places, how, RequestLog::from_env()));
         tokio::spawn(state.clone().keep_looking());
         let ended = watch::Sender::new(false);
         let mut end = ended.subscribe();
-        let service = match (Server { state, by_roots }).serve(Lines::new(input, output, ended)).await {
+        let service = match (Server { state, by_roots }).serve(LineTransport::new(input, output, ended)).await {
             Ok(service) => service,
             // A client that goes before it says anything is served.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::skill::{Skill, USER_INVOCABLE};
 
-use super::library::{Library, Shelved};
+use super::library::{Library, ServedSkill};
 use super::uri::Address;
 use super::{answer, catalogue};
 
@@ -45,7 +45,7 @@ pub(super) fn skills(library: &Library) -> impl Iterator<Item = &Skill> {
 }
 
 /// That users may call the skill.
-pub(super) fn for_users(shelved: &Shelved) -> Result<(), String> {
+pub(super) fn for_users(shelved: &ServedSkill) -> Result<(), String> {
     if !shelved.skill.model_only {
         return Ok(());
     }
@@ -53,7 +53,7 @@ pub(super) fn for_users(shelved: &Shelved) -> Result<(), String> {
 }
 
 /// A skill's SKILL.md, as the resource that it is.
-pub(super) fn embedded(shelved: &Shelved) -> Result<GetPromptResult, String> {
+pub(super) fn embedded(shelved: &ServedSkill) -> Result<GetPromptResult, String> {
     for_users(shelved)?;
     let uri = Address::Skill(shelved.skill.slug.clone()).uri();
     let text = answer::raw(shelved)?;

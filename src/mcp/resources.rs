@@ -3,8 +3,8 @@
 use base64::prelude::{BASE64_STANDARD, Engine};
 use rmcp::model::{Resource, ResourceContents};
 
-use super::folder::Found;
-use super::library::{Library, Shelved};
+use super::directory::FoundPath;
+use super::library::{Library, ServedSkill};
 use super::uri::Address;
 use super::{answer, catalogue};
 use crate::text::relative_path::RelativePath;
@@ -15,7 +15,7 @@ const MARKDOWN: &str = "text/markdown";
 pub(super) fn all(library: &Library) -> Vec<Resource> {
     let catalogue = Resource::new(Address::All.uri(), "skills").with_description("The skills that there are");
     let mut resources = vec![catalogue.with_mime_type("application/xml")];
-    for Shelved { skill, file: skill_file, files, .. } in &library.skills {
+    for ServedSkill { skill, file: skill_file, files, .. } in &library.skills {
         let slug = &skill.slug;
         let whole = Resource::new(Address::Skill(slug.clone()).uri(), slug).with_description(&skill.description);
         resources.push(whole.with_title(&skill.name).with_mime_type(MARKDOWN));
@@ -59,9 +59,9 @@ pub(super) fn read(library: &Library, uri: &str) -> Result<Vec<ResourceContents>
 }
 
 /// Text, or base64 of a file that is none.
-fn file(shelved: &Shelved, path: &str, uri: &str) -> Result<ResourceContents, String> {
+fn file(shelved: &ServedSkill, path: &str, uri: &str) -> Result<ResourceContents, String> {
     let relative = RelativePath::parse(path)?;
-    let Found::File(bytes) = shelved.find(&relative).map_err(|error| error.to_string())? else {
+    let FoundPath::File(bytes) = shelved.find(&relative).map_err(|error| error.to_string())? else {
         return Err("is a directory; resources/list names its files".to_owned());
     };
     let Ok(text) = answer::text(&bytes) else {
@@ -73,7 +73,7 @@ fn file(shelved: &Shelved, path: &str, uri: &str) -> Result<ResourceContents, St
 }
 
 /// All files of a skill but its SKILL.md, as far as they can be read and one answer holds them.
-fn files(shelved: &Shelved) -> Vec<ResourceContents> {
+fn files(shelved: &ServedSkill) -> Vec<ResourceContents> {
     let mut left = shelved.max_answer();
     let mut contents = Vec::new();
     for listed in shelved.files.iter().filter(|listed| listed.path != shelved.file && listed.size <= shelved.max_file) {

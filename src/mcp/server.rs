@@ -16,8 +16,8 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use super::library::{Change, Library, Place, Shelved};
-use super::state::{State, log};
+use super::library::{Library, LibraryChange, ServedSkill, SkillSource};
+use super::state::{ServerState, log};
 use super::stdio::unfit;
 use super::uri::{self, Address};
 use super::{answer, catalogue, completions, prompts, resources, tools};
@@ -28,14 +28,14 @@ const NAME: &str = "skilljack";
 
 /// A connection's server.
 pub(super) struct Server {
-    pub state: Arc<State>,
+    pub state: Arc<ServerState>,
     /// Whether the client's roots, where it has any, say where the skills are.
     pub by_roots: bool,
 }
 
 impl Server {
     /// The answer of `ask` for the skill of this name. A skill may have come since the last look.
-    async fn of_skill<T>(&self, name: &str, ask: impl Fn(&Shelved) -> Result<T, String>) -> Result<T, String> {
+    async fn of_skill<T>(&self, name: &str, ask: impl Fn(&ServedSkill) -> Result<T, String>) -> Result<T, String> {
         let library = self.state.library().await;
         if library.skill(name).is_none() {
             let library = self.state.look().await;
@@ -44,7 +44,7 @@ impl Server {
         ask(answer::named(&library, name)?)
     }
 
-    async fn call(&self, tool: &str, arguments: Option<&JsonObject>) -> Result<answer::Answer, ErrorData> {
+    async fn call(&self, tool: &str, arguments: Option<&JsonObject>) -> Result<answer::McpAnswer, ErrorData> {
         match tool {
             tools::SKILL => Ok(match tools::strings(tool, arguments, ["name"], []) {
                 Ok(([name], [])) => {
@@ -76,7 +76,7 @@ impl Server {
                         if path.is_none() {
                             log(&format!("the root {} is not a directory on this machine", root.uri));
                         }
-                        path.map(Place::Repository)
+                        path.map(SkillSource::Repository)
                     })
                     .collect(),
             ),
@@ -185,7 +185,7 @@ impl ServerHandler for Server {
         }
         let arguments = prompts::argument(given, prompts::ARGUMENTS)?;
         let result = self.state.served.result;
-        let text = |shelved: &Shelved| prompts::for_users(shelved).and_then(|()| answer::skill(shelved, result));
+        let text = |shelved: &ServedSkill| prompts::for_users(shelved).and_then(|()| answer::skill(shelved, result));
         let mut text = self.of_skill(&request.name, text).await.map_err(wrong)?;
         if let Some(arguments) = arguments {
             text = format!("{text}\nARGUMENTS: {arguments}");
@@ -290,14 +290,14 @@ impl ServerHandler for Server {
 }
 
 /// Whether an address is that of a link in a skill of which a file has changed: it may be the one that the link leads to.
-fn may_follow(library: &Library, change: &Change, address: &Address) -> bool {
+fn may_follow(library: &Library, change: &LibraryChange, address: &Address) -> bool {
     let Address::File(slug, path) = address else { return false };
-    let listed = |skill: &Shelved| skill.files.iter().any(|file| file.path == *path);
+    let listed = |skill: &ServedSkill| skill.files.iter().any(|file| file.path == *path);
     change.updated.contains(&Address::Files(slug.clone())) && library.skill(slug).is_some_and(|skill| !listed(skill))
 }
 
 /// Tells a client of changes, by the protocol's older way, until it goes.
-async fn tell(state: Arc<State>, peer: Peer<RoleServer>) {
+async fn tell(state: Arc<ServerState>, peer: Peer<RoleServer>) {
     let mut changes = state.changes();
     while let Some(change) = changes.next().await {
         // Before it is told: a client that asks at once has asked since then.

@@ -9,8 +9,8 @@ use tokio::sync::{broadcast, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use super::asked::Asked;
-use super::library::{Change, Library, Place};
+use super::library::{Library, LibraryChange, SkillSource};
+use super::request_log::RequestLog;
 use crate::settings::BuiltIn;
 use crate::text::safe;
 
@@ -26,24 +26,24 @@ const ROOTS_WITHIN: Duration = Duration::from_secs(3);
 const CHANGES_KEPT: usize = 16;
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct ServerState {
     /// How skills are served.
     pub served: BuiltIn,
     /// Notes which lists the client asks for.
-    pub asked: Asked,
-    places: Mutex<Vec<Place>>,
+    pub asked: RequestLog,
+    places: Mutex<Vec<SkillSource>>,
     library: watch::Sender<Arc<Library>>,
     /// False while the client's roots are being asked for.
     known: watch::Sender<bool>,
-    changes: broadcast::Sender<Arc<Change>>,
+    changes: broadcast::Sender<Arc<LibraryChange>>,
     subscribed: Mutex<BTreeSet<String>>,
     // One look at a time, or an older one could overwrite a newer.
     looking: tokio::sync::Mutex<()>,
 }
 
-impl State {
+impl ServerState {
     /// Looks at `places` for the first time.
-    pub(super) fn new(places: Vec<Place>, served: BuiltIn, asked: Asked) -> Self {
+    pub(super) fn new(places: Vec<SkillSource>, served: BuiltIn, asked: RequestLog) -> Self {
         let library = Library::look(&places, served, &Library::default());
         report(&library, &Library::default());
         Self {
@@ -76,7 +76,7 @@ impl State {
     }
 
     /// Serves the skills in `places`, or in the places known before.
-    pub(super) async fn serve_places(self: &Arc<Self>, places: Option<Vec<Place>>) {
+    pub(super) async fn serve_places(self: &Arc<Self>, places: Option<Vec<SkillSource>>) {
         if let Some(places) = places {
             *lock(&self.places) = places;
         }
@@ -126,15 +126,15 @@ impl State {
 }
 
 /// The changes from now on.
-pub(super) struct Changes(broadcast::Receiver<Arc<Change>>);
+pub(super) struct Changes(broadcast::Receiver<Arc<LibraryChange>>);
 
 impl Changes {
     /// The next change; `None` when the server ends.
-    pub(super) async fn next(&mut self) -> Option<Arc<Change>> {
+    pub(super) async fn next(&mut self) -> Option<Arc<LibraryChange>> {
         match self.0.recv().await {
             Ok(change) => Some(change),
             Err(broadcast::error::RecvError::Lagged(_)) => {
-                Some(Arc::new(Change { skills: true, files: true, ..Change::default() }))
+                Some(Arc::new(LibraryChange { skills: true, files: true, ..LibraryChange::default() }))
             }
             Err(broadcast::error::RecvError::Closed) => None,
         }

@@ -43,7 +43,7 @@ const METHODS: [&str; 12] = [
 
 /// A transport beside rmcp's own, which gives up on the connection when anything but a request comes before the
 /// handshake, leaves a request whose parameters are no object without an answer that bears its id, and knows no batches.
-pub(super) struct Lines {
+pub(super) struct LineTransport {
     input: mpsc::Receiver<Incoming>,
     /// The rest of a batch.
     rest: VecDeque<ClientJsonRpcMessage>,
@@ -57,17 +57,17 @@ pub(super) struct Lines {
 
 /// A line of the input.
 enum Incoming {
-    One(Message),
-    Batch(Vec<Message>),
+    One(IncomingMessage),
+    Batch(Vec<IncomingMessage>),
 }
 
-enum Message {
+enum IncomingMessage {
     Right(Box<ClientJsonRpcMessage>),
     /// What to answer to it.
     Wrong(ErrorData, Option<RequestId>),
 }
 
-impl Lines {
+impl LineTransport {
     /// Starts to read. `ended` turns true when the input has ended.
     pub(super) fn new(
         mut input: impl BufRead + Send + 'static,
@@ -103,20 +103,20 @@ impl Lines {
     }
 
     /// Takes up the messages of a batch, or refuses them.
-    fn begin(&mut self, messages: Vec<Message>) {
+    fn begin(&mut self, messages: Vec<IncomingMessage>) {
         if messages.is_empty() || !self.batches().allowed {
             return self.refuse(no_message(), None);
         }
         let (mut waiting, mut answers) = (Vec::new(), Vec::new());
         for message in messages {
             match message {
-                Message::Right(message) => {
+                IncomingMessage::Right(message) => {
                     if let JsonRpcMessage::Request(request) = &*message {
                         waiting.push(request.id.clone());
                     }
                     self.rest.push_back(*message);
                 }
-                Message::Wrong(error, id) => answers.push(ServerJsonRpcMessage::error(error, id)),
+                IncomingMessage::Wrong(error, id) => answers.push(ServerJsonRpcMessage::error(error, id)),
             }
         }
         let answers = self.batches().begin(waiting, answers);
@@ -144,7 +144,7 @@ impl Lines {
     }
 }
 
-impl Transport<RoleServer> for Lines {
+impl Transport<RoleServer> for LineTransport {
     type Error = io::Error;
 
     fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
@@ -166,8 +166,8 @@ impl Transport<RoleServer> for Lines {
                 continue;
             }
             match self.input.recv().await {
-                Some(Incoming::One(Message::Right(message))) => self.rest.push_back(*message),
-                Some(Incoming::One(Message::Wrong(error, id))) => self.refuse(error, id),
+                Some(Incoming::One(IncomingMessage::Right(message))) => self.rest.push_back(*message),
+                Some(Incoming::One(IncomingMessage::Wrong(error, id))) => self.refuse(error, id),
                 Some(Incoming::Batch(messages)) => self.begin(messages),
                 None => break,
             }
@@ -196,7 +196,7 @@ fn read_lines(input: &mut impl BufRead, send: &mpsc::Sender<Incoming>) {
                 return;
             }
             let message = format!("the line is longer than {MAX_LINE} bytes");
-            Some(Incoming::One(Message::Wrong(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None), None)))
+            Some(Incoming::One(IncomingMessage::Wrong(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None), None)))
         } else {
             understand(&line)
         };
@@ -217,22 +217,22 @@ fn understand(line: &[u8]) -> Option<Incoming> {
         Ok(value) => message(value).map(Incoming::One),
         Err(_) => {
             let error = ErrorData::new(ErrorCode::PARSE_ERROR, "the line is not JSON", None);
-            Some(Incoming::One(Message::Wrong(error, None)))
+            Some(Incoming::One(IncomingMessage::Wrong(error, None)))
         }
     }
 }
 
-fn message(value: Value) -> Option<Message> {
+fn message(value: Value) -> Option<IncomingMessage> {
     let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
     let method = value.get("method").and_then(Value::as_str).filter(|_| value["jsonrpc"] == "2.0").map(str::to_owned);
     let is_request = value.get("id").is_some();
     if let Ok(message) = serde_json::from_value(value) {
-        return Some(Message::Right(Box::new(message)));
+        return Some(IncomingMessage::Right(Box::new(message)));
     }
     match method {
         Some(_) if !is_request => None,
-        Some(method) if id.is_some() => Some(Message::Wrong(unfit(&method), id)),
-        _ => Some(Message::Wrong(no_message(), id)),
+        Some(method) if id.is_some() => Some(IncomingMessage::Wrong(unfit(&method), id)),
+        _ => Some(IncomingMessage::Wrong(no_message(), id)),
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::catalogue;
 use super::library::Library;
-use crate::profile::Shows;
+use crate::profile::ToolDisplay;
 use crate::settings::BuiltIn;
 
 /// The tool that loads a skill.
@@ -17,7 +17,7 @@ pub(super) const SKILL: &str = "skill";
 pub(super) const RESOURCE: &str = "skill-resource";
 
 /// The tools as this client lists them.
-pub(super) fn all(library: &Library, served: BuiltIn, client: Shows) -> Vec<Tool> {
+pub(super) fn all(library: &Library, served: BuiltIn, client: ToolDisplay) -> Vec<Tool> {
     let argument = catalogue::name_argument(library, served.wording, client);
     let name = json!({ "type": "string", "description": argument });
     let skill = json!({ "type": "string", "description": "The skill's name" });

@@ -9,16 +9,16 @@ use tokio::task::JoinHandle;
 /// Lines that wait to be written; who sends more waits.
 const WAITING: usize = 64;
 
-type Line = (Vec<u8>, oneshot::Sender<io::Result<()>>);
+type OutgoingLine = (Vec<u8>, oneshot::Sender<io::Result<()>>);
 
 pub(super) struct Writer {
-    lines: Option<mpsc::Sender<Line>>,
+    lines: Option<mpsc::Sender<OutgoingLine>>,
     task: JoinHandle<()>,
 }
 
 impl Writer {
     pub(super) fn new(mut output: impl AsyncWrite + Send + Unpin + 'static) -> Self {
-        let (send, mut lines) = mpsc::channel::<Line>(WAITING);
+        let (send, mut lines) = mpsc::channel::<OutgoingLine>(WAITING);
         let task = tokio::spawn(async move {
             while let Some((line, told)) = lines.recv().await {
                 let mut written = output.write_all(&line).await;

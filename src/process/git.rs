@@ -63,7 +63,7 @@ pub fn place(folder: &Path) -> io::Result<PathBuf> {
 }
 
 /// Files of a commit.
-pub struct Exported {
+pub struct CommitFiles {
     /// Where the directory that was asked about lies: as far below the target as it is below its work tree's root.
     pub folder: PathBuf,
     /// The files in it that a program would have to write in a work tree, and the names of their filters. They are written as
@@ -76,11 +76,11 @@ pub struct Exported {
 ///
 /// # Errors
 /// What git says.
-pub fn export(folder: &Path, commit: &str, parts: &[PathBuf], to: &Path) -> io::Result<Exported> {
+pub fn export(folder: &Path, commit: &str, parts: &[PathBuf], to: &Path) -> io::Result<CommitFiles> {
     let at = to.join(place(folder)?);
     fs::create_dir_all(&at)?;
     let config = config(folder)?;
-    let own = Own::beside(folder, &config)?;
+    let own = ScratchRepository::beside(folder, &config)?;
     let git = || own.git(&at, to);
     let may_lack = config.keys().any(|key| key.ends_with(".promisor"));
     let advice = |error: io::Error| {
@@ -95,7 +95,7 @@ pub fn export(folder: &Path, commit: &str, parts: &[PathBuf], to: &Path) -> io::
     fs::write(&list, listed)?;
     text(git().args(["checkout-index", "--force", "-z", "--stdin"]).stdin(File::open(&list)?)).map_err(advice)?;
     let attributes = text(git().args(["check-attr", "--cached", "-z", "--stdin", "filter"]).stdin(File::open(&list)?))?;
-    Ok(Exported { folder: at, filtered: filtered(&attributes, &config) })
+    Ok(CommitFiles { folder: at, filtered: filtered(&attributes, &config) })
 }
 
 /// The files with filters that the configuration has a program for; git leaves others as they are.
@@ -108,14 +108,14 @@ fn filtered(attributes: &[u8], config: &BTreeMap<String, String>) -> Vec<(PathBu
 }
 
 /// A repository of our own, without configuration and hooks, over the objects of another one.
-struct Own {
+struct ScratchRepository {
     folder: TempDir,
     objects: PathBuf,
     /// How a file of a commit reads in a work tree.
     settings: Vec<String>,
 }
 
-impl Own {
+impl ScratchRepository {
     /// One over the objects of the repository around `folder`.
     fn beside(folder: &Path, config: &BTreeMap<String, String>) -> io::Result<Self> {
         let there = |name: &str| -> io::Result<PathBuf> {

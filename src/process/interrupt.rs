@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tokio::sync::Notify;
 
-use super::tree::{Holder, Tree};
+use super::tree::{ProcessTree, TreeHolder};
 use super::watchdog;
 
 static RAISED: AtomicBool = AtomicBool::new(false);
 static SINCE: OnceLock<Instant> = OnceLock::new();
-static RUNNING: Mutex<Vec<Tree>> = Mutex::new(Vec::new());
+static RUNNING: Mutex<Vec<ProcessTree>> = Mutex::new(Vec::new());
 static NOTICE: Notify = Notify::const_new();
 
 /// Whether the run is to end.
@@ -72,18 +72,18 @@ pub(super) async fn wait() {
     }
 }
 
-fn running() -> MutexGuard<'static, Vec<Tree>> {
+fn running() -> MutexGuard<'static, Vec<ProcessTree>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A tree that the second signal and the watchdog must find; forgotten when dropped.
 #[derive(Debug)]
-pub(super) struct Registered(Tree);
+pub(super) struct RegisteredTree(ProcessTree);
 
-impl Registered {
+impl RegisteredTree {
     /// Makes the tree known that is about to start: from here on nothing of it can be lost.
-    pub(super) fn announce(mark: String, holder: Holder) -> Self {
-        let tree = Tree { leader: 0, holder, mark };
+    pub(super) fn announce(mark: String, holder: TreeHolder) -> Self {
+        let tree = ProcessTree { leader: 0, holder, mark };
         watchdog::note(&tree);
         running().push(tree.clone());
         Self(tree)
@@ -98,7 +98,7 @@ impl Registered {
         watchdog::note(&self.0);
     }
 
-    pub(super) fn tree(&self) -> &Tree {
+    pub(super) fn tree(&self) -> &ProcessTree {
         &self.0
     }
 
@@ -108,7 +108,7 @@ impl Registered {
     }
 }
 
-impl Drop for Registered {
+impl Drop for RegisteredTree {
     fn drop(&mut self) {
         running().retain(|tree| tree.mark != self.0.mark);
         watchdog::forget(&self.0);

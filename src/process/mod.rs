@@ -11,12 +11,12 @@ pub mod background;
 pub mod brief;
 pub mod git;
 pub mod interrupt;
-mod keeper;
-mod kept;
 pub mod open_files;
 mod output;
 pub mod pager;
 pub mod service;
+mod supervised;
+mod supervisor;
 mod table;
 pub mod tree;
 pub mod watchdog;
@@ -38,9 +38,9 @@ use crate::settings;
 use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
-use kept::Kept;
-use output::{Errors, Output, Source, pump};
-use tree::Holder;
+use output::{StderrReader, StdoutReader, StdoutSource, pump};
+use supervised::SupervisedProgram;
+use tree::TreeHolder;
 
 /// How long a tree that was asked to go may take before it is killed.
 pub const GRACE: Duration = Duration::from_secs(3);
@@ -80,7 +80,7 @@ pub struct Job<'a> {
 }
 
 /// Hears a program's output line by line, and may answer on its standard input.
-pub trait Listener {
+pub trait OutputListener {
     /// What to write to standard input first; `None` gives the program an empty input.
     fn opening(&mut self) -> Option<Vec<u8>> {
         None
@@ -95,7 +95,7 @@ pub trait Listener {
     }
 }
 
-/// What a [`Listener`] wants done.
+/// What a [`OutputListener`] wants done.
 #[derive(Debug, Default)]
 pub struct Reply {
     /// To be written to standard input.
@@ -128,7 +128,7 @@ fn is_executable(path: &Path) -> bool {
 ///
 /// # Errors
 /// When the output files cannot be written.
-pub fn run(job: &Job<'_>, listener: &mut dyn Listener) -> io::Result<Ending> {
+pub fn run(job: &Job<'_>, listener: &mut dyn OutputListener) -> io::Result<Ending> {
     let stdout = File::create(&job.stdout)?;
     let stderr = File::create(&job.stderr)?;
     if interrupt::raised() {
@@ -165,9 +165,14 @@ fn not_run(kind: TroubleKind, why: impl Into<String>) -> Ending {
     Ending { trouble: Some(Trouble::new(kind, why)), ..Ending::default() }
 }
 
-async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, stderr: File) -> io::Result<Ending> {
+async fn run_to_end(
+    job: &Job<'_>,
+    listener: &mut dyn OutputListener,
+    stdout: File,
+    stderr: File,
+) -> io::Result<Ending> {
     let holder = holder(job);
-    let mut tree = interrupt::Registered::announce(tree::new_mark(), holder);
+    let mut tree = interrupt::RegisteredTree::announce(tree::new_mark(), holder);
     let opening = listener.opening();
     let started = Instant::now();
     let growing = job.by_file.as_ref().map(|path| Ok::<_, io::Error>((File::create(path)?, File::open(path)?)));
@@ -181,7 +186,7 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
         }
     };
     let [(enough, is_enough), (over, is_over), (ended, is_ended)] = std::array::from_fn(|_| watch::channel(false));
-    let output = Output {
+    let output = StdoutReader {
         enough,
         over,
         file: stdout,
@@ -191,8 +196,8 @@ async fn run_to_end(job: &Job<'_>, listener: &mut dyn Listener, stdout: File, st
         overlong: false,
         input: pipes.input,
     };
-    let errors = Errors { file: stderr, masker: job.redactor.stream(), left: MAX_STDERR };
-    let source = growing.map_or_else(|| Source::Pipe(pipes.output), Source::Growing);
+    let errors = StderrReader { file: stderr, masker: job.redactor.stream(), left: MAX_STDERR };
+    let source = growing.map_or_else(|| StdoutSource::Pipe(pipes.output), StdoutSource::Growing);
     let pumps = pump(source, Some(pipes.errors), output, errors, opening, is_ended);
     let signals = Signals { ended, enough: is_enough, over: is_over };
     let how = supervise(&mut program, pumps, signals, job.timeout, &tree).await?;
@@ -236,28 +241,28 @@ fn pipes(job: &Job<'_>, says: bool, to: Option<File>) -> io::Result<([OwnedFd; 3
 }
 
 /// What is to make sure that all of the program ends with it.
-fn holder(job: &Job<'_>) -> Holder {
+fn holder(job: &Job<'_>) -> TreeHolder {
     if job.namespace {
-        Holder::Namespace
+        TreeHolder::Namespace
     } else if cfg!(target_os = "linux") && watchdog::is_offered() {
-        Holder::Keeper
+        TreeHolder::Keeper
     } else {
-        Holder::Nothing
+        TreeHolder::Nothing
     }
 }
 
 /// A program that runs.
 enum Program {
     Own(Child),
-    Kept(Kept),
+    Kept(SupervisedProgram),
 }
 
 /// Starts the job's program, and notes its leader.
-async fn start(job: &Job<'_>, tree: &mut interrupt::Registered, files: [OwnedFd; 3]) -> io::Result<Program> {
+async fn start(job: &Job<'_>, tree: &mut interrupt::RegisteredTree, files: [OwnedFd; 3]) -> io::Result<Program> {
     let leader = |id: u32| i32::try_from(id).unwrap_or_default();
     let mark = tree.tree().mark.clone();
-    if tree.tree().holder == Holder::Keeper {
-        let mut kept = Kept::by_idle()?;
+    if tree.tree().holder == TreeHolder::Keeper {
+        let mut kept = SupervisedProgram::by_idle()?;
         tree.started(leader(kept.id()));
         kept.start(job, &mark, files).await?;
         return Ok(Program::Kept(kept));
@@ -297,7 +302,7 @@ impl Program {
     }
 }
 
-struct End {
+struct ProcessEnd {
     status: ExitStatus,
     timed_out: bool,
     interrupted: bool,
@@ -352,8 +357,8 @@ async fn supervise(
     pumps: impl Future<Output = io::Result<()>>,
     mut signals: Signals,
     timeout: Duration,
-    tree: &interrupt::Registered,
-) -> io::Result<End> {
+    tree: &interrupt::RegisteredTree,
+) -> io::Result<ProcessEnd> {
     let started = Instant::now();
     tokio::pin!(pumps);
     let mut pumped = None;
@@ -411,5 +416,5 @@ async fn supervise(
         Some(result) => result?,
         None => pumps.await?,
     }
-    Ok(End { status, timed_out, interrupted })
+    Ok(ProcessEnd { status, timed_out, interrupted })
 }

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::ChildStdin;
 use tokio::sync::watch;
 
-use super::{Listener, Reply};
+use super::{OutputListener, Reply};
 use crate::text::redact::Masker;
 
 /// How long output that is still under way is waited for once the program has ended.
@@ -18,11 +18,11 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// How often a growing file is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Longest line handed to a [`Listener`]; longer ones are only written to the file.
+/// Longest line handed to a [`OutputListener`]; longer ones are only written to the file.
 const LONGEST_LINE: usize = 1 << 20;
 
 /// Where a program's standard output comes from.
-pub(super) enum Source<P> {
+pub(super) enum StdoutSource<P> {
     /// A pipe.
     Pipe(Option<P>),
     /// A file that the program writes.
@@ -31,10 +31,10 @@ pub(super) enum Source<P> {
 
 /// Carries both outputs until they end; of what is still open once `ended` says so, no longer than [`DRAIN`].
 pub(super) async fn pump(
-    stdout: Source<impl AsyncRead + Unpin>,
+    stdout: StdoutSource<impl AsyncRead + Unpin>,
     stderr: Option<impl AsyncRead + Unpin>,
-    mut output: Output<'_>,
-    mut errors: Errors<'_>,
+    mut output: StdoutReader<'_>,
+    mut errors: StderrReader<'_>,
     opening: Option<Vec<u8>>,
     ended: watch::Receiver<bool>,
 ) -> io::Result<()> {
@@ -44,8 +44,8 @@ pub(super) async fn pump(
     let carry_output = async {
         let mut buffer = vec![0; 64 << 10];
         match stdout {
-            Source::Pipe(None) => {}
-            Source::Pipe(Some(mut pipe)) => {
+            StdoutSource::Pipe(None) => {}
+            StdoutSource::Pipe(Some(mut pipe)) => {
                 let late = late(ended.clone());
                 tokio::pin!(late);
                 loop {
@@ -56,7 +56,7 @@ pub(super) async fn pump(
                     }
                 }
             }
-            Source::Growing(mut file) => loop {
+            StdoutSource::Growing(mut file) => loop {
                 // Looked at first: what is read afterwards is then all there is.
                 let over = *ended.borrow();
                 match file.read(&mut buffer)? {
@@ -97,20 +97,20 @@ async fn late(mut ended: watch::Receiver<bool>) {
 }
 
 /// Standard output on its way.
-pub(super) struct Output<'a> {
+pub(super) struct StdoutReader<'a> {
     /// Set when the listener has heard enough.
     pub enough: watch::Sender<bool>,
     /// Set when the program has said all.
     pub over: watch::Sender<bool>,
     pub file: File,
     pub masker: Masker<'a>,
-    pub listener: &'a mut dyn Listener,
+    pub listener: &'a mut dyn OutputListener,
     pub line: Vec<u8>,
     pub overlong: bool,
     pub input: Option<ChildStdin>,
 }
 
-impl Output<'_> {
+impl StdoutReader<'_> {
     async fn take(&mut self, piece: &[u8]) -> io::Result<()> {
         self.file.write_all(&self.masker.push(piece))?;
         for part in piece.split_inclusive(|&b| b == b'\n') {
@@ -168,13 +168,13 @@ impl Output<'_> {
 }
 
 /// Standard error on its way.
-pub(super) struct Errors<'a> {
+pub(super) struct StderrReader<'a> {
     pub file: File,
     pub masker: Masker<'a>,
     pub left: u64,
 }
 
-impl Errors<'_> {
+impl StderrReader<'_> {
     fn take(&mut self, piece: &[u8]) -> io::Result<()> {
         let masked = self.masker.push(piece);
         self.write(&masked)

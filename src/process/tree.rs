@@ -11,7 +11,7 @@ use super::table::Process;
 use super::table::{latest_pid, start_of};
 use crate::settings::TREE_VARIABLE;
 
-/// What tells a [keeper](super::keeper) to kill all that it keeps, at once.
+/// What tells a [keeper](super::supervisor) to kill all that it keeps, at once.
 pub(super) const NOW: Signal = Signal::SIGUSR1;
 
 /// How long a keeper or the kernel may take to end a tree that it was told to kill.
@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// What makes sure that a tree ends with its first process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holder {
+pub enum TreeHolder {
     /// Nothing: its processes are found by descent, group and mark, and one that drops all three is lost.
     Nothing,
     /// The first process is a keeper: it ends all that descend from it before it ends itself.
@@ -33,11 +33,11 @@ pub enum Holder {
 
 /// A process tree: its first process, which leads a group, and the mark in the environment of every process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tree {
+pub struct ProcessTree {
     /// The first process.
     pub leader: i32,
     /// What makes sure that the rest ends with it.
-    pub holder: Holder,
+    pub holder: TreeHolder,
     /// The value of [`TREE_VARIABLE`] in the environment of every process of the tree.
     pub mark: String,
 }
@@ -56,12 +56,12 @@ pub struct Member {
     started: u64,
 }
 
-impl Tree {
+impl ProcessTree {
     /// Asks every process of the tree to go. Returns who was asked: once its parent is gone, a process that keeps no
     /// mark is not found by descent any more.
     #[must_use]
     pub fn terminate(&self) -> Vec<Member> {
-        if self.holder == Holder::Keeper {
+        if self.holder == TreeHolder::Keeper {
             // It hands the signal on, and kills what has not gone in time.
             self.signal_leader(Signal::SIGTERM);
             return Vec::new();
@@ -81,16 +81,16 @@ impl Tree {
     /// Asks what holds the tree to kill it at once. Returns before that is done.
     pub(super) fn kill_soon(&self) {
         match self.holder {
-            Holder::Nothing => self.kill(&[]),
-            Holder::Keeper => self.signal_leader(NOW),
-            Holder::Namespace => self.signal_leader(Signal::SIGKILL),
+            TreeHolder::Nothing => self.kill(&[]),
+            TreeHolder::Keeper => self.signal_leader(NOW),
+            TreeHolder::Namespace => self.signal_leader(Signal::SIGKILL),
         }
     }
 
     /// Kills every process of the tree, and those `known` from before. Looks again until none is left: a tree may
     /// grow while it is being killed.
     pub fn kill(&self, known: &[Member]) {
-        if self.holder != Holder::Nothing {
+        if self.holder != TreeHolder::Nothing {
             self.kill_soon();
             if self.is_gone_within(PATIENCE) {
                 return;
@@ -111,9 +111,9 @@ impl Tree {
         let asked = Instant::now();
         loop {
             let gone = match self.holder {
-                Holder::Keeper => start_of(self.leader).is_none(),
+                TreeHolder::Keeper => start_of(self.leader).is_none(),
                 // The first process of the namespace has our mark, and is gone only after all others.
-                Holder::Nothing | Holder::Namespace => family(std::slice::from_ref(self), 0, &[]).is_empty(),
+                TreeHolder::Nothing | TreeHolder::Namespace => family(std::slice::from_ref(self), 0, &[]).is_empty(),
             };
             if gone || asked.elapsed() > patience {
                 return gone;
@@ -133,10 +133,10 @@ impl Tree {
         if family(std::slice::from_ref(self), newer_than, others).is_empty() {
             return;
         }
-        if self.holder == Holder::Namespace && self.is_gone_within(PATIENCE) {
+        if self.holder == TreeHolder::Namespace && self.is_gone_within(PATIENCE) {
             return;
         }
-        Self { holder: Holder::Nothing, ..self.clone() }.kill(&[]);
+        Self { holder: TreeHolder::Nothing, ..self.clone() }.kill(&[]);
     }
 
     /// Sends a signal to every process of the tree; returns who there was beside the leader.
@@ -147,7 +147,7 @@ impl Tree {
         // The members first: they lose their parents with the signal.
         let members = family(std::slice::from_ref(self), 0, &[]);
         // bubblewrap hands no signal on: its end would be everything's.
-        if self.holder != Holder::Namespace || signal == Signal::SIGKILL {
+        if self.holder != TreeHolder::Namespace || signal == Signal::SIGKILL {
             let _ = killpg(Pid::from_raw(self.leader), signal);
         }
         for member in members.iter().filter(|member| member.pid != self.leader) {
@@ -158,15 +158,15 @@ impl Tree {
 }
 
 /// Gives keepers whose runner is gone the time to end what they keep.
-pub(super) fn wait_for_keepers(trees: &[Tree]) {
-    for tree in trees.iter().filter(|tree| tree.holder == Holder::Keeper) {
+pub(super) fn wait_for_keepers(trees: &[ProcessTree]) {
+    for tree in trees.iter().filter(|tree| tree.holder == TreeHolder::Keeper) {
         tree.kill_soon();
         tree.is_gone_within(PATIENCE);
     }
 }
 
 /// Kills every process of these trees, leaders too, whose runner is gone. Returns whether there was any.
-pub(super) fn kill_orphans(trees: &[Tree]) -> bool {
+pub(super) fn kill_orphans(trees: &[ProcessTree]) -> bool {
     let members = family(trees, 0, &[]);
     for tree in trees.iter().filter(|tree| tree.leader > 1) {
         // Where processes cannot be listed the group is all that is known.
@@ -184,7 +184,7 @@ pub(super) fn kill_orphans(trees: &[Tree]) -> bool {
 /// into the background in a session of its own; by group; by descent. Only processes with a number above
 /// `newer_than` are looked at, and none of `others`.
 #[cfg(target_os = "linux")]
-fn family(trees: &[Tree], newer_than: i32, others: &[i32]) -> Vec<Member> {
+fn family(trees: &[ProcessTree], newer_than: i32, others: &[i32]) -> Vec<Member> {
     let mut processes = Process::all(newer_than);
     processes.retain(|process| !others.contains(&process.pid));
     let leads = |pid: i32| trees.iter().any(|tree| tree.leader > 1 && tree.leader == pid);
@@ -217,7 +217,7 @@ fn family(trees: &[Tree], newer_than: i32, others: &[i32]) -> Vec<Member> {
 
 /// Without `/proc` nobody can be listed.
 #[cfg(not(target_os = "linux"))]
-fn family(_trees: &[Tree], _newer_than: i32, _others: &[i32]) -> Vec<Member> {
+fn family(_trees: &[ProcessTree], _newer_than: i32, _others: &[i32]) -> Vec<Member> {
     Vec::new()
 }
 

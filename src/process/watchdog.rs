@@ -16,8 +16,8 @@ use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::keeper;
-use super::tree::{Holder, Tree, kill_orphans, wait_for_keepers};
+use super::supervisor;
+use super::tree::{ProcessTree, TreeHolder, kill_orphans, wait_for_keepers};
 use crate::settings::{KEEPER_VARIABLE, WATCHDOG_VARIABLE};
 
 /// How often a dead runner's trees are looked for: a tree may grow while it is being killed.
@@ -45,7 +45,7 @@ enum Watchdog {
 #[must_use]
 pub fn take_over() -> bool {
     if let Some(runner) = std::env::var_os(KEEPER_VARIABLE) {
-        keeper::keep(&runner);
+        supervisor::keep(&runner);
     }
     if std::env::var_os(WATCHDOG_VARIABLE).is_some() {
         watch(std::io::stdin().lock());
@@ -74,7 +74,7 @@ pub fn remove_afterwards(folder: &Path) {
 }
 
 /// Says that a tree is about to run, or, once it has a leader, that it runs.
-pub(super) fn note(tree: &Tree) {
+pub(super) fn note(tree: &ProcessTree) {
     let mut line = LINE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Watchdog::Waiting { scratch } = &mut *line {
         let scratch = scratch.take();
@@ -86,19 +86,19 @@ pub(super) fn note(tree: &Tree) {
     tell(&mut line, b"runs ", format!("{} {} {}", tree.leader, word(tree.holder), tree.mark).as_bytes());
 }
 
-const HOLDERS: [Holder; 3] = [Holder::Nothing, Holder::Keeper, Holder::Namespace];
+const HOLDERS: [TreeHolder; 3] = [TreeHolder::Nothing, TreeHolder::Keeper, TreeHolder::Namespace];
 
 /// How the watchdog is told what holds a tree.
-fn word(holder: Holder) -> &'static str {
+fn word(holder: TreeHolder) -> &'static str {
     match holder {
-        Holder::Nothing => "nothing",
-        Holder::Keeper => "keeper",
-        Holder::Namespace => "namespace",
+        TreeHolder::Nothing => "nothing",
+        TreeHolder::Keeper => "keeper",
+        TreeHolder::Namespace => "namespace",
     }
 }
 
 /// Says that nothing of a tree is left.
-pub(super) fn forget(tree: &Tree) {
+pub(super) fn forget(tree: &ProcessTree) {
     let mut line = LINE.lock().unwrap_or_else(PoisonError::into_inner);
     tell(&mut line, b"gone ", tree.mark.as_bytes());
 }
@@ -123,7 +123,7 @@ fn start() -> Option<ChildStdin> {
 
 /// Listens until the runner is gone, then cleans up after it.
 fn watch(mut pipe: impl BufRead) {
-    let mut trees: HashMap<Vec<u8>, Tree> = HashMap::new();
+    let mut trees: HashMap<Vec<u8>, ProcessTree> = HashMap::new();
     let mut folders: Vec<PathBuf> = Vec::new();
     let mut line = Vec::new();
     loop {
@@ -136,8 +136,8 @@ fn watch(mut pipe: impl BufRead) {
         if let Some(rest) = line.strip_prefix(b"runs ") {
             let text = String::from_utf8_lossy(rest);
             if let [leader, holder, mark] = text.splitn(3, ' ').collect::<Vec<_>>()[..] {
-                let holder = HOLDERS.into_iter().find(|known| word(*known) == holder).unwrap_or(Holder::Nothing);
-                let tree = Tree { leader: leader.parse().unwrap_or_default(), holder, mark: mark.to_owned() };
+                let holder = HOLDERS.into_iter().find(|known| word(*known) == holder).unwrap_or(TreeHolder::Nothing);
+                let tree = ProcessTree { leader: leader.parse().unwrap_or_default(), holder, mark: mark.to_owned() };
                 trees.insert(mark.as_bytes().to_vec(), tree);
             }
         } else if let Some(mark) = line.strip_prefix(b"gone ") {
@@ -146,7 +146,7 @@ fn watch(mut pipe: impl BufRead) {
             folders.push(PathBuf::from(std::ffi::OsString::from_vec(folder.to_vec())));
         }
     }
-    let trees: Vec<Tree> = trees.into_values().collect();
+    let trees: Vec<ProcessTree> = trees.into_values().collect();
     wait_for_keepers(&trees);
     let mut quiet = trees.is_empty();
     for _ in 0..ROUNDS {

@@ -86,7 +86,7 @@ pub enum Delivery {
 
 /// What an MCP client shows its model of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shows {
+pub enum ToolDisplay {
     /// The start of the description, and the descriptions of the arguments; of an unknown client too.
     Arguments,
     /// The whole description, and nothing that is said of the arguments.
@@ -133,16 +133,16 @@ pub struct Profile {
     /// What it is called as a client of MCP servers.
     pub mcp_client: &'static str,
     /// What it shows its model of their tools.
-    pub shows: Shows,
+    pub shows: ToolDisplay,
     /// Its own tools.
-    pub tools: Tools,
+    pub tools: AgentTools,
     /// What it says of refusals.
-    pub refusals: Refusals,
+    pub refusals: RefusalPhrases,
 }
 
 /// The tools of an agent's own, as its model sees them, by what they do.
 #[derive(Debug)]
-pub struct Tools {
+pub struct AgentTools {
     /// Read a resource of an MCP server by its URI.
     pub resources: &'static [&'static str],
     /// Search for tools.
@@ -155,7 +155,7 @@ pub struct Tools {
 
 /// What an agent says of refusals where it sends no field.
 #[derive(Debug)]
-pub struct Refusals {
+pub struct RefusalPhrases {
     /// What stands before an HTTP status in a message.
     pub status: &'static [&'static str],
     /// What it says, in lower case, of a refusal that passes by waiting.

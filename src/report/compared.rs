@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use crate::decide::word::Word;
-use crate::decide::{CaseChange, Comparison, Evidence, Shown};
+use crate::decide::result::CompareResult;
+use crate::decide::{CaseChange, Comparison, ResultBasis, SideSummary};
 use crate::report::diagnostics::counted;
 use crate::report::paint::{Paint, Tone};
 use crate::report::rate::{self, fraction, points};
 use crate::report::trial::scripted;
-use crate::results::compared::{Compared, SpentTrials};
-use crate::results::crowding::{Instead, SkillCrowding};
+use crate::results::activation_shift::{ReplacementSkill, SkillShift};
+use crate::results::compared::{ComparisonResults, SpentTrials};
 use crate::stats::amounts::Ratio;
 use crate::text::safe;
 
@@ -18,7 +18,7 @@ const MOST_CASES: usize = 12;
 
 /// The answer in a sentence: the word, both rates, the difference with its interval, how sure that is, and what it took.
 #[must_use]
-pub fn sentence(compared: &Compared, paint: Paint) -> String {
+pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
     if compared.unchanged {
         let arms = format!("{} and {}", safe::line(&compared.a), safe::line(&compared.b));
         let what = paint.on(Tone::Good, "unchanged");
@@ -28,7 +28,7 @@ pub fn sentence(compared: &Compared, paint: Paint) -> String {
     }
     let Comparison { word, a, b, difference, evidence, .. } = &compared.comparison;
     let text = match word {
-        Word::NoWorse { margin } => format!("no worse than by {} points", points(*margin)),
+        CompareResult::NoWorse { margin } => format!("no worse than by {} points", points(*margin)),
         word => word.as_str().to_owned(),
     };
     let mut text = paint.on(tone(word), &text);
@@ -59,13 +59,13 @@ pub fn sentence(compared: &Compared, paint: Paint) -> String {
     }
     let changed = compared.comparison.cases.iter().filter(|case| case.changed);
     let (how, against) = match word {
-        Word::Worse => ("better", changed.filter(|case| moved(case) > 0.0).count()),
+        CompareResult::Worse => ("better", changed.filter(|case| moved(case) > 0.0).count()),
         _ => ("worse", changed.filter(|case| moved(case) < 0.0).count()),
     };
     if against > 0 {
         let _ = write!(text, "; {} got {how} nevertheless", counted(against, "case"));
     }
-    if let Word::Undecided { more } = word {
+    if let CompareResult::Undecided { more } = word {
         let _ = match more {
             Some(more) => write!(text, "; about {} would decide a difference of this size", more_trials(*more)),
             None => write!(text, "; no difference was seen"),
@@ -76,13 +76,13 @@ pub fn sentence(compared: &Compared, paint: Paint) -> String {
 
 /// How probable the word's evidence is where the word is not true; nothing for `no worse` of stored trials, which goes by
 /// the interval.
-fn how_sure(word: &Word, evidence: &Evidence) -> String {
+fn how_sure(word: &CompareResult, evidence: &ResultBasis) -> String {
     match (word, evidence) {
-        (Word::NoWorse { .. }, Evidence::Fixed { .. }) => String::new(),
-        (_, Evidence::Fixed { p_shown, .. }) => format!(", p = {}", probability(*p_shown)),
-        (_, Evidence::Sequential { worse, better, no_worse }) => {
+        (CompareResult::NoWorse { .. }, ResultBasis::Fixed { .. }) => String::new(),
+        (_, ResultBasis::Fixed { p_shown, .. }) => format!(", p = {}", probability(*p_shown)),
+        (_, ResultBasis::Sequential { worse, better, no_worse }) => {
             let found = match word {
-                Word::NoWorse { .. } => no_worse.unwrap_or(1.0),
+                CompareResult::NoWorse { .. } => no_worse.unwrap_or(1.0),
                 _ => worse.max(*better),
             };
             // What Ville's inequality makes of an e-value: it holds at every look.
@@ -92,22 +92,22 @@ fn how_sure(word: &Word, evidence: &Evidence) -> String {
 }
 
 /// The difference in points that the trials alone would give, whatever their cases.
-fn by_trials(a: &Shown, b: &Shown) -> String {
+fn by_trials(a: &SideSummary, b: &SideSummary) -> String {
     signed(b.rate.share().unwrap_or_default() - a.rate.share().unwrap_or_default())
 }
 
-fn tone(word: &Word) -> Tone {
+fn tone(word: &CompareResult) -> Tone {
     match word {
-        Word::Better | Word::NoWorse { .. } => Tone::Good,
-        Word::Worse => Tone::Bad,
-        Word::Undecided { .. } => Tone::Open,
-        Word::NothingMeasured => Tone::Broken,
+        CompareResult::Better | CompareResult::NoWorse { .. } => Tone::Good,
+        CompareResult::Worse => Tone::Bad,
+        CompareResult::Undecided { .. } => Tone::Open,
+        CompareResult::NothingMeasured => Tone::Broken,
     }
 }
 
 /// The sentence, and below it the arms, the cases that changed, and what else there is to say.
 #[must_use]
-pub fn render(compared: &Compared, paint: Paint) -> String {
+pub fn render(compared: &ComparisonResults, paint: Paint) -> String {
     let comparison = &compared.comparison;
     let mut text = format!("{}\n", sentence(compared, paint));
     if compared.unchanged {
@@ -126,7 +126,7 @@ pub fn render(compared: &Compared, paint: Paint) -> String {
 
 /// What an arm came to.
 #[must_use]
-pub fn arm_line(shown: &Shown) -> String {
+pub fn arm_line(shown: &SideSummary) -> String {
     let mut text = fraction(shown.rate);
     if let (Some(share), Some(interval)) = (shown.share, shown.interval) {
         let _ = write!(text, ", {}", rate::share(share, interval));
@@ -181,7 +181,7 @@ fn cases(text: &mut String, comparison: &Comparison) {
 /// What else there is to say, in lines: the skills that became active more or less often, what the arms took, and what the
 /// figures do not hold. Names in it are as they were given.
 #[must_use]
-pub fn told(compared: &Compared) -> Vec<String> {
+pub fn told(compared: &ComparisonResults) -> Vec<String> {
     let mut lines = Vec::new();
     triggering(&mut lines, compared);
     lines.extend(amounts(compared));
@@ -191,10 +191,10 @@ pub fn told(compared: &Compared) -> Vec<String> {
 }
 
 /// The skills that became active more or less often, those that lost most first, with what became active in their place.
-fn triggering(lines: &mut Vec<String>, compared: &Compared) {
+fn triggering(lines: &mut Vec<String>, compared: &ComparisonResults) {
     let skills = compared.triggering.iter().flat_map(|found| &found.skills);
-    let moved: Vec<&SkillCrowding> = skills.filter(|skill| skill.difference.difference.abs() > f64::EPSILON).collect();
-    for SkillCrowding { skill, a, b, difference, instead } in moved.iter().take(MOST_CASES) {
+    let moved: Vec<&SkillShift> = skills.filter(|skill| skill.difference.difference.abs() > f64::EPSILON).collect();
+    for SkillShift { skill, a, b, difference, instead } in moved.iter().take(MOST_CASES) {
         let (low, high) = (signed(difference.interval.low), signed(difference.interval.high));
         let places: Vec<String> = instead.iter().map(in_its_place).collect();
         let places = if places.is_empty() { String::new() } else { format!("; in its place {}", places.join(", ")) };
@@ -212,7 +212,7 @@ fn triggering(lines: &mut Vec<String>, compared: &Compared) {
 }
 
 /// `` `other` 0 → 4 ``.
-fn in_its_place(instead: &Instead) -> String {
+fn in_its_place(instead: &ReplacementSkill) -> String {
     let what = match instead.activated.as_deref() {
         None => "none".to_owned(),
         Some(several @ "several skills") => several.to_owned(),
@@ -221,7 +221,7 @@ fn in_its_place(instead: &Instead) -> String {
     format!("{what} {} → {}", instead.a, instead.b)
 }
 
-fn amounts(compared: &Compared) -> Option<String> {
+fn amounts(compared: &ComparisonResults) -> Option<String> {
     let all = &compared.amounts;
     let named = [("tokens", all.tokens), ("cost", all.cost), ("time", all.time), ("commands", all.commands)];
     let told: Vec<String> =
@@ -230,7 +230,7 @@ fn amounts(compared: &Compared) -> Option<String> {
 }
 
 /// How the figures are to be read, and what is in none of them.
-fn on_figures(lines: &mut Vec<String>, compared: &Compared) {
+fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
     let comparison = &compared.comparison;
     if comparison.uneven {
         lines.push("cases were tried unequally often: points and shares weigh every case the same".to_owned());
@@ -260,7 +260,7 @@ fn on_figures(lines: &mut Vec<String>, compared: &Compared) {
 }
 
 /// What the cases and their checks were.
-fn on_cases(lines: &mut Vec<String>, compared: &Compared) {
+fn on_cases(lines: &mut Vec<String>, compared: &ComparisonResults) {
     if compared.outcome_only {
         lines.push("judged by what both sides were asked: checks that ask for the skill are left out".to_owned());
     }

@@ -7,7 +7,7 @@ use crate::results::summary::Summary;
 use crate::trial::run_record::TrialRecord;
 
 /// Where cases are written down, by `skill/case`: a file, from the root of the whole repository, and a line from 1.
-pub type Places = BTreeMap<String, (PathBuf, usize)>;
+pub type CaseLocations = BTreeMap<String, (PathBuf, usize)>;
 
 /// What is exported.
 pub struct Results<'a> {
@@ -16,7 +16,7 @@ pub struct Results<'a> {
     /// The trials that ended.
     pub trials: &'a [TrialRecord],
     /// Looks up where cases are written down.
-    pub places: &'a dyn Fn() -> Places,
+    pub places: &'a dyn Fn() -> CaseLocations,
 }
 
 /// An export. Its name is the option by which it is chosen.
@@ -27,7 +27,7 @@ pub struct Export {
     /// What it is, as the help and the documentation say.
     pub about: &'static str,
     /// Where its text goes.
-    pub target: Target,
+    pub target: ExportTarget,
     /// Makes the text.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ pub struct Export {
 
 /// Where the text of an export goes.
 #[derive(Clone, Copy, Debug)]
-pub enum Target {
+pub enum ExportTarget {
     /// To the file that the option names.
     File,
     /// To standard output, in place of the table.

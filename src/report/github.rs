@@ -3,11 +3,11 @@
 
 use std::fmt::Write;
 
-use crate::report::export::{Export, Places, Target};
+use crate::report::export::{CaseLocations, Export, ExportTarget};
 use crate::report::paint::Paint;
 use crate::report::table::why;
 use crate::report::{compared, markdown};
-use crate::results::compared::Compared;
+use crate::results::compared::ComparisonResults;
 use crate::results::summary::Summary;
 use crate::trial::outcome::Verdict;
 
@@ -15,13 +15,13 @@ use crate::trial::outcome::Verdict;
 pub static EXPORT: Export = Export {
     name: "github",
     about: "In GitHub Actions: annotate each case that did not pass, and add the summary to the job",
-    target: Target::Job { page: markdown::summary },
+    target: ExportTarget::Job { page: markdown::summary },
     render: |results| Ok(annotations(results.summary, &(results.places)())),
 };
 
 /// A line for each case that did not pass: an error where it failed, a warning where nothing was measured, or nothing run.
 #[must_use]
-pub fn annotations(summary: &Summary, places: &Places) -> String {
+pub fn annotations(summary: &Summary, places: &CaseLocations) -> String {
     let mut text = String::new();
     for (key, row) in &summary.cases {
         let level = match row.verdict() {
@@ -39,7 +39,7 @@ pub fn annotations(summary: &Summary, places: &Places) -> String {
 
 /// The answer of a comparison on a line of its own; `level` is `error`, `warning` or `notice`.
 #[must_use]
-pub fn answer(compared: &Compared, level: &str) -> String {
+pub fn answer(compared: &ComparisonResults, level: &str) -> String {
     format!("::{level}::{}\n", message(&compared::sentence(compared, Paint::Plain)))
 }
 

@@ -1,12 +1,12 @@
 //! A summary as one JSON document, the content of `summary.json`.
 
-use crate::report::export::{Export, Target};
+use crate::report::export::{Export, ExportTarget};
 
 /// `--json`.
 pub static EXPORT: Export = Export {
     name: "json",
     about: "Print the results as one JSON document",
-    target: Target::Output,
+    target: ExportTarget::Output,
     render: |results| {
         let text = serde_json::to_string_pretty(results.summary).map_err(|error| error.to_string())?;
         Ok(text + "\n")

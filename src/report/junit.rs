@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Property, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
-use crate::report::export::{Export, Target};
+use crate::report::export::{Export, ExportTarget};
 use crate::report::paint::Paint;
 use crate::report::table::{self, why};
 use crate::report::trial::scripted;
@@ -21,7 +21,7 @@ use crate::trial::outcome::Verdict;
 pub static EXPORT: Export = Export {
     name: "junit",
     about: "Write the results as JUnit XML to this file",
-    target: Target::File,
+    target: ExportTarget::File,
     render: |results| junit(results.summary).map_err(|error| error.to_string()),
 };
 

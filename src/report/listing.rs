@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::cases::catalog::Catalog;
-use crate::cases::planned::Planned;
-use crate::cases::repo_files::Tree;
+use crate::cases::repo_files::RepoFiles;
+use crate::cases::test_case::TestCase;
 use crate::lint;
 use crate::settings::Settings;
 use crate::text::diagnostic::Diagnostic;
@@ -15,7 +15,7 @@ use crate::text::safe;
 
 /// One trial.
 #[derive(Clone, Debug, Serialize)]
-pub struct Listed {
+pub struct ListedTrial {
     /// The test's name.
     pub name: String,
     /// The skill's slug.
@@ -36,13 +36,13 @@ pub struct Listed {
 
 /// The planned trials, with what keeps each from running.
 #[must_use]
-pub fn listed(planned: &[Planned], catalog: &Catalog, tree: &dyn Tree, settings: &Settings) -> Vec<Listed> {
-    let listed = |planned: &Planned| {
+pub fn listed(planned: &[TestCase], catalog: &Catalog, tree: &dyn RepoFiles, settings: &Settings) -> Vec<ListedTrial> {
+    let listed = |planned: &TestCase| {
         let found = &planned.found;
         let repetition = settings.repetition.of(&found.skill, found.repetition());
         let mut problems = lint::case_errors(found, catalog, tree, &settings.lint);
         problems.extend(lint::never_decided(found, repetition, tree));
-        Listed {
+        ListedTrial {
             name: planned.test_name(),
             skill: found.skill.to_string(),
             case: found.id.clone(),
@@ -59,7 +59,7 @@ pub fn listed(planned: &[Planned], catalog: &Catalog, tree: &dyn Tree, settings:
 /// A line for each trial: name, what is expected, place, and what is wrong. `aligned` pads the columns for people;
 /// otherwise they are separated by tabs for programs.
 #[must_use]
-pub fn render(listed: &[Listed], aligned: bool) -> String {
+pub fn render(listed: &[ListedTrial], aligned: bool) -> String {
     let rows: Vec<[String; 3]> = listed.iter().map(cells).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (first, second) = if aligned { (width(0), width(1)) } else { (0, 0) };
@@ -72,7 +72,7 @@ pub fn render(listed: &[Listed], aligned: bool) -> String {
     text
 }
 
-fn cells(listed: &Listed) -> [String; 3] {
+fn cells(listed: &ListedTrial) -> [String; 3] {
     let expected = match (listed.problems.is_empty(), listed.should_trigger) {
         (false, _) => "broken",
         (true, Some(true)) => "triggers",

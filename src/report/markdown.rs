@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use crate::report::export::{Export, Target};
+use crate::report::export::{Export, ExportTarget};
 use crate::report::paint::Paint;
 use crate::report::{compared, rate, table, trial, triggering};
-use crate::results::compared::Compared;
-use crate::results::summary::{Counts, Summary};
+use crate::results::compared::ComparisonResults;
+use crate::results::summary::{Summary, TrialCounts};
 use crate::text::safe;
 use crate::trial::id::CaseInMode;
 
@@ -14,14 +14,14 @@ use crate::trial::id::CaseInMode;
 pub static EXPORT: Export = Export {
     name: "markdown",
     about: "Print the results as Markdown",
-    target: Target::Output,
+    target: ExportTarget::Output,
     render: |results| Ok(summary(results.summary)),
 };
 
 /// A comparison as a part of a page: its answer, then the figures, indented by four since that is code: nothing in it is
 /// Markdown.
 #[must_use]
-pub fn comparison(found: &Compared) -> String {
+pub fn comparison(found: &ComparisonResults) -> String {
     let text = compared::render(found, Paint::Plain);
     let (answer, figures) = text.split_once('\n').unwrap_or((&text, ""));
     let mut page = format!("# Compared\n\n{}\n\n", cell(answer));
@@ -60,14 +60,14 @@ pub fn summary(summary: &Summary) -> String {
     text
 }
 
-fn groups<'a>(text: &mut String, what: &str, groups: impl Iterator<Item = (&'a String, &'a Counts)>) {
+fn groups<'a>(text: &mut String, what: &str, groups: impl Iterator<Item = (&'a String, &'a TrialCounts)>) {
     let _ = writeln!(
         text,
         "| {what} | passed | failed | errors | unscored | tokens | cost |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     );
     for (name, counts) in groups {
-        let Counts { passed, failed, errors, unscored, spent, .. } = counts;
+        let TrialCounts { passed, failed, errors, unscored, spent, .. } = counts;
         let (tokens, cost) = (table::tokens(spent), table::cost(spent));
         let tokens = tokens.trim_end_matches(" tokens");
         let _ = writeln!(text, "| {name} | {passed} | {failed} | {errors} | {unscored} | {tokens} | {cost} |");

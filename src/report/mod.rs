@@ -15,15 +15,15 @@ pub mod judges;
 pub mod junit;
 pub mod listing;
 pub mod markdown;
-pub mod over_time;
 pub mod paint;
 pub mod progress;
 pub mod rate;
+pub mod run_status;
 pub mod session;
 pub mod show;
-pub mod standing;
 pub mod table;
 pub mod timeline;
+pub mod trend;
 pub mod trial;
 pub mod triggering;
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::text::safe;
-use crate::trial::event::Event;
+use crate::trial::event::RunEvent;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
 
@@ -17,18 +17,18 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What is known of a run under way.
 #[derive(Debug)]
-pub struct Board {
+pub struct ProgressBoard {
     total: usize,
     jobs: usize,
     done: usize,
     not_passed: usize,
     /// The time that finished trials took, all together.
     spent: Duration,
-    running: Vec<Running>,
+    running: Vec<ActiveTrial>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct ActiveTrial {
     id: TrialId,
     since: Duration,
     last: Option<String>,
@@ -36,7 +36,7 @@ struct Running {
     told: u32,
 }
 
-impl Board {
+impl ProgressBoard {
     /// A run of `total` trials, `jobs` at once.
     #[must_use]
     pub fn new(total: usize, jobs: usize) -> Self {
@@ -50,7 +50,7 @@ impl Board {
 
     /// A trial began at `now`, counted from the run's start.
     pub fn started(&mut self, id: &TrialId, now: Duration) {
-        self.running.push(Running { id: id.clone(), since: now, last: None, told: 0 });
+        self.running.push(ActiveTrial { id: id.clone(), since: now, last: None, told: 0 });
     }
 
     /// Its agent did something.
@@ -61,8 +61,8 @@ impl Board {
     }
 
     /// It waits for its provider. Answers with a line that says for what and for how long.
-    pub fn waits(&mut self, wait: &Event) -> Option<String> {
-        let Event::Waits { id, why, attempt, of, pause, at_most } = wait else { return None };
+    pub fn waits(&mut self, wait: &RunEvent) -> Option<String> {
+        let RunEvent::Waits { id, why, attempt, of, pause, at_most } = wait else { return None };
         let why = safe::line(why);
         self.heard(id, &format!("waits for the provider: {why}"));
         let (pause, at_most) = (duration(*pause), duration(*at_most));
@@ -99,10 +99,10 @@ impl Board {
     /// A line for each running trial, the longest running first, and one that counts.
     #[must_use]
     pub fn lines(&self, now: Duration) -> Vec<String> {
-        let mut running: Vec<&Running> = self.running.iter().collect();
+        let mut running: Vec<&ActiveTrial> = self.running.iter().collect();
         running.sort_by_key(|running| running.since);
         let width = running.iter().take(MOST_LINES).map(|running| running.id.to_string().len()).max().unwrap_or(0);
-        let line = |running: &&Running| {
+        let line = |running: &&ActiveTrial| {
             let last = running.last.as_deref().unwrap_or("starts");
             let elapsed = duration(now.saturating_sub(running.since));
             format!("  {:width$}  {elapsed:>7}  {last}", running.id.to_string())

@@ -1,6 +1,6 @@
 //! Rates and shares as people read them.
 
-use crate::results::share::Tried;
+use crate::results::share::CaseShare;
 use crate::results::summary::CaseCounts;
 use crate::stats::Interval;
 use crate::stats::LEVEL;
@@ -38,7 +38,7 @@ pub fn of_case(case: &CaseCounts) -> Option<String> {
 
 /// The same of a case of which only that is known.
 #[must_use]
-pub fn tried(case: Tried) -> Option<String> {
+pub fn tried(case: CaseShare) -> Option<String> {
     case.rate.share().filter(|_| case.rate.trials > 1).map(|passed| share(passed, case.interval()))
 }
 

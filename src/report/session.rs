@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::report::timeline::{self as words, clock, figures};
 use crate::report::trial::{goal, scripted, show_command};
-use crate::results::timeline::{Part, Timeline, What};
+use crate::results::timeline::{EventKind, EventPart, Timeline};
 use crate::settings::Isolation;
 use crate::text::safe;
 use crate::trace::Activation;
@@ -17,12 +17,12 @@ pub fn session(meta: &Meta, grade: &Grade, timeline: &Timeline) -> String {
     let mut text = String::new();
     head(&mut text, meta, grade);
     sections(&mut text, timeline, |what| match what {
-        What::Prompt { .. } => Some("Prompt"),
-        What::System { .. } => Some("System prompt"),
+        EventKind::Prompt { .. } => Some("Prompt"),
+        EventKind::System { .. } => Some("System prompt"),
         _ => None,
     });
     steps(&mut text, timeline);
-    sections(&mut text, timeline, |what| matches!(what, What::Said { answer: true, .. }).then_some("Answer"));
+    sections(&mut text, timeline, |what| matches!(what, EventKind::Said { answer: true, .. }).then_some("Answer"));
     evaluation(&mut text, grade, timeline);
     metrics(&mut text, &grade.metrics);
     text
@@ -67,7 +67,7 @@ fn steps(text: &mut String, timeline: &Timeline) {
     section(text, "What happened");
     for (at, entry) in timeline.entries.iter().enumerate() {
         // What was asked has a section of its own.
-        if matches!(entry.what, What::Prompt { .. } | What::System { .. }) {
+        if matches!(entry.what, EventKind::Prompt { .. } | EventKind::System { .. }) {
             continue;
         }
         let time = clock(entry).map_or_else(String::new, |time| format!("{} ", safe::markdown(time)));
@@ -83,8 +83,10 @@ fn steps(text: &mut String, timeline: &Timeline) {
         for (part, whole) in entry.what.texts() {
             match (&entry.what, part) {
                 // So has the answer; names and paths stand in the title.
-                (What::Said { answer: true, .. }, _) | (_, Part::Name | Part::Path(_)) => {}
-                (What::Command { .. } | What::Tool { .. }, _) => fence(text, &words::shown(&entry.what, whole)),
+                (EventKind::Said { answer: true, .. }, _) | (_, EventPart::Name | EventPart::Path(_)) => {}
+                (EventKind::Command { .. } | EventKind::Tool { .. }, _) => {
+                    fence(text, &words::shown(&entry.what, whole));
+                }
                 _ => quote(text, &words::shown(&entry.what, whole)),
             }
         }
@@ -95,7 +97,7 @@ fn steps(text: &mut String, timeline: &Timeline) {
 }
 
 /// The text of the entry that is the answer, or the prompts, in a section of its own.
-fn sections(text: &mut String, timeline: &Timeline, title: impl Fn(&What) -> Option<&'static str>) {
+fn sections(text: &mut String, timeline: &Timeline, title: impl Fn(&EventKind) -> Option<&'static str>) {
     for entry in &timeline.entries {
         let Some(title) = title(&entry.what) else { continue };
         section(text, title);

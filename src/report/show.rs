@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::report::paint::{Paint, Tone};
 use crate::report::timeline::{self as words, clock, figures};
 use crate::report::trial::{goal, scripted};
-use crate::results::timeline::{Entry, Finding, Part, Piece, Timeline, What};
+use crate::results::timeline::{CheckFinding, EventKind, EventPart, TextPiece, Timeline, TimelineEvent};
 use crate::text::safe;
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::{CheckResult, Grade, Status};
@@ -19,7 +19,7 @@ const AROUND: usize = 60;
 
 /// A trial.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown<'a> {
+pub struct ShownTrial<'a> {
     /// The facts.
     pub meta: &'a Meta,
     /// What it came to.
@@ -34,7 +34,7 @@ pub struct Shown<'a> {
 
 /// The text.
 #[must_use]
-pub fn show(shown: &Shown<'_>, paint: Paint) -> String {
+pub fn show(shown: &ShownTrial<'_>, paint: Paint) -> String {
     let mut text = String::new();
     head(&mut text, shown, paint);
     checks(&mut text, shown, paint);
@@ -48,8 +48,8 @@ pub fn show(shown: &Shown<'_>, paint: Paint) -> String {
 }
 
 // Writing to a string cannot fail, here and below.
-fn head(text: &mut String, shown: &Shown<'_>, paint: Paint) {
-    let Shown { meta, grade, .. } = shown;
+fn head(text: &mut String, shown: &ShownTrial<'_>, paint: Paint) {
+    let ShownTrial { meta, grade, .. } = shown;
     let name = paint.on(Tone::Strong, &safe::line(&meta.id().to_string()));
     let _ = writeln!(text, "{name}: {}", paint.on(grade.verdict.into(), grade.verdict.as_str()));
     let mut line = |label: &str, value: &str| {
@@ -78,8 +78,8 @@ fn head(text: &mut String, shown: &Shown<'_>, paint: Paint) {
     }
 }
 
-fn checks(text: &mut String, shown: &Shown<'_>, paint: Paint) {
-    let Shown { grade, timeline, .. } = shown;
+fn checks(text: &mut String, shown: &ShownTrial<'_>, paint: Paint) {
+    let ShownTrial { grade, timeline, .. } = shown;
     let finding = |check: &CheckResult| {
         let at = grade.checks.iter().position(|known| std::ptr::eq(known, check))?;
         timeline.findings.get(at)
@@ -106,7 +106,7 @@ fn checks(text: &mut String, shown: &Shown<'_>, paint: Paint) {
 }
 
 /// Where a check looked, and the pieces of text that decided it.
-fn evidence(text: &mut String, timeline: &Timeline, finding: Option<&Finding>, paint: Paint) {
+fn evidence(text: &mut String, timeline: &Timeline, finding: Option<&CheckFinding>, paint: Paint) {
     let Some(finding) = finding else { return };
     if finding.pieces.is_empty() {
         if let Some((at, entry)) = finding.entry.and_then(|at| Some((at, timeline.entries.get(at)?))) {
@@ -126,7 +126,7 @@ fn evidence(text: &mut String, timeline: &Timeline, finding: Option<&Finding>, p
 }
 
 /// The first line of a piece, with what stands around it on that line.
-fn quoted(timeline: &Timeline, piece: &Piece, paint: Paint) -> Option<String> {
+fn quoted(timeline: &Timeline, piece: &TextPiece, paint: Paint) -> Option<String> {
     let texts = timeline.entries.get(piece.entry)?.what.texts();
     let (_, whole) = texts.into_iter().find(|(part, _)| *part == piece.part)?;
     let (before, from) = (whole.get(..piece.bytes.start)?, whole.get(piece.bytes.clone())?);
@@ -147,7 +147,7 @@ fn quoted(timeline: &Timeline, piece: &Piece, paint: Paint) -> Option<String> {
     Some(format!("{start}{}{hit}{}{end}", safe::line(&before), safe::line(&behind)))
 }
 
-fn entry(text: &mut String, timeline: &Timeline, at: usize, entry: &Entry, paint: Paint) {
+fn entry(text: &mut String, timeline: &Timeline, at: usize, entry: &TimelineEvent, paint: Paint) {
     let indent = "  ".repeat(entry.depth as usize);
     let time = clock(entry).map(|time| format!("  {}", paint.on(Tone::Faint, &safe::line(time)))).unwrap_or_default();
     let title = paint.on(title_tone(&entry.what), &words::title(entry, safe::line));
@@ -161,10 +161,10 @@ fn entry(text: &mut String, timeline: &Timeline, at: usize, entry: &Entry, paint
     }
     for (part, whole) in entry.what.texts() {
         // Names and paths stand in the title.
-        if matches!(part, Part::Name | Part::Path(_)) {
+        if matches!(part, EventPart::Name | EventPart::Path(_)) {
             continue;
         }
-        let sign = if matches!((&entry.what, part), (What::Command { .. }, Part::Input)) { "$ " } else { "" };
+        let sign = if matches!((&entry.what, part), (EventKind::Command { .. }, EventPart::Input)) { "$ " } else { "" };
         let pieces = timeline.pieces_of(at).filter(|piece| piece.part == part);
         let marked = marked(&words::shown(&entry.what, whole), pieces, paint);
         for line in marked.trim_end().lines() {
@@ -173,17 +173,17 @@ fn entry(text: &mut String, timeline: &Timeline, at: usize, entry: &Entry, paint
     }
 }
 
-fn title_tone(what: &What) -> Tone {
+fn title_tone(what: &EventKind) -> Tone {
     match what {
-        What::Tool { failed: true, .. } => Tone::Bad,
-        What::Command { exit, .. } if *exit != Some(0) => Tone::Bad,
-        What::Thought { .. } => Tone::Faint,
+        EventKind::Tool { failed: true, .. } => Tone::Bad,
+        EventKind::Command { exit, .. } if *exit != Some(0) => Tone::Bad,
+        EventKind::Thought { .. } => Tone::Faint,
         _ => Tone::Strong,
     }
 }
 
 /// A text made safe to show, with the pieces that a check looked at marked, line by line.
-fn marked<'a>(whole: &str, pieces: impl Iterator<Item = &'a Piece>, paint: Paint) -> String {
+fn marked<'a>(whole: &str, pieces: impl Iterator<Item = &'a TextPiece>, paint: Paint) -> String {
     let mut pieces: Vec<_> = pieces.map(|piece| piece.bytes.clone()).collect();
     pieces.sort_by_key(|piece| (piece.start, piece.end));
     let (mut text, mut at) = (String::new(), 0);

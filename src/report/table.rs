@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use crate::decide::threshold::Side;
+use crate::decide::threshold::ThresholdSide;
 use crate::report::diagnostics::counted;
 use crate::report::paint::{Paint, Tone};
 use crate::report::rate;
-use crate::results::described::Cut;
-use crate::results::summary::{CaseCounts, Counts, NOT_RECORDED, Repeats, Summary};
+use crate::results::cut_descriptions::CutCount;
+use crate::results::summary::{CaseCounts, NOT_RECORDED, RepeatFigures, Summary, TrialCounts};
 use crate::stats::LEVEL;
 use crate::stats::repeats;
 use crate::text::safe;
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
-use crate::trial::spent::Spent;
+use crate::trial::spent::AttemptCost;
 
 /// Most passed cases that have a line of their own; more are counted.
 const MOST_PASSED: usize = 20;
@@ -156,7 +156,7 @@ pub fn unrecorded(summary: &Summary, required: bool) -> Option<String> {
 
 /// How many ended in which way.
 #[must_use]
-pub fn endings(counts: &Counts, paint: Paint) -> String {
+pub fn endings(counts: &TrialCounts, paint: Paint) -> String {
     let parts = [
         paint.count(Tone::Good, counts.passed, "passed"),
         paint.count(Tone::Bad, counts.failed, "failed"),
@@ -175,7 +175,7 @@ const MOST: usize = 20;
 pub fn shown(summary: &Summary) -> String {
     let mut text = String::new();
     let cut = &summary.cut_descriptions.0;
-    for ((mode, skill), Cut { trials, least }) in cut.iter().take(MOST) {
+    for ((mode, skill), CutCount { trials, least }) in cut.iter().take(MOST) {
         let (skill, mode, trials) = (safe::line(skill), safe::line(mode), counted(*trials, "trial"));
         let _ = writeln!(
             text,
@@ -188,7 +188,7 @@ pub fn shown(summary: &Summary) -> String {
     arms(&mut text, summary);
     let Some((share, interval)) = summary.share().filter(|_| summary.total.rate().trials > 1) else { return text };
     let _ = write!(text, "{} passed, every case weighing the same", rate::share(share, interval));
-    if let Some(Repeats { k, pass_at_k, pass_hat_k }) = summary.repeats() {
+    if let Some(RepeatFigures { k, pass_at_k, pass_hat_k }) = summary.repeats() {
         let (at, hat) = (rate::points(pass_at_k), rate::points(pass_hat_k));
         let _ = write!(text, "; pass@{k} {at} %, pass^{k} {hat} %");
     }
@@ -238,7 +238,7 @@ fn too_few(threshold: f64, passed: u64) -> Option<String> {
 
 /// What is known of a cost, in words.
 #[must_use]
-pub fn cost(spent: &Spent) -> String {
+pub fn cost(spent: &AttemptCost) -> String {
     match (spent.cost_usd, spent.more_cost) {
         (Some(cost), true) => format!("at least {}", dollars(cost)),
         (Some(cost), false) => dollars(cost),
@@ -249,7 +249,7 @@ pub fn cost(spent: &Spent) -> String {
 
 /// What is known of the tokens, in words.
 #[must_use]
-pub fn tokens(spent: &Spent) -> String {
+pub fn tokens(spent: &AttemptCost) -> String {
     match (spent.tokens, spent.more_tokens) {
         (Some(tokens), true) => format!("at least {tokens} tokens"),
         (Some(tokens), false) => format!("{tokens} tokens"),
@@ -294,7 +294,7 @@ pub fn decided(counts: &CaseCounts) -> Option<String> {
     let of =
         if trials <= most as usize { format!("{trials} of at most {most} trials") } else { counted(trials, "trial") };
     Some(match counts.side()? {
-        Side::Undecided => format!("undecided after {of}"),
-        Side::Above | Side::Below => format!("decided after {of}"),
+        ThresholdSide::Undecided => format!("undecided after {of}"),
+        ThresholdSide::Above | ThresholdSide::Below => format!("decided after {of}"),
     })
 }

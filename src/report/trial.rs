@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::cases::case::Found;
+use crate::cases::case::FoundCase;
 use crate::report::diagnostics;
 use crate::report::paint::{Paint, Tone};
-use crate::store::{self, Place};
+use crate::store::{self, TrialOwner};
 use crate::text::diagnostic::shown_path;
 use crate::text::safe;
 use crate::trial::id::TrialId;
@@ -59,7 +59,7 @@ pub fn headline(outcome: &Outcome, paint: Paint) -> String {
 #[must_use]
 pub fn graded<'a>(
     root: &Path,
-    found: &Found,
+    found: &FoundCase,
     outcomes: impl IntoIterator<Item = &'a Outcome>,
     paint: Paint,
 ) -> Vec<String> {
@@ -83,7 +83,7 @@ fn block(root: &Path, findings: &str, alike: &[&Outcome], paint: Paint) -> Optio
     let beside = if others.is_empty() { String::new() } else { format!(" (and {} next to it)", others.join(", ")) };
     line(&mut text, "look into", &format!("{}{beside}", shown_path(root, &first.folder).display()));
     if let Some(place) = store::place(root, &first.folder) {
-        let run = if let Place::Run(run) = &place { Some(run.as_str()) } else { None };
+        let run = if let TrialOwner::Run(run) = &place { Some(run.as_str()) } else { None };
         line(&mut text, "show it", &show_command(&first.id, run));
     }
     if first.grade.judged == Some(Judged::NotRecorded) {
@@ -96,7 +96,7 @@ fn block(root: &Path, findings: &str, alike: &[&Outcome], paint: Paint) -> Optio
 }
 
 /// What a trial came to, from behind its verdict on.
-fn findings(found: &Found, outcome: &Outcome, paint: Paint) -> String {
+fn findings(found: &FoundCase, outcome: &Outcome, paint: Paint) -> String {
     let grade = &outcome.grade;
     let mut text = match grade.verdict {
         Verdict::Error => " (nothing was measured)\n",
@@ -147,7 +147,7 @@ pub fn again(id: &TrialId, run: Option<&str>, has_mode: bool) -> Vec<(&'static s
     if has_mode {
         let case = safe::word(&format!("{}/{}", id.skill, id.case));
         commands.push(("run it again", format!("skill-evals run --case {case} --mode {}", safe::word(&id.mode))));
-        commands.push(("run it again and record it", Door::Program.record_again(id)));
+        commands.push(("run it again and record it", RerunCommand::Program.record_again(id)));
     } else if let Some(run) = run {
         commands.push(("the result of its comparison", format!("skill-evals compare {}", safe::word(run))));
     }
@@ -183,7 +183,7 @@ pub fn goal(goal: Goal) -> &'static str {
 
 /// How a reader runs something again: by the program, or by a harness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Door {
+pub enum RerunCommand {
     /// `skill-evals run`.
     #[default]
     Program,
@@ -191,7 +191,7 @@ pub enum Door {
     Harness(String),
 }
 
-impl Door {
+impl RerunCommand {
     /// The command that measures a trial anew and records what it measured.
     #[must_use]
     pub fn record_again(&self, id: &TrialId) -> String {
@@ -211,17 +211,17 @@ impl Door {
 
 /// A trial without an outcome: what is wrong, and what to do.
 #[must_use]
-pub fn not_graded(id: &TrialId, problem: &NoOutcome, door: &Door, paint: Paint) -> String {
+pub fn not_graded(id: &TrialId, problem: &NoOutcome, door: &RerunCommand, paint: Paint) -> String {
     let name = safe::line(&id.to_string());
     match problem {
         NoOutcome::BadCase(problems) => diagnostics::render(problems, paint),
         NoOutcome::NotRecorded => match door {
-            Door::Harness(_) => {
+            RerunCommand::Harness(_) => {
                 let mut text = format!("{name}: {NO_RECORDING}\n");
                 line(&mut text, "record it", &door.record_again(id));
                 text
             }
-            Door::Program => format!("{name}: no recording; leave --replay out, and its agent runs\n"),
+            RerunCommand::Program => format!("{name}: no recording; leave --replay out, and its agent runs\n"),
         },
         NoOutcome::Unreadable(why) | NoOutcome::NotOpened(why) => format!("{name}: {}\n", safe::block(why)),
         NoOutcome::NotRun(why) => format!("{name}: not run: {}\n", safe::block(&why.to_string())),

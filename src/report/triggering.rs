@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::report::rate::{fraction, measured};
 use crate::results::summary::Summary;
-use crate::results::triggering::{Active, Asked, Confusion, Share};
+use crate::results::triggering::{ActivatedSkill, Confusion, ExpectedSkill, Share};
 use crate::text::safe;
 
 /// Most mistakes that are listed; the others are counted.
@@ -17,7 +17,7 @@ pub fn triggering(summary: &Summary) -> String {
     let mut text = String::new();
     for (mode, found) in &summary.triggering {
         let mistakes = found.mistakes();
-        let negatives = found.cells.keys().any(|(asked, _)| matches!(asked, Asked::NotFor(_)));
+        let negatives = found.cells.keys().any(|(asked, _)| matches!(asked, ExpectedSkill::NotFor(_)));
         if found.skills().is_empty() || (!negatives && mistakes.is_empty()) {
             continue;
         }
@@ -55,14 +55,14 @@ fn of(share: Share) -> String {
     }
 }
 
-fn mistake(asked: &Asked, active: &Active, count: u64) -> String {
+fn mistake(asked: &ExpectedSkill, active: &ActivatedSkill, count: u64) -> String {
     let what = match active {
-        Active::Skill(skill) => format!("`{skill}` became active"),
-        Active::Several => "several skills became active".to_owned(),
-        Active::None => "no skill became active".to_owned(),
+        ActivatedSkill::Skill(skill) => format!("`{skill}` became active"),
+        ActivatedSkill::Several => "several skills became active".to_owned(),
+        ActivatedSkill::None => "no skill became active".to_owned(),
     };
     match asked {
-        Asked::For(skill) => format!("{count}× {what} where `{skill}` should have"),
-        Asked::NotFor(skill) => format!("{count}× {what} in a case that `{skill}` should stay out of"),
+        ExpectedSkill::For(skill) => format!("{count}× {what} where `{skill}` should have"),
+        ExpectedSkill::NotFor(skill) => format!("{count}× {what} in a case that `{skill}` should stay out of"),
     }
 }

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::decide::{Comparison, Rule, fixed};
 use crate::grade::checks::GENERAL;
-use crate::results::arm::{ArmResults, Took};
-use crate::results::crowding::Crowding;
+use crate::results::activation_shift::ActivationShift;
+use crate::results::side_results::{CaseUsage, SideResults};
 use crate::stats::amounts::{self, Ratio};
 use crate::stats::proportion::Rate;
 
@@ -15,7 +15,7 @@ pub const COMPARISON_FORMAT: u32 = 1;
 /// Two arms compared.
 #[derive(Clone, Debug, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, with a key of its own")]
-pub struct Compared {
+pub struct ComparisonResults {
     /// [`COMPARISON_FORMAT`].
     pub format: u32,
     /// What arm A is.
@@ -32,7 +32,7 @@ pub struct Compared {
     pub checks: Vec<CheckShares>,
     /// What became active in both arms; absent where no skill was to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub triggering: Option<Crowding>,
+    pub triggering: Option<ActivationShift>,
     /// Whether arm A has no skills, so that the difference is what they are worth.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub worth: bool,
@@ -99,28 +99,35 @@ pub struct SpentTrials {
 
 /// Compares stored trials.
 #[must_use]
-pub fn stored(labels: (String, String), a: &ArmResults, b: &ArmResults, rule: Rule) -> Compared {
+pub fn stored(labels: (String, String), a: &SideResults, b: &SideResults, rule: Rule) -> ComparisonResults {
     // Other modes ask otherwise on purpose.
-    let asked_otherwise = if a.modes == b.modes { ArmResults::asked_otherwise(a, b) } else { Vec::new() };
+    let asked_otherwise = if a.modes == b.modes { SideResults::asked_otherwise(a, b) } else { Vec::new() };
     let comparison = fixed::compare(&a.counts, &b.counts, &rule);
     let cases = comparison.cases.iter().map(|case| &case.case);
     let until_decided = cases.filter(|case| a.until_decided.contains(*case) || b.until_decided.contains(*case));
     let until_decided = until_decided.cloned().collect();
-    Compared { asked_otherwise, until_decided, ..of(labels, comparison, a, b, rule) }
+    ComparisonResults { asked_otherwise, until_decided, ..of(labels, comparison, a, b, rule) }
 }
 
 /// A comparison of arms that have the same skills and differ in nothing else.
 #[must_use]
-pub fn unchanged(labels: (String, String), rule: Rule) -> Compared {
-    let none = ArmResults::default();
-    Compared { unchanged: true, ..stored(labels, &none, &none, rule) }
+pub fn unchanged(labels: (String, String), rule: Rule) -> ComparisonResults {
+    let none = SideResults::default();
+    ComparisonResults { unchanged: true, ..stored(labels, &none, &none, rule) }
 }
 
 /// Everything there is to show of a comparison of these arms.
 #[must_use]
-pub fn of(labels: (String, String), comparison: Comparison, a: &ArmResults, b: &ArmResults, rule: Rule) -> Compared {
-    let ratio = |of: fn(&Took) -> &Vec<f64>, plus| amounts::ratio(&ArmResults::amounts(a, b, of), plus, rule.level);
-    Compared {
+pub fn of(
+    labels: (String, String),
+    comparison: Comparison,
+    a: &SideResults,
+    b: &SideResults,
+    rule: Rule,
+) -> ComparisonResults {
+    let ratio =
+        |of: fn(&CaseUsage) -> &Vec<f64>, plus| amounts::ratio(&SideResults::amounts(a, b, of), plus, rule.level);
+    ComparisonResults {
         format: COMPARISON_FORMAT,
         a: labels.0,
         b: labels.1,
@@ -134,7 +141,7 @@ pub fn of(labels: (String, String), comparison: Comparison, a: &ArmResults, b: &
             commands: ratio(|took| &took.commands, 1.0),
         },
         checks: checks(a, b),
-        triggering: Crowding::of(&a.triggered, &b.triggered, rule.level),
+        triggering: ActivationShift::of(&a.triggered, &b.triggered, rule.level),
         worth: false,
         outcome_only: a.outcome_only,
         unchanged: false,
@@ -147,7 +154,7 @@ pub fn of(labels: (String, String), comparison: Comparison, a: &ArmResults, b: &
     }
 }
 
-impl Compared {
+impl ComparisonResults {
     /// Of a comparison with and without skills, the checks that passed as often without: they do not tell what the skills
     /// are worth. Those of every trial (`in-time`, `exit-code`, `delivered` …) are not meant to.
     pub fn telling_nothing(&self) -> impl Iterator<Item = &CheckShares> {
@@ -157,7 +164,7 @@ impl Compared {
     }
 }
 
-fn checks(a: &ArmResults, b: &ArmResults) -> Vec<CheckShares> {
+fn checks(a: &SideResults, b: &SideResults) -> Vec<CheckShares> {
     let both = a.checks.iter().filter_map(|(check, in_a)| Some((check, *in_a, *b.checks.get(check)?)));
     let mut shares: Vec<CheckShares> = both.map(|(check, a, b)| CheckShares { check: check.clone(), a, b }).collect();
     let apart =

@@ -10,14 +10,14 @@ use crate::trial::id::{CaseInMode, TrialId};
 
 /// The most that a trial of a case was known to take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Known {
+pub struct KnownCost {
     /// US dollars.
     pub cost_usd: Option<f64>,
     /// Tokens read and written.
     pub tokens: Option<u64>,
 }
 
-impl Known {
+impl KnownCost {
     /// Takes what another trial took into account.
     pub fn at_least(&mut self, cost_usd: Option<f64>, tokens: Option<u64>) {
         if let Some(cost) = cost_usd {
@@ -58,9 +58,9 @@ pub struct Estimate {
 impl Estimate {
     /// What so many trials of these would take, each as much as the mean of those that are known; absent where none is.
     #[must_use]
-    pub fn of_trials(&self, trials: u64) -> Known {
+    pub fn of_trials(&self, trials: u64) -> KnownCost {
         let known = |unknown: usize| Some(self.trials.len() - unknown).filter(|known| *known > 0);
-        Known {
+        KnownCost {
             cost_usd: known(self.unknown_cost).map(|known| self.known_cost_usd / real(known as u64) * real(trials)),
             tokens: known(self.unknown_tokens).map(|known| (self.known_tokens / known as u64).saturating_mul(trials)),
         }
@@ -69,7 +69,7 @@ impl Estimate {
 
 /// Adds up what is known of these trials.
 #[must_use]
-pub fn estimate(ids: &[TrialId], known: &BTreeMap<CaseInMode, Known>, max_cost_usd: Option<f64>) -> Estimate {
+pub fn estimate(ids: &[TrialId], known: &BTreeMap<CaseInMode, KnownCost>, max_cost_usd: Option<f64>) -> Estimate {
     let mut estimate = Estimate {
         trials: ids.iter().map(ToString::to_string).collect(),
         at_least: None,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::results::triggering::Share;
 use crate::stats::LEVEL;
 use crate::stats::agreement::{self, Agreement};
-use crate::stats::calibration::{Corrected, Judge};
+use crate::stats::calibration::{CorrectedRate, JudgeAccuracy};
 use crate::stats::proportion::Rate;
 use crate::store::{RunFolder, StoreError};
 use crate::trial::outcome::Verdict;
@@ -49,7 +49,7 @@ pub struct Calibration {
     /// Cohen's κ of the judge and the people; absent where both gave one answer to everything.
     pub kappa: Option<f64>,
     /// The rate that people would have given to all judged trials; absent where the judge is no better than a coin.
-    pub corrected: Option<Corrected>,
+    pub corrected: Option<CorrectedRate>,
     /// Labelled trials that no judge scored in these runs.
     pub unmatched: Vec<String>,
 }
@@ -94,7 +94,7 @@ pub fn of(trials: &[JudgedTrial], labels: Option<&BTreeMap<String, bool>>) -> Ju
 fn calibration(trials: &[JudgedTrial], labels: &BTreeMap<String, bool>, rate: Rate) -> Calibration {
     let judged: BTreeMap<&str, bool> =
         trials.iter().filter_map(|trial| Some((trial.trial.as_str(), trial.passed?))).collect();
-    let (mut judge, mut unmatched) = (Judge::default(), Vec::new());
+    let (mut judge, mut unmatched) = (JudgeAccuracy::default(), Vec::new());
     for (trial, label) in labels {
         match judged.get(trial.as_str()) {
             Some(passed) if *label => judge.passed_right.add(*passed),
@@ -102,7 +102,7 @@ fn calibration(trials: &[JudgedTrial], labels: &BTreeMap<String, bool>, rate: Ra
             None => unmatched.push(trial.clone()),
         }
     }
-    let Judge { passed_right: passed, failed_right: failed } = judge;
+    let JudgeAccuracy { passed_right: passed, failed_right: failed } = judge;
     let table = [vec![passed.passed, passed.failed()], vec![failed.failed(), failed.passed]];
     Calibration {
         sensitivity: passed.into(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::results::standing::{self, RunState};
+use crate::results::run_status::{self, RunState};
 use crate::store::RunFolder;
 use crate::trial::id::{CaseInMode, TrialId};
 
@@ -13,7 +13,7 @@ const NO_REASON: &str = "not run";
 
 /// Why trials were not run: what the run noted of their case, else how the run stands.
 #[derive(Debug)]
-pub struct Reasons {
+pub struct NotRunReasons {
     noted: BTreeMap<CaseInMode, String>,
     /// Why those were not of which the run noted nothing.
     pub otherwise: &'static str,
@@ -21,18 +21,18 @@ pub struct Reasons {
 
 /// What a stored summary says of a case.
 #[derive(Deserialize)]
-struct Noted {
+struct StoredReason {
     #[serde(flatten)]
     key: CaseInMode,
     #[serde(default)]
     not_run: BTreeMap<String, usize>,
 }
 
-impl Reasons {
+impl NotRunReasons {
     /// The reasons of this run. What of its files cannot be read tells none.
     #[must_use]
     pub fn of(run: &RunFolder) -> Self {
-        let state = standing::standing(run).map_or(RunState::Finished, |standing| standing.state);
+        let state = run_status::standing(run).map_or(RunState::Finished, |standing| standing.state);
         let otherwise = match state {
             RunState::Running => "the run is still running",
             RunState::Finished => "it has no result in the run's directory",
@@ -44,7 +44,7 @@ impl Reasons {
         let mut summary = run.summary().unwrap_or_default();
         let cases = summary["cases"].take();
         let cases: Vec<serde_json::Value> = serde_json::from_value(cases).unwrap_or_default();
-        let cases = cases.into_iter().filter_map(|case| serde_json::from_value::<Noted>(case).ok());
+        let cases = cases.into_iter().filter_map(|case| serde_json::from_value::<StoredReason>(case).ok());
         let noted = cases.filter_map(|case| {
             let reasons: Vec<String> = case.not_run.into_keys().filter(|why| why != NO_REASON).collect();
             (!reasons.is_empty()).then(|| (case.key, reasons.join(" or ")))

@@ -27,7 +27,7 @@ pub struct Session<'a> {
     /// What the system prompt said besides.
     pub system_prompt: Option<&'a str>,
     /// The program.
-    pub agent: Agent<'a>,
+    pub agent: SessionAgent<'a>,
     /// When the agent was started, RFC 3339, UTC.
     pub started: &'a str,
     /// When it had ended.
@@ -46,7 +46,7 @@ pub struct Session<'a> {
 
 /// The program that was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Agent<'a> {
+pub struct SessionAgent<'a> {
     /// Which one.
     pub kind: AgentKind,
     /// Its version, as it says.
@@ -90,7 +90,7 @@ impl<'a> Session<'a> {
             verdict: grade.verdict,
             prompt: &meta.case.prompt,
             system_prompt: meta.case.system_prompt.as_deref(),
-            agent: Agent {
+            agent: SessionAgent {
                 kind: meta.agent.kind,
                 version: meta.agent.version.as_deref(),
                 model: meta.agent.model.as_deref(),

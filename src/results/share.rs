@@ -6,14 +6,14 @@ use crate::stats::{Interval, LEVEL, mean};
 
 /// A case as far as its share goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tried {
+pub struct CaseShare {
     /// Trials that passed, of those that were measured.
     pub rate: Rate,
     /// Whether they went on until they decided something, rather than being counted beforehand.
     pub until_decided: bool,
 }
 
-impl Tried {
+impl CaseShare {
     /// Where the true share of passing trials may lie. For trials that were counted beforehand it is Wilson's interval; where
     /// they went on until they decided something, one that holds however often one looks.
     #[must_use]
@@ -26,8 +26,8 @@ impl Tried {
 /// The mean of the shares of these cases, each weighing the same however often it was tried, and where the true mean may lie;
 /// none where none was measured. One case has the interval of its own, which no others widen.
 #[must_use]
-pub fn together(cases: &[Tried]) -> Option<(f64, Interval)> {
-    let measured: Vec<&Tried> = cases.iter().filter(|case| case.rate.trials > 0).collect();
+pub fn together(cases: &[CaseShare]) -> Option<(f64, Interval)> {
+    let measured: Vec<&CaseShare> = cases.iter().filter(|case| case.rate.trials > 0).collect();
     if let [only] = measured.as_slice() {
         return Some((only.rate.share()?, only.interval()));
     }

@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::decide::threshold::{Side, standing};
-use crate::grade::share::Ended;
-use crate::results::described::CutDescriptions;
-use crate::results::share::{self, Tried};
+use crate::decide::threshold::{ThresholdSide, standing};
+use crate::grade::share::TrialTally;
+use crate::results::cut_descriptions::CutDescriptions;
+use crate::results::share::{self, CaseShare};
 use crate::results::triggering::Confusion;
-use crate::settings::{InForce, Isolation};
+use crate::settings::{EffectiveRepetition, Isolation};
 use crate::stats::LEVEL;
 use crate::stats::proportion::Rate;
 use crate::stats::{Interval, repeats};
 use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::{PlanLine, TrialRecord};
-use crate::trial::spent::Spent;
+use crate::trial::spent::AttemptCost;
 
 /// The number of the `summary.json` format.
 pub const SUMMARY_FORMAT: u32 = 1;
@@ -54,11 +54,11 @@ pub struct Summary {
     /// For how many trials each kind of it held, where that is known.
     pub isolation: BTreeMap<&'static str, usize>,
     /// All trials together.
-    pub total: Counts,
+    pub total: TrialCounts,
     /// By mode.
-    pub modes: BTreeMap<String, Counts>,
+    pub modes: BTreeMap<String, TrialCounts>,
     /// By skill.
-    pub skills: BTreeMap<String, Counts>,
+    pub skills: BTreeMap<String, TrialCounts>,
     /// By case and mode.
     pub cases: BTreeMap<CaseInMode, CaseCounts>,
     /// What triggered, by what should have, in each mode that offers skills.
@@ -69,7 +69,7 @@ pub struct Summary {
 
 /// What repeats of the same cases show.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Repeats {
+pub struct RepeatFigures {
     /// Trials of each case.
     pub k: u64,
     /// How probable it is that at least one of `k` trials passes.
@@ -80,9 +80,9 @@ pub struct Repeats {
 
 /// Counts with what they show.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Figures<'a> {
+struct SummaryFigures<'a> {
     #[serde(flatten)]
-    counts: &'a Counts,
+    counts: &'a TrialCounts,
     /// The mean of the cases' shares of passed trials, each weighing the same; `null` where none was measured.
     share: Option<f64>,
     /// Where the true mean may lie, with a confidence of 95 %.
@@ -91,7 +91,7 @@ struct Figures<'a> {
 
 /// How trials ended, and what they took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Counts {
+pub struct TrialCounts {
     /// Trials whose checks all passed.
     pub passed: usize,
     /// Trials with a check that failed.
@@ -104,7 +104,7 @@ pub struct Counts {
     pub duration_ms: u64,
     /// Tokens and US dollars of every attempt, so far as they are known.
     #[serde(flatten)]
-    pub spent: Spent,
+    pub spent: AttemptCost,
     /// How often an agent was started again after a refusal.
     pub retries: u64,
 }
@@ -114,7 +114,7 @@ pub struct Counts {
 pub struct CaseCounts {
     /// How they ended.
     #[serde(flatten)]
-    pub counts: Counts,
+    pub counts: TrialCounts,
     /// The share of its trials that must pass: the highest that one of them was graded with. Absent where none was run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
@@ -135,7 +135,7 @@ pub struct CaseCounts {
     pub not_run: BTreeMap<String, usize>,
 }
 
-impl Counts {
+impl TrialCounts {
     fn add(&mut self, record: &TrialRecord) {
         let counted = match record.verdict {
             Verdict::Pass => &mut self.passed,
@@ -163,9 +163,9 @@ impl Counts {
 
     /// The same for the verdict of a case.
     #[must_use]
-    pub fn as_ended(&self) -> Ended {
+    pub fn as_ended(&self) -> TrialTally {
         let Self { passed, failed, errors, unscored, .. } = *self;
-        Ended { passed, failed, errors, unscored }
+        TrialTally { passed, failed, errors, unscored }
     }
 }
 
@@ -179,15 +179,15 @@ impl CaseCounts {
             return None;
         }
         let threshold = self.threshold.unwrap_or(1.0);
-        let measured = Ended { errors: 0, unscored: 0, ..ended };
+        let measured = TrialTally { errors: 0, unscored: 0, ..ended };
         Some(match self.side() {
-            Some(Side::Above) => Verdict::Pass,
-            Some(Side::Below) => Verdict::Fail,
+            Some(ThresholdSide::Above) => Verdict::Pass,
+            Some(ThresholdSide::Below) => Verdict::Fail,
             // It would have gone on.
-            Some(Side::Undecided) if not_run > 0 => Verdict::Error,
+            Some(ThresholdSide::Undecided) if not_run > 0 => Verdict::Error,
             // Trials that measured nothing decide nothing.
-            Some(Side::Undecided) if measured.all() > 0 => measured.verdict(threshold),
-            _ => Ended { errors: ended.errors + not_run, ..ended }.verdict(threshold),
+            Some(ThresholdSide::Undecided) if measured.all() > 0 => measured.verdict(threshold),
+            _ => TrialTally { errors: ended.errors + not_run, ..ended }.verdict(threshold),
         })
     }
 }
@@ -195,9 +195,9 @@ impl CaseCounts {
 impl CaseCounts {
     /// Those of a case of which only this is known.
     #[must_use]
-    pub fn of(ended: Ended, repetition: InForce) -> Self {
-        let Ended { passed, failed, errors, unscored } = ended;
-        let counts = Counts { passed, failed, errors, unscored, ..Counts::default() };
+    pub fn of(ended: TrialTally, repetition: EffectiveRepetition) -> Self {
+        let TrialTally { passed, failed, errors, unscored } = ended;
+        let counts = TrialCounts { passed, failed, errors, unscored, ..TrialCounts::default() };
         let threshold = Some(repetition.threshold);
         Self { counts, threshold, at_most: repetition.at_most(), ..Self::default() }
     }
@@ -213,13 +213,14 @@ impl CaseCounts {
     /// Whether it goes on until it is decided, and is not, and may have further trials.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.side() == Some(Side::Undecided) && self.at_most.is_some_and(|most| self.counts.ended() < most as usize)
+        self.side() == Some(ThresholdSide::Undecided)
+            && self.at_most.is_some_and(|most| self.counts.ended() < most as usize)
     }
 
     /// Trials that measured nothing and may be run again: of a case that is decided without them, none.
     #[must_use]
     pub fn lost(&self) -> usize {
-        if matches!(self.side(), Some(Side::Above | Side::Below)) {
+        if matches!(self.side(), Some(ThresholdSide::Above | ThresholdSide::Below)) {
             0
         } else {
             self.counts.errors + self.counts.unscored
@@ -228,14 +229,14 @@ impl CaseCounts {
 
     /// Whether its trials tell on which side of its threshold it stands, where it goes on until they do.
     #[must_use]
-    pub fn side(&self) -> Option<Side> {
+    pub fn side(&self) -> Option<ThresholdSide> {
         self.at_most.and(self.threshold).map(|threshold| standing(self.counts.rate(), threshold, LEVEL))
     }
 
     /// The same as far as its share goes.
     #[must_use]
-    pub fn tried(&self) -> Tried {
-        Tried { rate: self.counts.rate(), until_decided: self.at_most.is_some() }
+    pub fn tried(&self) -> CaseShare {
+        CaseShare { rate: self.counts.rate(), until_decided: self.at_most.is_some() }
     }
 }
 
@@ -253,7 +254,7 @@ impl Summary {
             not_run: BTreeMap::new(),
             isolation_wanted: Isolation::default(),
             isolation: BTreeMap::new(),
-            total: Counts::default(),
+            total: TrialCounts::default(),
             modes: BTreeMap::new(),
             skills: BTreeMap::new(),
             cases: BTreeMap::new(),
@@ -291,7 +292,7 @@ impl Summary {
     }
 
     /// Counts an attempt that measured nothing and is paid all the same.
-    pub fn add_refused(&mut self, id: &TrialId, spent: Spent) {
+    pub fn add_refused(&mut self, id: &TrialId, spent: AttemptCost) {
         self.total.spent = self.total.spent.and(spent);
         // Its trial may not have ended yet, and so not have a row.
         let mode = self.modes.entry(id.mode.clone()).or_default();
@@ -329,14 +330,14 @@ impl Summary {
     /// arms of a comparison: they are two things, and together neither.
     #[must_use]
     pub fn share(&self) -> Option<(f64, Interval)> {
-        let cases: Vec<Tried> = self.cases.values().map(CaseCounts::tried).collect();
+        let cases: Vec<CaseShare> = self.cases.values().map(CaseCounts::tried).collect();
         share::together(&cases).filter(|_| self.comparisons.is_empty())
     }
 
     /// The same of each group of cases that were measured, by its name.
     #[must_use]
     pub fn shares(&self, group: fn(&CaseInMode) -> &String) -> BTreeMap<&String, (f64, Interval)> {
-        let mut groups: BTreeMap<&String, Vec<Tried>> = BTreeMap::new();
+        let mut groups: BTreeMap<&String, Vec<CaseShare>> = BTreeMap::new();
         for (key, counts) in &self.cases {
             groups.entry(group(key)).or_default().push(counts.tried());
         }
@@ -345,13 +346,13 @@ impl Summary {
 
     fn figures<'a>(
         &'a self,
-        groups: &'a BTreeMap<String, Counts>,
+        groups: &'a BTreeMap<String, TrialCounts>,
         group: fn(&CaseInMode) -> &String,
-    ) -> BTreeMap<&'a String, Figures<'a>> {
+    ) -> BTreeMap<&'a String, SummaryFigures<'a>> {
         let shares = self.shares(group);
         let figures = |(name, counts)| {
             let (share, interval) = shares.get(name).copied().unzip();
-            (name, Figures { counts, share, interval })
+            (name, SummaryFigures { counts, share, interval })
         };
         groups.iter().map(figures).collect()
     }
@@ -359,7 +360,7 @@ impl Summary {
     /// What repeats show, where every measured case has several: at least one of `k` passes, all `k` pass, as means over
     /// the cases; `k` is the number of trials that every case has.
     #[must_use]
-    pub fn repeats(&self) -> Option<Repeats> {
+    pub fn repeats(&self) -> Option<RepeatFigures> {
         if !self.comparisons.is_empty() {
             return None;
         }
@@ -370,7 +371,7 @@ impl Summary {
             let each: Vec<f64> = rates.iter().filter_map(|rate| of(*rate, k)).collect();
             each.iter().sum::<f64>() / f64::from(u32::try_from(each.len()).unwrap_or(u32::MAX))
         };
-        Some(Repeats { k, pass_at_k: mean(repeats::pass_at_k), pass_hat_k: mean(repeats::pass_hat_k) })
+        Some(RepeatFigures { k, pass_at_k: mean(repeats::pass_at_k), pass_hat_k: mean(repeats::pass_hat_k) })
     }
 
     /// How many cases in modes came to this verdict.
@@ -382,7 +383,7 @@ impl Summary {
 
 /// A case in `summary.json`.
 #[derive(Serialize)]
-struct Row<'a> {
+struct CaseSummary<'a> {
     #[serde(flatten)]
     key: &'a CaseInMode,
     /// `null` where no trial of it was run.
@@ -392,10 +393,10 @@ struct Row<'a> {
     share: Option<f64>,
     interval: Interval,
     #[serde(skip_serializing_if = "Option::is_none")]
-    stands: Option<Side>,
+    stands: Option<ThresholdSide>,
 }
 
-impl<'a> Row<'a> {
+impl<'a> CaseSummary<'a> {
     fn new((key, counts): (&'a CaseInMode, &'a CaseCounts)) -> Self {
         let (share, interval) = (counts.counts.rate().share(), counts.tried().interval());
         Self { key, verdict: counts.verdict(), counts, share, interval, stands: counts.side() }
@@ -405,7 +406,7 @@ impl<'a> Row<'a> {
 impl Serialize for Summary {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Document<'a> {
+        struct SummaryDocument<'a> {
             format: u32,
             runs: &'a [String],
             threshold: f64,
@@ -418,21 +419,21 @@ impl Serialize for Summary {
             not_run: &'a BTreeMap<String, usize>,
             #[serde(skip_serializing_if = "BTreeMap::is_empty")]
             isolation: &'a BTreeMap<&'static str, usize>,
-            total: &'a Counts,
+            total: &'a TrialCounts,
             #[serde(skip_serializing_if = "Option::is_none")]
             share: Option<f64>,
             #[serde(skip_serializing_if = "Option::is_none")]
             interval: Option<Interval>,
             #[serde(skip_serializing_if = "Option::is_none")]
-            repeats: Option<Repeats>,
-            modes: BTreeMap<&'a String, Figures<'a>>,
-            skills: BTreeMap<&'a String, Figures<'a>>,
-            cases: Vec<Row<'a>>,
+            repeats: Option<RepeatFigures>,
+            modes: BTreeMap<&'a String, SummaryFigures<'a>>,
+            skills: BTreeMap<&'a String, SummaryFigures<'a>>,
+            cases: Vec<CaseSummary<'a>>,
             triggering: BTreeMap<&'a String, &'a Confusion>,
             cut_descriptions: &'a CutDescriptions,
         }
         let (share, interval) = self.share().unzip();
-        Document {
+        SummaryDocument {
             format: self.format,
             runs: &self.runs,
             threshold: self.threshold,
@@ -447,7 +448,7 @@ impl Serialize for Summary {
             repeats: self.repeats(),
             modes: self.figures(&self.modes, |key| &key.mode),
             skills: self.figures(&self.skills, |key| &key.skill),
-            cases: self.cases.iter().map(Row::new).collect(),
+            cases: self.cases.iter().map(CaseSummary::new).collect(),
             triggering: self.triggering.iter().filter(|(_, found)| !found.cells.is_empty()).collect(),
             cut_descriptions: &self.cut_descriptions,
         }

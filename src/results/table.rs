@@ -6,7 +6,7 @@ use crate::trial::evidence::{Meta, digest};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Judged, Outcome};
 use crate::trial::run_record::{ProgressLine, TrialRecord};
-use crate::trial::spent::Spent;
+use crate::trial::spent::AttemptCost;
 
 /// The row of the trial kept in `folder`, from its own files.
 ///
@@ -34,12 +34,12 @@ fn inputs(meta: &Meta, grade: &Grade) -> String {
 }
 
 /// What a graded trial took: its agent, and its judge where it had one.
-fn spent(meta: &Meta, grade: &Grade, prices: &Prices) -> Spent {
-    let agent = Spent::by(meta.agent.kind, meta.agent.model.as_deref(), grade.metrics.usage.as_ref(), prices);
-    let agent = Spent { tokens: agent.tokens.or(grade.metrics.tokens_at_least), ..agent };
+fn spent(meta: &Meta, grade: &Grade, prices: &Prices) -> AttemptCost {
+    let agent = AttemptCost::by(meta.agent.kind, meta.agent.model.as_deref(), grade.metrics.usage.as_ref(), prices);
+    let agent = AttemptCost { tokens: agent.tokens.or(grade.metrics.tokens_at_least), ..agent };
     match &grade.judged {
         Some(Judged::Asked { agent: judge, model, usage, .. }) => {
-            agent.and(Spent::by(*judge, model.as_deref(), usage.as_ref(), prices))
+            agent.and(AttemptCost::by(*judge, model.as_deref(), usage.as_ref(), prices))
         }
         _ => agent,
     }

@@ -16,7 +16,7 @@ use crate::trial::run_record::TrialRecord;
 
 /// Whose case it was.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Asked {
+pub enum ExpectedSkill {
     /// This skill was to become active.
     For(String),
     /// This skill was not. What others should have done is not said.
@@ -25,7 +25,7 @@ pub enum Asked {
 
 /// What became active.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Active {
+pub enum ActivatedSkill {
     /// One skill.
     Skill(String),
     /// More than one.
@@ -38,11 +38,11 @@ pub enum Active {
 #[derive(Clone, Debug, Default)]
 pub struct Confusion {
     /// The number of trials; cells without any are absent.
-    pub cells: BTreeMap<(Asked, Active), u64>,
+    pub cells: BTreeMap<(ExpectedSkill, ActivatedSkill), u64>,
     skills: BTreeMap<String, Triggering>,
 }
 
-impl Asked {
+impl ExpectedSkill {
     /// What a trial of a case of `skill` was asked, by its checks; none where its evidence does not show what became active.
     pub(super) fn of(skill: &str, checks: &[(String, Status)]) -> Option<Self> {
         let asks = |name: &str| checks.iter().any(|(check, found)| check == name && *found != Status::Unknown);
@@ -54,7 +54,7 @@ impl Asked {
     }
 }
 
-impl Active {
+impl ActivatedSkill {
     /// A skill, `several skills`, or nothing.
     pub(super) fn name(&self) -> Option<&str> {
         match self {
@@ -69,20 +69,20 @@ impl Confusion {
     /// Counts a trial that was measured, where it was asked what triggers.
     pub fn add(&mut self, record: &TrialRecord) {
         let measured = matches!(record.verdict, Verdict::Pass | Verdict::Fail);
-        if let Some(asked) = Asked::of(&record.id.skill, &record.checks).filter(|_| measured) {
+        if let Some(asked) = ExpectedSkill::of(&record.id.skill, &record.checks).filter(|_| measured) {
             self.count(asked, &record.activated, 1);
         }
     }
 
     /// Counts so many trials in which these skills became active. Returns the column, and whether the skill became active that
     /// should.
-    pub(super) fn count(&mut self, asked: Asked, activated: &[String], trials: u64) -> (Active, bool) {
+    pub(super) fn count(&mut self, asked: ExpectedSkill, activated: &[String], trials: u64) -> (ActivatedSkill, bool) {
         let mut active: Vec<String> = activated.iter().map(|name| slug(name)).collect();
         active.sort_unstable();
         active.dedup();
         let (own, wanted) = match &asked {
-            Asked::For(skill) => (skill, Some(skill.as_str())),
-            Asked::NotFor(skill) => (skill, None),
+            ExpectedSkill::For(skill) => (skill, Some(skill.as_str())),
+            ExpectedSkill::NotFor(skill) => (skill, None),
         };
         // Where a skill was not to become active, another one may rightly have.
         let told = |skill: &&String| wanted.is_some() || *skill == own;
@@ -95,9 +95,9 @@ impl Confusion {
         }
         let hit = wanted.is_some_and(|wanted| active.iter().any(|skill| skill == wanted));
         let active = match active.as_slice() {
-            [] => Active::None,
-            [one] => Active::Skill(one.clone()),
-            _ => Active::Several,
+            [] => ActivatedSkill::None,
+            [one] => ActivatedSkill::Skill(one.clone()),
+            _ => ActivatedSkill::Several,
         };
         *self.cells.entry((asked, active.clone())).or_default() += trials;
         (active, hit)
@@ -112,13 +112,13 @@ impl Confusion {
     /// The cells where something went wrong, the most frequent first: another skill became active than the one that should
     /// have, or none or several, or the one that should not have.
     #[must_use]
-    pub fn mistakes(&self) -> Vec<(&Asked, &Active, u64)> {
-        let wrong = |asked: &Asked, active: &Active| match (asked, active) {
-            (Asked::For(skill), Active::Skill(active)) => skill != active,
-            (Asked::For(_), _) => true,
-            (Asked::NotFor(skill), Active::Skill(active)) => skill == active,
+    pub fn mistakes(&self) -> Vec<(&ExpectedSkill, &ActivatedSkill, u64)> {
+        let wrong = |asked: &ExpectedSkill, active: &ActivatedSkill| match (asked, active) {
+            (ExpectedSkill::For(skill), ActivatedSkill::Skill(active)) => skill != active,
+            (ExpectedSkill::For(_), _) => true,
+            (ExpectedSkill::NotFor(skill), ActivatedSkill::Skill(active)) => skill == active,
             // Whether it is among them is counted for the skill itself.
-            (Asked::NotFor(_), Active::Several | Active::None) => false,
+            (ExpectedSkill::NotFor(_), ActivatedSkill::Several | ActivatedSkill::None) => false,
         };
         let cells = self.cells.iter().map(|((asked, active), count)| (asked, active, *count));
         let mut mistakes: Vec<_> = cells.filter(|(asked, active, _)| wrong(asked, active)).collect();
@@ -175,7 +175,7 @@ impl SkillTriggering {
 
 /// A cell of the matrix as JSON has it.
 #[derive(Serialize)]
-struct Cell<'a> {
+struct MatrixCell<'a> {
     case_of: &'a str,
     should_trigger: bool,
     /// A skill, `several skills`, or `null`.
@@ -183,11 +183,11 @@ struct Cell<'a> {
     trials: u64,
 }
 
-impl<'a> Cell<'a> {
-    fn new((asked, active): &'a (Asked, Active), trials: u64) -> Self {
+impl<'a> MatrixCell<'a> {
+    fn new((asked, active): &'a (ExpectedSkill, ActivatedSkill), trials: u64) -> Self {
         let (case_of, should_trigger) = match asked {
-            Asked::For(skill) => (skill.as_str(), true),
-            Asked::NotFor(skill) => (skill.as_str(), false),
+            ExpectedSkill::For(skill) => (skill.as_str(), true),
+            ExpectedSkill::NotFor(skill) => (skill.as_str(), false),
         };
         Self { case_of, should_trigger, activated: active.name(), trials }
     }
@@ -197,11 +197,11 @@ impl<'a> Cell<'a> {
 impl Serialize for Confusion {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Document<'a> {
+        struct TriggeringDocument<'a> {
             skills: Vec<SkillTriggering>,
-            matrix: Vec<Cell<'a>>,
+            matrix: Vec<MatrixCell<'a>>,
         }
-        let matrix = self.cells.iter().map(|(cell, trials)| Cell::new(cell, *trials)).collect();
-        Document { skills: self.skills(), matrix }.serialize(serializer)
+        let matrix = self.cells.iter().map(|(cell, trials)| MatrixCell::new(cell, *trials)).collect();
+        TriggeringDocument { skills: self.skills(), matrix }.serialize(serializer)
     }
 }

@@ -6,13 +6,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent::mcp_probe::SkillServer;
-use crate::agent::{self, Assignment, Work};
+use crate::agent::mcp_probe::ServerCommand;
+use crate::agent::{self, Assignment, WorkOwner};
 use crate::files::at::At;
-use crate::process::{self, Job, Listener, Reply};
+use crate::process::{self, Job, OutputListener, Reply};
 use crate::run::changes::made_during;
 use crate::run::live::Redactors;
-use crate::run::silence::Silence;
+use crate::run::silence::SilenceTimer;
 use crate::settings::Isolation;
 use crate::settings::mode::AgentKind;
 use crate::store::{StoreError, TrialFolder};
@@ -74,7 +74,7 @@ pub fn run(
             redactor = redactors.masking(command.secrets.clone());
             not_enforced.clone_from(&command.not_enforced);
             isolation = Some(command.isolation());
-            let probe = |server: &SkillServer| {
+            let probe = |server: &ServerCommand| {
                 server.probe(room, &command.env, command.sandbox.as_ref(), &redactor, &assignment.case.skill)
             };
             match assignment.server.map(probe).transpose() {
@@ -99,7 +99,7 @@ pub fn run(
                         on_progress,
                         redactor: &redactor,
                         dialogue: command.dialogue,
-                        silence: Silence::new(timeout),
+                        silence: SilenceTimer::new(timeout),
                     };
                     let (ran, made) = made_during(assignment, || process::run(&job, &mut listener));
                     changes = made;
@@ -162,11 +162,11 @@ struct TraceListener<'a> {
     on_progress: &'a dyn Fn(String),
     /// Progress is shown and stored, too.
     redactor: &'a Redactor,
-    dialogue: Option<Box<dyn Listener>>,
-    silence: Silence,
+    dialogue: Option<Box<dyn OutputListener>>,
+    silence: SilenceTimer,
 }
 
-impl Listener for TraceListener<'_> {
+impl OutputListener for TraceListener<'_> {
     fn opening(&mut self) -> Option<Vec<u8>> {
         self.dialogue.as_mut()?.opening()
     }
@@ -178,14 +178,14 @@ impl Listener for TraceListener<'_> {
             (self.on_progress)(words);
         }
         let mut reply = self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.line(line));
-        reply.over |= work == Work::End;
+        reply.over |= work == WorkOwner::End;
         // Nothing more can come of it: the run waits in its place, and holds its other trials back meanwhile.
-        reply.end |= matches!(work, Work::Waits(wait) if self.silence.outlasts(wait));
+        reply.end |= matches!(work, WorkOwner::Waits(wait) if self.silence.outlasts(wait));
         reply
     }
 
     fn long_line(&mut self, start: &[u8]) -> Reply {
-        self.silence.broken(Work::Other);
+        self.silence.broken(WorkOwner::Other);
         self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.long_line(start))
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use crate::run::plan::Plan;
+use crate::run::plan::RunPlan;
 use crate::settings::Settings;
 use crate::store::Follower;
 use crate::trial::outcome::NotRun;
@@ -33,7 +33,7 @@ impl Budget {
         }
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         // A file that cannot be read now was written a moment ago; what it said then still counts.
-        let spent = progress.look().map(crate::store::Ledgered::spent).unwrap_or_default();
+        let spent = progress.look().map(crate::store::LedgerContents::spent).unwrap_or_default();
         let cost = self.max_cost_usd.filter(|limit| spent.cost_usd.unwrap_or_default() >= *limit);
         let tokens = self.max_tokens.filter(|limit| spent.tokens.unwrap_or_default() >= *limit);
         cost.map(NotRun::CostLimit).or(tokens.map(NotRun::TokenLimit))
@@ -44,7 +44,7 @@ impl Budget {
 ///
 /// # Errors
 /// Names the agents that report no cost and have no price, and what to do.
-pub fn check(settings: &Settings, plan: &Plan) -> Result<(), String> {
+pub fn check(settings: &Settings, plan: &RunPlan) -> Result<(), String> {
     if settings.max_cost_usd.is_none() {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::agent::turns::Turns;
+use crate::agent::turns::TurnCounter;
 use crate::agent::{self, Assignment};
 use crate::mcp;
 use crate::settings::mode::Delivery;
@@ -30,7 +30,7 @@ pub(super) fn made_during<T>(assignment: &Assignment<'_>, work: impl FnOnce() ->
     let (begun, started) = (SystemTime::now(), Instant::now());
     let result = thread::scope(|scope| {
         scope.spawn(|| watch(assignment, started, &mut changes, &over));
-        let _over = Over(&over);
+        let _over = DoneGuard(&over);
         work()
     });
     let asked = assignment.room.was_asked();
@@ -43,9 +43,9 @@ pub(super) fn made_during<T>(assignment: &Assignment<'_>, work: impl FnOnce() ->
 }
 
 /// Says that the work is over, in whatever way it ends.
-struct Over<'a>(&'a AtomicBool);
+struct DoneGuard<'a>(&'a AtomicBool);
 
-impl Drop for Over<'_> {
+impl Drop for DoneGuard<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
     }
@@ -53,14 +53,14 @@ impl Drop for Over<'_> {
 
 fn watch(assignment: &Assignment<'_>, started: Instant, changes: &mut [ChangeMeta], over: &AtomicBool) {
     let agent = agent::of(assignment.mode.agent);
-    let mut turns = Turns::default();
+    let mut turns = TurnCounter::default();
     let mut session = None;
     let mut made_in = vec![0; changes.len()];
     loop {
         // Looked at first: what is read afterwards is then all there is.
         let is_over = over.load(Ordering::Acquire);
-        session = session.or_else(|| agent.session(assignment.room).map(Lines::of));
-        for line in session.iter_mut().flat_map(Lines::new_ones) {
+        session = session.or_else(|| agent.session(assignment.room).map(GrowingFile::of));
+        for line in session.iter_mut().flat_map(GrowingFile::new_ones) {
             agent.signs(&line).into_iter().for_each(|sign| turns.note(sign));
         }
         for (change, made_in) in changes.iter_mut().zip(&made_in).filter(|(change, _)| change.made_ms.is_some()) {
@@ -84,7 +84,7 @@ fn watch(assignment: &Assignment<'_>, started: Instant, changes: &mut [ChangeMet
 }
 
 /// The lines of a file that grows.
-struct Lines {
+struct GrowingFile {
     file: File,
     /// What was read of the line that is being written.
     rest: Vec<u8>,
@@ -92,7 +92,7 @@ struct Lines {
     overlong: bool,
 }
 
-impl Lines {
+impl GrowingFile {
     fn of(file: File) -> Self {
         Self { file, rest: Vec::new(), overlong: false }
     }

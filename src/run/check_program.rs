@@ -40,7 +40,7 @@ pub(super) struct Question {
 /// Its answer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Answer {
+pub(super) enum ProgramAnswer {
     Checks(Vec<CheckResult>),
     Error(String),
 }
@@ -48,7 +48,7 @@ pub(super) enum Answer {
 /// A harness that is asked about stored trials.
 #[derive(Debug)]
 pub struct CheckProgram {
-    how: How,
+    how: HarnessStart,
     names: Vec<String>,
     /// None after a question that it did not answer: it is started anew for the next, which a check that fails to
     /// come back for one trial must not spoil.
@@ -57,7 +57,7 @@ pub struct CheckProgram {
 
 /// How a harness is started.
 #[derive(Debug)]
-struct How {
+struct HarnessStart {
     path: PathBuf,
     root: PathBuf,
     /// The crate that it was built from; absent where it was named.
@@ -68,7 +68,11 @@ impl CheckProgram {
     /// Starts a harness that was built from the crate in `package`; `None` where it adds no checks to those of the
     /// repository at `root`.
     pub(super) fn start(path: &Path, root: &Path, package: Option<&Path>) -> Result<Option<Self>, String> {
-        let how = How { path: path.to_path_buf(), root: root.to_path_buf(), package: package.map(Path::to_path_buf) };
+        let how = HarnessStart {
+            path: path.to_path_buf(),
+            root: root.to_path_buf(),
+            package: package.map(Path::to_path_buf),
+        };
         let (service, greeting) = how.begin()?;
         let same = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         if greeting.own_checks.is_empty() || (package.is_some() && same(&greeting.root) != same(root)) {
@@ -100,13 +104,13 @@ impl CheckProgram {
         let answer = serde_json::from_str(&line).map_err(|error| wrong(&error))?;
         *slot = Some(service);
         match answer {
-            Answer::Checks(checks) => Ok(checks),
-            Answer::Error(why) => Err(wrong(&why)),
+            ProgramAnswer::Checks(checks) => Ok(checks),
+            ProgramAnswer::Error(why) => Err(wrong(&why)),
         }
     }
 }
 
-impl How {
+impl HarnessStart {
     /// Starts the harness and reads its greeting. What its `main` prints before is passed over.
     fn begin(&self) -> Result<(Service, Greeting), String> {
         let mut other = None;

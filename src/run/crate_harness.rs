@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::agent;
 use crate::process::service::{self, output_of};
-use crate::run::check_program::{Answer, CheckProgram, Greeting, Question, VARIABLE};
+use crate::run::check_program::{CheckProgram, Greeting, ProgramAnswer, Question, VARIABLE};
 use crate::run::own_check::OwnChecks;
 use crate::run::skill_texts::TextReader;
 use crate::store;
@@ -74,8 +74,10 @@ pub fn serve(checks: &OwnChecks, root: PathBuf) -> io::Result<()> {
     for line in io::stdin().lock().lines() {
         let line = line?;
         let answer = match serde_json::from_str::<Question>(&line) {
-            Ok(Question { folder }) => checks_of(checks, &folder).map_or_else(Answer::Error, Answer::Checks),
-            Err(error) => Answer::Error(format!("{line:?} is not a question: {error}")),
+            Ok(Question { folder }) => {
+                checks_of(checks, &folder).map_or_else(ProgramAnswer::Error, ProgramAnswer::Checks)
+            }
+            Err(error) => ProgramAnswer::Error(format!("{line:?} is not a question: {error}")),
         };
         say(serde_json::to_string(&answer))?;
     }

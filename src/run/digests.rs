@@ -7,15 +7,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::agent::delivery::Snapshot;
+use crate::agent::snapshot::SkillSnapshot;
 use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill, evals_folder};
 use crate::files::bounded;
 use crate::files::material::Material;
 use crate::settings::Settings;
-use crate::settings::mode::{Delivery, Mode, Offer};
+use crate::settings::mode::{Delivery, Mode, SkillSelection};
 use crate::text::redact::looks_secret;
-use crate::trace::change::Change;
+use crate::trace::change::SkillChange;
 use crate::trial::evidence::{CATALOGUE_PART, Inputs, SKILL_PART, digest};
 
 /// The name of the part that is a case's fixture.
@@ -37,14 +37,14 @@ pub struct InputReader {
 #[derive(Clone, Copy, Debug)]
 pub enum SkillFolders<'a> {
     /// In the run's snapshot, a folder for each slug.
-    Snapshot(&'a Snapshot),
+    Snapshot(&'a SkillSnapshot),
     /// Where the repository keeps them.
     Repository,
 }
 
 /// What trials of a run see, besides their case and mode.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct DigestInputs<'a> {
     /// The repository's root.
     pub root: &'a Path,
     /// What was chosen.
@@ -62,8 +62,8 @@ impl InputReader {
     ///
     /// # Errors
     /// When a file cannot be read.
-    pub fn read(&self, seen: &Seen<'_>, case: &Case, mode: &Mode, opened: &[String]) -> io::Result<Inputs> {
-        let Seen { root, settings, catalog, skills } = *seen;
+    pub fn read(&self, seen: &DigestInputs<'_>, case: &Case, mode: &Mode, opened: &[String]) -> io::Result<Inputs> {
+        let DigestInputs { root, settings, catalog, skills } = *seen;
         let mut inputs = Inputs::default();
         inputs.add("prompt", case.prompt.as_bytes());
         if let Some(text) = &case.system_prompt {
@@ -74,7 +74,7 @@ impl InputReader {
             what.push('\0');
             what.push_str(arg);
         }
-        if mode.offer != Offer::All {
+        if mode.offer != SkillSelection::All {
             let _ = write!(what, "\0offer {}", mode.offer);
         }
         inputs.add("mode", what.as_bytes());
@@ -100,7 +100,7 @@ impl InputReader {
                 .map(|skill| (skill.name.as_str(), skill.description.as_str()))
                 .collect();
             for (number, change) in (1..).zip(&case.during) {
-                let Change { after_turn, kind, skill, folder, .. } = change;
+                let SkillChange { after_turn, kind, skill, folder, .. } = change;
                 let becomes = folder.as_ref().map(|folder| self.folder(&root.join(folder.as_path())));
                 let place = folder.as_ref().map(ToString::to_string).unwrap_or_default();
                 let what =

@@ -8,32 +8,33 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::agent::room::{masked, wanted};
+use crate::agent::trial_env::{masked, wanted};
 use crate::cases::case::Case;
 use crate::cases::catalog::{FoundSkill, evals_folder};
-use crate::files::below::{Entry, Walk};
+use crate::files::below::{WalkControl, WalkedFile};
 use crate::files::bounded;
 use crate::files::material::Material;
 use crate::profile::{self, Profile};
 use crate::report::session;
 use crate::results::table;
 use crate::run::agent_run;
-use crate::run::judge::{self, Exhibit};
+use crate::run::context::RunContext;
+use crate::run::judge::{self, JudgeExhibit};
 use crate::run::live::Redactors;
 use crate::run::regrade;
-use crate::run::review::Review;
-use crate::run::shared::Run;
-use crate::settings::mode::{AgentKind, Delivery, Offer};
+use crate::run::review::TrialReview;
+use crate::settings::mode::{AgentKind, Delivery, SkillSelection};
 use crate::skill::slug;
 use crate::store::pkbllm::{PkbllmRun, PkbllmTrial};
 use crate::store::{RunFolder, TrialFolder};
 use crate::text::name::{check_case_id, check_id};
 use crate::text::redact::Redactor;
 use crate::trial::evidence::{
-    AgentMeta, CaseMeta, Ending, Imported, Inputs, MAX_FILES, META_FORMAT, Meta, Refusals, SkillMeta, WorkspaceFile,
+    AgentMeta, CaseMeta, Ending, Imported, Inputs, MAX_FILES, META_FORMAT, Meta, RefusedAttempts, SkillMeta,
+    WorkspaceFile,
 };
 use crate::trial::id::TrialId;
-use crate::trial::run_record::{Chosen, End, Ended, ProgressLine, RUN_FORMAT, RunRecord, TrialRecord};
+use crate::trial::run_record::{ProgressLine, RUN_FORMAT, RunChoices, RunEnd, RunEndKind, RunRecord, TrialRecord};
 
 /// The name of the only runner that is known.
 pub const PKBLLM: &str = "pkbllm";
@@ -59,7 +60,7 @@ const MAX_KEPT: (u64, u64) = (1 << 20, 32 << 20);
 
 /// A run of this repository that was made of another runner's.
 #[derive(Debug)]
-pub struct Made {
+pub struct ImportedRun {
     /// Its folder.
     pub run: RunFolder,
     /// What is to be said of it: what was left out, and why.
@@ -71,7 +72,7 @@ pub struct Made {
 ///
 /// # Errors
 /// In words, with the file and where known the line: the folder is no such run, or the new one cannot be made.
-pub fn pkbllm(run: &Run, from: &Path, id: Option<&str>) -> Result<Made, String> {
+pub fn pkbllm(run: &RunContext, from: &Path, id: Option<&str>) -> Result<ImportedRun, String> {
     let old = PkbllmRun::read(from)?;
     let source = from.canonicalize().map_err(|error| format!("{}: {error}", from.display()))?;
     let name = source.file_name().map(|name| slug(&name.to_string_lossy())).unwrap_or_default();
@@ -79,13 +80,13 @@ pub fn pkbllm(run: &Run, from: &Path, id: Option<&str>) -> Result<Made, String> 
     if let Ok(made) = RunFolder::open(&run.root, &id) {
         let record = made.run_record().ok().flatten();
         if record.and_then(|record| record.imported).is_some_and(|imported| imported.folder == source) {
-            return Ok(Made { run: made, notes: Vec::new() });
+            return Ok(ImportedRun { run: made, notes: Vec::new() });
         }
     }
     let folder = RunFolder::create(&run.root, Some(&id)).map_err(|error| error.to_string())?;
-    let import = Import { run, old: &old, source, folder: &folder, redactors: Redactors::new(&run.settings) };
+    let import = Importer { run, old: &old, source, folder: &folder, redactors: Redactors::new(&run.settings) };
     match import.make() {
-        Ok(notes) => Ok(Made { run: folder, notes }),
+        Ok(notes) => Ok(ImportedRun { run: folder, notes }),
         Err(why) => {
             // Half a run would count as one.
             let _ = folder.remove();
@@ -94,8 +95,8 @@ pub fn pkbllm(run: &Run, from: &Path, id: Option<&str>) -> Result<Made, String> 
     }
 }
 
-struct Import<'a> {
-    run: &'a Run,
+struct Importer<'a> {
+    run: &'a RunContext,
     old: &'a PkbllmRun,
     /// Where the old run is, as the new one says it.
     source: PathBuf,
@@ -103,7 +104,7 @@ struct Import<'a> {
     redactors: Redactors,
 }
 
-impl Import<'_> {
+impl Importer<'_> {
     fn make(&self) -> Result<Vec<String>, String> {
         let mut notes: Vec<String> = Vec::new();
         notes.extend(
@@ -144,10 +145,10 @@ impl Import<'_> {
             shared_by: None,
             planned,
             grows: false,
-            chosen: Chosen { suite, modes: vec![MODE.to_owned()], ..Chosen::default() },
+            chosen: RunChoices { suite, modes: vec![MODE.to_owned()], ..RunChoices::default() },
             arms: None,
             imported: Some(self.imported(Vec::new())),
-            ended: Some(Ended { at, how: End::Finished, why: None }),
+            ended: Some(RunEnd { at, how: RunEndKind::Finished, why: None }),
         }
     }
 
@@ -232,13 +233,13 @@ impl Import<'_> {
             suite: trial.suite.clone(),
             agent: AgentMeta { kind: AgentKind::default(), version: None, model: None },
             delivery: Delivery::Native,
-            offer: Offer::All,
+            offer: SkillSelection::All,
             commit: None,
             server: None,
             scripted: None,
             imported: Some(self.imported(unknown)),
             started: String::new(),
-            refused_before: Refusals::default(),
+            refused_before: RefusedAttempts::default(),
             ending: Ending {
                 exit_code: trial.exit_code,
                 timed_out: trial.timed_out,
@@ -268,9 +269,9 @@ impl Import<'_> {
             case.fixture.as_ref().map(|path| self.run.root.join(evals_folder(&case.skill)).join(path.as_path()));
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
         let (mut files, mut left, mut trouble) = (Vec::new(), MAX_KEPT.1, None);
-        let whole = self.old.workspace(trial, &mut |entry: &Entry<'_>| {
+        let whole = self.old.workspace(trial, &mut |entry: &WalkedFile<'_>| {
             if files.len() == MAX_FILES {
-                return Walk::Stop;
+                return WalkControl::Stop;
             }
             let content = entry.open().and_then(|file| bounded::read_file(file, MAX_KEPT.0.min(left))).ok();
             let before = fixture.as_ref().and_then(|fixture| bounded::read(&fixture.join(entry.path)).ok());
@@ -281,7 +282,7 @@ impl Import<'_> {
                 trouble = folder.write(&to.to_string_lossy(), &mask(&content)).err();
             }
             files.push(WorkspaceFile { path: masked(entry.path, &mask), size: entry.size, changed });
-            if trouble.is_some() { Walk::Stop } else { Walk::On }
+            if trouble.is_some() { WalkControl::Stop } else { WalkControl::On }
         });
         if let Some(trouble) = trouble {
             return Err(trouble.to_string());
@@ -311,13 +312,13 @@ impl Import<'_> {
         let run = self.run;
         let trace = said(regrade::decode(run, meta, folder))?;
         let final_text = said(agent_run::keep_final(folder, &trace))?;
-        let exhibit = Exhibit { case, skill, meta, final_text: final_text.as_deref(), folder };
+        let exhibit = JudgeExhibit { case, skill, meta, final_text: final_text.as_deref(), folder };
         if let Some(answer) = &trial.judged {
             judge::keep_imported(run, &exhibit, answer.as_deref().map_err(String::as_str))?;
         }
         let (_, grade) = said(regrade::regrade(run, case, skill, folder))?;
         said(folder.write_grade(&grade))?;
-        let review = Review::of(run, folder)?;
+        let review = TrialReview::of(run, folder)?;
         said(folder.write_session(&session::session(meta, &grade, &review.timeline())))?;
         let id = meta.id();
         let outcome = table::outcome(id, grade, meta, folder, &run.settings.prices);

@@ -8,29 +8,29 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::agent::login::Around;
-use crate::agent::room::{Room, without_rooms};
+use crate::agent::login::LoginSources;
+use crate::agent::trial_env::{TrialEnv, without_rooms};
 use crate::agent::{self, Assignment};
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
 use crate::files::at::PathError;
-use crate::files::below::{self, Entry, Walk};
+use crate::files::below::{self, WalkControl, WalkedFile};
 use crate::files::bounded;
-use crate::grade::rubric::{self, Answer, Attempt, JUDGES_PROMPT, Judgement, Rubric, Subject, Vote};
+use crate::grade::rubric::{self, Attempt, JUDGES_PROMPT, JudgeAnswer, JudgeSubject, Judgement, Rubric, Vote};
 use crate::grade::session::session_trouble;
 use crate::profile::{self, Profile};
 use crate::run::agent_run::{self, disk, unstored};
-use crate::run::live::Live;
-use crate::run::pace::Wait;
+use crate::run::context::RunContext;
+use crate::run::live::LiveRun;
+use crate::run::pace::PaceWait;
 use crate::run::plan::is_judged;
-use crate::run::shared::Run;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode};
 use crate::store::{self, StoreError, TrialFolder};
 use crate::trace::exposure::SkillTexts;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Trace, excerpt};
-use crate::trial::event::Event;
+use crate::trial::event::RunEvent;
 use crate::trial::evidence::{AgentMeta, Inputs, Meta, digest};
 use crate::trial::outcome::{Grade, Verdict};
 use crate::trial::sandbox::Sandbox;
@@ -47,7 +47,7 @@ fn is_instruction(name: &OsStr) -> bool {
 
 /// What a judge is shown.
 #[derive(Debug)]
-pub struct Exhibit<'a> {
+pub struct JudgeExhibit<'a> {
     /// The case. The judge is not shown what it expects.
     pub case: &'a Case,
     /// The skill under test.
@@ -65,7 +65,7 @@ pub struct Exhibit<'a> {
 ///
 /// # Errors
 /// When the judgement cannot be kept.
-pub fn judge(run: &Run, live: &Live, exhibit: &Exhibit<'_>, grade: Grade) -> Result<Grade, Trouble> {
+pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &JudgeExhibit<'_>, grade: Grade) -> Result<Grade, Trouble> {
     if grade.verdict == Verdict::Error || !is_judged(exhibit.case, &run.settings) {
         return Ok(grade);
     }
@@ -91,7 +91,7 @@ pub fn judge(run: &Run, live: &Live, exhibit: &Exhibit<'_>, grade: Grade) -> Res
 ///
 /// # Errors
 /// When the stored files cannot be read.
-pub fn rejoin(run: &Run, exhibit: &Exhibit<'_>, grade: Grade) -> Result<Grade, StoreError> {
+pub fn rejoin(run: &RunContext, exhibit: &JudgeExhibit<'_>, grade: Grade) -> Result<Grade, StoreError> {
     if grade.verdict == Verdict::Error || run.settings.judge.wanted == Some(false) {
         return Ok(grade);
     }
@@ -115,7 +115,11 @@ pub fn rejoin(run: &Run, exhibit: &Exhibit<'_>, grade: Grade) -> Result<Grade, S
 ///
 /// # Errors
 /// In words, when the rubric cannot be used or a file not be read or written.
-pub(super) fn keep_imported(run: &Run, exhibit: &Exhibit<'_>, said: Result<&str, &str>) -> Result<(), String> {
+pub(super) fn keep_imported(
+    run: &RunContext,
+    exhibit: &JudgeExhibit<'_>,
+    said: Result<&str, &str>,
+) -> Result<(), String> {
     let rubric = run.rubric().map_err(ToString::to_string)?;
     let answer = said.map_err(str::to_owned).and_then(|text| rubric.answer(Some(text)));
     let attempt = Attempt {
@@ -132,11 +136,11 @@ pub(super) fn keep_imported(run: &Run, exhibit: &Exhibit<'_>, said: Result<&str,
 }
 
 /// The judge's prompt for an exhibit: the same for a run and for a recording of it.
-fn prompt(rubric: &Rubric, exhibit: &Exhibit<'_>) -> String {
+fn prompt(rubric: &Rubric, exhibit: &JudgeExhibit<'_>) -> String {
     let plain = |text: &str| String::from_utf8_lossy(&without_rooms(text.as_bytes())).into_owned();
     let final_message = exhibit.final_text.map(plain);
     let skill = exhibit.skill.skill();
-    rubric.prompt(&Subject {
+    rubric.prompt(&JudgeSubject {
         skill_name: &skill.name,
         skill_description: &skill.description,
         case_id: &exhibit.case.id,
@@ -148,13 +152,13 @@ fn prompt(rubric: &Rubric, exhibit: &Exhibit<'_>) -> String {
 }
 
 /// What the judge was asked for this stored answer; `None` where it would be asked something else today.
-pub(super) fn question(run: &Run, exhibit: &Exhibit<'_>, judgement: &Judgement) -> Option<String> {
+pub(super) fn question(run: &RunContext, exhibit: &JudgeExhibit<'_>, judgement: &Judgement) -> Option<String> {
     let prompt = prompt(run.rubric().ok()?, exhibit);
     (judgement.inputs.0.get(JUDGES_PROMPT) == Some(&digest(prompt.as_bytes()))).then_some(prompt)
 }
 
 /// What is judged and by what, digested.
-fn inputs(rubric: &Rubric, exhibit: &Exhibit<'_>) -> io::Result<Inputs> {
+fn inputs(rubric: &Rubric, exhibit: &JudgeExhibit<'_>) -> io::Result<Inputs> {
     let ending = &exhibit.meta.ending;
     let streams: Vec<(&str, String)> =
         evidence(exhibit)?.into_iter().map(|(name, content)| (name, digest(&content))).collect();
@@ -170,23 +174,23 @@ fn inputs(rubric: &Rubric, exhibit: &Exhibit<'_>) -> io::Result<Inputs> {
 }
 
 /// The agent's streams as a recording keeps them.
-fn evidence(exhibit: &Exhibit<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+fn evidence(exhibit: &JudgeExhibit<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let meta = exhibit.meta;
     let files = agent::of(meta.agent.kind).recorded_evidence(exhibit.folder.path(), &[&meta.skill.slug])?;
     Ok(files.into_iter().map(|(name, content)| (name, without_rooms(&content).into_owned())).collect())
 }
 
 struct Judge<'a> {
-    run: &'a Run,
-    live: &'a Live,
+    run: &'a RunContext,
+    live: &'a LiveRun,
     rubric: &'a Rubric,
-    exhibit: &'a Exhibit<'a>,
+    exhibit: &'a JudgeExhibit<'a>,
 }
 
 /// The result of asking once.
-struct Asked {
+struct JudgeAttempt {
     attempt: Attempt,
-    answer: Option<Answer>,
+    answer: Option<JudgeAnswer>,
     /// The judge's own stream, where there is one.
     trace: Option<Trace>,
 }
@@ -208,7 +212,8 @@ impl Judge<'_> {
         let mut vote = Vote::default();
         let (mut answers, mut refusals) = (0, 0);
         while answers < ANSWERS && vote.answer.is_none() {
-            let Some(permit) = self.run.pace.enter(Around::new(&self.run.settings, agent.kind, None).account()) else {
+            let Some(permit) = self.run.pace.enter(LoginSources::new(&self.run.settings, agent.kind, None).account())
+            else {
                 let trouble = Trouble::new(TroubleKind::Interrupted, "before the judge was asked");
                 vote.attempts.push(Attempt { trouble: Some(trouble), ..Attempt::default() });
                 break;
@@ -233,9 +238,9 @@ impl Judge<'_> {
                     refusals += 1;
                     let wait_s = trouble.retry_after_s.map(Duration::from_secs);
                     let Some(wait) = permit.refused_again(refusals, &self.run.settings, wait_s) else { break };
-                    let (Wait { pause, at_most }, why) = (wait, format!("the judge: {}", trouble.detail));
+                    let (PaceWait { pause, at_most }, why) = (wait, format!("the judge: {}", trouble.detail));
                     let (id, of) = (self.exhibit.meta.id(), self.run.settings.retries.saturating_add(1));
-                    self.run.tell(&Event::Waits { id, why, attempt: refusals, of, pause, at_most });
+                    self.run.tell(&RunEvent::Waits { id, why, attempt: refusals, of, pause, at_most });
                 }
                 Some(_) => break,
             }
@@ -244,16 +249,16 @@ impl Judge<'_> {
     }
 
     /// Asks once, and stores the answer.
-    fn ask(&self, vote: u32, attempt: usize) -> Asked {
+    fn ask(&self, vote: u32, attempt: usize) -> JudgeAttempt {
         let folder = self.exhibit.folder.judging(vote, attempt);
-        self.session(&folder).unwrap_or_else(|trouble| Asked {
+        self.session(&folder).unwrap_or_else(|trouble| JudgeAttempt {
             attempt: Attempt { trouble: Some(trouble), ..Attempt::default() },
             answer: None,
             trace: None,
         })
     }
 
-    fn session(&self, folder: &TrialFolder) -> Result<Asked, Trouble> {
+    fn session(&self, folder: &TrialFolder) -> Result<JudgeAttempt, Trouble> {
         folder.clear().map_err(|error| unstored(&error))?;
         let room = self.live.scratch.room("judge").map_err(|error| disk(&error))?;
         copy_evidence(self.exhibit, &room).map_err(|error| disk(&error))?;
@@ -291,7 +296,7 @@ impl Judge<'_> {
                 }
             }
         }
-        Ok(Asked { attempt, answer, trace: Some(ran.trace) })
+        Ok(JudgeAttempt { attempt, answer, trace: Some(ran.trace) })
     }
 
     /// Judging is a case of its own: read-only, and only the form of its answer is checked.
@@ -309,7 +314,7 @@ impl Judge<'_> {
 }
 
 /// Copies the evidence into the judge's working folder.
-fn copy_evidence(exhibit: &Exhibit<'_>, room: &Room) -> io::Result<()> {
+fn copy_evidence(exhibit: &JudgeExhibit<'_>, room: &TrialEnv) -> io::Result<()> {
     let to = room.workspace();
     for (name, content) in evidence(exhibit)? {
         fs::write(to.join(name), content)?;
@@ -324,7 +329,7 @@ fn copy_evidence(exhibit: &Exhibit<'_>, room: &Room) -> io::Result<()> {
     let mut copied = Ok(());
     let walked = below::walk(exhibit.folder.path(), name, |_| false, &mut |entry| {
         copied = copy(entry, &to.join(name).join(harmless(entry.path)));
-        if copied.is_ok() { Walk::On } else { Walk::Stop }
+        if copied.is_ok() { WalkControl::On } else { WalkControl::Stop }
     });
     match walked {
         // Of an agent that wrote nothing there is no folder.
@@ -334,7 +339,7 @@ fn copy_evidence(exhibit: &Exhibit<'_>, room: &Room) -> io::Result<()> {
     }
 }
 
-fn copy(entry: &Entry<'_>, to: &Path) -> io::Result<()> {
+fn copy(entry: &WalkedFile<'_>, to: &Path) -> io::Result<()> {
     let content = bounded::read_file(entry.open()?, bounded::MAX_FILE)?;
     to.parent().map_or(Ok(()), fs::create_dir_all)?;
     fs::write(to, content)

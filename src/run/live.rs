@@ -4,22 +4,22 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::agent::delivery::Snapshot;
-use crate::agent::room::Scratch;
+use crate::agent::snapshot::SkillSnapshot;
+use crate::agent::trial_env::ScratchDir;
 use crate::settings::Settings;
-use crate::settings::mode::{Mode, Offer};
-use crate::store::{Ledgered, RunFolder, RunLock};
+use crate::settings::mode::{Mode, SkillSelection};
+use crate::store::{LedgerContents, RunFolder, RunLock};
 use crate::text::redact::{Redactor, looks_secret};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::id::TrialId;
 
 /// What live trials share.
 #[derive(Debug)]
-pub struct Live {
+pub struct LiveRun {
     /// The run's folder.
     pub folder: RunFolder,
     /// Where the rooms of agents are made.
-    pub scratch: Scratch,
+    pub scratch: ScratchDir,
     /// The skills they are given.
     pub snapshots: Snapshots,
     /// Masks secrets in everything that is stored.
@@ -27,7 +27,7 @@ pub struct Live {
     /// Results of an earlier part of the run that stand although what decides them has changed, and what has.
     pub kept_although_changed: Vec<(TrialId, Vec<String>)>,
     /// What earlier parts of the run came to, and took.
-    pub before: Ledgered,
+    pub before: LedgerContents,
     /// Why the progress file lacks lines.
     pub ledger_trouble: Arc<Mutex<Option<String>>>,
     /// Makes this process the run's runner.
@@ -39,15 +39,15 @@ pub struct Live {
 #[derive(Debug)]
 pub struct Snapshots {
     /// By commit; `None` is the working tree.
-    versions: HashMap<Option<String>, Arc<Snapshot>>,
-    parts: Mutex<HashMap<Part, Arc<Snapshot>>>,
+    versions: HashMap<Option<String>, Arc<SkillSnapshot>>,
+    parts: Mutex<HashMap<SnapshotKey, Arc<SkillSnapshot>>>,
 }
 
 /// The commit, and the slugs of the skills.
-type Part = (Option<String>, Vec<String>);
+type SnapshotKey = (Option<String>, Vec<String>);
 
 impl Snapshots {
-    pub(super) fn new(versions: HashMap<Option<String>, Arc<Snapshot>>) -> Self {
+    pub(super) fn new(versions: HashMap<Option<String>, Arc<SkillSnapshot>>) -> Self {
         Self { versions, parts: Mutex::default() }
     }
 
@@ -55,10 +55,10 @@ impl Snapshots {
     ///
     /// # Errors
     /// When its files have changed since the run began.
-    pub fn offered(&self, mode: &Mode, slug: &str) -> Result<Arc<Snapshot>, Trouble> {
+    pub fn offered(&self, mode: &Mode, slug: &str) -> Result<Arc<SkillSnapshot>, Trouble> {
         let files = |error: &dyn fmt::Display| Trouble::new(TroubleKind::Files, error.to_string());
         let whole = self.versions.get(&mode.commit).ok_or_else(|| files(&"the run did not begin with these skills"))?;
-        if mode.offer == Offer::All {
+        if mode.offer == SkillSelection::All {
             return Ok(Arc::clone(whole));
         }
         let slugs: Vec<String> =
@@ -76,14 +76,14 @@ impl Snapshots {
 
 /// Why a run was not opened.
 #[derive(Clone, Debug, PartialEq)]
-pub enum NotOpened {
+pub enum RunOpenError {
     /// What was asked for cannot be done.
     Refused(String),
     /// A folder or file could not be made.
     Trouble(Trouble),
 }
 
-impl fmt::Display for NotOpened {
+impl fmt::Display for RunOpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(why) => f.write_str(why),

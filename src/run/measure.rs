@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::agent::Assignment;
-use crate::agent::delivery::{self, Snapshot};
-use crate::agent::isolation::{self, Held};
-use crate::agent::mcp_probe::SkillServer;
-use crate::agent::room::{Room, masked};
+use crate::agent::isolation::{self, IsolationStatus};
+use crate::agent::mcp_probe::ServerCommand;
+use crate::agent::snapshot::{self, SkillSnapshot};
+use crate::agent::trial_env::{TrialEnv, masked};
 use crate::cases::case::Case;
 use crate::cases::catalog::{FoundSkill, evals_folder};
 use crate::files::bounded;
@@ -16,11 +16,11 @@ use crate::process::interrupt;
 use crate::report::session as report;
 use crate::results::timeline::Timeline;
 use crate::run::agent_run::{self, AgentRun, disk, files, unstored};
+use crate::run::context::RunContext;
 use crate::run::digests::{FIXTURE_PART, SCHEMA_PART, SkillFolders};
-use crate::run::judge::{self, Exhibit};
-use crate::run::live::Live;
+use crate::run::judge::{self, JudgeExhibit};
+use crate::run::live::LiveRun;
 use crate::run::regrade::by_checks;
-use crate::run::shared::Run;
 use crate::run::skill_texts;
 use crate::settings::mode::{Delivery, Mode};
 use crate::skill::slug;
@@ -28,31 +28,35 @@ use crate::store::{self, TrialFolder};
 use crate::trace::Trace;
 use crate::trace::exposure::SkillTexts;
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trial::event::Event;
+use crate::trial::event::RunEvent;
 use crate::trial::evidence::{
-    AgentMeta, CaseMeta, Evidence, Inputs, META_FORMAT, Meta, Refusals, SkillMeta, SourceMeta,
+    AgentMeta, CaseMeta, Evidence, Inputs, META_FORMAT, Meta, RefusedAttempts, SkillMeta, SourceMeta,
 };
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Verdict};
 
 /// One attempt at a trial.
 pub(super) struct LiveTrial<'a> {
-    pub run: &'a Run,
-    pub live: &'a Live,
+    pub run: &'a RunContext,
+    pub live: &'a LiveRun,
     pub mode: &'a Mode,
     pub case: &'a Case,
     pub skill: &'a FoundSkill,
     /// The skills that its agent is given.
-    pub skills: &'a Snapshot,
+    pub skills: &'a SkillSnapshot,
     pub id: &'a TrialId,
     pub folder: &'a TrialFolder,
     /// The attempts before this one.
-    pub refused_before: Refusals,
+    pub refused_before: RefusedAttempts,
 }
 
 impl LiveTrial<'_> {
     /// Runs the agent, stores what it left, and grades it; calls `measured` before a judge is asked about it.
-    pub(super) fn measure(&self, tell: &dyn Fn(Event), measured: &mut dyn FnMut()) -> Result<(Meta, Grade), Trouble> {
+    pub(super) fn measure(
+        &self,
+        tell: &dyn Fn(RunEvent),
+        measured: &mut dyn FnMut(),
+    ) -> Result<(Meta, Grade), Trouble> {
         let Self { run, live, case, skill, folder, .. } = *self;
         let room = folder.clear().and_then(|()| folder.take_room()).map_err(|error| unstored(&error))?;
         if self.mode.delivery != Delivery::None {
@@ -77,7 +81,7 @@ impl LiveTrial<'_> {
         if grade.verdict != Verdict::Error {
             measured();
         }
-        let exhibit = Exhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder };
+        let exhibit = JudgeExhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder };
         let grade = judge::judge(run, live, &exhibit, grade)?;
         folder
             .write_session(&report::session(&meta, &grade, &Timeline::new(&evidence, &grade)))
@@ -89,7 +93,7 @@ impl LiveTrial<'_> {
     }
 
     /// A room with the fixture and the skills in it; the fixture's digest goes into `inputs`.
-    fn prepare_room(&self, inputs: &mut Inputs) -> Result<Room, Trouble> {
+    fn prepare_room(&self, inputs: &mut Inputs) -> Result<TrialEnv, Trouble> {
         let Self { run, live, mode, case, skills, folder, .. } = *self;
         let mut room = live.scratch.room(&mode.name).map_err(|error| disk(&error))?;
         if let Some(fixture) = &case.fixture {
@@ -99,21 +103,22 @@ impl LiveTrial<'_> {
         }
         room.create_folders(&run.settings.create).map_err(|error| disk(&error))?;
         // What changes in mid-session changes for this trial alone.
-        let shown = case.during.is_empty() && matches!(isolation::held(&run.settings.isolation), Held::Bwrap(_));
-        delivery::deliver(mode, skills, &mut room, shown).map_err(|error| disk(&error))?;
+        let shown =
+            case.during.is_empty() && matches!(isolation::held(&run.settings.isolation), IsolationStatus::Bwrap(_));
+        snapshot::deliver(mode, skills, &mut room, shown).map_err(|error| disk(&error))?;
         if mode.delivery != Delivery::None {
-            delivery::get_ready(case, &run.root, &mut room, &folder.changes()).map_err(|error| disk(&error))?;
+            snapshot::get_ready(case, &run.root, &mut room, &folder.changes()).map_err(|error| disk(&error))?;
         }
         room.prepared();
         Ok(room)
     }
 
     /// The MCP server of skills, where the mode has one.
-    fn server(&self, room: &Room) -> Result<Option<SkillServer>, Trouble> {
+    fn server(&self, room: &TrialEnv) -> Result<Option<ServerCommand>, Trouble> {
         if !self.mode.delivery.mcp() {
             return Ok(None);
         }
-        let server = SkillServer::new(&self.run.settings, &self.run.root, &room.skills())?;
+        let server = ServerCommand::new(&self.run.settings, &self.run.root, &room.skills())?;
         Ok(Some(if self.case.during.is_empty() { server } else { server.noting(&room.asked()) }))
     }
 
@@ -125,7 +130,7 @@ impl LiveTrial<'_> {
     }
 
     /// The facts of the agent's run, its event stream, and its final message.
-    fn run_agent(&self, tell: &dyn Fn(Event)) -> Result<(Meta, Trace, Option<String>), Trouble> {
+    fn run_agent(&self, tell: &dyn Fn(RunEvent)) -> Result<(Meta, Trace, Option<String>), Trouble> {
         let Self { run, live, mode, case, skill: found, skills, id, folder, refused_before } = *self;
         let (skill, settings, skills) = (found.skill(), &run.settings, SkillFolders::Snapshot(skills));
         let mut inputs = run.digested(&skills, case, mode, &[]).map_err(|error| files(&error))?;
@@ -144,7 +149,7 @@ impl LiveTrial<'_> {
         let timeout = case.timeout.unwrap_or(settings.timeout);
         let assignment =
             Assignment { root: &run.root, case, mode, settings, room: &room, server: server.as_ref(), schema };
-        let heard = |words| tell(Event::Heard(id.clone(), words));
+        let heard = |words| tell(RunEvent::Heard(id.clone(), words));
         let ran = agent_run::run(&assignment, timeout, folder, &live.redactors, self.texts(), &heard)?;
         // An agent that could not write shows it in its own words, or not at all: what it left is no evidence.
         store::take_room(room.path()).map_err(|error| unstored(&error))?;

@@ -6,17 +6,17 @@
 //! with the built-in checks and [`own_check`], and asks the [`judge`]; a recording skips the agent and goes through
 //! [`regrade`].
 //!
-//! A comparison has [`arms`], each with modes and perhaps a [`skill_version`] of its own; [`pairs`] runs a trial of each arm at
+//! A comparison has [`pairing`], each with modes and perhaps a [`skill_version`] of its own; [`pairs`] runs a trial of each arm at
 //! a time until [`decide`](crate::decide) has an answer.
 //!
 //! Everything that happens is an event. The progress file, [`progress_files`] (the summary) and the terminal read the same
 //! events. [`promote`] turns results into recordings, [`import`] what other runners left into runs.
 
 pub mod agent_run;
-pub mod arms;
 pub mod budget;
 mod changes;
 pub mod check_program;
+pub mod context;
 pub mod crate_harness;
 pub mod digests;
 pub mod history;
@@ -27,6 +27,7 @@ pub mod measure;
 pub mod opening;
 pub mod own_check;
 pub mod pace;
+pub mod pairing;
 pub mod pairs;
 pub mod plan;
 pub mod progress_files;
@@ -36,10 +37,9 @@ pub mod regrade;
 pub mod review;
 pub mod rubric;
 pub mod scheduler;
-pub mod shared;
 mod silence;
 pub mod skill_texts;
 pub mod skill_version;
 pub mod slots;
 pub mod trial;
-mod turns;
+mod trial_queue;

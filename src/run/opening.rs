@@ -6,27 +6,27 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::agent::delivery::Snapshot;
-use crate::agent::room::{Scratch, WorkspaceError};
+use crate::agent::snapshot::SkillSnapshot;
+use crate::agent::trial_env::{ScratchDir, WorkspaceError};
 use crate::cases::catalog::Catalog;
 use crate::process::{background, watchdog};
 use crate::results::table;
+use crate::run::context::RunContext;
 use crate::run::digests::{SkillFolders, opened_skills};
-use crate::run::live::{Live, NotOpened, Redactors, Snapshots};
+use crate::run::live::{LiveRun, Redactors, RunOpenError, Snapshots};
 use crate::run::ready;
-use crate::run::shared::Run;
-use crate::settings::{Selection, Settings};
+use crate::settings::{Settings, TestSelection};
 use crate::store::{Ledger, RunFolder, StoreError};
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trial::event::{Event, Listener};
+use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::TrialId;
-use crate::trial::run_record::{Chosen, ProgressLine, RUN_FORMAT, RunRecord, TrialRecord};
+use crate::trial::run_record::{ProgressLine, RUN_FORMAT, RunChoices, RunRecord, TrialRecord};
 
 /// Opens the run at the first call: its folder, its lock, its record, the snapshot of the skills.
 ///
 /// # Errors
 /// When it cannot be opened; every later call gets the same answer.
-pub fn live(run: &Run) -> Result<&Live, &NotOpened> {
+pub fn live(run: &RunContext) -> Result<&LiveRun, &RunOpenError> {
     let opened = run.live.get_or_init(|| {
         let (live, progress_file) = open(run)?;
         run.begin(&live, progress_file);
@@ -36,20 +36,20 @@ pub fn live(run: &Run) -> Result<&Live, &NotOpened> {
 }
 
 /// Opens the run; the second value writes its progress file.
-fn open(run: &Run) -> Result<(Live, ProgressFile), NotOpened> {
-    let files = |error: &dyn fmt::Display| NotOpened::Trouble(Trouble::new(TroubleKind::Files, error.to_string()));
-    ready::check(run).map_err(NotOpened::Refused)?;
+fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), RunOpenError> {
+    let files = |error: &dyn fmt::Display| RunOpenError::Trouble(Trouble::new(TroubleKind::Files, error.to_string()));
+    ready::check(run).map_err(RunOpenError::Refused)?;
     let (folder, begun) = folder(run)?;
     let mut runner = background::this_process();
     if run.shared_id.is_some() {
         runner = background::parent_process();
         runner.shared = true;
     }
-    let lock = folder.lock(runner).map_err(|error| NotOpened::Refused(error.to_string()))?;
+    let lock = folder.lock(runner).map_err(|error| RunOpenError::Refused(error.to_string()))?;
     let alone = run.shared_id.is_none();
     if alone && !begun && folder.is_run() {
         // Another process had the run while this one waited for the lock.
-        return Err(NotOpened::Refused(StoreError::Exists(folder.id().to_owned()).to_string()));
+        return Err(RunOpenError::Refused(StoreError::Exists(folder.id().to_owned()).to_string()));
     }
     let earlier = if begun { folder.run_record().ok().flatten() } else { None };
     // What an earlier part of the run was to do stays what the run is to do. Kept before anything that takes long: a run
@@ -57,7 +57,7 @@ fn open(run: &Run) -> Result<(Live, ProgressFile), NotOpened> {
     let record = alone.then(|| match earlier {
         Some(earlier) => {
             // What was said of repeats when it went on holds from then on.
-            let chosen = Chosen {
+            let chosen = RunChoices {
                 trials: run.chosen.trials.or(earlier.chosen.trials),
                 threshold: run.chosen.threshold.or(earlier.chosen.threshold),
                 ..earlier.chosen
@@ -83,7 +83,7 @@ fn open(run: &Run) -> Result<(Live, ProgressFile), NotOpened> {
     }
     let before = folder.progress().map_err(|error| files(&error))?;
     let ledger = folder.ledger().map_err(|error| files(&error))?;
-    let scratch = Scratch::open(run.settings.scratch.as_deref()).map_err(|error| files(&error))?;
+    let scratch = ScratchDir::open(run.settings.scratch.as_deref()).map_err(|error| files(&error))?;
     watchdog::remove_afterwards(scratch.path());
     let snapshots = snapshots(run, &folder, &scratch).map_err(|error| files(&error))?;
     let kept_although_changed = if begun { changed(run, &folder, &snapshots)? } else { Vec::new() };
@@ -91,17 +91,17 @@ fn open(run: &Run) -> Result<(Live, ProgressFile), NotOpened> {
     keep_record(planned).map_err(|error| files(&error))?;
     let redactors = Redactors::new(&run.settings);
     let ledger_trouble = Arc::<Mutex<Option<String>>>::default();
-    let progress = ProgressFile { ledger, folder: folder.clone(), trouble: Arc::clone(&ledger_trouble) };
+    let progress = ProgressWriter { ledger, folder: folder.clone(), trouble: Arc::clone(&ledger_trouble) };
     lock.keep_room(&folder).map_err(|error| files(&error))?;
-    let live = Live { folder, scratch, snapshots, redactors, kept_although_changed, before, ledger_trouble, lock };
+    let live = LiveRun { folder, scratch, snapshots, redactors, kept_although_changed, before, ledger_trouble, lock };
     Ok((live, progress))
 }
 
 /// Copies every version of the skills, and keeps a copy of each in the run's folder.
-fn snapshots(run: &Run, folder: &RunFolder, scratch: &Scratch) -> Result<Snapshots, WorkspaceError> {
+fn snapshots(run: &RunContext, folder: &RunFolder, scratch: &ScratchDir) -> Result<Snapshots, WorkspaceError> {
     let mut taken = HashMap::new();
     let mut take = |commit: Option<&String>, name: &str, root: &Path, catalog: &Catalog| {
-        let snapshot = Snapshot::take(scratch, name, root, catalog)?;
+        let snapshot = SkillSnapshot::take(scratch, name, root, catalog)?;
         snapshot.keep(&folder.snapshot(commit.map(String::as_str)))?;
         taken.insert(commit.cloned(), Arc::new(snapshot));
         Ok::<_, WorkspaceError>(())
@@ -114,12 +114,12 @@ fn snapshots(run: &Run, folder: &RunFolder, scratch: &Scratch) -> Result<Snapsho
 }
 
 /// The run's folder, and whether an earlier part of the run is in it.
-fn folder(run: &Run) -> Result<(RunFolder, bool), NotOpened> {
-    let refused = |error: crate::store::StoreError| NotOpened::Refused(error.to_string());
+fn folder(run: &RunContext) -> Result<(RunFolder, bool), RunOpenError> {
+    let refused = |error: crate::store::StoreError| RunOpenError::Refused(error.to_string());
     let settings = &run.settings;
     if settings.resume {
         let Some(id) = &settings.run_id else {
-            return Err(NotOpened::Refused("to resume, set SKILL_EVALS_RUN_ID".to_owned()));
+            return Err(RunOpenError::Refused("to resume, set SKILL_EVALS_RUN_ID".to_owned()));
         };
         let folder = RunFolder::open(&run.root, id).map_err(refused)?;
         return Ok((folder, true));
@@ -131,7 +131,7 @@ fn folder(run: &Run) -> Result<(RunFolder, bool), NotOpened> {
     Ok((folder.map_err(refused)?, false))
 }
 
-fn record(run: &Run, id: &str) -> RunRecord {
+fn record(run: &RunContext, id: &str) -> RunRecord {
     RunRecord {
         format: RUN_FORMAT,
         id: id.to_owned(),
@@ -148,9 +148,9 @@ fn record(run: &Run, id: &str) -> RunRecord {
 }
 
 /// The settings in force, wherever they were chosen: a resumed run uses them again.
-fn in_force(chosen: &Chosen, settings: &Settings) -> Chosen {
-    let Selection { suite, skills, tasks, cases, max_skills, max_cases } = settings.selection.clone();
-    Chosen {
+fn in_force(chosen: &RunChoices, settings: &Settings) -> RunChoices {
+    let TestSelection { suite, skills, tasks, cases, max_skills, max_cases } = settings.selection.clone();
+    RunChoices {
         suite: Some(suite.name().to_owned()),
         skills,
         tasks,
@@ -174,16 +174,20 @@ fn in_force(chosen: &Chosen, settings: &Settings) -> Chosen {
 ///
 /// # Errors
 /// Where there are some and `--force` was not given.
-fn changed(run: &Run, folder: &RunFolder, snapshots: &Snapshots) -> Result<Vec<(TrialId, Vec<String>)>, NotOpened> {
+fn changed(
+    run: &RunContext,
+    folder: &RunFolder,
+    snapshots: &Snapshots,
+) -> Result<Vec<(TrialId, Vec<String>)>, RunOpenError> {
     let mut found = Vec::new();
     for (entry, id) in run.plan.entries.iter().flat_map(|entry| entry.ids().map(move |id| (entry, id))) {
         // What cannot be read is measured again.
         let Ok(meta) = folder.trial(&id).meta() else { continue };
         let Ok(case) = entry.planned.found.case() else { continue };
-        let snapshot = snapshots.offered(&entry.planned.mode, &case.skill).map_err(NotOpened::Trouble)?;
+        let snapshot = snapshots.offered(&entry.planned.mode, &case.skill).map_err(RunOpenError::Trouble)?;
         let skills = SkillFolders::Snapshot(&snapshot);
         let now = run.digested(&skills, case, &entry.planned.mode, &opened_skills(&meta.inputs));
-        let now = now.map_err(|error| NotOpened::Trouble(Trouble::new(TroubleKind::Files, error.to_string())))?;
+        let now = now.map_err(|error| RunOpenError::Trouble(Trouble::new(TroubleKind::Files, error.to_string())))?;
         let changed = meta.inputs.differences(&now);
         if !changed.is_empty() {
             found.push((id, changed));
@@ -198,7 +202,7 @@ fn changed(run: &Run, folder: &RunFolder, snapshots: &Snapshots) -> Result<Vec<(
     if more > 0 {
         list.push(format!("and {more} more"));
     }
-    Err(NotOpened::Refused(format!(
+    Err(RunOpenError::Refused(format!(
         "the run `{}` cannot resume: what decides these results has changed since they were measured\n  {}\n\
          --force (SKILL_EVALS_RESUME=force) keeps them all the same; without --resume a new run measures them again",
         folder.id(),
@@ -208,13 +212,13 @@ fn changed(run: &Run, folder: &RunFolder, snapshots: &Snapshots) -> Result<Vec<(
 
 /// Writes the run's progress file: a line for every trial that ends, and for every attempt that was refused.
 #[derive(Debug)]
-struct ProgressFile {
+struct ProgressWriter {
     ledger: Ledger,
     folder: RunFolder,
     trouble: Arc<Mutex<Option<String>>>,
 }
 
-impl ProgressFile {
+impl ProgressWriter {
     /// The trial's own folder says the same, so nothing is lost, but the user has to know.
     fn stored<E: fmt::Display>(&self, result: Result<(), E>) {
         if let Err(error) = result {
@@ -223,20 +227,20 @@ impl ProgressFile {
     }
 }
 
-impl Listener for ProgressFile {
-    fn hear(&mut self, event: &Event) {
+impl EventListener for ProgressWriter {
+    fn hear(&mut self, event: &RunEvent) {
         let line = match event {
-            Event::Planned(id) => return self.stored(self.folder.plan_further(id)),
-            Event::Finished { result, attempts, .. } => {
+            RunEvent::Planned(id) => return self.stored(self.folder.plan_further(id)),
+            RunEvent::Finished { result, attempts, .. } => {
                 let Ok(outcome) = result.as_ref() else { return };
                 let mut record = TrialRecord::new(outcome, *attempts);
                 record.ended = Some(jiff::Timestamp::now().to_string());
                 ProgressLine::Ended(Box::new(record))
             }
-            Event::Kept { outcome, attempts, news: true } => {
+            RunEvent::Kept { outcome, attempts, news: true } => {
                 ProgressLine::Ended(Box::new(TrialRecord::new(outcome, *attempts)))
             }
-            Event::Refused { id, spent } => ProgressLine::Refused { refused: id.clone(), spent: *spent },
+            RunEvent::Refused { id, spent } => ProgressLine::Refused { refused: id.clone(), spent: *spent },
             _ => return,
         };
         self.stored(self.ledger.append(&line));

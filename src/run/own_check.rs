@@ -98,7 +98,7 @@ impl<'a> Workspace<'a> {
     }
 }
 
-type Body = dyn Fn(&Trace, &Workspace<'_>) -> Finding + Send + Sync;
+type CheckFunction = dyn Fn(&Trace, &Workspace<'_>) -> Finding + Send + Sync;
 
 /// A check of a repository's own.
 #[derive(Clone)]
@@ -106,7 +106,7 @@ struct OwnCheck {
     name: String,
     /// What it expects, in words.
     expected: String,
-    body: Arc<Body>,
+    body: Arc<CheckFunction>,
 }
 
 /// Named checks of a repository's own: closures in this process, or those of its harness, another program.

@@ -19,12 +19,12 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The paces of all accounts.
 #[derive(Debug, Default)]
 pub struct Pace {
-    providers: Mutex<HashMap<Account, Provider>>,
+    providers: Mutex<HashMap<Account, AccountPace>>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Provider {
+struct AccountPace {
     running: usize,
     /// How many may run at once; `None` while nothing was refused.
     most: Option<usize>,
@@ -39,7 +39,7 @@ struct Provider {
 
 /// What a refused trial waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wait {
+pub struct PaceWait {
     /// For how long nothing of this provider starts.
     pub pause: Duration,
     /// The most that all pauses may take together, this one included, until the trial is given up.
@@ -76,7 +76,7 @@ impl Pace {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Account, Provider>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Account, AccountPace>> {
         self.providers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -86,7 +86,7 @@ impl Permit<'_> {
     /// `None` if it is not to be tried again: it was refused more often than the settings allow, another one just was, or
     /// the provider asks for a longer wait than a run makes.
     #[must_use]
-    pub fn refused_again(self, times: u32, settings: &Settings, asked: Option<Duration>) -> Option<Wait> {
+    pub fn refused_again(self, times: u32, settings: &Settings, asked: Option<Duration>) -> Option<PaceWait> {
         let asked = asked.unwrap_or_default();
         if times > settings.retries || asked > LONGEST_RETRY_WAIT {
             self.give_up();
@@ -96,7 +96,7 @@ impl Permit<'_> {
     }
 
     /// The trial was refused and would be tried again, and so often more if it is refused again.
-    fn refused(self, first: Duration, asked: Duration, left: u32) -> Option<Wait> {
+    fn refused(self, first: Duration, asked: Duration, left: u32) -> Option<PaceWait> {
         let now = Instant::now();
         let mut providers = self.pace.lock();
         let provider = providers.entry(self.account.clone()).or_default();
@@ -111,7 +111,7 @@ impl Permit<'_> {
         }
         let pause = provider.not_before?.saturating_duration_since(now);
         let later = (0..left).map(|more| self::pause(first, provider.refusals + more, 0.0));
-        Some(Wait { pause, at_most: later.fold(pause, Duration::saturating_add) })
+        Some(PaceWait { pause, at_most: later.fold(pause, Duration::saturating_add) })
     }
 
     /// The trial was refused once too often.
@@ -151,14 +151,14 @@ fn pause(first: Duration, before: u32, share: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::login::Around;
+    use crate::agent::login::LoginSources;
     use crate::settings::mode::{AgentKind, Mode};
 
     /// Under which account the built-in mode of this name runs, with these arguments of its own.
     fn account(mode: &str, arguments: &[&str]) -> Account {
         let mut mode = Mode::built_in().into_iter().find(|known| known.name == mode).expect("a mode");
         mode.args = arguments.iter().map(ToString::to_string).collect();
-        Around::new(&Settings::default(), mode.agent, Some(&mode)).account()
+        LoginSources::new(&Settings::default(), mode.agent, Some(&mode)).account()
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
         assert!(waits(account("mcp", &[])) && waits(account("none", &[])));
         assert!(!waits(account("native", &["--settings", "other.json"])), "its own arguments name another login");
         assert!(!waits(account("codex", &[])), "another vendor");
-        let judge = Around::new(&Settings::default(), AgentKind::ClaudeCli, None).account();
+        let judge = LoginSources::new(&Settings::default(), AgentKind::ClaudeCli, None).account();
         assert!(waits(judge), "a judge has no mode, but a login");
     }
 

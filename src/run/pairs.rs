@@ -6,15 +6,15 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::cases::planned::Planned;
-use crate::decide::sequential::{Course, Pair};
-use crate::results::course;
-use crate::run::arms::{PairedCase, Pairing};
-use crate::run::live::Live;
+use crate::cases::test_case::TestCase;
+use crate::decide::sequential::{Pair, SequentialTest};
+use crate::results::stored_comparison;
+use crate::run::context::RunContext;
+use crate::run::live::LiveRun;
+use crate::run::pairing::{PairedCase, Pairing};
 use crate::run::scheduler::{QUIET, trial};
-use crate::run::shared::Run;
 use crate::store::StoreError;
-use crate::trial::event::Event;
+use crate::trial::event::RunEvent;
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::NoOutcome;
 use crate::trial::run_record::{PairRecord, PlanLine, TrialRecord};
@@ -25,7 +25,7 @@ const MOST_LOST: usize = 5;
 
 /// Why no further pair began.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum PairsStopped {
     /// The question is decided.
     Decided,
     /// The most trials were run.
@@ -39,8 +39,8 @@ pub enum Stopped {
 }
 
 /// What the workers share.
-struct Shared {
-    state: Course,
+struct PairQueue {
+    state: SequentialTest,
     /// Pairs that an earlier part of the run began, to be gone through again first.
     before: std::vec::IntoIter<PairRecord>,
     /// How many pairs have begun, and of each case.
@@ -50,14 +50,14 @@ struct Shared {
     ended: BTreeMap<usize, Pair>,
     fed: usize,
     in_flight: Vec<usize>,
-    stopped: Option<Stopped>,
+    stopped: Option<PairsStopped>,
 }
 
 /// Whether the trials of both arms passed; none for one that measured nothing.
-type Both = (Option<bool>, Option<bool>);
+type PairOutcome = (Option<bool>, Option<bool>);
 
 /// A pair to be run.
-struct Next<'a> {
+struct NextPair<'a> {
     place: usize,
     case: usize,
     paired: &'a PairedCase,
@@ -69,13 +69,13 @@ struct Next<'a> {
 /// # Errors
 /// When the run's folder cannot be read.
 pub fn run(
-    run: &Run,
-    live: &Live,
+    run: &RunContext,
+    live: &LiveRun,
     pairing: &Pairing,
-    state: Course,
+    state: SequentialTest,
     max_trials: u64,
-) -> Result<(Course, Stopped), StoreError> {
-    let course = Mutex::new(Shared {
+) -> Result<(SequentialTest, PairsStopped), StoreError> {
+    let course = Mutex::new(PairQueue {
         state,
         before: live.folder.pairs()?.into_iter(),
         begun: 0,
@@ -103,19 +103,25 @@ pub fn run(
         }
         drop(alive);
         while over.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
-            run.tell(&Event::Tick);
+            run.tell(&RunEvent::Tick);
         }
     });
     let course = course.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok((course.state, course.stopped.unwrap_or(Stopped::NoMore)))
+    Ok((course.state, course.stopped.unwrap_or(PairsStopped::NoMore)))
 }
 
-fn lock(course: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+fn lock(course: &Mutex<PairQueue>) -> MutexGuard<'_, PairQueue> {
     course.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The pair to run next, noted in the run's folder before it begins.
-fn next<'a>(run: &Run, live: &Live, pairing: &'a Pairing, course: &mut Shared, max_trials: u64) -> Option<Next<'a>> {
+fn next<'a>(
+    run: &RunContext,
+    live: &LiveRun,
+    pairing: &'a Pairing,
+    course: &mut PairQueue,
+    max_trials: u64,
+) -> Option<NextPair<'a>> {
     if course.stopped.is_some() {
         return None;
     }
@@ -124,11 +130,11 @@ fn next<'a>(run: &Run, live: &Live, pairing: &'a Pairing, course: &mut Shared, m
         // What was measured counts, whatever is left to spend.
         Some(earlier) => earlier,
         None if run.no_more().is_some() => {
-            course.stopped = Some(Stopped::NoMore);
+            course.stopped = Some(PairsStopped::NoMore);
             return None;
         }
         None if (course.begun as u64 + 1) * 2 > max_trials => {
-            course.stopped = Some(Stopped::Trials);
+            course.stopped = Some(PairsStopped::Trials);
             return None;
         }
         None => {
@@ -138,7 +144,7 @@ fn next<'a>(run: &Run, live: &Live, pairing: &'a Pairing, course: &mut Shared, m
             let planned = live.folder.add_to_plan([&pair.a, &pair.b].into_iter().cloned().map(PlanLine::from));
             if let Err(error) = planned.and_then(|_| live.folder.add_pair(&pair)) {
                 run.not_stored(&error.to_string());
-                course.stopped = Some(Stopped::NoMore);
+                course.stopped = Some(PairsStopped::NoMore);
                 return None;
             }
             (case, number)
@@ -147,18 +153,18 @@ fn next<'a>(run: &Run, live: &Live, pairing: &'a Pairing, course: &mut Shared, m
     course.of_case[case] = course.of_case[case].max(number);
     course.in_flight.push(case);
     course.begun += 1;
-    Some(Next { place: course.begun - 1, case, paired: &pairing.cases[case], number })
+    Some(NextPair { place: course.begun - 1, case, paired: &pairing.cases[case], number })
 }
 
-impl Shared {
+impl PairQueue {
     /// Takes in a pair that has ended, or was not run.
-    fn take(&mut self, next: &Next<'_>, both: &Result<Both, NoOutcome>) {
+    fn take(&mut self, next: &NextPair<'_>, both: &Result<PairOutcome, NoOutcome>) {
         let (a, b) = match *both {
             Ok(both) => both,
             Err(ref why) => {
                 let stopped = match why {
-                    NoOutcome::NotRun(_) | NoOutcome::NotOpened(_) => Stopped::NoMore,
-                    _ => Stopped::Unreadable,
+                    NoOutcome::NotRun(_) | NoOutcome::NotOpened(_) => PairsStopped::NoMore,
+                    _ => PairsStopped::Unreadable,
                 };
                 self.stopped.get_or_insert(stopped);
                 return;
@@ -171,16 +177,16 @@ impl Shared {
                 self.in_flight.swap_remove(at);
             }
             // What ends after the decision was under way when it fell: it belongs to no figure.
-            if self.stopped == Some(Stopped::Decided) || self.state.feed(pair).is_err() {
+            if self.stopped == Some(PairsStopped::Decided) || self.state.feed(pair).is_err() {
                 continue;
             }
             if self.state.word().decided() {
-                self.stopped = Some(Stopped::Decided);
+                self.stopped = Some(PairsStopped::Decided);
             }
         }
         let measured = self.state.pairs().iter().any(|pair| pair.a.is_some() && pair.b.is_some());
         if !measured && self.fed >= MOST_LOST {
-            self.stopped.get_or_insert(Stopped::NothingMeasured);
+            self.stopped.get_or_insert(PairsStopped::NothingMeasured);
         }
     }
 }
@@ -189,10 +195,10 @@ impl Shared {
 ///
 /// # Errors
 /// Why a trial was not run.
-fn both(run: &Run, next: &Next<'_>, outcome_only: bool) -> Result<Both, NoOutcome> {
-    let one = |planned: &Planned| {
+fn both(run: &RunContext, next: &NextPair<'_>, outcome_only: bool) -> Result<PairOutcome, NoOutcome> {
+    let one = |planned: &TestCase| {
         let outcome = trial(run, planned, next.number)?;
-        Ok(course::passed(&TrialRecord::new(&outcome, 1), outcome_only))
+        Ok(stored_comparison::passed(&TrialRecord::new(&outcome, 1), outcome_only))
     };
     let (a, b) = (&next.paired.a, &next.paired.b);
     let a_first = next.place.is_multiple_of(2);

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::cases::case::{Case, Found};
+use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::Catalog;
-use crate::cases::planned::Planned;
 use crate::cases::selection::modes;
+use crate::cases::test_case::TestCase;
 use crate::decide::threshold;
 use crate::settings::trials::Trials;
-use crate::settings::{InForce, Settings};
+use crate::settings::{EffectiveRepetition, Settings};
 use crate::stats::proportion::Rate;
 use crate::store::{self, Recordings, RunFolder, StoreError};
 use crate::text::name::Filters;
@@ -19,48 +19,49 @@ use crate::trial::run_record::PlanLine;
 
 /// The trials of a run, in order.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct RunPlan {
     /// A case in a mode each.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<PlannedCase>,
 }
 
 /// A case in a mode, and how often it runs.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct PlannedCase {
     /// The case and the mode.
-    pub planned: Planned,
+    pub planned: TestCase,
     /// How often, at least once.
     pub repeats: u32,
     /// When it is enough, where that is for its trials to tell: more than `repeats` may follow.
-    pub until: Option<Until>,
+    pub until: Option<DecisionGoal>,
 }
 
 /// A case goes on until its trials tell on which side of its threshold it stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Until {
+pub struct DecisionGoal {
     /// The share of its trials that must pass.
     pub threshold: f64,
     /// The most trials.
     pub most: u32,
 }
 
-impl Entry {
+impl PlannedCase {
     /// A case in a mode that runs so often.
     #[must_use]
-    pub fn times(planned: Planned, repeats: u32) -> Self {
+    pub fn times(planned: TestCase, repeats: u32) -> Self {
         Self { planned, repeats, until: None }
     }
 
     /// A case in a mode that runs as the settings and the case say.
     #[must_use]
-    pub fn of(planned: Planned, settings: &Settings) -> Self {
-        let InForce { trials, threshold } = settings.repetition.of(&planned.found.skill, planned.found.repetition());
+    pub fn of(planned: TestCase, settings: &Settings) -> Self {
+        let EffectiveRepetition { trials, threshold } =
+            settings.repetition.of(&planned.found.skill, planned.found.repetition());
         match trials {
             Trials::Times(repeats) => Self::times(planned, repeats),
             Trials::UntilDecided(most) => {
                 let first = threshold::sure(Rate::default(), 0, threshold, u64::from(most));
                 let repeats = u32::try_from(first).unwrap_or(most);
-                Self { planned, repeats, until: Some(Until { threshold, most }) }
+                Self { planned, repeats, until: Some(DecisionGoal { threshold, most }) }
             }
         }
     }
@@ -77,10 +78,10 @@ impl Entry {
     }
 }
 
-impl Plan {
+impl RunPlan {
     /// All trials.
     pub fn ids(&self) -> impl Iterator<Item = TrialId> {
-        self.entries.iter().flat_map(Entry::ids)
+        self.entries.iter().flat_map(PlannedCase::ids)
     }
 
     /// The same as lines of a run's plan, which say of which cases more may follow.
@@ -147,7 +148,7 @@ impl Plan {
 ///
 /// # Errors
 /// A message for every name in the selection that is not in the catalog.
-pub fn plan(root: &Path, settings: &Settings, catalog: &Catalog, filters: &Filters) -> Result<Plan, Vec<String>> {
+pub fn plan(root: &Path, settings: &Settings, catalog: &Catalog, filters: &Filters) -> Result<RunPlan, Vec<String>> {
     let cases = settings.selection.cases(catalog)?;
     let mut recordings = Recordings::new(root);
     let mut entries = Vec::new();
@@ -156,14 +157,14 @@ pub fn plan(root: &Path, settings: &Settings, catalog: &Catalog, filters: &Filte
         for planned in planned(settings, found, &recorded).filter(|planned| filters.want(|| planned.test_name())) {
             let is_recorded = recorded.contains(&planned.mode.name);
             entries.push(if settings.live {
-                Entry::of(planned, settings)
+                PlannedCase::of(planned, settings)
             } else {
                 let repeats = if is_recorded { recorded_repeats(root, &planned) } else { 1 };
-                Entry::times(planned, repeats)
+                PlannedCase::times(planned, repeats)
             });
         }
     }
-    let mut plan = Plan { entries };
+    let mut plan = RunPlan { entries };
     if let (true, Some(id)) = (settings.live && settings.resume, &settings.run_id) {
         // Where it cannot be read, opening the run says so.
         let earlier = RunFolder::open(root, id).and_then(|folder| planned_before(&folder));
@@ -181,15 +182,15 @@ fn planned_before(folder: &RunFolder) -> Result<BTreeSet<TrialId>, StoreError> {
 /// A case in each of its modes: those chosen, else its default one and those of `recorded`.
 pub fn planned<'a>(
     settings: &'a Settings,
-    found: &'a Arc<Found>,
+    found: &'a Arc<FoundCase>,
     recorded: &[String],
-) -> impl Iterator<Item = Planned> + use<'a> {
+) -> impl Iterator<Item = TestCase> + use<'a> {
     let modes = modes(settings, found, recorded).into_iter();
-    modes.map(|mode| Planned { found: Arc::clone(found), mode: Arc::clone(mode) })
+    modes.map(|mode| TestCase { found: Arc::clone(found), mode: Arc::clone(mode) })
 }
 
 /// How many repeats of a case in a mode are recorded; 1 where none is, so that the missing recording is reported.
-fn recorded_repeats(root: &Path, planned: &Planned) -> u32 {
+fn recorded_repeats(root: &Path, planned: &TestCase) -> u32 {
     let recorded = |number: &u32| store::recording(root, &planned.trial(*number)).exists();
     (1..=1000).take_while(recorded).count().try_into().unwrap_or(1).max(1)
 }

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use crate::report::markdown;
 use crate::results::summary::{self, Summary};
 use crate::store::{RunFolder, StoreError};
-use crate::trial::event::{Event, Listener};
+use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, Outcome};
-use crate::trial::run_record::{Current, RUN_FORMAT, Running, TrialRecord};
+use crate::trial::run_record::{CurrentTrials, RUN_FORMAT, RunningTrial, TrialRecord};
 
 /// How old the files may get: writing them at every event would take longer than short trials do.
 const AGE: Duration = Duration::from_millis(500);
@@ -19,7 +19,7 @@ pub struct ProgressFiles {
     folder: Option<RunFolder>,
     /// The results so far.
     pub summary: Summary,
-    running: Vec<Running>,
+    running: Vec<RunningTrial>,
     written: Option<Instant>,
     behind: bool,
 }
@@ -50,7 +50,7 @@ impl ProgressFiles {
         (self.written, self.behind) = (Some(Instant::now()), false);
         let Some(folder) = &self.folder else { return };
         let updated = jiff::Timestamp::now().to_string();
-        let current = Current { format: RUN_FORMAT, updated, running: self.running.clone() };
+        let current = CurrentTrials { format: RUN_FORMAT, updated, running: self.running.clone() };
         // If this fails, the next write may succeed; the trials themselves are not affected.
         let _ = folder.write_current(&current).and_then(|()| folder.write_partial_summary(&self.summary));
     }
@@ -67,29 +67,29 @@ impl ProgressFiles {
     }
 }
 
-impl Listener for ProgressFiles {
-    fn hear(&mut self, event: &Event) {
+impl EventListener for ProgressFiles {
+    fn hear(&mut self, event: &RunEvent) {
         match event {
-            Event::Planned(_) => self.summary.planned = self.summary.planned.map(|planned| planned + 1),
-            Event::Started(id) => {
-                self.running.push(Running { id: id.clone(), since: jiff::Timestamp::now().to_string() });
+            RunEvent::Planned(_) => self.summary.planned = self.summary.planned.map(|planned| planned + 1),
+            RunEvent::Started(id) => {
+                self.running.push(RunningTrial { id: id.clone(), since: jiff::Timestamp::now().to_string() });
             }
-            Event::Finished { id, result, attempts } => {
+            RunEvent::Finished { id, result, attempts } => {
                 self.ended(id);
                 match result.as_ref() {
                     Ok(outcome) => self.add(outcome, *attempts),
                     Err(problem) => self.summary.add_not_run(id, &why(problem)),
                 }
             }
-            Event::Kept { outcome, attempts, .. } => self.add(outcome, *attempts),
-            Event::Skipped(id, why) => {
+            RunEvent::Kept { outcome, attempts, .. } => self.add(outcome, *attempts),
+            RunEvent::Skipped(id, why) => {
                 self.ended(id);
                 self.summary.add_not_run(id, &why.to_string());
             }
-            Event::Refused { id, spent } | Event::Repeated { id, spent } => self.summary.add_refused(id, *spent),
-            Event::Waits { .. } | Event::Heard(..) | Event::Tick => {}
+            RunEvent::Refused { id, spent } | RunEvent::Repeated { id, spent } => self.summary.add_refused(id, *spent),
+            RunEvent::Waits { .. } | RunEvent::Heard(..) | RunEvent::Tick => {}
         }
-        self.behind |= !matches!(event, Event::Waits { .. } | Event::Heard(..) | Event::Tick);
+        self.behind |= !matches!(event, RunEvent::Waits { .. } | RunEvent::Heard(..) | RunEvent::Tick);
         if self.behind && self.written.is_none_or(|written| written.elapsed() > AGE) {
             self.write();
         }

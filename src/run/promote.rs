@@ -8,19 +8,19 @@ use serde::Serialize;
 use walkdir::WalkDir;
 
 use crate::agent;
-use crate::agent::room::without_rooms;
-use crate::cases::planned::Planned;
+use crate::agent::trial_env::without_rooms;
+use crate::cases::test_case::TestCase;
 use crate::files::at::PathError;
-use crate::grade::share::Ended;
+use crate::grade::share::TrialTally;
 use crate::report::rate;
-use crate::results::share::Tried;
+use crate::results::share::CaseShare;
 use crate::results::summary::CaseCounts;
-use crate::run::plan::{Entry, Plan};
+use crate::run::context::RunContext;
+use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::ready;
-use crate::run::shared::Run;
 use crate::run::trial;
 use crate::stats::proportion::Rate;
-use crate::store::{self, Beside, RunFolder, StoreError, TrialFolder};
+use crate::store::{self, RunFolder, StagedRecordings, StoreError, TrialFolder};
 use crate::text::diagnostic::shown_path;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, Verdict};
@@ -31,7 +31,7 @@ const MAX_WORKSPACE: u64 = 64 << 10;
 
 /// What is done with trials that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failing {
+pub enum FailedTrials {
     /// They are recorded: a test that fails is to fail in replay too.
     Keep,
     /// They are left out, and what was recorded before stays.
@@ -40,21 +40,21 @@ pub enum Failing {
 
 /// The result of recording the trials of a case in a mode.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct RecordedTrials {
     /// The case and the mode, as the first of its trials.
     pub id: TrialId,
     /// What the earlier recording replays to; `None` where there was none.
-    pub before: Option<Replayed>,
+    pub before: Option<ReplayResult>,
     /// The result for the new one.
-    pub now: Now,
+    pub now: RecordingResult,
 }
 
 /// What replaying a recording comes to.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", content = "verdicts", rename_all = "kebab-case")]
-pub enum Replayed {
+pub enum ReplayResult {
     /// How its trials ended.
-    Ended(Endings),
+    Ended(TrialEndings),
     /// It is stale: the case, a skill or a setting has changed since.
     Stale,
     /// It cannot be read.
@@ -63,14 +63,14 @@ pub enum Replayed {
 
 /// How the trials of a recording ended.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Endings {
+pub struct TrialEndings {
     /// In order.
     verdicts: Vec<Verdict>,
     /// Whether they went on until they decided something.
     until_decided: bool,
 }
 
-impl Serialize for Endings {
+impl Serialize for TrialEndings {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.verdicts.serialize(serializer)
     }
@@ -78,11 +78,11 @@ impl Serialize for Endings {
 
 /// The result for a new recording.
 #[derive(Debug)]
-pub enum Now {
+pub enum RecordingResult {
     /// It was written, and replays to this.
-    Kept(Replayed, PathBuf),
+    Kept(ReplayResult, PathBuf),
     /// It was not written: it replays to this, and failing ones were to be left out.
-    Failing(Replayed),
+    Failing(ReplayResult),
     /// There is nothing to record: these trials measured nothing, or were not run.
     NotMeasured,
 }
@@ -92,7 +92,7 @@ pub enum Now {
 ///
 /// # Errors
 /// When a trial cannot be read or a recording cannot be written.
-pub fn record(run: &Run, plan: &Plan, failing: Failing) -> Result<Vec<Recorded>, StoreError> {
+pub fn record(run: &RunContext, plan: &RunPlan, failing: FailedTrials) -> Result<Vec<RecordedTrials>, StoreError> {
     let Some(live) = run.opened() else { return Ok(Vec::new()) };
     plan.entries.iter().map(|entry| record_case(run, &live.folder, entry, failing)).collect()
 }
@@ -101,11 +101,20 @@ pub fn record(run: &Run, plan: &Plan, failing: Failing) -> Result<Vec<Recorded>,
 ///
 /// # Errors
 /// As [`record`].
-pub fn record_from(run: &Run, from: &RunFolder, failing: Failing) -> Result<Vec<Recorded>, StoreError> {
+pub fn record_from(
+    run: &RunContext,
+    from: &RunFolder,
+    failing: FailedTrials,
+) -> Result<Vec<RecordedTrials>, StoreError> {
     run.plan.entries.iter().map(|entry| record_case(run, from, entry, failing)).collect()
 }
 
-fn record_case(run: &Run, from: &RunFolder, entry: &Entry, failing: Failing) -> Result<Recorded, StoreError> {
+fn record_case(
+    run: &RunContext,
+    from: &RunFolder,
+    entry: &PlannedCase,
+    failing: FailedTrials,
+) -> Result<RecordedTrials, StoreError> {
     let planned = &entry.planned;
     let first = planned.trial(1);
     let recording = |number| store::recording(&run.root, &planned.trial(number));
@@ -118,29 +127,29 @@ fn record_case(run: &Run, from: &RunFolder, entry: &Entry, failing: Failing) -> 
         }
     }
     if measured.is_empty() {
-        return Ok(Recorded { id: first, before, now: Now::NotMeasured });
+        return Ok(RecordedTrials { id: first, before, now: RecordingResult::NotMeasured });
     }
     // Written next to the recordings first and replayed from there: what is moved into place is known to replay.
-    let beside = Beside::new(&run.root)?;
+    let beside = StagedRecordings::new(&run.root)?;
     let repeats = u32::try_from(measured.len()).unwrap_or(u32::MAX);
     for (number, trial) in (1..).zip(&measured) {
         let recording = store::recording_in(beside.path(), &planned.trial(number));
         keep(trial, &recording, number)?;
         recording.seal(repeats)?;
     }
-    let new = Entry::times(planned.clone(), repeats);
+    let new = PlannedCase::times(planned.clone(), repeats);
     let now = replayed(run, &new, &|number| store::recording_in(beside.path(), &planned.trial(number)));
-    let passes = matches!(&now, Replayed::Ended(all) if case_verdict(run, planned, &all.verdicts) == Verdict::Pass);
-    if !passes && failing == Failing::LeaveOut {
-        return Ok(Recorded { id: first, before, now: Now::Failing(now) });
+    let passes = matches!(&now, ReplayResult::Ended(all) if case_verdict(run, planned, &all.verdicts) == Verdict::Pass);
+    if !passes && failing == FailedTrials::LeaveOut {
+        return Ok(RecordedTrials { id: first, before, now: RecordingResult::Failing(now) });
     }
     let place = beside.put(&run.root, &first)?;
-    Ok(Recorded { id: first, before, now: Now::Kept(now, place) })
+    Ok(RecordedTrials { id: first, before, now: RecordingResult::Kept(now, place) })
 }
 
 /// The verdict of a case whose trials ended like this: the same share must pass as everywhere.
-fn case_verdict(run: &Run, planned: &Planned, verdicts: &[Verdict]) -> Verdict {
-    let mut ended = Ended::default();
+fn case_verdict(run: &RunContext, planned: &TestCase, verdicts: &[Verdict]) -> Verdict {
+    let mut ended = TrialTally::default();
     for verdict in verdicts {
         ended.add(*verdict);
     }
@@ -148,8 +157,8 @@ fn case_verdict(run: &Run, planned: &Planned, verdicts: &[Verdict]) -> Verdict {
 }
 
 /// What replaying the recordings of a case in a mode comes to, all its repeats.
-fn replayed(run: &Run, entry: &Entry, folder: &dyn Fn(u32) -> TrialFolder) -> Replayed {
-    let mut all = Endings::default();
+fn replayed(run: &RunContext, entry: &PlannedCase, folder: &dyn Fn(u32) -> TrialFolder) -> ReplayResult {
+    let mut all = TrialEndings::default();
     for number in (1..=1000).take_while(|number| folder(*number).exists()) {
         let id = entry.planned.trial(number);
         let ready = ready::ready(run, &entry.planned);
@@ -158,11 +167,11 @@ fn replayed(run: &Run, entry: &Entry, folder: &dyn Fn(u32) -> TrialFolder) -> Re
                 all.verdicts.push(outcome.grade.verdict);
                 all.until_decided |= outcome.grade.at_most.is_some();
             }
-            Err(NoOutcome::Stale { .. }) => return Replayed::Stale,
-            Err(_) => return Replayed::Unreadable,
+            Err(NoOutcome::Stale { .. }) => return ReplayResult::Stale,
+            Err(_) => return ReplayResult::Unreadable,
         }
     }
-    Replayed::Ended(all)
+    ReplayResult::Ended(all)
 }
 
 /// Writes what a replay needs of a trial to `recording`, as repeat `number`.
@@ -206,18 +215,18 @@ fn keep_workspace(trial: &TrialFolder, recording: &TrialFolder) -> Result<(), St
     Ok(())
 }
 
-impl fmt::Display for Replayed {
+impl fmt::Display for ReplayResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stale => f.write_str("stale"),
             Self::Unreadable => f.write_str("unreadable"),
-            Self::Ended(Endings { verdicts, until_decided }) => match verdicts.as_slice() {
+            Self::Ended(TrialEndings { verdicts, until_decided }) => match verdicts.as_slice() {
                 [only] => f.write_str(only.as_str()),
                 all => {
                     let mut rate = Rate::default();
                     let measured = all.iter().filter(|verdict| matches!(verdict, Verdict::Pass | Verdict::Fail));
                     measured.for_each(|verdict| rate.add(*verdict == Verdict::Pass));
-                    let case = Tried { rate, until_decided: *until_decided };
+                    let case = CaseShare { rate, until_decided: *until_decided };
                     let share = rate::tried(case).map(|share| format!(", {share}")).unwrap_or_default();
                     write!(f, "{}/{} passed{share}", rate.passed, rate.trials)?;
                     match all.len() as u64 - rate.trials {
@@ -230,7 +239,7 @@ impl fmt::Display for Replayed {
     }
 }
 
-impl fmt::Display for Recorded {
+impl fmt::Display for RecordedTrials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}  ", self.id)?;
         match &self.before {
@@ -238,22 +247,22 @@ impl fmt::Display for Recorded {
             None => f.write_str("new: ")?,
         }
         match &self.now {
-            Now::Kept(now, _) => write!(f, "{now}"),
-            Now::Failing(Replayed::Stale) => {
+            RecordingResult::Kept(now, _) => write!(f, "{now}"),
+            RecordingResult::Failing(ReplayResult::Stale) => {
                 f.write_str("stale, not recorded: what the run saw has changed since; run it again with --record")
             }
-            Now::Failing(now) => write!(f, "{now}, not recorded: --accept-failing records what fails"),
-            Now::NotMeasured => f.write_str("not recorded: nothing was measured"),
+            RecordingResult::Failing(now) => write!(f, "{now}, not recorded: --accept-failing records what fails"),
+            RecordingResult::NotMeasured => f.write_str("not recorded: nothing was measured"),
         }
     }
 }
 
-impl Recorded {
+impl RecordedTrials {
     /// Where the new recording is, from the repository's root.
     #[must_use]
     pub fn place(&self, root: &Path) -> Option<PathBuf> {
         match &self.now {
-            Now::Kept(_, place) => Some(shown_path(root, place)),
+            RecordingResult::Kept(_, place) => Some(shown_path(root, place)),
             _ => None,
         }
     }

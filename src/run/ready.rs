@@ -4,31 +4,31 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::agent;
-use crate::agent::isolation::{self, Held};
-use crate::agent::login::{Around, Login};
-use crate::cases::case::{Case, Found};
+use crate::agent::isolation::{self, IsolationStatus};
+use crate::agent::login::{Login, LoginSources};
+use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::FoundSkill;
-use crate::cases::planned::Planned;
 use crate::cases::repository::Repository;
+use crate::cases::test_case::TestCase;
 use crate::lint;
 use crate::process::open_files;
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::run::budget;
-use crate::run::plan::Entry;
-use crate::run::shared::Run;
+use crate::run::context::RunContext;
+use crate::run::plan::PlannedCase;
 use crate::run::skill_version::SkillVersion;
 use crate::settings::Settings;
-use crate::settings::mode::{AgentKind, Delivery, Mode, Offer};
+use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
 use crate::store::RunFolder;
-use crate::text::diagnostic::{Code, Diagnostic, Place, once, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, once, suggest};
 use crate::trial::outcome::NoOutcome;
 
 /// A case in a mode that can run: what trials are made of.
 #[derive(Clone, Copy, Debug)]
-pub struct Ready<'a> {
+pub struct ReadyCase<'a> {
     /// The case and the mode.
-    pub planned: &'a Planned,
+    pub planned: &'a TestCase,
     /// The case, without errors.
     pub case: &'a Case,
     /// The skill under test, in the version that the mode asks for.
@@ -39,7 +39,7 @@ pub struct Ready<'a> {
 ///
 /// # Errors
 /// What is wrong with the case, or that its skill is not there.
-pub fn ready<'a>(run: &'a Run, planned: &'a Planned) -> Result<Ready<'a>, NoOutcome> {
+pub fn ready<'a>(run: &'a RunContext, planned: &'a TestCase) -> Result<ReadyCase<'a>, NoOutcome> {
     let errors = case_errors(run, &planned.found);
     let (Ok(case), []) = (planned.found.case(), errors) else { return Err(NoOutcome::BadCase(errors.to_vec())) };
     let commit = planned.mode.commit.as_deref();
@@ -48,11 +48,11 @@ pub fn ready<'a>(run: &'a Run, planned: &'a Planned) -> Result<Ready<'a>, NoOutc
         NoOutcome::Unreadable(format!("unknown skill `{}`{place}", case.skill))
     };
     let skill = run.skills_of(commit).and_then(|catalog| catalog.skill(&case.skill)).ok_or_else(gone)?;
-    Ok(Ready { planned, case, skill })
+    Ok(ReadyCase { planned, case, skill })
 }
 
 /// What keeps a case from running in any mode, found once for all its trials.
-fn case_errors<'a>(run: &Run, found: &'a Found) -> &'a [Diagnostic] {
+fn case_errors<'a>(run: &RunContext, found: &'a FoundCase) -> &'a [Diagnostic] {
     let tree = Repository { root: run.root.clone() };
     found.refused(|found| lint::case_errors(found, &run.catalog, &tree, &run.settings.lint))
 }
@@ -62,12 +62,12 @@ fn case_errors<'a>(run: &Run, found: &'a Found) -> &'a [Diagnostic] {
 /// # Errors
 /// What it is and what to do: skills in the settings that are not there, the judge's template or schema, limits that could never hold,
 /// not one case that could be decided; of live runs no place for what they keep, or an agent that is not there or has no login.
-pub fn check(run: &Run) -> Result<(), String> {
+pub fn check(run: &RunContext) -> Result<(), String> {
     run.checked.get_or_init(|| chosen(run).and_then(|()| agents(run))).clone()
 }
 
 /// The same but for the agents.
-fn chosen(run: &Run) -> Result<(), String> {
+fn chosen(run: &RunContext) -> Result<(), String> {
     let unknown = run.settings.repetition.unknown_skills(&run.catalog.slugs());
     if !unknown.is_empty() {
         return Err(diagnostics::render(&unknown, Paint::Plain));
@@ -89,7 +89,7 @@ fn chosen(run: &Run) -> Result<(), String> {
 ///
 /// # Errors
 /// What each of them lacks and what to do about it; which agent lacks nothing, where none was asked for.
-pub fn agents(run: &Run) -> Result<(), String> {
+pub fn agents(run: &RunContext) -> Result<(), String> {
     let settings = &run.settings;
     if !settings.live {
         return Ok(());
@@ -120,18 +120,18 @@ fn lacks(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Option<St
     }
     // A program that the settings name may bring a login of its own.
     let own = settings.agents.get(kind.as_str()).is_some_and(|agent| agent.command.is_some());
-    match agent.login(&Around::new(settings, kind, mode)) {
+    match agent.login(&LoginSources::new(settings, kind, mode)) {
         Login::Missing(what_to_do) if !own => Some(format!("{} has no login: {what_to_do}", kind.as_str())),
         _ => None,
     }
 }
 
 /// Whether every skill that a planned mode offers by name is there, in the working tree or the version it asks for.
-fn offers(run: &Run) -> Result<(), String> {
+fn offers(run: &RunContext) -> Result<(), String> {
     let modes = run.plan.entries.iter().map(|entry| &entry.planned.mode);
     let modes: BTreeMap<_, _> = modes.map(|mode| (&mode.name, mode)).collect();
     for mode in modes.values() {
-        let Offer::Only(slugs) = &mode.offer else { continue };
+        let SkillSelection::Only(slugs) = &mode.offer else { continue };
         let catalogs = [Some(&run.catalog), run.skills_of(mode.commit.as_deref())];
         let skills = catalogs.into_iter().flatten().flat_map(|catalog| &catalog.skills);
         let known: BTreeSet<&str> = skills.map(|found| found.skill().slug.as_str()).collect();
@@ -148,8 +148,8 @@ fn offers(run: &Run) -> Result<(), String> {
 
 /// Refuses a run of nothing but cases that go on until they are decided and never could be. Where there are others, each of
 /// these is a wrong case like any other.
-fn decidable(run: &Run) -> Result<(), String> {
-    let never = |entry: &Entry| entry.until.and_then(|_| never_decided(run, &entry.planned));
+fn decidable(run: &RunContext) -> Result<(), String> {
+    let never = |entry: &PlannedCase| entry.until.and_then(|_| never_decided(run, &entry.planned));
     match run.plan.entries.iter().map(never).collect::<Option<Vec<Diagnostic>>>() {
         Some(all) if !all.is_empty() => Err(diagnostics::render(&once(all), Paint::Plain)),
         _ => Ok(()),
@@ -158,14 +158,14 @@ fn decidable(run: &Run) -> Result<(), String> {
 
 /// That a case could never be decided, where it goes on until it is.
 #[must_use]
-pub fn never_decided(run: &Run, planned: &Planned) -> Option<Diagnostic> {
+pub fn never_decided(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
     let tree = Repository { root: run.root.clone() };
     lint::never_decided(&planned.found, run.repetition(&planned.found), &tree)
 }
 
 /// That a skill's own files keep it from the agent of the trial, so that nothing could be measured.
 #[must_use]
-pub fn withheld(run: &Run, planned: &Planned) -> Option<Diagnostic> {
+pub fn withheld(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
     let (mode, case) = (&planned.mode, planned.found.case().ok()?);
     let version = run.versions.iter().find(|version| Some(&version.commit) == mode.commit.as_ref());
     let root = version.map_or(run.root.as_path(), SkillVersion::root);
@@ -173,12 +173,12 @@ pub fn withheld(run: &Run, planned: &Planned) -> Option<Diagnostic> {
     let (file, why) = agent::withheld(mode, &run.settings, skill, &root.join(&skill.folder), &case.prompt)?;
     let message = format!("{why}; no trial of `{}` in the mode `{}` could measure anything", skill.name, mode.name);
     let help = "run its cases in a mode that offers it, or remove the key";
-    Some(Diagnostic::new(Code::Withheld, Place::file(skill.folder.join(file)), message).help(help))
+    Some(Diagnostic::new(Code::Withheld, SourceLocation::file(skill.folder.join(file)), message).help(help))
 }
 
 /// What keeps a case of the plan from running, where something does; others run all the same.
 #[must_use]
-pub fn wrong(run: &Run, entry: &Entry) -> Vec<Diagnostic> {
+pub fn wrong(run: &RunContext, entry: &PlannedCase) -> Vec<Diagnostic> {
     let never = entry.until.and_then(|_| never_decided(run, &entry.planned));
     let withheld = withheld(run, &entry.planned).filter(|_| run.settings.live);
     case_errors(run, &entry.planned.found).iter().cloned().chain(never).chain(withheld).collect()
@@ -189,7 +189,7 @@ pub fn wrong(run: &Run, entry: &Entry) -> Vec<Diagnostic> {
 ///
 /// # Errors
 /// As [`check`], and where the run cannot have its id, or agents cannot be isolated as required.
-pub fn foresee(run: &Run, keeps: bool) -> Result<(), String> {
+pub fn foresee(run: &RunContext, keeps: bool) -> Result<(), String> {
     chosen(run)?;
     if keeps {
         RunFolder::check_place(&run.root).map_err(|error| error.to_string())?;
@@ -198,7 +198,7 @@ pub fn foresee(run: &Run, keeps: bool) -> Result<(), String> {
         RunFolder::check_new(&run.root, id).map_err(|error| error.to_string())?;
     }
     match isolation::held(&run.settings.isolation) {
-        Held::Refused(why) if run.settings.live => Err(why),
+        IsolationStatus::Refused(why) if run.settings.live => Err(why),
         _ => Ok(()),
     }
 }

@@ -14,8 +14,8 @@ use crate::files::at::PathError;
 use crate::files::bounded;
 use crate::grade::checks::grade;
 use crate::run::check_program;
-use crate::run::judge::{self, Exhibit};
-use crate::run::shared::Run;
+use crate::run::context::RunContext;
+use crate::run::judge::{self, JudgeExhibit};
 use crate::store::{StoreError, TrialFolder};
 use crate::trace::Trace;
 use crate::trial::evidence::{Evidence, Meta};
@@ -23,14 +23,14 @@ use crate::trial::outcome::Grade;
 
 /// Why a stored trial cannot be graded again.
 #[derive(Debug)]
-pub enum NotGraded {
+pub enum RegradeError {
     /// Its files cannot be read.
     Store(StoreError),
     /// Checks that its grade contains, or that it needs, cannot be run.
     OwnChecks(String),
 }
 
-impl fmt::Display for NotGraded {
+impl fmt::Display for RegradeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Store(error) => error.fmt(f),
@@ -39,7 +39,7 @@ impl fmt::Display for NotGraded {
     }
 }
 
-impl From<StoreError> for NotGraded {
+impl From<StoreError> for RegradeError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
@@ -49,27 +49,32 @@ impl From<StoreError> for NotGraded {
 ///
 /// # Errors
 /// When the stored files cannot be read, or its grade contains a check of the repository's own that cannot be run here.
-pub fn regrade(run: &Run, case: &Case, skill: &FoundSkill, folder: &TrialFolder) -> Result<(Meta, Grade), NotGraded> {
+pub fn regrade(
+    run: &RunContext,
+    case: &Case,
+    skill: &FoundSkill,
+    folder: &TrialFolder,
+) -> Result<(Meta, Grade), RegradeError> {
     let meta = folder.meta()?;
     let (grade, final_text) = graded(run, case, skill, &meta, folder)?;
-    let exhibit = Exhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder };
+    let exhibit = JudgeExhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder };
     let grade = judge::rejoin(run, &exhibit, grade)?;
     Ok((meta, grade))
 }
 
 /// The grade of a stored trial by its evidence alone, and its final message.
 pub(super) fn graded(
-    run: &Run,
+    run: &RunContext,
     case: &Case,
     skill: &FoundSkill,
     meta: &Meta,
     folder: &TrialFolder,
-) -> Result<(Grade, Option<String>), NotGraded> {
+) -> Result<(Grade, Option<String>), RegradeError> {
     if folder.has_grade() {
         let lacking = folder.grade().map(|stored| run.own_checks.lacking(&stored)).unwrap_or_default();
         if !lacking.is_empty() {
             let list = lacking.join("`, `");
-            return Err(NotGraded::OwnChecks(format!(
+            return Err(RegradeError::OwnChecks(format!(
                 "its grade contains `{list}`, which only the harness of the crate can check; nothing was graded. Run this \
                  in that repository, where the harness is asked, or name it in {}",
                 check_program::VARIABLE
@@ -79,7 +84,7 @@ pub(super) fn graded(
     let trace = decode(run, meta, folder)?;
     let final_text = folder.final_text()?;
     let evidence = Evidence { meta, trace: &trace, final_text: final_text.as_deref() };
-    let grade = by_checks(run, case, skill, &evidence, folder).map_err(NotGraded::OwnChecks)?;
+    let grade = by_checks(run, case, skill, &evidence, folder).map_err(RegradeError::OwnChecks)?;
     Ok((grade, final_text))
 }
 
@@ -88,7 +93,7 @@ pub(super) fn graded(
 /// # Errors
 /// When the repository's own checks cannot be run.
 pub(super) fn by_checks(
-    run: &Run,
+    run: &RunContext,
     case: &Case,
     skill: &FoundSkill,
     evidence: &Evidence<'_>,
@@ -105,7 +110,7 @@ pub(super) fn by_checks(
 }
 
 /// What the agent's own files of a stored trial tell.
-pub(super) fn decode(run: &Run, meta: &Meta, folder: &TrialFolder) -> Result<Trace, StoreError> {
+pub(super) fn decode(run: &RunContext, meta: &Meta, folder: &TrialFolder) -> Result<Trace, StoreError> {
     let reference = run.texts.reference(&run.root, &run.catalog, meta, folder);
     agent::of(meta.agent.kind)
         .decode(&reference, folder.path())

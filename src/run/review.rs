@@ -8,9 +8,9 @@ use crate::cases::catalog::evals_folder;
 use crate::files::{below, bounded};
 use crate::grade::rubric::Judgement;
 use crate::results::timeline::Timeline;
-use crate::run::judge::{self, Exhibit};
+use crate::run::context::RunContext;
+use crate::run::judge::{self, JudgeExhibit};
 use crate::run::regrade;
-use crate::run::shared::Run;
 use crate::store::TrialFolder;
 use crate::trace::Trace;
 use crate::trial::evidence::{Evidence, Meta};
@@ -27,7 +27,7 @@ const MAX_FILES: u64 = 1 << 20;
 
 /// A file that the agent made or changed.
 #[derive(Debug)]
-pub struct Written {
+pub struct ChangedFile {
     /// Below the workspace.
     pub path: PathBuf,
     /// In bytes.
@@ -52,7 +52,7 @@ fn text(folder: &Path, path: &Path, left: &mut u64) -> Result<String, String> {
 
 /// A stored trial.
 #[derive(Debug)]
-pub struct Review {
+pub struct TrialReview {
     /// Facts about it.
     pub meta: Meta,
     /// What the agent's own files tell.
@@ -63,12 +63,12 @@ pub struct Review {
     pub grade: Grade,
 }
 
-impl Review {
+impl TrialReview {
     /// Reads a trial of a run, or a recording.
     ///
     /// # Errors
     /// In words, when its files cannot be read, or it has no grade and its case cannot be graded any more.
-    pub fn of(run: &Run, folder: &TrialFolder) -> Result<Self, String> {
+    pub fn of(run: &RunContext, folder: &TrialFolder) -> Result<Self, String> {
         let meta = folder.meta().map_err(|error| error.to_string())?;
         let trace = regrade::decode(run, &meta, folder).map_err(|error| error.to_string())?;
         let final_text = folder.final_text().map_err(|error| error.to_string())?;
@@ -91,7 +91,7 @@ impl Review {
 
     /// The files that the agent made or changed, with what the fixture had in their place.
     #[must_use]
-    pub fn files(&self, run: &Run, folder: &TrialFolder) -> Vec<Written> {
+    pub fn files(&self, run: &RunContext, folder: &TrialFolder) -> Vec<ChangedFile> {
         let fixture = self
             .case(run)
             .and_then(|case| Some(run.root.join(evals_folder(&case.skill)).join(case.fixture.as_ref()?.as_path())));
@@ -101,20 +101,20 @@ impl Review {
             .map(|file| {
                 let after = text(&workspace, &file.path, &mut left);
                 let before = fixture.as_ref().and_then(|fixture| text(fixture, &file.path, &mut left).ok());
-                Written { path: file.path.clone(), size: file.size, before, after }
+                ChangedFile { path: file.path.clone(), size: file.size, before, after }
             })
             .collect()
     }
 
     /// What the judge was asked, where that is known: its question is not stored, but its digest is.
     #[must_use]
-    pub fn question(&self, run: &Run, folder: &TrialFolder, judgement: &Judgement) -> Option<String> {
+    pub fn question(&self, run: &RunContext, folder: &TrialFolder, judgement: &Judgement) -> Option<String> {
         let (case, skill) = (self.case(run)?, run.catalog.skill(&self.meta.skill.slug)?);
-        let exhibit = Exhibit { case, skill, meta: &self.meta, final_text: self.final_text.as_deref(), folder };
+        let exhibit = JudgeExhibit { case, skill, meta: &self.meta, final_text: self.final_text.as_deref(), folder };
         judge::question(run, &exhibit, judgement)
     }
 
-    fn case<'a>(&self, run: &'a Run) -> Option<&'a Case> {
+    fn case<'a>(&self, run: &'a RunContext) -> Option<&'a Case> {
         case(run, &self.meta)
     }
 
@@ -126,7 +126,7 @@ impl Review {
 }
 
 /// The trial's case as it stands today, where there is one.
-fn case<'a>(run: &'a Run, meta: &Meta) -> Option<&'a Case> {
+fn case<'a>(run: &'a RunContext, meta: &Meta) -> Option<&'a Case> {
     let is_it = |skill: &str, id: &str| skill == meta.skill.slug && id == meta.case.id;
     run.catalog.cases.iter().find(|found| is_it(&found.skill, &found.id))?.case().ok()
 }

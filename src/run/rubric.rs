@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::files::bounded;
 use crate::grade::rubric::{self, Rubric};
 use crate::settings::Settings;
-use crate::text::diagnostic::{Code, Diagnostic, Place};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::relative_path::RelativePath;
 
 /// The rubric of the repository at `root`: its own template and schema, each where it has one.
@@ -20,7 +20,7 @@ pub fn read(root: &Path, settings: &Settings) -> Result<Rubric, Box<Diagnostic>>
         Err(error) if error.kind() == io::ErrorKind::NotFound && !must_be_there => Ok(None),
         Err(error) => {
             let message = format!("the judge cannot be asked: {error}");
-            Err(Box::new(Diagnostic::new(Code::Unreadable, Place::file(path), message)))
+            Err(Box::new(Diagnostic::new(Code::Unreadable, SourceLocation::file(path), message)))
         }
     };
     let (template, schema) = (named.unwrap_or(Path::new(rubric::TEMPLATE)), Path::new(rubric::SCHEMA));

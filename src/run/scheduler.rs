@@ -4,17 +4,17 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::agent::login::Around;
-use crate::cases::planned::Planned;
+use crate::agent::login::LoginSources;
+use crate::cases::test_case::TestCase;
+use crate::run::context::RunContext;
 use crate::run::opening;
-use crate::run::pace::{Permit, Wait};
-use crate::run::plan::Entry;
-use crate::run::ready::{self, Ready};
-use crate::run::shared::Run;
+use crate::run::pace::{PaceWait, Permit};
+use crate::run::plan::PlannedCase;
+use crate::run::ready::{self, ReadyCase};
 use crate::run::trial;
-use crate::run::turns::{Turn, Turns};
-use crate::trial::event::Event;
-use crate::trial::evidence::Refusals;
+use crate::run::trial_queue::{QueuedTrial, TrialQueue};
+use crate::trial::event::RunEvent;
+use crate::trial::evidence::RefusedAttempts;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, NotRun, Outcome, TroubleKind};
 use crate::trial::run_record::TrialRecord;
@@ -23,8 +23,8 @@ use crate::trial::run_record::TrialRecord;
 pub(super) const QUIET: Duration = Duration::from_millis(250);
 
 /// Runs every trial of the plan, `jobs` at once.
-pub fn run(run: &Run) {
-    let turns = Turns::new(run, &run.plan.entries);
+pub fn run(run: &RunContext) {
+    let turns = TrialQueue::new(run, &run.plan.entries);
     let (alive, over) = channel::<()>();
     thread::scope(|scope| {
         for _ in 0..run.settings.jobs.min(run.plan.most()) {
@@ -40,18 +40,18 @@ pub fn run(run: &Run) {
         }
         drop(alive);
         while over.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
-            run.tell(&Event::Tick);
+            run.tell(&RunEvent::Tick);
         }
     });
 }
 
 /// Runs all repeats of a case in a mode, side by side as far as the run has room.
-pub fn repeats(run: &Run, entry: &Entry) -> Vec<Result<Outcome, NoOutcome>> {
+pub fn repeats(run: &RunContext, entry: &PlannedCase) -> Vec<Result<Outcome, NoOutcome>> {
     // Replaying takes less time than starting a thread for it.
     if entry.most() == 1 || !run.settings.live {
         return (1..=entry.repeats).map(|number| trial(run, &entry.planned, number)).collect();
     }
-    let turns = Turns::new(run, std::slice::from_ref(entry));
+    let turns = TrialQueue::new(run, std::slice::from_ref(entry));
     thread::scope(|scope| {
         let threads: Vec<_> = std::iter::from_fn(|| turns.next())
             .map(|turn| {
@@ -71,12 +71,12 @@ pub fn repeats(run: &Run, entry: &Entry) -> Vec<Result<Outcome, NoOutcome>> {
 
 /// Runs the trial of a turn. One that measured nothing in an earlier part of the run stays that where its case is decided
 /// without it.
-fn take(run: &Run, turn: &Turn<'_>) -> Result<Outcome, NoOutcome> {
+fn take(run: &RunContext, turn: &QueuedTrial<'_>) -> Result<Outcome, NoOutcome> {
     let (planned, number) = (turn.planned(), turn.number);
     let lost = turn.decided.then(|| earlier(run, &planned.trial(number))).flatten();
     match lost.and_then(|record| Some((trial::lost(run, planned, record)?, record.attempts))) {
         Some((outcome, attempts)) => {
-            run.tell(&Event::Kept { outcome: Box::new(outcome.clone()), attempts, news: false });
+            run.tell(&RunEvent::Kept { outcome: Box::new(outcome.clone()), attempts, news: false });
             Ok(outcome)
         }
         None => trial(run, planned, number),
@@ -88,7 +88,7 @@ fn take(run: &Run, turn: &Turn<'_>) -> Result<Outcome, NoOutcome> {
 ///
 /// # Errors
 /// When the case is wrong, was not run, or has no recording, or a stale one.
-pub fn trial(run: &Run, planned: &Planned, number: u32) -> Result<Outcome, NoOutcome> {
+pub fn trial(run: &RunContext, planned: &TestCase, number: u32) -> Result<Outcome, NoOutcome> {
     let _slot = run.slots.take();
     let id = planned.trial(number);
     let (result, attempts) = match ready::ready(run, planned) {
@@ -98,14 +98,14 @@ pub fn trial(run: &Run, planned: &Planned, number: u32) -> Result<Outcome, NoOut
                 Err(problem) => (Err(problem), 0),
                 Ok(Some(Some((outcome, news)))) => {
                     let attempts = earlier(run, &id).map_or(1, |earlier| earlier.attempts);
-                    run.tell(&Event::Kept { outcome: Box::new(outcome.clone()), attempts, news });
+                    run.tell(&RunEvent::Kept { outcome: Box::new(outcome.clone()), attempts, news });
                     return Ok(outcome);
                 }
                 Ok(_) => {
                     let ran = live(run, &ready, number);
                     // Only once it has ended anew: until then the progress file counts the earlier attempt as the trial's.
                     if let (Ok(_), Some(earlier)) = (&ran.0, earlier(run, &id)) {
-                        run.tell(&Event::Repeated { id: id.clone(), spent: earlier.spent });
+                        run.tell(&RunEvent::Repeated { id: id.clone(), spent: earlier.spent });
                     }
                     ran
                 }
@@ -115,25 +115,25 @@ pub fn trial(run: &Run, planned: &Planned, number: u32) -> Result<Outcome, NoOut
             if let Some(why) = run.no_more() {
                 (Err(NoOutcome::NotRun(why)), 0)
             } else {
-                run.tell(&Event::Started(id.clone()));
+                run.tell(&RunEvent::Started(id.clone()));
                 (trial::replay(run, &ready, number), 1)
             }
         }
     };
     run.tell(&match &result {
-        Err(NoOutcome::NotRun(why)) => Event::Skipped(id, *why),
-        _ => Event::Finished { id, result: Box::new(result.clone()), attempts },
+        Err(NoOutcome::NotRun(why)) => RunEvent::Skipped(id, *why),
+        _ => RunEvent::Finished { id, result: Box::new(result.clone()), attempts },
     });
     result
 }
 
 /// What an earlier part of the run came to in this trial.
-fn earlier<'a>(run: &'a Run, id: &TrialId) -> Option<&'a TrialRecord> {
+fn earlier<'a>(run: &'a RunContext, id: &TrialId) -> Option<&'a TrialRecord> {
     run.opened()?.before.records.get(id)
 }
 
 /// Runs a trial with its agent until the provider lets it through, or the retries are used up.
-fn live(run: &Run, ready: &Ready<'_>, number: u32) -> (Result<Outcome, NoOutcome>, u32) {
+fn live(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> (Result<Outcome, NoOutcome>, u32) {
     let planned = ready.planned;
     if let Some(problem) = ready::never_decided(run, planned) {
         return (Err(NoOutcome::BadCase(vec![problem])), 0);
@@ -142,9 +142,9 @@ fn live(run: &Run, ready: &Ready<'_>, number: u32) -> (Result<Outcome, NoOutcome
     if let Err(why) = opening::live(run) {
         return (Err(NoOutcome::NotOpened(why.to_string())), 0);
     }
-    let account = Around::new(&run.settings, planned.mode.agent, Some(&planned.mode)).account();
+    let account = LoginSources::new(&run.settings, planned.mode.agent, Some(&planned.mode)).account();
     let mut attempt = 0;
-    let mut before = Refusals::default();
+    let mut before = RefusedAttempts::default();
     let mut refused: Option<Outcome> = None;
     loop {
         let permit = run.pace.enter(account.clone());
@@ -159,7 +159,7 @@ fn live(run: &Run, ready: &Ready<'_>, number: u32) -> (Result<Outcome, NoOutcome
         };
         attempt += 1;
         if attempt == 1 {
-            run.tell(&Event::Started(planned.trial(number)));
+            run.tell(&RunEvent::Started(planned.trial(number)));
         }
         let mut permit = Some(permit);
         // Its judge asks for a permit of its own.
@@ -175,14 +175,14 @@ fn live(run: &Run, ready: &Ready<'_>, number: u32) -> (Result<Outcome, NoOutcome
         let wait = permit
             .filter(|_| trouble.kind == TroubleKind::RateLimit)
             .and_then(|permit| permit.refused_again(attempt, &run.settings, asked));
-        let (Some(Wait { pause, at_most }), Ok(outcome)) = (wait, &result) else { return (result, attempt) };
+        let (Some(PaceWait { pause, at_most }), Ok(outcome)) = (wait, &result) else { return (result, attempt) };
         let id = planned.trial(number);
         // What was before it was told then.
         let why = trouble.detail.strip_suffix(&format!("; {before}")).unwrap_or(&trouble.detail).to_owned();
         before.add(pause);
-        run.tell(&Event::Refused { id: id.clone(), spent: outcome.spent });
+        run.tell(&RunEvent::Refused { id: id.clone(), spent: outcome.spent });
         let of = run.settings.retries.saturating_add(1);
-        run.tell(&Event::Waits { id, why, attempt, of, pause, at_most });
+        run.tell(&RunEvent::Waits { id, why, attempt, of, pause, at_most });
         refused = result.ok();
     }
 }

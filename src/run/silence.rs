@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::agent::Work;
+use crate::agent::WorkOwner;
 use crate::trial::evidence::Ending;
 
 /// The times in which one agent wrote nothing.
-pub(super) struct Silence {
+pub(super) struct SilenceTimer {
     started: Instant,
     timeout: Duration,
     /// When the last line came.
@@ -15,24 +15,24 @@ pub(super) struct Silence {
     longest: Duration,
 }
 
-impl Silence {
+impl SilenceTimer {
     /// Of an agent that starts now.
     pub(super) fn new(timeout: Duration) -> Self {
         Self { started: Instant::now(), timeout, last: None, longest: Duration::ZERO }
     }
 
     /// A line came.
-    pub(super) fn broken(&mut self, by: Work) {
+    pub(super) fn broken(&mut self, by: WorkOwner) {
         self.broken_at(Instant::now(), by);
     }
 
-    fn broken_at(&mut self, now: Instant, by: Work) {
+    fn broken_at(&mut self, now: Instant, by: WorkOwner) {
         let late = now - self.started > self.timeout;
         match by {
             // What it says while it is being ended is no work.
-            Work::Other | Work::Waits(_) if late => return,
+            WorkOwner::Other | WorkOwner::Waits(_) if late => return,
             // The time before the first line is the program's start.
-            Work::Model | Work::End if !late => {
+            WorkOwner::Model | WorkOwner::End if !late => {
                 let silent = self.last.map_or(Duration::ZERO, |last| now - last);
                 self.longest = self.longest.max(silent);
             }
@@ -61,8 +61,8 @@ mod tests {
     use super::*;
 
     /// The silence at the end and the longest, in seconds, of an agent with 30 s whose lines came after so many seconds.
-    fn ending(lines: &[(u64, Work)]) -> (Option<u64>, Option<u64>) {
-        let mut silence = Silence::new(Duration::from_secs(30));
+    fn ending(lines: &[(u64, WorkOwner)]) -> (Option<u64>, Option<u64>) {
+        let mut silence = SilenceTimer::new(Duration::from_secs(30));
         for (after, by) in lines {
             silence.broken_at(silence.started + Duration::from_secs(*after), *by);
         }
@@ -73,13 +73,13 @@ mod tests {
 
     #[test]
     fn what_a_tool_took_is_no_silence_of_the_model() {
-        use Work::{Model, Other};
+        use WorkOwner::{Model, Other};
         assert_eq!(ending(&[(1, Other), (3, Model), (15, Other), (16, Model)]), (Some(14), Some(2)));
     }
 
     #[test]
     fn what_is_said_while_it_is_ended_is_no_work_but_an_answer_that_comes_late_is() {
-        use Work::{Model, Other};
+        use WorkOwner::{Model, Other};
         assert_eq!(ending(&[(1, Other), (2, Model), (31, Other)]), (Some(28), Some(1)));
         assert_eq!(ending(&[(1, Other), (2, Model), (31, Model)]), (Some(0), Some(1)));
         assert_eq!(ending(&[]), (None, None));

@@ -18,7 +18,7 @@ use crate::skill::SKILL_FILE;
 use crate::store::TrialFolder;
 use crate::text::relative_path::RelativePath;
 use crate::trace::change::ChangeMeta;
-use crate::trace::exposure::{Reference, SkillTexts, Texts, TextsBuilder};
+use crate::trace::exposure::{Reference, SkillTexts, TextIndex, TextIndexBuilder};
 use crate::trial::evidence::Meta;
 
 /// Longest file that is read, in bytes; longer ones are no text that a model is shown.
@@ -27,7 +27,7 @@ const MAX_FILE: u64 = 8 << 20;
 /// Reads and keeps texts.
 #[derive(Debug, Default)]
 pub struct TextReader {
-    known: Mutex<HashMap<PathBuf, Arc<Texts>>>,
+    known: Mutex<HashMap<PathBuf, Arc<TextIndex>>>,
 }
 
 impl TextReader {
@@ -93,10 +93,10 @@ impl TextReader {
         SkillTexts::new(parts)
     }
 
-    fn once(&self, key: PathBuf, read: impl FnOnce(&mut TextsBuilder)) -> Arc<Texts> {
+    fn once(&self, key: PathBuf, read: impl FnOnce(&mut TextIndexBuilder)) -> Arc<TextIndex> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let texts = known.entry(key).or_insert_with(|| {
-            let mut texts = TextsBuilder::default();
+            let mut texts = TextIndexBuilder::default();
             read(&mut texts);
             texts.build()
         });
@@ -109,18 +109,18 @@ impl TextReader {
 pub fn of_changes<'a>(
     kept: &Path,
     changes: impl Iterator<Item = (usize, &'a str)>,
-) -> impl Iterator<Item = Arc<Texts>> {
+) -> impl Iterator<Item = Arc<TextIndex>> {
     changes.map(move |(number, slug)| of_change(number, slug, &kept.join(number.to_string())))
 }
 
-fn of_change(number: usize, slug: &str, folder: &Path) -> Arc<Texts> {
-    let mut texts = TextsBuilder::of_change(number);
+fn of_change(number: usize, slug: &str, folder: &Path) -> Arc<TextIndex> {
+    let mut texts = TextIndexBuilder::of_change(number);
     add_folder(&mut texts, slug, folder, |_| true);
     texts.build()
 }
 
 /// Adds the plain files below a skill's folder; of what cannot be read, the name.
-fn add_folder(texts: &mut TextsBuilder, slug: &str, folder: &Path, wanted: impl Fn(&str) -> bool) {
+fn add_folder(texts: &mut TextIndexBuilder, slug: &str, folder: &Path, wanted: impl Fn(&str) -> bool) {
     for entry in WalkDir::new(folder).sort_by_file_name().into_iter().flatten() {
         let path = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_string_lossy().into_owned();
         let Some(size) = entry.metadata().ok().filter(fs::Metadata::is_file).map(|found| found.len()) else { continue };

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cases::skills::default_skill_roots;
-use crate::process::git::{self, Exported};
+use crate::process::git::{self, CommitFiles};
 use crate::settings::Settings;
 
 /// The skills of a commit, in a folder of their own that goes with this value.
@@ -31,7 +31,7 @@ impl SkillVersion {
         let short = commit.get(..12).unwrap_or(commit);
         let wrong = |error: &dyn std::fmt::Display| format!("the skills of {short}: {error}");
         let folder = tempfile::tempdir().map_err(|error| wrong(&error))?;
-        let read = |parts: &[PathBuf]| -> Result<(Exported, Catalog), String> {
+        let read = |parts: &[PathBuf]| -> Result<(CommitFiles, Catalog), String> {
             let exported = git::export(root, commit, parts, folder.path()).map_err(|error| wrong(&error))?;
             let there = Repository { root: exported.folder.clone() };
             let catalog = there.catalog(Layout::of(settings), Scope::All);
@@ -72,7 +72,7 @@ impl SkillVersion {
 ///
 /// # Errors
 /// Which file is not, why, and what to do.
-fn whole(exported: &Exported, catalog: &Catalog, folder: &Path) -> Result<(), String> {
+fn whole(exported: &CommitFiles, catalog: &Catalog, folder: &Path) -> Result<(), String> {
     let real = |at: &Path| fs::canonicalize(exported.folder.join(at)).ok();
     let inside = fs::canonicalize(folder).map_err(|error| error.to_string())?;
     let skills: Vec<&Path> = catalog.skills.iter().map(|found| found.skill().folder.as_path()).collect();

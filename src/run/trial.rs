@@ -4,30 +4,30 @@ use std::fmt;
 use std::io;
 
 use crate::cases::case::Case;
-use crate::cases::planned::Planned;
+use crate::cases::test_case::TestCase;
 use crate::results::table;
+use crate::run::context::RunContext;
 use crate::run::digests::{SkillFolders, opened_skills, stale_parts};
-use crate::run::judge::{self, Exhibit};
+use crate::run::judge::{self, JudgeExhibit};
 use crate::run::measure::LiveTrial;
 use crate::run::opening;
-use crate::run::ready::{self, Ready};
-use crate::run::regrade::{NotGraded, graded, regrade};
-use crate::run::shared::Run;
-use crate::settings::InForce;
+use crate::run::ready::{self, ReadyCase};
+use crate::run::regrade::{RegradeError, graded, regrade};
+use crate::settings::EffectiveRepetition;
 use crate::store::{self, TrialFolder};
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trial::event::Event;
-use crate::trial::evidence::{Meta, Refusals};
+use crate::trial::event::RunEvent;
+use crate::trial::evidence::{Meta, RefusedAttempts};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{GRADE_FORMAT, Grade, Judged, Metrics, NoOutcome, NotRun, Outcome, Verdict};
 use crate::trial::run_record::TrialRecord;
-use crate::trial::spent::Spent;
+use crate::trial::spent::AttemptCost;
 
 /// Replays repeat `number` of a planned trial from its recording.
 ///
 /// # Errors
 /// When it has no recording, or a stale one.
-pub fn replay(run: &Run, ready: &Ready<'_>, number: u32) -> Result<Outcome, NoOutcome> {
+pub fn replay(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Outcome, NoOutcome> {
     let id = ready.planned.trial(number);
     let folder = store::recording(&run.root, &id);
     if number == 1 && !folder.exists() && store::is_recorded(&run.root, &id) {
@@ -44,8 +44,13 @@ pub fn replay(run: &Run, ready: &Ready<'_>, number: u32) -> Result<Outcome, NoOu
 ///
 /// # Errors
 /// As [`replay`].
-pub fn replay_from(run: &Run, ready: &Ready<'_>, folder: &TrialFolder, id: TrialId) -> Result<Outcome, NoOutcome> {
-    let Ready { planned, case, skill } = *ready;
+pub fn replay_from(
+    run: &RunContext,
+    ready: &ReadyCase<'_>,
+    folder: &TrialFolder,
+    id: TrialId,
+) -> Result<Outcome, NoOutcome> {
+    let ReadyCase { planned, case, skill } = *ready;
     if !folder.exists() {
         return Err(NoOutcome::NotRecorded);
     }
@@ -59,7 +64,7 @@ pub fn replay_from(run: &Run, ready: &Ready<'_>, folder: &TrialFolder, id: Trial
 }
 
 /// The parts in which today's case, skills and settings differ from what the recording with these facts saw.
-fn stale(run: &Run, planned: &Planned, case: &Case, meta: &Meta) -> io::Result<Vec<String>> {
+fn stale(run: &RunContext, planned: &TestCase, case: &Case, meta: &Meta) -> io::Result<Vec<String>> {
     let opened = opened_skills(&meta.inputs);
     let now = run.digested(&SkillFolders::Repository, case, &planned.mode, &opened)?;
     Ok(stale_parts(&meta.inputs, &now))
@@ -72,14 +77,14 @@ fn stale(run: &Run, planned: &Planned, case: &Case, meta: &Meta) -> io::Result<V
 /// # Errors
 /// When the run cannot be opened, or the user interrupted it. Everything else is the outcome's verdict.
 pub fn run_live(
-    run: &Run,
-    ready: &Ready<'_>,
+    run: &RunContext,
+    ready: &ReadyCase<'_>,
     number: u32,
-    refused_before: Refusals,
-    tell: &dyn Fn(Event),
+    refused_before: RefusedAttempts,
+    tell: &dyn Fn(RunEvent),
     measured: &mut dyn FnMut(),
 ) -> Result<Outcome, NoOutcome> {
-    let Ready { planned, case, skill } = *ready;
+    let ReadyCase { planned, case, skill } = *ready;
     let id = planned.trial(number);
     let live = opening::live(run).map_err(|why| NoOutcome::NotOpened(why.to_string()))?;
     let folder = live.folder.trial(&id);
@@ -99,7 +104,7 @@ pub fn run_live(
             grade: not_measured(trouble, run.repetition(&planned.found)),
             folder: folder.path().to_path_buf(),
             scripted: run.settings.scripted.clone(),
-            spent: Spent { more_tokens: true, more_cost: true, ..Spent::default() },
+            spent: AttemptCost { more_tokens: true, more_cost: true, ..AttemptCost::default() },
             isolation: None,
             inputs: None,
         },
@@ -117,8 +122,8 @@ pub fn run_live(
 ///
 /// # Errors
 /// When what it measured cannot be graded as it was.
-pub fn kept(run: &Run, ready: &Ready<'_>, number: u32) -> Result<Option<(Outcome, bool)>, NoOutcome> {
-    let Ready { planned, case, skill } = *ready;
+pub fn kept(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Option<(Outcome, bool)>, NoOutcome> {
+    let ReadyCase { planned, case, skill } = *ready;
     let id = planned.trial(number);
     let live = opening::live(run).map_err(|why| NoOutcome::NotOpened(why.to_string()))?;
     let folder = live.folder.trial(&id);
@@ -127,10 +132,10 @@ pub fn kept(run: &Run, ready: &Ready<'_>, number: u32) -> Result<Option<(Outcome
     let stored = folder.grade().ok();
     let (grade, final_text) = match graded(run, case, skill, &meta, &folder) {
         Ok(graded) => graded,
-        Err(NotGraded::OwnChecks(why)) => return Err(NoOutcome::Unreadable(format!("{id}: {why}"))),
-        Err(NotGraded::Store(_)) => return Ok(None),
+        Err(RegradeError::OwnChecks(why)) => return Err(NoOutcome::Unreadable(format!("{id}: {why}"))),
+        Err(RegradeError::Store(_)) => return Ok(None),
     };
-    let exhibit = Exhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder: &folder };
+    let exhibit = JudgeExhibit { case, skill, meta: &meta, final_text: final_text.as_deref(), folder: &folder };
     let unreadable = |error: &dyn fmt::Display| NoOutcome::Unreadable(format!("{id}: {error}"));
     let unstored = |error: &dyn fmt::Display| {
         run.not_stored(&format!("{id}: {error}"));
@@ -156,7 +161,7 @@ pub fn kept(run: &Run, ready: &Ready<'_>, number: u32) -> Result<Option<(Outcome
 
 /// The outcome of a trial that measured nothing in an earlier part of the run, by its row and what it left; none where it
 /// measured something.
-pub fn lost(run: &Run, planned: &Planned, record: &TrialRecord) -> Option<Outcome> {
+pub fn lost(run: &RunContext, planned: &TestCase, record: &TrialRecord) -> Option<Outcome> {
     if let Verdict::Pass | Verdict::Fail = record.verdict {
         return None;
     }
@@ -171,7 +176,7 @@ pub fn lost(run: &Run, planned: &Planned, record: &TrialRecord) -> Option<Outcom
 }
 
 /// The grade of a trial that left no evidence.
-fn not_measured(trouble: Trouble, repetition: InForce) -> Grade {
+fn not_measured(trouble: Trouble, repetition: EffectiveRepetition) -> Grade {
     let (verdict, metrics) = (Verdict::Error, Metrics::default());
     let (trouble, checks) = (Some(trouble), Vec::new());
     let (threshold, at_most) = (Some(repetition.threshold), repetition.at_most());

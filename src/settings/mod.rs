@@ -1,7 +1,6 @@
 //! What can be chosen: built in, then `evals/evals.toml`, then the environment, then the command line.
 
 mod activation;
-mod choice;
 mod isolation;
 mod judge;
 pub mod limits;
@@ -11,6 +10,7 @@ pub mod mode;
 mod plain;
 mod prices;
 mod repetition;
+mod selection;
 mod server;
 pub mod trials;
 mod variables;
@@ -23,18 +23,18 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::settings::limits::MOST_TURNS;
-use crate::settings::mode::{AgentKind, Delivery, Mode, Offer};
+use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
 use crate::skill::slug;
-use crate::text::diagnostic::{Code, Diagnostic, Place, nearest};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest};
 use crate::text::relative_path::RelativePath;
 
 pub use activation::ActivationRule;
-pub use choice::{Selection, Suite};
 pub use isolation::{Isolation, IsolationSettings};
 pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
 pub use lint::LintSettings;
 pub use prices::{Price, Prices};
-pub use repetition::{InForce, RepetitionSettings};
+pub use repetition::{EffectiveRepetition, RepetitionSettings};
+pub use selection::{Suite, TestSelection};
 pub use server::{BuiltIn, McpSettings, OwnServer, SkillResult, ToolNames, Wording};
 pub use variables::{PREFIX, VARIABLES, Variable};
 
@@ -130,7 +130,7 @@ pub struct Settings {
     /// How bad problems are that the lint finds.
     pub lint: LintSettings,
     /// Which cases are wanted.
-    pub selection: Selection,
+    pub selection: TestSelection,
     /// The run's id, where one is given.
     pub run_id: Option<String>,
     /// Whether results that the run has already stand, rather than being measured anew.
@@ -192,7 +192,7 @@ impl Default for Settings {
             create: Vec::new(),
             judge: JudgeSettings::default(),
             lint: LintSettings::default(),
-            selection: Selection::default(),
+            selection: TestSelection::default(),
             run_id: None,
             resume: false,
             force: false,
@@ -211,7 +211,7 @@ impl Default for Settings {
 /// `evals.toml` as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct SettingsFile {
     skill_roots: Option<Vec<toml::Spanned<String>>>,
     #[serde(default)]
     own_columns: Vec<String>,
@@ -264,7 +264,7 @@ struct OwnMode {
     #[serde(default)]
     args: Vec<String>,
     #[serde(default)]
-    offer: Offer,
+    offer: SkillSelection,
     activation: Option<ActivationRule>,
 }
 
@@ -290,8 +290,8 @@ impl Settings {
     /// # Errors
     /// Every wrong value, each at its place; of syntax errors and wrong keys the first.
     pub fn apply_file(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
-        let place = |range: std::ops::Range<usize>| Place::in_text(FILE, text.as_bytes(), range);
-        let mut file: File = toml::from_str(text).map_err(|error| vec![plain::problem(text, &error)])?;
+        let place = |range: std::ops::Range<usize>| SourceLocation::in_text(FILE, text.as_bytes(), range);
+        let mut file: SettingsFile = toml::from_str(text).map_err(|error| vec![plain::problem(text, &error)])?;
         let mut problems = Vec::new();
         let mut wrong = |range, message: String| problems.push(Diagnostic::new(Code::Config, place(range), message));
         self.apply_modes(file.mode, file.modes, &mut wrong);

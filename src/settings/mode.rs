@@ -11,8 +11,8 @@ pub use crate::profile::{AgentKind, Delivery};
 
 /// Which of the repository's skills an agent is offered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(from = "OfferWritten", into = "OfferWritten")]
-pub enum Offer {
+#[serde(from = "WrittenSelection", into = "WrittenSelection")]
+pub enum SkillSelection {
     /// All of them.
     #[default]
     All,
@@ -25,39 +25,39 @@ pub enum Offer {
 /// As settings and artifacts write it: `"all"`, `"alone"`, or a list of slugs.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged, expecting = "`offer` is \"all\", \"alone\" or a list of skills")]
-enum OfferWritten {
-    Word(OfferWord),
+enum WrittenSelection {
+    Word(SelectionKeyword),
     List(Vec<String>),
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum OfferWord {
+enum SelectionKeyword {
     All,
     Alone,
 }
 
-impl From<OfferWritten> for Offer {
-    fn from(written: OfferWritten) -> Self {
+impl From<WrittenSelection> for SkillSelection {
+    fn from(written: WrittenSelection) -> Self {
         match written {
-            OfferWritten::Word(OfferWord::All) => Self::All,
-            OfferWritten::Word(OfferWord::Alone) => Self::Alone,
-            OfferWritten::List(slugs) => Self::Only(slugs),
+            WrittenSelection::Word(SelectionKeyword::All) => Self::All,
+            WrittenSelection::Word(SelectionKeyword::Alone) => Self::Alone,
+            WrittenSelection::List(slugs) => Self::Only(slugs),
         }
     }
 }
 
-impl From<Offer> for OfferWritten {
-    fn from(offer: Offer) -> Self {
+impl From<SkillSelection> for WrittenSelection {
+    fn from(offer: SkillSelection) -> Self {
         match offer {
-            Offer::All => Self::Word(OfferWord::All),
-            Offer::Alone => Self::Word(OfferWord::Alone),
-            Offer::Only(slugs) => Self::List(slugs),
+            SkillSelection::All => Self::Word(SelectionKeyword::All),
+            SkillSelection::Alone => Self::Word(SelectionKeyword::Alone),
+            SkillSelection::Only(slugs) => Self::List(slugs),
         }
     }
 }
 
-impl Offer {
+impl SkillSelection {
     /// Whether nothing is left out.
     #[must_use]
     pub fn is_all(&self) -> bool {
@@ -76,7 +76,7 @@ impl Offer {
 }
 
 /// `all`, `alone`, or the slugs with `+` between them, as on the command line.
-impl fmt::Display for Offer {
+impl fmt::Display for SkillSelection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::All => f.write_str("all"),
@@ -100,7 +100,7 @@ pub struct Mode {
     /// Arguments for the agent, behind our own and those of `[agents.*]`.
     pub args: Vec<String>,
     /// Which skills it is offered.
-    pub offer: Offer,
+    pub offer: SkillSelection,
     /// What counts as an activation, where neither case nor skill says it.
     pub activation: Option<ActivationRule>,
     /// The commit whose skills it is offered; `None` for those of the working tree.
@@ -117,7 +117,7 @@ impl Mode {
             delivery,
             model: None,
             args: Vec::new(),
-            offer: Offer::All,
+            offer: SkillSelection::All,
             activation: None,
             commit: None,
         }

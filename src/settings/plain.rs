@@ -1,14 +1,14 @@
 //! What the parser of evals.toml says of a wrong value, in the words of the rest.
 
 use crate::settings::FILE;
-use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 
 /// What keeps evals.toml from being read.
 pub(super) fn problem(text: &str, error: &toml::de::Error) -> Diagnostic {
     let range = error.span().unwrap_or(0..0);
     let key = text[..range.start].trim_end().strip_suffix('=').map(str::trim_end);
     let value = text.get(range.clone()).unwrap_or_default();
-    let place = Place::in_text(FILE, text.as_bytes(), range);
+    let place = SourceLocation::in_text(FILE, text.as_bytes(), range);
     let problem = Diagnostic::new(Code::Config, place, message(error.message()));
     // `[mode.NAME]` makes a mode, `modes` chooses some.
     let is_mode = key.is_some_and(|key| key == "mode" || key.ends_with("\nmode"));

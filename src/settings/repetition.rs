@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::settings::ActivationRule;
 use crate::settings::trials::{self, A_SHARE, Repetition, TRIALS, Trials};
 use crate::skill::slug;
-use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 
 /// What was said about the repeats of cases, by whom.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +18,7 @@ pub struct RepetitionSettings {
     /// By evals.toml, for every case.
     all: Repetition,
     /// By evals.toml, for the cases of a skill by its slug.
-    of_skills: BTreeMap<String, (Repetition, Place)>,
+    of_skills: BTreeMap<String, (Repetition, SourceLocation)>,
 }
 
 /// `[skills.<name>]`.
@@ -33,10 +33,10 @@ pub(super) struct SkillTable {
 impl RepetitionSettings {
     /// What holds for a case of this skill that says `own` of itself.
     #[must_use]
-    pub fn of(&self, skill: &str, own: Repetition) -> InForce {
+    pub fn of(&self, skill: &str, own: Repetition) -> EffectiveRepetition {
         let file = self.of_skills.get(skill).map(|(said, _)| *said).unwrap_or_default();
         let Repetition { trials, threshold } = self.asked.or(own).or(file).or(self.all);
-        InForce { trials: trials.unwrap_or(Trials::Times(1)), threshold: threshold.unwrap_or(1.0) }
+        EffectiveRepetition { trials: trials.unwrap_or(Trials::Times(1)), threshold: threshold.unwrap_or(1.0) }
     }
 
     /// The threshold of cases of which nothing else is known.
@@ -49,7 +49,7 @@ impl RepetitionSettings {
     #[must_use]
     pub fn unknown_skills(&self, known: &[&str]) -> Vec<Diagnostic> {
         let unknown = self.of_skills.iter().filter(|(skill, _)| !known.contains(&skill.as_str()));
-        let problem = |(skill, (_, place)): (&String, &(Repetition, Place))| {
+        let problem = |(skill, (_, place)): (&String, &(Repetition, SourceLocation))| {
             let message = format!("unknown skill `{skill}`");
             Diagnostic::new(Code::Config, place.clone(), message).help(suggest(skill, known))
         };
@@ -70,7 +70,7 @@ impl RepetitionSettings {
     pub(super) fn apply_skills(
         &mut self,
         tables: BTreeMap<toml::Spanned<String>, SkillTable>,
-        place: impl Fn(Range<usize>) -> Place,
+        place: impl Fn(Range<usize>) -> SourceLocation,
         wrong: &mut impl FnMut(Range<usize>, String),
     ) {
         for (name, table) in tables {
@@ -85,14 +85,14 @@ impl RepetitionSettings {
 
 /// What holds for a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct InForce {
+pub struct EffectiveRepetition {
     /// How often it runs.
     pub trials: Trials,
     /// The share of its trials that must pass.
     pub threshold: f64,
 }
 
-impl InForce {
+impl EffectiveRepetition {
     /// The most trials, where the case goes on until it is decided.
     #[must_use]
     pub fn at_most(self) -> Option<u32> {

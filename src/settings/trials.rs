@@ -99,13 +99,13 @@ impl<'de> Deserialize<'de> for Trials {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Said {
+        enum WrittenTrials {
             Number(i64),
             Words(String),
         }
-        let text = match Said::deserialize(deserializer)? {
-            Said::Number(number) => number.to_string(),
-            Said::Words(words) => words,
+        let text = match WrittenTrials::deserialize(deserializer)? {
+            WrittenTrials::Number(number) => number.to_string(),
+            WrittenTrials::Words(words) => words,
         };
         text.parse().map_err(|_| de::Error::custom(format!("`{text}` is not a number of trials; expected {TRIALS}")))
     }

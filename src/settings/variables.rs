@@ -23,7 +23,7 @@ pub struct Variable {
     pub option: &'static [(&'static str, &'static str)],
     /// What it chooses.
     pub about: &'static str,
-    set: fn(&mut Settings, Given<'_>) -> Result<(), String>,
+    set: fn(&mut Settings, GivenValue<'_>) -> Result<(), String>,
 }
 
 /// Makes the table of variables: name, option, what it chooses, and how a value is taken.
@@ -81,7 +81,7 @@ variables! {
         |to, given| to.judge.timeout = given.seconds()?;
     JUDGE_VOTES: "how often each trial is judged, 1 to 99; more than half have to agree",
         |to, given| to.judge.votes = given.count(MOST_VOTES)?;
-    RUN_ID: "the run's directory under `artifacts/skill-evals`", |to, Given { name, value, .. }| {
+    RUN_ID: "the run's directory under `artifacts/skill-evals`", |to, GivenValue { name, value, .. }| {
         crate::text::name::check_id(value).map_err(|why| format!("{name}: the run id {value:?} {why}"))?;
         to.run_id = Some(value.to_owned());
     };
@@ -124,7 +124,7 @@ impl Variable {
     /// # Errors
     /// Says what is wrong with the value, and what was expected.
     pub fn apply(&self, settings: &mut Settings, name: &str, value: &str) -> Result<(), String> {
-        (self.set)(settings, Given { name, value, shown: &format!("{value:?}") })
+        (self.set)(settings, GivenValue { name, value, shown: &format!("{value:?}") })
     }
 }
 
@@ -167,7 +167,7 @@ impl Settings {
         let name = key.replace('.', "_");
         let is_it = |variable: &&Variable| variable.name[PREFIX.len()..].eq_ignore_ascii_case(&name);
         let set = VARIABLES.iter().find(is_it).map(|variable| variable.set);
-        set.map_or(Ok(()), |set| set(self, Given { name: &format!("`{key}`"), value, shown: &shown }))
+        set.map_or(Ok(()), |set| set(self, GivenValue { name: &format!("`{key}`"), value, shown: &shown }))
     }
 }
 
@@ -179,7 +179,7 @@ fn unknown(name: &str) -> String {
 
 /// A value as it was given.
 #[derive(Clone, Copy)]
-struct Given<'a> {
+struct GivenValue<'a> {
     /// What it was given under.
     name: &'a str,
     value: &'a str,
@@ -187,7 +187,7 @@ struct Given<'a> {
     shown: &'a str,
 }
 
-impl Given<'_> {
+impl GivenValue<'_> {
     fn not_allowed(self, expected: &str) -> String {
         format!("{} is {}; expected {expected}", self.name, self.shown)
     }

@@ -57,7 +57,7 @@ pub fn ratio(cases: &[Amounts], plus: f64, level: f64) -> Option<Ratio> {
     let differences: Vec<f64> = pairs.iter().map(|(a, b)| b.mean - a.mean).collect();
     let all = Sample::of(differences.iter().copied());
     let repeated = pairs.iter().all(|(a, b)| a.count > 1 && b.count > 1);
-    let error = if repeated { Error::within(&pairs) } else { Error::between(&all) };
+    let error = if repeated { StandardError::within(&pairs) } else { StandardError::between(&all) };
     let error = error.filter(|error| error.deviation > f64::EPSILON);
     let exact = !repeated && differences.len() <= EXACT;
     let p =
@@ -97,14 +97,14 @@ impl Sample {
 
 /// How sure a mean is.
 #[derive(Clone, Copy)]
-struct Error {
+struct StandardError {
     /// Its standard error.
     deviation: f64,
     /// The degrees of freedom of that.
     freedom: f64,
 }
 
-impl Error {
+impl StandardError {
     /// Of the mean of the pairs' differences, by how much trials of one case vary in one arm.
     fn within(pairs: &[(Sample, Sample)]) -> Option<Self> {
         let samples = pairs.iter().flat_map(|(a, b)| [a, b]);

@@ -8,7 +8,7 @@ use super::special::{real, two_sided_z};
 
 /// A judge held against human labels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Judge {
+pub struct JudgeAccuracy {
     /// Of what people passed, what the judge passed: its sensitivity.
     pub passed_right: Rate,
     /// Of what people failed, what the judge failed: its specificity.
@@ -17,7 +17,7 @@ pub struct Judge {
 
 /// A judge's rate, corrected.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Corrected {
+pub struct CorrectedRate {
     /// The rate that people would have given, within 0 and 1.
     pub rate: f64,
     /// Its standard error.
@@ -26,7 +26,7 @@ pub struct Corrected {
     pub interval: Interval,
 }
 
-impl Judge {
+impl JudgeAccuracy {
     /// The rate that people would have given, where this judge passed `raw`; none where anything was not tried, and where
     /// the judge is no better than a coin, whose rate says nothing.
     ///
@@ -34,7 +34,7 @@ impl Judge {
     /// is `(q(1−q)/n + θ² se(1−se)/n_se + (1−θ)² sp(1−sp)/n_sp) / (se + sp − 1)²`. Where a rate is 0 or 1, its variance is
     /// that of one more trial that ended either way, so that a few labels are not taken for certainty.
     #[must_use]
-    pub fn correct(self, raw: Rate, level: f64) -> Option<Corrected> {
+    pub fn correct(self, raw: Rate, level: f64) -> Option<CorrectedRate> {
         let (q, se, sp) = (raw.share()?, self.passed_right.share()?, self.failed_right.share()?);
         let better = se + sp - 1.0;
         if better <= 0.0 {
@@ -48,7 +48,7 @@ impl Judge {
         let reach = two_sided_z(level) * error;
         let within = |value: f64| value.clamp(0.0, 1.0);
         let interval = Interval { low: within(rate - reach), high: within(rate + reach) };
-        Some(Corrected { rate: within(rate), error, interval })
+        Some(CorrectedRate { rate: within(rate), error, interval })
     }
 }
 
@@ -72,7 +72,7 @@ mod tests {
             let passed = number(&reference[share]) * real(trials);
             Rate::new(super::super::special::count_up(passed - 0.5), trials)
         };
-        let judge = Judge { passed_right: rate("sens", "n_sens"), failed_right: rate("spec", "n_spec") };
+        let judge = JudgeAccuracy { passed_right: rate("sens", "n_sens"), failed_right: rate("spec", "n_spec") };
         let found = judge.correct(rate("raw_rate", "n"), 0.95).expect("a judge better than a coin");
         close(found.rate, number(&reference["corrected"]), &"rate");
         close(found.error, number(&reference["se"]), &"error");
@@ -81,10 +81,10 @@ mod tests {
 
     #[test]
     fn a_judge_that_was_never_wrong_on_five_labels_leaves_doubt_and_a_coin_says_nothing() {
-        let judge = Judge { passed_right: Rate::new(5, 5), failed_right: Rate::new(5, 5) };
+        let judge = JudgeAccuracy { passed_right: Rate::new(5, 5), failed_right: Rate::new(5, 5) };
         let found = judge.correct(Rate::new(10, 10), 0.95).expect("a judge");
         assert!((found.rate - 1.0).abs() < 1e-12 && found.interval.low < 0.9, "{found:?}");
-        let coin = Judge { passed_right: Rate::new(5, 10), failed_right: Rate::new(5, 10) };
+        let coin = JudgeAccuracy { passed_right: Rate::new(5, 10), failed_right: Rate::new(5, 10) };
         assert_eq!(coin.correct(Rate::new(5, 10), 0.95), None);
         assert_eq!(judge.correct(Rate::default(), 0.95), None);
     }

@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use super::Interval;
-use super::mean::{Case, mean, parts, reach};
+use super::mean::{CaseMean, mean, parts, reach};
 use super::proportion::Rate;
 use super::special::two_sided_z;
 use super::stratified::Stratum;
@@ -42,8 +42,8 @@ pub fn of(strata: &[Stratum], level: f64) -> Option<Difference> {
         return None;
     }
     // By both arms: a case that passes always or never in both varies little.
-    let case = |own: Rate, stratum: &Stratum| Case { own, known: stratum.a.plus(stratum.b) };
-    let arm = |arm: fn(&Stratum) -> Rate| strata.iter().map(|of| case(arm(of), of)).collect::<Vec<Case>>();
+    let case = |own: Rate, stratum: &Stratum| CaseMean { own, known: stratum.a.plus(stratum.b) };
+    let arm = |arm: fn(&Stratum) -> Rate| strata.iter().map(|of| case(arm(of), of)).collect::<Vec<CaseMean>>();
     let (in_a, in_b) = (parts(&arm(|stratum| stratum.a)), parts(&arm(|stratum| stratum.b)));
     let (a, b) = (mean(&in_a), mean(&in_b));
     let z = two_sided_z(level);

@@ -9,7 +9,7 @@ use super::special::{len, real, two_sided_z};
 
 /// A case: what an arm came to in it, and what is known of it by all arms.
 #[derive(Clone, Copy)]
-pub(super) struct Case {
+pub(super) struct CaseMean {
     pub own: Rate,
     /// Holds `own`.
     pub known: Rate,
@@ -20,7 +20,7 @@ pub(super) struct Case {
 #[must_use]
 pub fn of(cases: &[Rate], level: f64) -> Option<(f64, Interval)> {
     let tried = cases.iter().copied().filter(|rate| rate.trials > 0);
-    let cases: Vec<Case> = tried.map(|rate| Case { own: rate, known: rate }).collect();
+    let cases: Vec<CaseMean> = tried.map(|rate| CaseMean { own: rate, known: rate }).collect();
     if cases.is_empty() {
         return None;
     }
@@ -35,7 +35,7 @@ pub fn of(cases: &[Rate], level: f64) -> Option<(f64, Interval)> {
 }
 
 /// The cases of an arm that were tried about equally often.
-pub(super) struct Part {
+pub(super) struct TrialGroup {
     /// The share of all cases.
     weight: f64,
     /// The mean of their rates.
@@ -44,7 +44,7 @@ pub(super) struct Part {
     trials: f64,
 }
 
-impl Part {
+impl TrialGroup {
     /// How far up its weighted mean may be above what was seen, `z` standard errors off.
     fn up(&self, z: f64) -> f64 {
         self.weight * (score_high(self.share + 0.5 / self.trials, self.trials, z) - self.share).max(0.0)
@@ -58,7 +58,7 @@ impl Part {
 
 /// How far the truth may be from what was seen where the parts of `falling` are lower than seen and those of `rising`
 /// higher.
-pub(super) fn reach(falling: &[Part], rising: &[Part], z: f64) -> f64 {
+pub(super) fn reach(falling: &[TrialGroup], rising: &[TrialGroup], z: f64) -> f64 {
     let all = |by: &dyn Fn(usize) -> f64| -> Vec<f64> {
         let down = falling.iter().enumerate().map(|(at, part)| part.down(by(at)));
         down.chain(rising.iter().enumerate().map(|(at, part)| part.up(by(falling.len() + at)))).collect()
@@ -69,31 +69,31 @@ pub(super) fn reach(falling: &[Part], rising: &[Part], z: f64) -> f64 {
 }
 
 /// The mean that `parts` come to together.
-pub(super) fn mean(parts: &[Part]) -> f64 {
+pub(super) fn mean(parts: &[TrialGroup]) -> f64 {
     parts.iter().map(|part| part.weight * part.share).sum()
 }
 
 /// The parts of an arm: its cases by the power of two of their trials, so that a case that was tried once is not taken to
 /// be like one that was tried often. Every case was tried.
-pub(super) fn parts(cases: &[Case]) -> Vec<Part> {
-    let mut by_size: BTreeMap<u32, Vec<Case>> = BTreeMap::new();
+pub(super) fn parts(cases: &[CaseMean]) -> Vec<TrialGroup> {
+    let mut by_size: BTreeMap<u32, Vec<CaseMean>> = BTreeMap::new();
     for case in cases {
         by_size.entry(case.own.trials.ilog2()).or_default().push(*case);
     }
     by_size.values().map(|alike| part(alike, len(cases.len()))).collect()
 }
 
-fn part(cases: &[Case], all: f64) -> Part {
+fn part(cases: &[CaseMean], all: f64) -> TrialGroup {
     let count = len(cases.len());
-    let mean = |of: fn(&Case) -> Rate| cases.iter().filter_map(|case| of(case).share()).sum::<f64>() / count;
+    let mean = |of: fn(&CaseMean) -> Rate| cases.iter().filter_map(|case| of(case).share()).sum::<f64>() / count;
     let middle = mean(|case| case.known);
     let spread = middle * (1.0 - middle);
-    let per_trial = |case: &Case| 1.0 / real(case.own.trials);
+    let per_trial = |case: &CaseMean| 1.0 / real(case.own.trials);
     let even: f64 = cases.iter().map(per_trial).sum();
     let own: f64 = cases.iter().map(|case| within(case.known, middle) * per_trial(case)).sum();
     // One case has no other to be unlike to.
     let ratio = if cases.len() > 1 && spread > 0.0 { own / (spread * even) } else { 1.0 };
-    Part { weight: count / all, share: mean(|case| case.own), trials: count * count / even / ratio }
+    TrialGroup { weight: count / all, share: mean(|case| case.own), trials: count * count / even / ratio }
 }
 
 /// The variance of one trial of a case, by its trials and one more at the rate of all cases: without bias where all cases

@@ -71,10 +71,10 @@ impl Tails {
 pub fn exact(strata: &[Stratum]) -> Tails {
     let mut seen = 0;
     // As a merge sort does it: pairs of equally many cases, so that both sides of a convolution stay narrow.
-    let mut stack: Vec<(u32, Masses)> = Vec::new();
+    let mut stack: Vec<(u32, Distribution)> = Vec::new();
     for stratum in strata {
         seen += stratum.b.passed;
-        let (mut height, mut masses) = (0, Masses::of(*stratum));
+        let (mut height, mut masses) = (0, Distribution::of(*stratum));
         while let Some((_, below)) = stack.pop_if(|(below, _)| *below == height) {
             masses = below.with(&masses);
             height += 1;
@@ -87,7 +87,7 @@ pub fn exact(strata: &[Stratum]) -> Tails {
 
 /// A distribution over whole numbers: `probability[i]` is that of `start + i`.
 #[derive(Debug)]
-struct Masses {
+struct Distribution {
     start: u64,
     probability: Vec<f64>,
     /// What was cut from the ends, at most.
@@ -97,7 +97,7 @@ struct Masses {
 /// Ends below this share of the most likely value are cut: far below every p, and the width stays that of the bulk.
 const CUT: f64 = 1e-40;
 
-impl Masses {
+impl Distribution {
     /// The distribution of B's passes in one case. Where one arm was not tried, or all trials ended alike, it is one number.
     fn of(stratum: Stratum) -> Self {
         let Stratum { a, b } = stratum;

@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{At, StoreError};
-use crate::text::lines::{self, Line};
+use crate::text::lines::{self, TraceLine};
 use crate::trial::id::TrialId;
 use crate::trial::run_record::{ProgressLine, TrialRecord};
-use crate::trial::spent::Spent;
+use crate::trial::spent::AttemptCost;
 
 /// How long a line may be only in the system's cache: it survives this process at once, and a power cut after this.
 const SYNC: Duration = Duration::from_secs(1);
@@ -20,11 +20,11 @@ const SYNC: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Ledger {
     path: PathBuf,
-    open: Mutex<Open>,
+    open: Mutex<OpenLedger>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenLedger {
     file: File,
     synced: Instant,
     /// Whether a line was cut short since the disk was full.
@@ -38,7 +38,7 @@ impl Ledger {
         if ends_within_a_line(&mut file) {
             file.write_all(b"\n").at(&path)?;
         }
-        Ok(Self { path, open: Mutex::new(Open { file, synced: Instant::now(), cut: false }) })
+        Ok(Self { path, open: Mutex::new(OpenLedger { file, synced: Instant::now(), cut: false }) })
     }
 
     /// Appends a line.
@@ -74,17 +74,17 @@ pub(super) fn ends_within_a_line(file: &mut File) -> bool {
 
 /// What a progress file says.
 #[derive(Debug, Default)]
-pub struct Ledgered {
+pub struct LedgerContents {
     /// The last line of each trial.
     pub records: BTreeMap<TrialId, TrialRecord>,
     /// Attempts that measured nothing and are paid all the same, in order: those that the provider refused, and those
     /// whose trial ran again in a later part of the run.
-    pub refused: Vec<(TrialId, Spent)>,
+    pub refused: Vec<(TrialId, AttemptCost)>,
     /// Lines that say nothing: cut short by a crash, or damaged.
     pub damaged: usize,
 }
 
-impl Ledgered {
+impl LedgerContents {
     fn add(&mut self, line: &[u8]) {
         match serde_json::from_slice::<ProgressLine>(line) {
             Ok(ProgressLine::Ended(record)) => {
@@ -104,9 +104,9 @@ impl Ledgered {
 
     /// What every attempt took, refused ones included.
     #[must_use]
-    pub fn spent(&self) -> Spent {
+    pub fn spent(&self) -> AttemptCost {
         let refused = self.refused.iter().map(|(_, spent)| *spent);
-        self.records.values().map(|record| record.spent).chain(refused).fold(Spent::default(), Spent::and)
+        self.records.values().map(|record| record.spent).chain(refused).fold(AttemptCost::default(), AttemptCost::and)
     }
 
     /// The same as lines.
@@ -118,11 +118,11 @@ impl Ledgered {
 }
 
 /// Reads the file at `path`. One that is not there says nothing.
-pub(super) fn read(path: &Path) -> Result<Ledgered, StoreError> {
-    let mut found = Ledgered::default();
+pub(super) fn read(path: &Path) -> Result<LedgerContents, StoreError> {
+    let mut found = LedgerContents::default();
     lines::for_each(path, |line| match line {
-        Line::Whole(line) => found.add(line),
-        Line::Overlong => found.damaged += 1,
+        TraceLine::Whole(line) => found.add(line),
+        TraceLine::Overlong => found.damaged += 1,
     })
     .at(path)?;
     Ok(found)
@@ -133,19 +133,19 @@ pub(super) fn read(path: &Path) -> Result<Ledgered, StoreError> {
 pub struct Follower {
     path: PathBuf,
     read_up_to: u64,
-    seen: Ledgered,
+    seen: LedgerContents,
 }
 
 impl Follower {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, read_up_to: 0, seen: Ledgered::default() }
+        Self { path, read_up_to: 0, seen: LedgerContents::default() }
     }
 
     /// What the file says by now. Reads what is new in it; a line that is still being written counts the next time.
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn look(&mut self) -> Result<&Ledgered, StoreError> {
+    pub fn look(&mut self) -> Result<&LedgerContents, StoreError> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(&self.seen),

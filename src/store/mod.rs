@@ -27,9 +27,9 @@ use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::suggest;
 use crate::trial::id::TrialId;
 
-pub use recordings::{Beside, Recordings, damaged_recordings, is_recorded, recording_in};
+pub use recordings::{Recordings, StagedRecordings, damaged_recordings, is_recorded, recording_in};
 
-pub use ledger::{Follower, Ledger, Ledgered};
+pub use ledger::{Follower, Ledger, LedgerContents};
 pub use run_files::{RunLock, each_line, runs};
 pub use trial_folder::TrialFolder;
 
@@ -436,7 +436,7 @@ fn trials_in(path: &Path) -> Vec<TrialFolder> {
 
 /// What a trial's folder belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TrialOwner {
     /// This run of the repository.
     Run(String),
     /// Its recordings.
@@ -445,12 +445,12 @@ pub enum Place {
 
 /// What the folder of a trial in the repository at `root` belongs to, by its path alone.
 #[must_use]
-pub fn place(root: &Path, folder: &Path) -> Option<Place> {
+pub fn place(root: &Path, folder: &Path) -> Option<TrialOwner> {
     if folder.starts_with(root.join(RECORDINGS)) {
-        return Some(Place::Recordings);
+        return Some(TrialOwner::Recordings);
     }
     let run = folder.strip_prefix(root.join(RUNS)).ok()?.iter().next()?;
-    Some(Place::Run(run.to_string_lossy().into_owned()))
+    Some(TrialOwner::Run(run.to_string_lossy().into_owned()))
 }
 
 /// The recordings of a case in the repository at `root`: the names of the modes that have one.

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{FINAL, GRADE, JUDGEMENT, META, RUN, SNAPSHOT, WORK, sub_folders};
-use crate::files::below::{self, Walk};
+use crate::files::below::{self, WalkControl};
 use crate::files::bounded;
 use crate::profile::{self, Profile};
 use crate::text::redact::strings;
@@ -73,23 +73,23 @@ pub struct PkbllmTrial {
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct Facts {
-    skill: SkillFacts,
-    case: CaseFacts,
+struct PkbllmMeta {
+    skill: PkbllmSkill,
+    case: PkbllmCase,
     #[serde(default)]
     suite: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct SkillFacts {
+struct PkbllmSkill {
     name: String,
     slug: String,
 }
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct CaseFacts {
+struct PkbllmCase {
     id: String,
     should_trigger: bool,
     prompt: String,
@@ -97,20 +97,20 @@ struct CaseFacts {
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct Graded {
-    deterministic: Deterministic,
+struct PkbllmGrade {
+    deterministic: PkbllmChecks,
 }
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct Deterministic {
+struct PkbllmChecks {
     exit_code: i32,
     duration_s: f64,
 }
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct ProgressLine {
+struct PkbllmProgressLine {
     ts: String,
     skill_slug: String,
     case_id: String,
@@ -153,14 +153,14 @@ impl PkbllmRun {
         Some(jiff::tz::TimeZone::UTC.to_timestamp(time).ok()?.to_string())
     }
 
-    fn trial(&self, at: &Path, ended: &[ProgressLine]) -> Result<Option<PkbllmTrial>, String> {
-        let Some(graded) = self.json::<Graded>(&at.join(GRADE))? else { return Ok(None) };
-        let facts: Facts = self
+    fn trial(&self, at: &Path, ended: &[PkbllmProgressLine]) -> Result<Option<PkbllmTrial>, String> {
+        let Some(graded) = self.json::<PkbllmGrade>(&at.join(GRADE))? else { return Ok(None) };
+        let facts: PkbllmMeta = self
             .json(&at.join(META))?
             .ok_or_else(|| format!("{}: it is not there", self.folder.join(at).join(META).display()))?;
-        let Deterministic { exit_code, duration_s } = graded.deterministic;
+        let PkbllmChecks { exit_code, duration_s } = graded.deterministic;
         let timed_out = exit_code == TIMED_OUT;
-        let same = |line: &&ProgressLine| line.skill_slug == facts.skill.slug && line.case_id == facts.case.id;
+        let same = |line: &&PkbllmProgressLine| line.skill_slug == facts.skill.slug && line.case_id == facts.case.id;
         let answer = self.text(&at.join(JUDGEMENT))?.map(Ok);
         let lost = || Some(Err("is not there".to_owned()));
         Ok(Some(PkbllmTrial {
@@ -199,10 +199,10 @@ impl PkbllmRun {
         let _ = below::walk(&self.folder, &sessions, |_| false, &mut |entry| {
             let name = entry.path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
             if thread.is_empty() || !name.starts_with("rollout-") || !name.contains(thread) {
-                return Walk::On;
+                return WalkControl::On;
             }
             found = entry.open().and_then(|file| bounded::read_file(file, MAX_STREAM)).ok();
-            Walk::Stop
+            WalkControl::Stop
         });
         found
     }
@@ -217,9 +217,9 @@ impl PkbllmRun {
     }
 
     /// Hands every file of a case's workspace to `take`, by its path there, with its size. Says whether all were seen.
-    pub fn workspace(&self, trial: &PkbllmTrial, take: &mut dyn FnMut(&below::Entry<'_>) -> Walk) -> bool {
+    pub fn workspace(&self, trial: &PkbllmTrial, take: &mut dyn FnMut(&below::WalkedFile<'_>) -> WalkControl) -> bool {
         let walked = below::walk(&self.folder, &trial.folder, |name| name == ".git", &mut |entry| {
-            if Self::is_workspace(entry.path) { take(entry) } else { Walk::On }
+            if Self::is_workspace(entry.path) { take(entry) } else { WalkControl::On }
         });
         walked.unwrap_or(false)
     }
@@ -256,7 +256,7 @@ pub(super) fn is_one(folder: &Path) -> bool {
 }
 
 /// When cases ended, as the progress file says; empty where the runner was not asked for one.
-fn ended(folder: &Path) -> Result<Vec<ProgressLine>, String> {
+fn ended(folder: &Path) -> Result<Vec<PkbllmProgressLine>, String> {
     let name = "progress.jsonl";
     let text = read(folder, Path::new(name))?.unwrap_or_default();
     let lines = text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{At, RECORDINGS, StoreError, TrialFolder, sub_folders, trial_path, trials_below};
-use crate::text::diagnostic::{Code, Diagnostic, Place};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::trial::id::TrialId;
 
 /// The folder of a trial's recording below `recordings`, a folder like that of all recordings.
@@ -30,13 +30,13 @@ const OLD: &str = "old";
 
 /// A folder for new recordings until they are put in their place, on the same file system; gone when it is dropped.
 #[derive(Debug)]
-pub struct Beside {
+pub struct StagedRecordings {
     folder: tempfile::TempDir,
     /// Locked as long as this process lives: what a killed one left is not locked.
     _lock: File,
 }
 
-impl Beside {
+impl StagedRecordings {
     /// Makes it, and removes what killed processes left of theirs. A recording that one of them had moved aside, with
     /// nothing in its place yet, is put back.
     ///
@@ -116,7 +116,7 @@ pub fn damaged_recordings(root: &Path) -> Vec<(TrialFolder, Diagnostic)> {
             other => (recording.path().to_path_buf(), other.to_string()),
         };
         let (path, why) = problem;
-        let place = Place::file(path.strip_prefix(root).unwrap_or(&path));
+        let place = SourceLocation::file(path.strip_prefix(root).unwrap_or(&path));
         let problem = Diagnostic::new(Code::DamagedRecording, place, why);
         Some((recording, problem.help("record it again with `skill-evals run --record`")))
     };

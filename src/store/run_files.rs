@@ -11,14 +11,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::ledger::{self, Follower, Ledger, Ledgered};
+use super::ledger::{self, Follower, Ledger, LedgerContents};
 use super::pkbllm;
 use super::{At, RUN, RUNS, RunFolder, StoreError, check_format, read_json, sub_folders, write_json};
 use crate::files::at::PathError;
-use crate::text::lines::{self, Line};
+use crate::text::lines::{self, TraceLine};
 use crate::trial::id::TrialId;
 use crate::trial::run_record::{
-    Current, End, Ended, PairRecord, PlanLine, ProgressLine, RUN_FORMAT, RunRecord, Runner,
+    CurrentTrials, PairRecord, PlanLine, ProgressLine, RUN_FORMAT, RunEnd, RunEndKind, RunRecord, Runner,
 };
 
 const PLAN: &str = "plan.jsonl";
@@ -169,8 +169,7 @@ impl RunFolder {
     /// When the file cannot be read.
     pub fn damaged_pairs(&self) -> Result<usize, StoreError> {
         let path = self.path.join(PAIRS);
-        let is_pair =
-            |line: &Line<'_>| matches!(line, Line::Whole(line) if serde_json::from_slice::<PairRecord>(line).is_ok());
+        let is_pair = |line: &TraceLine<'_>| matches!(line, TraceLine::Whole(line) if serde_json::from_slice::<PairRecord>(line).is_ok());
         let (mut damaged, mut last) = (0, true);
         lines::for_each(&path, |line| {
             last = is_pair(&line);
@@ -207,9 +206,9 @@ impl RunFolder {
     ///
     /// # Errors
     /// When the file cannot be read or written.
-    pub fn write_ended(&self, how: End, why: Option<&str>) -> Result<(), StoreError> {
+    pub fn write_ended(&self, how: RunEndKind, why: Option<&str>) -> Result<(), StoreError> {
         let Some(record) = self.run_record()? else { return Ok(()) };
-        let ended = Some(Ended { at: jiff::Timestamp::now().to_string(), how, why: why.map(str::to_owned) });
+        let ended = Some(RunEnd { at: jiff::Timestamp::now().to_string(), how, why: why.map(str::to_owned) });
         self.write_run(&RunRecord { ended, ..record })?;
         // Left over from the run's earlier part at most.
         let _ = fs::remove_file(self.path.join(STOPPING));
@@ -276,7 +275,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// When it cannot be read; its content is never an error.
-    pub fn progress(&self) -> Result<Ledgered, StoreError> {
+    pub fn progress(&self) -> Result<LedgerContents, StoreError> {
         ledger::read(&self.path.join(PROGRESS))
     }
 
@@ -298,13 +297,13 @@ impl RunFolder {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn write_current(&self, current: &Current) -> Result<(), StoreError> {
+    pub fn write_current(&self, current: &CurrentTrials) -> Result<(), StoreError> {
         write_json(&self.path.join(CURRENT), current)
     }
 
     /// What ran when that was last noted.
     #[must_use]
-    pub fn current(&self) -> Current {
+    pub fn current(&self) -> CurrentTrials {
         read_json(&self.path.join(CURRENT)).unwrap_or_default()
     }
 
@@ -363,7 +362,7 @@ impl RunFolder {
 fn read_lines<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
     let mut found = Vec::new();
     lines::for_each(path, |line| {
-        if let Line::Whole(line) = line {
+        if let TraceLine::Whole(line) = line {
             found.extend(serde_json::from_slice::<T>(line).ok());
         }
     })?;
@@ -389,8 +388,8 @@ fn append<T: Serialize>(path: &Path, values: &[T]) -> io::Result<()> {
 /// When the file cannot be read.
 pub fn each_line(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), StoreError> {
     let found = lines::for_each(path, |line| match line {
-        Line::Whole(line) => take(line),
-        Line::Overlong => take(b""),
+        TraceLine::Whole(line) => take(line),
+        TraceLine::Overlong => take(b""),
     });
     Ok(found.at(path)?)
 }

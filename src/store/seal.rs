@@ -20,7 +20,7 @@ const DIGESTS_FORMAT: u32 = 1;
 const REMEDY: &str = "restore the recording's directory from version control, or record the trial again";
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Digests {
+struct SealedDigests {
     format: u32,
     /// How many repeats were recorded together: those in the folders beside this one, and this.
     #[serde(default = "one", skip_serializing_if = "is_one")]
@@ -40,7 +40,7 @@ fn is_one(repeats: &u32) -> bool {
 
 /// Writes the digests of the files in `folder`, one of `repeats` that are recorded together.
 pub(super) fn seal(folder: &Path, repeats: u32) -> Result<(), StoreError> {
-    write_json(&folder.join(DIGESTS), &Digests { format: DIGESTS_FORMAT, repeats, files: files(folder)? })
+    write_json(&folder.join(DIGESTS), &SealedDigests { format: DIGESTS_FORMAT, repeats, files: files(folder)? })
 }
 
 /// Checks the files of the recording in `folder` against their digests.
@@ -53,7 +53,7 @@ pub(super) fn verify(folder: &Path) -> Result<(), StoreError> {
         let why = format!("it is missing, and without it nothing shows that the recording is whole; {REMEDY}");
         return Err(StoreError::Damaged { path, why });
     }
-    let mut digests: Digests = read_json(&path)?;
+    let mut digests: SealedDigests = read_json(&path)?;
     super::check_format(&path, digests.format, DIGESTS_FORMAT)?;
     let wanted: BTreeSet<String> = (1..=digests.repeats).map(|number| number.to_string()).collect();
     if let Some(beside) = repeats_beside(folder).filter(|beside| *beside != wanted) {

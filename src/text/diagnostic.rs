@@ -214,7 +214,7 @@ impl Serialize for Code {
 
 /// A place in a text file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file, relative to the repository's root where it lies below it.
     pub path: PathBuf,
     /// The line, from 1; 0 when the problem is the file as a whole.
@@ -238,7 +238,7 @@ pub struct Excerpt {
 /// Characters shown on either side of a mark in a very long line.
 const EXCERPT_REACH: usize = 60;
 
-impl Place {
+impl SourceLocation {
     /// The file as a whole.
     #[must_use]
     pub fn file(path: impl Into<PathBuf>) -> Self {
@@ -313,7 +313,7 @@ pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
     /// Where it is.
-    pub place: Place,
+    pub place: SourceLocation,
     /// What is wrong, and what was expected.
     pub message: String,
     /// What to do about it.
@@ -326,7 +326,7 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// A problem of this kind, as bad as its kind is by itself.
-    pub fn new(code: Code, place: Place, message: impl Into<String>) -> Self {
+    pub fn new(code: Code, place: SourceLocation, message: impl Into<String>) -> Self {
         let severity = code.level().severity();
         Self { code, severity, place, message: message.into(), help: None, reason: None }
     }
@@ -389,7 +389,7 @@ pub fn shorten(text: &str) -> String {
 }
 
 /// A place of `path` as `file:line:column`, the form that terminals and editors link.
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.path.display())?;
         if self.line > 0 {

@@ -10,7 +10,7 @@ pub const LONGEST: usize = 16 << 20;
 
 /// A line of a trace.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum TraceLine<'a> {
     /// The line's bytes without its line break.
     Whole(&'a [u8]),
     /// A line longer than [`LONGEST`].
@@ -21,7 +21,7 @@ pub enum Line<'a> {
 ///
 /// # Errors
 /// As reading a file does.
-pub fn for_each(path: &Path, mut take: impl FnMut(Line<'_>)) -> io::Result<()> {
+pub fn for_each(path: &Path, mut take: impl FnMut(TraceLine<'_>)) -> io::Result<()> {
     let file = match bounded::open(path) {
         Ok((file, _)) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -34,7 +34,7 @@ pub fn for_each(path: &Path, mut take: impl FnMut(Line<'_>)) -> io::Result<()> {
 ///
 /// # Errors
 /// As reading a file does.
-pub fn for_each_of(file: impl Read, take: &mut impl FnMut(Line<'_>)) -> io::Result<()> {
+pub fn for_each_of(file: impl Read, take: &mut impl FnMut(TraceLine<'_>)) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(256 << 10, file);
     let mut line: Vec<u8> = Vec::new();
     let mut overlong = false;
@@ -69,18 +69,18 @@ pub fn for_each_of(file: impl Read, take: &mut impl FnMut(Line<'_>)) -> io::Resu
     Ok(())
 }
 
-fn finish(line: &mut Vec<u8>, overlong: &mut bool, take: &mut impl FnMut(Line<'_>)) {
+fn finish(line: &mut Vec<u8>, overlong: &mut bool, take: &mut impl FnMut(TraceLine<'_>)) {
     if std::mem::take(overlong) {
-        take(Line::Overlong);
+        take(TraceLine::Overlong);
     } else {
         hand_on(line, take);
     }
     line.clear();
 }
 
-fn hand_on(line: &[u8], take: &mut impl FnMut(Line<'_>)) {
+fn hand_on(line: &[u8], take: &mut impl FnMut(TraceLine<'_>)) {
     let line = line.trim_ascii();
     if !line.is_empty() {
-        take(Line::Whole(line));
+        take(TraceLine::Whole(line));
     }
 }

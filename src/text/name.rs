@@ -2,7 +2,7 @@
 
 use unicode_ident::{is_xid_continue, is_xid_start};
 
-use crate::text::diagnostic::{Code, Diagnostic, Place, shorten};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shorten};
 use crate::text::safe;
 
 /// A name as a segment of a Rust path: everything but letters and digits, of any script, and `_` becomes `_`, and what Rust
@@ -106,7 +106,7 @@ fn may_be_in_a_case_id(c: char) -> bool {
 }
 
 /// The problem for an `id` that [`check_case_id`] refuses.
-pub(crate) fn id_problem(id: &str, why: &str, place: Place) -> Diagnostic {
+pub(crate) fn id_problem(id: &str, why: &str, place: SourceLocation) -> Diagnostic {
     let shown = shorten(id);
     Diagnostic::new(Code::CaseId, place, format!("the case id {shown:?} {why}"))
         .help("use letters, digits, spaces, `-`, `_` and `.`: the id names a test and a directory")

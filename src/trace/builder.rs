@@ -1,18 +1,18 @@
-//! How a trace is made: decoders of agents tell a [`Builder`] what happened, one thing behind the other.
+//! How a trace is made: decoders of agents tell a [`TraceBuilder`] what happened, one thing behind the other.
 
 use std::ops::{Deref, DerefMut};
 
 use super::{
-    Activation, Mark, Marked, Mechanism, Moment, Progress, Request, Resource, Step, Trace, cut, excerpt, shell,
+    Activation, AgentProgress, Mark, Marked, Mechanism, Moment, Request, Resource, Step, Trace, cut, excerpt, shell,
 };
 use crate::text;
 
 /// Most steps kept; the rest is counted in [`Trace::steps_dropped`].
 const MAX_STEPS: usize = 5_000;
 
-/// A trace in the making. What is kept of it is bounded, whatever it is told; [`Builder::finish`] gives the trace.
+/// A trace in the making. What is kept of it is bounded, whatever it is told; [`TraceBuilder::finish`] gives the trace.
 #[derive(Debug, Default)]
-pub struct Builder {
+pub struct TraceBuilder {
     trace: Trace,
     /// When what is pushed next happened, and who did it.
     pub now: Moment,
@@ -21,7 +21,7 @@ pub struct Builder {
 }
 
 /// The trace so far.
-impl Deref for Builder {
+impl Deref for TraceBuilder {
     type Target = Trace;
 
     fn deref(&self) -> &Trace {
@@ -29,13 +29,13 @@ impl Deref for Builder {
     }
 }
 
-impl DerefMut for Builder {
+impl DerefMut for TraceBuilder {
     fn deref_mut(&mut self) -> &mut Trace {
         &mut self.trace
     }
 }
 
-impl Builder {
+impl TraceBuilder {
     /// A trace of an agent that has its models load the skills in its own folder so.
     #[must_use]
     pub fn new(loads_by: Mechanism) -> Self {
@@ -49,7 +49,7 @@ impl Builder {
     }
 
     /// Notes that the agent got at least this far.
-    pub fn reached(&mut self, progress: Progress) {
+    pub fn reached(&mut self, progress: AgentProgress) {
         self.progress = self.progress.max(progress);
     }
 
@@ -199,9 +199,9 @@ impl Builder {
 
 /// The answer of the model that is being told, from its first step on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Turn(Option<usize>);
+pub struct TurnBuilder(Option<usize>);
 
-impl Turn {
+impl TurnBuilder {
     /// The model said or called something; `step` is the next step there will be.
     pub fn begins(&mut self, step: usize) {
         self.0.get_or_insert(step);

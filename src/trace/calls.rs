@@ -1,13 +1,13 @@
 //! Calls of tools between their beginning and their answer, of an agent and of those that it starts.
 
-use super::{Builder, Moment, Waiting};
+use super::{Moment, TraceBuilder, WaitingFor};
 
 /// Most calls that are followed at a time.
 const MAX_OPEN: usize = 1_000;
 
 /// A call without an answer yet.
 #[derive(Debug)]
-pub struct Call<T = ()> {
+pub struct OpenCall<T = ()> {
     /// The sub-agent that made it; empty for the agent itself. Ids are unique among the calls of one.
     pub by: String,
     /// The agent's own id for it.
@@ -24,7 +24,7 @@ pub struct Call<T = ()> {
 
 /// The calls without an answer, in the order in which they were made, and when that was.
 #[derive(Debug)]
-pub struct OpenCalls<T = ()>(Vec<(Call<T>, Moment)>);
+pub struct OpenCalls<T = ()>(Vec<(OpenCall<T>, Moment)>);
 
 impl<T> Default for OpenCalls<T> {
     fn default() -> Self {
@@ -34,7 +34,7 @@ impl<T> Default for OpenCalls<T> {
 
 impl<T> OpenCalls<T> {
     /// The call was made, now, in place of one that has its id. One that cannot be followed any more is a gap of the trace.
-    pub fn made(&mut self, trace: &mut Builder, call: Call<T>) {
+    pub fn made(&mut self, trace: &mut TraceBuilder, call: OpenCall<T>) {
         if let Some(at) = self.position(&call.by, &call.id) {
             self.0.remove(at);
         }
@@ -51,14 +51,14 @@ impl<T> OpenCalls<T> {
     }
 
     /// The call was answered, now: what is pushed next began when it was made.
-    pub fn answered(&mut self, trace: &mut Builder, by: &str, id: &str) -> Option<Call<T>> {
+    pub fn answered(&mut self, trace: &mut TraceBuilder, by: &str, id: &str) -> Option<OpenCall<T>> {
         let (call, made) = self.0.remove(self.position(by, id)?);
         trace.now.began = made.ended;
         Some(call)
     }
 
     /// Takes the first of those that nobody will answer any more: what is pushed next began when it was made, and has no end.
-    pub fn given_up(&mut self, trace: &mut Builder) -> Option<Call<T>> {
+    pub fn given_up(&mut self, trace: &mut TraceBuilder) -> Option<OpenCall<T>> {
         if self.0.is_empty() {
             trace.now = Moment::default();
             return None;
@@ -69,16 +69,16 @@ impl<T> OpenCalls<T> {
     }
 
     /// The last one without an answer for which this holds.
-    pub fn last(&self, is_it: impl Fn(&Call<T>) -> bool) -> Option<&Call<T>> {
+    pub fn last(&self, is_it: impl Fn(&OpenCall<T>) -> bool) -> Option<&OpenCall<T>> {
         self.0.iter().rev().map(|(call, _)| call).find(|call| is_it(call))
     }
 
     /// What a sub-agent waits for, or with an empty name the agent: the answer to its last call, else the model.
     #[must_use]
-    pub fn waiting(&self, by: &str) -> Waiting {
+    pub fn waiting(&self, by: &str) -> WaitingFor {
         match self.last(|call| call.by == by) {
-            Some(call) if !call.waits_for_agents => Waiting::Tool(call.tool.clone()),
-            _ => Waiting::Model,
+            Some(call) if !call.waits_for_agents => WaitingFor::Tool(call.tool.clone()),
+            _ => WaitingFor::Model,
         }
     }
 }

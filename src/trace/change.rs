@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::Seen;
-use crate::text::diagnostic::Place;
+use super::ChangeVisibility;
+use crate::text::diagnostic::SourceLocation;
 use crate::text::relative_path::RelativePath;
 
 /// Most changes that one case may ask for.
@@ -13,7 +13,7 @@ pub const MOST_CHANGES: usize = 100;
 
 /// A change to the skills in mid-session.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct SkillChange {
     /// The turn of the model behind which it is made, from 1: its answer, and the calls in it.
     pub after_turn: u64,
     /// What happens.
@@ -26,7 +26,7 @@ pub struct Change {
     /// Whether it is expected to come before the model.
     pub expect_seen: bool,
     /// Where it was written down.
-    pub origin: Place,
+    pub origin: SourceLocation,
 }
 
 /// What happens to a skill.
@@ -92,14 +92,14 @@ pub struct ChangeMeta {
     pub asked: Option<Vec<String>>,
     /// Whether it came before the model, by the agent's own files and their times; they are not all in a recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seen: Option<Seen>,
+    pub seen: Option<ChangeVisibility>,
     /// Why it was not made, where something kept it from being made; the agent may also have come to its end before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_from: Option<String>,
 }
 
-impl From<&Change> for ChangeMeta {
-    fn from(change: &Change) -> Self {
+impl From<&SkillChange> for ChangeMeta {
+    fn from(change: &SkillChange) -> Self {
         Self {
             after_turn: change.after_turn,
             kind: change.kind,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// What an agent was waiting for at the end of its event stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Waiting {
+pub enum WaitingFor {
     /// Nothing that the stream tells of: it had not begun, or had said that it is done.
     #[default]
     Nothing,
@@ -21,7 +21,7 @@ pub enum Waiting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Stop {
+pub enum StopReason {
     /// The model, or the filter in front of it, refused.
     Refusal,
     /// It wrote as many tokens as it may.
@@ -36,22 +36,22 @@ pub enum Stop {
     NoStructuredAnswer,
 }
 
-impl Stop {
+impl StopReason {
     /// The reason in words, for messages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Stop::Refusal => "the model refused",
-            Stop::MaxTokens => "the model reached the most tokens that it may write",
-            Stop::ContextWindow => "the conversation no longer fitted into the model's context",
-            Stop::MaxTurns => "the model reached the most turns that it may take",
-            Stop::MaxBudget => "the model reached the most that it may spend",
-            Stop::NoStructuredAnswer => "the model gave no answer that follows the output schema",
+            StopReason::Refusal => "the model refused",
+            StopReason::MaxTokens => "the model reached the most tokens that it may write",
+            StopReason::ContextWindow => "the conversation no longer fitted into the model's context",
+            StopReason::MaxTurns => "the model reached the most turns that it may take",
+            StopReason::MaxBudget => "the model reached the most that it may spend",
+            StopReason::NoStructuredAnswer => "the model gave no answer that follows the output schema",
         }
     }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

@@ -8,11 +8,11 @@ mod builder;
 mod calls;
 #[doc(hidden)]
 pub mod change;
-pub mod described;
+pub mod description;
 mod ending;
 #[doc(hidden)]
 pub mod exposure;
-mod place;
+mod marks;
 #[doc(hidden)]
 pub mod shell;
 pub mod trouble;
@@ -22,14 +22,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::text::cut;
-use crate::trace::described::Described;
+use crate::trace::description::DescriptionVisibility;
 use crate::trace::trouble::Trouble;
 #[doc(hidden)]
-pub use builder::{Builder, Turn};
+pub use builder::{TraceBuilder, TurnBuilder};
 #[doc(hidden)]
-pub use calls::{Call, OpenCalls};
-pub use ending::{Stop, Waiting};
-pub use place::{Mark, Marked, Moment, Request, Seen};
+pub use calls::{OpenCall, OpenCalls};
+pub use ending::{StopReason, WaitingFor};
+pub use marks::{ChangeVisibility, Mark, Marked, Moment, Request};
 
 /// Most bytes kept of any one text in a step.
 #[doc(hidden)]
@@ -46,7 +46,7 @@ pub struct Trace {
     /// How the agent has its models load the skills in its own folder.
     pub loads_by: Mechanism,
     /// The skills that the agent offered to the model; `None` where the evidence does not show it.
-    pub offered: Option<Offered>,
+    pub offered: Option<OfferedSkills>,
     /// What happened, in order.
     pub steps: Vec<Step>,
     /// When each of `steps` happened, and who took it.
@@ -67,7 +67,7 @@ pub struct Trace {
     pub denials: Vec<String>,
     /// Whether the changes to the skills in mid-session came before the model, by their places in the case's list; only of
     /// those that the trace was read for.
-    pub changes_seen: BTreeMap<usize, Seen>,
+    pub changes_seen: BTreeMap<usize, ChangeVisibility>,
     /// Shell commands run.
     pub commands: u64,
     /// Shell commands that did more than open a SKILL.md or look around.
@@ -80,7 +80,7 @@ pub struct Trace {
     pub usage: Option<Usage>,
     /// The same by model; empty where the agent does not tell.
     pub models: BTreeMap<String, Usage>,
-    /// What the model read before it said anything; see [`Builder::first_request`].
+    /// What the model read before it said anything; see [`TraceBuilder::first_request`].
     pub first_input_tokens: Option<u64>,
     /// Turns, as the agent counts them.
     pub turns: Option<u64>,
@@ -89,15 +89,15 @@ pub struct Trace {
     /// Time spent waiting for the model in milliseconds, where the agent told.
     pub api_duration_ms: Option<u64>,
     /// How far the agent got.
-    pub progress: Progress,
+    pub progress: AgentProgress,
     /// How often the model has answered.
     pub answers: u64,
     /// What the agent was waiting for when its stream ended.
-    pub waiting: Waiting,
+    pub waiting: WaitingFor,
     /// Whether that is what it was waiting for when it began to be ended: what it said after that tells nothing.
     pub interrupted: bool,
     /// Why the model's turn ended short, where that is its own doing.
-    pub stopped: Option<Stop>,
+    pub stopped: Option<StopReason>,
     /// Calls that were to load a skill and failed, each with the skill's name or folder.
     pub failed_loads: Vec<Activation>,
     /// Why nothing was measured, where the stream says so.
@@ -114,7 +114,7 @@ pub struct Trace {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Progress {
+pub enum AgentProgress {
     /// No event at all.
     #[default]
     Silent,
@@ -129,7 +129,7 @@ pub enum Progress {
 /// The skills that an agent offered to its model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Offered {
+pub struct OfferedSkills {
     /// Names in the agent's own catalogue of skills, its built-in ones included.
     pub native: Vec<String>,
     /// Names of skills that a user can call, whether the model may or not; empty where the evidence does not show them.
@@ -140,7 +140,7 @@ pub struct Offered {
     /// How much of their descriptions the model was shown, by the skills' slugs; without those of whose descriptions
     /// nothing is known.
     #[serde(default)]
-    pub described: BTreeMap<String, Described>,
+    pub described: BTreeMap<String, DescriptionVisibility>,
 }
 
 /// What an agent offered to its model by MCP.
@@ -322,7 +322,7 @@ impl Trace {
     /// Whether the agent came to its end, by its own word or since the model's turn ended short.
     #[must_use]
     pub fn ended(&self) -> bool {
-        self.progress == Progress::Done || self.stopped.is_some()
+        self.progress == AgentProgress::Done || self.stopped.is_some()
     }
 }
 

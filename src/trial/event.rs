@@ -5,11 +5,11 @@ use std::time::Duration;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, NotRun, Outcome};
 use crate::trial::run_record::TrialRecord;
-use crate::trial::spent::Spent;
+use crate::trial::spent::AttemptCost;
 
 /// What happens in a run, in order. Everything that reports on a run reads these.
 #[derive(Debug)]
-pub enum Event {
+pub enum RunEvent {
     /// A trial was added to those of the run: its case goes on until it is decided.
     Planned(TrialId),
     /// A trial has begun.
@@ -19,7 +19,7 @@ pub enum Event {
         /// Which trial.
         id: TrialId,
         /// What the attempt took, where the agent told.
-        spent: Spent,
+        spent: AttemptCost,
     },
     /// A trial, or its judge, waits for its provider before it is tried again.
     Waits {
@@ -61,7 +61,7 @@ pub enum Event {
         /// Which trial.
         id: TrialId,
         /// What it took in that part.
-        spent: Spent,
+        spent: AttemptCost,
     },
     /// A trial was not begun.
     Skipped(TrialId, NotRun),
@@ -69,7 +69,7 @@ pub enum Event {
     Tick,
 }
 
-impl Event {
+impl RunEvent {
     /// The row of the trial that it ends, when it ends one.
     #[must_use]
     pub fn record(&self) -> Option<TrialRecord> {
@@ -89,13 +89,13 @@ impl Event {
 }
 
 /// Reads a run's events.
-pub trait Listener: Send {
+pub trait EventListener: Send {
     /// Hears what happened. Called from whatever thread it happened in, one event at a time.
-    fn hear(&mut self, event: &Event);
+    fn hear(&mut self, event: &RunEvent);
 }
 
-impl<R: Listener> Listener for std::sync::Arc<std::sync::Mutex<R>> {
-    fn hear(&mut self, event: &Event) {
+impl<R: EventListener> EventListener for std::sync::Arc<std::sync::Mutex<R>> {
+    fn hear(&mut self, event: &RunEvent) {
         self.lock().unwrap_or_else(std::sync::PoisonError::into_inner).hear(event);
     }
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::settings::mode::{AgentKind, Delivery, Offer};
+use crate::settings::mode::{AgentKind, Delivery, SkillSelection};
 use crate::settings::{Isolation, ToolNames};
 use crate::trace::Trace;
 use crate::trace::change::ChangeMeta;
-use crate::trace::described::Described;
+use crate::trace::description::DescriptionVisibility;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::id::TrialId;
 use crate::trial::sandbox::Sandbox;
@@ -43,13 +43,13 @@ impl Evidence<'_> {
 
     /// How much of the description of the skill with this slug the model was shown; `None` if it was to be offered no skill.
     #[must_use]
-    pub fn described(&self, slug: &str) -> Option<Described> {
+    pub fn described(&self, slug: &str) -> Option<DescriptionVisibility> {
         let delivery = self.meta.delivery;
         let offered = self.trace.offered.as_ref();
         let seen = offered.and_then(|offered| offered.described.get(slug)).copied().unwrap_or_default();
         // What a server's tools say is in no agent's evidence: the rest of a description may be there.
-        let hidden = delivery.mcp() && seen != Described::Whole;
-        delivery.offers_skills().then_some(if hidden { Described::Unknown } else { seen })
+        let hidden = delivery.mcp() && seen != DescriptionVisibility::Whole;
+        delivery.offers_skills().then_some(if hidden { DescriptionVisibility::Unknown } else { seen })
     }
 }
 
@@ -77,8 +77,8 @@ pub struct Meta {
     /// The way of the skills.
     pub delivery: Delivery,
     /// Which skills were offered, where not all were.
-    #[serde(default, skip_serializing_if = "Offer::is_all")]
-    pub offer: Offer,
+    #[serde(default, skip_serializing_if = "SkillSelection::is_all")]
+    pub offer: SkillSelection,
     /// The commit whose skills were offered, where it was not the working tree's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
@@ -94,8 +94,8 @@ pub struct Meta {
     /// When the agent was started, RFC 3339, UTC; empty where that is not known.
     pub started: String,
     /// The attempts before this one, which the provider refused.
-    #[serde(default, skip_serializing_if = "Refusals::is_none")]
-    pub refused_before: Refusals,
+    #[serde(default, skip_serializing_if = "RefusedAttempts::is_none")]
+    pub refused_before: RefusedAttempts,
     /// How the agent's process ended.
     pub ending: Ending,
     /// What decides the run, each part with its digest.
@@ -135,7 +135,7 @@ impl Meta {
     pub fn for_a_judge(&self) -> Meta {
         let case = CaseMeta { should_trigger: None, source: None, ..self.case.clone() };
         let changes = self.changes.iter().map(|change| ChangeMeta { folder: None, ..change.clone() }).collect();
-        Meta { case, changes, suite: None, refused_before: Refusals::default(), ..self.clone() }
+        Meta { case, changes, suite: None, refused_before: RefusedAttempts::default(), ..self.clone() }
     }
 
     /// What these facts say that their own digests deny, in words; `None` where they agree.
@@ -281,14 +281,14 @@ fn always() -> bool {
 
 /// The attempts at a trial that its provider refused before the one that is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusals {
+pub struct RefusedAttempts {
     /// How many.
     pub attempts: u32,
     /// How long the trial waited after them, in milliseconds.
     pub waited_ms: u64,
 }
 
-impl Refusals {
+impl RefusedAttempts {
     /// Whether there were none.
     #[must_use]
     pub fn is_none(&self) -> bool {
@@ -302,7 +302,7 @@ impl Refusals {
     }
 }
 
-impl fmt::Display for Refusals {
+impl fmt::Display for RefusedAttempts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times = if self.attempts == 1 { "once".to_owned() } else { format!("{} times", self.attempts) };
         let waited = Duration::from_millis(self.waited_ms).as_secs_f64();

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::settings::Isolation;
 use crate::settings::mode::AgentKind;
 use crate::text::diagnostic::Diagnostic;
-use crate::trace::described::Described;
+use crate::trace::description::DescriptionVisibility;
 pub use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Activation, Resource, Usage};
 use crate::trial::id::TrialId;
 use crate::trial::span::Span;
-use crate::trial::spent::Spent;
+use crate::trial::spent::AttemptCost;
 
 /// The number of the `grade.json` format.
 pub const GRADE_FORMAT: u32 = 1;
@@ -200,7 +200,7 @@ pub struct Metrics {
     pub api_duration_ms: Option<u64>,
     /// How much of the skill's description the model was shown; absent where it was to be offered no skill.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub described: Option<Described>,
+    pub described: Option<DescriptionVisibility>,
     /// Skills that became active, in order.
     pub activations: Vec<Activation>,
     /// Resources that were loaded, in order.
@@ -263,7 +263,7 @@ pub struct Outcome {
     /// Why the answers are not a model's own.
     pub scripted: Option<String>,
     /// What the agent and its judge took.
-    pub spent: Spent,
+    pub spent: AttemptCost,
     /// What kept the agent to its own folders; `None` where it did not start, or that was not stored.
     pub isolation: Option<Isolation>,
     /// A digest of what was asked and checked, and how, but for the skills; `None` where it did not start.

@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Isolation;
-use crate::settings::mode::Offer;
+use crate::settings::mode::SkillSelection;
 use crate::settings::trials::Trials;
-use crate::trace::described::Described;
+use crate::trace::description::DescriptionVisibility;
 use crate::trace::trouble::Trouble;
 use crate::trial::evidence::Imported;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Outcome, Status, Verdict, numbered};
-use crate::trial::spent::Spent;
+use crate::trial::spent::AttemptCost;
 
 /// The number of the format of all of them.
 pub const RUN_FORMAT: u32 = 1;
@@ -37,26 +37,26 @@ pub struct RunRecord {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub grows: bool,
     /// What was chosen: a resumed run takes these where nothing else is said.
-    pub chosen: Chosen,
+    pub chosen: RunChoices,
     /// What the run compares, where it does; absent from any other run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arms: Option<Arms>,
+    pub arms: Option<ComparedSides>,
     /// Where it comes from, where another runner ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
     /// How it ended; absent while it runs, and where it was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended: Option<Ended>,
+    pub ended: Option<RunEnd>,
 }
 
 /// What a run compares: the same cases in two arms, in pairs of trials, until the question is decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Arms {
+pub struct ComparedSides {
     /// What is compared against: the version before an edit, or without the skill.
-    pub a: Arm,
+    pub a: ComparedSide,
     /// What is asked about.
-    pub b: Arm,
+    pub b: ComparedSide,
     /// How often each wrong word may be said.
     pub alpha: f64,
     /// The share by which B may pass less often and count as no worse; absent where that is not asked.
@@ -76,16 +76,16 @@ pub struct Arms {
     pub left_out: Vec<(String, String)>,
 }
 
-impl Arms {
+impl ComparedSides {
     /// Two arms, of no cases yet and with no limit.
     #[must_use]
-    pub fn of(a: Arm, b: Arm, alpha: f64) -> Self {
+    pub fn of(a: ComparedSide, b: ComparedSide, alpha: f64) -> Self {
         let (cases, left_out) = (Vec::new(), Vec::new());
         Self { a, b, alpha, margin: None, max_trials: 0, seed: 0, outcome_only: false, cases, left_out }
     }
 }
 
-impl Arm {
+impl ComparedSide {
     /// The same, called this.
     #[must_use]
     pub fn called(self, label: String) -> Self {
@@ -109,7 +109,7 @@ impl Arm {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
-pub struct Arm {
+pub struct ComparedSide {
     /// What users call it.
     pub label: String,
     /// The mode, where it is not that of the case.
@@ -120,7 +120,7 @@ pub struct Arm {
     pub model: Option<String>,
     /// Which skills are offered.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub offer: Option<Offer>,
+    pub offer: Option<SkillSelection>,
     /// The commit whose skills are offered, as a full hash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
@@ -165,11 +165,11 @@ pub struct PairRecord {
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Ended {
+pub struct RunEnd {
     /// When, RFC 3339, UTC.
     pub at: String,
     /// In which way.
-    pub how: End,
+    pub how: RunEndKind,
     /// Why, if a result could not be stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -179,7 +179,7 @@ pub struct Ended {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum End {
+pub enum RunEndKind {
     /// It went through its whole plan.
     Finished,
     /// Ctrl-C or a signal ended it.
@@ -195,7 +195,7 @@ pub enum End {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
-pub struct Chosen {
+pub struct RunChoices {
     /// The suite's name.
     pub suite: Option<String>,
     /// Skills by name.
@@ -233,7 +233,7 @@ pub struct Chosen {
     pub trials_by_name: Vec<String>,
 }
 
-impl Chosen {
+impl RunChoices {
     /// Whether anything was said about which cases run.
     #[must_use]
     pub fn selects(&self) -> bool {
@@ -247,9 +247,9 @@ impl Chosen {
     /// These choices, and those of `earlier` where nothing was said. Which cases run is one choice: naming a case
     /// drops an earlier suite.
     #[must_use]
-    pub fn or(self, earlier: Chosen) -> Chosen {
+    pub fn or(self, earlier: RunChoices) -> RunChoices {
         let cases = if self.selects() { self.clone() } else { earlier.clone() };
-        Chosen {
+        RunChoices {
             modes: if self.modes.is_empty() { earlier.modes } else { self.modes },
             model: self.model.or(earlier.model),
             trials: self.trials.or(earlier.trials),
@@ -274,7 +274,7 @@ pub enum ProgressLine {
         refused: TrialId,
         /// What it took.
         #[serde(flatten)]
-        spent: Spent,
+        spent: AttemptCost,
     },
     /// A trial that has ended; a later line of the same trial takes its place.
     Ended(Box<TrialRecord>),
@@ -317,10 +317,10 @@ pub struct TrialRecord {
     pub activated: Vec<String>,
     /// How much of the skill's description the model was shown; absent where it was to be offered no skill.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub described: Option<Described>,
+    pub described: Option<DescriptionVisibility>,
     /// Tokens and cost of the last attempt.
     #[serde(flatten)]
-    pub spent: Spent,
+    pub spent: AttemptCost,
     /// How often the agent was started: more than once where the provider refused for now.
     #[serde(default = "once")]
     pub attempts: u32,
@@ -379,18 +379,18 @@ impl TrialRecord {
 
 /// What runs at this moment: the content of `current.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Current {
+pub struct CurrentTrials {
     /// [`RUN_FORMAT`].
     pub format: u32,
     /// When this was written, RFC 3339, UTC.
     pub updated: String,
     /// The trials under way, in the order in which they began.
-    pub running: Vec<Running>,
+    pub running: Vec<RunningTrial>,
 }
 
 /// A trial under way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Running {
+pub struct RunningTrial {
     /// Which trial.
     #[serde(flatten)]
     pub id: TrialId,

@@ -25,7 +25,7 @@ pub enum EventRef {
 /// A text of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Part {
+pub enum EventPart {
     /// The only one.
     Text,
     /// A tool's or a skill's name.
@@ -52,7 +52,7 @@ pub struct Span {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextRange {
     /// Which text.
-    pub part: Part,
+    pub part: EventPart,
     /// Where in it, in bytes of the text as the trace keeps it.
     pub bytes: Range<usize>,
 }
@@ -66,7 +66,7 @@ impl From<EventRef> for Span {
 impl Span {
     /// `bytes` of a text of an event.
     #[must_use]
-    pub fn of_text(event: EventRef, part: Part, bytes: Range<usize>) -> Self {
+    pub fn of_text(event: EventRef, part: EventPart, bytes: Range<usize>) -> Self {
         Self { event, text: Some(TextRange { part, bytes }) }
     }
 
@@ -74,7 +74,7 @@ impl Span {
     #[must_use]
     pub fn of_call(steps: &[Step], at: usize) -> Self {
         let texts = steps.get(at).map(Step::texts).unwrap_or_default();
-        let call = texts.iter().find(|(part, _)| *part == Part::Input).or(texts.first());
+        let call = texts.iter().find(|(part, _)| *part == EventPart::Input).or(texts.first());
         let text = call.map(|(part, text)| TextRange { part: *part, bytes: 0..text.len() });
         Self { event: EventRef::Step(at), text }
     }
@@ -84,15 +84,15 @@ impl Step {
     /// Its texts.
     #[doc(hidden)]
     #[must_use]
-    pub fn texts(&self) -> Vec<(Part, &str)> {
+    pub fn texts(&self) -> Vec<(EventPart, &str)> {
         match self {
-            Self::Message(text) | Self::Thinking(text) | Self::Notice(text) => vec![(Part::Text, text)],
-            Self::Command { command, output, .. } => vec![(Part::Input, command), (Part::Output, output)],
+            Self::Message(text) | Self::Thinking(text) | Self::Notice(text) => vec![(EventPart::Text, text)],
+            Self::Command { command, output, .. } => vec![(EventPart::Input, command), (EventPart::Output, output)],
             Self::Tool { name, input, output, .. } => {
-                vec![(Part::Name, name), (Part::Input, input), (Part::Output, output)]
+                vec![(EventPart::Name, name), (EventPart::Input, input), (EventPart::Output, output)]
             }
             Self::FileChange(paths) => {
-                paths.iter().enumerate().map(|(at, path)| (Part::Path(at), path.as_str())).collect()
+                paths.iter().enumerate().map(|(at, path)| (EventPart::Path(at), path.as_str())).collect()
             }
         }
     }

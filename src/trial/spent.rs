@@ -9,7 +9,7 @@ use crate::trace::Usage;
 /// What is known of what an attempt took, of the agent and its judge together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Spent {
+pub struct AttemptCost {
     /// Tokens read and written, so far as they were told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
@@ -24,7 +24,7 @@ pub struct Spent {
     pub more_cost: bool,
 }
 
-impl Spent {
+impl AttemptCost {
     /// What one program took: its own word, and where it named no cost, `prices`.
     #[must_use]
     pub fn by(agent: AgentKind, model: Option<&str>, usage: Option<&Usage>, prices: &Prices) -> Self {
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn no_number_that_an_agent_reports_is_too_large() {
-        let most = Spent { tokens: Some(u64::MAX), ..Spent::default() };
+        let most = AttemptCost { tokens: Some(u64::MAX), ..AttemptCost::default() };
         assert_eq!(most.and(most).tokens, Some(u64::MAX));
     }
 
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_price_fills_in_only_what_the_agent_did_not_tell() {
         let mut prices = Prices::default();
-        let of = |prices: &Prices, cost| Spent::by(AgentKind::Codex, Some("big"), Some(&usage(cost)), prices);
+        let of = |prices: &Prices, cost| AttemptCost::by(AgentKind::Codex, Some("big"), Some(&usage(cost)), prices);
         assert_eq!((of(&prices, None).cost_usd, of(&prices, None).more_cost), (None, true));
         prices.0.insert("codex".into(), crate::settings::Price { input: 1.0, cached_input: 0.1, output: 10.0 });
         assert_eq!(of(&prices, None).cost_usd, Some(0.6 + 0.04 + 0.1));
@@ -94,8 +94,8 @@ mod tests {
 
     #[test]
     fn a_sum_with_an_unknown_part_says_that_there_is_more() {
-        let known = Spent { tokens: Some(5), cost_usd: Some(0.5), ..Spent::default() };
-        let both = known.and(Spent::by(AgentKind::Codex, None, None, &Prices::default()));
+        let known = AttemptCost { tokens: Some(5), cost_usd: Some(0.5), ..AttemptCost::default() };
+        let both = known.and(AttemptCost::by(AgentKind::Codex, None, None, &Prices::default()));
         assert_eq!((both.tokens, both.cost_usd, both.more_tokens, both.more_cost), (Some(5), Some(0.5), true, true));
     }
 }

@@ -4,7 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-use skill_evals::trace::described::Described;
+use skill_evals::trace::description::DescriptionVisibility;
 use support::catalogue::{catalogue, shown};
 use support::live::Live;
 use support::stand_in::Turn;
@@ -53,19 +53,19 @@ fn cell(mode: &str, model: &str, settings: &str, count: usize, length: usize) ->
 }
 
 /// `48 whole, 52 names`; lengths where descriptions were cut.
-fn words(shown: &[Option<Described>]) -> String {
-    let count = |of: fn(&Option<Described>) -> bool| shown.iter().filter(|shown| of(shown)).count();
+fn words(shown: &[Option<DescriptionVisibility>]) -> String {
+    let count = |of: fn(&Option<DescriptionVisibility>) -> bool| shown.iter().filter(|shown| of(shown)).count();
     let lengths = shown.iter().filter_map(|shown| match shown {
-        Some(Described::Cut { characters, .. }) => Some(*characters),
+        Some(DescriptionVisibility::Cut { characters, .. }) => Some(*characters),
         _ => None,
     });
     let (least, most) = (lengths.clone().min().unwrap_or_default(), lengths.max().unwrap_or_default());
     let parts = [
-        (count(|shown| *shown == Some(Described::Whole)), "whole".to_owned()),
-        (count(|shown| matches!(shown, Some(Described::Cut { .. }))), format!("cut at {least} to {most}")),
-        (count(|shown| *shown == Some(Described::NameOnly)), "names".to_owned()),
+        (count(|shown| *shown == Some(DescriptionVisibility::Whole)), "whole".to_owned()),
+        (count(|shown| matches!(shown, Some(DescriptionVisibility::Cut { .. }))), format!("cut at {least} to {most}")),
+        (count(|shown| *shown == Some(DescriptionVisibility::NameOnly)), "names".to_owned()),
         (count(|shown| shown.is_none()), "missing".to_owned()),
-        (count(|shown| *shown == Some(Described::Unknown)), "unclear".to_owned()),
+        (count(|shown| *shown == Some(DescriptionVisibility::Unknown)), "unclear".to_owned()),
     ];
     let said: Vec<String> = parts
         .into_iter()

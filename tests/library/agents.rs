@@ -3,10 +3,10 @@
 use std::fs;
 
 use skill_evals::agent;
-use skill_evals::agent::Work;
+use skill_evals::agent::WorkOwner;
 use skill_evals::settings::mode::AgentKind;
 use skill_evals::trace::exposure::Reference;
-use skill_evals::trace::{Progress, Trace, Waiting};
+use skill_evals::trace::{AgentProgress, Trace, WaitingFor};
 
 /// What each agent's decoder makes of these lines in all files that it reads.
 fn of_all(lines: &str) -> impl Iterator<Item = (AgentKind, Trace)> {
@@ -22,10 +22,10 @@ fn of_all(lines: &str) -> impl Iterator<Item = (AgentKind, Trace)> {
 #[test]
 fn an_agent_that_left_nothing_shows_nothing() {
     for (kind, trace) in of_all("") {
-        assert_eq!((trace.progress, trace.ended(), trace.gap()), (Progress::Silent, false, None), "{kind:?}");
+        assert_eq!((trace.progress, trace.ended(), trace.gap()), (AgentProgress::Silent, false, None), "{kind:?}");
         assert_eq!((trace.offered, trace.final_message, trace.usage), (None, None, None), "{kind:?}");
         assert_eq!((trace.activations, trace.resources, trace.steps), (vec![], vec![], vec![]), "{kind:?}");
-        assert_eq!((trace.commands, trace.trouble, trace.waiting), (0, None, Waiting::Nothing), "{kind:?}");
+        assert_eq!((trace.commands, trace.trouble, trace.waiting), (0, None, WaitingFor::Nothing), "{kind:?}");
     }
 }
 
@@ -47,7 +47,7 @@ fn a_line_that_no_agent_knows_says_nothing_of_what_an_agent_does() {
     for kind in AgentKind::ALL {
         let agent = agent::of(kind);
         for line in [&b"{\"type\":"[..], b"{\"type\":\"from_the_future\"}", b"7", b""] {
-            assert_eq!((agent.work(line), agent.describe(line), agent.signs(line).len()), (Work::Other, None, 0));
+            assert_eq!((agent.work(line), agent.describe(line), agent.signs(line).len()), (WorkOwner::Other, None, 0));
         }
     }
 }

@@ -10,11 +10,11 @@ use std::process::{Command, Stdio};
 use crate::support::fixture::Fixture;
 use serde_json::json;
 use skill_evals::agent;
-use skill_evals::agent::turns::Turns;
+use skill_evals::agent::turns::TurnCounter;
 use skill_evals::settings::mode::AgentKind;
 use skill_evals::trace::exposure::Reference;
 use skill_evals::trace::trouble::TroubleKind;
-use skill_evals::trace::{Marked, Mechanism, Progress, Step, Stop, Trace, Waiting};
+use skill_evals::trace::{AgentProgress, Marked, Mechanism, Step, StopReason, Trace, WaitingFor};
 
 fn folder(scenario: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/traces/claude").join(scenario)
@@ -38,7 +38,7 @@ fn mechanisms(trace: &Trace) -> Vec<(&str, Mechanism)> {
 fn the_skill_tool_is_an_activation_with_totals_and_times() {
     let trace = trace("triggers");
     assert_eq!(mechanisms(&trace), [("greeting", Mechanism::SkillTool)]);
-    assert_eq!((trace.commands, trace.progress), (0, Progress::Done));
+    assert_eq!((trace.commands, trace.progress), (0, AgentProgress::Done));
     assert_eq!(trace.final_message.as_deref(), Some("Ahoy, Ada!"));
     assert_eq!(trace.agent_version.as_deref(), Some("2.1.197"));
     let usage = trace.usage.expect("usage");
@@ -154,7 +154,7 @@ fn refusals_of_the_provider_are_told_apart_though_they_call_themselves_a_success
     assert_eq!(kind("error-429"), Some(TroubleKind::RateLimit));
     assert_eq!(kind("error-529"), Some(TroubleKind::RateLimit));
     let refused = trace("error-429");
-    assert_eq!((refused.progress, refused.final_message.as_deref()), (Progress::Started, None));
+    assert_eq!((refused.progress, refused.final_message.as_deref()), (AgentProgress::Started, None));
     let retries = refused.steps.iter().filter(|step| matches!(step, Step::Notice(text) if text.starts_with("retry 1")));
     assert_eq!(retries.count(), 1);
 }
@@ -168,7 +168,7 @@ fn an_answer_in_the_models_place_is_an_error_whatever_the_result_says() {
     ];
     let trace = trace_of(lines.map(|line| line.to_string()).join("\n"));
     assert_eq!(trace.trouble.map(|trouble| trouble.kind), Some(TroubleKind::RateLimit));
-    assert!(trace.progress < Progress::Answering && trace.final_message.is_none());
+    assert!(trace.progress < AgentProgress::Answering && trace.final_message.is_none());
 }
 
 /// What claude says in the place of a sub-agent's model.
@@ -209,10 +209,18 @@ fn a_sub_agent_in_the_background_is_waited_for_behind_the_answer() {
         (trace.progress, trace.waiting)
     };
     let (stopped, completed) = (ended("stopped"), ended("completed"));
-    assert_eq!(waiting(&[&began, &result]), (Progress::Done, Waiting::Model));
-    assert_eq!(waiting(&[&began, &result, &stopped]), (Progress::Done, Waiting::Model), "since claude is ended");
-    assert_eq!(waiting(&[&began, &result, &completed]), (Progress::Done, Waiting::Nothing));
-    assert_eq!(waiting(&[&began, &stopped, &result]), (Progress::Done, Waiting::Nothing), "the agent stopped it");
+    assert_eq!(waiting(&[&began, &result]), (AgentProgress::Done, WaitingFor::Model));
+    assert_eq!(
+        waiting(&[&began, &result, &stopped]),
+        (AgentProgress::Done, WaitingFor::Model),
+        "since claude is ended"
+    );
+    assert_eq!(waiting(&[&began, &result, &completed]), (AgentProgress::Done, WaitingFor::Nothing));
+    assert_eq!(
+        waiting(&[&began, &stopped, &result]),
+        (AgentProgress::Done, WaitingFor::Nothing),
+        "the agent stopped it"
+    );
 }
 
 #[test]
@@ -225,15 +233,23 @@ fn what_was_waited_for_is_what_it_was_before_claude_was_ended() {
         let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
         trace_of(lines.join("\n")).waiting
     };
-    let tool = || Waiting::Tool("Bash".to_owned());
+    let tool = || WaitingFor::Tool("Bash".to_owned());
     assert_eq!(waiting(&[call("Bash"), stopped("t"), answer("Exit code 137"), again.clone()]), tool());
     assert_eq!(waiting(&[call("Bash"), answer("[Request interrupted by user for tool use]"), again.clone()]), tool());
     let result = json!({ "type": "result", "subtype": "success", "result": "Hi" });
-    assert_eq!(waiting(&[call("Agent"), stopped("t"), answer("x"), again]), Waiting::Model, "its model was waited for");
-    assert_eq!(waiting(&[call("Agent"), stopped("t"), answer("x"), result]), Waiting::Model, "whatever it says then");
+    assert_eq!(
+        waiting(&[call("Agent"), stopped("t"), answer("x"), again]),
+        WaitingFor::Model,
+        "its model was waited for"
+    );
+    assert_eq!(
+        waiting(&[call("Agent"), stopped("t"), answer("x"), result]),
+        WaitingFor::Model,
+        "whatever it says then"
+    );
     assert_eq!(
         waiting(&[call("Bash"), stopped("another"), answer("Exit code 137")]),
-        Waiting::Model,
+        WaitingFor::Model,
         "one in the background"
     );
 }
@@ -357,8 +373,8 @@ fn what_a_sub_agents_sub_agent_does_is_in_its_own_file_and_counts_once() {
     let whole = with_files(&trace, &files);
     assert_eq!((mechanisms(&whole), whole.gap()), (vec![("greeting", Mechanism::SkillTool)], None));
     let calls = whole.steps.iter().filter(|step| matches!(step, Step::Tool { name, .. } if name == "Agent")).count();
-    assert_eq!((calls, whole.commands, whole.progress), (2, 1, Progress::Done));
-    assert_eq!(whole.waiting, Waiting::Nothing);
+    assert_eq!((calls, whole.commands, whole.progress), (2, 1, AgentProgress::Done));
+    assert_eq!(whole.waiting, WaitingFor::Nothing);
 }
 
 /// The file of a sub-agent that began with a skill's body, put there by claude or, where not, by a model.
@@ -385,7 +401,7 @@ fn a_skill_that_the_prompt_had_run_as_a_sub_agent_is_injected() {
     assert_eq!(mechanisms(&with_files(&trace, &kept)), [("greeting", Mechanism::Injected)], "as a recording keeps it");
     let runs = json!({ "type": "tool_use", "id": "b", "name": "Bash", "input": { "command": "sleep 9" } });
     let waits = with_files(&trace[..1], &fork(true, &runs));
-    assert_eq!(waits.waiting, Waiting::Tool("Bash".to_owned()));
+    assert_eq!(waits.waiting, WaitingFor::Tool("Bash".to_owned()));
 }
 
 #[test]
@@ -395,10 +411,10 @@ fn a_skill_that_the_model_had_run_as_a_sub_agent_is_called_once_and_waited_for_a
     for answer in [vec![], vec![answer("Skill \"greeting\" completed")]] {
         let trace = with_files(&[vec![skill.clone()], answer].concat(), &fork(true, &said));
         assert_eq!((mechanisms(&trace), trace.failed_loads.len()), (vec![("greeting", Mechanism::SkillTool)], 0));
-        assert_eq!(trace.waiting, Waiting::Model);
+        assert_eq!(trace.waiting, WaitingFor::Model);
     }
     let other = with_files(&[skill], &fork(false, &said));
-    assert_eq!((mechanisms(&other), &other.waiting), (vec![], &Waiting::Tool("Skill".to_owned())));
+    assert_eq!((mechanisms(&other), &other.waiting), (vec![], &WaitingFor::Tool("Skill".to_owned())));
 }
 
 #[test]
@@ -426,8 +442,8 @@ fn a_sub_agents_sub_agent_without_a_file_leaves_a_gap() {
 #[test]
 fn a_command_of_a_sub_agents_sub_agent_is_waited_for_as_a_tool() {
     let (trace, files) = nested("two");
-    assert_eq!(with_files(&trace[..5], &files).waiting, Waiting::Tool("Bash".to_owned()));
-    assert_eq!(with_files(&trace[..5], &files[..7]).waiting, Waiting::Model);
+    assert_eq!(with_files(&trace[..5], &files).waiting, WaitingFor::Tool("Bash".to_owned()));
+    assert_eq!(with_files(&trace[..5], &files[..7]).waiting, WaitingFor::Model);
     // While claude is ended, it answers the calls itself, and its model may answer too.
     let answer = |agent: Option<&str>, call: &str, text: &str| {
         json!({ "type": "user", "agentId": agent, "message": { "content": [
@@ -443,8 +459,8 @@ fn a_command_of_a_sub_agents_sub_agent_is_waited_for_as_a_tool() {
         "The user doesn't want to proceed with this tool use. The tool use was rejected.",
     ));
     let ended = with_files(&trace, &files);
-    assert_eq!((ended.waiting, ended.interrupted), (Waiting::Tool("Bash".to_owned()), true));
-    assert_eq!(with_files(&trace, &files[..7]).waiting, Waiting::Model);
+    assert_eq!((ended.waiting, ended.interrupted), (WaitingFor::Tool("Bash".to_owned()), true));
+    assert_eq!(with_files(&trace, &files[..7]).waiting, WaitingFor::Model);
 }
 
 #[test]
@@ -484,10 +500,10 @@ fn a_recording_hides_no_damage() {
 #[test]
 fn a_call_that_nobody_answered_is_kept() {
     let trace = trace("hang");
-    assert_eq!((trace.progress, trace.final_message), (Progress::Started, None));
+    assert_eq!((trace.progress, trace.final_message), (AgentProgress::Started, None));
     let call = json!({ "type": "assistant", "message": { "content": [{ "type": "tool_use", "id": "t", "name": "Bash", "input": { "command": "sleep 9" } }] } });
     let trace = trace_of(call.to_string());
-    assert_eq!((trace.commands, trace.progress), (1, Progress::Answering));
+    assert_eq!((trace.commands, trace.progress), (1, AgentProgress::Answering));
 }
 
 /// Lines of JSON as a trace.
@@ -508,16 +524,16 @@ fn a_trace_tells_what_was_waited_for_at_its_end() {
     let init = || json!({ "type": "system", "subtype": "init" });
     let bash = || call("Bash", &json!({ "command": "sleep 9" }));
     let result = || json!({ "type": "result", "subtype": "success", "result": "Hi", "is_error": false });
-    assert_eq!(lines([init()]).waiting, Waiting::Model);
-    assert_eq!(lines([init(), bash()]).waiting, Waiting::Tool("Bash".to_owned()));
-    assert_eq!(lines([init(), bash(), answer("done")]).waiting, Waiting::Model);
-    assert_eq!(lines([init(), bash(), answer("done"), result()]).waiting, Waiting::Nothing);
+    assert_eq!(lines([init()]).waiting, WaitingFor::Model);
+    assert_eq!(lines([init(), bash()]).waiting, WaitingFor::Tool("Bash".to_owned()));
+    assert_eq!(lines([init(), bash(), answer("done")]).waiting, WaitingFor::Model);
+    assert_eq!(lines([init(), bash(), answer("done"), result()]).waiting, WaitingFor::Nothing);
     // A sub-agent's model is a model.
     let agent = || call("Agent", &json!({ "prompt": "go" }));
-    assert_eq!(lines([init(), agent()]).waiting, Waiting::Model);
+    assert_eq!(lines([init(), agent()]).waiting, WaitingFor::Model);
     let mut inner = bash();
     inner["parent_tool_use_id"] = json!("t");
-    assert_eq!(lines([init(), agent(), inner]).waiting, Waiting::Tool("Bash".to_owned()));
+    assert_eq!(lines([init(), agent(), inner]).waiting, WaitingFor::Tool("Bash".to_owned()));
 }
 
 #[test]
@@ -536,11 +552,17 @@ fn what_the_model_ended_itself_is_no_trouble_of_the_provider() {
         assert_eq!(trace.trouble, None);
         trace.stopped
     };
-    assert_eq!(stopped(synthetic("invalid_request", "refusal"), result("success", "refusal")), Some(Stop::Refusal));
-    assert_eq!(stopped(synthetic("max_output_tokens", "stop_sequence"), result("success", "")), Some(Stop::MaxTokens));
+    assert_eq!(
+        stopped(synthetic("invalid_request", "refusal"), result("success", "refusal")),
+        Some(StopReason::Refusal)
+    );
+    assert_eq!(
+        stopped(synthetic("max_output_tokens", "stop_sequence"), result("success", "")),
+        Some(StopReason::MaxTokens)
+    );
     let too_long = refused("invalid_request", "stop_sequence", "Prompt is too long · the request is ~250000 tokens");
-    assert_eq!(stopped(too_long, result("success", "stop_sequence")), Some(Stop::ContextWindow));
-    assert_eq!(stopped(json!({ "type": "system" }), result("error_max_turns", "tool_use")), Some(Stop::MaxTurns));
+    assert_eq!(stopped(too_long, result("success", "stop_sequence")), Some(StopReason::ContextWindow));
+    assert_eq!(stopped(json!({ "type": "system" }), result("error_max_turns", "tool_use")), Some(StopReason::MaxTurns));
 }
 
 #[test]
@@ -551,7 +573,7 @@ fn a_field_of_another_type_is_unknown_and_its_event_counts_all_the_same() {
         let result = json!({ "type": "result", "subtype": "success", "result": "Hi", "num_turns": odd,
             "usage": { "input_tokens": odd, "output_tokens": 1 }, "total_cost_usd": 1, "permission_denials": odd });
         let trace = lines([said, answer("Launching skill: greeting"), result]);
-        assert_eq!((trace.progress, trace.final_message.as_deref()), (Progress::Done, Some("Hi")), "{odd}");
+        assert_eq!((trace.progress, trace.final_message.as_deref()), (AgentProgress::Done, Some("Hi")), "{odd}");
         assert_eq!((trace.usage, trace.first_input_tokens, trace.gap()), (None, None, None), "{odd}");
         assert_eq!(mechanisms(&trace), [("greeting", Mechanism::SkillTool)]);
         let by_model = json!({ "type": "result", "subtype": "success", "result": "Hi", "usage": { "input_tokens": 5 },
@@ -687,7 +709,7 @@ fn turns_are_counted_in_the_session_while_it_is_written() {
     };
     let said = json!({ "type": "assistant", "message": { "role": "assistant", "id": "c", "content": [{ "type": "text", "text": "4" }] } });
     let prompt = json!({ "type": "user", "message": { "role": "user", "content": "What is 2+2?" } });
-    let mut turns = Turns::default();
+    let mut turns = TurnCounter::default();
     let lines =
         [prompt, assistant("a", "1"), assistant("a", "2"), user("1"), user("2"), assistant("b", "3"), user("3"), said];
     let over = lines.map(|line| {
@@ -741,11 +763,11 @@ fn what_claude_retried_last_tells_why_it_gave_up_or_was_still_waiting() {
 #[test]
 fn what_the_model_did_itself_is_no_trouble_and_what_it_never_saw_is() {
     let filtered = gives_up(Some(400), "unknown", "API Error: 400 Output blocked by content filtering policy");
-    assert_eq!(trace_of(&filtered).stopped, Some(Stop::Refusal));
+    assert_eq!(trace_of(&filtered).stopped, Some(StopReason::Refusal));
     let long = gives_up(Some(400), "invalid_request", "Prompt is too long · the request is ~250000 tokens");
     let first = trace_of(&long);
     assert_eq!((first.stopped, first.trouble.map(|trouble| trouble.kind)), (None, Some(TroubleKind::Provider)));
-    assert_eq!(trace_of(ANSWER.to_owned() + &long).stopped, Some(Stop::ContextWindow));
+    assert_eq!(trace_of(ANSWER.to_owned() + &long).stopped, Some(StopReason::ContextWindow));
     let ended = |input_tokens: u64| {
         let end = json!({ "type": "result", "subtype": "success", "is_error": false, "result": "",
             "usage": { "input_tokens": input_tokens, "output_tokens": 0 } });

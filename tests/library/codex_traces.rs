@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use skill_evals::agent;
-use skill_evals::agent::turns::Turns;
+use skill_evals::agent::turns::TurnCounter;
 use skill_evals::settings::mode::AgentKind;
-use skill_evals::trace::exposure::{Reference, SkillTexts, TextsBuilder};
-use skill_evals::trace::{Mechanism, Progress, Step, Stop, Trace, Waiting};
+use skill_evals::trace::exposure::{Reference, SkillTexts, TextIndexBuilder};
+use skill_evals::trace::{AgentProgress, Mechanism, Step, StopReason, Trace, WaitingFor};
 use skill_evals::trial::outcome::TroubleKind;
 
 fn folder(scenario: &str) -> PathBuf {
@@ -80,7 +80,7 @@ fn opening_the_skill_file_is_an_activation_and_no_effective_command() {
     assert_eq!(mechanisms(&trace), [("greeting", Mechanism::ReadSkillFile)]);
     assert_eq!((trace.commands, trace.effective_commands), (1, 0));
     assert_eq!(trace.final_message.as_deref(), Some("Ahoy, Ada!"));
-    assert_eq!(trace.progress, Progress::Done);
+    assert_eq!(trace.progress, AgentProgress::Done);
     assert_eq!(trace.agent_version.as_deref(), Some("0.169.0"));
     let offered = trace.offered.expect("the rollout says what was offered");
     assert!(offered.native.contains(&"greeting".to_owned()) && offered.native.contains(&"skill-creator".to_owned()));
@@ -139,7 +139,7 @@ fn failed_turns_tell_login_rate_limit_and_provider_apart() {
 #[test]
 fn an_agent_that_was_killed_had_started_and_no_more() {
     let trace = trace("hang");
-    assert_eq!((trace.progress, trace.trouble), (Progress::Started, None));
+    assert_eq!((trace.progress, trace.trouble), (AgentProgress::Started, None));
 }
 
 #[test]
@@ -176,13 +176,13 @@ fn a_line_of_a_hundred_megabytes_is_counted_and_the_rest_is_read() {
     events.resize(100 << 20, b'x');
     events.extend(b"\"}}\n{\"type\":\"turn.completed\"}\n");
     let trace = trace_of(&events);
-    assert_eq!((trace.damaged_lines, trace.progress), (1, Progress::Done));
+    assert_eq!((trace.damaged_lines, trace.progress), (1, AgentProgress::Done));
 }
 
 #[test]
 fn a_warning_item_is_no_failure() {
     let trace = trace_of(br#"{"type":"item.completed","item":{"type":"error","message":"Model metadata not found"}}"#);
-    assert_eq!((trace.trouble, trace.progress), (None, Progress::Silent));
+    assert_eq!((trace.trouble, trace.progress), (None, AgentProgress::Silent));
     assert_eq!(trace.steps, [Step::Notice("Model metadata not found".to_owned())]);
 }
 
@@ -195,12 +195,16 @@ fn a_trace_tells_what_was_waited_for_at_its_end() {
     let message = r#"{"type":"item.completed","item":{"id":"2","type":"agent_message","text":"Hi"}}"#;
     let done = r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}"#;
     let waiting = |lines: &[&str]| trace_of(lines.join("\n").as_bytes()).waiting;
-    assert_eq!(waiting(&[turn]), Waiting::Model);
-    assert_eq!(waiting(&[turn, started]), Waiting::Tool("shell".to_owned()));
-    assert_eq!(waiting(&[turn, started, message]), Waiting::Tool("shell".to_owned()), "of two calls one is under way");
-    assert_eq!(waiting(&[turn, started, completed]), Waiting::Model);
-    assert_eq!(waiting(&[turn, message]), Waiting::Model);
-    assert_eq!(waiting(&[turn, message, done]), Waiting::Nothing);
+    assert_eq!(waiting(&[turn]), WaitingFor::Model);
+    assert_eq!(waiting(&[turn, started]), WaitingFor::Tool("shell".to_owned()));
+    assert_eq!(
+        waiting(&[turn, started, message]),
+        WaitingFor::Tool("shell".to_owned()),
+        "of two calls one is under way"
+    );
+    assert_eq!(waiting(&[turn, started, completed]), WaitingFor::Model);
+    assert_eq!(waiting(&[turn, message]), WaitingFor::Model);
+    assert_eq!(waiting(&[turn, message, done]), WaitingFor::Nothing);
 }
 
 #[test]
@@ -210,8 +214,8 @@ fn what_the_model_ended_itself_is_no_trouble_of_the_provider() {
         (trace.stopped, trace.trouble.map(|trouble| trouble.kind))
     };
     let cut = "stream disconnected before completion: Incomplete response returned, reason: content_filter";
-    assert_eq!(failed(cut), (Some(Stop::Refusal), None));
-    assert_eq!(failed("Incomplete response returned, reason: max_output_tokens"), (Some(Stop::MaxTokens), None));
+    assert_eq!(failed(cut), (Some(StopReason::Refusal), None));
+    assert_eq!(failed("Incomplete response returned, reason: max_output_tokens"), (Some(StopReason::MaxTokens), None));
     assert_eq!(failed("stream disconnected before completion"), (None, Some(TroubleKind::Provider)));
 }
 
@@ -243,7 +247,7 @@ fn usage_of_another_type_is_unknown_and_the_turn_counts_all_the_same() {
         let whole = r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":3}}"#;
         for events in [turn.clone(), format!("{whole}\n{turn}"), format!("{turn}\n{whole}")] {
             let trace = trace_of(events.as_bytes());
-            assert_eq!((trace.usage, trace.progress, trace.gap()), (None, Progress::Done, None), "{events}");
+            assert_eq!((trace.usage, trace.progress, trace.gap()), (None, AgentProgress::Done, None), "{events}");
         }
     }
 }
@@ -332,10 +336,10 @@ fn a_sub_agent_without_a_rollout_leaves_a_gap_and_its_tokens_are_unknown() {
 #[test]
 fn a_wait_for_a_sub_agent_is_one_for_its_model_or_its_tool() {
     let wait = r#"{"type":"item.started","item":{"id":"2","type":"collab_tool_call","tool":"wait","receiver_thread_ids":["sub"]}}"#;
-    assert_eq!(with_rollouts(&[SPAWN, wait], &[], &SUB[..4]).waiting, Waiting::Model);
-    assert_eq!(with_rollouts(&[SPAWN, wait], &[], &SUB).waiting, Waiting::Tool("shell".to_owned()));
+    assert_eq!(with_rollouts(&[SPAWN, wait], &[], &SUB[..4]).waiting, WaitingFor::Model);
+    assert_eq!(with_rollouts(&[SPAWN, wait], &[], &SUB).waiting, WaitingFor::Tool("shell".to_owned()));
     let over = wait.replace("started", "completed");
-    assert_eq!(with_rollouts(&[SPAWN, wait, &over], &[], &SUB).waiting, Waiting::Model, "it waits no more");
+    assert_eq!(with_rollouts(&[SPAWN, wait, &over], &[], &SUB).waiting, WaitingFor::Model, "it waits no more");
 }
 
 #[test]
@@ -441,7 +445,7 @@ const BODY: &str = "Greet every guest by name and title.\\nNever forget the dog,
 
 /// The texts of the skill `greeting`.
 fn greeting() -> Reference {
-    let mut texts = TextsBuilder::default();
+    let mut texts = TextIndexBuilder::default();
     let file = format!("---\nname: greeting\ndescription: d\n---\n\n{}\n", BODY.replace("\\n", "\n"));
     texts.add("greeting", "SKILL.md", file.as_bytes());
     Reference { texts: SkillTexts::new(vec![texts.build()]), ..Reference::default() }
@@ -628,10 +632,10 @@ fn a_call_of_which_the_events_tell_nothing_was_waited_for_all_the_same() {
     let turn = r#"{"type":"turn.started"}"#;
     let call = code("while (true) {}");
     let looped = with_greeting(&[turn], &[BEGUN, &call], &[]);
-    let code = Waiting::Tool("functions__exec".to_owned());
-    assert_eq!((looped.waiting, looped.progress), (code, Progress::Answering));
+    let code = WaitingFor::Tool("functions__exec".to_owned());
+    assert_eq!((looped.waiting, looped.progress), (code, AgentProgress::Answering));
     let over = with_greeting(&[turn], &[BEGUN, &call, &printed("ok")], &[]);
-    assert_eq!((over.waiting, over.progress), (Waiting::Model, Progress::Answering));
+    assert_eq!((over.waiting, over.progress), (WaitingFor::Model, AgentProgress::Answering));
 }
 
 /// A command that the model's code ran.
@@ -699,7 +703,7 @@ fn turns_are_counted_in_the_rollout_while_it_is_written() {
     let of_old = item(json!({ "type": "function_call_output", "call_id": "3", "output": "x" }));
     let said =
         item(json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "4" }] }));
-    let mut turns = Turns::default();
+    let mut turns = TurnCounter::default();
     let over = [call("1"), call("2"), answer("1"), answer("2"), old, of_old, said].map(|line| {
         let signs = agent::of(AgentKind::Codex).signs(line.to_string().as_bytes());
         for sign in signs {

@@ -8,19 +8,19 @@ use skill_evals::agent;
 use skill_evals::report::paint::Paint;
 use skill_evals::report::{comparison, session};
 use skill_evals::results::timeline::Timeline;
+use skill_evals::run::context::RunContext;
 use skill_evals::run::regrade;
-use skill_evals::run::shared::Run;
 use skill_evals::settings::Settings;
 use skill_evals::settings::mode::Mode;
 use skill_evals::store::{self, TrialFolder};
 use skill_evals::trace::exposure::Reference;
 use skill_evals::trial::evidence::{Evidence, Meta};
 use skill_evals::trial::outcome::{Grade, Outcome};
-use skill_evals::trial::spent::Spent;
+use skill_evals::trial::spent::AttemptCost;
 
 fn regraded(fixture: &Fixture, folder: &TrialFolder) -> (Meta, Grade) {
     let id = folder.meta().expect("facts").id();
-    let run = Run::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
+    let run = RunContext::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
     let found = run.catalog.cases.iter().find(|found| *found.skill == *id.skill && found.id == id.case);
     let case = found.expect("the case").case().expect("a good case");
     regrade::regrade(&run, case, run.catalog.skill(&id.skill).expect("the skill"), folder).expect("evidence")
@@ -32,7 +32,7 @@ fn outcome(fixture: &Fixture, mode: &str) -> Outcome {
     let (meta, mut grade) = regraded(fixture, &folder);
     grade.metrics.duration_ms = 1234;
     let (folder, scripted) = (PathBuf::new(), meta.scripted.clone());
-    Outcome { id: meta.id(), grade, folder, scripted, spent: Spent::default(), isolation: None, inputs: None }
+    Outcome { id: meta.id(), grade, folder, scripted, spent: AttemptCost::default(), isolation: None, inputs: None }
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use skill_evals::agent;
 use skill_evals::settings::mode::AgentKind;
-use skill_evals::trace::described::Described;
-use skill_evals::trace::exposure::{Reference, SkillTexts, TextsBuilder};
+use skill_evals::trace::description::DescriptionVisibility;
+use skill_evals::trace::exposure::{Reference, SkillTexts, TextIndexBuilder};
 
 const GREETING: &str = "Greets people: a <word> & a bow. Use when asked to greet somebody.";
 
@@ -16,7 +16,7 @@ const GREETING: &str = "Greets people: a <word> & a bow. Use when asked to greet
 const CODEX_OWN: &str = "Generate raster images";
 
 fn reference() -> Reference {
-    let mut texts = TextsBuilder::default();
+    let mut texts = TextIndexBuilder::default();
     for (slug, description) in [("greeting", GREETING), ("other", "Does something else.")] {
         let text =
             format!("---\nname: {slug}\ndescription: |\n  {}\n---\n\nDo it.\n", description.replace(". ", ".\n  "));
@@ -31,7 +31,7 @@ fn write(folder: &Path, name: &str, lines: &[Value]) {
 }
 
 /// How the description of `greeting` reads in these files, and in a recording of them.
-fn described(kind: AgentKind, files: &[(&str, Vec<Value>)]) -> Described {
+fn described(kind: AgentKind, files: &[(&str, Vec<Value>)]) -> DescriptionVisibility {
     let (left, recorded) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory"));
     for (name, lines) in files {
         write(left.path(), name, lines);
@@ -49,7 +49,7 @@ fn described(kind: AgentKind, files: &[(&str, Vec<Value>)]) -> Described {
 }
 
 /// codex's list with this text before the file of `greeting`.
-fn by_codex(entry: &str) -> Described {
+fn by_codex(entry: &str) -> DescriptionVisibility {
     let list = format!(
         "<skills_instructions>\n## Skills\n### Skill roots\n- `r0` = `/x/.system`\n### Available skills\n\
          - imagegen: {CODEX_OWN}. (file: r0/imagegen/SKILL.md)\n- {entry}(file: r1/greeting/SKILL.md)\n\
@@ -70,17 +70,17 @@ fn by_codex(entry: &str) -> Described {
 
 #[test]
 fn the_list_of_codex_shows_all_of_a_description_its_start_or_the_name() {
-    assert_eq!(by_codex(&format!("greeting: {GREETING} ")), Described::Whole);
+    assert_eq!(by_codex(&format!("greeting: {GREETING} ")), DescriptionVisibility::Whole);
     let of = GREETING.chars().count();
-    assert_eq!(by_codex("greeting: Greets people: a <w "), Described::Cut { characters: 19, of });
-    assert_eq!(by_codex("greeting: Greets people... "), Described::Cut { characters: 13, of });
-    assert_eq!(by_codex("greeting: "), Described::NameOnly);
-    assert_eq!(by_codex("greeting: Says goodbye. "), Described::Unknown);
-    assert_eq!(by_codex("greeting: … "), Described::Unknown, "as recordings had it that kept names only");
+    assert_eq!(by_codex("greeting: Greets people: a <w "), DescriptionVisibility::Cut { characters: 19, of });
+    assert_eq!(by_codex("greeting: Greets people... "), DescriptionVisibility::Cut { characters: 13, of });
+    assert_eq!(by_codex("greeting: "), DescriptionVisibility::NameOnly);
+    assert_eq!(by_codex("greeting: Says goodbye. "), DescriptionVisibility::Unknown);
+    assert_eq!(by_codex("greeting: … "), DescriptionVisibility::Unknown, "as recordings had it that kept names only");
 }
 
 /// claude's session with these attachments.
-fn by_claude(attachments: &[Value]) -> Described {
+fn by_claude(attachments: &[Value]) -> DescriptionVisibility {
     let init = json!({ "type": "system", "subtype": "init", "skills": ["greeting", "other", "verify"], "tools": [] });
     let lines = attachments.iter().map(|attachment| json!({ "type": "attachment", "attachment": attachment }));
     described(AgentKind::ClaudeCli, &[("trace.jsonl", vec![init]), ("session.jsonl", lines.collect())])
@@ -94,21 +94,24 @@ fn list(greeting: &str) -> Value {
 #[test]
 fn the_list_of_claude_shows_all_of_a_description_its_start_or_the_name() {
     let lines = GREETING.replace(". ", ".\n");
-    assert_eq!(by_claude(&[list(&format!("- greeting: {lines}"))]), Described::Whole);
-    assert_eq!(by_claude(&[list(&format!("- greeting: {lines} - When somebody comes."))]), Described::Whole);
+    assert_eq!(by_claude(&[list(&format!("- greeting: {lines}"))]), DescriptionVisibility::Whole);
+    assert_eq!(
+        by_claude(&[list(&format!("- greeting: {lines} - When somebody comes."))]),
+        DescriptionVisibility::Whole
+    );
     let of = GREETING.chars().count();
-    assert_eq!(by_claude(&[list("- greeting: Greets peop…")]), Described::Cut { characters: 11, of });
-    assert_eq!(by_claude(&[list("- greeting")]), Described::NameOnly);
-    assert_eq!(by_claude(&[]), Described::Unknown, "without a list");
+    assert_eq!(by_claude(&[list("- greeting: Greets peop…")]), DescriptionVisibility::Cut { characters: 11, of });
+    assert_eq!(by_claude(&[list("- greeting")]), DescriptionVisibility::NameOnly);
+    assert_eq!(by_claude(&[]), DescriptionVisibility::Unknown, "without a list");
     let names_only = json!({ "type": "skill_listing", "names": ["greeting", "other", "verify"] });
-    assert_eq!(by_claude(&[names_only]), Described::Unknown, "as recordings had it that kept names only");
+    assert_eq!(by_claude(&[names_only]), DescriptionVisibility::Unknown, "as recordings had it that kept names only");
 }
 
 #[test]
 fn a_line_of_a_description_that_looks_like_an_entry_is_none() {
     let mut list = list("- first: Begins.\n- other: greets too\n- greeting");
     list["names"] = json!(["first", "greeting", "other", "verify"]);
-    assert_eq!(by_claude(&[list]), Described::NameOnly);
+    assert_eq!(by_claude(&[list]), DescriptionVisibility::NameOnly);
 }
 
 #[test]
@@ -118,7 +121,11 @@ fn instructions_of_the_server_of_skills_show_a_description_or_nothing() {
     };
     let escaped = GREETING.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let whole = format!("## skilljack\n<skill><name>greeting</name><description>{escaped}</description></skill>");
-    assert_eq!(told("skilljack", whole.clone()), Described::Whole);
-    assert_eq!(told("skilljack", whole[..90].to_owned()), Described::Unknown, "the rest may stand elsewhere");
-    assert_eq!(told("another", whole), Described::Unknown);
+    assert_eq!(told("skilljack", whole.clone()), DescriptionVisibility::Whole);
+    assert_eq!(
+        told("skilljack", whole[..90].to_owned()),
+        DescriptionVisibility::Unknown,
+        "the rest may stand elsewhere"
+    );
+    assert_eq!(told("another", whole), DescriptionVisibility::Unknown);
 }

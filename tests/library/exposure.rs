@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use skill_evals::agent;
 use skill_evals::settings::mode::AgentKind;
-use skill_evals::trace::exposure::{Exposure, Paths, Reference, Sighting, SkillTexts, TextsBuilder};
+use skill_evals::trace::exposure::{Exposure, Paths, Reference, SeenFile, SkillTexts, TextIndexBuilder};
 use skill_evals::trace::{Mechanism, Trace};
 
 const SKILL: &str = "---\nname: greeting\ndescription: Greets people in the house style.\n---\n\n# Greeting\n\n\
@@ -20,7 +20,7 @@ const TEMPLATE: &str = "{\n  \"greeting\": \"{{WORD}}\",\n  \"loudness\": 11\n}\
 const TINY: &str = "---\nname: tiny\ndescription: Does a tiny thing.\n---\nGo.\n";
 
 fn texts() -> SkillTexts {
-    let mut texts = TextsBuilder::default();
+    let mut texts = TextIndexBuilder::default();
     for (slug, path, content) in [
         ("greeting", "SKILL.md", SKILL),
         ("greeting", "references/formal.md", FORMAL),
@@ -67,7 +67,7 @@ fn claude(tool: &str, input: &Value, output: &str) -> Trace {
 }
 
 /// What is seen of files where a command printed this.
-fn shown(exposure: &mut Exposure<'_>, text: &str, command: &str) -> Vec<Sighting> {
+fn shown(exposure: &mut Exposure<'_>, text: &str, command: &str) -> Vec<SeenFile> {
     let named = exposure.named(&Paths::of(command));
     exposure.shown(text, &named, true)
 }
@@ -291,7 +291,7 @@ fn lines_that_another_file_has_too_are_not_the_skill() {
 #[test]
 fn a_skill_is_told_apart_from_one_whose_name_begins_as_its_own() {
     let shared = "Always work on a copy of the document and never on the original file itself.\n";
-    let mut known = TextsBuilder::default();
+    let mut known = TextIndexBuilder::default();
     for slug in ["pdf", "pdf-forms"] {
         known.add(slug, "SKILL.md", format!("---\nname: {slug}\ndescription: x\n---\n{shared}Do {slug}.\n").as_bytes());
     }
@@ -412,9 +412,9 @@ fn a_user_who_types_the_marks_of_an_injected_skill_injects_nothing() {
 
 /// The texts, with greeting edited by a first change and flags added by a second.
 fn changed() -> SkillTexts {
-    let mut edited = TextsBuilder::of_change(0);
+    let mut edited = TextIndexBuilder::of_change(0);
     edited.add("greeting", "SKILL.md", SKILL.replace("Never say", "Always say").as_bytes());
-    let mut added = TextsBuilder::of_change(1);
+    let mut added = TextIndexBuilder::of_change(1);
     added.add(
         "flags",
         "SKILL.md",
@@ -463,7 +463,7 @@ fn what_came_before_a_change_was_made_is_none_of_it() {
 
 #[test]
 fn a_change_that_brings_nothing_new_could_not_be_seen() {
-    let mut shorter = TextsBuilder::of_change(0);
+    let mut shorter = TextIndexBuilder::of_change(0);
     shorter.add("greeting", "SKILL.md", SKILL.replace("\n- ", "\n* ").as_bytes());
     let known = texts().and([shorter.build()]);
     let exposure = Exposure::new(&known);
@@ -475,7 +475,7 @@ fn a_change_that_brings_nothing_new_could_not_be_seen() {
 
 #[test]
 fn of_a_large_skill_its_new_text_is_enough() {
-    let mut large = TextsBuilder::of_change(0);
+    let mut large = TextIndexBuilder::of_change(0);
     large.add(
         "flags",
         "SKILL.md",
@@ -493,7 +493,7 @@ fn of_a_large_skill_its_new_text_is_enough() {
 fn a_list_tells_of_a_change_that_has_the_new_description_in_it() {
     let of = |before: &str, now: &str, shown: &str| {
         let file = |description: &str| format!("---\nname: a\ndescription: {description}\n---\n\nDo it.\n");
-        let (mut given, mut later) = (TextsBuilder::default(), TextsBuilder::of_change(0));
+        let (mut given, mut later) = (TextIndexBuilder::default(), TextIndexBuilder::of_change(0));
         given.add("a", "SKILL.md", file(before).as_bytes());
         later.add("a", "SKILL.md", file(now).as_bytes());
         !SkillTexts::new(vec![given.build(), later.build()]).changes_in_list("a", shown).is_empty()
@@ -519,7 +519,7 @@ fn a_list_tells_of_a_change_that_has_the_new_description_in_it() {
 proptest! {
     #[test]
     fn no_text_makes_it_panic_and_no_share_leaves_its_bounds(texts_in in prop::collection::vec("(?s).{0,200}", 0..6), answer in "(?s).{0,400}") {
-        let mut known = TextsBuilder::default();
+        let mut known = TextIndexBuilder::default();
         for (at, text) in texts_in.iter().enumerate() {
             known.add("a", if at == 0 { "SKILL.md" } else { "b" }, text.as_bytes());
         }
@@ -535,7 +535,7 @@ proptest! {
     #[test]
     fn every_part_of_a_file_with_ten_lines_of_it_is_recognised(lines in prop::collection::vec("[a-z]{4,30}( [a-z]{4,30}){0,4}", 12..60), from in 0_usize..50, indent in "[ \t]{0,6}") {
         let text = lines.join("\n");
-        let mut known = TextsBuilder::default();
+        let mut known = TextIndexBuilder::default();
         known.add("a", "notes.md", text.as_bytes());
         let known = SkillTexts::new(vec![known.build()]);
         let from = from.min(lines.len() - 10);
@@ -547,7 +547,7 @@ proptest! {
     #[test]
     fn more_shown_is_never_less_seen(lines in prop::collection::vec("[a-z]{4,20}", 2..40), cut in 1_usize..39) {
         let text = lines.join("\n");
-        let mut known = TextsBuilder::default();
+        let mut known = TextIndexBuilder::default();
         known.add("a", "n", text.as_bytes());
         let known = SkillTexts::new(vec![known.build()]);
         let mut exposure = Exposure::new(&known);

@@ -11,13 +11,13 @@ use std::thread;
 
 use serde_json::json;
 use skill_evals::agent;
-use skill_evals::agent::room::without_rooms;
+use skill_evals::agent::trial_env::without_rooms;
 use skill_evals::cases::repository::{Layout, Repository, Scope};
 use skill_evals::run::skill_texts::TextReader;
 use skill_evals::settings::mode::AgentKind;
 use skill_evals::store::trials_below;
 use skill_evals::trace::Trace;
-use skill_evals::trace::exposure::{Reference, SkillTexts, TextsBuilder};
+use skill_evals::trace::exposure::{Reference, SkillTexts, TextIndexBuilder};
 
 /// A file of a skill, as `ledger/SKILL.md`.
 type Files = BTreeSet<String>;
@@ -335,7 +335,7 @@ fn write_world(root: &Path) {
 }
 
 fn texts() -> SkillTexts {
-    let mut texts = TextsBuilder::default();
+    let mut texts = TextIndexBuilder::default();
     for (path, text) in files() {
         let (slug, path) = path.split_once('/').expect("a skill");
         texts.add(slug, path, text.as_bytes());

@@ -4,19 +4,21 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use skill_evals::cases::case::Case;
-use skill_evals::cases::case::fields::{self, Draft};
+use skill_evals::cases::case::fields::{self, CaseDraft};
 use skill_evals::checks::{self, Check, Subject};
 use skill_evals::grade::checks::grade;
 use skill_evals::settings::ActivationRule;
-use skill_evals::settings::mode::{AgentKind, Delivery, Offer};
+use skill_evals::settings::mode::{AgentKind, Delivery, SkillSelection};
 use skill_evals::skill::Skill;
-use skill_evals::text::diagnostic::Place;
+use skill_evals::text::diagnostic::SourceLocation;
 use skill_evals::text::relative_path::RelativePath;
 
-use skill_evals::trace::change::{Change, ChangeKind, ChangeMeta};
-use skill_evals::trace::described::Described;
+use skill_evals::trace::change::{ChangeKind, ChangeMeta, SkillChange};
+use skill_evals::trace::description::DescriptionVisibility;
 use skill_evals::trace::trouble::Trouble;
-use skill_evals::trace::{Builder, Mechanism, Offered, Progress, Seen, Stop, Trace, Usage, Waiting};
+use skill_evals::trace::{
+    AgentProgress, ChangeVisibility, Mechanism, OfferedSkills, StopReason, Trace, TraceBuilder, Usage, WaitingFor,
+};
 use skill_evals::trial::evidence::{Ending, Evidence, Inputs, META_FORMAT, Meta};
 use skill_evals::trial::outcome::{Grade, Status, TroubleKind, Verdict};
 use skill_evals::trial::sandbox::Sandbox;
@@ -40,16 +42,16 @@ macro_rules! with {
 }
 
 /// Has the trace told something more.
-fn tell(trace: &mut Trace, what: impl FnOnce(&mut Builder)) {
-    let mut builder = Builder::default();
+fn tell(trace: &mut Trace, what: impl FnOnce(&mut TraceBuilder)) {
+    let mut builder = TraceBuilder::default();
     *builder = std::mem::take(trace);
     what(&mut builder);
     *trace = builder.finish();
 }
 
 fn trial(checks: Vec<Check>) -> Trial {
-    let mut trace = with!(Trace, progress: Progress::Done);
-    trace.offered = Some(with!(Offered, native: vec!["greeting".to_owned(), "other".to_owned()]));
+    let mut trace = with!(Trace, progress: AgentProgress::Done);
+    trace.offered = Some(with!(OfferedSkills, native: vec!["greeting".to_owned(), "other".to_owned()]));
     trace.usage = Some(with!(Usage, input_tokens: 100, output_tokens: 20));
     tell(&mut trace, |told| {
         told.activate("greeting", Mechanism::ReadSkillFile, "cat .agents/skills/greeting/SKILL.md");
@@ -57,7 +59,7 @@ fn trial(checks: Vec<Check>) -> Trial {
     let case = Case {
         id: "it".to_owned(),
         skill: "greeting".to_owned(),
-        origin: Place::file("evals/skills/greeting/prompts.csv"),
+        origin: SourceLocation::file("evals/skills/greeting/prompts.csv"),
         should_trigger: true,
         prompt: "Greet Ada.".to_owned(),
         sandbox: Sandbox::ReadOnly,
@@ -74,7 +76,7 @@ fn trial(checks: Vec<Check>) -> Trial {
         "trial": 1,
         "agent": { "kind": AgentKind::Codex, "version": null, "model": null },
         "delivery": Delivery::Native,
-        "offer": Offer::All,
+        "offer": SkillSelection::All,
         "server": null,
         "scripted": null,
         "started": "2026-01-01T00:00:00Z",
@@ -132,7 +134,7 @@ fn says(text: &'static str, check: Check) -> Verdict {
 fn asks(column: &str, text: &str) -> Check {
     let field = fields::all().find(|field| field.field().column == column).expect("a field");
     let value = field.field().form.read(column, text, text).expect("a value");
-    let mut draft = Draft::new("greeting", "it".to_owned(), Place::default());
+    let mut draft = CaseDraft::new("greeting", "it".to_owned(), SourceLocation::default());
     draft.set(field, "", 0, value);
     draft.case.checks.pop().expect("a check")
 }
@@ -300,7 +302,7 @@ fn what_an_agent_did_not_come_to_write_did_not_fail() {
     };
     assert_eq!(statuses(&silent()), [Status::Fail; 5], "it came to its end and wrote nothing");
     let cut = silent().with(|trial| {
-        trial.trace.progress = Progress::Answering;
+        trial.trace.progress = AgentProgress::Answering;
         trial.meta.ending.trouble = Some(Trouble::new(TroubleKind::NoAnswer, "nothing"));
     });
     assert_eq!((statuses(&cut), cut.verdict()), (vec![Status::Unknown; 5], Verdict::Error));
@@ -328,7 +330,7 @@ fn trouble_that_the_stream_tells_of_is_an_error_whatever_the_checks_say() {
 #[test]
 fn a_skill_that_was_not_offered_is_an_error() {
     let hidden = trial(vec![checks::triggers(false)])
-        .with(|trial| trial.trace.offered = Some(with!(Offered, native: vec!["other".to_owned()])));
+        .with(|trial| trial.trace.offered = Some(with!(OfferedSkills, native: vec!["other".to_owned()])));
     assert_eq!((hidden.verdict(), hidden.trouble()), (Verdict::Error, Some(TroubleKind::NotDelivered)));
     assert!(hidden.grade().trouble.expect("trouble").detail.contains("other"), "says what was offered instead");
 }
@@ -362,7 +364,7 @@ fn an_agent_that_was_ended_took_at_least_what_its_requests_did() {
 }
 
 /// A trial that ran into its timeout, with no skill active, after the model had answered so often.
-fn late(progress: Progress, waiting: Waiting, answers: u64) -> Trial {
+fn late(progress: AgentProgress, waiting: WaitingFor, answers: u64) -> Trial {
     trial(vec![checks::triggers(false)]).with(|trial| {
         trial.meta.ending = with!(Ending, timed_out: true, signal: Some(15));
         trial.trace.progress = progress;
@@ -374,16 +376,18 @@ fn late(progress: Progress, waiting: Waiting, answers: u64) -> Trial {
 
 #[test]
 fn a_timeout_is_judged_by_what_was_waited_for() {
-    let tool = late(Progress::Answering, Waiting::Tool("Bash".to_owned()), 1);
+    let tool = late(AgentProgress::Answering, WaitingFor::Tool("Bash".to_owned()), 1);
     assert_eq!((tool.verdict(), tool.status("in-time")), (Verdict::Fail, Status::Fail));
     assert_eq!(tool.status("not-triggered"), Status::Unknown, "it might still have come");
-    for (progress, answers) in [(Progress::Started, 0), (Progress::Answering, 1), (Progress::Answering, 9)] {
-        let model = late(progress, Waiting::Model, answers);
+    for (progress, answers) in
+        [(AgentProgress::Started, 0), (AgentProgress::Answering, 1), (AgentProgress::Answering, 9)]
+    {
+        let model = late(progress, WaitingFor::Model, answers);
         assert_eq!((model.verdict(), model.trouble()), (Verdict::Error, Some(TroubleKind::NoAnswer)));
     }
-    let behind = late(Progress::Done, Waiting::Model, 2);
+    let behind = late(AgentProgress::Done, WaitingFor::Model, 2);
     assert_eq!((behind.verdict(), behind.trouble()), (Verdict::Error, Some(TroubleKind::NoAnswer)), "a sub-agent's");
-    let went_on = late(Progress::Done, Waiting::Model, 5).with(|trial| trial.meta.ending.silent_ms = Some(0));
+    let went_on = late(AgentProgress::Done, WaitingFor::Model, 5).with(|trial| trial.meta.ending.silent_ms = Some(0));
     assert_eq!(
         (went_on.verdict(), went_on.status("in-time")),
         (Verdict::Fail, Status::Fail),
@@ -391,9 +395,9 @@ fn a_timeout_is_judged_by_what_was_waited_for() {
     );
     let ended = went_on.with(|trial| trial.trace.interrupted = true);
     assert_eq!(ended.trouble(), Some(TroubleKind::NoAnswer), "what it said then is no sub-agent's answer");
-    let done = late(Progress::Done, Waiting::Nothing, 1);
+    let done = late(AgentProgress::Done, WaitingFor::Nothing, 1);
     assert_eq!((done.verdict(), done.status("in-time")), (Verdict::Pass, Status::Pass));
-    let late = late(Progress::Done, Waiting::Nothing, 1).with(|trial| trial.meta.ending.silent_ms = Some(0));
+    let late = late(AgentProgress::Done, WaitingFor::Nothing, 1).with(|trial| trial.meta.ending.silent_ms = Some(0));
     assert_eq!((late.verdict(), late.status("in-time")), (Verdict::Fail, Status::Fail), "its end came too late");
     let evidence = done.grade().checks.into_iter().find(|check| check.id == "in-time").expect("the check").evidence;
     assert!(evidence.contains("did not exit"), "{evidence}");
@@ -403,7 +407,7 @@ fn a_timeout_is_judged_by_what_was_waited_for() {
 fn a_model_that_answers_again_and_again_was_at_work_when_its_time_was_up() {
     let silent = |silent, longest, answers| {
         let ending = with!(Ending, timed_out: true, silent_ms: Some(silent), longest_silence_ms: Some(longest));
-        late(Progress::Answering, Waiting::Model, answers).with(|trial| trial.meta.ending = ending).verdict()
+        late(AgentProgress::Answering, WaitingFor::Model, answers).with(|trial| trial.meta.ending = ending).verdict()
     };
     assert_eq!(silent(900, 4_000, 20), Verdict::Fail);
     for wait in [4_100, 60_000] {
@@ -414,11 +418,17 @@ fn a_model_that_answers_again_and_again_was_at_work_when_its_time_was_up() {
 
 #[test]
 fn what_the_model_ended_itself_is_a_failure_of_a_check_of_its_own() {
-    for stop in [Stop::Refusal, Stop::MaxTokens, Stop::ContextWindow, Stop::MaxTurns, Stop::MaxBudget] {
+    for stop in [
+        StopReason::Refusal,
+        StopReason::MaxTokens,
+        StopReason::ContextWindow,
+        StopReason::MaxTurns,
+        StopReason::MaxBudget,
+    ] {
         for should in [true, false] {
             let stopped = trial(vec![checks::triggers(should)]).with(|trial| {
                 trial.trace.stopped = Some(stop);
-                trial.trace.progress = Progress::Answering;
+                trial.trace.progress = AgentProgress::Answering;
                 trial.trace.activations.clear();
                 trial.meta.ending.exit_code = Some(1);
             });
@@ -438,14 +448,14 @@ fn what_may_be_missing_from_a_trace_is_no_proof_that_it_did_not_happen() {
             asks("expect_resource_load", "true"),
         ]
     };
-    let spoilt = |spoil: fn(&mut Builder)| {
+    let spoilt = |spoil: fn(&mut TraceBuilder)| {
         trial(absences()).with(|trial| {
             trial.trace.activations.clear();
             tell(&mut trial.trace, spoil);
         })
     };
     for spoil in [
-        (|trace: &mut Builder| trace.damaged_lines = 1) as fn(&mut Builder),
+        (|trace: &mut TraceBuilder| trace.damaged_lines = 1) as fn(&mut TraceBuilder),
         |trace| trace.lose("an event `teapot`"),
         |trace| trace.unknown_event("teapot", b"{\"type\":\"teapot\",\"Skill\":1}"),
     ] {
@@ -619,19 +629,19 @@ fn the_answer_follows_its_schema_and_names_the_skills() {
 
 #[test]
 fn a_description_that_did_not_come_whole_fails_and_one_that_was_not_seen_is_no_measurement() {
-    let with = |delivery: Delivery, seen: Option<Described>| {
+    let with = |delivery: Delivery, seen: Option<DescriptionVisibility>| {
         trial(vec![asks("described", "true")]).with(|trial| {
             trial.meta.delivery = delivery;
             let offered = trial.trace.offered.as_mut().expect("an offer");
             offered.described.extend(seen.map(|seen| ("greeting".to_owned(), seen)));
         })
     };
-    let cut = Described::Cut { characters: 12, of: 40 };
+    let cut = DescriptionVisibility::Cut { characters: 12, of: 40 };
     for (seen, status, metric) in [
-        (Some(Described::Whole), Status::Pass, Described::Whole),
+        (Some(DescriptionVisibility::Whole), Status::Pass, DescriptionVisibility::Whole),
         (Some(cut), Status::Fail, cut),
-        (Some(Described::NameOnly), Status::Fail, Described::NameOnly),
-        (None, Status::Unknown, Described::Unknown),
+        (Some(DescriptionVisibility::NameOnly), Status::Fail, DescriptionVisibility::NameOnly),
+        (None, Status::Unknown, DescriptionVisibility::Unknown),
     ] {
         let trial = with(Delivery::Native, seen);
         assert_eq!((trial.status("described"), trial.grade().metrics.described), (status, Some(metric)));
@@ -642,7 +652,7 @@ fn a_description_that_did_not_come_whole_fails_and_one_that_was_not_seen_is_no_m
     assert_eq!(with(Delivery::Native, None).trouble(), Some(TroubleKind::Unobservable));
     // What comes by MCP may say more than the evidence shows.
     assert_eq!(with(Delivery::Both, Some(cut)).status("described"), Status::Unknown);
-    assert_eq!(with(Delivery::Both, Some(Described::Whole)).status("described"), Status::Pass);
+    assert_eq!(with(Delivery::Both, Some(DescriptionVisibility::Whole)).status("described"), Status::Pass);
     let baseline = with(Delivery::None, None).grade();
     assert!(baseline.checks.iter().all(|check| check.id != "described") && baseline.metrics.described.is_none());
 }
@@ -651,18 +661,18 @@ fn a_description_that_did_not_come_whole_fails_and_one_that_was_not_seen_is_no_m
 fn with_a_change() -> Trial {
     trial(Vec::new()).with(|trial| {
         let folder = RelativePath::parse("evals/changes/flags").ok();
-        let change = Change {
+        let change = SkillChange {
             after_turn: 1,
             kind: ChangeKind::Add,
             skill: "flags".to_owned(),
             folder,
             expect_seen: true,
-            origin: Place::file("evals/tasks/it.json"),
+            origin: SourceLocation::file("evals/tasks/it.json"),
         };
         trial.meta.changes = vec![ChangeMeta {
             made_ms: Some(6_200),
             turns_after: Some(2),
-            seen: Some(Seen::No),
+            seen: Some(ChangeVisibility::No),
             ..ChangeMeta::from(&change)
         }];
         trial.case.during = vec![change];
@@ -675,22 +685,22 @@ fn a_change_in_mid_session_is_seen_by_what_shows_it_and_not_seen_only_where_noth
     expect_of_a_change(&[
         (|_| (), Status::Fail, "`flags` added after turn 1, at 6.2 s: not seen"),
         (
-            |trial| trial.meta.changes[0].seen = Some(Seen::List),
+            |trial| trial.meta.changes[0].seen = Some(ChangeVisibility::List),
             Status::Pass,
             "`flags` added after turn 1, at 6.2 s: the agent told its model",
         ),
         (
-            |trial| trial.meta.changes[0].seen = Some(Seen::Text),
+            |trial| trial.meta.changes[0].seen = Some(ChangeVisibility::Text),
             Status::Pass,
             "`flags` added after turn 1, at 6.2 s: its text entered the model's context",
         ),
         (
-            |trial| trial.meta.changes[0].seen = Some(Seen::Missed),
+            |trial| trial.meta.changes[0].seen = Some(ChangeVisibility::Missed),
             Status::Pass,
             "`flags` added after turn 1, at 6.2 s: a call that was to load it failed",
         ),
         (
-            |trial| trial.meta.changes[0].seen = Some(Seen::Alike),
+            |trial| trial.meta.changes[0].seen = Some(ChangeVisibility::Alike),
             Status::Unknown,
             "`flags` added after turn 1, at 6.2 s: not seen, but it has no text or description that was not there before",
         ),
@@ -760,11 +770,11 @@ fn expect_of_a_change(cases: &[Spoilt]) {
 fn a_change_that_nobody_expects_to_be_seen_is_no_check_of_its_own() {
     let quiet = with_a_change().with(|trial| {
         let other =
-            Change { expect_seen: false, kind: ChangeKind::Remove, folder: None, ..trial.case.during[0].clone() };
+            SkillChange { expect_seen: false, kind: ChangeKind::Remove, folder: None, ..trial.case.during[0].clone() };
         trial.meta.changes.push(ChangeMeta { made_ms: Some(7_000), ..ChangeMeta::from(&other) });
         trial.case.during.push(other);
         trial.case.checks = checks::changes_seen(&trial.case.during).into_iter().collect();
-        trial.meta.changes[0].seen = Some(Seen::List);
+        trial.meta.changes[0].seen = Some(ChangeVisibility::List);
     });
     let grade = quiet.grade();
     let check = grade.checks.iter().find(|check| check.id == "changes-seen").expect("the check");

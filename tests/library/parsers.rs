@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use proptest::prelude::*;
-use skill_evals::cases::case::{Case, Source as _, fields, prompts_csv, task_json};
-use skill_evals::checks::{Form, KINDS};
+use skill_evals::cases::case::{Case, CaseSource as _, fields, prompts_csv, task_json};
+use skill_evals::checks::{FieldForm, KINDS};
 use skill_evals::skill::{SkillFile, slug};
-use skill_evals::text::diagnostic::{Diagnostic, Place, ends_line};
+use skill_evals::text::diagnostic::{Diagnostic, SourceLocation, ends_line};
 use skill_evals::text::name::segment;
 use skill_evals::text::relative_path::RelativePath;
 
@@ -109,7 +109,7 @@ fn line_ends(text: &[u8]) -> usize {
 fn assert_inside(bytes: &[u8], problems: &[Diagnostic]) {
     let lines = line_ends(bytes) + 1;
     for problem in problems {
-        let Place { line, column, excerpt, .. } = &problem.place;
+        let SourceLocation { line, column, excerpt, .. } = &problem.place;
         if *line == 0 {
             continue;
         }
@@ -257,13 +257,13 @@ fn a_lone_carriage_return_ends_a_line_of_yaml_and_moves_no_place() {
 /// A repository without files.
 struct Nothing;
 
-impl skill_evals::cases::repo_files::Tree for Nothing {
-    fn material_problems(&self, _: &Path) -> Vec<skill_evals::files::material::Problem> {
+impl skill_evals::cases::repo_files::RepoFiles for Nothing {
+    fn material_problems(&self, _: &Path) -> Vec<skill_evals::files::material::MaterialProblem> {
         Vec::new()
     }
 
-    fn kind(&self, _: &Path) -> skill_evals::cases::repo_files::Kind {
-        skill_evals::cases::repo_files::Kind::Missing
+    fn kind(&self, _: &Path) -> skill_evals::cases::repo_files::FileKind {
+        skill_evals::cases::repo_files::FileKind::Missing
     }
 
     fn read(&self, _: &Path) -> std::io::Result<Vec<u8>> {
@@ -290,17 +290,17 @@ fn said(case: &Case) -> String {
 #[test]
 fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
     // A text of each form, as a cell and as JSON.
-    let written = |form: Form| match form {
-        Form::Flag => ("true", "true"),
-        Form::Number { .. } => ("7", "7"),
-        Form::Text | Form::Pattern(_) => ("say ahoy", r#""say ahoy""#),
-        Form::Choice(["tool", ..]) => ("tool", r#""tool""#),
-        Form::Choice(_) => ("read-only", r#""read-only""#),
-        Form::Patterns => (r"a\|b | c", r#"["a\\|b", "c"]"#),
-        Form::Path { .. } => ("some/where", r#""some/where""#),
-        Form::Paths { .. } => ("a.md; b/c.md", r#"["a.md", "b/c.md"]"#),
-        Form::Trials => ("until decided", r#""until decided""#),
-        Form::Share => ("0.8", "0.8"),
+    let written = |form: FieldForm| match form {
+        FieldForm::Flag => ("true", "true"),
+        FieldForm::Number { .. } => ("7", "7"),
+        FieldForm::Text | FieldForm::Pattern(_) => ("say ahoy", r#""say ahoy""#),
+        FieldForm::Choice(["tool", ..]) => ("tool", r#""tool""#),
+        FieldForm::Choice(_) => ("read-only", r#""read-only""#),
+        FieldForm::Patterns => (r"a\|b | c", r#"["a\\|b", "c"]"#),
+        FieldForm::Path { .. } => ("some/where", r#""some/where""#),
+        FieldForm::Paths { .. } => ("a.md; b/c.md", r#"["a.md", "b/c.md"]"#),
+        FieldForm::Trials => ("until decided", r#""until decided""#),
+        FieldForm::Share => ("0.8", "0.8"),
     };
     let during = r#"[{ "afterTurn": 1, "remove": "parting", "expectSeen": true }]"#;
     let (mut columns, mut cells) = (vec!["id", "during"], vec!["it".to_owned(), during.replace('"', "\"\"")]);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::support::live::processes_with;
-use skill_evals::process::{self, Job, Listener, Reply};
+use skill_evals::process::{self, Job, OutputListener, Reply};
 use skill_evals::text::redact::Redactor;
 use skill_evals::trial::evidence::Ending;
 use skill_evals::trial::outcome::TroubleKind;
@@ -27,7 +27,7 @@ struct Ears {
     answer: Option<&'static str>,
 }
 
-impl Listener for Ears {
+impl OutputListener for Ears {
     fn opening(&mut self) -> Option<Vec<u8>> {
         self.answer.map(|_| b"opening\n".to_vec())
     }

@@ -180,8 +180,8 @@ fn an_agent_imports_neither_another_agent_nor_the_registry() {
     let sources = sources();
     let below_agent = |source: &&Source| source.room() == "agent" && source.module.len() > 1;
     let modules: Vec<&String> = sources.iter().filter(below_agent).map(|source| &source.module[1]).collect();
-    // Folders are agents, but for the room, which they share.
-    let is_vendor = |source: &&Source| source.module.len() > 2 && source.module[1] != "room";
+    // Each directory is an agent, except for the trial environment, which all agents share.
+    let is_vendor = |source: &&Source| source.module.len() > 2 && source.module[1] != "trial_env";
     let vendors: Vec<&String> =
         sources.iter().filter(below_agent).filter(is_vendor).map(|source| &source.module[1]).collect();
     assert!(vendors.len() > 1, "agents are directories of src/agent");
@@ -233,11 +233,38 @@ fn every_folder_says_what_is_in_it() {
     assert_eq!(silent, Vec::<PathBuf>::new());
 }
 
-/// The sources that say `word`, other than `allowed` ones.
-fn only_in(word: &str, allowed: &[&str]) -> Vec<String> {
+/// The sources outside `allowed` that contain `text`, not as the end of a longer name.
+fn only_in(text: &str, allowed: &[&str]) -> Vec<String> {
     let allowed = |path: &Path| allowed.iter().any(|allowed| path.starts_with(allowed));
-    let found = sources().into_iter().filter(|source| code(&source.text).contains(word) && !allowed(&source.path));
-    found.map(|source| format!("{}: {word}", source.path.display())).collect()
+    let found = sources().into_iter().filter(|source| !allowed(&source.path));
+    let found = found.filter(|source| {
+        let code = code(&source.text);
+        code.match_indices(text).any(|(at, _)| !code[..at].ends_with(char::is_alphanumeric))
+    });
+    found.map(|source| format!("{}: {text}", source.path.display())).collect()
+}
+
+#[test]
+fn no_two_types_share_a_name() {
+    let mut files: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for source in sources() {
+        // A trait of the standard library or of serde gives associated types their names.
+        let types = source.text.lines().filter(|line| !line.trim_start().starts_with("type ") || !line.starts_with(' '));
+        for name in types.filter_map(defined_type) {
+            files.entry(name.to_owned()).or_default().push(source.path.clone());
+        }
+    }
+    assert!(files.len() > 400, "the types of the sources were found: {}", files.len());
+    let shared: Vec<_> = files.into_iter().filter(|(_, files)| files.len() > 1).collect();
+    assert_eq!(shared, Vec::new());
+}
+
+/// The type that a line of source defines.
+fn defined_type(line: &str) -> Option<&str> {
+    let mut words = line.split_whitespace().skip_while(|word| word.starts_with("pub"));
+    let keyword = words.next()?;
+    let name = words.next()?.split(|c: char| !c.is_alphanumeric()).next()?;
+    (["struct", "enum", "trait", "type"].contains(&keyword) && name.starts_with(char::is_uppercase)).then_some(name)
 }
 
 #[test]

@@ -4,10 +4,10 @@
 #[path = "../support/worlds.rs"]
 mod worlds;
 
-use skill_evals::decide::plan::{self, Design};
-use skill_evals::decide::threshold::{Side, standing};
-use skill_evals::decide::word::Word;
-use skill_evals::decide::{Arm, Counts, Rule, fixed};
+use skill_evals::decide::plan::{self, PairDesign};
+use skill_evals::decide::result::CompareResult;
+use skill_evals::decide::threshold::{ThresholdSide, standing};
+use skill_evals::decide::{CaseCount, Rule, SideCounts, fixed};
 use skill_evals::stats::LEVEL;
 use skill_evals::stats::difference;
 use skill_evals::stats::proportion::Rate;
@@ -78,9 +78,9 @@ fn ends(rate: f64, threshold: f64, most: u64) -> Ends {
         }
         for (passed, chance) in (0..).zip(&mut next).filter(|(_, chance)| **chance > 0.0) {
             let ended = match standing(Rate::new(passed, trials), threshold, LEVEL) {
-                Side::Undecided => continue,
-                Side::Above => &mut found.above,
-                Side::Below => &mut found.below,
+                ThresholdSide::Undecided => continue,
+                ThresholdSide::Above => &mut found.above,
+                ThresholdSide::Below => &mut found.below,
             };
             *ended += std::mem::take(chance);
         }
@@ -194,7 +194,7 @@ fn the_interval_of_many_cases_covers_their_difference_however_unlike_they_are() 
 }
 
 /// The share of `times` runs until decided, of `most` pairs at most, that end in `word`.
-fn ends_in(rates: &Rates, rule: Rule, most: usize, times: u32, word: fn(Word) -> bool) -> f64 {
+fn ends_in(rates: &Rates, rule: Rule, most: usize, times: u32, word: fn(CompareResult) -> bool) -> f64 {
     let ended =
         (0..times).filter(|seed| word(worlds::until_decided(rates, rule, u64::from(*seed), most).word())).count();
     f64::from(u32::try_from(ended).expect("few")) / f64::from(times)
@@ -214,8 +214,8 @@ fn unchanged() -> Vec<(&'static str, Rates)> {
 fn looking_after_every_pair_calls_unchanged_suites_worse_or_better_as_seldom_as_promised() {
     for (name, rates) in unchanged() {
         for (word, said) in [
-            ("worse", ends_in(&rates, RULE, 150, 150, |word| word == Word::Worse)),
-            ("better", ends_in(&rates, RULE, 150, 150, |word| word == Word::Better)),
+            ("worse", ends_in(&rates, RULE, 150, 150, |word| word == CompareResult::Worse)),
+            ("better", ends_in(&rates, RULE, 150, 150, |word| word == CompareResult::Better)),
         ] {
             assert!(said <= 0.05 + by_chance(0.05, 150), "{name}: {word} {said}");
         }
@@ -231,7 +231,7 @@ fn no_worse_is_said_as_seldom_as_promised_where_the_loss_is_the_margin() {
         ("some win and some lose", rates(&[(2, 0.6, 0.3), (1, 0.5, 0.8)])),
     ];
     for (name, rates) in suites {
-        let said = ends_in(&rates, rule, 150, 150, |word| matches!(word, Word::NoWorse { .. }));
+        let said = ends_in(&rates, rule, 150, 150, |word| matches!(word, CompareResult::NoWorse { .. }));
         assert!(said <= 0.05 + by_chance(0.05, 150), "{name}: {said}");
     }
 }
@@ -246,11 +246,11 @@ fn a_plan_finds_the_drop_that_it_promised_to() {
         (10, 150, 0.95, tolerant),
         (5, 200, 1.0, tolerant),
     ] {
-        let plan = Design { cases, pairs, before };
+        let plan = PairDesign { cases, pairs, before };
         let drop = plan::detectable(&plan, &rule, 0.8).expect("a drop");
         let rates = rates(&[(u32::try_from(cases).expect("few"), before, before - drop)]);
         let most = usize::try_from(pairs).expect("few");
-        let found = ends_in(&rates, rule, most, 200, |word| word == Word::Worse);
+        let found = ends_in(&rates, rule, most, 200, |word| word == CompareResult::Worse);
         assert!(found >= 0.8 - by_chance(0.8, 200), "{cases} cases, {pairs} pairs, {before} less {drop}: {found}");
     }
 }
@@ -276,7 +276,7 @@ fn the_interval_holds_where_a_run_stopped_by_itself_too() {
 fn what_changed_in_both_directions_is_not_called_by_its_smaller_side() {
     // One case fails from now on, and three that always failed pass every other time: the mean rises.
     let rates = rates(&[(1, 1.0, 0.0), (3, 0.0, 0.8), (6, 1.0, 1.0)]);
-    let worse = ends_in(&rates, RULE, 200, 200, |word| word == Word::Worse);
+    let worse = ends_in(&rates, RULE, 200, 200, |word| word == CompareResult::Worse);
     assert!(worse <= 0.05 + by_chance(0.05, 200), "{worse}");
 }
 
@@ -285,26 +285,26 @@ fn one_case_that_got_better_is_no_good_news_where_all_together_lost_the_margin()
     let rule = Rule { margin: Some(0.05), ..RULE };
     // One case passes from now on, nine that always passed fail every fifth time.
     let suite = rates(&[(1, 0.0, 1.0), (9, 1.0, 0.8)]);
-    let better = ends_in(&suite, rule, 200, 200, |word| word == Word::Better);
+    let better = ends_in(&suite, rule, 200, 200, |word| word == CompareResult::Better);
     assert!(better <= 0.05 + by_chance(0.05, 200), "{better}");
     // The other way round it is told of soon, whatever else got better: docs/reference/statistics.md says so.
     let suite = rates(&[(1, 1.0, 0.0), (9, 0.8, 1.0)]);
-    let worse = ends_in(&suite, rule, 200, 200, |word| word == Word::Worse);
+    let worse = ends_in(&suite, rule, 200, 200, |word| word == CompareResult::Worse);
     assert!((0.15..0.4).contains(&worse), "{worse}");
 }
 
 /// Two stored runs of `rates`, `trials` of each case in each arm.
-fn stored(rates: &Rates, trials: u64, world: &mut fastrand::Rng) -> (Arm, Arm) {
-    let mut arm = |of: fn(&(f64, f64)) -> f64| -> Arm {
+fn stored(rates: &Rates, trials: u64, world: &mut fastrand::Rng) -> (SideCounts, SideCounts) {
+    let mut arm = |of: fn(&(f64, f64)) -> f64| -> SideCounts {
         let counts =
-            |case: &(f64, f64), world: &mut fastrand::Rng| Counts { rate: drawn(trials, of(case), world), lost: 0 };
+            |case: &(f64, f64), world: &mut fastrand::Rng| CaseCount { rate: drawn(trials, of(case), world), lost: 0 };
         rates.iter().enumerate().map(|(at, case)| (format!("{at:03}"), counts(case, world))).collect()
     };
     (arm(|case| case.0), arm(|case| case.1))
 }
 
 /// The share of `times` comparisons of stored runs that end in `word`.
-fn compared(rates: &Rates, trials: u64, rule: &Rule, times: u32, is: fn(Word) -> bool) -> f64 {
+fn compared(rates: &Rates, trials: u64, rule: &Rule, times: u32, is: fn(CompareResult) -> bool) -> f64 {
     let mut world = fastrand::Rng::with_seed(9);
     let mut said = 0;
     for _ in 0..times {
@@ -321,7 +321,9 @@ fn stored_runs_of_unchanged_suites_are_told_apart_as_seldom_as_promised() {
     suites.push(("easy and hard ones", rates(&[(10, 0.95, 0.95), (10, 0.1, 0.1)])));
     for (name, rates) in suites {
         for trials in [1, 5, 12] {
-            let said = compared(&rates, trials, &RULE, 300, |word| matches!(word, Word::Worse | Word::Better));
+            let said = compared(&rates, trials, &RULE, 300, |word| {
+                matches!(word, CompareResult::Worse | CompareResult::Better)
+            });
             assert!(said <= 0.05 + by_chance(0.05, 300), "{name}, {trials} trials: {said}");
         }
     }
@@ -332,7 +334,7 @@ fn stored_runs_find_the_drop_that_was_promised() {
     for (cases, trials, before) in [(1, 60, 0.9), (40, 1, 0.9), (10, 6, 0.8)] {
         let drop = plan::detectable_fixed(cases * trials, before, &RULE, 0.8).expect("a drop");
         let rates = rates(&[(u32::try_from(cases).expect("few"), before, before - drop)]);
-        let found = compared(&rates, trials, &RULE, 300, |word| word == Word::Worse);
+        let found = compared(&rates, trials, &RULE, 300, |word| word == CompareResult::Worse);
         assert!(found >= 0.8 - by_chance(0.8, 300), "{cases} cases, {trials} trials, {before} less {drop}: {found}");
     }
 }
@@ -353,12 +355,12 @@ fn single_cases_are_seldom_named_where_none_changed() {
 #[test]
 fn a_million_stored_trials_are_compared_in_bounded_memory() {
     // 10,000 cases of 50 trials in each arm. The time is for a bench; here it ends at all, and is right.
-    let arm = |from: u64| -> Arm {
-        let counts = |case: u64| Counts { rate: Rate::new(from + case % 11, 50), lost: 0 };
+    let arm = |from: u64| -> SideCounts {
+        let counts = |case: u64| CaseCount { rate: Rate::new(from + case % 11, 50), lost: 0 };
         (0..10_000).map(|case| (format!("{case:05}"), counts(case))).collect()
     };
     let found = fixed::compare(&arm(35), &arm(34), &RULE);
-    assert_eq!((found.word, found.cases.len()), (Word::Worse, 10_000));
+    assert_eq!((found.word, found.cases.len()), (CompareResult::Worse, 10_000));
     let difference = found.difference.expect("a difference");
     assert!((difference.difference + 0.02).abs() < 1e-9 && difference.interval.contains(-0.02), "{difference:?}");
 }

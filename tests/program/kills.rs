@@ -12,7 +12,7 @@ use crate::support::live::{processes_with, wait_until};
 use crate::support::stub::{Stub, in_own_group, ran};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
-use skill_evals::results::standing::{RunState, standing};
+use skill_evals::results::run_status::{RunState, standing};
 use skill_evals::store::{self, RunFolder};
 use skill_evals::trial::outcome::Verdict;
 

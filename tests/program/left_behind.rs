@@ -8,7 +8,7 @@ use crate::support::live::wait_until;
 use crate::support::stub::{Stub, in_own_group, signal};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
-use skill_evals::agent::room::Scratch;
+use skill_evals::agent::trial_env::ScratchDir;
 
 /// Kinds of child, each with the shell script that starts it; `SLEEP` stands for a command that would never end.
 const KINDS: [(&str, &str); 12] = [
@@ -184,8 +184,8 @@ fn an_empty_git_folder_that_a_killed_agent_left_is_no_repository() {
     let above = tempfile::tempdir().expect("a directory");
     let base = above.path().join("scratch");
     fs::create_dir(above.path().join(".git")).expect("a directory");
-    Scratch::open(Some(&base)).expect("a scratch directory below an empty .git");
+    ScratchDir::open(Some(&base)).expect("a scratch directory below an empty .git");
     fs::write(above.path().join(".git/HEAD"), "ref: refs/heads/main\n").expect("a file");
-    let refused = Scratch::open(Some(&base)).expect_err("a repository above").to_string();
+    let refused = ScratchDir::open(Some(&base)).expect_err("a repository above").to_string();
     assert!(refused.contains("which holds .git"), "{refused}");
 }

@@ -11,7 +11,7 @@ use crate::support::stand_in::{Protocol, Request, Turn};
 use crate::tests;
 use serde_json::{Value, json};
 use skill_evals::trace::Mechanism;
-use skill_evals::trace::described::Described;
+use skill_evals::trace::description::DescriptionVisibility;
 use skill_evals::trace::trouble::TroubleKind;
 use skill_evals::trial::outcome::{Status, Verdict};
 
@@ -393,10 +393,10 @@ fn described(live: &Live, args: &[&str], mode: &str, number: usize) -> (Trial, c
 
 fn a_description_comes_whole_from_a_small_catalogue_and_is_missing_in_a_large_one() {
     for (mode, model, count, last) in [
-        ("cli-native", "claude-haiku-4-5", 10, Described::Whole),
-        ("cli-native", "claude-haiku-4-5", 100, Described::NameOnly),
-        ("native", "claude-sonnet-4-5[1m]", 100, Described::Whole),
-        ("native", "claude-haiku-4-5", 100, Described::NameOnly),
+        ("cli-native", "claude-haiku-4-5", 10, DescriptionVisibility::Whole),
+        ("cli-native", "claude-haiku-4-5", 100, DescriptionVisibility::NameOnly),
+        ("native", "claude-sonnet-4-5[1m]", 100, DescriptionVisibility::Whole),
+        ("native", "claude-haiku-4-5", 100, DescriptionVisibility::NameOnly),
     ] {
         let live = Live::over(catalogue::catalogue(count, 200), says("4"));
         let args = ["--model", model, "--record", "--accept-failing"];
@@ -404,7 +404,7 @@ fn a_description_comes_whole_from_a_small_catalogue_and_is_missing_in_a_large_on
         let shown = catalogue::shown(&live.model.requests()[0], count, 200);
         assert_eq!(shown[count - 1], Some(last), "{mode} {model} {count}");
         assert_eq!(trial.grade.metrics.described, Some(last), "as the model was asked");
-        if last == Described::Whole {
+        if last == DescriptionVisibility::Whole {
             trial.expect(Verdict::Pass);
             continue;
         }
@@ -426,7 +426,7 @@ fn the_lint_warns_of_a_catalogue_from_the_size_on_at_which_descriptions_are_left
             let model = model.map_or(vec![], |model| vec!["--model", model]);
             described(&live, &model, CLI, 0);
             let shown = catalogue::shown(&live.model.requests()[0], count, length);
-            assert_eq!(shown.contains(&Some(Described::NameOnly)), warns, "{window} {length} {shown:?}");
+            assert_eq!(shown.contains(&Some(DescriptionVisibility::NameOnly)), warns, "{window} {length} {shown:?}");
         }
     }
 }
@@ -434,7 +434,7 @@ fn the_lint_warns_of_a_catalogue_from_the_size_on_at_which_descriptions_are_left
 fn a_long_description_is_cut() {
     let live = Live::over(catalogue::catalogue(1, 1_400).skill_text("skill-000", long_description()), says("4"));
     let (trial, _) = described(&live, &[], CLI, 0);
-    let cut = Described::Cut { characters: 1_535, of: 1_600 };
+    let cut = DescriptionVisibility::Cut { characters: 1_535, of: 1_600 };
     assert_eq!(trial.expect(Verdict::Fail).grade.metrics.described, Some(cut));
 }
 
@@ -443,13 +443,15 @@ fn long_description() -> String {
 }
 
 fn a_description_in_the_instructions_of_the_server_is_seen_and_one_in_a_tool_is_not() {
-    for (mode, count, seen) in
-        [("mcp", 10, Described::Whole), ("mcp", 100, Described::Unknown), ("mcp+native", 10, Described::Whole)]
-    {
+    for (mode, count, seen) in [
+        ("mcp", 10, DescriptionVisibility::Whole),
+        ("mcp", 100, DescriptionVisibility::Unknown),
+        ("mcp+native", 10, DescriptionVisibility::Whole),
+    ] {
         let live = Live::over(catalogue::catalogue(count, 60), says("4"));
         let (trial, _) = described(&live, &[], mode, 0);
         assert_eq!(trial.grade.metrics.described, Some(seen), "{mode} {count}");
-        let verdict = if seen == Described::Whole { Verdict::Pass } else { Verdict::Error };
+        let verdict = if seen == DescriptionVisibility::Whole { Verdict::Pass } else { Verdict::Error };
         trial.expect(verdict);
     }
 }

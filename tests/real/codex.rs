@@ -9,7 +9,7 @@ use crate::tests;
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use skill_evals::trace::Mechanism;
-use skill_evals::trace::described::Described;
+use skill_evals::trace::description::DescriptionVisibility;
 use skill_evals::trial::outcome::{Status, Verdict};
 
 const POSITIVE: &str = "should_trigger,prompt,sandbox,timeout_s,must_include";
@@ -355,8 +355,10 @@ fn a_description_comes_whole_from_a_small_catalogue_and_is_cut_in_a_large_one() 
         let shown = catalogue::shown(request, count, length)[number];
         assert_eq!(trial.grade.metrics.described, Some(shown.unwrap_or_default()), "as the model was asked");
         match (count, shown) {
-            (10, Some(Described::Whole)) => assert_eq!(trial.expect(Verdict::Pass).status("described"), Status::Pass),
-            (100, Some(cut @ Described::Cut { characters: 100..200, of: 500 })) => {
+            (10, Some(DescriptionVisibility::Whole)) => {
+                assert_eq!(trial.expect(Verdict::Pass).status("described"), Status::Pass);
+            }
+            (100, Some(cut @ DescriptionVisibility::Cut { characters: 100..200, of: 500 })) => {
                 assert_eq!(trial.expect(Verdict::Fail).check("described").evidence, cut.to_string());
                 assert!(trial.text("session.md").contains(&format!("- description before the model: {cut}")));
                 let replayed = live.program().args(["run", "--replay"]).current_dir(live.fixture.root()).output();
@@ -367,7 +369,7 @@ fn a_description_comes_whole_from_a_small_catalogue_and_is_cut_in_a_large_one() 
                     assert!(stdout.contains(&told), "{stdout}");
                 }
             }
-            (490, Some(Described::NameOnly)) => {
+            (490, Some(DescriptionVisibility::NameOnly)) => {
                 assert_eq!(trial.expect(Verdict::Fail).check("described").evidence, "name only");
             }
             // Not even listed.
@@ -381,7 +383,7 @@ fn a_description_comes_whole_from_a_small_catalogue_and_is_cut_in_a_large_one() 
     let trial = mcp.kept("skill-000", "it", "codex-mcp").unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
     assert_eq!(trial.expect(Verdict::Error).status("described"), Status::Unknown);
     let shown = catalogue::shown(&mcp.model.requests()[0], 100, 500);
-    assert!(shown.iter().all(|shown| *shown == Some(Described::Whole)), "{shown:?}");
+    assert!(shown.iter().all(|shown| *shown == Some(DescriptionVisibility::Whole)), "{shown:?}");
 }
 
 fn the_lint_warns_of_a_catalogue_from_the_size_on_at_which_descriptions_are_cut() {
@@ -390,7 +392,7 @@ fn the_lint_warns_of_a_catalogue_from_the_size_on_at_which_descriptions_are_cut(
         assert_eq!(live.fixture.lines().contains("codex 0.169"), warns, "{}", live.fixture.lines());
         live.run(&["--mode", "codex", "--case", "skill-000/it"]);
         let shown = catalogue::shown(&live.model.requests()[0], 100, length);
-        assert_eq!(shown.iter().any(|shown| *shown != Some(Described::Whole)), warns, "{shown:?}");
+        assert_eq!(shown.iter().any(|shown| *shown != Some(DescriptionVisibility::Whole)), warns, "{shown:?}");
     }
 }
 

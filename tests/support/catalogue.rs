@@ -1,6 +1,6 @@
 //! Repositories of many skills, and what a model request shows of them.
 
-use skill_evals::trace::described::Described;
+use skill_evals::trace::description::DescriptionVisibility;
 
 use super::fixture::Fixture;
 use super::live::request_text;
@@ -32,20 +32,20 @@ pub fn catalogue(count: usize, length: usize) -> Fixture {
 }
 
 /// What a model request shows of each of these skills; `None` of one that it does not list.
-pub fn shown(request: &Request, count: usize, length: usize) -> Vec<Option<Described>> {
+pub fn shown(request: &Request, count: usize, length: usize) -> Vec<Option<DescriptionVisibility>> {
     let text = request_text(request);
     let of = |number| {
         // By MCP it stands in a tool's description or in the server's instructions.
         if text.contains(&description(number, length)) {
-            return Some(Described::Whole);
+            return Some(DescriptionVisibility::Whole);
         }
         let start = format!("- {}", name(number));
         let mut lines = text.lines().filter_map(|line| line.strip_prefix(&start));
         let Some(line) = lines.find(|rest| rest.is_empty() || rest.starts_with(':')) else {
-            return text.contains(&name(number)).then_some(Described::NameOnly);
+            return text.contains(&name(number)).then_some(DescriptionVisibility::NameOnly);
         };
         let shown = line.trim_start_matches(':').split("(file: ").next().unwrap_or_default();
-        Some(Described::in_list(&description(number, length), shown))
+        Some(DescriptionVisibility::in_list(&description(number, length), shown))
     };
     (0..count).map(of).collect()
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use skill_evals::cases::case::Found;
+use skill_evals::cases::case::FoundCase;
 
 use super::fixture::Fixture;
 
@@ -98,7 +98,7 @@ fn ask_as_today(fixture: &Fixture, run: &str) -> Vec<(PathBuf, String)> {
     let of_today = |path: PathBuf| {
         let text = fs::read_to_string(&path).expect("facts");
         let mut meta: Value = serde_json::from_str(&text).expect("JSON");
-        let is_it = |found: &&Arc<Found>| meta["skill"]["slug"] == *found.skill && meta["case"]["id"] == found.id;
+        let is_it = |found: &&Arc<FoundCase>| meta["skill"]["slug"] == *found.skill && meta["case"]["id"] == found.id;
         let prompt = catalog.cases.iter().find(is_it).and_then(|found| Some(found.case().ok()?.prompt.clone()));
         if let Some(prompt) = prompt {
             meta["case"]["prompt"] = prompt.into();

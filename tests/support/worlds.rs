@@ -1,7 +1,7 @@
 //! Worlds in which the true rates are known, to hold comparisons against.
 
 use skill_evals::decide::Rule;
-use skill_evals::decide::sequential::{Course, Pair};
+use skill_evals::decide::sequential::{Pair, SequentialTest};
 
 /// The true rates of every case in A and B.
 pub type Rates = Vec<(f64, f64)>;
@@ -26,8 +26,8 @@ pub fn difference(rates: &Rates) -> f64 {
 }
 
 /// A new comparison of such cases.
-pub fn state(rates: &Rates, rule: Rule, seed: u64) -> Course {
-    Course::new((0..rates.len()).map(|case| format!("{case:03}")).collect(), rule, seed)
+pub fn state(rates: &Rates, rule: Rule, seed: u64) -> SequentialTest {
+    SequentialTest::new((0..rates.len()).map(|case| format!("{case:03}")).collect(), rule, seed)
 }
 
 /// One pair of the case `case`.
@@ -37,7 +37,7 @@ pub fn pair(rates: &Rates, case: usize, world: &mut fastrand::Rng) -> Pair {
 }
 
 /// Pairs by the comparison's own choice, until it is decided or there are `most`.
-pub fn until_decided(rates: &Rates, rule: Rule, seed: u64, most: usize) -> Course {
+pub fn until_decided(rates: &Rates, rule: Rule, seed: u64, most: usize) -> SequentialTest {
     let mut state = state(rates, rule, seed);
     let mut world = fastrand::Rng::with_seed(seed ^ 0xA5A5_5A5A);
     while state.pairs().len() < most && !state.word().decided() {

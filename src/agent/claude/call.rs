@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::home;
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{Command, environment};
+use crate::agent::command::{AgentCommand, environment};
 use crate::agent::files::{files_trouble, write_private};
 use crate::cases::case::Case;
 use crate::files::bounded;
@@ -16,7 +16,7 @@ use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
 /// The choices behind claude's arguments.
-pub(super) struct Call<'a> {
+pub(super) struct ArgumentChoices<'a> {
     pub model: Option<&'a str>,
     pub max_turns: Option<u64>,
     pub permissions: Permissions,
@@ -26,7 +26,7 @@ pub(super) struct Call<'a> {
     pub schema: Option<String>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> ArgumentChoices<'a> {
     /// The choices for a trial; writes the configuration of the MCP server.
     pub(super) fn new(assignment: &Assignment<'a>) -> Result<Self, Trouble> {
         let Assignment { case, mode, settings, .. } = *assignment;
@@ -42,7 +42,7 @@ impl<'a> Call<'a> {
     }
 
     /// The command in a home that is prepared, without its arguments but for those of the login.
-    pub(super) fn command(self, assignment: &Assignment<'_>, program: PathBuf) -> Result<Command, Trouble> {
+    pub(super) fn command(self, assignment: &Assignment<'_>, program: PathBuf) -> Result<AgentCommand, Trouble> {
         let users = home::prepare(assignment.room)?;
         let visible: Vec<&str> = users.variables.iter().map(String::as_str).collect();
         let mut env = environment(assignment, &visible);
@@ -52,7 +52,7 @@ impl<'a> Call<'a> {
         // How long claude waits for a server that is always to be loaded; see `mcp_config`.
         env.insert("MCP_CONNECT_TIMEOUT_MS".into(), "60000".into());
         let Permissions { not_enforced, open, .. } = self.permissions;
-        Ok(Command {
+        Ok(AgentCommand {
             program,
             args: users.settings.iter().flat_map(|path| ["--settings".into(), path.into()]).collect(),
             reads: home::provider_files(&env).into_iter().chain(users.key_helper).collect(),

@@ -3,15 +3,15 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::call::Call;
+use super::call::ArgumentChoices;
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{Command, LONGEST_ARGUMENT, long_prompt, own_args};
+use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, long_prompt, own_args};
 use crate::agent::files::write_private;
 use crate::trace::trouble::Trouble;
 
 /// How to start `program` for a trial.
-pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<Command, Trouble> {
-    let choices = Call::new(assignment)?;
+pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<AgentCommand, Trouble> {
+    let choices = ArgumentChoices::new(assignment)?;
     let mut args = args(&choices);
     if let Some(text) = &assignment.case.system_prompt {
         args.extend(system_prompt(assignment, text)?);
@@ -41,7 +41,7 @@ fn system_prompt(assignment: &Assignment<'_>, text: &str) -> Result<Vec<OsString
 }
 
 /// The arguments but for the prompts.
-fn args(call: &Call<'_>) -> Vec<OsString> {
+fn args(call: &ArgumentChoices<'_>) -> Vec<OsString> {
     let mut args: Vec<OsString> = ["-p", "--output-format", "stream-json", "--verbose"].map(OsString::from).to_vec();
     let mut option = |name: &str, value: &str| args.push(format!("{name}={value}").into());
     if let Some(model) = call.model {

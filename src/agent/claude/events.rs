@@ -2,21 +2,22 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::ending::{Synthetic, stop};
+use super::ending::{SyntheticMessage, stop};
 use super::forks::{self, Forks};
-use super::listing::Listed;
-use super::session::{BODY, Told};
-use super::sub_agents::{self, Ended, SubAgents};
+use super::listing::AttachmentFacts;
+use super::session::{BODY, SessionFacts};
+use super::sub_agents::{self, FinishedTask, SubAgents};
 use super::wire::{
-    Assistant, Block, ControlRequest, Fields, Head, Init, RateLimit, ResultLine, Retry, User, UserLine, as_usage,
-    by_model,
+    Assistant, Block, ControlRequest, InitLine, LineHead, RateLimit, ResultLine, Retry, ToolInput, User, UserLine,
+    as_usage, by_model,
 };
 use crate::agent::refusal::Refusal;
 use crate::agent::skill_calls::{SkillCalls, texts};
 use crate::skill::USER_ONLY;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{
-    Activation, Builder, Call, Mechanism, Moment, Offered, OfferedMcp, OpenCalls, Progress, Step, Waiting, excerpt,
+    Activation, AgentProgress, Mechanism, Moment, OfferedMcp, OfferedSkills, OpenCall, OpenCalls, Step, TraceBuilder,
+    WaitingFor, excerpt,
 };
 
 /// The tool with which the model loads a skill.
@@ -27,27 +28,27 @@ const INTERRUPTED: [&str; 2] = ["[Request interrupted by user", "The user doesn'
 
 /// How claude stood when it began to be ended.
 #[derive(Clone, Copy)]
-struct Interrupted {
+struct InterruptedState {
     /// Whether it waited for a sub-agent.
     in_sub_agent: bool,
 }
 
 /// Reads the lines of one run.
-pub(super) struct Decoder<'a, 's> {
+pub(super) struct StreamDecoder<'a, 's> {
     skills: &'a mut SkillCalls<'s>,
     /// When each line was written, by its id, where the session file tells.
     times: HashMap<String, String>,
     /// What of the skills the model was shown at the start, where the session file tells.
-    listed: Listed,
+    listed: AttachmentFacts,
     /// Calls without an answer yet.
-    open: OpenCalls<Fields>,
+    open: OpenCalls<ToolInput>,
     /// The agent's last word, where it is claude's and not the model's.
-    synthetic: Option<Synthetic>,
+    synthetic: Option<SyntheticMessage>,
     /// The sub-agents whose last word is an error that claude tells in the model's place, by the calls that started them.
-    refused: BTreeMap<String, Synthetic>,
+    refused: BTreeMap<String, SyntheticMessage>,
     sub_agents: SubAgents,
     /// Once claude is being ended, and answers the calls under way itself: what it was waiting for.
-    interrupted: Option<Interrupted>,
+    interrupted: Option<InterruptedState>,
     /// The tool in whose place it answered last, of a sub-agent that standard output does not show.
     cut: Option<String>,
     /// The answer of the model that is being told, by its id.
@@ -56,8 +57,12 @@ pub(super) struct Decoder<'a, 's> {
     retry: Option<Retry>,
 }
 
-impl<'a, 's> Decoder<'a, 's> {
-    pub(super) fn new(skills: &'a mut SkillCalls<'s>, Told { times, listed }: Told, forks: Forks) -> Self {
+impl<'a, 's> StreamDecoder<'a, 's> {
+    pub(super) fn new(
+        skills: &'a mut SkillCalls<'s>,
+        SessionFacts { times, listed }: SessionFacts,
+        forks: Forks,
+    ) -> Self {
         let sub_agents = SubAgents::with(forks);
         Self {
             skills,
@@ -74,8 +79,8 @@ impl<'a, 's> Decoder<'a, 's> {
         }
     }
 
-    pub(super) fn line(&mut self, trace: &mut Builder, line: &[u8]) {
-        let Ok(head) = serde_json::from_slice::<Head>(line) else {
+    pub(super) fn line(&mut self, trace: &mut TraceBuilder, line: &[u8]) {
+        let Ok(head) = serde_json::from_slice::<LineHead>(line) else {
             trace.damaged_lines += 1;
             return;
         };
@@ -130,8 +135,8 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// Reads a line of a sub-agent's own file, behind all of standard output.
-    pub(super) fn sub_agents_line(&mut self, trace: &mut Builder, line: &[u8]) {
-        let (Ok(head), Ok(own)) = (serde_json::from_slice::<Head>(line), serde_json::from_slice(line)) else {
+    pub(super) fn sub_agents_line(&mut self, trace: &mut TraceBuilder, line: &[u8]) {
+        let (Ok(head), Ok(own)) = (serde_json::from_slice::<LineHead>(line), serde_json::from_slice(line)) else {
             trace.damaged_lines += 1;
             return;
         };
@@ -155,10 +160,11 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// Notes the skill with which this sub-agent began where no call of a model accounts for it: the prompt called it.
-    fn forked(&mut self, trace: &mut Builder, agent: &str) {
+    fn forked(&mut self, trace: &mut TraceBuilder, agent: &str) {
         let Some(skill) = self.sub_agents.forks.of(agent).map(str::to_owned) else { return };
         let is_it = |asked: &str| forks::own_slug(asked) == forks::own_slug(&skill);
-        let asks_for = |call: &Call<Fields>| call.tool == SKILL_TOOL && call.more.asked_skill().is_some_and(is_it);
+        let asks_for =
+            |call: &OpenCall<ToolInput>| call.tool == SKILL_TOOL && call.more.asked_skill().is_some_and(is_it);
         let called = |known: &Activation| known.how != Mechanism::ReadSkillFile && is_it(&known.skill);
         let by_model = trace.activations.iter().any(called) || self.open.last(asks_for).is_some();
         if !by_model {
@@ -167,10 +173,10 @@ impl<'a, 's> Decoder<'a, 's> {
         }
     }
 
-    fn init(&self, trace: &mut Builder, init: Init) {
-        trace.reached(Progress::Started);
+    fn init(&self, trace: &mut TraceBuilder, init: InitLine) {
+        trace.reached(AgentProgress::Started);
         if self.interrupted.is_none() {
-            trace.waiting = Waiting::Model;
+            trace.waiting = WaitingFor::Model;
         }
         trace.agent_version = init.claude_code_version;
         trace.model = init.model;
@@ -179,11 +185,11 @@ impl<'a, 's> Decoder<'a, 's> {
         // What comes first are the skills that a user can call; the session file has those that the model is offered.
         let native = self.listed.names.clone().unwrap_or_else(|| init.skills.0.clone());
         let (mcp, described) = (Some(OfferedMcp { servers, tools }), self.listed.described.clone());
-        trace.offered = Some(Offered { native, by_user: init.skills.0, mcp, described });
+        trace.offered = Some(OfferedSkills { native, by_user: init.skills.0, mcp, described });
     }
 
     /// A message of the agent, or of the sub-agent that the call `parent` started.
-    fn assistant(&mut self, trace: &mut Builder, line: Assistant, parent: Option<&str>) {
+    fn assistant(&mut self, trace: &mut TraceBuilder, line: Assistant, parent: Option<&str>) {
         let message = line.message;
         if message.is_synthetic() {
             let said: Vec<String> = message.content.0.into_iter().filter_map(|block| block.text).collect();
@@ -191,7 +197,7 @@ impl<'a, 's> Decoder<'a, 's> {
             trace.push(Step::Notice(said.clone()));
             let (retried, answered) = (self.retried(), trace.answers > 0);
             let stop_reason = message.stop_reason;
-            let synthetic = Synthetic { retried, answered, said, error: line.error, stop_reason };
+            let synthetic = SyntheticMessage { retried, answered, said, error: line.error, stop_reason };
             match parent {
                 None => self.synthetic = Some(synthetic),
                 Some(parent) => _ = self.refused.insert(parent.to_owned(), synthetic),
@@ -203,7 +209,7 @@ impl<'a, 's> Decoder<'a, 's> {
             None => self.synthetic = None,
             Some(parent) => _ = self.refused.remove(parent),
         }
-        trace.reached(Progress::Answering);
+        trace.reached(AgentProgress::Answering);
         trace.answers += 1;
         if message.content.is_full() {
             trace.lose("a message of more parts than are read");
@@ -236,7 +242,7 @@ impl<'a, 's> Decoder<'a, 's> {
 
     /// Notes what the agent, or its sub-agent `parent`, waits for now: an answer to its last call that has none, else
     /// the model. A call that starts a sub-agent is a wait for that one's model.
-    fn wait(&self, trace: &mut Builder, parent: Option<&str>) {
+    fn wait(&self, trace: &mut TraceBuilder, parent: Option<&str>) {
         if self.interrupted.is_some() {
             return;
         }
@@ -244,7 +250,7 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// A task that is stopped while its call waits for it is not stopped by the model.
-    fn task_ended(&mut self, task: &Ended) {
+    fn task_ended(&mut self, task: &FinishedTask) {
         self.sub_agents.ended(task);
         let call = task.tool_use_id.as_str();
         let waits = !call.is_empty() && self.open.last(|open| open.id == call).is_some();
@@ -256,7 +262,7 @@ impl<'a, 's> Decoder<'a, 's> {
     /// Notes that claude is being ended: what it waits for now is what it was waiting for.
     fn interrupt(&mut self) {
         let in_sub_agent = self.waits_for_sub_agent();
-        self.interrupted.get_or_insert(Interrupted { in_sub_agent });
+        self.interrupted.get_or_insert(InterruptedState { in_sub_agent });
     }
 
     /// Whether the agent's own last call without an answer is one that started a sub-agent.
@@ -264,7 +270,7 @@ impl<'a, 's> Decoder<'a, 's> {
         self.open.last(|call| call.by.is_empty()).is_some_and(|call| call.waits_for_agents)
     }
 
-    fn call(&mut self, trace: &mut Builder, parent: Option<&str>, block: Block) {
+    fn call(&mut self, trace: &mut TraceBuilder, parent: Option<&str>, block: Block) {
         if block.id.is_none() {
             return;
         }
@@ -279,7 +285,7 @@ impl<'a, 's> Decoder<'a, 's> {
         self.open.made(trace, call);
     }
 
-    fn user(&mut self, trace: &mut Builder, line: UserLine, parent: Option<&str>) {
+    fn user(&mut self, trace: &mut TraceBuilder, line: UserLine, parent: Option<&str>) {
         let User { content } = line.message;
         if content.is_full() {
             trace.lose("a message of more parts than are read");
@@ -311,8 +317,8 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// Notes a call that was answered, or failed since nobody will.
-    fn ended(&mut self, trace: &mut Builder, call: Call<Fields>, output: String, failed: bool) {
-        let Call { tool: name, input, more: fields, .. } = call;
+    fn ended(&mut self, trace: &mut TraceBuilder, call: OpenCall<ToolInput>, output: String, failed: bool) {
+        let OpenCall { tool: name, input, more: fields, .. } = call;
         let evidence = || format!("{name} {}", excerpt(&input));
         match name.as_str() {
             "Bash" => {
@@ -347,7 +353,7 @@ impl<'a, 's> Decoder<'a, 's> {
         trace.push(Step::Tool { name, input, output, failed });
     }
 
-    fn result(&mut self, trace: &mut Builder, result: ResultLine) {
+    fn result(&mut self, trace: &mut TraceBuilder, result: ResultLine) {
         trace.turns = result.num_turns;
         (trace.agent_duration_ms, trace.api_duration_ms) = (result.duration_ms, result.duration_api_ms);
         trace.models = by_model(&result);
@@ -358,7 +364,7 @@ impl<'a, 's> Decoder<'a, 's> {
         let text = result.result.unwrap_or_default();
         let synthetic = self.synthetic.take().filter(|synthetic| !synthetic.said.is_empty());
         if self.interrupted.is_none() {
-            trace.waiting = Waiting::Nothing;
+            trace.waiting = WaitingFor::Nothing;
         }
         self.sub_agents.answered();
         if let Some(stop) = stop(&result.subtype, result.stop_reason.as_deref(), synthetic.as_ref()) {
@@ -374,7 +380,7 @@ impl<'a, 's> Decoder<'a, 's> {
             // A limit of the account is told as an answer like any other, with a good exit status.
             trace.trouble = Some(synthetic.trouble("claude answered in the model's place"));
         } else {
-            trace.reached(Progress::Done);
+            trace.reached(AgentProgress::Done);
             trace.final_message = Some(text);
         }
     }
@@ -384,12 +390,12 @@ impl<'a, 's> Decoder<'a, 's> {
         self.retry.as_ref()?.error_status
     }
 
-    fn asked(trace: &mut Builder, line: &ControlRequest) {
+    fn asked(trace: &mut TraceBuilder, line: &ControlRequest) {
         let tool = line.request.tool_name.as_deref().unwrap_or_default();
         trace.push(Step::Notice(format!("claude asked: {} {tool}", line.request.subtype)));
     }
 
-    fn rate_limit(trace: &mut Builder, line: &RateLimit) {
+    fn rate_limit(trace: &mut TraceBuilder, line: &RateLimit) {
         let status = line.rate_limit_info.status.as_deref().unwrap_or("unknown");
         if status != "allowed" {
             trace.push(Step::Notice(format!("rate limit: {status}")));
@@ -398,29 +404,29 @@ impl<'a, 's> Decoder<'a, 's> {
 
     /// What a sub-agent waits for that standard output does not show, where the agent waits for its sub-agents: a tool of
     /// its own, else nothing but the model.
-    fn nested_wait(&self) -> Option<Waiting> {
+    fn nested_wait(&self) -> Option<WaitingFor> {
         let in_sub_agent = self.interrupted.map_or_else(|| self.waits_for_sub_agent(), |then| then.in_sub_agent);
         let open = self.open.last(|call| self.is_untold(call)).map(|call| call.tool.clone());
         let in_sub_agent = in_sub_agent || self.sub_agents.forks.any_by_user();
-        open.or_else(|| self.cut.clone()).filter(|_| in_sub_agent).map(Waiting::Tool)
+        open.or_else(|| self.cut.clone()).filter(|_| in_sub_agent).map(WaitingFor::Tool)
     }
 
     /// Whether a call is one of a sub-agent that standard output does not show, to a tool that is no sub-agent.
-    fn is_untold(&self, call: &Call<Fields>) -> bool {
+    fn is_untold(&self, call: &OpenCall<ToolInput>) -> bool {
         !call.by.is_empty() && self.sub_agents.is_untold(&call.by) && !call.waits_for_agents
     }
 
     /// Notes the calls that nobody answered any more.
-    pub(super) fn finish(mut self, trace: &mut Builder) {
+    pub(super) fn finish(mut self, trace: &mut TraceBuilder) {
         trace.interrupted = self.interrupted.is_some();
         if self.sub_agents.are_hidden() {
             trace.lose("what a sub-agent did: the file in which claude keeps that is missing");
         }
-        if trace.waiting == Waiting::Nothing && self.sub_agents.are_waited_for() {
-            trace.waiting = Waiting::Model;
+        if trace.waiting == WaitingFor::Nothing && self.sub_agents.are_waited_for() {
+            trace.waiting = WaitingFor::Model;
         }
-        if trace.waiting == Waiting::Model {
-            trace.waiting = self.nested_wait().unwrap_or(Waiting::Model);
+        if trace.waiting == WaitingFor::Model {
+            trace.waiting = self.nested_wait().unwrap_or(WaitingFor::Model);
         }
         // A sub-agent that was refused did not do its part, whatever the agent made of that.
         if let Some(refused) = self.refused.values().find(|refused| refused.is_refusal()) {
@@ -433,7 +439,7 @@ impl<'a, 's> Decoder<'a, 's> {
         // Where no model was asked, as of a command that claude answers itself, nothing was measured. One that was asked and
         // said nothing read its prompt.
         let read = trace.usage.is_some_and(|usage| usage.input_tokens > 0);
-        if trace.progress == Progress::Done && trace.answers == 0 && !read {
+        if trace.progress == AgentProgress::Done && trace.answers == 0 && !read {
             let nobody = || Trouble::new(TroubleKind::NoAnswer, "claude ended without an answer of a model");
             trace.trouble.get_or_insert_with(nobody);
         }
@@ -444,7 +450,7 @@ impl<'a, 's> Decoder<'a, 's> {
 }
 
 /// Notes a line of which only the kind could be read.
-fn unreadable(trace: &mut Builder, kind: &str) {
+fn unreadable(trace: &mut TraceBuilder, kind: &str) {
     let what = format!("{kind} of another shape");
     trace.unknown(&what);
     // Calls and their answers are in these, and the end.

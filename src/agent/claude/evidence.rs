@@ -6,20 +6,20 @@ use std::path::Path;
 
 use super::forks::Forks;
 use super::{SESSION, TRACE, events, session, slim};
-use crate::agent::kept::{Kept, SUB_AGENTS, slimmed};
-use crate::agent::room::Room;
+use crate::agent::derived_file::{DerivedFile, SUB_AGENTS, slimmed};
 use crate::agent::skill_calls::SkillCalls;
-use crate::files::below::{self, Walk};
-use crate::text::lines::{self, Line};
+use crate::agent::trial_env::TrialEnv;
+use crate::files::below::{self, WalkControl};
+use crate::text::lines::{self, TraceLine};
 use crate::trace::exposure::Reference;
-use crate::trace::{Builder, Mechanism, Trace};
+use crate::trace::{Mechanism, Trace, TraceBuilder};
 
 /// Where claude keeps sessions, in its home.
 const SESSIONS: &str = ".claude/projects";
 
-pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
-    let mut session = Kept::new(folder.join(SESSION), mask);
-    let mut sub_agents = Kept::new(folder.join(SUB_AGENTS), mask);
+pub(super) fn keep(room: &TrialEnv, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
+    let mut session = DerivedFile::new(folder.join(SESSION), mask);
+    let mut sub_agents = DerivedFile::new(folder.join(SUB_AGENTS), mask);
     let mut kept = Ok(());
     // Without a session there is no folder.
     let _ = below::walk(&room.home(), Path::new(SESSIONS), |_| false, &mut |entry| {
@@ -28,16 +28,16 @@ pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) 
         let file = match entry.path {
             path if is_session(path) && !session.is_begun() => &mut session,
             path if is_sub_agents(path) => &mut sub_agents,
-            _ => return Walk::On,
+            _ => return WalkControl::On,
         };
         kept = entry.open().and_then(|from| file.add(from));
-        if kept.is_ok() { Walk::On } else { Walk::Stop }
+        if kept.is_ok() { WalkControl::On } else { WalkControl::Stop }
     });
     kept.and_then(|()| session.finish()).and_then(|()| sub_agents.finish())
 }
 
 /// The file of the session under way.
-pub(super) fn session(room: &Room) -> Option<File> {
+pub(super) fn session(room: &TrialEnv) -> Option<File> {
     below::first(&room.home(), Path::new(SESSIONS), is_session)
 }
 
@@ -62,29 +62,29 @@ pub(super) fn recorded(folder: &Path, skills: &[&str]) -> io::Result<Vec<(&'stat
 }
 
 pub(super) fn decode(reference: &Reference, folder: &Path) -> io::Result<Trace> {
-    let mut trace = Builder::new(Mechanism::SkillTool);
+    let mut trace = TraceBuilder::new(Mechanism::SkillTool);
     let mut skills = SkillCalls::new(reference);
-    let mut session = session::Decoder::new(&mut skills);
+    let mut session = session::SessionDecoder::new(&mut skills);
     lines::for_each(&folder.join(SESSION), |line| {
-        if let Line::Whole(line) = line {
+        if let TraceLine::Whole(line) = line {
             session.line(&mut trace, line);
         }
     })?;
     let told = session.told();
     let mut forks = Forks::default();
     lines::for_each(&folder.join(SUB_AGENTS), |line| {
-        if let Line::Whole(line) = line {
+        if let TraceLine::Whole(line) = line {
             forks.line(line);
         }
     })?;
-    let mut events = events::Decoder::new(&mut skills, told, forks);
+    let mut events = events::StreamDecoder::new(&mut skills, told, forks);
     lines::for_each(&folder.join(TRACE), |line| match line {
-        Line::Whole(line) => events.line(&mut trace, line),
-        Line::Overlong => trace.damaged_lines += 1,
+        TraceLine::Whole(line) => events.line(&mut trace, line),
+        TraceLine::Overlong => trace.damaged_lines += 1,
     })?;
     lines::for_each(&folder.join(SUB_AGENTS), |line| match line {
-        Line::Whole(line) => events.sub_agents_line(&mut trace, line),
-        Line::Overlong => trace.damaged_lines += 1,
+        TraceLine::Whole(line) => events.sub_agents_line(&mut trace, line),
+        TraceLine::Overlong => trace.damaged_lines += 1,
     })?;
     events.finish(&mut trace);
     skills.finish(&mut trace);

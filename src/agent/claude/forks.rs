@@ -15,7 +15,7 @@ const MAX_AGENTS: usize = 10_000;
 
 /// What tells in a line of a sub-agent's file whether it is the body of a skill that claude put there.
 #[derive(Deserialize)]
-struct Head {
+struct SkillBodyHead {
     #[serde(default, rename = "agentId", deserialize_with = "lenient::or_default")]
     agent: String,
     #[serde(default, rename = "isMeta", deserialize_with = "lenient::or_default")]
@@ -34,7 +34,7 @@ pub(super) struct Forks {
 impl Forks {
     /// Reads a line of the sub-agents' files, for how each of them began.
     pub(super) fn line(&mut self, line: &[u8]) {
-        let Ok(Head { agent, meta }) = serde_json::from_slice(line) else { return };
+        let Ok(SkillBodyHead { agent, meta }) = serde_json::from_slice(line) else { return };
         if self.began.len() < MAX_AGENTS && !self.began.contains_key(&agent) {
             // What a model gives a sub-agent to do is never meta, so no model feigns it.
             let skill = serde_json::from_slice(line).ok().filter(|_| meta).and_then(|line| body_of(&line));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::agent::files::{files_trouble, read_if_there, write_private};
-use crate::agent::room::Room;
+use crate::agent::trial_env::TrialEnv;
 use crate::text::redact::{looks_secret, strings};
 use crate::trace::trouble::Trouble;
 
@@ -62,7 +62,7 @@ pub(super) const KEY_HELPER: &str = "apiKeyHelper";
 pub(super) const HEADERS: &str = "ANTHROPIC_CUSTOM_HEADERS";
 
 /// What of the user's own comes along.
-pub(super) struct Users {
+pub(super) struct ClaudeUserConfig {
     /// Names of variables to pass on.
     pub variables: Vec<String>,
     /// Variables beside those.
@@ -85,7 +85,7 @@ pub(super) fn users_folder() -> Option<PathBuf> {
 }
 
 /// Prepares the home.
-pub(super) fn prepare(room: &Room) -> Result<Users, Trouble> {
+pub(super) fn prepare(room: &TrialEnv) -> Result<ClaudeUserConfig, Trouble> {
     let folder = room.home().join(".claude");
     fs::create_dir_all(&folder).map_err(|error| files_trouble(&folder, &error))?;
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
@@ -107,12 +107,12 @@ pub(super) fn prepare(room: &Room) -> Result<Users, Trouble> {
             env.insert(variable.into(), path.into());
         }
     }
-    let mut users = Users { variables, env, secrets, settings: None, key_helper: None };
+    let mut users = ClaudeUserConfig { variables, env, secrets, settings: None, key_helper: None };
     users.take_settings(&folder)?;
     Ok(users)
 }
 
-impl Users {
+impl ClaudeUserConfig {
     /// Takes the logins of the user's own settings, which claude does not read in a trial.
     fn take_settings(&mut self, folder: &Path) -> Result<(), Trouble> {
         let Some(own) = own_settings()? else { return Ok(()) };

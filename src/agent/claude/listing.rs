@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::agent::lenient;
 use crate::agent::skill_calls::SkillCalls;
-use crate::lint::Listing;
+use crate::lint::SkillList;
 use crate::skill::{Skill, slug};
-use crate::trace::described::Described;
+use crate::trace::description::DescriptionVisibility;
 
 /// A hundredth of the model's window, at three characters to a token where newer models count so; 4,250 of them go to
 /// claude's own skills. Measured with 2.1.197, the narrowest first.
-const SMALL: Listing = Listing {
+const SMALL: SkillList = SkillList {
     agent: "Claude Code 2.1",
     window: "200,000",
     room: 6_000 - OWN,
@@ -24,10 +24,10 @@ const SMALL: Listing = Listing {
 };
 
 /// The same for what it asks for where no model is chosen.
-const LARGE: Listing = Listing { window: "1,000,000", room: 30_000 - OWN, ..SMALL };
+const LARGE: SkillList = SkillList { window: "1,000,000", room: 30_000 - OWN, ..SMALL };
 
 /// Both.
-pub const LISTINGS: [Listing; 2] = [SMALL, LARGE];
+pub const LISTINGS: [SkillList; 2] = [SMALL, LARGE];
 
 /// What claude's own skills take.
 const OWN: usize = 4_250;
@@ -77,14 +77,14 @@ pub(super) struct Attachment {
 
 /// What the attachments have told.
 #[derive(Default)]
-pub(super) struct Listed {
+pub(super) struct AttachmentFacts {
     /// The skills that the model was offered, where the session file says so.
     pub names: Option<Vec<String>>,
     /// How much of their descriptions it was shown, by slug.
-    pub described: BTreeMap<String, Described>,
+    pub described: BTreeMap<String, DescriptionVisibility>,
 }
 
-impl Listed {
+impl AttachmentFacts {
     pub(super) fn add(&mut self, attachment: Attachment, skills: &mut SkillCalls<'_>) {
         if attachment.kind == SKILLS {
             let entries = attachment.entries();
@@ -93,12 +93,12 @@ impl Listed {
         } else if attachment.kind == SERVERS {
             let told = attachment.servers.iter().zip(&attachment.blocks);
             let whole = told.flat_map(|(server, text)| skills.told_by(server, text));
-            self.know(whole.map(|skill| (skill, Described::Whole)));
+            self.know(whole.map(|skill| (skill, DescriptionVisibility::Whole)));
         }
     }
 
     /// What was shown in one place counts, whatever another place shows.
-    fn know(&mut self, described: impl IntoIterator<Item = (String, Described)>) {
+    fn know(&mut self, described: impl IntoIterator<Item = (String, DescriptionVisibility)>) {
         for (skill, described) in described {
             let known = self.described.entry(skill).or_default();
             *known = described.max(*known);

@@ -1,12 +1,12 @@
 //! What a line of claude's output says while the run is under way.
 
-use super::wire::{Assistant, Head, Retry};
-use crate::agent::interface::Work;
+use super::wire::{Assistant, LineHead, Retry};
+use crate::agent::interface::WorkOwner;
 use crate::trace::excerpt;
 
 /// What a line says that the agent does.
 pub(super) fn describe(line: &[u8]) -> Option<String> {
-    let head: Head = parse(line)?;
+    let head: LineHead = parse(line)?;
     let words = match (head.kind.as_str(), head.subtype.as_deref()) {
         ("system", Some("init")) => "asks the model".to_owned(),
         ("system", Some("api_retry")) => parse::<Retry>(line)?.to_string(),
@@ -30,16 +30,18 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
 }
 
 /// Whose work a line shows.
-pub(super) fn work(line: &[u8]) -> Work {
-    let Some(head) = parse::<Head>(line) else { return Work::Other };
+pub(super) fn work(line: &[u8]) -> WorkOwner {
+    let Some(head) = parse::<LineHead>(line) else { return WorkOwner::Other };
     match (head.kind.as_str(), head.subtype.as_deref()) {
-        ("assistant", _) if parse::<Assistant>(line).is_some_and(|said| said.message.is_synthetic()) => Work::Other,
-        ("assistant", _) => Work::Model,
-        ("result", _) => Work::End,
-        ("system", Some("api_retry")) => {
-            parse::<Retry>(line).and_then(|retry| retry.wait()).map_or(Work::Other, Work::Waits)
+        ("assistant", _) if parse::<Assistant>(line).is_some_and(|said| said.message.is_synthetic()) => {
+            WorkOwner::Other
         }
-        _ => Work::Other,
+        ("assistant", _) => WorkOwner::Model,
+        ("result", _) => WorkOwner::End,
+        ("system", Some("api_retry")) => {
+            parse::<Retry>(line).and_then(|retry| retry.wait()).map_or(WorkOwner::Other, WorkOwner::Waits)
+        }
+        _ => WorkOwner::Other,
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::home::{CREDENTIALS, HEADERS, KEY_HELPER, own_settings, users_folder};
 use crate::agent::files::read_if_there;
-use crate::agent::login::{Around, Login, holds_one};
+use crate::agent::login::{Login, LoginSources, holds_one};
 
 /// Variables each of which is a login, or leads to a provider that has one of its own.
 const LOGINS: [&str; 6] = [
@@ -28,7 +28,7 @@ const MANAGED: [&str; 2] =
 /// How to log in.
 const HOW_TO: &str = "log in with `claude`, or set ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or CLAUDE_CODE_OAUTH_TOKEN";
 
-pub(super) fn find(around: &Around<'_>) -> Login {
+pub(super) fn find(around: &LoginSources<'_>) -> Login {
     if let Some(name) = around.first(&LOGINS) {
         return Login::Found(format!("{name} is set"));
     }

@@ -27,11 +27,11 @@ use std::io;
 use std::path::Path;
 
 use crate::agent::assignment::Assignment;
-use crate::agent::command::Command;
-use crate::agent::interface::{Agent, Work};
-use crate::agent::login::{Around, Login};
-use crate::agent::room::Room;
-use crate::agent::turns::Sign;
+use crate::agent::command::AgentCommand;
+use crate::agent::interface::{Agent, WorkOwner};
+use crate::agent::login::{Login, LoginSources};
+use crate::agent::trial_env::TrialEnv;
+use crate::agent::turns::TurnSign;
 use crate::settings::mode::AgentKind;
 use crate::skill::{SKILL_FILE, Skill};
 use crate::trace::Trace;
@@ -61,7 +61,7 @@ macro_rules! claude {
                 AgentKind::$kind
             }
 
-            fn command(&self, assignment: &Assignment<'_>) -> Result<Command, Trouble> {
+            fn command(&self, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
                 $start(assignment, self.find(assignment.settings)?)
             }
 
@@ -73,11 +73,11 @@ macro_rules! claude {
                 ))
             }
 
-            fn login(&self, around: &Around<'_>) -> Login {
+            fn login(&self, around: &LoginSources<'_>) -> Login {
                 login::find(around)
             }
 
-            fn keep_evidence(&self, room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
+            fn keep_evidence(&self, room: &TrialEnv, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
                 evidence::keep(room, folder, mask)
             }
 
@@ -89,15 +89,15 @@ macro_rules! claude {
                 evidence::decode(reference, folder)
             }
 
-            fn work(&self, line: &[u8]) -> Work {
+            fn work(&self, line: &[u8]) -> WorkOwner {
                 live::work(line)
             }
 
-            fn session(&self, room: &Room) -> Option<File> {
+            fn session(&self, room: &TrialEnv) -> Option<File> {
                 evidence::session(room)
             }
 
-            fn signs(&self, line: &[u8]) -> Vec<Sign> {
+            fn signs(&self, line: &[u8]) -> Vec<TurnSign> {
                 session::signs(line)
             }
 

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know of Claude Code.
 
-use crate::profile::{AgentKind, Delivery, Profile, Refusals, Shows, Tools};
+use crate::profile::{AgentKind, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
 
 pub const PROFILE: Profile = Profile {
     name: "Claude Code",
@@ -43,14 +43,14 @@ pub const PROFILE: Profile = Profile {
     calls_skill: "/name",
     reports_cost: true,
     mcp_client: "claude-code",
-    shows: Shows::Arguments,
-    tools: Tools {
+    shows: ToolDisplay::Arguments,
+    tools: AgentTools {
         resources: &["ReadMcpResourceTool"],
         searches: &["ToolSearch"],
         files: &[],
         lists: &["ListMcpResourcesTool"],
     },
-    refusals: Refusals {
+    refusals: RefusalPhrases {
         status: &["API Error: "],
         for_now: &[
             "hit your session limit",

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::call::Call;
+use super::call::ArgumentChoices;
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{Command, own_args};
+use crate::agent::command::{AgentCommand, own_args};
 use crate::cases::case::Case;
-use crate::process::{Listener, Reply};
+use crate::process::{OutputListener, Reply};
 use crate::settings::mode::Mode;
 use crate::trace::trouble::{Trouble, TroubleKind};
 
@@ -25,8 +25,8 @@ const ENVIRONMENT: [(&str, &str); 3] = [
 const NOBODY: &str = "nobody is here to ask: this is an eval";
 
 /// How to start `program` for a trial.
-pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<Command, Trouble> {
-    let choices = Call::new(assignment)?;
+pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<AgentCommand, Trouble> {
+    let choices = ArgumentChoices::new(assignment)?;
     let mut args = args(&choices);
     args.extend(own_args(assignment).map(Into::into));
     let dialogue = Dialogue::new(assignment.case, assignment.mode, &choices)?;
@@ -38,7 +38,7 @@ pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<C
 }
 
 /// The arguments, in the SDK's order.
-fn args(call: &Call<'_>) -> Vec<OsString> {
+fn args(call: &ArgumentChoices<'_>) -> Vec<OsString> {
     let fixed = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
     let mut args: Vec<OsString> = fixed.map(OsString::from).to_vec();
     let mut option = |name: &str, value: &str| args.push(format!("{name}={value}").into());
@@ -74,7 +74,7 @@ struct Dialogue {
 }
 
 impl Dialogue {
-    fn new(case: &Case, mode: &Mode, call: &Call<'_>) -> Result<Self, Trouble> {
+    fn new(case: &Case, mode: &Mode, call: &ArgumentChoices<'_>) -> Result<Self, Trouble> {
         let mut request = json!({ "subtype": "initialize" });
         // With skills of its own kind claude has its own system prompt; by MCP alone it is a bare agent.
         let preset = !mode.delivery.mcp() || mode.delivery.native();
@@ -100,7 +100,7 @@ impl Dialogue {
     }
 }
 
-impl Listener for Dialogue {
+impl OutputListener for Dialogue {
     fn opening(&mut self) -> Option<Vec<u8>> {
         Some(std::mem::take(&mut self.opening))
     }

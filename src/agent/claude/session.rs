@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::listing::{Attachment, Listed};
+use super::listing::{Attachment, AttachmentFacts};
 use crate::agent::lenient;
 use crate::agent::skill_calls::SkillCalls;
-use crate::agent::turns::Sign;
-use crate::trace::{Builder, Mechanism};
+use crate::agent::turns::TurnSign;
+use crate::trace::{Mechanism, TraceBuilder};
 
 /// Most times kept.
 const MAX_TIMES: usize = 20_000;
@@ -25,22 +25,22 @@ struct SessionLine {
     timestamp: Option<String>,
     #[serde(default, rename = "isMeta")]
     meta: bool,
-    message: Option<Message>,
+    message: Option<SessionMessage>,
     #[serde(default, deserialize_with = "lenient::option")]
     attachment: Option<Attachment>,
 }
 
 /// What the session file has told.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct SessionFacts {
     /// When each line was written, by its id.
     pub times: HashMap<String, String>,
     /// What of the skills the model was shown at the start.
-    pub listed: Listed,
+    pub listed: AttachmentFacts,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct SessionMessage {
     #[serde(default)]
     role: String,
     /// The same in every line of one answer of the model.
@@ -51,19 +51,19 @@ struct Message {
 }
 
 /// Reads the session file of one run.
-pub(super) struct Decoder<'a, 's> {
+pub(super) struct SessionDecoder<'a, 's> {
     skills: &'a mut SkillCalls<'s>,
-    told: Told,
+    told: SessionFacts,
     /// The commands that the prompt gave, by the ids of their lines.
     commands: HashMap<String, String>,
 }
 
-impl<'a, 's> Decoder<'a, 's> {
+impl<'a, 's> SessionDecoder<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>) -> Self {
-        Self { skills, told: Told::default(), commands: HashMap::new() }
+        Self { skills, told: SessionFacts::default(), commands: HashMap::new() }
     }
 
-    pub(super) fn line(&mut self, trace: &mut Builder, line: &[u8]) {
+    pub(super) fn line(&mut self, trace: &mut TraceBuilder, line: &[u8]) {
         // Of what is not understood here standard output tells all the same.
         let Ok(line) = serde_json::from_slice::<SessionLine>(line) else { return };
         self.skills.at(line.timestamp.as_deref());
@@ -92,7 +92,7 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// What it has told.
-    pub(super) fn told(self) -> Told {
+    pub(super) fn told(self) -> SessionFacts {
         self.told
     }
 }
@@ -109,13 +109,13 @@ fn command(text: &str) -> Option<&str> {
 }
 
 /// What a line says of the model's calls. Those of sub-agents stand in files of their own.
-pub(super) fn signs(line: &[u8]) -> Vec<Sign> {
+pub(super) fn signs(line: &[u8]) -> Vec<TurnSign> {
     let line = serde_json::from_slice::<SessionLine>(line).ok();
-    let Some(Message { role, id, content }) = line.and_then(|line| line.message) else { return Vec::new() };
+    let Some(SessionMessage { role, id, content }) = line.and_then(|line| line.message) else { return Vec::new() };
     let text = |block: &Value, key: &str| block.get(key).and_then(Value::as_str).map(str::to_owned);
     let sign = |block: &Value| match (role.as_str(), block.get("type")?.as_str()?) {
-        ("assistant", "tool_use") => Some(Sign::Called { call: text(block, "id")?, answer: id.clone() }),
-        ("user", "tool_result") => Some(Sign::Answered(text(block, "tool_use_id")?)),
+        ("assistant", "tool_use") => Some(TurnSign::Called { call: text(block, "id")?, answer: id.clone() }),
+        ("user", "tool_result") => Some(TurnSign::Answered(text(block, "tool_use_id")?)),
         _ => None,
     };
     content.as_array().into_iter().flatten().filter_map(sign).collect()

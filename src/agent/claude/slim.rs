@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::wire::{Assistant, Head, ResultLine, UserLine};
+use super::wire::{Assistant, LineHead, ResultLine, UserLine};
 
 /// Keys that are kept of each kind of line; of other kinds everything is.
 const KEPT: [(&str, &[&str]); 4] = [
@@ -57,7 +57,7 @@ fn reads(line: &[u8]) -> bool {
     fn is<'a, T: serde::Deserialize<'a>>(line: &'a [u8]) -> bool {
         serde_json::from_slice::<T>(line).is_ok()
     }
-    serde_json::from_slice::<Head>(line).is_ok_and(|head| match head.kind.as_str() {
+    serde_json::from_slice::<LineHead>(line).is_ok_and(|head| match head.kind.as_str() {
         "assistant" => is::<Assistant>(line),
         "user" => is::<UserLine>(line),
         "result" => is::<ResultLine>(line),

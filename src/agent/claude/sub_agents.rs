@@ -23,7 +23,7 @@ pub(super) struct TranscriptLine {
 
 /// A task that has begun.
 #[derive(Deserialize)]
-pub(super) struct Begun {
+pub(super) struct StartedTask {
     #[serde(default, deserialize_with = "lenient::or_default")]
     task_id: String,
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -34,7 +34,7 @@ pub(super) struct Begun {
 
 /// A task that has ended.
 #[derive(Deserialize)]
-pub(super) struct Ended {
+pub(super) struct FinishedTask {
     #[serde(default, deserialize_with = "lenient::or_default")]
     task_id: String,
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -76,7 +76,7 @@ impl SubAgents {
     }
 
     /// Standard output told of a task.
-    pub(super) fn begun(&mut self, task: Begun) {
+    pub(super) fn begun(&mut self, task: StartedTask) {
         if task.task_type == "local_agent" && self.begun.len() < MAX_LINES {
             self.running.insert(task.task_id.clone());
             self.begun.insert(task.task_id, task.tool_use_id);
@@ -84,7 +84,7 @@ impl SubAgents {
     }
 
     /// Standard output told of a task's end. Once the agent has answered, those that are stopped are so because it is ended.
-    pub(super) fn ended(&mut self, task: &Ended) {
+    pub(super) fn ended(&mut self, task: &FinishedTask) {
         if !self.answered || matches!(task.status.as_str(), "completed" | "failed") {
             self.running.remove(&task.task_id);
         }

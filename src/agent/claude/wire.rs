@@ -14,7 +14,7 @@ use crate::agent::lenient;
 use crate::agent::refusal::Refusal;
 use crate::trace::exposure::MAX_ANSWER;
 use crate::trace::trouble::Trouble;
-use crate::trace::{Call, MAX_TEXT, Usage, cut};
+use crate::trace::{MAX_TEXT, OpenCall, Usage, cut};
 
 /// Most items of a list that are read.
 const MAX_ITEMS: usize = 1_000;
@@ -27,7 +27,7 @@ const MAX_INPUT: usize = 1 << 20;
 
 /// What every line has.
 #[derive(Deserialize)]
-pub(super) struct Head {
+pub(super) struct LineHead {
     #[serde(rename = "type")]
     pub kind: String,
     #[serde(default, deserialize_with = "lenient::option")]
@@ -43,10 +43,10 @@ pub(super) struct Head {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Init {
-    pub tools: List<String>,
-    pub skills: List<String>,
-    pub mcp_servers: List<Server>,
+pub(super) struct InitLine {
+    pub tools: FirstItems<String>,
+    pub skills: FirstItems<String>,
+    pub mcp_servers: FirstItems<McpServerStatus>,
     #[serde(deserialize_with = "lenient::option")]
     pub model: Option<String>,
     #[serde(deserialize_with = "lenient::option")]
@@ -54,30 +54,30 @@ pub(super) struct Init {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Server {
+pub(super) struct McpServerStatus {
     pub name: String,
     pub status: String,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Assistant {
-    pub message: Message,
+    pub message: ModelMessage,
     /// What kind of error claude tells of in the model's place.
     #[serde(default, deserialize_with = "lenient::option")]
     pub error: Option<String>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Message {
+pub(super) struct ModelMessage {
     /// The same in every line of one answer of the model.
     #[serde(default, deserialize_with = "lenient::option")]
     pub id: Option<String>,
     #[serde(default, deserialize_with = "lenient::option")]
     pub model: Option<String>,
     #[serde(default)]
-    pub content: Content,
+    pub content: MessageContent,
     #[serde(default, deserialize_with = "lenient::option")]
-    pub usage: Option<Tokens>,
+    pub usage: Option<ClaudeTokens>,
     #[serde(default, deserialize_with = "lenient::option")]
     pub stop_reason: Option<String>,
 }
@@ -85,7 +85,7 @@ pub(super) struct Message {
 /// What claude calls the model that it is itself when there is no answer.
 const SYNTHETIC: &str = "<synthetic>";
 
-impl Message {
+impl ModelMessage {
     /// Whether it is claude's word and not the model's.
     pub(super) fn is_synthetic(&self) -> bool {
         self.model.as_deref() == Some(SYNTHETIC)
@@ -100,7 +100,7 @@ pub(super) struct UserLine {
 #[derive(Deserialize)]
 pub(super) struct User {
     #[serde(default)]
-    pub content: Content,
+    pub content: MessageContent,
 }
 
 #[derive(Default, Deserialize)]
@@ -118,7 +118,7 @@ pub(super) struct Block {
     pub tool_name: Option<String>,
     pub input: Option<Box<RawValue>>,
     pub tool_use_id: Option<String>,
-    pub content: Option<Texts>,
+    pub content: Option<ToolTexts>,
     #[serde(deserialize_with = "lenient::option")]
     pub is_error: Option<bool>,
 }
@@ -126,14 +126,14 @@ pub(super) struct Block {
 /// Tokens of one request, or of all of them.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[expect(clippy::struct_field_names, reason = "the names on the wire")]
-pub(super) struct Tokens {
+pub(super) struct ClaudeTokens {
     input_tokens: u64,
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     output_tokens: Option<u64>,
 }
 
-impl Tokens {
+impl ClaudeTokens {
     /// All that was read: this vendor counts cached tokens apart.
     pub(super) fn input(&self) -> u64 {
         let cached = [self.cache_creation_input_tokens, self.cache_read_input_tokens].into_iter().flatten();
@@ -152,9 +152,9 @@ impl Tokens {
         })
     }
 
-    fn plus(self, other: Tokens) -> Tokens {
+    fn plus(self, other: ClaudeTokens) -> ClaudeTokens {
         let sum = |a: Option<u64>, b: Option<u64>| Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0)));
-        Tokens {
+        ClaudeTokens {
             input_tokens: self.input_tokens.saturating_add(other.input_tokens),
             cache_creation_input_tokens: sum(self.cache_creation_input_tokens, other.cache_creation_input_tokens),
             cache_read_input_tokens: sum(self.cache_read_input_tokens, other.cache_read_input_tokens),
@@ -176,8 +176,8 @@ struct ModelTokens {
 }
 
 impl ModelTokens {
-    fn tokens(&self) -> Tokens {
-        Tokens {
+    fn tokens(&self) -> ClaudeTokens {
+        ClaudeTokens {
             input_tokens: self.input_tokens,
             cache_creation_input_tokens: self.cache_creation_input_tokens,
             cache_read_input_tokens: self.cache_read_input_tokens,
@@ -218,15 +218,15 @@ pub(super) struct ResultLine {
     pub duration_api_ms: Option<u64>,
     pub result: Option<String>,
     #[serde(default, deserialize_with = "lenient::or_default")]
-    pub errors: List<String>,
+    pub errors: FirstItems<String>,
     #[serde(default, deserialize_with = "lenient::option")]
     total_cost_usd: Option<f64>,
     #[serde(default, deserialize_with = "lenient::option")]
-    usage: Option<Tokens>,
+    usage: Option<ClaudeTokens>,
     #[serde(default = "no_models", rename = "modelUsage", deserialize_with = "models")]
     models: Models,
     #[serde(default, deserialize_with = "lenient::or_default")]
-    pub permission_denials: List<Denial>,
+    pub permission_denials: FirstItems<Denial>,
 }
 
 #[derive(Deserialize)]
@@ -241,7 +241,7 @@ pub(super) fn as_usage(result: &ResultLine) -> Option<Usage> {
     let tokens = match &result.models {
         Models::Unreadable => return None,
         Models::Known(models) if !models.is_empty() => {
-            models.values().fold(Tokens::default(), |sum, model| sum.plus(model.tokens()))
+            models.values().fold(ClaudeTokens::default(), |sum, model| sum.plus(model.tokens()))
         }
         Models::Known(_) | Models::Absent => result.usage?,
     };
@@ -300,11 +300,11 @@ impl fmt::Display for Retry {
 
 #[derive(Deserialize)]
 pub(super) struct ControlRequest {
-    pub request: Asked,
+    pub request: ControlBody,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct ControlBody {
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub subtype: String,
     #[serde(default, deserialize_with = "lenient::option")]
@@ -326,7 +326,7 @@ pub(super) struct LimitInfo {
 /// What is looked at of a call's input.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Fields {
+pub(super) struct ToolInput {
     #[serde(deserialize_with = "lenient::option")]
     pub command: Option<String>,
     #[serde(deserialize_with = "lenient::option")]
@@ -348,7 +348,7 @@ pub(super) struct Fields {
     pub raw: String,
 }
 
-impl Fields {
+impl ToolInput {
     /// The skill that a call of the skill tool asks for.
     pub(super) fn asked_skill(&self) -> Option<&str> {
         let asked = self.skill.as_ref().or(self.command.as_ref()).or(self.name.as_ref());
@@ -358,18 +358,18 @@ impl Fields {
 
 impl Block {
     /// The tool call that this is, of the sub-agent that the call `by` started.
-    pub(super) fn call(self, by: &str) -> Call<Fields> {
+    pub(super) fn call(self, by: &str) -> OpenCall<ToolInput> {
         let input = self.input.as_deref().map_or("", RawValue::get);
         let short = Some(input).filter(|input| input.len() <= MAX_INPUT);
-        let mut fields: Fields = short.and_then(|input| serde_json::from_str(input).ok()).unwrap_or_default();
+        let mut fields: ToolInput = short.and_then(|input| serde_json::from_str(input).ok()).unwrap_or_default();
         if input.len() <= MAX_KEPT {
             input.clone_into(&mut fields.raw);
         } else {
-            fields = Fields { command: fields.command.map(shortened), ..fields };
+            fields = ToolInput { command: fields.command.map(shortened), ..fields };
         }
         let input = if input.len() > MAX_TEXT { cut(shortened(input.to_owned())) } else { input.to_owned() };
         let (id, tool) = (self.id.unwrap_or_default(), self.name.unwrap_or_default());
-        Call { by: by.to_owned(), id, tool, input, waits_for_agents: false, more: fields }
+        OpenCall { by: by.to_owned(), id, tool, input, waits_for_agents: false, more: fields }
     }
 }
 
@@ -387,38 +387,38 @@ fn shorten(text: &mut String, most: usize) {
 }
 
 /// The first items of a list; the rest is passed over.
-pub(super) struct List<T>(pub Vec<T>);
+pub(super) struct FirstItems<T>(pub Vec<T>);
 
-impl<T> Default for List<T> {
+impl<T> Default for FirstItems<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<'de, T: DeserializeOwned> Deserialize<'de> for List<T> {
+impl<'de, T: DeserializeOwned> Deserialize<'de> for FirstItems<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Items<T>(PhantomData<T>);
         impl<'de, T: DeserializeOwned> Visitor<'de> for Items<T> {
-            type Value = List<T>;
+            type Value = FirstItems<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list")
             }
 
-            fn visit_unit<E>(self) -> Result<List<T>, E> {
-                Ok(List::default())
+            fn visit_unit<E>(self) -> Result<FirstItems<T>, E> {
+                Ok(FirstItems::default())
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<FirstItems<T>, A::Error> {
                 let mut list = Vec::new();
                 while list.len() < MAX_ITEMS {
                     match items.next_element()? {
                         Some(item) => list.push(item),
-                        None => return Ok(List(list)),
+                        None => return Ok(FirstItems(list)),
                     }
                 }
                 while items.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(List(list))
+                Ok(FirstItems(list))
             }
         }
         deserializer.deserialize_any(Items(PhantomData))
@@ -427,37 +427,37 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for List<T> {
 
 /// A message's content: blocks, or a text alone.
 #[derive(Default)]
-pub(super) struct Content(pub Vec<Block>);
+pub(super) struct MessageContent(pub Vec<Block>);
 
-impl Content {
+impl MessageContent {
     /// Whether there may be more blocks than were read.
     pub(super) fn is_full(&self) -> bool {
         self.0.len() >= MAX_ITEMS
     }
 }
 
-impl<'de> Deserialize<'de> for Content {
+impl<'de> Deserialize<'de> for MessageContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Blocks;
         impl<'de> Visitor<'de> for Blocks {
-            type Value = Content;
+            type Value = MessageContent;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a text or a list of blocks")
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Content, E> {
+            fn visit_str<E>(self, text: &str) -> Result<MessageContent, E> {
                 let text = Block { kind: "text".to_owned(), text: Some(text.to_owned()), ..Block::default() };
-                Ok(Content(vec![text]))
+                Ok(MessageContent(vec![text]))
             }
 
-            fn visit_unit<E>(self) -> Result<Content, E> {
-                Ok(Content::default())
+            fn visit_unit<E>(self) -> Result<MessageContent, E> {
+                Ok(MessageContent::default())
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Content, A::Error> {
-                let list = List::<Block>::deserialize(serde::de::value::SeqAccessDeserializer::new(items))?;
-                Ok(Content(list.0))
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<MessageContent, A::Error> {
+                let list = FirstItems::<Block>::deserialize(serde::de::value::SeqAccessDeserializer::new(items))?;
+                Ok(MessageContent(list.0))
             }
         }
         deserializer.deserialize_any(Blocks)
@@ -465,11 +465,11 @@ impl<'de> Deserialize<'de> for Content {
 }
 
 /// What a tool answered: a text, or the texts and names of tools in a list of blocks, up to a limit.
-pub(super) struct Texts(pub String);
+pub(super) struct ToolTexts(pub String);
 
-impl<'de> Deserialize<'de> for Texts {
+impl<'de> Deserialize<'de> for ToolTexts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let content = Content::deserialize(deserializer)?;
+        let content = MessageContent::deserialize(deserializer)?;
         let texts: Vec<String> = content.0.into_iter().filter_map(|block| block.text.or(block.tool_name)).collect();
         let mut text = texts.join("\n");
         // One more than is looked at, so that it shows.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::item::McpCall;
 use crate::agent::skill_calls::SkillCalls;
-use crate::trace::{Builder, Step, cut, excerpt};
+use crate::trace::{Step, TraceBuilder, cut, excerpt};
 
 /// The tool with which a model runs its own code.
 pub(super) const CODE: &str = "functions__exec";
@@ -21,9 +21,9 @@ const REPEATS: [&str; 6] = ["for(", "forawait(", "while(", "do{", "=>", "functio
 
 /// What is known of the code of a model and its sub-agents.
 #[derive(Debug, Default)]
-pub(super) struct Code {
+pub(super) struct CodeCalls {
     /// Calls that were answered, by their ids.
-    answered: HashMap<String, Answered>,
+    answered: HashMap<String, AnsweredCall>,
     /// Calls of MCP servers' tools, each with the step of the code.
     asked: Vec<(McpCall, usize)>,
     /// The commands that it ran since it was answered last.
@@ -36,7 +36,7 @@ pub(super) struct Code {
 
 /// A call that was answered.
 #[derive(Debug)]
-struct Answered {
+struct AnsweredCall {
     /// The code, and the commands that it ran.
     call: String,
     /// The call, in words.
@@ -45,7 +45,7 @@ struct Answered {
     step: usize,
 }
 
-impl Code {
+impl CodeCalls {
     /// Whether it is a call of code, or one that waits for it.
     pub(super) fn is(tool: &str) -> bool {
         [CODE, WAIT].contains(&tool)
@@ -67,7 +67,7 @@ impl Code {
     /// The call with this id was answered.
     pub(super) fn answered(
         &mut self,
-        trace: &mut Builder,
+        trace: &mut TraceBuilder,
         skills: &mut SkillCalls<'_>,
         call: String,
         (name, input): (String, String),
@@ -75,7 +75,7 @@ impl Code {
     ) {
         let ran = std::mem::take(&mut self.ran).join("\n");
         let how = format!("{name} {}", excerpt(&input));
-        let answered = Answered { call: format!("{input}\n{ran}"), how, step: trace.steps.len() };
+        let answered = AnsweredCall { call: format!("{input}\n{ran}"), how, step: trace.steps.len() };
         skills.wrote(&input);
         answered.showed(trace, skills, &output);
         self.answered.insert(call, answered);
@@ -85,7 +85,7 @@ impl Code {
 
     /// The code said something with `notify`: that comes before the model beside its answer, each time in a line of its own with
     /// the id of the same call.
-    pub(super) fn said(&self, trace: &mut Builder, skills: &mut SkillCalls<'_>, call: &str, text: &str) {
+    pub(super) fn said(&self, trace: &mut TraceBuilder, skills: &mut SkillCalls<'_>, call: &str, text: &str) {
         let Some(answered) = self.answered.get(call) else { return };
         trace.at = Some(answered.step);
         answered.showed(trace, skills, text);
@@ -96,12 +96,12 @@ impl Code {
     }
 
     /// The code called an MCP server's tool.
-    pub(super) fn asked(&mut self, trace: &Builder, call: McpCall) {
+    pub(super) fn asked(&mut self, trace: &TraceBuilder, call: McpCall) {
         self.asked.push((call, trace.steps.len()));
     }
 
     /// Notes which skills it asked for, now that all is known that it printed.
-    pub(super) fn finish(self, trace: &mut Builder, skills: &mut SkillCalls<'_>) {
+    pub(super) fn finish(self, trace: &mut TraceBuilder, skills: &mut SkillCalls<'_>) {
         for (McpCall { tool, input, failed }, step) in self.asked {
             trace.at = Some(step);
             skills.asked_by_code(trace, &tool, &input, failed);
@@ -111,9 +111,9 @@ impl Code {
     }
 }
 
-impl Answered {
+impl AnsweredCall {
     /// The model was shown this.
-    fn showed(&self, trace: &mut Builder, skills: &mut SkillCalls<'_>, text: &str) {
+    fn showed(&self, trace: &mut TraceBuilder, skills: &mut SkillCalls<'_>, text: &str) {
         skills.shown(trace, &self.call, &self.how, text, true);
     }
 }

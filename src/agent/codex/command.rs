@@ -5,16 +5,16 @@ use std::ffi::OsString;
 use super::home;
 use super::{Codex, LAST_MESSAGE, LOGIN_VARIABLES};
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{Command, LONGEST_ARGUMENT, environment, long_prompt, own_args};
+use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, long_prompt, own_args};
 use crate::agent::interface::Agent;
-use crate::agent::mcp_probe::SkillServer;
+use crate::agent::mcp_probe::ServerCommand;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
 /// Variables that choose the provider.
 const PROVIDER_VARIABLES: [&str; 3] = ["OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT"];
 
-pub(super) fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
+pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
     let settings = assignment.settings;
     let room = assignment.room;
     let case = assignment.case;
@@ -64,7 +64,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<Command, Trouble> {
         Sandbox::ReadOnly => "codex's sandbox limits writing, not reading",
         Sandbox::WorkspaceWrite => "codex's sandbox limits writing, not reading; /tmp is writable too",
     };
-    Ok(Command {
+    Ok(AgentCommand {
         program,
         args,
         env,
@@ -85,7 +85,7 @@ fn not_enforced(max_turns: Option<u64>) -> Vec<String> {
 }
 
 /// The MCP server in codex's settings. Without `required` codex says nothing of a server that does not start, anywhere.
-fn server_args(server: &SkillServer) -> Vec<String> {
+fn server_args(server: &ServerCommand) -> Vec<String> {
     let name = &server.names.server;
     let setting = |key: &str, value: toml::Value| format!("mcp_servers.{name}.{key}={value}");
     let env: toml::Table = server.env.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();

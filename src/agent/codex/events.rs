@@ -6,34 +6,34 @@ use serde::Deserialize;
 
 use super::code::CODE;
 use super::item::mcp_tool;
-use super::tokens::{Tokens, plus};
-use crate::agent::interface::Work;
+use super::tokens::{CodexTokens, plus};
+use crate::agent::interface::WorkOwner;
 use crate::agent::lenient;
 use crate::agent::refusal::{Refusal, retry_after};
 use crate::agent::skill_calls::{self, SkillCalls};
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trace::{Builder, Call, OpenCalls, Progress, Step, Stop, Usage, Waiting, excerpt};
+use crate::trace::{AgentProgress, OpenCall, OpenCalls, Step, StopReason, TraceBuilder, Usage, WaitingFor, excerpt};
 
 #[derive(Deserialize)]
-struct Event {
+struct EventLine {
     #[serde(rename = "type")]
     kind: String,
-    item: Option<Item>,
+    item: Option<EventItem>,
     #[serde(default, deserialize_with = "lenient::option")]
-    usage: Option<Tokens>,
+    usage: Option<CodexTokens>,
     #[serde(default, deserialize_with = "lenient::option")]
     message: Option<String>,
     #[serde(default, deserialize_with = "lenient::option")]
-    error: Option<Message>,
+    error: Option<ErrorMessage>,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct ErrorMessage {
     message: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct EventItem {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -46,7 +46,7 @@ struct Item {
     #[serde(default, deserialize_with = "lenient::option")]
     exit_code: Option<i64>,
     #[serde(default, deserialize_with = "lenient::or_default")]
-    changes: Vec<Change>,
+    changes: Vec<FileChange>,
     server: Option<String>,
     tool: Option<String>,
     arguments: Option<serde_json::Value>,
@@ -64,20 +64,20 @@ struct Item {
 }
 
 #[derive(Deserialize)]
-struct Change {
+struct FileChange {
     path: String,
 }
 
 /// The start of an event, of which the rest may be of another shape.
 #[derive(Deserialize)]
-struct Head {
+struct EventHead {
     #[serde(rename = "type")]
     kind: String,
 }
 
 /// What an event says that the agent does.
 pub(super) fn describe(line: &[u8]) -> Option<String> {
-    let event: Event = serde_json::from_slice(line).ok()?;
+    let event: EventLine = serde_json::from_slice(line).ok()?;
     let words = match (event.kind.as_str(), event.item) {
         ("turn.started", _) => "asked the model".to_owned(),
         ("item.started" | "item.updated" | "item.completed", Some(item)) => match item.kind.as_str() {
@@ -105,21 +105,23 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
 }
 
 /// Whose work a line shows: a call that begins is an answer of the model, a call's end is not.
-pub(super) fn work(line: &[u8]) -> Work {
-    let Ok(event) = serde_json::from_slice::<Event>(line) else { return Work::Other };
+pub(super) fn work(line: &[u8]) -> WorkOwner {
+    let Ok(event) = serde_json::from_slice::<EventLine>(line) else { return WorkOwner::Other };
     match (event.kind.as_str(), event.item) {
-        ("item.started", Some(item)) if item.kind != "error" => Work::Model,
-        ("item.completed", Some(item)) if matches!(item.kind.as_str(), "agent_message" | "reasoning") => Work::Model,
-        ("turn.completed", _) => Work::End,
-        _ => Work::Other,
+        ("item.started", Some(item)) if item.kind != "error" => WorkOwner::Model,
+        ("item.completed", Some(item)) if matches!(item.kind.as_str(), "agent_message" | "reasoning") => {
+            WorkOwner::Model
+        }
+        ("turn.completed", _) => WorkOwner::End,
+        _ => WorkOwner::Other,
     }
 }
 
 /// Reads the events of one run.
-pub(super) struct Decoder<'a, 's> {
+pub(super) struct EventDecoder<'a, 's> {
     skills: &'a mut SkillCalls<'s>,
     /// What the rollout has told already.
-    told: Told,
+    told: RolloutFacts,
     /// The sum over the turns; nothing once one of them was unreadable.
     usage: Option<Usage>,
     /// Calls under way.
@@ -132,7 +134,7 @@ pub(super) struct Decoder<'a, 's> {
 
 /// An error as a rollout has it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ToldError {
+pub(super) struct RolloutError {
     /// Its kind, as codex names it.
     pub code: Option<String>,
     /// The HTTP status behind it.
@@ -141,21 +143,21 @@ pub(super) struct ToldError {
     pub message: String,
 }
 
-impl ToldError {
+impl RolloutError {
     /// What kind of refusal it is, told in these words.
     fn kind(&self, message: &str) -> TroubleKind {
         Refusal { status: self.status, code: self.code.as_deref(), message, retried: None }.kind()
     }
 
     /// Why the model's turn ended short, where that is its own doing.
-    fn stop(&self, message: &str) -> Option<Stop> {
+    fn stop(&self, message: &str) -> Option<StopReason> {
         stop(self.code.as_deref(), message)
     }
 }
 
 /// What the rollout has told, and the events need not tell again.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct RolloutFacts {
     /// Messages and commands.
     pub conversation: bool,
     /// How many calls of the shell are among them.
@@ -165,9 +167,9 @@ pub(super) struct Told {
     /// The model's thoughts.
     pub thoughts: bool,
     /// The last error that codex told of.
-    pub error: Option<ToldError>,
+    pub error: Option<RolloutError>,
     /// Of sub-agents, the errors that were their last word, by their ids.
-    pub refused: BTreeMap<String, ToldError>,
+    pub refused: BTreeMap<String, RolloutError>,
     /// Sub-agents that were started, by their ids or names.
     pub spawned: Vec<String>,
     /// The sub-agents whose rollouts these were, by both.
@@ -178,15 +180,15 @@ pub(super) struct Told {
     pub unanswered: Option<String>,
 }
 
-impl<'a, 's> Decoder<'a, 's> {
-    pub(super) fn new(skills: &'a mut SkillCalls<'s>, told: Told) -> Self {
+impl<'a, 's> EventDecoder<'a, 's> {
+    pub(super) fn new(skills: &'a mut SkillCalls<'s>, told: RolloutFacts) -> Self {
         Self { skills, told, usage: Some(Usage::default()), open: OpenCalls::default(), commands: 0, mcp_calls: 0 }
     }
 
-    pub(super) fn line(&mut self, trace: &mut Builder, line: &[u8]) {
-        let Ok(event) = serde_json::from_slice::<Event>(line) else {
-            match serde_json::from_slice::<Head>(line) {
-                Ok(Head { kind }) => {
+    pub(super) fn line(&mut self, trace: &mut TraceBuilder, line: &[u8]) {
+        let Ok(event) = serde_json::from_slice::<EventLine>(line) else {
+            match serde_json::from_slice::<EventHead>(line) {
+                Ok(EventHead { kind }) => {
                     trace.unknown(&format!("{kind} of another shape"));
                     trace.lose(&format!("{kind} of another shape"));
                 }
@@ -196,13 +198,13 @@ impl<'a, 's> Decoder<'a, 's> {
         };
         match event.kind.as_str() {
             "thread.started" | "turn.started" => {
-                trace.reached(Progress::Started);
-                trace.waiting = Waiting::Model;
+                trace.reached(AgentProgress::Started);
+                trace.waiting = WaitingFor::Model;
             }
             "item.started" | "item.updated" => {
                 // An `error` item may come before the model says anything.
                 if let Some(item) = event.item.filter(|item| item.kind != "error") {
-                    trace.reached(Progress::Answering);
+                    trace.reached(AgentProgress::Answering);
                     let waits = |tool: &String| item.kind == "collab_tool_call" && tool == "wait";
                     let waits_for_agents = item.tool.as_ref().is_some_and(waits);
                     let tool = match item.kind.as_str() {
@@ -212,7 +214,7 @@ impl<'a, 's> Decoder<'a, 's> {
                     };
                     if let Some(tool) = tool {
                         let (by, input) = (String::new(), String::new());
-                        self.open.made(trace, Call { by, id: item.id, tool, input, waits_for_agents, more: () });
+                        self.open.made(trace, OpenCall { by, id: item.id, tool, input, waits_for_agents, more: () });
                     }
                     self.wait(trace);
                 }
@@ -223,16 +225,16 @@ impl<'a, 's> Decoder<'a, 's> {
                 }
             }
             "turn.completed" => {
-                trace.reached(Progress::Done);
-                trace.waiting = Waiting::Nothing;
-                let told = event.usage.filter(Tokens::are_whole);
+                trace.reached(AgentProgress::Done);
+                trace.waiting = WaitingFor::Nothing;
+                let told = event.usage.filter(CodexTokens::are_whole);
                 self.usage = self.usage.zip(told).map(|(sum, tokens)| tokens.added_to(sum));
                 trace.usage = self.usage;
             }
             "turn.failed" => {
                 let message =
                     event.error.and_then(|error| error.message).unwrap_or_else(|| "no reason given".to_owned());
-                trace.waiting = Waiting::Nothing;
+                trace.waiting = WaitingFor::Nothing;
                 self.failed(trace, &message);
             }
             // Retries are announced so; what becomes of them the turn's end says.
@@ -243,13 +245,13 @@ impl<'a, 's> Decoder<'a, 's> {
 
     /// Notes what is waited for: a call under way, else the model, which goes on behind a call and behind a message that
     /// was not the last. What sub-agents are at tell their rollouts.
-    fn wait(&self, trace: &mut Builder) {
+    fn wait(&self, trace: &mut TraceBuilder) {
         let call = self.open.last(|call| !call.waits_for_agents);
-        trace.waiting = call.map_or(Waiting::Model, |call| Waiting::Tool(call.tool.clone()));
+        trace.waiting = call.map_or(WaitingFor::Model, |call| WaitingFor::Tool(call.tool.clone()));
     }
 
     /// Adds what only the rollouts of sub-agents tell.
-    pub(super) fn finish(self, trace: &mut Builder, by_sub_agents: &Told) {
+    pub(super) fn finish(self, trace: &mut TraceBuilder, by_sub_agents: &RolloutFacts) {
         if self.commands > self.told.shell_calls {
             trace.lose("a command that the events tell of and the rollout does not");
         }
@@ -270,29 +272,29 @@ impl<'a, 's> Decoder<'a, 's> {
         // A sub-agent that was refused did not do its part, whatever the agent made of that.
         let mut errors = by_sub_agents.refused.values();
         if let Some(error) = errors.find(|error| error.stop(&error.message).is_none()) {
-            let ToldError { code, message, .. } = error;
+            let RolloutError { code, message, .. } = error;
             let words = if message.is_empty() { code.as_deref().unwrap_or_default() } else { message };
             let trouble = || Trouble::new(error.kind(message), format!("a sub-agent was refused: {words}"));
             trace.trouble.get_or_insert_with(trouble);
         }
         // Of calls of some tools the events tell nothing: of code, and of the tool that sleeps.
         if self.told.conversation {
-            trace.reached(Progress::Answering);
+            trace.reached(AgentProgress::Answering);
         }
         let waits_for_agents = self.open.last(|call| call.waits_for_agents).is_some();
         let by_sub_agent = by_sub_agents.unanswered.as_ref().filter(|_| waits_for_agents);
-        if let (Waiting::Model, Some(tool)) = (&trace.waiting, self.told.unanswered.as_ref().or(by_sub_agent)) {
-            trace.waiting = Waiting::Tool(tool.clone());
+        if let (WaitingFor::Model, Some(tool)) = (&trace.waiting, self.told.unanswered.as_ref().or(by_sub_agent)) {
+            trace.waiting = WaitingFor::Tool(tool.clone());
         }
     }
 
     /// Notes why a turn failed.
-    fn failed(&self, trace: &mut Builder, message: &str) {
-        let unknown = ToldError::default();
+    fn failed(&self, trace: &mut TraceBuilder, message: &str) {
+        let unknown = RolloutError::default();
         let error = self.told.error.as_ref().unwrap_or(&unknown);
         match error.stop(message) {
             // A first request that is too long is not the model's own doing: it has said nothing yet.
-            Some(stop) if stop != Stop::ContextWindow || trace.progress >= Progress::Answering => {
+            Some(stop) if stop != StopReason::ContextWindow || trace.progress >= AgentProgress::Answering => {
                 trace.stopped = Some(stop);
             }
             _ => {
@@ -302,9 +304,9 @@ impl<'a, 's> Decoder<'a, 's> {
         }
     }
 
-    fn item(&mut self, trace: &mut Builder, item: Item, line: &[u8]) {
+    fn item(&mut self, trace: &mut TraceBuilder, item: EventItem, line: &[u8]) {
         if item.kind != "error" {
-            trace.reached(Progress::Answering);
+            trace.reached(AgentProgress::Answering);
             let _ = self.open.answered(trace, "", &item.id);
             self.wait(trace);
         }
@@ -351,7 +353,7 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// A call of an MCP server's tool of which the rollout does not tell whether it failed.
-    fn mcp_call(&mut self, trace: &mut Builder, item: Item) {
+    fn mcp_call(&mut self, trace: &mut TraceBuilder, item: EventItem) {
         let name = mcp_tool(&item.server.unwrap_or_default(), &item.tool.unwrap_or_default());
         let failed = item.status.as_deref() == Some("failed") || item.error.as_ref().is_some_and(|e| !e.is_null());
         let input = item.arguments.map(|value| value.to_string()).unwrap_or_default();
@@ -375,13 +377,13 @@ impl<'a, 's> Decoder<'a, 's> {
 }
 
 /// Whether the model ended its turn short: the provider's reason stands at the end of codex's message.
-fn stop(code: Option<&str>, message: &str) -> Option<Stop> {
+fn stop(code: Option<&str>, message: &str) -> Option<StopReason> {
     if code == Some("context_window_exceeded") {
-        return Some(Stop::ContextWindow);
+        return Some(StopReason::ContextWindow);
     }
     match message.split_once("Incomplete response returned, reason: ")?.1.trim() {
-        "content_filter" => Some(Stop::Refusal),
-        "max_output_tokens" | "max_tokens" => Some(Stop::MaxTokens),
+        "content_filter" => Some(StopReason::Refusal),
+        "max_output_tokens" | "max_tokens" => Some(StopReason::MaxTokens),
         _ => None,
     }
 }

@@ -5,14 +5,14 @@ use std::io;
 use std::path::Path;
 
 use super::{LAST_MESSAGE, ROLLOUT, TRACE, events, rollout, slim};
-use crate::agent::kept::{Kept, SUB_AGENTS, slimmed};
-use crate::agent::room::Room;
+use crate::agent::derived_file::{DerivedFile, SUB_AGENTS, slimmed};
 use crate::agent::skill_calls::SkillCalls;
-use crate::files::below::{self, Walk};
+use crate::agent::trial_env::TrialEnv;
+use crate::files::below::{self, WalkControl};
 use crate::files::bounded;
 use crate::text::lines;
 use crate::trace::exposure::Reference;
-use crate::trace::{Builder, Mechanism, Trace};
+use crate::trace::{Mechanism, Trace, TraceBuilder};
 
 /// Where codex keeps sessions, in its home.
 const SESSIONS: &str = ".codex/sessions";
@@ -23,22 +23,22 @@ const MAX_ROLLOUT: u64 = 512 << 20;
 /// The largest trace that a recording keeps, in bytes.
 const MAX_TRACE: u64 = 1 << 30;
 
-pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
+pub(super) fn keep(room: &TrialEnv, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
     // `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`: the first is the agent's own, the others are its sub-agents'.
     let mut rollout = None;
-    let mut sub_agents = Kept::new(folder.join(SUB_AGENTS), mask);
+    let mut sub_agents = DerivedFile::new(folder.join(SUB_AGENTS), mask);
     let mut kept = Ok(());
     // Without a session there is no folder.
     let _ = below::walk(&room.home(), Path::new(SESSIONS), |_| false, &mut |entry| {
         if !is_rollout(entry.path) {
-            return Walk::On;
+            return WalkControl::On;
         }
         if rollout.is_none() {
             rollout = Some(entry.open());
-            return Walk::On;
+            return WalkControl::On;
         }
         kept = entry.open().and_then(|from| sub_agents.add(from));
-        if kept.is_ok() { Walk::On } else { Walk::Stop }
+        if kept.is_ok() { WalkControl::On } else { WalkControl::Stop }
     });
     let in_words = |error: io::Error| io::Error::new(error.kind(), format!("codex's rollout file: {error}"));
     kept.and_then(|()| sub_agents.finish()).map_err(in_words)?;
@@ -56,7 +56,7 @@ pub(super) fn keep(room: &Room, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) 
 }
 
 /// The rollout of the session under way.
-pub(super) fn session(room: &Room) -> Option<File> {
+pub(super) fn session(room: &TrialEnv) -> Option<File> {
     below::first(&room.home(), Path::new(SESSIONS), is_rollout)
 }
 
@@ -77,24 +77,24 @@ pub(super) fn recorded(folder: &Path, skills: &[&str]) -> io::Result<Vec<(&'stat
 }
 
 pub(super) fn decode(reference: &Reference, folder: &Path) -> io::Result<Trace> {
-    let mut trace = Builder::new(Mechanism::ReadSkillFile);
+    let mut trace = TraceBuilder::new(Mechanism::ReadSkillFile);
     let mut skills = SkillCalls::new(reference);
-    let mut rollout = rollout::Decoder::new(&mut skills);
+    let mut rollout = rollout::RolloutDecoder::new(&mut skills);
     lines::for_each(&folder.join(ROLLOUT), |line| match line {
-        lines::Line::Whole(line) => rollout.line(&mut trace, line),
-        lines::Line::Overlong => trace.damaged_lines += 1,
+        lines::TraceLine::Whole(line) => rollout.line(&mut trace, line),
+        lines::TraceLine::Overlong => trace.damaged_lines += 1,
     })?;
     let told = rollout.finish(&mut trace);
-    let mut sub_agents = rollout::Decoder::of_sub_agents(&mut skills);
+    let mut sub_agents = rollout::RolloutDecoder::of_sub_agents(&mut skills);
     lines::for_each(&folder.join(SUB_AGENTS), |line| match line {
-        lines::Line::Whole(line) => sub_agents.line(&mut trace, line),
-        lines::Line::Overlong => trace.damaged_lines += 1,
+        lines::TraceLine::Whole(line) => sub_agents.line(&mut trace, line),
+        lines::TraceLine::Overlong => trace.damaged_lines += 1,
     })?;
     let by_sub_agents = sub_agents.finish(&mut trace);
-    let mut events = events::Decoder::new(&mut skills, told);
+    let mut events = events::EventDecoder::new(&mut skills, told);
     lines::for_each(&folder.join(TRACE), |line| match line {
-        lines::Line::Whole(line) => events.line(&mut trace, line),
-        lines::Line::Overlong => trace.damaged_lines += 1,
+        lines::TraceLine::Whole(line) => events.line(&mut trace, line),
+        lines::TraceLine::Overlong => trace.damaged_lines += 1,
     })?;
     events.finish(&mut trace, &by_sub_agents);
     skills.finish(&mut trace);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::agent::files::{files_trouble, read_if_there, write_private};
-use crate::agent::room::Room;
+use crate::agent::trial_env::TrialEnv;
 use crate::text::redact::strings;
 use crate::trace::trouble::{Trouble, TroubleKind};
 
@@ -18,7 +18,7 @@ const KEPT_KEYS: [&str; 5] = [
 ];
 
 /// What of the user's own configuration came along.
-pub(super) struct Own {
+pub(super) struct CodexUserConfig {
     /// Variables that the configured providers read keys from.
     pub key_variables: Vec<String>,
     /// Values in the copied login.
@@ -26,10 +26,10 @@ pub(super) struct Own {
 }
 
 /// Prepares the agent's home.
-pub(super) fn prepare(room: &Room) -> Result<Own, Trouble> {
+pub(super) fn prepare(room: &TrialEnv) -> Result<CodexUserConfig, Trouble> {
     let home = room.home().join(".codex");
     fs::create_dir_all(&home).map_err(|error| files_trouble(&home, &error))?;
-    let mut own = Own { key_variables: Vec::new(), secrets: Vec::new() };
+    let mut own = CodexUserConfig { key_variables: Vec::new(), secrets: Vec::new() };
     let Some(users) = users_home() else { return Ok(own) };
     let login = users.join("auth.json");
     if let Some(text) = read_if_there(&login)? {
@@ -55,7 +55,7 @@ pub(super) fn prepare(room: &Room) -> Result<Own, Trouble> {
 }
 
 /// Adds a system prompt to the prepared home's configuration: one that is longer than an argument may be.
-pub(super) fn add_instructions(room: &Room, text: &str) -> Result<(), Trouble> {
+pub(super) fn add_instructions(room: &TrialEnv, text: &str) -> Result<(), Trouble> {
     let path = room.home().join(".codex/config.toml");
     let config = read_if_there(&path)?.unwrap_or_default();
     let setting = format!("developer_instructions = {}\n", toml::Value::from(text));

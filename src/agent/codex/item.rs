@@ -20,7 +20,7 @@ const OF_CODEX: [&str; 3] = ["read_mcp_resource", "list_mcp_resources", "list_mc
 /// An item that is complete.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Item {
+pub(super) struct CompletedItem {
     #[serde(rename = "type", deserialize_with = "lenient::or_default")]
     kind: String,
     #[serde(deserialize_with = "lenient::or_default")]
@@ -41,7 +41,7 @@ pub(super) struct Item {
     error: Value,
 }
 
-impl Item {
+impl CompletedItem {
     /// Whether it is of the model's code: models of today write JavaScript that calls the tools, and only what the code prints
     /// comes before them. Where the model calls a tool itself, the item has its call's id.
     pub(super) fn is_by_code(&self) -> bool {

@@ -1,11 +1,11 @@
 //! The list of skills that codex puts before its model, in a message of its own.
 
-use crate::lint::Listing;
+use crate::lint::SkillList;
 use crate::skill::{Skill, slug};
 
 /// Two hundredths of the model's window, in tokens of four bytes of which a line takes whole ones; 432 of them go to
 /// codex's own skills. Measured with 0.169.0 and its default window of 272,000 tokens.
-pub const LISTINGS: [Listing; 1] = [Listing {
+pub const LISTINGS: [SkillList; 1] = [SkillList {
     agent: "codex 0.169",
     window: "272,000",
     room: 5_440 - 432,
@@ -40,7 +40,7 @@ pub(super) fn within(text: &str) -> Option<&str> {
 }
 
 /// A line `- name: description (file: r1/name/SKILL.md)`.
-struct Entry<'a> {
+struct ListedSkill<'a> {
     name: &'a str,
     /// The description, as much of it as codex shows.
     shown: &'a str,
@@ -48,12 +48,12 @@ struct Entry<'a> {
     file: &'a str,
 }
 
-fn entries(list: &str) -> impl Iterator<Item = Entry<'_>> {
+fn entries(list: &str) -> impl Iterator<Item = ListedSkill<'_>> {
     let list = list.split_once(HEADING).map_or(list, |(_, list)| list);
     list.lines().filter_map(|line| {
         let (entry, file) = line.strip_prefix("- ")?.rsplit_once("(file: ")?;
         let (name, shown) = entry.split_once(": ")?;
-        Some(Entry { name, shown, file })
+        Some(ListedSkill { name, shown, file })
     })
 }
 
@@ -65,7 +65,7 @@ pub(super) fn skills(list: &str) -> impl Iterator<Item = (&str, &str)> {
 /// A list as a recording keeps it: of the descriptions those of the skills with these slugs. Those of codex's own skills
 /// are codex's.
 pub(super) fn slimmed(list: &str, skills: &[&str]) -> String {
-    let kept = entries(list).map(|Entry { name, shown, file }| {
+    let kept = entries(list).map(|ListedSkill { name, shown, file }| {
         let shown = if skills.contains(&slug(name).as_str()) { shown.trim_end() } else { LEFT_OUT };
         let space = if shown.is_empty() { "" } else { " " };
         format!("- {name}: {shown}{space}(file: {file}\n")

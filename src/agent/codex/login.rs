@@ -3,7 +3,7 @@
 use super::LOGIN_VARIABLES;
 use super::home::users_home;
 use crate::agent::files::read_if_there;
-use crate::agent::login::{Around, Login, holds_one};
+use crate::agent::login::{Login, LoginSources, holds_one};
 
 /// How to log in.
 const HOW_TO: &str = "run `codex login`, or set CODEX_API_KEY or OPENAI_API_KEY";
@@ -12,7 +12,7 @@ const HOW_TO: &str = "run `codex login`, or set CODEX_API_KEY or OPENAI_API_KEY"
 const NOT_BY_KEYRING: &str = "trials cannot see the keyring in which codex keeps its login: set cli_auth_credentials_store = \
                               \"file\" in codex's config.toml and run `codex login`, or set CODEX_API_KEY or OPENAI_API_KEY";
 
-pub(super) fn find(around: &Around<'_>) -> Login {
+pub(super) fn find(around: &LoginSources<'_>) -> Login {
     if around.is_told() {
         return Login::Unknown("the agent's own arguments choose the provider, which may have one".to_owned());
     }
@@ -54,7 +54,7 @@ pub(super) fn find(around: &Around<'_>) -> Login {
 }
 
 /// What the provider of codex's own configuration needs; `None` where that is the login of openai.
-fn of_provider(around: &Around<'_>, config: &toml::Table, provider: &str) -> Option<Login> {
+fn of_provider(around: &LoginSources<'_>, config: &toml::Table, provider: &str) -> Option<Login> {
     let own = config.get("model_providers").and_then(|providers| providers.get(provider));
     let needs_openai = own.and_then(|own| own.get("requires_openai_auth")).and_then(toml::Value::as_bool);
     let key = own.and_then(|own| own.get("env_key")).and_then(toml::Value::as_str);

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know of codex.
 
-use crate::profile::{AgentKind, Delivery, Profile, Refusals, Shows, Tools};
+use crate::profile::{AgentKind, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
 
 pub const PROFILE: Profile = Profile {
     name: "codex",
@@ -26,14 +26,14 @@ pub const PROFILE: Profile = Profile {
     calls_skill: "$name",
     reports_cost: false,
     mcp_client: "codex-mcp-client",
-    shows: Shows::Description,
-    tools: Tools {
+    shows: ToolDisplay::Description,
+    tools: AgentTools {
         resources: &["read_mcp_resource"],
         searches: &["tool_search"],
         files: &["view_image"],
         lists: &["list_mcp_resources", "list_mcp_resource_templates"],
     },
-    refusals: Refusals {
+    refusals: RefusalPhrases {
         status: &["unexpected status ", "exceeded retry limit, last status: "],
         for_now: &[
             "hit your usage limit",

@@ -6,15 +6,15 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::code::Code;
-use super::events::{Told, ToldError};
-use super::item::Item;
+use super::code::CodeCalls;
+use super::events::{RolloutError, RolloutFacts};
+use super::item::CompletedItem;
 use super::listing;
-use super::tokens::Tokens;
+use super::tokens::CodexTokens;
 use crate::agent::lenient;
 use crate::agent::skill_calls::{SkillCalls, texts};
-use crate::agent::turns::Sign;
-use crate::trace::{Builder, Call, Mechanism, Moment, Offered, OpenCalls, Step, Turn};
+use crate::agent::turns::TurnSign;
+use crate::trace::{Mechanism, Moment, OfferedSkills, OpenCall, OpenCalls, Step, TraceBuilder, TurnBuilder};
 
 #[derive(Deserialize)]
 pub(super) struct RolloutLine<'a> {
@@ -28,15 +28,15 @@ pub(super) struct RolloutLine<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Payload {
+pub(super) struct RolloutPayload {
     #[serde(rename = "type")]
     kind: Option<String>,
     role: Option<String>,
     /// Of thoughts that were encrypted it is null.
-    content: Option<Vec<Content>>,
+    content: Option<Vec<RolloutContent>>,
     /// Of thoughts: what may be shown of them.
     #[serde(deserialize_with = "lenient::or_default")]
-    summary: Vec<Content>,
+    summary: Vec<RolloutContent>,
     #[serde(deserialize_with = "lenient::option")]
     cli_version: Option<String>,
     #[serde(deserialize_with = "lenient::option")]
@@ -60,7 +60,7 @@ pub(super) struct Payload {
     /// Those that a search for tools found.
     tools: Value,
     #[serde(deserialize_with = "lenient::option")]
-    usage: Option<Tokens>,
+    usage: Option<CodexTokens>,
     /// Of a task that is complete, how long it took.
     #[serde(deserialize_with = "lenient::option")]
     duration_ms: Option<u64>,
@@ -68,12 +68,12 @@ pub(super) struct Payload {
     codex_error_info: Value,
     /// Of an item that is complete.
     #[serde(deserialize_with = "lenient::or_default")]
-    item: Item,
+    item: CompletedItem,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Content {
+struct RolloutContent {
     text: String,
 }
 
@@ -103,21 +103,21 @@ const SPAWN: &str = "spawn_agent";
 const WAIT: &str = "wait_agent";
 
 /// What a line says of the model's calls.
-pub(super) fn signs(line: &[u8]) -> Vec<Sign> {
+pub(super) fn signs(line: &[u8]) -> Vec<TurnSign> {
     let sign = || {
         let line = serde_json::from_slice::<RolloutLine<'_>>(line).ok().filter(|line| line.kind == "response_item")?;
-        let Payload { kind, call_id, .. } = serde_json::from_str(line.payload.get()).ok()?;
+        let RolloutPayload { kind, call_id, .. } = serde_json::from_str(line.payload.get()).ok()?;
         let (kind, call) = (kind?, call_id?);
         if CALLS.contains(&kind.as_str()) {
-            return Some(Sign::Called { call, answer: None });
+            return Some(TurnSign::Called { call, answer: None });
         }
-        ANSWERS.contains(&kind.as_str()).then_some(Sign::Answered(call))
+        ANSWERS.contains(&kind.as_str()).then_some(TurnSign::Answered(call))
     };
     sign().into_iter().collect()
 }
 
 /// Reads the rollout of one run, or those of its sub-agents, one behind the other.
-pub(super) struct Decoder<'a, 's> {
+pub(super) struct RolloutDecoder<'a, 's> {
     skills: &'a mut SkillCalls<'s>,
     /// Whether it is those of sub-agents.
     of_sub_agents: bool,
@@ -128,30 +128,30 @@ pub(super) struct Decoder<'a, 's> {
     /// How deep each sub-agent stands below the agent.
     depths: HashMap<String, u32>,
     /// The answer of the model that is being told.
-    turn: Turn,
+    turn: TurnBuilder,
     /// Calls without an answer yet.
     open: OpenCalls,
     /// Calls of MCP servers' tools without an answer yet that have ended, and whether they failed.
     mcp: HashMap<String, bool>,
     /// What the model's code did.
-    code: Code,
+    code: CodeCalls,
     /// What it has told.
-    told: Told,
+    told: RolloutFacts,
 }
 
-impl Payload {
+impl RolloutPayload {
     /// The error that it tells of, if any. Its kind is a word, or an object with the word as its key and the HTTP status in it.
-    fn told_error(&self) -> Option<ToldError> {
+    fn told_error(&self) -> Option<RolloutError> {
         let info = self.error.get("codex_error_info").unwrap_or(&self.codex_error_info);
         let object = info.as_object().and_then(|object| object.iter().next());
         let code = info.as_str().or_else(|| object.map(|(key, _)| key.as_str()))?;
         let status = object.and_then(|(_, value)| value.get("http_status_code")?.as_u64());
         let message = self.error.get("message").and_then(Value::as_str).unwrap_or_default();
-        Some(ToldError { code: Some(code.to_owned()), status, message: message.to_owned() })
+        Some(RolloutError { code: Some(code.to_owned()), status, message: message.to_owned() })
     }
 }
 
-impl<'a, 's> Decoder<'a, 's> {
+impl<'a, 's> RolloutDecoder<'a, 's> {
     pub(super) fn new(skills: &'a mut SkillCalls<'s>) -> Self {
         Self {
             skills,
@@ -159,11 +159,11 @@ impl<'a, 's> Decoder<'a, 's> {
             thread: String::new(),
             copied: false,
             depths: HashMap::new(),
-            turn: Turn::default(),
+            turn: TurnBuilder::default(),
             open: OpenCalls::default(),
             mcp: HashMap::new(),
-            code: Code::default(),
-            told: Told::default(),
+            code: CodeCalls::default(),
+            told: RolloutFacts::default(),
         }
     }
 
@@ -171,12 +171,12 @@ impl<'a, 's> Decoder<'a, 's> {
         Self { of_sub_agents: true, ..Self::new(skills) }
     }
 
-    pub(super) fn line(&mut self, trace: &mut Builder, line: &[u8]) {
+    pub(super) fn line(&mut self, trace: &mut TraceBuilder, line: &[u8]) {
         let Ok(RolloutLine { kind, timestamp, payload: raw }) = serde_json::from_slice::<RolloutLine<'_>>(line) else {
             trace.damaged_lines += 1;
             return;
         };
-        let Ok(payload) = serde_json::from_str::<Payload>(raw.get()) else {
+        let Ok(payload) = serde_json::from_str::<RolloutPayload>(raw.get()) else {
             // Of the many kinds of lines some have payloads of another shape; only the conversation is looked at.
             if kind == "response_item" {
                 trace.lose("a response_item of another shape");
@@ -232,7 +232,7 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// A sub-agent's rollout begins; or in it the conversation of its parent that it was given, with its parent's first line.
-    fn sub_agent(&mut self, first: Payload) {
+    fn sub_agent(&mut self, first: RolloutPayload) {
         self.copied = true;
         if let (Some(id), Some(parent)) = (first.id, first.parent_thread_id)
             && !self.told.threads.contains(&id)
@@ -246,7 +246,7 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// Notes a command that the model's code ran, and how a call of an MCP server's tool ended.
-    fn item(&mut self, trace: &mut Builder, item: Item) {
+    fn item(&mut self, trace: &mut TraceBuilder, item: CompletedItem) {
         if let Some(call) = item.mcp_call() {
             self.told.mcp_calls += 1;
             if item.is_by_code() {
@@ -264,7 +264,7 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// Keeps an error: of a sub-agent until its model answers all the same.
-    fn error(&mut self, payload: &Payload) {
+    fn error(&mut self, payload: &RolloutPayload) {
         let Some(error) = payload.told_error() else { return };
         if self.of_sub_agents {
             self.told.refused.insert(self.thread.clone(), error);
@@ -274,27 +274,27 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// Notes what an answer of the model took.
-    fn answered(&mut self, trace: &mut Builder, tokens: &Tokens) {
+    fn answered(&mut self, trace: &mut TraceBuilder, tokens: &CodexTokens) {
         let step = self.turn.ends(trace.steps.len());
         trace.answered(step, tokens.read(), tokens.written());
     }
 
     /// Keeps the model's thoughts, or its summary of them.
-    fn thought(&mut self, trace: &mut Builder, payload: Payload) {
+    fn thought(&mut self, trace: &mut TraceBuilder, payload: RolloutPayload) {
         let parts = payload.summary.into_iter().chain(payload.content.unwrap_or_default());
         let texts: Vec<String> = parts.map(|part| part.text).collect();
         self.told.thoughts = true;
         trace.thought(Some(texts.join("\n\n")));
     }
 
-    fn message(&mut self, trace: &mut Builder, payload: &Payload) {
-        for Content { text } in payload.content.iter().flatten() {
+    fn message(&mut self, trace: &mut TraceBuilder, payload: &RolloutPayload) {
+        for RolloutContent { text } in payload.content.iter().flatten() {
             match payload.role.as_deref() {
                 Some("developer") if !self.of_sub_agents => {
                     if let Some(list) = listing::within(text) {
                         let native = listing::skills(list).map(|(name, _)| name.to_owned()).collect();
                         let described = self.skills.listed(listing::skills(list));
-                        trace.offered = Some(Offered { native, described, ..Offered::default() });
+                        trace.offered = Some(OfferedSkills { native, described, ..OfferedSkills::default() });
                     }
                 }
                 Some("user") => {
@@ -316,11 +316,11 @@ impl<'a, 's> Decoder<'a, 's> {
         }
         // The first developer message with permissions and the like is always there; without the list, no skills.
         if payload.role.as_deref() == Some("developer") && trace.offered.is_none() && !self.of_sub_agents {
-            trace.offered = Some(Offered::default());
+            trace.offered = Some(OfferedSkills::default());
         }
     }
 
-    fn call(&mut self, trace: &mut Builder, payload: Payload) {
+    fn call(&mut self, trace: &mut TraceBuilder, payload: RolloutPayload) {
         self.told.conversation = true;
         let Some(id) = payload.call_id else { return };
         let is_search = payload.kind.as_deref() == Some(TOOL_SEARCH);
@@ -335,13 +335,13 @@ impl<'a, 's> Decoder<'a, 's> {
             self.code.called(&name, &input);
         }
         let by = self.thread.clone();
-        self.open.made(trace, Call { by, id, tool: name, input, waits_for_agents: false, more: () });
+        self.open.made(trace, OpenCall { by, id, tool: name, input, waits_for_agents: false, more: () });
     }
 
-    fn answer(&mut self, trace: &mut Builder, payload: &Payload) {
+    fn answer(&mut self, trace: &mut TraceBuilder, payload: &RolloutPayload) {
         let Some(call_id) = payload.call_id.as_deref() else { return };
         let id = self.own(call_id);
-        let Some(Call { tool: name, input, .. }) = self.open.answered(trace, &self.thread, call_id) else {
+        let Some(OpenCall { tool: name, input, .. }) = self.open.answered(trace, &self.thread, call_id) else {
             return self.code.said(trace, self.skills, &id, &output_text(&payload.output));
         };
         let output = match &payload.tools {
@@ -355,7 +355,7 @@ impl<'a, 's> Decoder<'a, 's> {
             self.told.spawned.extend(name.and_then(Value::as_str).map(str::to_owned));
         }
         let mcp = self.mcp.remove(&id);
-        if Code::is(&name) {
+        if CodeCalls::is(&name) {
             return self.code.answered(trace, self.skills, id, (name, input), output);
         }
         self.ended(trace, &name, input, Some(output), mcp);
@@ -368,7 +368,14 @@ impl<'a, 's> Decoder<'a, 's> {
 
     /// Notes a call and its answer, where there was one; of one of an MCP server's tool also whether it failed, where that
     /// is known.
-    fn ended(&mut self, trace: &mut Builder, name: &str, input: String, output: Option<String>, mcp: Option<bool>) {
+    fn ended(
+        &mut self,
+        trace: &mut TraceBuilder,
+        name: &str,
+        input: String,
+        output: Option<String>,
+        mcp: Option<bool>,
+    ) {
         if !SHELL_TOOLS.contains(&name) {
             let unsupported = || output.as_deref().is_none_or(|output| output.starts_with("unsupported call"));
             let failed = mcp.unwrap_or_else(unsupported);
@@ -395,8 +402,8 @@ impl<'a, 's> Decoder<'a, 's> {
     }
 
     /// Notes the calls that nobody answered any more. Returns what the file has told.
-    pub(super) fn finish(mut self, trace: &mut Builder) -> Told {
-        while let Some(Call { tool: name, input, .. }) = self.open.given_up(trace) {
+    pub(super) fn finish(mut self, trace: &mut TraceBuilder) -> RolloutFacts {
+        while let Some(OpenCall { tool: name, input, .. }) = self.open.given_up(trace) {
             let tool = if SHELL_TOOLS.contains(&name.as_str()) { "shell" } else { name.as_str() };
             if !name.ends_with(WAIT) {
                 self.told.unanswered = Some(tool.to_owned());

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::item::Item;
+use super::item::CompletedItem;
 use super::listing;
-use super::rollout::{Payload, RolloutLine, SKILL};
+use super::rollout::{RolloutLine, RolloutPayload, SKILL};
 
-/// A line as a recording keeps it: what [the decoder](super::rollout::Decoder) reads, without the vendor's own prompts and
+/// A line as a recording keeps it: what [the decoder](super::rollout::RolloutDecoder) reads, without the vendor's own prompts and
 /// the descriptions of other skills than those with the slugs `skills`. `None` for the rest.
 pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
     let read = serde_json::from_slice::<RolloutLine<'_>>(line).and_then(|read| {
         // What the decoder cannot read must not become readable, as a key does that was there twice.
         if read.kind == "response_item" {
-            serde_json::from_str::<Payload>(read.payload.get())?;
+            serde_json::from_str::<RolloutPayload>(read.payload.get())?;
         }
         serde_json::from_slice::<Value>(line)
     });
@@ -75,7 +75,7 @@ pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
 
 /// Keeps a command that the model's code ran, and how a call of an MCP server's tool ended.
 fn slimmed_item(item: &Value) -> Option<Value> {
-    let read: Item = serde_json::from_str(&item.to_string()).ok()?;
+    let read: CompletedItem = serde_json::from_str(&item.to_string()).ok()?;
     if read.mcp_call().is_some() {
         return Some(kept(item, &["type", "id", "server", "tool", "arguments", "status", "error"]));
     }

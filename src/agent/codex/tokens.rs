@@ -7,7 +7,7 @@ use crate::trace::Usage;
 /// Tokens of one request or turn.
 #[derive(Deserialize)]
 #[expect(clippy::struct_field_names, reason = "the names on the wire")]
-pub(super) struct Tokens {
+pub(super) struct CodexTokens {
     input_tokens: Option<u64>,
     cached_input_tokens: Option<u64>,
     cache_write_input_tokens: Option<u64>,
@@ -15,7 +15,7 @@ pub(super) struct Tokens {
     reasoning_output_tokens: Option<u64>,
 }
 
-impl Tokens {
+impl CodexTokens {
     /// Those read.
     pub(super) fn read(&self) -> u64 {
         self.input_tokens.unwrap_or(0)

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::agent::room::Room;
+use crate::agent::trial_env::TrialEnv;
 use crate::process::find_program;
 use crate::profile::{self, Profile};
 
@@ -21,16 +21,16 @@ const COMMON: [&str; 10] = ["/", "/home", "/root", "/tmp", "/var", "/var/tmp", "
 const MAX_DEPTH: usize = 3;
 
 /// What is not to be seen through a program's folder, canonical.
-pub(super) struct Private {
+pub(super) struct PrivatePaths {
     /// The repository.
     pub root: PathBuf,
     /// The user's home, and the folder with everybody's rooms.
     pub others: Vec<PathBuf>,
 }
 
-impl Private {
+impl PrivatePaths {
     /// What a trial in `room` is not to see of the repository and of what is around it.
-    pub(super) fn new(repository: &Path, room: &Room) -> Self {
+    pub(super) fn new(repository: &Path, room: &TrialEnv) -> Self {
         let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let scratch = room.path().parent().and_then(Path::parent).map(canonical);
         let home = std::env::home_dir().map(|home| canonical(&home));
@@ -62,13 +62,13 @@ impl Private {
 }
 
 /// The files and folders that `program` needs, canonical.
-pub(super) fn needs(program: &Path, private: &Private) -> Vec<PathBuf> {
+pub(super) fn needs(program: &Path, private: &PrivatePaths) -> Vec<PathBuf> {
     let mut found = Vec::new();
     gather(program, private, MAX_DEPTH, &mut found);
     found
 }
 
-fn gather(program: &Path, private: &Private, depth: usize, found: &mut Vec<PathBuf>) {
+fn gather(program: &Path, private: &PrivatePaths, depth: usize, found: &mut Vec<PathBuf>) {
     let Ok(file) = program.canonicalize() else { return };
     let packages: PathBuf = file.iter().take_while(|part| *part != "node_modules").collect();
     let packages = packages.join("node_modules");

@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::programs::Private;
-use crate::agent::room::Room;
-use crate::agent::sandbox::Sandbox;
+use super::programs::PrivatePaths;
+use crate::agent::sandbox::SandboxProgram;
+use crate::agent::trial_env::TrialEnv;
 use crate::process::find_program;
 use crate::settings::FILE;
 use crate::settings::mode::AgentKind;
@@ -21,8 +21,8 @@ pub fn lacks_program(ending: &Ending) -> bool {
 /// The paths to show, so that what the words of a program name is there: what is on this machine and not in the sandbox, by
 /// its path or as a program on the PATH. Of a program all of its directory, where that shows nothing private.
 #[must_use]
-pub fn unseen(words: &str, sandbox: &Sandbox, repository: &Path, room: &Room) -> Vec<PathBuf> {
-    let private = Private::new(repository, room);
+pub fn unseen(words: &str, sandbox: &SandboxProgram, repository: &Path, room: &TrialEnv) -> Vec<PathBuf> {
+    let private = PrivatePaths::new(repository, room);
     let mut paths: Vec<PathBuf> = Vec::new();
     let words: Vec<&str> = words.split_whitespace().collect();
     for at in 0..words.len() {
@@ -70,9 +70,9 @@ pub fn advice(paths: &[PathBuf]) -> Option<String> {
 pub fn not_found(
     agent: AgentKind,
     ending: &Ending,
-    sandbox: &Sandbox,
+    sandbox: &SandboxProgram,
     repository: &Path,
-    room: &Room,
+    room: &TrialEnv,
 ) -> Option<Trouble> {
     let status = ending.exit_code.filter(|_| lacks_program(ending))?;
     let words = ending.last_words.as_deref().unwrap_or("no word");

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::Inside;
+use super::SandboxedProgram;
 use super::bwrap::{SYSTEM, base};
-use super::programs::{Private, beside, needs};
-use crate::agent::mcp_probe::SkillServer;
+use super::programs::{PrivatePaths, beside, needs};
+use crate::agent::mcp_probe::ServerCommand;
 use crate::settings::ROOT;
 
 /// Variables that name files or folders with certificates.
@@ -18,7 +18,7 @@ const HIDDEN: [&str; 3] = ["evals", "artifacts", ".git"];
 
 /// What is shown and hidden. Paths are canonical but for those of links.
 #[derive(Default)]
-struct View {
+struct SandboxView {
     readable: BTreeSet<PathBuf>,
     hidden: BTreeSet<PathBuf>,
     /// Links by which programs are called, and what they lead to.
@@ -26,10 +26,10 @@ struct View {
 }
 
 /// The arguments for `bwrap`, up to the program's path.
-pub(super) fn arguments(inside: &Inside<'_>) -> Vec<OsString> {
-    let Inside { program, env, reads, server, root, room, settings } = *inside;
-    let private = Private::new(root, room);
-    let mut view = View::default();
+pub(super) fn arguments(inside: &SandboxedProgram<'_>) -> Vec<OsString> {
+    let SandboxedProgram { program, env, reads, server, root, room, settings } = *inside;
+    let private = PrivatePaths::new(root, room);
+    let mut view = SandboxView::default();
     view.program(program, &private);
     view.search_path(env.get(OsStr::new("PATH")), &private);
     if let Some(server) = server {
@@ -55,7 +55,7 @@ pub(super) fn arguments(inside: &Inside<'_>) -> Vec<OsString> {
     args
 }
 
-impl View {
+impl SandboxView {
     /// Shows a file or folder, under the name that it is called by too.
     fn show(&mut self, path: &Path) {
         let Ok(real) = path.canonicalize() else { return };
@@ -65,7 +65,7 @@ impl View {
         self.readable.insert(real);
     }
 
-    fn program(&mut self, program: &Path, private: &Private) {
+    fn program(&mut self, program: &Path, private: &PrivatePaths) {
         self.readable.extend(needs(program, private));
         if let Ok(real) = program.canonicalize()
             && real != program
@@ -75,7 +75,7 @@ impl View {
     }
 
     /// The folders where commands are looked for. A folder of shims is of no use without what they lead to.
-    fn search_path(&mut self, path: Option<&OsString>, private: &Private) {
+    fn search_path(&mut self, path: Option<&OsString>, private: &PrivatePaths) {
         for folder in path.iter().flat_map(std::env::split_paths) {
             let Ok(real) = folder.canonicalize() else { continue };
             if private.allows(&real) && !real.ends_with("shims") && !is_system(&real) {
@@ -86,7 +86,7 @@ impl View {
     }
 
     /// The MCP server's program, and what its arguments and variables name.
-    fn server(&mut self, server: &SkillServer, private: &Private) {
+    fn server(&mut self, server: &ServerCommand, private: &PrivatePaths) {
         if server.is_own() {
             self.program(&server.program, private);
         } else {
@@ -96,7 +96,7 @@ impl View {
     }
 
     /// The files, with their folders, and the folders that these texts name by absolute path, alone or behind `=`.
-    fn named<'a>(&mut self, texts: impl Iterator<Item = &'a str>, private: &Private) {
+    fn named<'a>(&mut self, texts: impl Iterator<Item = &'a str>, private: &PrivatePaths) {
         for text in texts {
             let value = text.split_once('=').map_or(text, |(_, value)| value);
             for path in [text, value].map(Path::new).into_iter().filter(|path| path.is_absolute()) {
@@ -111,7 +111,7 @@ impl View {
     }
 
     /// Hides the repository and everybody's rooms where something shown holds them.
-    fn hide(&mut self, private: &Private) {
+    fn hide(&mut self, private: &PrivatePaths) {
         for path in private.others.iter().chain([&private.root]) {
             let shown = |above: &Path| above != path && path.starts_with(above);
             if self.readable.iter().any(|readable| shown(readable))

@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use crate::cases::case::Case;
-use crate::checks::{self, Check, Field, Form, KINDS, Kind, Origin, Value};
+use crate::checks::{self, Check, CheckKind, Field, FieldForm, FieldValue, KINDS, Origin};
 use crate::settings::ActivationRule;
 use crate::settings::limits::{LONGEST_TIMEOUT, MOST_TURNS};
-use crate::text::diagnostic::Place;
+use crate::text::diagnostic::SourceLocation;
 use crate::trial::sandbox::Sandbox;
 
 /// A field that is no check.
@@ -18,10 +18,10 @@ pub struct CoreField {
     pub field: Field,
     /// Whether a case without it is incomplete.
     pub required: bool,
-    set: fn(&mut Case, Value),
+    set: fn(&mut Case, FieldValue),
 }
 
-const fn core(column: &'static str, key: &'static str, form: Form, set: fn(&mut Case, Value)) -> CoreField {
+const fn core(column: &'static str, key: &'static str, form: FieldForm, set: fn(&mut Case, FieldValue)) -> CoreField {
     CoreField { field: Field { column, key, form }, required: false, set }
 }
 
@@ -33,7 +33,7 @@ const fn required(field: CoreField) -> CoreField {
 macro_rules! set {
     ($form:ident($value:ident) => $case:ident.$field:ident = $to:expr) => {
         |$case, value| {
-            if let Value::$form($value) = value {
+            if let FieldValue::$form($value) = value {
                 $case.$field = $to;
             }
         }
@@ -42,51 +42,51 @@ macro_rules! set {
 
 /// The fields that are no checks.
 pub static CORE: [CoreField; 12] = [
-    required(core("should_trigger", "shouldTrigger", Form::Flag, set!(Flag(flag) => case.should_trigger = flag))),
-    required(core("prompt", "prompt", Form::Text, set!(Text(text) => case.prompt = text))),
-    core("system_prompt", "systemPrompt", Form::Text, set!(Text(text) => case.system_prompt = Some(text))),
-    core("sandbox", "sandbox", Form::Choice(&Sandbox::WORDS), |case, value| {
-        if let Value::Text(word) = value {
+    required(core("should_trigger", "shouldTrigger", FieldForm::Flag, set!(Flag(flag) => case.should_trigger = flag))),
+    required(core("prompt", "prompt", FieldForm::Text, set!(Text(text) => case.prompt = text))),
+    core("system_prompt", "systemPrompt", FieldForm::Text, set!(Text(text) => case.system_prompt = Some(text))),
+    core("sandbox", "sandbox", FieldForm::Choice(&Sandbox::WORDS), |case, value| {
+        if let FieldValue::Text(word) = value {
             case.sandbox = Sandbox::ALL.into_iter().find(|sandbox| sandbox.as_str() == word).unwrap_or_default();
         }
     }),
     core(
         "timeout_s",
         "timeoutS",
-        Form::Number { least: 1, most: LONGEST_TIMEOUT.as_secs() },
+        FieldForm::Number { least: 1, most: LONGEST_TIMEOUT.as_secs() },
         set!(Number(seconds) => case.timeout = Some(Duration::from_secs(seconds))),
     ),
     core(
         "max_turns",
         "maxTurns",
-        Form::Number { least: 1, most: MOST_TURNS },
+        FieldForm::Number { least: 1, most: MOST_TURNS },
         set!(Number(turns) => case.max_turns = Some(turns)),
     ),
     core(
         "output_schema",
         "outputSchema",
-        Form::Path { base: "the repository's root" },
+        FieldForm::Path { base: "the repository's root" },
         set!(Path(path) => case.output_schema = Some(path)),
     ),
-    core("activation", "activation", Form::Choice(&ActivationRule::WORDS), |case, value| {
-        if let Value::Text(word) = value {
+    core("activation", "activation", FieldForm::Choice(&ActivationRule::WORDS), |case, value| {
+        if let FieldValue::Text(word) = value {
             case.activation = Some(if word == "tool" { ActivationRule::Tool } else { ActivationRule::Content });
         }
     }),
-    core("judge", "judge", Form::Flag, set!(Flag(flag) => case.judge = flag)),
+    core("judge", "judge", FieldForm::Flag, set!(Flag(flag) => case.judge = flag)),
     core(
         "fixture",
         "fixture",
-        Form::Path { base: "the skill's directory under evals/skills" },
+        FieldForm::Path { base: "the skill's directory under evals/skills" },
         set!(Path(path) => case.fixture = Some(path)),
     ),
-    core("trials", "trials", Form::Trials, |case, value| {
-        if let Value::Trials(trials) = value {
+    core("trials", "trials", FieldForm::Trials, |case, value| {
+        if let FieldValue::Trials(trials) = value {
             case.repetition.trials = Some(trials);
         }
     }),
-    core("threshold", "threshold", Form::Share, |case, value| {
-        if let Value::Share(share) = value {
+    core("threshold", "threshold", FieldForm::Share, |case, value| {
+        if let FieldValue::Share(share) = value {
             case.repetition.threshold = Some(share);
         }
     }),
@@ -98,7 +98,7 @@ pub enum CaseField {
     /// No check.
     Core(&'static CoreField),
     /// A check.
-    Check(&'static Kind, &'static checks::CheckField),
+    Check(&'static CheckKind, &'static checks::CheckField),
 }
 
 impl CaseField {
@@ -132,16 +132,16 @@ pub fn named(name: &str) -> Option<&'static Field> {
 
 /// A case that is being read.
 #[derive(Debug)]
-pub struct Draft {
+pub struct CaseDraft {
     /// What is known so far, with the format's own defaults.
     pub case: Case,
     origins: Vec<(&'static str, Origin)>,
 }
 
-impl Draft {
+impl CaseDraft {
     /// A case of the skill with this slug, which should trigger unless the file says otherwise.
     #[must_use]
-    pub fn new(skill: &str, id: String, origin: Place) -> Self {
+    pub fn new(skill: &str, id: String, origin: SourceLocation) -> Self {
         Self {
             case: Case { id, skill: skill.to_owned(), origin, should_trigger: true, ..Case::default() },
             origins: Vec::new(),
@@ -149,7 +149,7 @@ impl Draft {
     }
 
     /// Takes a value that was read for this field on this line, written under `name`.
-    pub fn set(&mut self, field: CaseField, name: &'static str, line: usize, value: Value) {
+    pub fn set(&mut self, field: CaseField, name: &'static str, line: usize, value: FieldValue) {
         match field {
             CaseField::Core(core) => {
                 self.origins.push((core.field.column, Origin { key: name, line }));

@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock};
 
 use crate::cases::case::Case;
 use crate::cases::layout::Layout;
-use crate::cases::repo_files::Tree;
+use crate::cases::repo_files::RepoFiles;
 use crate::settings::trials::Repetition;
-use crate::text::diagnostic::{Diagnostic, Place};
+use crate::text::diagnostic::{Diagnostic, SourceLocation};
 
 /// A format in which cases are written, and what it means where nobody chose otherwise.
 #[derive(Debug)]
-pub struct Format {
+pub struct CaseFormat {
     /// What one of its cases is called in messages.
     pub name: &'static str,
     /// The mode that its cases run in by default: the one that the format was made for.
@@ -48,12 +48,12 @@ pub struct CaseFile {
 #[derive(Debug, Default)]
 pub struct FileCases {
     /// The cases, in the order of the file; the skill of one that names none is empty.
-    pub cases: Vec<Found>,
+    pub cases: Vec<FoundCase>,
     /// Problems of the file as a whole.
     pub problems: Vec<Diagnostic>,
 }
 
-impl Format {
+impl CaseFormat {
     /// Whether a file holds one case of it, which `--task` chooses by name.
     #[must_use]
     pub fn is_task(&self) -> bool {
@@ -104,9 +104,9 @@ impl Files {
 }
 
 /// Where a case's text is kept until it is wanted: one type for each format.
-pub trait Source: fmt::Debug + Send + Sync {
+pub trait CaseSource: fmt::Debug + Send + Sync {
     /// The format.
-    fn format(&self) -> &'static Format;
+    fn format(&self) -> &'static CaseFormat;
 
     /// Reads the case; `skill` is the slug of the skill it belongs to. Called once.
     ///
@@ -128,14 +128,14 @@ pub trait Source: fmt::Debug + Send + Sync {
     }
 
     /// Where the value of `key` stands, or `text` within it; `None` where the format cannot tell.
-    fn place(&self, _key: &str, _text: Option<&str>, _tree: &dyn Tree) -> Option<Place> {
+    fn place(&self, _key: &str, _text: Option<&str>, _tree: &dyn RepoFiles) -> Option<SourceLocation> {
         None
     }
 }
 
 /// A case as found.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct FoundCase {
     /// The id as written, cleaned where it cannot be a name.
     pub id: String,
     /// The slug of the skill it belongs to, shared by all cases of a file.
@@ -145,19 +145,19 @@ pub struct Found {
     /// The line on which it starts, from 1.
     pub line: usize,
     /// What to read when the case is wanted.
-    pub source: Arc<dyn Source>,
-    read: OnceLock<Box<Read>>,
+    pub source: Arc<dyn CaseSource>,
+    read: OnceLock<Box<ParsedCase>>,
 }
 
 /// A case that was read.
 #[derive(Clone, Debug)]
-struct Read {
+struct ParsedCase {
     case: Result<Case, Vec<Diagnostic>>,
     /// What keeps it from running, once that was asked.
     refused: OnceLock<Vec<Diagnostic>>,
 }
 
-impl Found {
+impl FoundCase {
     /// A case that stands in `file` at `line`, both relative to the repository's root and counted from 1.
     #[must_use]
     pub fn new(
@@ -165,7 +165,7 @@ impl Found {
         skill: impl Into<Arc<str>>,
         file: impl Into<Arc<Path>>,
         line: usize,
-        source: impl Source + 'static,
+        source: impl CaseSource + 'static,
     ) -> Self {
         let (skill, file) = (skill.into(), file.into());
         Self { id, skill, file, line, source: Arc::new(source), read: OnceLock::new() }
@@ -179,8 +179,8 @@ impl Found {
         self.read().case.as_ref().map_err(Vec::as_slice)
     }
 
-    fn read(&self) -> &Read {
-        let read = || Box::new(Read { case: self.source.case(&self.skill), refused: OnceLock::new() });
+    fn read(&self) -> &ParsedCase {
+        let read = || Box::new(ParsedCase { case: self.source.case(&self.skill), refused: OnceLock::new() });
         self.read.get_or_init(read)
     }
 
@@ -203,22 +203,22 @@ impl Found {
 
     /// The format it is written in.
     #[must_use]
-    pub fn format(&self) -> &'static Format {
+    pub fn format(&self) -> &'static CaseFormat {
         self.source.format()
     }
 }
 
 /// What was found and cannot be a case.
 #[derive(Clone, Debug)]
-pub struct Broken {
+pub struct BrokenCase {
     /// The format it should have.
-    pub format: &'static Format,
+    pub format: &'static CaseFormat,
     /// Why it cannot.
     pub problems: Vec<Diagnostic>,
 }
 
-impl Source for Broken {
-    fn format(&self) -> &'static Format {
+impl CaseSource for BrokenCase {
+    fn format(&self) -> &'static CaseFormat {
         self.format
     }
 

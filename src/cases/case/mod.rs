@@ -1,7 +1,7 @@
 //! A case: one prompt and what is expected of it.
 //!
 //! Each format in which cases are written is a module and a line in [`FORMATS`]: it says which files hold its cases, reads
-//! them, and implements [`Source`] for what it finds. A skill without any has three built-in cases ([`smoke`]). All become
+//! them, and implements [`CaseSource`] for what it finds. A skill without any has three built-in cases ([`smoke`]). All become
 //! the one type [`Case`].
 
 pub mod fields;
@@ -16,18 +16,18 @@ use std::time::Duration;
 use crate::checks::Check;
 use crate::settings::ActivationRule;
 use crate::settings::trials::Repetition;
-use crate::trace::change::Change;
+use crate::trace::change::SkillChange;
 use crate::trial::sandbox::Sandbox;
-pub use found::{Broken, CaseFile, FileCases, Files, Format, Found, Source};
+pub use found::{BrokenCase, CaseFile, CaseFormat, CaseSource, FileCases, Files, FoundCase};
 
-use crate::text::diagnostic::Place;
+use crate::text::diagnostic::SourceLocation;
 use crate::text::relative_path::RelativePath;
 
 /// The formats in which cases are written. A skill whose cases cannot be found has a broken one in the first.
-pub static FORMATS: [&Format; 2] = [&prompts_csv::FORMAT, &task_json::FORMAT];
+pub static FORMATS: [&CaseFormat; 2] = [&prompts_csv::FORMAT, &task_json::FORMAT];
 
 /// The same with the files that hold each.
-pub fn file_formats() -> impl Iterator<Item = (&'static Format, &'static Files)> {
+pub fn file_formats() -> impl Iterator<Item = (&'static CaseFormat, &'static Files)> {
     FORMATS.into_iter().filter_map(|format| Some((format, format.files.as_ref()?)))
 }
 
@@ -44,7 +44,7 @@ pub struct Case {
     /// The slug of the skill under test.
     pub skill: String,
     /// Where it was written down.
-    pub origin: Place,
+    pub origin: SourceLocation,
     /// Whether the skill under test should be activated.
     pub should_trigger: bool,
     /// What the agent is asked.
@@ -70,7 +70,7 @@ pub struct Case {
     /// How often it runs and which share must pass, where the case says so.
     pub repetition: Repetition,
     /// What happens to the skills while the agent is at work, where it is offered any.
-    pub during: Vec<Change>,
+    pub during: Vec<SkillChange>,
     /// What must hold of the trial, beside what must hold of every trial.
     pub checks: Vec<Check>,
 }

@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
-use crate::cases::case::fields::Draft;
-use crate::cases::case::{Case, Format, Source};
+use crate::cases::case::fields::CaseDraft;
+use crate::cases::case::{Case, CaseFormat, CaseSource};
 use crate::checks;
 use crate::profile::DEFAULT_MODE;
 use crate::settings::limits::DEFAULT_TIMEOUT;
 use crate::skill::{SKILL_FILE, Skill};
-use crate::text::diagnostic::{Diagnostic, Place};
+use crate::text::diagnostic::{Diagnostic, SourceLocation};
 use crate::text::relative_path::RelativePath;
 use crate::trial::sandbox::Sandbox;
 
@@ -18,14 +18,14 @@ use crate::trial::sandbox::Sandbox;
 const EXPLICIT_COMMANDS: u64 = 3;
 
 /// Built-in cases run under the default agent unless chosen otherwise.
-pub static FORMAT: Format = Format { name: "built-in case", default_mode: DEFAULT_MODE, files: None };
+pub static FORMAT: CaseFormat = CaseFormat { name: "built-in case", default_mode: DEFAULT_MODE, files: None };
 
 /// A built-in case.
 #[derive(Debug)]
 pub struct Smoke(pub Case);
 
-impl Source for Smoke {
-    fn format(&self) -> &'static Format {
+impl CaseSource for Smoke {
+    fn format(&self) -> &'static CaseFormat {
         &FORMAT
     }
 
@@ -78,7 +78,7 @@ fn case(
     timeout: Duration,
     max_commands: u64,
 ) -> Case {
-    let mut draft = Draft::new(&skill.slug, id.to_owned(), Place::file(skill.folder.join(SKILL_FILE)));
+    let mut draft = CaseDraft::new(&skill.slug, id.to_owned(), SourceLocation::file(skill.folder.join(SKILL_FILE)));
     draft.case = Case {
         should_trigger,
         prompt,

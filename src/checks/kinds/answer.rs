@@ -4,16 +4,16 @@ use serde_json::Value as Json;
 
 use crate::checks::kinds::text::NO_MESSAGE;
 use crate::checks::schema::Schema;
-use crate::checks::{Answer, Ask, Check, Kind, Subject};
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, Subject};
 use crate::skill::slug;
 use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::{Goal, Status};
 
-pub(in crate::checks) static OUTPUT_SCHEMA: Kind =
-    Kind { id: "output-schema", goal: Goal::Style, asks_for_skill: false, field: None };
+pub(in crate::checks) static OUTPUT_SCHEMA: CheckKind =
+    CheckKind { id: "output-schema", goal: Goal::Style, asks_for_skill: false, field: None };
 
-pub(in crate::checks) static INVOKED_SKILLS: Kind =
-    Kind { id: "invoked-skills", goal: Goal::Style, asks_for_skill: true, field: None };
+pub(in crate::checks) static INVOKED_SKILLS: CheckKind =
+    CheckKind { id: "invoked-skills", goal: Goal::Style, asks_for_skill: true, field: None };
 
 /// The final message is JSON that follows the schema at `path`.
 #[must_use]
@@ -45,7 +45,7 @@ fn json(subject: &Subject<'_>) -> Result<Json, (Status, String)> {
 }
 
 impl Ask for OutputSchema {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<Answer> {
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let unusable = |why: &dyn std::fmt::Display| (Status::Unknown, format!("the schema {why}"));
         let (status, found) = match (subject.schema, json(subject)) {
             (None, _) => (Status::Unknown, "the schema could not be read".to_owned()),
@@ -60,12 +60,12 @@ impl Ask for OutputSchema {
             },
         };
         let expected = format!("the final message follows {}", self.path);
-        Some(Answer::new(status, expected, found).at(subject.final_event()))
+        Some(CheckAnswer::new(status, expected, found).at(subject.final_event()))
     }
 }
 
 impl Ask for InvokedSkills {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<Answer> {
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let name = &subject.skill.name;
         let expected = format!("`invoked_skills` {} `{name}`", if self.should { "names" } else { "does not name" });
         let (status, found) = match json(subject) {
@@ -83,6 +83,6 @@ impl Ask for InvokedSkills {
                 }
             },
         };
-        Some(Answer::new(status, expected, found).at(subject.final_event()))
+        Some(CheckAnswer::new(status, expected, found).at(subject.final_event()))
     }
 }

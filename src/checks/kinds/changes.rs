@@ -1,38 +1,38 @@
 //! What happens to the skills during a session enters the model's context.
 
-use crate::checks::{Answer, Ask, Check, Kind, Subject};
-use crate::trace::Seen;
-use crate::trace::change::Change;
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, Subject};
+use crate::trace::ChangeVisibility;
 use crate::trace::change::ChangeMeta;
+use crate::trace::change::SkillChange;
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::EventRef;
 
-pub(in crate::checks) static SEEN: Kind =
-    Kind { id: "changes-seen", goal: Goal::Process, asks_for_skill: true, field: None };
+pub(in crate::checks) static SEEN: CheckKind =
+    CheckKind { id: "changes-seen", goal: Goal::Process, asks_for_skill: true, field: None };
 
 /// The check that those of the changes enter the model's context that are expected to; `None` if none is.
 #[must_use]
-pub fn changes_seen(changes: &[Change]) -> Option<Check> {
-    let asked: Vec<Change> = changes.iter().filter(|change| change.expect_seen).cloned().collect();
+pub fn changes_seen(changes: &[SkillChange]) -> Option<Check> {
+    let asked: Vec<SkillChange> = changes.iter().filter(|change| change.expect_seen).cloned().collect();
     (!asked.is_empty()).then(|| Check::implied(&SEEN, ChangesSeen(asked)))
 }
 
 #[derive(Debug)]
-struct ChangesSeen(Vec<Change>);
+struct ChangesSeen(Vec<SkillChange>);
 
 impl Ask for ChangesSeen {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<Answer> {
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let found: Vec<(Status, String)> = self.0.iter().map(|change| outcome_of(subject, change)).collect();
         let has = |status: &Status| found.iter().any(|(found, _)| found == status);
         let status = [Status::Fail, Status::Unknown].into_iter().find(has).unwrap_or(Status::Pass);
         let found: Vec<String> = found.into_iter().map(|(_, what)| what).collect();
         let expected = "the changed skills enter the model's context";
-        Some(Answer::new(status, expected, found.join("; ")).at(EventRef::Offered))
+        Some(CheckAnswer::new(status, expected, found.join("; ")).at(EventRef::Offered))
     }
 }
 
 /// What became of a change that the case asks for: whether its model saw it.
-fn outcome_of(subject: &Subject<'_>, asked: &Change) -> (Status, String) {
+fn outcome_of(subject: &Subject<'_>, asked: &SkillChange) -> (Status, String) {
     let asked = ChangeMeta::from(asked);
     let what = |change: &ChangeMeta| (change.after_turn, change.kind, change.skill.clone(), change.folder.clone());
     let Some(change) = subject.evidence.meta.changes.iter().find(|change| what(change) == what(&asked)) else {
@@ -46,9 +46,9 @@ fn outcome_of(subject: &Subject<'_>, asked: &Change) -> (Status, String) {
         return (Status::Unknown, told);
     }
     let how = match change.seen {
-        Some(Seen::List) => "the agent told its model",
-        Some(Seen::Text) => "its text entered the model's context",
-        Some(Seen::Missed) => "a call that was to load it failed",
+        Some(ChangeVisibility::List) => "the agent told its model",
+        Some(ChangeVisibility::Text) => "its text entered the model's context",
+        Some(ChangeVisibility::Missed) => "a call that was to load it failed",
         seen => {
             return match in_doubt(subject, change, seen) {
                 Some(why) => (Status::Unknown, format!("{told}: not seen, but {why}")),
@@ -60,9 +60,9 @@ fn outcome_of(subject: &Subject<'_>, asked: &Change) -> (Status, String) {
 }
 
 /// Why a change may have come before the model although the evidence does not show it, or could not.
-fn in_doubt(subject: &Subject<'_>, change: &ChangeMeta, seen: Option<Seen>) -> Option<String> {
+fn in_doubt(subject: &Subject<'_>, change: &ChangeMeta, seen: Option<ChangeVisibility>) -> Option<String> {
     let (meta, trace) = (subject.evidence.meta, subject.evidence.trace);
-    if seen != Some(Seen::No) {
+    if seen != Some(ChangeVisibility::No) {
         return Some("it has no text or description that was not there before".to_owned());
     }
     if let Some(gap) = trace.gap() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checks::{Answer, Ask, Check, CheckField, Field, Form, Kind, Subject, Value};
+use crate::checks::{Ask, Check, CheckAnswer, CheckField, CheckKind, Field, FieldForm, FieldValue, Subject};
 use crate::trace::{Step, shell};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventRef, Span};
@@ -10,14 +10,14 @@ use crate::trial::span::{EventRef, Span};
 /// Most commands that the check marks.
 const MAX_SPANS: usize = 50;
 
-pub(in crate::checks) static MAX_COMMANDS: Kind = Kind {
+pub(in crate::checks) static MAX_COMMANDS: CheckKind = CheckKind {
     id: "max-commands",
     goal: Goal::Efficiency,
     asks_for_skill: false,
     field: Some(CheckField {
-        field: Field { column: "max_commands", key: "maxCommands", form: Form::LIMIT },
+        field: Field { column: "max_commands", key: "maxCommands", form: FieldForm::LIMIT },
         ask: |value| match value {
-            Value::Number(most) => Some(Arc::new(MaxCommands(most))),
+            FieldValue::Number(most) => Some(Arc::new(MaxCommands(most))),
             _ => None,
         },
     }),
@@ -33,14 +33,14 @@ pub fn max_commands(most: u64) -> Check {
 struct MaxCommands(u64);
 
 impl Ask for MaxCommands {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<Answer> {
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let (trace, most) = (subject.evidence.trace, self.0);
         let effective = trace.effective_commands;
         let found = format!("{effective} effective of {} commands", trace.commands);
         let expected = format!("at most {most} effective commands");
         let answer = if effective <= most && effective.saturating_add(trace.untold_commands) > most {
             let found = format!("{found}; the model's code may have run more, of which its agent tells nothing");
-            Answer::new(Status::Unknown, expected, found)
+            CheckAnswer::new(Status::Unknown, expected, found)
         } else {
             subject.happened(effective > most, false, expected, found)
         };

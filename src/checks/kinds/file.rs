@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::checks::{Answer, Ask, CheckField, Field, Form, Kind, Subject, Value};
+use crate::checks::{Ask, CheckAnswer, CheckField, CheckKind, Field, FieldForm, FieldValue, Subject};
 use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::{Goal, Status};
-use crate::trial::span::{EventRef, Part, Span};
+use crate::trial::span::{EventPart, EventRef, Span};
 
-pub(in crate::checks) static REQUIRED: Kind = Kind {
+pub(in crate::checks) static REQUIRED: CheckKind = CheckKind {
     id: "require-file",
     goal: Goal::Outcome,
     asks_for_skill: false,
     field: Some(CheckField {
-        field: Field { column: "require_files", key: "requireFiles", form: Form::Paths { base: "the workspace" } },
+        field: Field { column: "require_files", key: "requireFiles", form: FieldForm::Paths { base: "the workspace" } },
         ask: |value| match value {
-            Value::Path(path) => Some(Arc::new(RequiredFile(path))),
+            FieldValue::Path(path) => Some(Arc::new(RequiredFile(path))),
             _ => None,
         },
     }),
@@ -24,7 +24,7 @@ pub(in crate::checks) static REQUIRED: Kind = Kind {
 struct RequiredFile(RelativePath);
 
 impl Ask for RequiredFile {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<Answer> {
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let (meta, path) = (subject.evidence.meta, self.0.as_path());
         let hidden = meta.files_truncated && !meta.files_looked_for.iter().any(|known| known == path);
         // A directory counts as what it holds, and as itself if it is empty.
@@ -41,7 +41,7 @@ impl Ask for RequiredFile {
                 (subject.missing(), format!("missing; the agent wrote {wrote}"))
             }
         };
-        Some(Answer::new(status, format!("the workspace holds {}", self.0), what).at(self.written(subject)))
+        Some(CheckAnswer::new(status, format!("the workspace holds {}", self.0), what).at(self.written(subject)))
     }
 
     fn required_file(&self) -> Option<&RelativePath> {
@@ -60,9 +60,9 @@ impl RequiredFile {
             let Some(from) = text.find(&path) else { continue };
             let span = || Span::of_text(EventRef::Step(at), part, from..from + path.len());
             match part {
-                Part::Path(_) => return span(),
-                Part::Input => named = named.or_else(|| Some(span())),
-                Part::Text | Part::Name | Part::Output => {}
+                EventPart::Path(_) => return span(),
+                EventPart::Input => named = named.or_else(|| Some(span())),
+                EventPart::Text | EventPart::Name | EventPart::Output => {}
             }
         }
         named.unwrap_or(EventRef::End.into())

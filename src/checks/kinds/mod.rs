@@ -3,7 +3,7 @@
 pub(super) mod answer;
 pub(super) mod changes;
 pub(super) mod commands;
-pub(super) mod described;
+pub(super) mod description;
 pub(super) mod file;
 pub(super) mod resource;
 pub(super) mod text;

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use crate::checks::kinds::trigger::seen_part;
-use crate::checks::{Answer, Ask, CheckField, Field, Form, Kind, Subject, Value};
+use crate::checks::{Ask, CheckAnswer, CheckField, CheckKind, Field, FieldForm, FieldValue, Subject};
 use crate::trace::Marked;
 use crate::trial::outcome::Goal;
 use crate::trial::span::{EventRef, Span};
 
-pub(in crate::checks) static LOADED: Kind = Kind {
+pub(in crate::checks) static LOADED: CheckKind = CheckKind {
     id: "resource-loaded",
     goal: Goal::Process,
     asks_for_skill: true,
     field: Some(CheckField {
-        field: Field { column: "expect_resource_load", key: "expectResourceLoad", form: Form::Flag },
-        ask: |value| matches!(value, Value::Flag(true)).then(|| Arc::new(ResourceLoaded) as Arc<dyn Ask>),
+        field: Field { column: "expect_resource_load", key: "expectResourceLoad", form: FieldForm::Flag },
+        ask: |value| matches!(value, FieldValue::Flag(true)).then(|| Arc::new(ResourceLoaded) as Arc<dyn Ask>),
     }),
 };
 
@@ -22,7 +22,7 @@ pub(in crate::checks) static LOADED: Kind = Kind {
 struct ResourceLoaded;
 
 impl Ask for ResourceLoaded {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<Answer> {
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let trace = subject.evidence.trace;
         let own = trace.resources.iter().filter(|resource| subject.is_under_test(&resource.skill));
         let found: Vec<String> =

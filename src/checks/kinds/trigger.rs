@@ -1,6 +1,6 @@
 //! The skill under test is activated, or is not.
 
-use crate::checks::{Answer, Ask, Check, Kind, Subject};
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, Subject};
 use crate::settings::ActivationRule;
 use crate::trace::{Activation, Marked, Mechanism};
 use crate::trial::outcome::{Goal, Status};
@@ -12,25 +12,25 @@ pub const TRIGGERED: &str = "triggered";
 /// The check that it was not.
 pub const NOT_TRIGGERED: &str = "not-triggered";
 
-pub(in crate::checks) static TRIGGERED_KIND: Kind =
-    Kind { id: TRIGGERED, goal: Goal::Process, asks_for_skill: true, field: None };
+pub(in crate::checks) static TRIGGERED_KIND: CheckKind =
+    CheckKind { id: TRIGGERED, goal: Goal::Process, asks_for_skill: true, field: None };
 
-pub(in crate::checks) static NOT_TRIGGERED_KIND: Kind =
-    Kind { id: NOT_TRIGGERED, goal: Goal::Process, asks_for_skill: true, field: None };
+pub(in crate::checks) static NOT_TRIGGERED_KIND: CheckKind =
+    CheckKind { id: NOT_TRIGGERED, goal: Goal::Process, asks_for_skill: true, field: None };
 
 /// The check that every case makes, by what it says of the skill under test.
 #[must_use]
 pub fn triggers(should: bool) -> Check {
-    Check::implied(if should { &TRIGGERED_KIND } else { &NOT_TRIGGERED_KIND }, Trigger { should })
+    Check::implied(if should { &TRIGGERED_KIND } else { &NOT_TRIGGERED_KIND }, TriggerCheck { should })
 }
 
 #[derive(Debug)]
-struct Trigger {
+struct TriggerCheck {
     should: bool,
 }
 
-impl Ask for Trigger {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<Answer> {
+impl Ask for TriggerCheck {
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let trace = subject.evidence.trace;
         let (own, others): (Vec<&Activation>, Vec<&Activation>) =
             trace.activations.iter().partition(|activation| subject.is_under_test(&activation.skill));
@@ -63,7 +63,7 @@ impl Ask for Trigger {
             // It was wanted, and what would have become of it nobody knows.
             Some(call) => {
                 let found = format!("{found}; a call that was to load it failed: {}", call.evidence);
-                Answer::new(Status::Unknown, expected, found)
+                CheckAnswer::new(Status::Unknown, expected, found)
             }
             None => subject.happened(happened, self.should, expected, found),
         };

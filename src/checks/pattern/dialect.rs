@@ -10,7 +10,7 @@ use regex_syntax::ast::{
 
 /// A part of a pattern that means something else in Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Difference<'a> {
+pub struct DialectDifference<'a> {
     /// The part.
     pub part: &'a str,
     /// What it means here.
@@ -22,9 +22,9 @@ pub struct Difference<'a> {
 }
 
 /// The parts of `pattern` that mean something else in Python, in order, none inside another; none where it is no pattern.
-pub(super) fn differences(pattern: &str) -> Vec<Difference<'_>> {
+pub(super) fn differences(pattern: &str) -> Vec<DialectDifference<'_>> {
     let Ok(ast) = Parser::new().parse(pattern) else { return Vec::new() };
-    let Ok(mut found) = visit(&ast, Finder::default());
+    let Ok(mut found) = visit(&ast, DifferenceFinder::default());
     found.sort_by_key(|(span, _)| (span.start.offset, usize::MAX - span.end.offset));
     let mut end = 0;
     found.retain(|(span, _)| {
@@ -33,16 +33,19 @@ pub(super) fn differences(pattern: &str) -> Vec<Difference<'_>> {
         outside
     });
     let part = |span: &Span| pattern.get(span.start.offset..span.end.offset).unwrap_or(pattern);
-    found.iter().map(|(span, [here, python, instead])| Difference { part: part(span), here, python, instead }).collect()
+    found
+        .iter()
+        .map(|(span, [here, python, instead])| DialectDifference { part: part(span), here, python, instead })
+        .collect()
 }
 
 /// What a part means here and in Python, and what means the same in both.
 type Meanings = [&'static str; 3];
 
 #[derive(Default)]
-struct Finder(Vec<(Span, Meanings)>);
+struct DifferenceFinder(Vec<(Span, Meanings)>);
 
-impl Visitor for Finder {
+impl Visitor for DifferenceFinder {
     type Output = Vec<(Span, Meanings)>;
     type Err = Infallible;
 

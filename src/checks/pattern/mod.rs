@@ -4,7 +4,7 @@ mod dialect;
 
 use crate::text::diagnostic::shorten;
 
-pub use dialect::Difference;
+pub use dialect::DialectDifference;
 
 /// A text to look for as the user wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Pattern {
 
     /// The parts that other runners' regular expressions, those of Python, accept and take for something else.
     #[must_use]
-    pub fn differences(&self) -> Vec<Difference<'_>> {
+    pub fn differences(&self) -> Vec<DialectDifference<'_>> {
         if self.is_literal() { Vec::new() } else { dialect::differences(&self.text) }
     }
 

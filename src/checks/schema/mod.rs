@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::text::cut;
 
-pub use work::{MOST_WORK, TooMuch};
+pub use work::{MOST_WORK, TooMuchWork};
 
 /// A schema that can be used.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub enum SchemaError {
     },
     /// It asks for too much, whatever the answer.
     #[error(transparent)]
-    TooMuch(#[from] TooMuch),
+    TooMuch(#[from] TooMuchWork),
 }
 
 impl Schema {
@@ -67,7 +67,7 @@ impl Schema {
     ///
     /// # Errors
     /// When finding out takes too much.
-    pub fn problems(&self, answer: &Value, most: usize) -> Result<Vec<String>, TooMuch> {
+    pub fn problems(&self, answer: &Value, most: usize) -> Result<Vec<String>, TooMuchWork> {
         work::check_with(&self.value, answer)?;
         let found = self.validator.iter_errors(answer).take(most);
         Ok(found.map(|error| format!("{} at `{}`", short(&error), error.instance_path())).collect())

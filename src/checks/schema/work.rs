@@ -22,7 +22,7 @@ const UNEVALUATED: u64 = 3;
 
 /// Why a schema cannot be used, though it is one; reads as the end of a sentence that starts with its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum TooMuch {
+pub enum TooMuchWork {
     /// Too many ways lead to the same subschemas.
     #[error(
         "would be applied more than {MOST_WORK} times to one answer, since its `$ref`s multiply; let `allOf`, `anyOf` \
@@ -41,21 +41,21 @@ pub enum TooMuch {
 }
 
 /// Checks what a schema asks for, whatever the answer.
-pub(super) fn check(schema: &Value) -> Result<(), TooMuch> {
+pub(super) fn check(schema: &Value) -> Result<(), TooMuchWork> {
     let mut parts = Vec::new();
     gather(schema, &mut parts);
     if parts.len() > MOST_PARTS {
-        return Err(TooMuch::Parts);
+        return Err(TooMuchWork::Parts);
     }
-    let mut count = Count::new(schema, &parts);
+    let mut count = WorkCounter::new(schema, &parts);
     parts.iter().try_for_each(|part| count.of(part, &Value::Null, 0).map(drop))
 }
 
 /// Checks what it asks for with this answer.
-pub(super) fn check_with(schema: &Value, answer: &Value) -> Result<(), TooMuch> {
+pub(super) fn check_with(schema: &Value, answer: &Value) -> Result<(), TooMuchWork> {
     let mut parts = Vec::new();
     gather(schema, &mut parts);
-    Count::new(schema, &parts).of(schema, answer, 0).map(drop)
+    WorkCounter::new(schema, &parts).of(schema, answer, 0).map(drop)
 }
 
 /// Every object that may be a subschema.
@@ -71,7 +71,7 @@ fn gather<'a>(value: &'a Value, parts: &mut Vec<&'a Value>) {
     }
 }
 
-struct Count<'a> {
+struct WorkCounter<'a> {
     /// The schema, and what in it has an address of its own.
     resources: Vec<(&'a str, &'a Value)>,
     anchors: Vec<(&'a str, &'a Value)>,
@@ -81,7 +81,7 @@ struct Count<'a> {
     steps: u64,
 }
 
-impl<'a> Count<'a> {
+impl<'a> WorkCounter<'a> {
     fn new(schema: &'a Value, parts: &[&'a Value]) -> Self {
         let with = |key: &str| {
             let named = parts.iter().filter_map(|part| Some((part.get(key)?.as_str()?, *part)));
@@ -96,10 +96,10 @@ impl<'a> Count<'a> {
     }
 
     /// How often subschemas are applied where `schema` is applied to `answer`.
-    fn of(&mut self, schema: &'a Value, answer: &Value, depth: usize) -> Result<u64, TooMuch> {
+    fn of(&mut self, schema: &'a Value, answer: &Value, depth: usize) -> Result<u64, TooMuchWork> {
         let Value::Object(keywords) = schema else { return Ok(1) };
         if depth > MOST_DEPTH {
-            return Err(TooMuch::Depth);
+            return Err(TooMuchWork::Depth);
         }
         self.step(1)?;
         let key = (ptr::from_ref(schema).addr(), ptr::from_ref(answer).addr());
@@ -108,7 +108,7 @@ impl<'a> Count<'a> {
                 self.known.insert(key, Some(known));
                 return Ok(known);
             }
-            Some(None) => return Err(TooMuch::Loop),
+            Some(None) => return Err(TooMuchWork::Loop),
             None => {}
         }
         let here = self.here(keywords, answer, depth + 1)?;
@@ -116,19 +116,19 @@ impl<'a> Count<'a> {
         let here = here.saturating_mul(if again { UNEVALUATED } else { 1 });
         let work = 1_u64.saturating_add(here).saturating_add(self.below(keywords, answer, depth + 1)?);
         if work > MOST_WORK {
-            return Err(TooMuch::Work);
+            return Err(TooMuchWork::Work);
         }
         self.known.insert(key, Some(work));
         Ok(work)
     }
 
-    fn step(&mut self, steps: usize) -> Result<(), TooMuch> {
+    fn step(&mut self, steps: usize) -> Result<(), TooMuchWork> {
         self.steps = self.steps.saturating_add(steps as u64);
-        if self.steps > MOST_WORK { Err(TooMuch::Work) } else { Ok(()) }
+        if self.steps > MOST_WORK { Err(TooMuchWork::Work) } else { Ok(()) }
     }
 
     /// The keywords that apply subschemas to the very same part of the answer.
-    fn here(&mut self, keywords: &'a Map<String, Value>, answer: &Value, depth: usize) -> Result<u64, TooMuch> {
+    fn here(&mut self, keywords: &'a Map<String, Value>, answer: &Value, depth: usize) -> Result<u64, TooMuchWork> {
         let mut work = 0_u64;
         for (keyword, value) in keywords {
             let mut add = |count: &mut Self, part| {
@@ -154,7 +154,7 @@ impl<'a> Count<'a> {
     }
 
     /// The keywords that apply subschemas to what is in that part.
-    fn below(&mut self, keywords: &'a Map<String, Value>, answer: &Value, depth: usize) -> Result<u64, TooMuch> {
+    fn below(&mut self, keywords: &'a Map<String, Value>, answer: &Value, depth: usize) -> Result<u64, TooMuchWork> {
         let members = || answer.as_object().into_iter().flat_map(Map::values);
         let elements = || answer.as_array().into_iter().flatten();
         let mut work = 0_u64;
@@ -227,18 +227,18 @@ mod tests {
     fn schemas_that_would_never_end_are_refused_before_they_are_tried() {
         for keyword in ["allOf", "anyOf", "oneOf"] {
             let doubling = |count| tower(count, |before| json!({keyword: [before, before]}));
-            assert_eq!(check(&doubling(64)), Err(TooMuch::Work), "{keyword}");
+            assert_eq!(check(&doubling(64)), Err(TooMuchWork::Work), "{keyword}");
             assert_eq!(check(&doubling(8)), Ok(()), "{keyword}");
         }
         let unevaluated = |count| tower(count, |before| json!({"allOf": [before], "unevaluatedProperties": false}));
-        assert_eq!(check(&unevaluated(30)), Err(TooMuch::Work));
+        assert_eq!(check(&unevaluated(30)), Err(TooMuchWork::Work));
         assert_eq!(check(&unevaluated(3)), Ok(()));
-        assert_eq!(check(&tower(5000, |before| before)), Err(TooMuch::Depth));
-        assert_eq!(check(&json!({"allOf": [{"$ref": "#"}]})), Err(TooMuch::Loop));
-        assert_eq!(check(&json!({"$defs": {"a": {"$anchor": "x", "not": {"$ref": "#x"}}}})), Err(TooMuch::Loop));
-        assert_eq!(check(&Value::Array(vec![json!({}); 30_000])), Err(TooMuch::Parts));
+        assert_eq!(check(&tower(5000, |before| before)), Err(TooMuchWork::Depth));
+        assert_eq!(check(&json!({"allOf": [{"$ref": "#"}]})), Err(TooMuchWork::Loop));
+        assert_eq!(check(&json!({"$defs": {"a": {"$anchor": "x", "not": {"$ref": "#x"}}}})), Err(TooMuchWork::Loop));
+        assert_eq!(check(&Value::Array(vec![json!({}); 30_000])), Err(TooMuchWork::Parts));
         let addresses = |number: usize| json!({"$id": format!("i{number}"), "properties": {"x": {"$ref": "#"}}});
-        assert_eq!(check(&(0..6000).map(addresses).collect()), Err(TooMuch::Work));
+        assert_eq!(check(&(0..6000).map(addresses).collect()), Err(TooMuchWork::Work));
         assert_eq!(check(&(0..60).map(addresses).collect()), Ok(()));
     }
 
@@ -263,7 +263,7 @@ mod tests {
         let read = Schema::parse(schema.to_string().as_bytes()).expect("a schema");
         let nested = |depth| (0..depth).fold(json!(1), |answer, _| json!([answer]));
         assert_eq!(read.problems(&nested(5), 5), Ok(Vec::new()));
-        assert_eq!(read.problems(&nested(100), 5), Err(TooMuch::Work));
+        assert_eq!(read.problems(&nested(100), 5), Err(TooMuchWork::Work));
     }
 
     #[test]

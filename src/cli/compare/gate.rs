@@ -4,8 +4,8 @@ use clap::ValueEnum;
 
 use crate::cli::exit_code::Exit;
 use skill_evals::decide::Rule;
-use skill_evals::decide::plan::{Claim, Unreachable};
-use skill_evals::decide::word::Word;
+use skill_evals::decide::plan::{AwaitedResult, UnreachableResult};
+use skill_evals::decide::result::CompareResult;
 
 /// A word that `--gate` can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -17,19 +17,19 @@ pub enum Gate {
 }
 
 impl Gate {
-    fn of(word: Word) -> Option<Self> {
+    fn of(word: CompareResult) -> Option<Self> {
         match word {
-            Word::Better => Some(Self::Better),
-            Word::Worse => Some(Self::Worse),
-            Word::NoWorse { .. } => Some(Self::NoWorse),
-            Word::Undecided { .. } => Some(Self::Undecided),
-            Word::NothingMeasured => None,
+            CompareResult::Better => Some(Self::Better),
+            CompareResult::Worse => Some(Self::Worse),
+            CompareResult::NoWorse { .. } => Some(Self::NoWorse),
+            CompareResult::Undecided { .. } => Some(Self::Undecided),
+            CompareResult::NothingMeasured => None,
         }
     }
 }
 
 /// The exit code of an answer.
-pub fn exit(word: Word, gate: &[Gate]) -> Exit {
+pub fn exit(word: CompareResult, gate: &[Gate]) -> Exit {
     match (Gate::of(word), gate) {
         (None, _) | (Some(Gate::Undecided), []) => Exit::Infrastructure,
         (Some(Gate::Worse), []) => Exit::Problems,
@@ -48,16 +48,16 @@ pub fn check(
     gate: &[Gate],
     rule: &Rule,
     (numbers, remedy): (&str, &str),
-    reach: impl Fn(Claim) -> Result<(), Unreachable>,
+    reach: impl Fn(AwaitedResult) -> Result<(), UnreachableResult>,
 ) -> Result<(), String> {
-    let said = |words: &[Gate]| -> Result<(), Unreachable> {
+    let said = |words: &[Gate]| -> Result<(), UnreachableResult> {
         let mut last = None;
         for word in words {
             let result = match word {
                 Gate::Undecided => Ok(()),
-                Gate::Better => reach(Claim::Better),
-                Gate::Worse => reach(Claim::Worse),
-                Gate::NoWorse => reach(Claim::NoWorse),
+                Gate::Better => reach(AwaitedResult::Better),
+                Gate::Worse => reach(AwaitedResult::Worse),
+                Gate::NoWorse => reach(AwaitedResult::NoWorse),
             };
             match result {
                 Ok(()) => return Ok(()),
@@ -72,7 +72,7 @@ pub fn check(
     if passes.is_empty() {
         return Err("this gate can never pass: it names every word there is; leave one out".to_owned());
     }
-    let refused = |verb: &str, unreachable: Unreachable| {
+    let refused = |verb: &str, unreachable: UnreachableResult| {
         let needed = match unreachable.needed {
             Some(needed) => format!("it takes {needed} {numbers}, and there are {}", unreachable.have),
             None => format!("no number of {numbers} does"),

@@ -11,30 +11,30 @@ use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, stdout};
 use crate::cli::terminal::Terminal;
 use crate::cli::{CliResult, CliResultOf, select, start};
-use skill_evals::cases::planned::Planned;
+use skill_evals::cases::test_case::TestCase;
 use skill_evals::decide::Rule;
-use skill_evals::decide::plan::{self as power, Design};
-use skill_evals::decide::sequential::Course;
+use skill_evals::decide::plan::{self as power, PairDesign};
+use skill_evals::decide::sequential::SequentialTest;
 use skill_evals::process::interrupt;
 use skill_evals::report::paint::Paint;
 use skill_evals::report::{diagnostics, estimate as words};
 use skill_evals::results::estimate::{self, Estimate};
-use skill_evals::results::{compared, course};
-use skill_evals::run::arms::{self, Pairing};
-use skill_evals::run::pairs::{self, Stopped};
-use skill_evals::run::shared::Run;
+use skill_evals::results::{compared, stored_comparison};
+use skill_evals::run::context::RunContext;
+use skill_evals::run::pairing::{self, Pairing};
+use skill_evals::run::pairs::{self, PairsStopped};
 use skill_evals::run::{history, opening};
 use skill_evals::settings::Settings;
 use skill_evals::settings::trials::Trials;
 use skill_evals::text::safe;
 use skill_evals::trial::id::TrialId;
-use skill_evals::trial::run_record::{Arms, Chosen, PairRecord};
+use skill_evals::trial::run_record::{ComparedSides, PairRecord, RunChoices};
 
 /// The most trials of both arms together, where nothing else is said.
 const MOST_TRIALS: u64 = 400;
 
 /// Compares by running trials: `arms`, or those of the run to go on with.
-pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
+pub fn compare(args: &CompareArgs, arms: Option<ComparedSides>) -> CliResult {
     let (repository, mut settings, catalog) = args.start.read()?;
     settings.resume = args.start.resume;
     settings.record = false;
@@ -51,10 +51,10 @@ pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
         settings.modes.iter_mut().for_each(|mode| Arc::make_mut(mode).model = Some(model.clone()));
     }
     let mut run = start::planned(repository, settings, catalog, chosen)?;
-    run.versions = arms::versions(&run, &arms)?;
-    let pairing = arms::pair(&run, &arms)?;
+    run.versions = pairing::versions(&run, &arms)?;
+    let pairing = pairing::pair(&run, &arms)?;
     check(&pairing)?;
-    if !args.start.resume && arms::unchanged(&run, &arms) {
+    if !args.start.resume && pairing::unchanged(&run, &arms) {
         if args.start.dry_run && args.json {
             let nothing = estimate::estimate(&[], &BTreeMap::new(), run.settings.max_cost_usd);
             return print_plan(&pairing, None, &args.rule(), &nothing);
@@ -71,12 +71,12 @@ pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
     // What has begun counts, whatever the limit is now.
     arms.max_trials = most.max(2 * begun.len() as u64);
     let rule = Rule { alpha: arms.alpha, margin: arms.margin, ..args.rule() };
-    let numbers = Design { cases: pairing.cases.len(), pairs: arms.max_trials / 2, before: power::USUAL_RATE };
+    let numbers = PairDesign { cases: pairing.cases.len(), pairs: arms.max_trials / 2, before: power::USUAL_RATE };
     let remedy = "raise --max-trials, which counts both trials of a pair";
     gate::check(&args.gate, &rule, ("pairs of trials", remedy), |claim| power::reach(&numbers, &rule, claim))?;
     run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
     run.arms = Some(arms.clone());
-    let foresee = |run: &Run| dry_run(args, run, &pairing, &numbers, &rule);
+    let foresee = |run: &RunContext| dry_run(args, run, &pairing, &numbers, &rule);
     match args.start.begin(&mut run, true, foresee)? {
         Some(exit) => Ok(exit),
         None => execute(args, &run, &arms, &pairing, rule),
@@ -84,32 +84,32 @@ pub fn compare(args: &CompareArgs, arms: Option<Arms>) -> CliResult {
 }
 
 /// Runs pairs until the question is decided, and tells what they came to.
-fn execute(args: &CompareArgs, run: &Run, arms: &Arms, pairing: &Pairing, rule: Rule) -> CliResult {
+fn execute(args: &CompareArgs, run: &RunContext, arms: &ComparedSides, pairing: &Pairing, rule: Rule) -> CliResult {
     let live = opening::live(run).map_err(ToString::to_string)?;
     let most = usize::try_from(arms.max_trials).unwrap_or(usize::MAX);
     let terminal = Arc::new(Mutex::new(Terminal::new(run, most, args.says_more()).in_brief()));
     run.read_by(Arc::clone(&terminal));
-    let state = Course::new(arms.cases.clone(), rule, arms.seed);
+    let state = SequentialTest::new(arms.cases.clone(), rule, arms.seed);
     let (state, stopped) = pairs::run(run, live, pairing, state, arms.max_trials)?;
     terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
     let kept = run.close().map_err(|error| error.to_string());
-    let compared = course::compared(&live.folder, arms, &state)?;
+    let compared = stored_comparison::compared(&live.folder, arms, &state)?;
     let written = live.folder.write_comparison(&compared).map_err(|error| error.to_string());
     if args.says_more() {
         writeln!(stdout())?;
     }
     let exit = args.tell(&compared)?;
     let note = match stopped {
-        Stopped::Decided | Stopped::Trials => None,
-        Stopped::NothingMeasured => {
+        PairsStopped::Decided | PairsStopped::Trials => None,
+        PairsStopped::NothingMeasured => {
             Some("no trial measured anything: see the errors above, and skill-evals doctor".to_owned())
         }
-        Stopped::NoMore if run.why_not_stored().is_some() => run.told_not_stored(),
-        Stopped::NoMore => {
+        PairsStopped::NoMore if run.why_not_stored().is_some() => run.told_not_stored(),
+        PairsStopped::NoMore => {
             let why = run.no_more().map(|why| format!(": {why}")).unwrap_or_default();
             Some(format!("it ended early{why}; to resume: skill-evals compare --resume --run-id {}", live.folder.id()))
         }
-        Stopped::Unreadable => Some(format!(
+        PairsStopped::Unreadable => Some(format!(
             "it ended early: what an earlier part of it measured cannot be graded, see above; once that is mended: skill-evals \
              compare --resume --run-id {}",
             live.folder.id()
@@ -126,7 +126,7 @@ fn execute(args: &CompareArgs, run: &Run, arms: &Arms, pairing: &Pairing, rule: 
 }
 
 /// The modes that both arms start from, where they do not name their own.
-fn modes_to_run(args: &CompareArgs, arms: Option<&Arms>) -> Vec<String> {
+fn modes_to_run(args: &CompareArgs, arms: Option<&ComparedSides>) -> Vec<String> {
     match arms {
         Some(arms) if arms.a.mode.is_none() || arms.b.mode.is_none() => args.mode.clone(),
         _ => Vec::new(),
@@ -134,7 +134,11 @@ fn modes_to_run(args: &CompareArgs, arms: Option<&Arms>) -> Vec<String> {
 }
 
 /// What the run to go on with was to do, and the pairs that it has begun.
-fn earlier(root: &Path, settings: &Settings, chosen: Chosen) -> CliResultOf<(Chosen, Arms, Vec<PairRecord>)> {
+fn earlier(
+    root: &Path,
+    settings: &Settings,
+    chosen: RunChoices,
+) -> CliResultOf<(RunChoices, ComparedSides, Vec<PairRecord>)> {
     let folder = start::to_resume(root, settings)?;
     let id = folder.id();
     let record =
@@ -182,12 +186,12 @@ fn of_case(pair: &PairRecord) -> String {
     format!("{}/{}", pair.b.skill, pair.b.case)
 }
 
-fn dry_run(args: &CompareArgs, run: &Run, pairing: &Pairing, numbers: &Design, rule: &Rule) -> CliResult {
+fn dry_run(args: &CompareArgs, run: &RunContext, pairing: &Pairing, numbers: &PairDesign, rule: &Rule) -> CliResult {
     let ids: Vec<TrialId> = run.plan.ids().collect();
     let mut known = history::known_costs(&run.root, &run.settings.prices, &ids);
     // An arm that never ran takes about what the other did.
     for case in &pairing.cases {
-        let [a, b] = [&case.a, &case.b].map(Planned::case_in_mode);
+        let [a, b] = [&case.a, &case.b].map(TestCase::case_in_mode);
         for (of, other) in [(&a, &b), (&b, &a)] {
             if let (None, Some(found)) = (known.get(of), known.get(other).copied()) {
                 known.insert(of.clone(), found);
@@ -224,7 +228,7 @@ fn dry_run(args: &CompareArgs, run: &Run, pairing: &Pairing, numbers: &Design, r
 }
 
 /// Prints what would run as one document: no `numbers` are of arms that are the same, for which nothing does.
-fn print_plan(pairing: &Pairing, numbers: Option<&Design>, rule: &Rule, first_pass: &Estimate) -> CliResult {
+fn print_plan(pairing: &Pairing, numbers: Option<&PairDesign>, rule: &Rule, first_pass: &Estimate) -> CliResult {
     let most = numbers.map_or(0, |numbers| numbers.pairs * 2);
     let found = numbers.and_then(|numbers| power::detectable(numbers, rule, power::USUAL_POWER));
     let plan = serde_json::json!({"unchanged": numbers.is_none(), "cases": pairing.cases.len(), "max_trials": most,

@@ -1,9 +1,9 @@
 //! `skill-evals compare`.
 
-mod asked;
 mod gate;
 mod live;
 mod stored;
+mod target;
 
 use std::io::{self, Write};
 
@@ -18,13 +18,13 @@ use super::start::StartArgs;
 use super::{CliResult, print_json};
 use crate::cli::output::{stderr, stdout};
 
-use asked::Asked;
 use gate::Gate;
 use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::report::{compared as words, github, markdown};
-use skill_evals::results::compared::Compared;
-use skill_evals::settings::Selection;
+use skill_evals::results::compared::ComparisonResults;
+use skill_evals::settings::TestSelection;
 use skill_evals::text::safe;
+use target::CompareTarget;
 
 /// What is compared, as `--help` tells it.
 const EXAMPLES: &str = "Examples:
@@ -98,14 +98,14 @@ pub struct CompareArgs {
 
 pub fn compare(args: &CompareArgs) -> CliResult {
     let root = args.start.repository.open()?.root;
-    match asked::asked(args, &root)? {
-        Asked::Stored(a, b) => {
+    match target::asked(args, &root)? {
+        CompareTarget::Stored(a, b) => {
             let compared = stored::compare(args, &root, &a, &b)?;
             args.tell(&compared)
         }
-        Asked::Again(run) => args.tell(&stored::again(args, &run)?),
-        Asked::Run(arms) => live::compare(args, Some(*arms)),
-        Asked::Resume => live::compare(args, None),
+        CompareTarget::Again(run) => args.tell(&stored::again(args, &run)?),
+        CompareTarget::Run(arms) => live::compare(args, Some(*arms)),
+        CompareTarget::Resume => live::compare(args, None),
     }
 }
 
@@ -122,7 +122,7 @@ impl CompareArgs {
 
     /// Refuses options that mean nothing where trials are only read.
     fn refuse_what_runs(&self) -> Result<(), String> {
-        let of_arms = [&self.a, &self.b].into_iter().flatten().any(|arm| asked::of_a_run(arm));
+        let of_arms = [&self.a, &self.b].into_iter().flatten().any(|arm| target::of_a_run(arm));
         let given = [
             ("--max-trials", self.max_trials.is_some()),
             ("--run-id", self.start.run_id.is_some()),
@@ -139,7 +139,7 @@ impl CompareArgs {
 
     /// Refuses to decide anew what a run has decided: its trials were chosen by these numbers.
     fn refuse_what_decided(&self, run: &str) -> Result<(), String> {
-        let names = self.select.names() != Selection::default();
+        let names = self.select.names() != TestSelection::default();
         let given = [
             ("--margin", self.margin.is_some()),
             ("--alpha", self.alpha.is_some()),
@@ -154,7 +154,7 @@ impl CompareArgs {
     }
 
     /// Prints the comparison.
-    fn tell(&self, compared: &Compared) -> CliResult {
+    fn tell(&self, compared: &ComparisonResults) -> CliResult {
         let mut out = stdout();
         if self.json {
             print_json(&mut out, compared)?;
@@ -202,13 +202,13 @@ mod tests {
 
     #[test]
     fn the_exit_code_is_that_of_the_word_or_of_the_gate() {
-        use skill_evals::decide::word::Word;
-        let undecided = Word::Undecided { more: None };
-        assert_eq!(gate::exit(Word::Worse, &[]), Exit::Problems);
-        assert_eq!(gate::exit(Word::NoWorse { margin: 0.1 }, &[]), Exit::Clean);
+        use skill_evals::decide::result::CompareResult;
+        let undecided = CompareResult::Undecided { more: None };
+        assert_eq!(gate::exit(CompareResult::Worse, &[]), Exit::Problems);
+        assert_eq!(gate::exit(CompareResult::NoWorse { margin: 0.1 }, &[]), Exit::Clean);
         assert_eq!(gate::exit(undecided, &[]), Exit::Infrastructure);
         assert_eq!(gate::exit(undecided, &[Gate::Worse]), Exit::Clean);
         assert_eq!(gate::exit(undecided, &[Gate::Worse, Gate::Undecided]), Exit::Problems);
-        assert_eq!(gate::exit(Word::NothingMeasured, &[Gate::Worse]), Exit::Infrastructure);
+        assert_eq!(gate::exit(CompareResult::NothingMeasured, &[Gate::Worse]), Exit::Infrastructure);
     }
 }

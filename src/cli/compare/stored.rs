@@ -4,36 +4,37 @@ use std::error::Error;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::asked::{StoredArm, is_path};
+use super::target::{StoredSide, is_path};
 use super::{CompareArgs, gate};
 use crate::cli::CliResultOf;
 use crate::cli::output::stderr;
-use skill_evals::decide::{Arm, plan};
+use skill_evals::decide::{SideCounts, plan};
 use skill_evals::report::diagnostics::counted;
-use skill_evals::results::arm::ArmReader;
-use skill_evals::results::compared::{self, Compared};
-use skill_evals::results::course;
-use skill_evals::results::sides::{self, Incomparable, Side};
-use skill_evals::results::standing::{RunState, standing};
+use skill_evals::results::compared::{self, ComparisonResults};
+use skill_evals::results::run_status::{RunState, standing};
+use skill_evals::results::side_results::SideReader;
+use skill_evals::results::stored_comparison;
+use skill_evals::results::stored_sides::{self, Incomparable, TrialSide};
 use skill_evals::store::RunFolder;
 
 /// Compares stored trials of two arms.
-pub fn compare(args: &CompareArgs, root: &Path, a: &StoredArm, b: &StoredArm) -> CliResultOf<Compared> {
+pub fn compare(args: &CompareArgs, root: &Path, a: &StoredSide, b: &StoredSide) -> CliResultOf<ComparisonResults> {
     args.refuse_what_runs()?;
     let (of_a, of_b) = (sources(root, a)?, sources(root, b)?);
     if let (true, Some(both)) = (a.mode == b.mode, of_a.iter().find(|path| of_b.contains(path))) {
         return Err(format!("{} is on both sides: its trials would be compared with themselves", both.display()).into());
     }
-    let side = |arm: &StoredArm, paths: &[PathBuf]| -> CliResultOf<Side> {
-        Ok(Side { label: arm.label.clone(), trials: read(paths)?, mode: arm.mode.clone() })
+    let side = |arm: &StoredSide, paths: &[PathBuf]| -> CliResultOf<TrialSide> {
+        Ok(TrialSide { label: arm.label.clone(), trials: read(paths)?, mode: arm.mode.clone() })
     };
     let (a, b) = (side(a, &of_a)?, side(b, &of_b)?);
     let stored = a.trials.cases().chain(b.trials.cases()).collect();
     let chosen = args.select.names().of_stored(&stored)?;
-    let (in_a, in_b) = sides::arms(&a, &b, |skill, case| chosen.contains(&(skill, case))).map_err(|why| match why {
-        Incomparable::NoCommonMode { .. } => format!("{why}: choose one of each with --a mode=… --b mode=…"),
-        Incomparable::NoTrials { .. } => why.to_string(),
-    })?;
+    let (in_a, in_b) =
+        stored_sides::arms(&a, &b, |skill, case| chosen.contains(&(skill, case))).map_err(|why| match why {
+            Incomparable::NoCommonMode { .. } => format!("{why}: choose one of each with --a mode=… --b mode=…"),
+            Incomparable::NoTrials { .. } => why.to_string(),
+        })?;
     let rule = args.rule();
     if !args.gate.is_empty() {
         let design = design(&in_a.counts, &in_b.counts);
@@ -44,13 +45,13 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredArm, b: &StoredArm) ->
 }
 
 /// The trials of each case that both arms have.
-fn design(a: &Arm, b: &Arm) -> Vec<(u64, u64)> {
+fn design(a: &SideCounts, b: &SideCounts) -> Vec<(u64, u64)> {
     let both = a.iter().filter_map(|(case, in_a)| Some((in_a.rate.trials, b.get(case)?.rate.trials)));
     both.collect()
 }
 
 /// The files with the trials of an arm, each once.
-fn sources(root: &Path, arm: &StoredArm) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+fn sources(root: &Path, arm: &StoredSide) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut paths = Vec::new();
     for source in &arm.sources {
         let path = progress_of(root, source)?.canonicalize()?;
@@ -78,8 +79,8 @@ fn progress_of(root: &Path, source: &str) -> Result<PathBuf, Box<dyn Error>> {
 }
 
 /// The trials that these progress files tell of.
-fn read(paths: &[PathBuf]) -> CliResultOf<ArmReader> {
-    let mut trials = ArmReader::default();
+fn read(paths: &[PathBuf]) -> CliResultOf<SideReader> {
+    let mut trials = SideReader::default();
     for path in paths {
         let (damaged, found) = trials.run(path)?;
         let (lines, at) = (counted(damaged, "line"), path.display());
@@ -106,12 +107,12 @@ pub fn tell_of_lost_pairs(run: &RunFolder) -> CliResultOf<()> {
 }
 
 /// What comparing the arms of a run came to, so far.
-pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<Compared> {
+pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<ComparisonResults> {
     args.refuse_what_runs()?;
     args.refuse_what_decided(run.id())?;
     let record = run.run_record()?.and_then(|record| record.arms);
     let arms = record.ok_or_else(|| format!("{} compared nothing", run.id()))?;
-    let compared = course::compared(run, &arms, &course::course(run, &arms)?)?;
+    let compared = stored_comparison::compared(run, &arms, &stored_comparison::course(run, &arms)?)?;
     let (id, standing) = (run.id(), standing(run)?);
     let go_on = format!("skill-evals compare --resume --run-id {id}");
     if standing.damaged_lines > 0 {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use self::reader::Reader;
+use self::reader::ReportReader;
 use super::named_runs::{self, is_folder};
 use super::{CliResult, CliResultOf, RepositoryArgs, own_checks};
 use crate::cli::exit_code;
@@ -18,18 +18,18 @@ use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::process::brief;
 use skill_evals::report::html::overview::{self, Overview};
 use skill_evals::report::html::page::ChangedSkill;
-use skill_evals::results::arm::ArmReader;
-use skill_evals::results::compared::{self, Compared};
-use skill_evals::results::course;
-use skill_evals::results::over_time::{self, Point, Wanted};
-use skill_evals::results::sides::{self, Side};
+use skill_evals::results::compared::{self, ComparisonResults};
+use skill_evals::results::side_results::SideReader;
+use skill_evals::results::stored_comparison;
+use skill_evals::results::stored_sides::{self, TrialSide};
 use skill_evals::results::summary::Summary;
-use skill_evals::run::shared::Run;
+use skill_evals::results::trend::{self, TrendFilter, TrendPoint};
+use skill_evals::run::context::RunContext;
 use skill_evals::store::{self, RunFolder};
 use skill_evals::text::diagnostic::shown_path;
 use skill_evals::text::safe;
 use skill_evals::trial::id::TrialId;
-use skill_evals::trial::run_record::Arms;
+use skill_evals::trial::run_record::ComparedSides;
 
 /// The latest so many runs are shown as history.
 const HISTORY: usize = 20;
@@ -73,27 +73,29 @@ pub fn report(args: &ReportArgs) -> CliResult {
     if args.open && output == Path::new(store::STDOUT) {
         return Err("--open needs a file, and -o - writes none".into());
     }
-    let mut run = Run::new(repository.root, settings, catalog);
+    let mut run = RunContext::new(repository.root, settings, catalog);
     // Recordings have no grade of their own.
     if runs.iter().chain(&against).any(|run| !run.is_run()) {
         let found = own_checks(&run.root)?;
         run.own_checks = found;
     }
     let arms = if against.is_empty() { arms_of(&runs)? } else { None };
-    let mut reader = Reader::new(&run, runs.iter().chain(&against), arms.is_some() || !against.is_empty())?;
+    let mut reader = ReportReader::new(&run, runs.iter().chain(&against), arms.is_some() || !against.is_empty())?;
     reader.pairs = arms.as_ref().map(|(_, pairs)| pairs.clone()).unwrap_or_default();
     let label = |runs: &[RunFolder]| runs.iter().map(RunFolder::id).collect::<Vec<_>>().join(", ");
     let (summary, trials) = reader.read(0, &runs)?;
     reader.only_mode = only_mode(&against, &trials)?;
-    let b = Side { label: label(&runs), trials, mode: None };
+    let b = TrialSide { label: label(&runs), trials, mode: None };
     let (_, trials) = reader.read(runs.len(), &against)?;
-    let a = Side { label: label(&against), trials, mode: None };
+    let a = TrialSide { label: label(&against), trials, mode: None };
     if reader.index.rows.is_empty() && reader.unreadable == 0 {
         return Err(super::no_trials(&b.label, &runs).into());
     }
     reader.keep_within(args.max_size);
     let compared = match (&arms, runs.as_slice()) {
-        (Some((arms, _)), [run]) => Some(course::compared(run, arms, &course::course(run, arms)?)?),
+        (Some((arms, _)), [run]) => {
+            Some(stored_comparison::compared(run, arms, &stored_comparison::course(run, arms)?)?)
+        }
         _ if against.is_empty() => None,
         _ => Some(compare(&a, &b)?),
     };
@@ -122,9 +124,9 @@ pub fn report(args: &ReportArgs) -> CliResult {
 }
 
 /// The arms of a run that compares, with the modes of arm B by the trials of arm A that were paired with them.
-type ArmsOfRun = (Arms, BTreeMap<TrialId, String>);
+type SidesOfRun = (ComparedSides, BTreeMap<TrialId, String>);
 
-fn arms_of(runs: &[RunFolder]) -> CliResultOf<Option<ArmsOfRun>> {
+fn arms_of(runs: &[RunFolder]) -> CliResultOf<Option<SidesOfRun>> {
     let [run] = runs else { return Ok(None) };
     // One that cannot be read says nothing of arms; that is noted where its trials are read.
     let Some(arms) = run.run_record().ok().flatten().and_then(|record| record.arms) else { return Ok(None) };
@@ -132,21 +134,21 @@ fn arms_of(runs: &[RunFolder]) -> CliResultOf<Option<ArmsOfRun>> {
     Ok(Some((arms, pairs)))
 }
 
-fn compare(a: &Side, b: &Side) -> CliResultOf<Compared> {
-    let (in_a, in_b) = sides::arms(a, b, |_, _| true)?;
+fn compare(a: &TrialSide, b: &TrialSide) -> CliResultOf<ComparisonResults> {
+    let (in_a, in_b) = stored_sides::arms(a, b, |_, _| true)?;
     let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
     Ok(compared::stored((a.label.clone(), b.label.clone()), &in_a, &in_b, rule))
 }
 
 /// The mode of the reported trials, where both sides have one: then it is what differs, and no part of the case.
-fn only_mode(against: &[RunFolder], reported: &ArmReader) -> CliResultOf<Option<String>> {
-    let mut trials = ArmReader::default();
+fn only_mode(against: &[RunFolder], reported: &SideReader) -> CliResultOf<Option<String>> {
+    let mut trials = SideReader::default();
     for run in against {
         trials.run(&run.progress_path())?;
     }
     let (modes, reported) = (trials.modes(), reported.modes());
     // What cannot be compared is told where it is.
-    let one = !modes.is_empty() && sides::by_mode(&modes, &reported) == Ok(false);
+    let one = !modes.is_empty() && stored_sides::by_mode(&modes, &reported) == Ok(false);
     Ok(reported.first().filter(|_| one).map(|mode| (*mode).to_owned()))
 }
 
@@ -162,15 +164,15 @@ fn changed_skills(against: &[RunFolder], runs: &[RunFolder]) -> Vec<ChangedSkill
 }
 
 /// The latest runs of this repository, all skills together and each alone.
-fn history(root: &Path, summary: &Summary) -> Vec<(String, Vec<Point>)> {
+fn history(root: &Path, summary: &Summary) -> Vec<(String, Vec<TrendPoint>)> {
     let runs: Vec<RunFolder> = store::runs(root).into_iter().take(HISTORY).collect();
     let each = if summary.skills.len() <= MOST_HISTORIES { summary.skills.keys().collect() } else { Vec::new() };
     let wanted = std::iter::once(None).chain(each.into_iter().map(Some));
     let of = |skill: Option<&String>| {
         let name = skill.map_or_else(|| "all skills".to_owned(), Clone::clone);
-        let wanted = Wanted { skill: skill.cloned(), mode: None };
+        let wanted = TrendFilter { skill: skill.cloned(), mode: None };
         // What a run that cannot be read came to is told where it is reported.
-        let mut points: Vec<Point> = runs.iter().filter_map(|run| over_time::point(run, &wanted).ok()?).collect();
+        let mut points: Vec<TrendPoint> = runs.iter().filter_map(|run| trend::point(run, &wanted).ok()?).collect();
         points.sort_by(|a, b| (&a.created, &a.run).cmp(&(&b.created, &b.run)));
         (name, points)
     };

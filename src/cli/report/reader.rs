@@ -8,18 +8,18 @@ use super::sessions::Sessions;
 use crate::cli::exit_code::Exit;
 use crate::cli::{CliResultOf, summary};
 use skill_evals::files::bounded;
-use skill_evals::report::html::document::{Document, Judging, WrittenFile};
+use skill_evals::report::html::document::{JudgeDialogue, TrialDocument, WrittenFile};
 use skill_evals::report::html::index::Index;
-use skill_evals::report::html::packing::{Packed, Packer};
+use skill_evals::report::html::packing::{PackedDocument, Packer};
 use skill_evals::report::html::page::{self, ChangedSkill};
 use skill_evals::report::trial::again;
-use skill_evals::results::arm::ArmReader;
-use skill_evals::results::not_run::Reasons;
+use skill_evals::results::not_run::NotRunReasons;
+use skill_evals::results::side_results::SideReader;
 use skill_evals::results::summary::Summary;
 use skill_evals::results::table;
-use skill_evals::results::timeline::{Timeline, What};
-use skill_evals::run::review::Review;
-use skill_evals::run::shared::Run;
+use skill_evals::results::timeline::{EventKind, Timeline};
+use skill_evals::run::context::RunContext;
+use skill_evals::run::review::TrialReview;
 use skill_evals::store::{self, RunFolder, TrialFolder};
 use skill_evals::text::diagnostic::shown_path;
 use skill_evals::trial::evidence::digest;
@@ -28,8 +28,8 @@ use skill_evals::trial::outcome::Verdict;
 use skill_evals::trial::run_record::TrialRecord;
 
 /// What was read of the runs of a report.
-pub struct Reader<'a> {
-    run: &'a Run,
+pub struct ReportReader<'a> {
+    run: &'a RunContext,
     /// What was read so far.
     pub index: Index,
     packer: Packer,
@@ -48,8 +48,12 @@ pub struct Reader<'a> {
     pub only_mode: Option<String>,
 }
 
-impl<'a> Reader<'a> {
-    pub fn new<'r>(run: &'a Run, runs: impl Iterator<Item = &'r RunFolder>, compares: bool) -> CliResultOf<Self> {
+impl<'a> ReportReader<'a> {
+    pub fn new<'r>(
+        run: &'a RunContext,
+        runs: impl Iterator<Item = &'r RunFolder>,
+        compares: bool,
+    ) -> CliResultOf<Self> {
         let runs = runs.map(|run| run.id().to_owned()).collect();
         Ok(Self {
             run,
@@ -66,10 +70,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads these runs, of which the first is at the place `first` of the index.
-    pub fn read(&mut self, first: usize, runs: &[RunFolder]) -> CliResultOf<(Summary, ArmReader)> {
+    pub fn read(&mut self, first: usize, runs: &[RunFolder]) -> CliResultOf<(Summary, SideReader)> {
         let mut summary = Summary::new(Vec::new(), self.run.settings.repetition.threshold());
         summary.isolation_wanted = self.run.settings.isolation.kind;
-        let mut arm = ArmReader::default();
+        let mut arm = SideReader::default();
         for (at, run) in runs.iter().enumerate() {
             summary.runs.push(run.id().to_owned());
             arm.next_run();
@@ -99,7 +103,7 @@ impl<'a> Reader<'a> {
                     }
                 }
             }
-            let reasons = Reasons::of(run);
+            let reasons = NotRunReasons::of(run);
             for id in summary::add_rest(&mut summary, run, &progress, &seen)? {
                 let before = self.counterpart(&id, first > 0);
                 self.index.add_not_run(first + at, &id, before.as_deref(), reasons.why(&id).to_owned());
@@ -115,7 +119,7 @@ impl<'a> Reader<'a> {
         folder: &TrialFolder,
         against: bool,
     ) -> Result<TrialRecord, String> {
-        let review = Review::of(self.run, folder)?;
+        let review = TrialReview::of(self.run, folder)?;
         let timeline = review.timeline();
         let (meta, grade) = (&review.meta, &review.grade);
         let outcome = table::outcome(meta.id(), grade.clone(), meta, folder, &self.run.settings.prices);
@@ -139,10 +143,10 @@ impl<'a> Reader<'a> {
     fn pack(
         &mut self,
         run: Option<&str>,
-        review: &Review,
+        review: &TrialReview,
         timeline: &Timeline,
         folder: &TrialFolder,
-    ) -> io::Result<Packed> {
+    ) -> io::Result<PackedDocument> {
         let files = review.files(self.run, folder).into_iter().map(|file| {
             let path = file.path.display().to_string();
             let (after, why) = match file.after {
@@ -152,13 +156,13 @@ impl<'a> Reader<'a> {
             WrittenFile { path, size: file.size, before: file.before, after, why }
         });
         let judgement = folder.judgement().map_err(io::Error::other)?;
-        let judge =
-            judgement.map(|judgement| Judging { question: review.question(self.run, folder, &judgement), judgement });
+        let judge = judgement
+            .map(|judgement| JudgeDialogue { question: review.question(self.run, folder, &judgement), judgement });
         let place = shown_path(&self.run.root, folder.path()).display().to_string();
         let evidence = review.evidence();
         let id = review.meta.id();
         let commands = again(&id, run, self.run.settings.mode(&id.mode).is_some());
-        let document = Document::new(commands, &evidence, &review.grade, timeline, files.collect(), judge, place);
+        let document = TrialDocument::new(commands, &evidence, &review.grade, timeline, files.collect(), judge, place);
         self.packer.pack(&review.meta.skill.slug, &document)
     }
 
@@ -204,9 +208,9 @@ fn short(text: &str) -> String {
 /// The commands and calls of a session.
 fn calls(timeline: &Timeline) -> String {
     let calls = timeline.entries.iter().filter_map(|entry| match &entry.what {
-        What::Command { command, .. } => Some(format!("{command}\0")),
-        What::Tool { name, input, .. } => Some(format!("{name} {input}\0")),
-        What::Files { paths } => Some(format!("{}\0", paths.join("\n"))),
+        EventKind::Command { command, .. } => Some(format!("{command}\0")),
+        EventKind::Tool { name, input, .. } => Some(format!("{name} {input}\0")),
+        EventKind::Files { paths } => Some(format!("{}\0", paths.join("\n"))),
         _ => None,
     });
     calls.collect()

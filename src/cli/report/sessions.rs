@@ -4,18 +4,18 @@ use std::cmp::Reverse;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
-use skill_evals::report::html::packing::Packed;
+use skill_evals::report::html::packing::PackedDocument;
 use skill_evals::trial::outcome::Verdict;
 
 /// Packed sessions, by the place of their trial.
 pub struct Sessions {
     file: BufWriter<File>,
     length: u64,
-    places: Vec<Place>,
+    places: Vec<FileSpan>,
 }
 
 /// Where a session lies in the file.
-struct Place {
+struct FileSpan {
     verdict: Verdict,
     behind: usize,
     from: u64,
@@ -29,10 +29,10 @@ impl Sessions {
     }
 
     /// Adds that of the next trial, which came to this verdict.
-    pub fn add(&mut self, verdict: Verdict, packed: &Packed) -> io::Result<()> {
+    pub fn add(&mut self, verdict: Verdict, packed: &PackedDocument) -> io::Result<()> {
         self.file.write_all(&packed.text)?;
         let (behind, length) = (packed.behind, packed.text.len() as u64);
-        self.places.push(Place { verdict, behind, from: self.length, length });
+        self.places.push(FileSpan { verdict, behind, from: self.length, length });
         self.length += length;
         Ok(())
     }
@@ -40,7 +40,7 @@ impl Sessions {
     /// The trials to leave out so that the sessions of the others take no more than this, with their verdicts: first those
     /// that passed, and the longest of them first.
     pub fn beyond(&self, most: u64) -> Vec<(usize, Verdict)> {
-        let mut order: Vec<(usize, &Place)> = self.places.iter().enumerate().collect();
+        let mut order: Vec<(usize, &FileSpan)> = self.places.iter().enumerate().collect();
         let last = |verdict| {
             [Verdict::Pass, Verdict::Error, Verdict::Unscored, Verdict::Fail].iter().position(|v| *v == verdict)
         };
@@ -58,7 +58,7 @@ impl Sessions {
     pub fn each(
         &mut self,
         kept: impl Fn(usize) -> bool,
-        mut take: impl FnMut(usize, &Packed) -> io::Result<()>,
+        mut take: impl FnMut(usize, &PackedDocument) -> io::Result<()>,
     ) -> io::Result<()> {
         self.file.flush()?;
         let mut file = BufReader::new(self.file.get_ref());
@@ -66,7 +66,7 @@ impl Sessions {
             file.seek(SeekFrom::Start(place.from))?;
             let mut text = Vec::new();
             file.by_ref().take(place.length).read_to_end(&mut text)?;
-            take(at, &Packed { behind: place.behind, text })?;
+            take(at, &PackedDocument { behind: place.behind, text })?;
         }
         Ok(())
     }

@@ -27,9 +27,9 @@ use skill_evals::report::export::Results;
 use skill_evals::report::{comparison, diagnostics, estimate as words, table};
 use skill_evals::results::estimate::{self, Estimate};
 use skill_evals::results::summary::{CaseCounts, Summary};
-use skill_evals::run::plan::{self, Entry, Plan};
-use skill_evals::run::promote::{self, Failing};
-use skill_evals::run::shared::Run;
+use skill_evals::run::context::RunContext;
+use skill_evals::run::plan::{self, PlannedCase, RunPlan};
+use skill_evals::run::promote::{self, FailedTrials};
 use skill_evals::run::{history, ready, scheduler, trial};
 use skill_evals::settings::Settings;
 use skill_evals::settings::mode::Mode;
@@ -37,10 +37,10 @@ use skill_evals::store::{self, RunFolder};
 use skill_evals::text::diagnostic::once;
 use skill_evals::text::name::Filters;
 use skill_evals::text::safe;
-use skill_evals::trial::event::{Event, Listener};
+use skill_evals::trial::event::{EventListener, RunEvent};
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
-use skill_evals::trial::run_record::{Chosen, TrialRecord};
+use skill_evals::trial::run_record::{RunChoices, TrialRecord};
 
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
@@ -101,7 +101,7 @@ impl RunArgs {
     }
 
     /// The run with only what is asked for of its plan.
-    fn narrowed(&self, mut run: Run) -> CliResultOf<Run> {
+    fn narrowed(&self, mut run: RunContext) -> CliResultOf<RunContext> {
         let mut plan = std::mem::take(&mut run.plan);
         if let Some(failed) = &self.failed {
             let summary = super::summary::of_run(&RunFolder::open(&run.root, failed)?, &run.settings)?;
@@ -109,7 +109,7 @@ impl RunArgs {
             if !summary.cases.values().any(not_passed) {
                 return Err(format!("every case of the run {failed} passed").into());
             }
-            let row = |entry: &Entry| summary.cases.get(&entry.planned.case_in_mode());
+            let row = |entry: &PlannedCase| summary.cases.get(&entry.planned.case_in_mode());
             plan.entries.retain(|entry| row(entry).is_some_and(not_passed));
             run.chosen.trials_by_name = names(&plan);
             if plan.is_empty() {
@@ -131,7 +131,7 @@ impl RunArgs {
 }
 
 /// What the run to go on with, or the run `failed`, was to do, where there is one and that can still be read.
-fn earlier(root: &Path, settings: &Settings, failed: Option<&str>) -> Result<Option<Chosen>, Box<dyn Error>> {
+fn earlier(root: &Path, settings: &Settings, failed: Option<&str>) -> Result<Option<RunChoices>, Box<dyn Error>> {
     if let Some(failed) = failed {
         let record = RunFolder::open(root, failed)?.run_record().ok().flatten();
         if record.as_ref().is_some_and(|record| record.arms.is_some()) {
@@ -169,33 +169,33 @@ fn earlier(root: &Path, settings: &Settings, failed: Option<&str>) -> Result<Opt
     }
 }
 
-fn names(plan: &Plan) -> Vec<String> {
+fn names(plan: &RunPlan) -> Vec<String> {
     plan.entries.iter().map(|entry| entry.planned.trial(1).to_string()).collect()
 }
 
 /// Of the plan what is recorded and stale, in every mode in which it is recorded.
-fn stale(run: &Run) -> Result<Plan, Box<dyn Error>> {
+fn stale(run: &RunContext) -> Result<RunPlan, Box<dyn Error>> {
     let mut entries = Vec::new();
     for found in run.settings.selection.cases(&run.catalog).map_err(|problems| problems.join("\n"))? {
         let recorded = store::recorded_modes(&run.root, &found.skill, &found.id);
         for planned in plan::planned(&run.settings, found, &recorded) {
             let replayed = ready::ready(run, &planned).and_then(|ready| trial::replay(run, &ready, 1));
             if matches!(replayed, Err(NoOutcome::Stale { .. } | NoOutcome::Unreadable(_))) {
-                entries.push(Entry::of(planned, &run.settings));
+                entries.push(PlannedCase::of(planned, &run.settings));
             }
         }
     }
     let filters = Filters::new(&run.chosen.filters, false);
-    entries.retain(|entry: &Entry| filters.want(|| entry.planned.test_name()));
-    if entries.is_empty() { Err("no recording is stale".into()) } else { Ok(Plan { entries }) }
+    entries.retain(|entry: &PlannedCase| filters.want(|| entry.planned.test_name()));
+    if entries.is_empty() { Err("no recording is stale".into()) } else { Ok(RunPlan { entries }) }
 }
 
-fn dry_run(args: &RunArgs, run: &Run) -> CliResult {
+fn dry_run(args: &RunArgs, run: &RunContext) -> CliResult {
     let settings = &run.settings;
-    let problems = |entry: &Entry| ready::wrong(run, entry);
-    let (entries, broken): (Vec<Entry>, Vec<Entry>) =
+    let problems = |entry: &PlannedCase| ready::wrong(run, entry);
+    let (entries, broken): (Vec<PlannedCase>, Vec<PlannedCase>) =
         run.plan.entries.iter().cloned().partition(|entry| problems(entry).is_empty());
-    let plan = Plan { entries };
+    let plan = RunPlan { entries };
     let wrong = once(broken.iter().flat_map(problems));
     let ids: Vec<TrialId> = plan.ids_at_most().collect();
     let known = if settings.live { history::known_costs(&run.root, &settings.prices, &ids) } else { BTreeMap::new() };
@@ -229,34 +229,34 @@ fn dry_run(args: &RunArgs, run: &Run) -> CliResult {
 
 /// Keeps the trials of a run in memory, to export them.
 #[derive(Debug, Default)]
-struct Ended(Vec<TrialRecord>);
+struct ExportCollector(Vec<TrialRecord>);
 
-impl Listener for Ended {
-    fn hear(&mut self, event: &Event) {
+impl EventListener for ExportCollector {
+    fn hear(&mut self, event: &RunEvent) {
         self.0.extend(event.record());
     }
 }
 
 /// Keeps the outcomes of a run in memory, to compare its modes.
 #[derive(Debug, Default)]
-struct Compared(Vec<Outcome>);
+struct OutcomeCollector(Vec<Outcome>);
 
-impl Listener for Compared {
-    fn hear(&mut self, event: &Event) {
+impl EventListener for OutcomeCollector {
+    fn hear(&mut self, event: &RunEvent) {
         self.0.extend(event.outcome().cloned());
     }
 }
 
 /// Runs what is planned, and prints the results.
-fn execute(args: &RunArgs, run: &Run) -> CliResult {
+fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
     let terminal = Arc::new(Mutex::new(Terminal::new(run, run.plan.len(), args.says_more())));
     run.read_by(Arc::clone(&terminal));
     let modes = modes_side_by_side(&run.plan);
-    let compared = Arc::<Mutex<Compared>>::default();
+    let compared = Arc::<Mutex<OutcomeCollector>>::default();
     if !modes.is_empty() {
         run.read_by(Arc::clone(&compared));
     }
-    let ended = Arc::<Mutex<Ended>>::default();
+    let ended = Arc::<Mutex<ExportCollector>>::default();
     if !args.exports.is_empty() {
         run.read_by(Arc::clone(&ended));
     }
@@ -283,7 +283,7 @@ fn execute(args: &RunArgs, run: &Run) -> CliResult {
         exit = exit.worse(Exit::Infrastructure);
     }
     if run.settings.record && !interrupt::raised() {
-        let failing = if args.accept_failing { Failing::Keep } else { Failing::LeaveOut };
+        let failing = if args.accept_failing { FailedTrials::Keep } else { FailedTrials::LeaveOut };
         let recorded = promote::record(run, &run.plan, failing)?;
         exit = exit.worse(super::record::tell(run, &recorded, !args.says_more())?);
     }
@@ -300,7 +300,13 @@ fn execute(args: &RunArgs, run: &Run) -> CliResult {
 }
 
 /// Prints what the run came to.
-fn print(args: &RunArgs, run: &Run, summary: &Summary, modes: &[Mode], compared: &Mutex<Compared>) -> io::Result<()> {
+fn print(
+    args: &RunArgs,
+    run: &RunContext,
+    summary: &Summary,
+    modes: &[Mode],
+    compared: &Mutex<OutcomeCollector>,
+) -> io::Result<()> {
     let mut out = stdout();
     if !args.exports.in_place() {
         if !args.start.quiet && run.plan.len() > 1 {
@@ -327,7 +333,7 @@ fn print(args: &RunArgs, run: &Run, summary: &Summary, modes: &[Mode], compared:
 }
 
 /// The modes of what is planned, where there are several to compare; only then are outcomes kept in memory.
-fn modes_side_by_side(plan: &Plan) -> Vec<Mode> {
+fn modes_side_by_side(plan: &RunPlan) -> Vec<Mode> {
     let mut modes: Vec<Mode> = Vec::new();
     for entry in &plan.entries {
         let mode = entry.planned.mode.as_ref();

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::cli::select::{self, SelectArgs};
 use skill_evals::settings::trials::Trials;
-use skill_evals::trial::run_record::Chosen;
+use skill_evals::trial::run_record::RunChoices;
 
 /// Options that decide what is measured: a resumed run takes those of its first part.
 #[derive(Args)]
@@ -32,7 +32,7 @@ pub struct ChoiceArgs {
 
 impl ChoiceArgs {
     /// What was said.
-    pub fn chosen(&self) -> Chosen {
+    pub fn chosen(&self) -> RunChoices {
         let mut chosen = self.select.chosen();
         chosen.modes.clone_from(&self.mode);
         chosen.trials = self.trials;

@@ -8,19 +8,19 @@ use crate::trace::excerpt;
 
 /// A judge's usable answer, as the schema of style rubrics has it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct JudgeAnswer {
     /// Whether the trial is good enough as a whole: when every check passes.
     pub overall_pass: bool,
     /// 0 to 100, where the schema asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
     /// One for each point of the rubric.
-    pub checks: Vec<Point>,
+    pub checks: Vec<RubricPoint>,
 }
 
 /// A judge's word on one point of the rubric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Point {
+pub struct RubricPoint {
     /// The point's name, kebab-case.
     pub id: String,
     /// Whether it holds.
@@ -29,7 +29,7 @@ pub struct Point {
     pub notes: String,
 }
 
-impl Answer {
+impl JudgeAnswer {
     /// Reads a judge's final message. `demanded` are the ids of the checks that it must hold.
     ///
     /// # Errors
@@ -82,9 +82,9 @@ impl Answer {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Answer, String> {
+    fn read(text: &str) -> Result<JudgeAnswer, String> {
         let schema = Schema::parse(crate::grade::rubric::BUILT_IN_SCHEMA.as_bytes()).expect("a schema");
-        Answer::read(Some(text), &schema, &["a".to_owned(), "b".to_owned()])
+        JudgeAnswer::read(Some(text), &schema, &["a".to_owned(), "b".to_owned()])
     }
 
     /// An answer with these checks, each an id, whether it passes, and notes.

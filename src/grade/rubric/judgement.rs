@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::grade::rubric::answer::{Answer, Point};
+use crate::grade::rubric::answer::{JudgeAnswer, RubricPoint};
 use crate::stats::proportion::Rate;
 use crate::trace::Usage;
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -50,7 +50,7 @@ pub struct Judgement {
 pub struct Vote {
     /// The usable answer, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<Answer>,
+    pub answer: Option<JudgeAnswer>,
     /// Every time that the judge was asked for it.
     pub attempts: Vec<Attempt>,
 }
@@ -75,7 +75,7 @@ pub struct Attempt {
 }
 
 /// What the votes come to.
-pub(super) struct Count {
+pub(super) struct VoteCount {
     pub(super) verdict: Verdict,
     pub(super) trouble: Option<Trouble>,
     pub(super) agreement: Option<f64>,
@@ -86,14 +86,14 @@ impl Judgement {
     /// Puts the votes together.
     #[must_use]
     pub fn new(agent: AgentMeta, scripted: Option<String>, started: String, inputs: Inputs, votes: Vec<Vote>) -> Self {
-        let Count { verdict, trouble, agreement, score } = count(&votes);
+        let VoteCount { verdict, trouble, agreement, score } = count(&votes);
         let usage = votes.iter().flat_map(|vote| &vote.attempts).filter_map(|attempt| attempt.usage).reduce(added);
         let format = JUDGEMENT_FORMAT;
         Self { format, verdict, trouble, agreement, score, agent, scripted, started, inputs, usage, votes }
     }
 
     /// The votes whose answers can be used.
-    pub fn answers(&self) -> impl Iterator<Item = &Answer> {
+    pub fn answers(&self) -> impl Iterator<Item = &JudgeAnswer> {
         self.votes.iter().filter_map(|vote| vote.answer.as_ref())
     }
 
@@ -111,8 +111,8 @@ impl Judgement {
     }
 
     /// What the votes say of every point, by the id's first mention: the points, those of the majority first.
-    pub(super) fn points(&self) -> Vec<Vec<&Point>> {
-        let mut by_id: Vec<Vec<&Point>> = Vec::new();
+    pub(super) fn points(&self) -> Vec<Vec<&RubricPoint>> {
+        let mut by_id: Vec<Vec<&RubricPoint>> = Vec::new();
         for point in self.answers().flat_map(|answer| &answer.checks) {
             match by_id.iter_mut().find(|known| known[0].id == point.id) {
                 Some(known) => known.push(point),
@@ -129,8 +129,8 @@ impl Judgement {
 }
 
 /// More than half of the votes asked for have to agree: a vote without an answer is no vote for either side.
-fn count(votes: &[Vote]) -> Count {
-    let answers: Vec<&Answer> = votes.iter().filter_map(|vote| vote.answer.as_ref()).collect();
+fn count(votes: &[Vote]) -> VoteCount {
+    let answers: Vec<&JudgeAnswer> = votes.iter().filter_map(|vote| vote.answer.as_ref()).collect();
     let passing = answers.iter().filter(|answer| answer.overall_pass).count();
     let failing = answers.len() - passing;
     let scores: Vec<f64> = answers.iter().filter_map(|answer| answer.score).collect();
@@ -138,12 +138,12 @@ fn count(votes: &[Vote]) -> Count {
     #[expect(clippy::cast_precision_loss, reason = "there are a hundred votes at most")]
     let score = (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64);
     if passing * 2 > votes.len() {
-        return Count { verdict: Verdict::Pass, trouble: None, agreement: share(passing), score };
+        return VoteCount { verdict: Verdict::Pass, trouble: None, agreement: share(passing), score };
     }
     if failing * 2 > votes.len() {
-        return Count { verdict: Verdict::Fail, trouble: None, agreement: share(failing), score };
+        return VoteCount { verdict: Verdict::Fail, trouble: None, agreement: share(failing), score };
     }
-    Count { verdict: Verdict::Unscored, trouble: Some(undecided(votes, passing, failing)), agreement: None, score }
+    VoteCount { verdict: Verdict::Unscored, trouble: Some(undecided(votes, passing, failing)), agreement: None, score }
 }
 
 /// Why the votes decide nothing.

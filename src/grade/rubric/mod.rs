@@ -11,14 +11,14 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::checks::schema::Schema;
-use crate::text::diagnostic::{Code, Diagnostic, Place};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::{Inputs, digest};
 use crate::trial::outcome::{CheckResult, Goal, Grade, Judged, Status, Verdict};
 
-pub use answer::{Answer, Point};
+pub use answer::{JudgeAnswer, RubricPoint};
 pub use judgement::{Attempt, JUDGEMENT_FORMAT, Judgement, Vote};
-pub use template::{PLACEHOLDERS, Subject};
+pub use template::{JudgeSubject, PLACEHOLDERS};
 
 /// A repository's own template, from its root, where the settings name none.
 pub const TEMPLATE: &str = "evals/judge.md";
@@ -56,7 +56,7 @@ impl Rubric {
         let template = template::Template::parse(template.0, template.1)?;
         let bad = |why: &dyn std::fmt::Display| {
             let message = format!("this schema of the judge's answer cannot be used: it {why}");
-            Box::new(Diagnostic::new(Code::BadSchema, Place::file(schema.0), message))
+            Box::new(Diagnostic::new(Code::BadSchema, SourceLocation::file(schema.0), message))
         };
         let checked = Schema::parse(schema.1.as_bytes()).map_err(|error| bad(&error))?;
         Ok(Self { template, text: schema.1.to_owned(), schema: checked })
@@ -70,7 +70,7 @@ impl Rubric {
 
     /// The judge's prompt.
     #[must_use]
-    pub fn prompt(&self, subject: &Subject<'_>) -> String {
+    pub fn prompt(&self, subject: &JudgeSubject<'_>) -> String {
         self.template.render(subject)
     }
 
@@ -78,8 +78,8 @@ impl Rubric {
     ///
     /// # Errors
     /// Says, as the end of a sentence that starts with the answer, why it cannot be used.
-    pub fn answer(&self, text: Option<&str>) -> Result<Answer, String> {
-        Answer::read(text, &self.schema, &self.template.checks)
+    pub fn answer(&self, text: Option<&str>) -> Result<JudgeAnswer, String> {
+        JudgeAnswer::read(text, &self.schema, &self.template.checks)
     }
 
     /// The digests of what is judged and by what. `skill` is its SKILL.md; `evidence` the rest that the judge sees, in

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::text::diagnostic::{Code, Diagnostic, Place, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::trial::evidence::digest;
 
 /// Most bytes of each value in the prompt, which has to fit into one argument of a command line (128 KiB on Linux).
@@ -25,7 +25,7 @@ static CHECK: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?m)^[-*] 
 
 /// What a judge is told of a trial.
 #[derive(Clone, Debug)]
-pub struct Subject<'a> {
+pub struct JudgeSubject<'a> {
     /// The skill's name.
     pub skill_name: &'a str,
     /// Its description.
@@ -46,7 +46,7 @@ pub struct Subject<'a> {
 pub const PLACEHOLDERS: [&str; 7] =
     ["skill_name", "skill_description", "case_id", "should_trigger", "prompt", "system_prompt", "final_message"];
 
-impl Subject<'_> {
+impl JudgeSubject<'_> {
     /// What stands for a placeholder, and whether somebody else wrote it.
     fn value(&self, name: &str) -> (Option<&str>, bool) {
         match name {
@@ -74,16 +74,17 @@ pub(super) struct Template {
 impl Template {
     /// Reads a template.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, Box<Diagnostic>> {
-        let place = |range| Place::in_text(path, text.as_bytes(), range);
+        let place = |range| SourceLocation::in_text(path, text.as_bytes(), range);
         if text.trim().is_empty() {
-            let problem = Diagnostic::new(Code::EmptyValue, Place::file(path), "the judge's template is empty");
+            let problem =
+                Diagnostic::new(Code::EmptyValue, SourceLocation::file(path), "the judge's template is empty");
             return Err(Box::new(
                 problem.help("write what the judge is to do, or remove the file: there is a built-in template"),
             ));
         }
         if text.len() > LONGEST_TEMPLATE {
             let message = format!("the judge's template has {} bytes; at most {LONGEST_TEMPLATE}", text.len());
-            return Err(Box::new(Diagnostic::new(Code::BadTemplate, Place::file(path), message)));
+            return Err(Box::new(Diagnostic::new(Code::BadTemplate, SourceLocation::file(path), message)));
         }
         let mut placeholders = Vec::new();
         for found in PLACEHOLDER.iter().flat_map(|pattern| pattern.captures_iter(text)) {
@@ -110,7 +111,7 @@ impl Template {
     }
 
     /// The prompt for `subject`. All that others wrote stands between marks that do not occur in it.
-    pub(super) fn render(&self, subject: &Subject<'_>) -> String {
+    pub(super) fn render(&self, subject: &JudgeSubject<'_>) -> String {
         let mut values: BTreeMap<&str, (String, bool)> = BTreeMap::new();
         for (_, name) in &self.placeholders {
             let (value, foreign) = subject.value(name);
@@ -172,8 +173,8 @@ fn printable(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn subject(final_message: &str) -> Subject<'_> {
-        Subject {
+    fn subject(final_message: &str) -> JudgeSubject<'_> {
+        JudgeSubject {
             skill_name: "tidy",
             skill_description: "Tidies.",
             case_id: "it",

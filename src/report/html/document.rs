@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::grade::rubric::Judgement;
 use crate::report::trial::{goal, scripted};
-use crate::results::timeline::{Entry, Finding, Part, Timeline};
+use crate::results::timeline::{CheckFinding, EventPart, Timeline, TimelineEvent};
 use crate::settings::Isolation;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{CheckResult, Grade, Metrics};
@@ -29,7 +29,7 @@ pub struct WrittenFile {
 
 /// What the judge was asked and answered.
 #[derive(Debug, Serialize)]
-pub struct Judging {
+pub struct JudgeDialogue {
     /// What it was asked; absent where that is no longer known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
@@ -39,7 +39,7 @@ pub struct Judging {
 
 /// A trial.
 #[derive(Debug, Serialize)]
-pub struct Document<'a> {
+pub struct TrialDocument<'a> {
     run: &'a str,
     skill: &'a str,
     case: &'a str,
@@ -51,32 +51,32 @@ pub struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     scripted: Option<String>,
     facts: Vec<(&'static str, String)>,
-    checks: Vec<Looked<'a>>,
-    entries: &'a [Entry],
+    checks: Vec<LocatedCheck<'a>>,
+    entries: &'a [TimelineEvent],
     dropped: u64,
     metrics: &'a Metrics,
     files: Vec<WrittenFile>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    judge: Option<Judging>,
+    judge: Option<JudgeDialogue>,
     folder: String,
     commands: Vec<(&'static str, String)>,
 }
 
 /// A check with where it looked.
 #[derive(Debug, Serialize)]
-struct Looked<'a> {
+struct LocatedCheck<'a> {
     #[serde(flatten)]
     check: &'a CheckResult,
     about: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     entry: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pieces: Vec<Lit>,
+    pieces: Vec<Highlight>,
 }
 
 /// A piece of text to highlight.
 #[derive(Debug, Serialize)]
-struct Lit {
+struct Highlight {
     entry: usize,
     part: String,
     /// In UTF-16 units, as JavaScript counts.
@@ -84,7 +84,7 @@ struct Lit {
     to: usize,
 }
 
-impl<'a> Document<'a> {
+impl<'a> TrialDocument<'a> {
     /// The document of a trial kept in `folder`, as people write that path; `commands` show and repeat it.
     #[must_use]
     pub fn new(
@@ -93,7 +93,7 @@ impl<'a> Document<'a> {
         grade: &'a Grade,
         timeline: &'a Timeline,
         files: Vec<WrittenFile>,
-        judge: Option<Judging>,
+        judge: Option<JudgeDialogue>,
         folder: String,
     ) -> Self {
         let meta = evidence.meta;
@@ -138,23 +138,23 @@ fn facts(evidence: &Evidence<'_>) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn looked<'a>(check: &'a CheckResult, finding: &Finding, entries: &[Entry]) -> Looked<'a> {
+fn looked<'a>(check: &'a CheckResult, finding: &CheckFinding, entries: &[TimelineEvent]) -> LocatedCheck<'a> {
     let pieces = finding.pieces.iter().filter_map(|piece| {
         let texts = entries.get(piece.entry)?.what.texts();
         let text = texts.into_iter().find(|(part, _)| *part == piece.part)?.1;
         let units = |bytes: usize| Some(text.get(..bytes)?.encode_utf16().count());
         let (from, to) = (units(piece.bytes.start)?, units(piece.bytes.end)?);
-        Some(Lit { entry: piece.entry, part: part(piece.part), from, to })
+        Some(Highlight { entry: piece.entry, part: part(piece.part), from, to })
     });
-    Looked { check, about: goal(check.goal), entry: finding.entry, pieces: pieces.collect() }
+    LocatedCheck { check, about: goal(check.goal), entry: finding.entry, pieces: pieces.collect() }
 }
 
-fn part(part: Part) -> String {
+fn part(part: EventPart) -> String {
     match part {
-        Part::Text => "text".to_owned(),
-        Part::Name => "name".to_owned(),
-        Part::Input => "input".to_owned(),
-        Part::Output => "output".to_owned(),
-        Part::Path(at) => format!("path{at}"),
+        EventPart::Text => "text".to_owned(),
+        EventPart::Name => "name".to_owned(),
+        EventPart::Input => "input".to_owned(),
+        EventPart::Output => "output".to_owned(),
+        EventPart::Path(at) => format!("path{at}"),
     }
 }

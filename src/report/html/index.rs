@@ -18,16 +18,16 @@ pub struct Index {
     /// Skills, cases, modes and checks by name.
     names: Vec<String>,
     /// The trials.
-    pub rows: Vec<Row>,
+    pub rows: Vec<IndexEntry>,
     /// Trials of the plan that were not run.
-    not_run: Vec<NotRun>,
+    not_run: Vec<UnrunTrial>,
     #[serde(skip)]
     known: HashMap<String, u32>,
 }
 
 /// A trial. Names are places in `Index::names`.
 #[derive(Debug, Serialize)]
-pub struct Row {
+pub struct IndexEntry {
     run: usize,
     skill: u32,
     case: u32,
@@ -61,7 +61,7 @@ pub struct Row {
 
 /// A trial that was not run. Names are places in `Index::names`.
 #[derive(Debug, Serialize)]
-struct NotRun {
+struct UnrunTrial {
     run: usize,
     skill: u32,
     case: u32,
@@ -96,7 +96,7 @@ impl Index {
         let of = |status: Status| record.checks.iter().filter(move |(_, found)| *found == status);
         let failed: Vec<&String> = of(Status::Fail).map(|(check, _)| check).collect();
         let unknown: Vec<&String> = of(Status::Unknown).map(|(check, _)| check).collect();
-        let row = Row {
+        let row = IndexEntry {
             run,
             skill: self.name(&record.id.skill),
             case: self.name(&record.id.case),
@@ -119,7 +119,7 @@ impl Index {
 
     /// Adds a trial that was not run, with the reason.
     pub fn add_not_run(&mut self, run: usize, id: &TrialId, before: Option<&str>, why: String) {
-        let row = NotRun {
+        let row = UnrunTrial {
             run,
             skill: self.name(&id.skill),
             case: self.name(&id.case),

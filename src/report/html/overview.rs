@@ -10,11 +10,11 @@ use crate::report::paint::Paint;
 use crate::report::rate::{self, points};
 use crate::report::table;
 use crate::report::trial::scripted;
-use crate::results::compared::Compared;
-use crate::results::over_time::{Point, trends};
-use crate::results::share::{self, Tried};
-use crate::results::summary::{CaseCounts, Counts, Summary};
-use crate::results::triggering::{Active, Asked, Confusion};
+use crate::results::compared::ComparisonResults;
+use crate::results::share::{self, CaseShare};
+use crate::results::summary::{CaseCounts, Summary, TrialCounts};
+use crate::results::trend::{TrendPoint, trends};
+use crate::results::triggering::{ActivatedSkill, Confusion, ExpectedSkill};
 use crate::stats::proportion::Rate;
 use crate::trial::outcome::Verdict;
 
@@ -24,13 +24,13 @@ pub struct Overview<'a> {
     /// What the reported runs came to.
     pub summary: &'a Summary,
     /// What comparing them with others came to, where that was asked.
-    pub compared: Option<&'a Compared>,
+    pub compared: Option<&'a ComparisonResults>,
     /// When the runs began, where that is known, the earliest first.
     pub created: &'a BTreeSet<String>,
     /// The agents with their versions and models.
     pub agents: &'a BTreeSet<String>,
     /// The latest runs, by skill.
-    pub history: &'a [(String, Vec<Point>)],
+    pub history: &'a [(String, Vec<TrendPoint>)],
     /// What had to be left out, or could not be read, each in a sentence.
     pub notes: &'a [String],
 }
@@ -62,7 +62,7 @@ pub fn title(summary: &Summary) -> String {
 }
 
 fn headline(summary: &Summary) -> String {
-    let Counts { passed, .. } = summary.total;
+    let TrialCounts { passed, .. } = summary.total;
     let rate = summary.total.rate();
     match rate.trials {
         0 => "nothing was measured".to_owned(),
@@ -162,16 +162,16 @@ fn grouped(number: u64) -> String {
 
 /// What the cases of a skill in a mode came to.
 #[derive(Default)]
-struct Cell {
-    cases: Vec<Tried>,
+struct SkillCell {
+    cases: Vec<CaseShare>,
     flaky: usize,
     lost: usize,
     not_run: usize,
 }
 
-impl Cell {
+impl SkillCell {
     fn add(&mut self, counts: &CaseCounts) {
-        let Counts { passed, failed, errors, unscored, .. } = counts.counts;
+        let TrialCounts { passed, failed, errors, unscored, .. } = counts.counts;
         self.cases.push(counts.tried());
         self.flaky += usize::from(passed > 0 && failed > 0);
         self.lost += errors + unscored;
@@ -181,7 +181,7 @@ impl Cell {
 
 /// Skills by modes: the share that passed, of how many, and what was flaky.
 fn grid(html: &mut String, summary: &Summary) {
-    let mut cells: BTreeMap<(&str, &str), Cell> = BTreeMap::new();
+    let mut cells: BTreeMap<(&str, &str), SkillCell> = BTreeMap::new();
     for (key, counts) in &summary.cases {
         cells.entry((&key.skill, &key.mode)).or_default().add(counts);
     }
@@ -211,7 +211,7 @@ fn grid(html: &mut String, summary: &Summary) {
     html.push_str("</tbody></table></div>\n");
 }
 
-fn cell(html: &mut String, found: &Cell, link: &str) {
+fn cell(html: &mut String, found: &SkillCell, link: &str) {
     let Rate { passed, trials } = found.cases.iter().fold(Rate::default(), |sum, case| sum.plus(case.rate));
     let (step, share, drawn) = match share::together(&found.cases) {
         Some((share, interval)) => {
@@ -235,7 +235,7 @@ fn cell(html: &mut String, found: &Cell, link: &str) {
 }
 
 /// Both arms, the cases whose share differs, and all else that `compare` says.
-fn changes(html: &mut String, compared: Option<&Compared>) {
+fn changes(html: &mut String, compared: Option<&ComparisonResults>) {
     let Some(compared) = compared else { return };
     let comparison = &compared.comparison;
     html.push_str("<section class=\"changes\"><h2>Compared</h2><table><tbody>\n");
@@ -275,8 +275,8 @@ fn confusion(html: &mut String, mode: &str, found: &Confusion) {
     if found.cells.is_empty() {
         return;
     }
-    let asked: BTreeSet<&Asked> = found.cells.keys().map(|(asked, _)| asked).collect();
-    let active: BTreeSet<&Active> = found.cells.keys().map(|(_, active)| active).collect();
+    let asked: BTreeSet<&ExpectedSkill> = found.cells.keys().map(|(asked, _)| asked).collect();
+    let active: BTreeSet<&ActivatedSkill> = found.cells.keys().map(|(_, active)| active).collect();
     let _ = write!(
         html,
         "<section class=\"confusion\"><h2>What triggered <small>{}</small></h2><div class=\"wide\"><table>\
@@ -289,14 +289,14 @@ fn confusion(html: &mut String, mode: &str, found: &Confusion) {
     html.push_str("</tr></thead><tbody>\n");
     for asked in asked {
         let name = match asked {
-            Asked::For(skill) => skill.clone(),
-            Asked::NotFor(skill) => format!("not {skill}"),
+            ExpectedSkill::For(skill) => skill.clone(),
+            ExpectedSkill::NotFor(skill) => format!("not {skill}"),
         };
         let _ = write!(html, "<tr><th scope=\"row\">{}</th>", escape::text(&name));
         for active in &active {
             let right = match (asked, active) {
-                (Asked::For(skill), Active::Skill(active)) => skill == active,
-                (Asked::NotFor(_), Active::None) => true,
+                (ExpectedSkill::For(skill), ActivatedSkill::Skill(active)) => skill == active,
+                (ExpectedSkill::NotFor(_), ActivatedSkill::None) => true,
                 _ => false,
             };
             let count = found.cells.get(&(asked.clone(), (*active).clone())).copied().unwrap_or(0);
@@ -312,16 +312,16 @@ fn confusion(html: &mut String, mode: &str, found: &Confusion) {
     html.push_str("</tbody></table></div></section>\n");
 }
 
-fn active_name(active: &Active) -> &str {
+fn active_name(active: &ActivatedSkill) -> &str {
     match active {
-        Active::Skill(skill) => skill,
-        Active::Several => "several",
-        Active::None => "none",
+        ActivatedSkill::Skill(skill) => skill,
+        ActivatedSkill::Several => "several",
+        ActivatedSkill::None => "none",
     }
 }
 
 /// The trend of the latest runs, by skill.
-fn history(html: &mut String, history: &[(String, Vec<Point>)]) {
+fn history(html: &mut String, history: &[(String, Vec<TrendPoint>)]) {
     let several = history.iter().filter(|(_, points)| points.len() > 1).collect::<Vec<_>>();
     if several.is_empty() {
         return;

@@ -18,7 +18,7 @@ const END: u8 = 0;
 
 /// A packed document.
 #[derive(Debug)]
-pub struct Packed {
+pub struct PackedDocument {
     /// Which common text it is packed behind.
     pub behind: usize,
     /// The document.
@@ -29,13 +29,13 @@ pub struct Packed {
 #[derive(Debug, Default)]
 pub struct Packer {
     by_skill: HashMap<String, usize>,
-    common: Vec<Common>,
+    common: Vec<SharedTexts>,
     written: BTreeSet<usize>,
 }
 
 /// What the documents of a skill have in common.
 #[derive(Debug)]
-struct Common {
+struct SharedTexts {
     plain: Vec<u8>,
     /// Deflated up to a whole byte: what is deflated behind it goes on there.
     deflated: Vec<u8>,
@@ -46,13 +46,13 @@ impl Packer {
     ///
     /// # Errors
     /// When it cannot be JSON.
-    pub fn pack(&mut self, skill: &str, document: &impl Serialize) -> io::Result<Packed> {
+    pub fn pack(&mut self, skill: &str, document: &impl Serialize) -> io::Result<PackedDocument> {
         let json = serde_json::to_vec(document)?;
         let behind = if let Some(behind) = self.by_skill.get(skill) {
             *behind
         } else {
             self.by_skill.insert(skill.to_owned(), self.common.len());
-            self.common.push(Common { plain: ends(&json), deflated: Vec::new() });
+            self.common.push(SharedTexts { plain: ends(&json), deflated: Vec::new() });
             self.common.len() - 1
         };
         let common = &mut self.common[behind];
@@ -64,7 +64,7 @@ impl Packer {
         let mut deflated = deflated.finish()?;
         let own = deflated.split_off(from);
         common.deflated = deflated;
-        Ok(Packed { behind, text: STANDARD.encode(own).into_bytes() })
+        Ok(PackedDocument { behind, text: STANDARD.encode(own).into_bytes() })
     }
 
     /// How many bytes of the page what documents have in common takes at most.
@@ -80,7 +80,7 @@ impl Packer {
     ///
     /// # Errors
     /// When `out` takes no more.
-    pub fn write(&mut self, out: &mut impl Write, place: usize, packed: &Packed) -> io::Result<()> {
+    pub fn write(&mut self, out: &mut impl Write, place: usize, packed: &PackedDocument) -> io::Result<()> {
         let behind = packed.behind;
         if let Some(common) = self.common.get(behind).filter(|_| self.written.insert(behind)) {
             let common = STANDARD.encode(&common.deflated);
@@ -104,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    fn unpacked(packer: &Packer, document: &Packed) -> String {
+    fn unpacked(packer: &Packer, document: &PackedDocument) -> String {
         let common = &packer.common[document.behind].deflated;
         let own = STANDARD.decode(&document.text).expect("base64");
         let mut text = String::new();
@@ -120,7 +120,7 @@ mod tests {
         let numbers: Vec<String> = (0..400).map(|number| (number * 7919 % 1009).to_string()).collect();
         let skill = numbers.join(" ");
         let documents: Vec<String> = (0..4).map(|number| format!("{skill} trial {number}")).collect();
-        let all: Vec<Packed> =
+        let all: Vec<PackedDocument> =
             documents.iter().map(|document| packer.pack("greeting", document).expect("packed")).collect();
         for (document, packed) in documents.iter().zip(&all) {
             assert_eq!(unpacked(&packer, packed), serde_json::to_string(document).expect("JSON"));

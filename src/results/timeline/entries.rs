@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::results::timeline::{Entry, Note, Tokens, What};
+use crate::results::timeline::{AnswerTokens, EventKind, Note, TimelineEvent};
 use crate::skill::slug;
 use crate::trace::{Mark, Marked, Mechanism, Moment, Request, Step, Trace, cut, shell};
 use crate::trial::evidence::{Ending, Evidence};
@@ -12,27 +12,27 @@ use crate::trial::span::EventRef;
 const BY_SUB_AGENT: &str = "(sub-agent) ";
 
 /// The entries of a session: what was asked and offered, every step, and the end.
-pub(super) fn of(evidence: &Evidence<'_>) -> Vec<Entry> {
+pub(super) fn of(evidence: &Evidence<'_>) -> Vec<TimelineEvent> {
     let (meta, trace) = (evidence.meta, evidence.trace);
     let mut entries = Vec::new();
-    entries.extend(meta.case.system_prompt.clone().map(|text| Entry::from(What::System { text })));
-    let prompt = What::Prompt { text: meta.case.prompt.clone() };
-    entries.push(Entry { time: Some(meta.started.clone()).filter(|time| !time.is_empty()), ..prompt.into() });
+    entries.extend(meta.case.system_prompt.clone().map(|text| TimelineEvent::from(EventKind::System { text })));
+    let prompt = EventKind::Prompt { text: meta.case.prompt.clone() };
+    entries.push(TimelineEvent { time: Some(meta.started.clone()).filter(|time| !time.is_empty()), ..prompt.into() });
     if let Some(offered) = &trace.offered {
         let mcp = offered.mcp.as_ref().map(|mcp| mcp.tools.clone()).unwrap_or_default();
-        entries.push(What::Offered { native: offered.native.clone(), mcp }.into());
+        entries.push(EventKind::Offered { native: offered.native.clone(), mcp }.into());
     }
     let steps = steps(evidence);
-    entries.extend(injected(trace).map(|skill| Entry::from(What::Injected { skill })));
+    entries.extend(injected(trace).map(|skill| TimelineEvent::from(EventKind::Injected { skill })));
     entries.extend(steps);
     answer(&mut entries, evidence.final_text);
-    entries.push(What::End { text: end(&meta.ending, trace) }.into());
+    entries.push(EventKind::End { text: end(&meta.ending, trace) }.into());
     gaps(&mut entries);
     entries
 }
 
-impl From<What> for Entry {
-    fn from(what: What) -> Self {
+impl From<EventKind> for TimelineEvent {
+    fn from(what: EventKind) -> Self {
         Self { what, time: None, gap_ms: None, took_ms: None, depth: 0, tokens: None, marks: Vec::new(), step: None }
     }
 }
@@ -44,7 +44,7 @@ fn injected(trace: &Trace) -> impl Iterator<Item = String> {
 }
 
 /// A step with what is known of it: the trace has these apart.
-struct Told<'a> {
+struct AnnotatedStep<'a> {
     at: usize,
     step: &'a Step,
     moment: Moment,
@@ -52,12 +52,12 @@ struct Told<'a> {
     marks: Vec<&'a Mark>,
 }
 
-fn steps(evidence: &Evidence<'_>) -> Vec<Entry> {
+fn steps(evidence: &Evidence<'_>) -> Vec<TimelineEvent> {
     let trace = evidence.trace;
-    let mut told: Vec<Told<'_>> = (trace.steps.iter().enumerate())
+    let mut told: Vec<AnnotatedStep<'_>> = (trace.steps.iter().enumerate())
         .map(|(at, step)| {
             let moment = trace.moments.get(at).cloned().unwrap_or_default();
-            Told { at, step, moment, requests: Vec::new(), marks: Vec::new() }
+            AnnotatedStep { at, step, moment, requests: Vec::new(), marks: Vec::new() }
         })
         .collect();
     let last = told.len().saturating_sub(1);
@@ -80,39 +80,39 @@ fn steps(evidence: &Evidence<'_>) -> Vec<Entry> {
     timed.into_iter().map(|(_, told)| entry(evidence, told)).collect()
 }
 
-fn entry(evidence: &Evidence<'_>, told: Told<'_>) -> Entry {
+fn entry(evidence: &Evidence<'_>, told: AnnotatedStep<'_>) -> TimelineEvent {
     let Moment { began, ended, depth } = told.moment;
     let took_ms = began.as_deref().and_then(instant).zip(ended.as_deref().and_then(instant));
     let read = told.requests.iter().map(|request| request.input_tokens).sum();
     let written: Vec<u64> = told.requests.iter().filter_map(|request| request.output_tokens).collect();
     let written = (!written.is_empty()).then(|| written.iter().sum());
-    Entry {
+    TimelineEvent {
         what: what(told.step, evidence.trace),
         took_ms: took_ms.map(|(from, to)| milliseconds(from, to)),
         time: ended.or(began),
         gap_ms: None,
         depth,
-        tokens: (!told.requests.is_empty()).then_some(Tokens { read, written }),
+        tokens: (!told.requests.is_empty()).then_some(AnswerTokens { read, written }),
         marks: told.marks.iter().filter_map(|mark| note(evidence, mark.what)).collect(),
         step: Some(EventRef::Step(told.at)),
     }
 }
 
-fn what(step: &Step, trace: &Trace) -> What {
+fn what(step: &Step, trace: &Trace) -> EventKind {
     match step.clone() {
         Step::Message(text) => {
             let text = text.strip_prefix(BY_SUB_AGENT).map_or(text.clone(), str::to_owned);
-            What::Said { text, answer: false }
+            EventKind::Said { text, answer: false }
         }
-        Step::Thinking(text) => What::Thought { text },
+        Step::Thinking(text) => EventKind::Thought { text },
         Step::Command { command, exit_code, output } => {
             let offered = trace.offered.as_ref().map(|offered| offered.native.as_slice());
             let effective = shell::is_effective(&command, offered);
-            What::Command { command, exit: exit_code, output, effective }
+            EventKind::Command { command, exit: exit_code, output, effective }
         }
-        Step::Tool { name, input, output, failed } => What::Tool { name, input, output, failed },
-        Step::FileChange(paths) => What::Files { paths },
-        Step::Notice(text) => What::Notice { text },
+        Step::Tool { name, input, output, failed } => EventKind::Tool { name, input, output, failed },
+        Step::FileChange(paths) => EventKind::Files { paths },
+        Step::Notice(text) => EventKind::Notice { text },
     }
 }
 
@@ -135,12 +135,12 @@ fn note(evidence: &Evidence<'_>, what: Marked) -> Option<Note> {
 }
 
 /// Marks the final message among what the agent said, and gives it its whole text; adds it where it is not there.
-fn answer(entries: &mut Vec<Entry>, final_text: Option<&str>) {
+fn answer(entries: &mut Vec<TimelineEvent>, final_text: Option<&str>) {
     let Some(text) = final_text.filter(|text| !text.trim().is_empty()) else { return };
     let kept = cut(text.to_owned());
-    let whole = What::Said { text: text.to_owned(), answer: true };
-    let is_it = |entry: &&mut Entry| match &entry.what {
-        What::Said { text, .. } => entry.depth == 0 && text.trim() == kept.trim(),
+    let whole = EventKind::Said { text: text.to_owned(), answer: true };
+    let is_it = |entry: &&mut TimelineEvent| match &entry.what {
+        EventKind::Said { text, .. } => entry.depth == 0 && text.trim() == kept.trim(),
         _ => false,
     };
     match entries.iter_mut().rev().find(is_it) {
@@ -168,7 +168,7 @@ fn end(ending: &Ending, trace: &Trace) -> String {
 }
 
 /// The time between two entries of the same agent is what its model, or what started it, took.
-fn gaps(entries: &mut [Entry]) {
+fn gaps(entries: &mut [TimelineEvent]) {
     let mut last = None;
     for entry in entries {
         let Some(ended) = entry.time.as_deref().and_then(instant) else { continue };

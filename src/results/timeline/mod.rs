@@ -13,26 +13,26 @@ use serde::Serialize;
 use crate::trace::Mechanism;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::Grade;
+pub use crate::trial::span::EventPart;
 use crate::trial::span::EventRef;
-pub use crate::trial::span::Part;
 
 /// A session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Timeline {
     /// What happened, in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TimelineEvent>,
     /// For each check of the grade, in its order, what it is about.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<CheckFinding>,
     /// Steps that the trace did not keep.
     pub dropped: u64,
 }
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Entry {
+pub struct TimelineEvent {
     /// What.
     #[serde(flatten)]
-    pub what: What,
+    pub what: EventKind,
     /// When it ended, RFC 3339, where the agent told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
@@ -47,7 +47,7 @@ pub struct Entry {
     pub depth: u32,
     /// What the model's answers that began here took.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<Tokens>,
+    pub tokens: Option<AnswerTokens>,
     /// What of the skills was seen here, and what was not allowed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Note>,
@@ -64,7 +64,7 @@ fn is_zero(number: &u32) -> bool {
 /// What an entry is. Texts of the trace come cut, as it keeps them, and say so.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum What {
+pub enum EventKind {
     /// What the system prompt said besides.
     System { text: String },
     /// What the agent was asked.
@@ -101,25 +101,25 @@ pub enum What {
     End { text: String },
 }
 
-impl What {
+impl EventKind {
     /// Its texts, with the part of the entry that each is.
     #[must_use]
-    pub fn texts(&self) -> Vec<(Part, &str)> {
+    pub fn texts(&self) -> Vec<(EventPart, &str)> {
         match self {
             Self::System { text }
             | Self::Prompt { text }
             | Self::Said { text, .. }
             | Self::Thought { text }
             | Self::Notice { text }
-            | Self::End { text } => vec![(Part::Text, text)],
-            Self::Command { command, output, .. } => vec![(Part::Input, command), (Part::Output, output)],
+            | Self::End { text } => vec![(EventPart::Text, text)],
+            Self::Command { command, output, .. } => vec![(EventPart::Input, command), (EventPart::Output, output)],
             Self::Tool { name, input, output, .. } => {
-                vec![(Part::Name, name), (Part::Input, input), (Part::Output, output)]
+                vec![(EventPart::Name, name), (EventPart::Input, input), (EventPart::Output, output)]
             }
             Self::Files { paths } => {
-                paths.iter().enumerate().map(|(at, path)| (Part::Path(at), path.as_str())).collect()
+                paths.iter().enumerate().map(|(at, path)| (EventPart::Path(at), path.as_str())).collect()
             }
-            Self::Injected { skill } => vec![(Part::Name, skill)],
+            Self::Injected { skill } => vec![(EventPart::Name, skill)],
             Self::Offered { .. } => Vec::new(),
         }
     }
@@ -127,7 +127,7 @@ impl What {
 
 /// Tokens of the model's answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Tokens {
+pub struct AnswerTokens {
     /// Tokens read, cached ones included.
     pub read: u64,
     /// Tokens written, where the agent told.
@@ -153,22 +153,22 @@ pub enum Note {
 
 /// What a check is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct CheckFinding {
     /// The entry to look at; absent where nothing happened that it could be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<usize>,
     /// The pieces of text that decided it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<TextPiece>,
 }
 
 /// A piece of an entry's text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Piece {
+pub struct TextPiece {
     /// Whose.
     pub entry: usize,
     /// Which text of it.
-    pub part: Part,
+    pub part: EventPart,
     /// Where in that text, in bytes.
     pub bytes: Range<usize>,
 }
@@ -183,7 +183,7 @@ impl Timeline {
     }
 
     /// The pieces of this entry's text that any check looked at.
-    pub fn pieces_of(&self, entry: usize) -> impl Iterator<Item = &Piece> {
+    pub fn pieces_of(&self, entry: usize) -> impl Iterator<Item = &TextPiece> {
         self.findings.iter().flat_map(|finding| &finding.pieces).filter(move |piece| piece.entry == entry)
     }
 }

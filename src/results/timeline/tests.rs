@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::trace::{Builder, Moment, Offered, Step, Trace};
+use crate::trace::{Moment, OfferedSkills, Step, Trace, TraceBuilder};
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::{CheckResult, Goal, Metrics, Status, Verdict};
 use crate::trial::span::{EventRef, Span};
@@ -35,8 +35,8 @@ fn at(second: u32, depth: u32) -> Moment {
 
 /// The skill is read, two commands follow, a sub-agent speaks in between, and an answer ends it.
 fn trace() -> Trace {
-    let offered = Offered { native: vec!["greeting".into()], ..Offered::default() };
-    let mut trace = Builder::default();
+    let offered = OfferedSkills { native: vec!["greeting".into()], ..OfferedSkills::default() };
+    let mut trace = TraceBuilder::default();
     trace.offered = Some(offered);
     trace.now = at(2, 0);
     trace.activate("greeting", Mechanism::ReadSkillFile, "cat skills/greeting/SKILL.md");
@@ -73,7 +73,7 @@ fn timeline(checks: Vec<CheckResult>) -> Timeline {
 fn marked(check: CheckResult) -> (Option<usize>, Vec<String>) {
     let timeline = timeline(vec![check]);
     let finding = &timeline.findings[0];
-    let text = |piece: &Piece| {
+    let text = |piece: &TextPiece| {
         let texts = timeline.entries[piece.entry].what.texts();
         let (_, text) = texts.into_iter().find(|(part, _)| *part == piece.part).expect("a text");
         text[piece.bytes.clone()].to_owned()
@@ -91,9 +91,9 @@ fn what_sub_agents_did_comes_where_it_happened_with_times_tokens_and_marks() {
     assert_eq!(kinds, ["prompt", "offered", "command", "command", "said", "command", "said", "end"]);
     assert_eq!((entries[4].depth, entries[4].what.texts()[0].1), (1, "done"), "the mark of a sub-agent is its depth");
     assert_eq!((entries[3].took_ms, entries[3].gap_ms, entries[5].gap_ms), (Some(1_000), Some(1_000), Some(2_000)));
-    assert_eq!(entries[2].tokens, Some(Tokens { read: 700, written: Some(12) }));
+    assert_eq!(entries[2].tokens, Some(AnswerTokens { read: 700, written: Some(12) }));
     assert!(matches!(&entries[2].marks[..], [Note::Loaded { under_test: true, .. }]), "{:?}", entries[2].marks);
-    assert!(matches!(entries[6].what, What::Said { answer: true, .. }));
+    assert!(matches!(entries[6].what, EventKind::Said { answer: true, .. }));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_check_leads_to_the_events_that_decided_it_wherever_these_come_in_the_sessio
     let commands = check("max-commands", "", vec![call(2), call(1)]);
     assert_eq!(marked(commands), (Some(5), vec!["rm -rf build".to_owned(), "touch out/a.txt".to_owned()]));
     assert_eq!(marked(check("delivered", "", vec![EventRef::Offered.into()])), (Some(1), vec![]));
-    let answer = |bytes| Span::of_text(EventRef::Answer, Part::Text, bytes);
+    let answer = |bytes| Span::of_text(EventRef::Answer, EventPart::Text, bytes);
     let hits = marked(check("must-not-include", "", vec![answer(0..4), answer(11..15)]));
     assert_eq!(hits, (Some(6), vec!["Ahoy".to_owned(), "ahoy".to_owned()]));
     assert_eq!(marked(check("in-time", "", vec![EventRef::End.into()])), (Some(7), vec![]));
@@ -119,7 +119,7 @@ fn a_check_without_events_leads_to_what_it_quotes() {
 
 #[test]
 fn an_answer_that_the_trace_cut_is_whole_and_one_that_it_lacks_is_added() {
-    let (meta, mut trace) = (meta(), Builder::default());
+    let (meta, mut trace) = (meta(), TraceBuilder::default());
     let long = "é".repeat(5_000);
     trace.push(Step::Message(long.clone()));
     let trace = trace.finish();
@@ -136,7 +136,7 @@ fn an_answer_that_the_trace_cut_is_whole_and_one_that_it_lacks_is_added() {
     for (said, entries) in [(long.as_str(), 3), ("else", 4)] {
         let evidence = Evidence { meta: &meta, trace: &trace, final_text: Some(said) };
         let timeline = Timeline::new(&evidence, &grade);
-        let answer = |entry: &Entry| entry.what == What::Said { text: said.to_owned(), answer: true };
+        let answer = |entry: &TimelineEvent| entry.what == EventKind::Said { text: said.to_owned(), answer: true };
         assert_eq!((timeline.entries.len(), timeline.entries.iter().filter(|e| answer(e)).count()), (entries, 1));
     }
 }

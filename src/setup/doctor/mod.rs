@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use crate::agent;
 use crate::agent::handshake::Handshake;
-use crate::agent::isolation::{self, Held};
-use crate::agent::login::{Around, Login};
-use crate::agent::room::Scratch;
+use crate::agent::isolation::{self, IsolationStatus};
+use crate::agent::login::{Login, LoginSources};
+use crate::agent::trial_env::ScratchDir;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::report::diagnostics;
@@ -36,7 +36,7 @@ pub enum Health {
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct DoctorFinding {
     /// What: a stable name, kebab-case.
     pub id: String,
     /// How it stands.
@@ -50,7 +50,7 @@ pub struct Finding {
 
 /// All that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Examination {
+pub struct DoctorReport {
     /// Whether live trials can run with at least one agent.
     pub can_run: bool,
     /// Whether that is only for what could not be looked at.
@@ -58,12 +58,12 @@ pub struct Examination {
     /// The agents with which they can.
     pub agents: Vec<&'static str>,
     /// Everything that was looked at, in a fixed order.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<DoctorFinding>,
 }
 
 /// Looks at everything, for the repository found or for none. `own_program` is `skill-evals` itself.
 #[must_use]
-pub fn examine(repository: Option<&Repository>, own_program: &Path) -> Examination {
+pub fn examine(repository: Option<&Repository>, own_program: &Path) -> DoctorReport {
     let mut doctor = Doctor { findings: Vec::new() };
     let settings = doctor.settings(repository);
     let catalog = doctor.repository(repository, settings.as_ref());
@@ -87,7 +87,7 @@ pub fn examine(repository: Option<&Repository>, own_program: &Path) -> Examinati
     let ready = settings.is_some() && kept && scratch.is_some() && !catalog.cases.is_empty() && isolated;
     let can_run = ready && !agents.is_empty();
     let unknown = doctor.findings.iter().any(|finding| finding.state == Health::Unknown);
-    Examination { can_run, undecided: ready && !can_run && unknown, agents, findings: doctor.findings }
+    DoctorReport { can_run, undecided: ready && !can_run && unknown, agents, findings: doctor.findings }
 }
 
 /// How many rounds of missing paths are looked for: a script may call a script.
@@ -98,7 +98,7 @@ const MAX_ROUNDS: usize = 8;
 /// # Errors
 /// What it says there, and what to do: what was tried out and helped, where something did.
 fn inside(kind: AgentKind, program: &Path, settings: &Settings, probes: &Probes<'_>) -> Result<(), (String, String)> {
-    let Held::Bwrap(bwrap) = isolation::held(&settings.isolation) else { return Ok(()) };
+    let IsolationStatus::Bwrap(bwrap) = isolation::held(&settings.isolation) else { return Ok(()) };
     let mut wider = settings.clone();
     let mut added = Vec::new();
     let mut words = None;
@@ -119,13 +119,13 @@ fn inside(kind: AgentKind, program: &Path, settings: &Settings, probes: &Probes<
 }
 
 struct Doctor {
-    findings: Vec<Finding>,
+    findings: Vec<DoctorFinding>,
 }
 
 impl Doctor {
     fn note(&mut self, id: impl Into<String>, state: Health, found: impl Into<String>, advice: Option<String>) -> bool {
         let (id, found) = (id.into(), found.into());
-        self.findings.push(Finding { id, state, found, advice });
+        self.findings.push(DoctorFinding { id, state, found, advice });
         state == Health::Ok
     }
 
@@ -201,8 +201,8 @@ impl Doctor {
         };
     }
 
-    fn scratch(&mut self, settings: &Settings) -> Option<Scratch> {
-        match Scratch::open(settings.scratch.as_deref()) {
+    fn scratch(&mut self, settings: &Settings) -> Option<ScratchDir> {
+        match ScratchDir::open(settings.scratch.as_deref()) {
             Ok(scratch) => {
                 let base = scratch.path().parent().unwrap_or(scratch.path()).display().to_string();
                 // Sandboxes leave /tmp writable to every agent, and codex puts no helpers of its sandbox there.
@@ -249,7 +249,7 @@ impl Doctor {
             Some(Err(error)) => self.note(name, Health::Unknown, format!("{there}: {error}"), None),
         };
         let login = format!("{name}-login");
-        let logged_in = match agent::of(kind).login(&Around::new(settings, kind, None)) {
+        let logged_in = match agent::of(kind).login(&LoginSources::new(settings, kind, None)) {
             Login::Found(found) => self.ok(login, found),
             Login::Unknown(found) => self.note(login, Health::Unknown, found, None),
             Login::Missing(advice) => self.missing(login, "none", advice),
@@ -283,14 +283,16 @@ impl Doctor {
         let without = "without it agents can read the repository with the expected answers, and more; see \
                        docs/reference/security.md";
         match isolation::held(wanted) {
-            Held::Bwrap(_) => self.ok("isolation", "agents run inside bubblewrap: their own room, no other process"),
-            Held::Refused(why) => {
+            IsolationStatus::Bwrap(_) => {
+                self.ok("isolation", "agents run inside bubblewrap: their own room, no other process")
+            }
+            IsolationStatus::Refused(why) => {
                 self.missing("isolation", why, "set `require_isolation = false`, or put right what is named")
             }
-            Held::Nothing(why) if wanted.kind == Isolation::Agent => {
+            IsolationStatus::Nothing(why) if wanted.kind == Isolation::Agent => {
                 self.ok("isolation", format!("agents are on their own: {why}"))
             }
-            Held::Nothing(why) => {
+            IsolationStatus::Nothing(why) => {
                 self.missing("isolation", why, without);
                 true
             }
@@ -298,7 +300,7 @@ impl Doctor {
     }
 
     /// A sandbox works when the command in it starts and cannot write.
-    fn sandbox(&mut self, id: &str, ran: &std::io::Result<probe::Ran>) {
+    fn sandbox(&mut self, id: &str, ran: &std::io::Result<probe::ProbeResult>) {
         let advice = "allow unprivileged user namespaces here (kernel.unprivileged_userns_clone, AppArmor), or run \
                       evals in a container that does; without a sandbox agents write where they like";
         match ran {

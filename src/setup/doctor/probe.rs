@@ -6,10 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::agent::isolation::{self, Inside};
-use crate::agent::room::{Room, Scratch};
+use crate::agent::isolation::{self, SandboxedProgram};
+use crate::agent::trial_env::{ScratchDir, TrialEnv};
 use crate::files::bounded;
-use crate::process::{self, Job, Listener, Reply};
+use crate::process::{self, Job, OutputListener, Reply};
 use crate::settings::Settings;
 use crate::text::redact::Redactor;
 use crate::trial::evidence::Ending;
@@ -22,13 +22,13 @@ pub(super) const SCRIPT: &str = "echo started; echo x > written";
 
 /// Where programs are tried out.
 pub(super) struct Probes<'a> {
-    pub(super) scratch: &'a Scratch,
+    pub(super) scratch: &'a ScratchDir,
     /// The repository.
     pub(super) root: &'a Path,
 }
 
 /// What a program did.
-pub(super) struct Ran {
+pub(super) struct ProbeResult {
     pub(super) ending: Ending,
     stdout: String,
     stderr: String,
@@ -36,7 +36,7 @@ pub(super) struct Ran {
     pub(super) wrote: bool,
 }
 
-impl Ran {
+impl ProbeResult {
     pub(super) fn well(&self) -> bool {
         self.ending.exit_code == Some(0)
     }
@@ -58,12 +58,17 @@ impl Ran {
 }
 
 impl Probes<'_> {
-    pub(super) fn run(&self, program: &Path, args: &[OsString]) -> io::Result<Ran> {
-        self.talk(program, args, &mut Silent)
+    pub(super) fn run(&self, program: &Path, args: &[OsString]) -> io::Result<ProbeResult> {
+        self.talk(program, args, &mut SilentListener)
     }
 
     /// Runs a program that `listener` talks with.
-    pub(super) fn talk(&self, program: &Path, args: &[OsString], listener: &mut dyn Listener) -> io::Result<Ran> {
+    pub(super) fn talk(
+        &self,
+        program: &Path,
+        args: &[OsString],
+        listener: &mut dyn OutputListener,
+    ) -> io::Result<ProbeResult> {
         start(&self.room()?, (program.to_path_buf(), args.to_vec()), false, listener)
     }
 
@@ -73,12 +78,13 @@ impl Probes<'_> {
         bwrap: PathBuf,
         program: &Path,
         settings: &Settings,
-    ) -> io::Result<(Ran, Vec<PathBuf>)> {
+    ) -> io::Result<(ProbeResult, Vec<PathBuf>)> {
         let room = self.room()?;
         let env = environment(&room);
-        let inside = Inside { program, env: &env, reads: &[], server: None, root: self.root, room: &room, settings };
+        let inside =
+            SandboxedProgram { program, env: &env, reads: &[], server: None, root: self.root, room: &room, settings };
         let sandbox = inside.sandbox(bwrap);
-        let ran = start(&room, sandbox.around(program, vec!["--version".into()]), true, &mut Silent)?;
+        let ran = start(&room, sandbox.around(program, vec!["--version".into()]), true, &mut SilentListener)?;
         // A program may say what it lacks before it says where it noticed.
         let lacked = |words: &str| isolation::unseen(words, &sandbox, self.root, &room);
         let mut unseen = lacked(&ran.last_words());
@@ -88,13 +94,13 @@ impl Probes<'_> {
         Ok((ran, unseen))
     }
 
-    fn room(&self) -> io::Result<Room> {
+    fn room(&self) -> io::Result<TrialEnv> {
         self.scratch.room("probe").map_err(io::Error::other)
     }
 }
 
 /// Nothing of the user's own: what is asked here needs no login.
-fn environment(room: &Room) -> BTreeMap<OsString, OsString> {
+fn environment(room: &TrialEnv) -> BTreeMap<OsString, OsString> {
     let names = ["PATH", "LANG", "LC_ALL"].into_iter();
     let mut env: BTreeMap<OsString, OsString> =
         names.filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect();
@@ -104,11 +110,11 @@ fn environment(room: &Room) -> BTreeMap<OsString, OsString> {
 }
 
 fn start(
-    room: &Room,
+    room: &TrialEnv,
     (program, args): (PathBuf, Vec<OsString>),
     namespace: bool,
-    listener: &mut dyn Listener,
-) -> io::Result<Ran> {
+    listener: &mut dyn OutputListener,
+) -> io::Result<ProbeResult> {
     let (stdout, stderr) = (room.path().join("stdout"), room.path().join("stderr"));
     let job = Job {
         program,
@@ -126,12 +132,12 @@ fn start(
     let ending = process::run(&job, listener)?;
     let text = |path: &Path| Ok::<_, io::Error>(String::from_utf8_lossy(&bounded::read(path)?).into_owned());
     let (stdout, stderr) = (text(&stdout)?, text(&stderr)?);
-    Ok(Ran { ending, stdout, stderr, wrote: room.workspace().join("written").exists() })
+    Ok(ProbeResult { ending, stdout, stderr, wrote: room.workspace().join("written").exists() })
 }
 
-struct Silent;
+struct SilentListener;
 
-impl Listener for Silent {
+impl OutputListener for SilentListener {
     fn line(&mut self, _line: &[u8]) -> Reply {
         Reply::default()
     }

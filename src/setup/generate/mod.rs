@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use crate::cases::catalog::{FoundSkill, RESPONSE_SCHEMA};
-use crate::cases::repo_files::Tree;
+use crate::cases::repo_files::RepoFiles;
 use crate::skill::Skill;
 
 /// The schema that the generated rows ask answers to follow, for repositories that have none.
@@ -42,7 +42,7 @@ const REPORT: &str = "end-to-end.md";
 /// The script of a skill that a case can have run: the first that its SKILL.md names, else the first by name. From the
 /// skill's folder.
 #[must_use]
-pub fn script(found: &FoundSkill, tree: &dyn Tree) -> Option<String> {
+pub fn script(found: &FoundSkill, tree: &dyn RepoFiles) -> Option<String> {
     let names = tree.names(&found.skill().folder.join(SCRIPTS)).ok()?;
     let is_script = |name: &OsString| {
         let end = Path::new(name).extension().and_then(OsStr::to_str);
@@ -73,9 +73,9 @@ pub fn prompts_csv(skill: &Skill, script: Option<&str>) -> String {
     );
     let negative = unrelated(skill);
     let mut rows = vec![
-        Row::answered("explicit", true, "120", explicit),
-        Row::answered("implicit", true, "120", implicit),
-        Row::answered("negative", false, "90", negative),
+        GeneratedCase::answered("explicit", true, "120", explicit),
+        GeneratedCase::answered("implicit", true, "120", implicit),
+        GeneratedCase::answered("negative", false, "90", negative),
     ];
     rows.extend(script.map(|script| end_to_end(skill, script)));
     let mut writer = csv::Writer::from_writer(Vec::new());
@@ -112,7 +112,7 @@ const COLUMNS: [&str; 19] = [
 ];
 
 /// A row, by the columns that the generated ones differ in.
-struct Row {
+struct GeneratedCase {
     id: &'static str,
     should_trigger: &'static str,
     prompt: String,
@@ -124,7 +124,7 @@ struct Row {
     require_files: &'static str,
 }
 
-impl Row {
+impl GeneratedCase {
     /// One that asks for an answer and nothing else.
     fn answered(id: &'static str, should_trigger: bool, timeout_s: &'static str, prompt: String) -> Self {
         let truth = if should_trigger { "true" } else { "false" };
@@ -159,7 +159,7 @@ impl Row {
 }
 
 /// A row whose success lies in the workspace: a script of the skill was run, and what came of it written down.
-fn end_to_end(skill: &Skill, script: &str) -> Row {
+fn end_to_end(skill: &Skill, script: &str) -> GeneratedCase {
     let prompt = format!(
         "Use the ${} skill.\n\nTask: run the skill's script `{script}` once, in the working directory, on the \
          smallest example that makes sense; make what it needs. Then write the file `{REPORT}`: the command that \
@@ -167,7 +167,7 @@ fn end_to_end(skill: &Skill, script: &str) -> Row {
          Limits: change nothing outside the working directory, install and download nothing.",
         skill.name
     );
-    Row {
+    GeneratedCase {
         id: "end-to-end",
         should_trigger: "true",
         prompt,

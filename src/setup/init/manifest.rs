@@ -23,7 +23,7 @@ const CRATE: &str = "skill-evals";
 
 /// Where cargo gets this crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum CrateSource {
     /// A release.
     Release,
     /// A checkout, absolute; `is_relative` writes the way to it.
@@ -42,7 +42,7 @@ pub enum Source {
     },
 }
 
-impl Source {
+impl CrateSource {
     /// The dependency of the crate in `package`.
     pub(super) fn from(&self, package: &Path) -> InlineTable {
         let mut dependency = InlineTable::new();
@@ -68,7 +68,7 @@ impl Source {
 }
 
 /// What was added to a manifest.
-pub(super) enum Added {
+pub(super) enum ManifestChange {
     /// All was there.
     Nothing,
     /// These, in words.
@@ -105,7 +105,7 @@ pub(super) fn excludes(text: &str, path: &Path) -> bool {
 }
 
 /// The manifest of a workspace with the small crate as a member, everything else as it was.
-pub(super) fn with_member(text: &str) -> Result<(String, Added), String> {
+pub(super) fn with_member(text: &str) -> Result<(String, ManifestChange), String> {
     let mut manifest = parse(text)?;
     let workspace =
         manifest.get_mut("workspace").and_then(Item::as_table_like_mut).ok_or("`workspace` is not a table")?;
@@ -116,10 +116,10 @@ pub(super) fn with_member(text: &str) -> Result<(String, Added), String> {
         .filter_map(Value::as_str)
         .any(|member| matches!(member.trim_end_matches('/'), SMALL | "*" | "./*"))
     {
-        return Ok((text.to_owned(), Added::Nothing));
+        return Ok((text.to_owned(), ManifestChange::Nothing));
     }
     members.push(SMALL);
-    Ok((manifest.to_string(), Added::These(format!("the member {SMALL}"))))
+    Ok((manifest.to_string(), ManifestChange::These(format!("the member {SMALL}"))))
 }
 
 fn package<'a>(manifest: &'a DocumentMut, key: &str) -> Option<&'a str> {
@@ -131,7 +131,7 @@ fn parse(text: &str) -> Result<DocumentMut, String> {
 }
 
 /// The manifest with the dev-dependency and the test target, everything else as it was.
-pub(super) fn with_harness(text: &str, source: &InlineTable) -> Result<(String, Added), String> {
+pub(super) fn with_harness(text: &str, source: &InlineTable) -> Result<(String, ManifestChange), String> {
     let mut manifest = parse(text)?;
     let mut added = Vec::new();
     let depends = |table: &str| {
@@ -153,7 +153,7 @@ pub(super) fn with_harness(text: &str, source: &InlineTable) -> Result<(String, 
         Some(Some(false)) => {}
         Some(_) => {
             let why = format!("its [[test]] `{TARGET}` needs `harness = false`");
-            return Ok((text.to_owned(), Added::Cannot(why)));
+            return Ok((text.to_owned(), ManifestChange::Cannot(why)));
         }
         None => {
             let mut entry = Table::new();
@@ -164,9 +164,9 @@ pub(super) fn with_harness(text: &str, source: &InlineTable) -> Result<(String, 
         }
     }
     if added.is_empty() {
-        return Ok((text.to_owned(), Added::Nothing));
+        return Ok((text.to_owned(), ManifestChange::Nothing));
     }
-    Ok((manifest.to_string(), Added::These(added.join(", "))))
+    Ok((manifest.to_string(), ManifestChange::These(added.join(", "))))
 }
 
 /// The manifest of a crate that has nothing but the harness.

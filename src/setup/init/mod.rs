@@ -1,8 +1,8 @@
 //! Brings evals into a repository: the crate, the harness, a first case. Adds what is missing and changes nothing that
 //! is there, so that a second time does nothing.
 
+mod layout;
 mod manifest;
-mod place;
 mod way;
 
 use std::io;
@@ -20,8 +20,8 @@ use crate::setup::generate;
 use crate::store::{self, StoreError};
 use crate::text::diagnostic::Diagnostic;
 
-pub use manifest::Source;
-use place::{Kind, Place};
+use layout::{HarnessCrate, InitLayout};
+pub use manifest::CrateSource;
 use way::relative;
 
 /// Ignored by git, from the root.
@@ -62,16 +62,16 @@ pub enum InitError {
 
 /// What was done about one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct InitStep {
     /// The file, from the folder that was named.
     pub path: PathBuf,
     /// What was done.
-    pub done: Done,
+    pub done: FileAction,
 }
 
 /// What was done about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Done {
+pub enum FileAction {
     /// It was not there and is now.
     Written,
     /// Something was added to it.
@@ -84,9 +84,9 @@ pub enum Done {
 
 /// What was done in all.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Made {
+pub struct InitSummary {
     /// File by file.
-    pub steps: Vec<Step>,
+    pub steps: Vec<InitStep>,
     /// The arguments behind `cargo test` or `cargo nextest run` with which cargo finds the harness from the folder.
     pub cargo: &'static str,
 }
@@ -96,13 +96,13 @@ pub struct Made {
 ///
 /// # Errors
 /// When a file cannot be read or written. What was done before stays.
-pub fn init(folder: &Path, source: &Source) -> Result<Made, InitError> {
-    if let Source::Path { folder, .. } = source
+pub fn init(folder: &Path, source: &CrateSource) -> Result<InitSummary, InitError> {
+    if let CrateSource::Path { folder, .. } = source
         && !manifest::is_checkout(&bounded::read_text(&folder.join("Cargo.toml")).unwrap_or_default())
     {
         return Err(InitError::NoCheckout(folder.clone()));
     }
-    let place = Place::of(folder)?;
+    let place = InitLayout::of(folder)?;
     let mut init = Init { place, folder, steps: Vec::new() };
     init.cargo(source)?;
     init.first_case()?;
@@ -112,28 +112,28 @@ pub fn init(folder: &Path, source: &Source) -> Result<Made, InitError> {
     init.new_file(&nextest, NEXTEST, "it is yours; see `[profile.ci]` in that of skill-evals")?;
     init.ignore_rules()?;
     let cargo = match init.place.kind {
-        Kind::Own => "--test skill_evals",
-        Kind::Member => "-p evals --test skill_evals",
-        Kind::Alone => "--manifest-path evals/Cargo.toml --test skill_evals",
+        HarnessCrate::Own => "--test skill_evals",
+        HarnessCrate::Member => "-p evals --test skill_evals",
+        HarnessCrate::Alone => "--manifest-path evals/Cargo.toml --test skill_evals",
     };
-    Ok(Made { steps: init.steps, cargo })
+    Ok(InitSummary { steps: init.steps, cargo })
 }
 
 struct Init<'a> {
-    place: Place,
+    place: InitLayout,
     folder: &'a Path,
-    steps: Vec<Step>,
+    steps: Vec<InitStep>,
 }
 
 impl Init<'_> {
     /// The crate: the one that is there, or a small one beside the cases.
-    fn cargo(&mut self, source: &Source) -> Result<(), InitError> {
+    fn cargo(&mut self, source: &CrateSource) -> Result<(), InitError> {
         let path = self.place.package.join("Cargo.toml");
         let source = source.from(&self.place.package);
-        if self.place.kind == Kind::Own {
+        if self.place.kind == HarnessCrate::Own {
             return self.edit(&path, |text| manifest::with_harness(text, &source));
         }
-        let alone = self.place.kind == Kind::Alone;
+        let alone = self.place.kind == HarnessCrate::Alone;
         let there = self.read(&path)?;
         self.new_file(&path, &manifest::small_crate(&source, alone), "it has to have the harness as a test")?;
         // One that is there may be a workspace of its own.
@@ -147,7 +147,7 @@ impl Init<'_> {
     fn edit(
         &mut self,
         path: &Path,
-        change: impl Fn(&str) -> Result<(String, manifest::Added), String>,
+        change: impl Fn(&str) -> Result<(String, manifest::ManifestChange), String>,
     ) -> Result<(), InitError> {
         let text = self.read(path)?.unwrap_or_default();
         let bad = |why| InitError::Manifest { path: relative(self.folder, path), why };
@@ -156,9 +156,9 @@ impl Init<'_> {
             store::write_whole(path, new.as_bytes())?;
         }
         let done = match added {
-            manifest::Added::Nothing => Done::IsThere,
-            manifest::Added::These(what) => Done::Added(what),
-            manifest::Added::Cannot(why) => Done::LeftAlone(why),
+            manifest::ManifestChange::Nothing => FileAction::IsThere,
+            manifest::ManifestChange::These(what) => FileAction::Added(what),
+            manifest::ManifestChange::Cannot(why) => FileAction::LeftAlone(why),
         };
         self.step(path, done);
         Ok(())
@@ -187,7 +187,7 @@ impl Init<'_> {
     }
 
     fn harness(&mut self) -> Result<(), InitError> {
-        let main = if self.place.kind == Kind::Own { HARNESS } else { HARNESS_OF_SMALL_CRATE };
+        let main = if self.place.kind == HarnessCrate::Own { HARNESS } else { HARNESS_OF_SMALL_CRATE };
         let with = "its main has to return skill_evals::harness::main()";
         let package = self.place.package.clone();
         self.new_file(&package.join("tests/skill_evals.rs"), main, with)?;
@@ -207,17 +207,17 @@ impl Init<'_> {
         let path = self.place.root.join(".gitignore");
         let old = self.read(&path)?;
         let mut rules = vec![IGNORED];
-        if self.place.kind == Kind::Alone {
+        if self.place.kind == HarnessCrate::Alone {
             rules.push("/evals/target");
         }
         let bare = |line: &str| line.trim().trim_matches('/').to_owned();
         let has = |rule: &str| old.iter().flat_map(|text| text.lines()).any(|line| bare(line) == bare(rule));
         rules.retain(|rule| !has(rule));
         if rules.is_empty() {
-            self.step(&path, Done::IsThere);
+            self.step(&path, FileAction::IsThere);
             return Ok(());
         }
-        let done = if old.is_some() { Done::Added(rules.join(", ")) } else { Done::Written };
+        let done = if old.is_some() { FileAction::Added(rules.join(", ")) } else { FileAction::Written };
         let mut text = old.unwrap_or_default();
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
@@ -240,21 +240,21 @@ impl Init<'_> {
         let done = match self.read(path)? {
             None => {
                 store::write_whole(path, text.as_bytes())?;
-                Done::Written
+                FileAction::Written
             }
-            Some(old) if old == text || by_hand.is_empty() => Done::IsThere,
-            Some(_) => Done::LeftAlone(by_hand.to_owned()),
+            Some(old) if old == text || by_hand.is_empty() => FileAction::IsThere,
+            Some(_) => FileAction::LeftAlone(by_hand.to_owned()),
         };
         self.step(path, done);
         Ok(())
     }
 
     fn read(&self, path: &Path) -> Result<Option<String>, InitError> {
-        place::read(path).map_err(|source| InitError::Io { path: relative(self.folder, path), source })
+        layout::read(path).map_err(|source| InitError::Io { path: relative(self.folder, path), source })
     }
 
-    fn step(&mut self, path: &Path, done: Done) {
-        self.steps.push(Step { path: relative(self.folder, path), done });
+    fn step(&mut self, path: &Path, done: FileAction) {
+        self.steps.push(InitStep { path: relative(self.folder, path), done });
     }
 }
 

@@ -1,6 +1,6 @@
 //! The escapes of JSON around a secret: a mask covers them whole, so that valid JSON stays valid.
 
-use super::cursor::{Cursor, MAX_BACKSLASHES, More};
+use super::cursor::{ByteCursor, MAX_BACKSLASHES, NeedsMoreBytes};
 
 /// Where a mask begins so that a secret at `at` takes no part of an escape: in front of the backslashes there, of the
 /// `\uXXXX` that it begins in, and of that one's first half. Nothing in front of `from` counts; `before` backslashes
@@ -37,7 +37,7 @@ fn backslashes(bytes: &[u8], from: usize, at: usize, before: usize) -> usize {
 ///
 /// # Errors
 /// When more bytes are needed to tell.
-pub(super) fn end(mut cursor: Cursor<'_>, end: usize) -> Result<usize, More> {
+pub(super) fn end(mut cursor: ByteCursor<'_>, end: usize) -> Result<usize, NeedsMoreBytes> {
     while cursor.at < end {
         let high = escape(&mut cursor)?;
         let mut second = cursor;
@@ -50,7 +50,7 @@ pub(super) fn end(mut cursor: Cursor<'_>, end: usize) -> Result<usize, More> {
 }
 
 /// Goes behind an escape, or else a byte. Says whether it is the first half of a pair.
-fn escape(cursor: &mut Cursor<'_>) -> Result<bool, More> {
+fn escape(cursor: &mut ByteCursor<'_>) -> Result<bool, NeedsMoreBytes> {
     let backslash = cursor.peek()? == Some(b'\\');
     cursor.skip(1);
     if !backslash {

@@ -17,10 +17,10 @@ pub use value::strings;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use cursor::{Cursor, More};
-use search::Search;
-use shapes::{Eater, LOOK_BEHIND, Tail};
-use value::Form;
+use cursor::{ByteCursor, NeedsMoreBytes};
+use search::TextSearch;
+use shapes::{KeyReader, KeyTail, LOOK_BEHIND};
+use value::SecretForm;
 
 /// What stands in place of a secret.
 pub const MASK: &str = "[masked]";
@@ -38,14 +38,14 @@ pub fn is_masked(text: &str) -> bool {
 #[derive(Clone, Debug)]
 pub struct Redactor {
     /// Finds the beginnings of secrets.
-    search: Search<Kind>,
+    search: TextSearch<SecretKind>,
     /// Forms of known values, longer ones first: of two that start alike the whole one goes.
-    forms: Vec<Form>,
+    forms: Vec<SecretForm>,
 }
 
 /// What may begin somewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum SecretKind {
     /// The form of this number.
     Form(usize),
     /// A well-known key.
@@ -57,7 +57,7 @@ struct Secret {
     /// Where it ends, or where `tail` goes on.
     end: usize,
     /// How it goes on there.
-    tail: Option<Tail>,
+    tail: Option<KeyTail>,
     /// What stands in its place.
     mask: &'static str,
 }
@@ -67,16 +67,16 @@ impl Redactor {
     /// bytes are words, and stay.
     #[must_use]
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
-        let forms: BTreeSet<Form> = values.into_iter().flat_map(value::forms).collect();
-        let mut forms: Vec<Form> = forms.into_iter().collect();
+        let forms: BTreeSet<SecretForm> = values.into_iter().flat_map(value::forms).collect();
+        let mut forms: Vec<SecretForm> = forms.into_iter().collect();
         forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
         let of_forms = forms.iter().enumerate().flat_map(|(at, form)| {
             let mut found = Vec::new();
             form.beginnings(&mut found);
-            found.into_iter().map(move |text| (text, Kind::Form(at)))
+            found.into_iter().map(move |text| (text, SecretKind::Form(at)))
         });
-        let of_shapes = shapes::beginnings().map(|text| (text.as_bytes().to_vec(), Kind::Shape));
-        Self { search: Search::new(of_forms.chain(of_shapes)), forms }
+        let of_shapes = shapes::beginnings().map(|text| (text.as_bytes().to_vec(), SecretKind::Shape));
+        Self { search: TextSearch::new(of_forms.chain(of_shapes)), forms }
     }
 
     /// `bytes` with every secret masked.
@@ -104,17 +104,17 @@ impl Redactor {
     }
 
     /// The secret that begins at the cursor.
-    fn secret(&self, cursor: Cursor<'_>) -> Result<Option<Secret>, More> {
+    fn secret(&self, cursor: ByteCursor<'_>) -> Result<Option<Secret>, NeedsMoreBytes> {
         for kind in self.search.at(&cursor.bytes[cursor.at..]) {
             match kind {
-                Kind::Form(form) => {
+                SecretKind::Form(form) => {
                     let form = &self.forms[form];
                     if let Some(end) = form.end(cursor)? {
                         let mask = if form.is_number() { NUMBER_MASK } else { MASK };
                         return Ok(Some(Secret { end, tail: None, mask }));
                     }
                 }
-                Kind::Shape => {
+                SecretKind::Shape => {
                     let secret = |(end, tail)| Secret { end, tail: Some(tail), mask: MASK };
                     return Ok(shapes::begins(cursor)?.map(secret));
                 }
@@ -133,7 +133,7 @@ pub struct Masker<'a> {
     /// How many of `held` were given out; some stay, since what is a key depends on what stands in front of it.
     seen: usize,
     /// Eats a key that has begun.
-    eater: Option<Eater>,
+    eater: Option<KeyReader>,
     /// Whether what was given out last was a mask.
     masked: bool,
     /// How many backslashes were given out last.
@@ -183,7 +183,7 @@ impl Masker<'_> {
                 from = start;
                 break;
             };
-            let cursor = |at| Cursor { bytes: &held, at, last };
+            let cursor = |at| ByteCursor { bytes: &held, at, last };
             let whole = |secret: Secret| Ok(Secret { end: escapes::end(cursor(start), secret.end)?, ..secret });
             match self.redactor.secret(cursor(found)).and_then(|secret| secret.map(whole).transpose()) {
                 Ok(None) => at = found + 1,
@@ -193,10 +193,10 @@ impl Masker<'_> {
                         out.extend_from_slice(mask.as_bytes());
                     }
                     (self.masked, self.backslashes) = (true, 0);
-                    self.eater = tail.map(Eater::new);
+                    self.eater = tail.map(KeyReader::new);
                     (from, at) = (end, end);
                 }
-                Err(More) => {
+                Err(NeedsMoreBytes) => {
                     self.give(&held[from..start], &mut out);
                     from = start;
                     break;

@@ -7,7 +7,7 @@ pub(super) const LONGEST: usize = 6;
 
 /// What is known of each pair of bytes.
 #[derive(Clone)]
-struct Pairs(Box<[u8; 1 << 16]>);
+struct BytePairs(Box<[u8; 1 << 16]>);
 
 /// The first and second byte of a text.
 const FIRST: u8 = 1;
@@ -24,7 +24,7 @@ const FOURTH: u8 = SECOND << 1;
 /// Pairs that are looked at in one go.
 const BLOCK: usize = 8;
 
-impl Pairs {
+impl BytePairs {
     #[expect(clippy::large_stack_arrays, reason = "an array, so that no index is checked; 64 KiB for a moment")]
     fn new() -> Self {
         Self(Box::new([0; 1 << 16]))
@@ -45,7 +45,7 @@ impl Pairs {
     }
 }
 
-impl std::fmt::Debug for Pairs {
+impl std::fmt::Debug for BytePairs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} pairs", self.0.iter().filter(|what| **what != 0).count())
     }
@@ -53,17 +53,17 @@ impl std::fmt::Debug for Pairs {
 
 /// Texts of two bytes or more, each with what it stands for.
 #[derive(Clone, Debug)]
-pub(super) struct Search<T> {
+pub(super) struct TextSearch<T> {
     /// The pairs of bytes with which texts begin.
-    pairs: Pairs,
+    pairs: BytePairs,
     /// The texts, by their first two bytes.
     texts: HashMap<[u8; 2], Vec<(Vec<u8>, T)>>,
 }
 
-impl<T: Copy + Ord> Search<T> {
+impl<T: Copy + Ord> TextSearch<T> {
     /// Searches for the first [`LONGEST`] bytes of each of these texts. Shorter ones than two bytes are never found.
     pub fn new(texts: impl IntoIterator<Item = (Vec<u8>, T)>) -> Self {
-        let mut search = Self { pairs: Pairs::new(), texts: HashMap::new() };
+        let mut search = Self { pairs: BytePairs::new(), texts: HashMap::new() };
         for (mut text, stands_for) in texts {
             text.truncate(LONGEST);
             let Some(start) = text.first_chunk::<2>().copied() else { continue };

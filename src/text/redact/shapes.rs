@@ -1,10 +1,10 @@
 //! The shapes of well-known keys.
 
-use super::cursor::{Cursor, MAX_BACKSLASHES, More};
+use super::cursor::{ByteCursor, MAX_BACKSLASHES, NeedsMoreBytes};
 
 /// How far a key goes on behind its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tail {
+pub(super) enum KeyTail {
     /// Letters, digits, `_` and `-`.
     Word,
     /// Those and `.`: the parts of a JSON web token.
@@ -14,7 +14,7 @@ pub(super) enum Tail {
 }
 
 /// A key of one word: how it begins, of what bytes it is, and how many there are at least.
-struct Word {
+struct KeyShape {
     start: &'static str,
     of: fn(u8) -> bool,
     least: usize,
@@ -37,9 +37,9 @@ fn is_capital(byte: u8) -> bool {
 const SK: &str = "sk-";
 
 /// Keys that begin in a way that no word does.
-const WORDS: [Word; 28] = {
-    const fn word(start: &'static str, of: fn(u8) -> bool, least: usize) -> Word {
-        Word { start, of, least }
+const WORDS: [KeyShape; 28] = {
+    const fn word(start: &'static str, of: fn(u8) -> bool, least: usize) -> KeyShape {
+        KeyShape { start, of, least }
     }
     [
         // `OpenAI`, Anthropic.
@@ -100,25 +100,25 @@ pub(super) const LOOK_BEHIND: usize = 6;
 ///
 /// # Errors
 /// When more bytes are needed to tell.
-pub(super) fn begins(cursor: Cursor<'_>) -> Result<Option<(usize, Tail)>, More> {
-    for Word { start, of, least } in &WORDS {
+pub(super) fn begins(cursor: ByteCursor<'_>) -> Result<Option<(usize, KeyTail)>, NeedsMoreBytes> {
+    for KeyShape { start, of, least } in &WORDS {
         if let Some(end) = word(cursor, start, *of, *least)? {
-            return Ok(Some((end, Tail::Word)));
+            return Ok(Some((end, KeyTail::Word)));
         }
     }
     if stands_alone(&cursor.bytes[..cursor.at])
         && let Some(end) = word(cursor, SK, is_word, 20)?
     {
-        return Ok(Some((end, Tail::Word)));
+        return Ok(Some((end, KeyTail::Word)));
     }
     if let Some(end) = token(cursor)? {
-        return Ok(Some((end, Tail::Dotted)));
+        return Ok(Some((end, KeyTail::Dotted)));
     }
-    Ok(pem(cursor)?.map(|end| (end, Tail::Pem)))
+    Ok(pem(cursor)?.map(|end| (end, KeyTail::Pem)))
 }
 
 /// Goes behind `expected`, in this case.
-fn exactly(cursor: &mut Cursor<'_>, expected: &str) -> Result<bool, More> {
+fn exactly(cursor: &mut ByteCursor<'_>, expected: &str) -> Result<bool, NeedsMoreBytes> {
     for byte in expected.bytes() {
         if cursor.peek()? != Some(byte) {
             return Ok(false);
@@ -128,7 +128,12 @@ fn exactly(cursor: &mut Cursor<'_>, expected: &str) -> Result<bool, More> {
     Ok(true)
 }
 
-fn word(mut cursor: Cursor<'_>, start: &str, of: fn(u8) -> bool, least: usize) -> Result<Option<usize>, More> {
+fn word(
+    mut cursor: ByteCursor<'_>,
+    start: &str,
+    of: fn(u8) -> bool,
+    least: usize,
+) -> Result<Option<usize>, NeedsMoreBytes> {
     if !exactly(&mut cursor, start)? {
         return Ok(None);
     }
@@ -152,7 +157,7 @@ fn stands_alone(before: &[u8]) -> bool {
     }
 }
 
-fn token(mut cursor: Cursor<'_>) -> Result<Option<usize>, More> {
+fn token(mut cursor: ByteCursor<'_>) -> Result<Option<usize>, NeedsMoreBytes> {
     if !exactly(&mut cursor, TOKEN)? {
         return Ok(None);
     }
@@ -169,7 +174,7 @@ fn token(mut cursor: Cursor<'_>) -> Result<Option<usize>, More> {
     Ok(None)
 }
 
-fn pem(mut cursor: Cursor<'_>) -> Result<Option<usize>, More> {
+fn pem(mut cursor: ByteCursor<'_>) -> Result<Option<usize>, NeedsMoreBytes> {
     if !exactly(&mut cursor, PEM)? {
         return Ok(None);
     }
@@ -190,16 +195,16 @@ fn pem(mut cursor: Cursor<'_>) -> Result<Option<usize>, More> {
 
 /// Eats the rest of a key byte by byte.
 #[derive(Clone, Debug)]
-pub(super) struct Eater {
-    tail: Tail,
+pub(super) struct KeyReader {
+    tail: KeyTail,
     /// The last bytes eaten.
     recent: Vec<u8>,
     /// Bytes eaten since the end marker of a private key began.
     ending: Option<usize>,
 }
 
-impl Eater {
-    pub fn new(tail: Tail) -> Self {
+impl KeyReader {
+    pub fn new(tail: KeyTail) -> Self {
         Self { tail, recent: Vec::new(), ending: None }
     }
 
@@ -209,10 +214,10 @@ impl Eater {
         let mut backslashes = 0;
         for (at, &byte) in bytes.iter().enumerate() {
             match self.tail {
-                Tail::Word if is_word(byte) => {}
-                Tail::Dotted if is_word(byte) || byte == b'.' => {}
-                Tail::Pem if byte == b'\\' && backslashes < MAX_BACKSLASHES => backslashes += 1,
-                Tail::Pem if is_word(byte) || b"+/= \r\n\t:,.".contains(&byte) => {
+                KeyTail::Word if is_word(byte) => {}
+                KeyTail::Dotted if is_word(byte) || byte == b'.' => {}
+                KeyTail::Pem if byte == b'\\' && backslashes < MAX_BACKSLASHES => backslashes += 1,
+                KeyTail::Pem if is_word(byte) || b"+/= \r\n\t:,.".contains(&byte) => {
                     for escaping in std::iter::repeat_n(b'\\', std::mem::take(&mut backslashes)) {
                         self.pem(escaping);
                     }

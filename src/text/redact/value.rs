@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde_json::Value;
 
-use super::cursor::{Cursor, More};
+use super::cursor::{ByteCursor, NeedsMoreBytes};
 
 /// Shorter values are words, not secrets: masking them would tear the evidence apart.
 const SHORTEST: usize = 8;
@@ -23,7 +23,7 @@ const PLAIN: usize = 4;
 
 /// One thing to look for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Form {
+pub(super) enum SecretForm {
     /// These characters, each plain or escaped in some way.
     Text(Vec<char>),
     /// These digits, with a line break between any two; whether the bits of the last byte go on into one more digit.
@@ -42,7 +42,7 @@ pub fn strings(login: &Value) -> Vec<String> {
 }
 
 /// The forms of a value: its lines, since texts break lines in their own ways, and long lines in pieces.
-pub(super) fn forms(value: &str) -> Vec<Form> {
+pub(super) fn forms(value: &str) -> Vec<SecretForm> {
     let mut forms = Vec::new();
     // Quotes and backslashes around it are not secret, and may be those of a string of JSON.
     let lines = value.lines().map(|line| line.trim_matches(|c: char| c == '"' || c == '\\' || c.is_whitespace()));
@@ -51,13 +51,13 @@ pub(super) fn forms(value: &str) -> Vec<Form> {
         let count = chars.len().div_ceil(PIECE);
         for piece in chars.chunks(chars.len().div_ceil(count)) {
             let text: String = piece.iter().collect();
-            forms.push(Form::Text(piece.to_vec()));
+            forms.push(SecretForm::Text(piece.to_vec()));
             for form in (0..3).map(|skipped| base64_form(text.as_bytes(), skipped)) {
                 // A line break among the first digits hides the beginning that is searched for; what is behind it not.
-                if let Form::Base64 { digits, open } = &form
+                if let SecretForm::Base64 { digits, open } = &form
                     && digits.len() > 2 * PLAIN
                 {
-                    forms.push(Form::Base64 { digits: digits[PLAIN - 1..].to_vec(), open: *open });
+                    forms.push(SecretForm::Base64 { digits: digits[PLAIN - 1..].to_vec(), open: *open });
                 }
                 forms.push(form);
             }
@@ -67,26 +67,26 @@ pub(super) fn forms(value: &str) -> Vec<Form> {
 }
 
 /// The digits that `bytes` alone decide when `skipped` other bytes stand in front of them in their group of three.
-fn base64_form(bytes: &[u8], skipped: usize) -> Form {
+fn base64_form(bytes: &[u8], skipped: usize) -> SecretForm {
     let mut group = vec![0; skipped];
     group.extend_from_slice(bytes);
     let digits = STANDARD_NO_PAD.encode(&group).into_bytes();
     let (first, end) = ((8 * skipped).div_ceil(6), 8 * group.len() / 6);
-    Form::Base64 { digits: digits[first..end].to_vec(), open: !(8 * group.len()).is_multiple_of(6) }
+    SecretForm::Base64 { digits: digits[first..end].to_vec(), open: !(8 * group.len()).is_multiple_of(6) }
 }
 
-impl Form {
+impl SecretForm {
     /// How long it is at least, in bytes.
     pub fn len(&self) -> usize {
         match self {
-            Form::Text(chars) => chars.len(),
-            Form::Base64 { digits, .. } => digits.len(),
+            SecretForm::Text(chars) => chars.len(),
+            SecretForm::Base64 { digits, .. } => digits.len(),
         }
     }
 
     /// Whether JSON may have it without quotes.
     pub fn is_number(&self) -> bool {
-        let Form::Text(chars) = self else { return false };
+        let SecretForm::Text(chars) = self else { return false };
         let chars = chars.strip_prefix(&['-']).unwrap_or(chars);
         let ends_are_digits = [chars.first(), chars.last()].iter().all(|c| c.is_some_and(char::is_ascii_digit));
         ends_are_digits && chars.iter().all(|c| c.is_ascii_digit() || ".eE+-".contains(*c))
@@ -96,10 +96,10 @@ impl Form {
     ///
     /// # Errors
     /// When more bytes are needed to tell.
-    pub fn end(&self, mut cursor: Cursor<'_>) -> Result<Option<usize>, More> {
+    pub fn end(&self, mut cursor: ByteCursor<'_>) -> Result<Option<usize>, NeedsMoreBytes> {
         let fits = match self {
-            Form::Text(chars) => text(chars, &mut cursor)?,
-            Form::Base64 { digits, open } => {
+            SecretForm::Text(chars) => text(chars, &mut cursor)?,
+            SecretForm::Base64 { digits, open } => {
                 let mut first = true;
                 let fits = all(digits, &mut cursor, |digit, cursor| {
                     if !std::mem::take(&mut first) {
@@ -124,7 +124,7 @@ impl Form {
     /// Texts with which the form begins: each place where it is found begins with one of them.
     pub fn beginnings(&self, found: &mut Vec<Vec<u8>>) {
         match self {
-            Form::Text(chars) => {
+            SecretForm::Text(chars) => {
                 let mut plain = String::new();
                 for &c in chars.iter().take(PLAIN) {
                     // Plain so far, and then an escape. In a string inside a string each backslash is one more; those
@@ -135,7 +135,7 @@ impl Form {
                 }
                 found.push(plain.into_bytes());
             }
-            Form::Base64 { digits, .. } => {
+            SecretForm::Base64 { digits, .. } => {
                 let mut so_far: Vec<Vec<u8>> = vec![Vec::new()];
                 for digit in digits.iter().take(PLAIN) {
                     let plain: &[u8] = match digit {
@@ -159,9 +159,9 @@ impl Form {
 /// Whether each of `parts` fits, one behind the other.
 fn all<'a, 'b, T>(
     parts: &'a [T],
-    cursor: &mut Cursor<'b>,
-    mut fits: impl FnMut(&'a T, &mut Cursor<'b>) -> Result<bool, More>,
-) -> Result<bool, More> {
+    cursor: &mut ByteCursor<'b>,
+    mut fits: impl FnMut(&'a T, &mut ByteCursor<'b>) -> Result<bool, NeedsMoreBytes>,
+) -> Result<bool, NeedsMoreBytes> {
     for part in parts {
         if !fits(part, cursor)? {
             return Ok(false);
@@ -209,7 +209,7 @@ fn short_escape(c: char) -> Option<u8> {
 }
 
 /// Whether these characters stand at the cursor, each plain or escaped; if so the cursor goes behind them.
-fn text(chars: &[char], cursor: &mut Cursor<'_>) -> Result<bool, More> {
+fn text(chars: &[char], cursor: &mut ByteCursor<'_>) -> Result<bool, NeedsMoreBytes> {
     let mut rest = chars;
     while let Some(&c) = rest.first() {
         let fit = if c == '\\' && cursor.peek()? == Some(b'\\') {
@@ -227,7 +227,7 @@ fn text(chars: &[char], cursor: &mut Cursor<'_>) -> Result<bool, More> {
 
 /// How many of the `count` backslashes that a value has here stand at the cursor, which goes behind them. A string in a
 /// string doubles each; those that are left over are of the escape behind them.
-fn backslashes(count: usize, cursor: &mut Cursor<'_>) -> Result<usize, More> {
+fn backslashes(count: usize, cursor: &mut ByteCursor<'_>) -> Result<usize, NeedsMoreBytes> {
     let start = cursor.at;
     let there = cursor.backslashes()?;
     if cursor.unicode(u16::from(b'\\'))? {
@@ -242,7 +242,7 @@ fn backslashes(count: usize, cursor: &mut Cursor<'_>) -> Result<usize, More> {
 }
 
 /// Whether `c` stands at the cursor, plain or escaped; if so the cursor goes behind it.
-fn character(c: char, cursor: &mut Cursor<'_>) -> Result<bool, More> {
+fn character(c: char, cursor: &mut ByteCursor<'_>) -> Result<bool, NeedsMoreBytes> {
     let start = cursor.at;
     if cursor.backslashes()? > 0 {
         let behind = cursor.at;
@@ -282,7 +282,7 @@ fn character(c: char, cursor: &mut Cursor<'_>) -> Result<bool, More> {
 }
 
 /// Goes behind a line break, plain or escaped, where there is one.
-fn line_break(cursor: &mut Cursor<'_>) -> Result<(), More> {
+fn line_break(cursor: &mut ByteCursor<'_>) -> Result<(), NeedsMoreBytes> {
     let start = cursor.at;
     let mut broken = false;
     for (plain, letter) in [(b'\r', b'r'), (b'\n', b'n')] {
@@ -300,7 +300,7 @@ fn line_break(cursor: &mut Cursor<'_>) -> Result<(), More> {
     Ok(())
 }
 
-fn base64_digit(digit: u8, cursor: &mut Cursor<'_>) -> Result<bool, More> {
+fn base64_digit(digit: u8, cursor: &mut ByteCursor<'_>) -> Result<bool, NeedsMoreBytes> {
     let (plain, other): (u8, u8) = match digit {
         b'+' => (b'+', b'-'),
         b'/' => (b'/', b'_'),

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::{Bits, Counts, Exposure, Part, SkillTexts, is_enough};
+use super::{BitSet, Coverage, Exposure, ShingleCounts, SkillTexts, is_enough};
 
-impl Part {
+impl Coverage {
     /// Nothing has come of the collection with this number.
     pub(super) fn new(all: &SkillTexts, number: usize) -> Self {
         let texts = &all.0[number];
-        let bits = || Bits::of(texts.hashes.len());
-        let mut files = vec![Counts::default(); texts.files.len()];
-        let mut new = Bits::default();
+        let bits = || BitSet::of(texts.hashes.len());
+        let mut files = vec![ShingleCounts::default(); texts.files.len()];
+        let mut new = BitSet::default();
         if texts.change.is_some() {
             new = bits();
             let is_new = |hash: u64| all.0[..number].iter().all(|earlier| earlier.find(hash).is_none());
@@ -48,7 +48,7 @@ impl Exposure<'_> {
         self.changes_with(|counts, _| counts.new > 0).contains(&change)
     }
 
-    fn changes_with(&self, has: impl Fn(&Counts, u32) -> bool) -> BTreeSet<usize> {
+    fn changes_with(&self, has: impl Fn(&ShingleCounts, u32) -> bool) -> BTreeSet<usize> {
         let parts = self.texts.0.iter().zip(&self.parts);
         let with = parts
             .filter(|(texts, part)| texts.files.iter().zip(&part.files).any(|(file, counts)| has(counts, file.sample)));

@@ -15,15 +15,15 @@ const AT_LEAST: usize = 512;
 
 /// Collects the files of skills.
 #[derive(Debug, Default)]
-pub struct TextsBuilder {
-    texts: Texts,
+pub struct TextIndexBuilder {
+    texts: TextIndex,
     shingles: Vec<(u64, u32)>,
 }
 
 /// Files of skills, by their shingles.
 #[derive(Debug, Default)]
-pub struct Texts {
-    pub(super) files: Vec<File>,
+pub struct TextIndex {
+    pub(super) files: Vec<IndexedFile>,
     /// The files of a skill, by its slug.
     by_slug: HashMap<String, Vec<u32>>,
     /// The skills' descriptions, by slug.
@@ -40,7 +40,7 @@ pub struct Texts {
 }
 
 #[derive(Debug)]
-pub(super) struct File {
+pub(super) struct IndexedFile {
     pub skill: String,
     pub path: String,
     /// How many shingles of it are kept.
@@ -53,7 +53,7 @@ pub(super) struct File {
     pub is_head: bool,
 }
 
-impl File {
+impl IndexedFile {
     /// Whether there is nothing in it to know it by.
     pub fn is_without_text(&self) -> bool {
         self.shingles == 0 && self.short.is_none()
@@ -64,11 +64,11 @@ impl File {
     }
 }
 
-impl TextsBuilder {
+impl TextIndexBuilder {
     /// For the files of a skill as it is from the change with this number on.
     #[must_use]
     pub fn of_change(number: usize) -> Self {
-        Self { texts: Texts { change: Some(number), ..Texts::default() }, ..Self::default() }
+        Self { texts: TextIndex { change: Some(number), ..TextIndex::default() }, ..Self::default() }
     }
 
     /// Adds the file at `path` below the directory of the skill with this slug. Of files that are no text only the name is
@@ -101,12 +101,12 @@ impl TextsBuilder {
         let shingles = u32::try_from(all.len()).unwrap_or(u32::MAX);
         self.texts.by_slug.entry(slug.to_owned()).or_default().push(file);
         let (skill, path) = (slug.to_owned(), path.to_owned());
-        self.texts.files.push(File { skill, path, shingles, sample, short, is_head });
+        self.texts.files.push(IndexedFile { skill, path, shingles, sample, short, is_head });
     }
 
     /// The files, so that they can be found again.
     #[must_use]
-    pub fn build(self) -> Arc<Texts> {
+    pub fn build(self) -> Arc<TextIndex> {
         let Self { mut texts, mut shingles } = self;
         shingles.sort_unstable();
         (texts.hashes, texts.owners) = shingles.into_iter().unzip();
@@ -129,7 +129,7 @@ impl TextsBuilder {
     }
 }
 
-impl Texts {
+impl TextIndex {
     fn bit(&self, hash: u64) -> (usize, u64) {
         ((hash >> 6) as usize & (self.known.len() - 1), 1 << (hash & 63))
     }
@@ -154,7 +154,7 @@ impl Texts {
     }
 
     /// The numbers of a skill's files.
-    pub(super) fn of_skill(&self, slug: &str) -> impl Iterator<Item = (usize, &File)> {
+    pub(super) fn of_skill(&self, slug: &str) -> impl Iterator<Item = (usize, &IndexedFile)> {
         let numbers = self.by_slug.get(slug).into_iter().flatten().map(|number| *number as usize);
         numbers.map(|number| (number, &self.files[number])).filter(|(_, file)| !file.is_head)
     }

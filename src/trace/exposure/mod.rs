@@ -25,8 +25,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::settings::ToolNames;
 use crate::trace::change::ChangeMeta;
-use index::File;
-pub use index::{Texts, TextsBuilder};
+use index::IndexedFile;
+pub use index::{TextIndex, TextIndexBuilder};
 pub use paths::Paths;
 pub use texts::SkillTexts;
 
@@ -58,7 +58,7 @@ pub struct Reference {
 
 /// A file of which something was seen.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sighting {
+pub struct SeenFile {
     /// The skill's slug.
     pub skill: String,
     /// The file below the skill's directory.
@@ -71,9 +71,9 @@ pub struct Sighting {
 
 /// The files that a call names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Named(BTreeSet<FileId>);
+pub struct NamedFiles(BTreeSet<FileId>);
 
-impl Named {
+impl NamedFiles {
     /// Whether it is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -88,26 +88,26 @@ type FileId = (usize, usize);
 #[derive(Debug)]
 pub struct Exposure<'a> {
     texts: &'a SkillTexts,
-    parts: Vec<Part>,
+    parts: Vec<Coverage>,
     /// The changes that are still to be made.
     to_come: BTreeSet<usize>,
 }
 
 /// What has come of a collection of files: a bit for each shingle of a file, and how many there are by file.
 #[derive(Debug)]
-struct Part {
-    seen: Bits,
+struct Coverage {
+    seen: BitSet,
     /// Those that came while the file was named.
-    named: Bits,
+    named: BitSet,
     /// Those that the model wrote before it was shown them.
-    own: Bits,
+    own: BitSet,
     /// Those that no earlier collection has, where this one comes with a change.
-    new: Bits,
-    files: Vec<Counts>,
+    new: BitSet,
+    files: Vec<ShingleCounts>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+struct ShingleCounts {
     seen: u32,
     named: u32,
     /// Of those that are new with a change: all, and how many came.
@@ -130,7 +130,7 @@ impl<'a> Exposure<'a> {
     /// Nothing has come yet.
     #[must_use]
     pub fn new(texts: &'a SkillTexts) -> Self {
-        let part = |number| Part::new(texts, number);
+        let part = |number| Coverage::new(texts, number);
         Self { texts, parts: (0..texts.0.len()).map(part).collect(), to_come: BTreeSet::new() }
     }
 
@@ -155,7 +155,7 @@ impl<'a> Exposure<'a> {
 
     /// The files that a call names by the paths in it.
     #[must_use]
-    pub fn named(&self, paths: &Paths) -> Named {
+    pub fn named(&self, paths: &Paths) -> NamedFiles {
         let of_skill = paths.below_skills().flat_map(|(slug, path)| {
             let is_file = self.has(slug, &path);
             self.texts.of_skill(slug).filter(move |(_, file)| !is_file || file.path == path)
@@ -163,15 +163,16 @@ impl<'a> Exposure<'a> {
         let by_path = paths
             .below_any()
             .flat_map(|(slug, path)| self.texts.of_skill(slug).filter(move |(_, file)| file.path == path));
-        Named(of_skill.chain(by_path).map(|(id, _)| id).collect())
+        NamedFiles(of_skill.chain(by_path).map(|(id, _)| id).collect())
     }
 
     /// The file that a call is for, or those in the directory that it is for.
     #[must_use]
-    pub fn asked(&self, slug: &str, path: &str) -> Named {
-        let is_it =
-            |file: &File| file.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        Named(self.texts.of_skill(slug).filter(|(_, file)| is_it(file)).map(|(id, _)| id).collect())
+    pub fn asked(&self, slug: &str, path: &str) -> NamedFiles {
+        let is_it = |file: &IndexedFile| {
+            file.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        NamedFiles(self.texts.of_skill(slug).filter(|(_, file)| is_it(file)).map(|(id, _)| id).collect())
     }
 
     /// The model wrote `text`: into a file, a command, a message.
@@ -189,7 +190,7 @@ impl<'a> Exposure<'a> {
 
     /// The model was shown `text`, in answer to a call that names these files; `well` says whether the call went well.
     /// Returns the files of which something was in it.
-    pub fn shown(&mut self, text: &str, named: &Named, well: bool) -> Vec<Sighting> {
+    pub fn shown(&mut self, text: &str, named: &NamedFiles, well: bool) -> Vec<SeenFile> {
         let hits = self.scan(text);
         let counting = self.counting(&hits, named);
         let mut touched = BTreeSet::new();
@@ -216,7 +217,7 @@ impl<'a> Exposure<'a> {
     }
 
     /// The files, not named, that an answer with these shingles is of.
-    fn counting(&self, hits: &[Hit], named: &Named) -> BTreeSet<FileId> {
+    fn counting(&self, hits: &[Hit], named: &NamedFiles) -> BTreeSet<FileId> {
         let mut own: BTreeMap<FileId, u32> = BTreeMap::new();
         for shingle in hits.chunk_by(|one, next| one.hash == next.hash) {
             let files = || {
@@ -250,12 +251,12 @@ impl<'a> Exposure<'a> {
         self.all_seen(slug, path).first().is_some_and(|sighting| sighting.loaded)
     }
 
-    fn all_seen(&self, slug: &str, path: &str) -> Vec<Sighting> {
+    fn all_seen(&self, slug: &str, path: &str) -> Vec<SeenFile> {
         let files = self.texts.of_skill(slug).filter(|(_, file)| file.path == path);
         self.sightings(files.map(|(id, _)| id).filter(|(part, file)| self.parts[*part].files[*file].is_seen()))
     }
 
-    fn file(&self, id: FileId) -> &File {
+    fn file(&self, id: FileId) -> &IndexedFile {
         &self.texts.0[id.0].files[id.1]
     }
 
@@ -265,8 +266,8 @@ impl<'a> Exposure<'a> {
     }
 
     /// What was seen of these files; of one as it was at several times, the one of which there was more.
-    fn sightings(&self, ids: impl Iterator<Item = FileId>) -> Vec<Sighting> {
-        let mut all: Vec<Sighting> = Vec::new();
+    fn sightings(&self, ids: impl Iterator<Item = FileId>) -> Vec<SeenFile> {
+        let mut all: Vec<SeenFile> = Vec::new();
         for (id, file) in ids.map(|id| (id, self.file(id))).filter(|(_, file)| !file.is_head) {
             let counts = self.parts[id.0].files[id.1];
             let share = if counts.short { 1.0 } else { f64::from(counts.seen) / f64::from(file.shingles.max(1)) };
@@ -276,7 +277,7 @@ impl<'a> Exposure<'a> {
                     known.share = known.share.max(share);
                     known.loaded |= loaded;
                 }
-                None => all.push(Sighting { skill: file.skill.clone(), path: file.path.clone(), share, loaded }),
+                None => all.push(SeenFile { skill: file.skill.clone(), path: file.path.clone(), share, loaded }),
             }
         }
         all
@@ -309,7 +310,7 @@ impl<'a> Exposure<'a> {
     }
 }
 
-impl Part {
+impl Coverage {
     /// Notes a shingle of a file.
     fn note(&mut self, at: usize, file: usize, is_named: bool) {
         let is_new = self.new.has(at);
@@ -325,7 +326,7 @@ impl Part {
     }
 }
 
-impl Counts {
+impl ShingleCounts {
     fn is_seen(self) -> bool {
         self.seen > 0 || self.short
     }
@@ -354,9 +355,9 @@ fn within(text: &str, bytes: usize) -> &str {
 
 /// A set of small numbers.
 #[derive(Debug, Default)]
-struct Bits(Vec<u64>);
+struct BitSet(Vec<u64>);
 
-impl Bits {
+impl BitSet {
     fn of(count: usize) -> Self {
         Self(vec![0; count.div_ceil(64)])
     }

@@ -1,7 +1,7 @@
 //! The rule by which a command counts as effective; [the module above](super) states it.
 
 use super::readers;
-use super::script::{self, Script, Simple, UNKNOWN, Word};
+use super::script::{self, Script, ShellWord, SimpleCommand, UNKNOWN};
 use super::wrappers;
 use crate::skill::{SKILL_FILE, slug};
 
@@ -18,7 +18,7 @@ const SEARCHES: [&str; 5] = ["grep", "egrep", "fgrep", "rg", "wc"];
 
 /// What a command is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CommandKind {
     /// It prints a SKILL.md.
     Print,
     /// It searches one, or lists files.
@@ -33,16 +33,16 @@ enum Kind {
 
 /// See [`super::is_effective`].
 pub(super) fn is_effective(command: &str, offered: Option<&[String]>) -> bool {
-    !may_look(command) || !matches!(kind(command, offered), Kind::Look | Kind::Print)
+    !may_look(command) || !matches!(kind(command, offered), CommandKind::Look | CommandKind::Print)
 }
 
 /// See [`super::prints_skills`].
 pub(super) fn prints_skills(command: &str) -> bool {
-    may_look(command) && kind(command, None) == Kind::Print
+    may_look(command) && kind(command, None) == CommandKind::Print
 }
 
-fn kind(command: &str, offered: Option<&[String]>) -> Kind {
-    Reader { offered, folder: Some(String::new()) }.script(command, 0)
+fn kind(command: &str, offered: Option<&[String]>) -> CommandKind {
+    CommandReader { offered, folder: Some(String::new()) }.script(command, 0)
 }
 
 /// Whether a command has a word without which it does not look: most have none, and need not be parsed.
@@ -52,53 +52,53 @@ fn may_look(command: &str) -> bool {
     command.split(|c: char| !c.is_ascii_alphanumeric()).any(is_word)
 }
 
-struct Reader<'a> {
+struct CommandReader<'a> {
     /// Names of the skills that were offered, where that is known.
     offered: Option<&'a [String]>,
     /// The folder that the commands run in, seen from the first one's; `None` where the script does not tell.
     folder: Option<String>,
 }
 
-impl Reader<'_> {
-    fn script(&mut self, text: &str, depth: usize) -> Kind {
-        let Some(Script { commands, plain: true }) = script::parse(text) else { return Kind::Effect };
-        let mut all = Kind::Glue;
+impl CommandReader<'_> {
+    fn script(&mut self, text: &str, depth: usize) -> CommandKind {
+        let Some(Script { commands, plain: true }) = script::parse(text) else { return CommandKind::Effect };
+        let mut all = CommandKind::Glue;
         let mut before = all;
         for simple in commands {
             if !simple.piped {
                 before = all;
             }
             match self.simple(&simple, depth) {
-                Kind::Print => all = Kind::Print,
-                Kind::Search => all = if before == Kind::Print { before } else { Kind::Look },
-                Kind::Look if all == Kind::Glue => all = Kind::Look,
-                Kind::Look | Kind::Glue => {}
-                Kind::Effect => return Kind::Effect,
+                CommandKind::Print => all = CommandKind::Print,
+                CommandKind::Search => all = if before == CommandKind::Print { before } else { CommandKind::Look },
+                CommandKind::Look if all == CommandKind::Glue => all = CommandKind::Look,
+                CommandKind::Look | CommandKind::Glue => {}
+                CommandKind::Effect => return CommandKind::Effect,
             }
         }
         all
     }
 
-    fn simple(&mut self, simple: &Simple, depth: usize) -> Kind {
+    fn simple(&mut self, simple: &SimpleCommand, depth: usize) -> CommandKind {
         if simple.words.is_empty() {
             let live = |name: &str| LIVE_VARIABLES.iter().any(|live| name.starts_with(live));
             let plain = simple.inputs.is_empty() && !simple.assignments.iter().any(|(name, _)| live(name));
-            return if plain { Kind::Glue } else { Kind::Effect };
+            return if plain { CommandKind::Glue } else { CommandKind::Effect };
         }
         if simple.assignments.iter().any(|(name, _)| !wrappers::is_harmless(name)) {
-            return Kind::Effect;
+            return CommandKind::Effect;
         }
-        let Some(words) = wrappers::strip(&simple.words) else { return Kind::Effect };
+        let Some(words) = wrappers::strip(&simple.words) else { return CommandKind::Effect };
         let Some((program, arguments)) =
             words.split_first().and_then(|(word, rest)| Some((wrappers::program(word)?, rest)))
         else {
-            return Kind::Effect;
+            return CommandKind::Effect;
         };
         match program {
-            "ls" | "pwd" if simple.inputs.is_empty() => Kind::Look,
-            "true" | ":" => Kind::Glue,
-            "set" if arguments.iter().all(is_shell_option) => Kind::Glue,
-            "echo" | "printf" if arguments.iter().all(is_rule) => Kind::Glue,
+            "ls" | "pwd" if simple.inputs.is_empty() => CommandKind::Look,
+            "true" | ":" => CommandKind::Glue,
+            "set" if arguments.iter().all(is_shell_option) => CommandKind::Glue,
+            "echo" | "printf" if arguments.iter().all(is_rule) => CommandKind::Glue,
             "cd" => self.cd(arguments),
             _ if wrappers::is_shell(program) => match wrappers::script_of(arguments) {
                 Some(text) if depth < DEEPEST => {
@@ -107,40 +107,40 @@ impl Reader<'_> {
                     self.folder = folder;
                     kind
                 }
-                _ => Kind::Effect,
+                _ => CommandKind::Effect,
             },
             _ => self.reader(program, arguments, simple),
         }
     }
 
     /// A program that only prints what the files hold that it names.
-    fn reader(&self, program: &str, arguments: &[Word], simple: &Simple) -> Kind {
-        let Some(mut operands) = readers::operands(program, arguments) else { return Kind::Effect };
+    fn reader(&self, program: &str, arguments: &[ShellWord], simple: &SimpleCommand) -> CommandKind {
+        let Some(mut operands) = readers::operands(program, arguments) else { return CommandKind::Effect };
         operands.extend(&simple.inputs);
         // Beside a SKILL.md, `/dev/null` only makes grep print names.
         let stdin = operands.iter().all(|word| matches!(word.text.as_str(), "-" | "/dev/null"));
-        let fine = |word: &Word| match word.text.as_str() {
+        let fine = |word: &ShellWord| match word.text.as_str() {
             "-" => simple.piped,
             "/dev/null" => true,
             _ => self.is_skill_file(word),
         };
         match operands.into_iter().all(fine) && (simple.piped || !stdin) {
-            true if stdin && SEARCHES.contains(&program) => Kind::Search,
-            true if stdin || SEARCHES.contains(&program) => Kind::Look,
-            true => Kind::Print,
-            false => Kind::Effect,
+            true if stdin && SEARCHES.contains(&program) => CommandKind::Search,
+            true if stdin || SEARCHES.contains(&program) => CommandKind::Look,
+            true => CommandKind::Print,
+            false => CommandKind::Effect,
         }
     }
 
-    fn cd(&mut self, arguments: &[Word]) -> Kind {
-        let known = |word: &Word| !word.glob && !word.text.contains(UNKNOWN);
+    fn cd(&mut self, arguments: &[ShellWord]) -> CommandKind {
+        let known = |word: &ShellWord| !word.glob && !word.text.contains(UNKNOWN);
         self.folder = match arguments {
             [] => Some("~".to_owned()),
             [to] if to.text != "-" && known(to) => self.path(&to.text).map(|parts| parts.join("/")),
             [_] => None,
-            _ => return Kind::Effect,
+            _ => return CommandKind::Effect,
         };
-        Kind::Glue
+        CommandKind::Glue
     }
 
     /// The parts of a path, seen from where the first command runs. `None` where that is not known.
@@ -169,7 +169,7 @@ impl Reader<'_> {
     }
 
     /// Whether a word names the SKILL.md of an offered skill, or of any skill in an agent's own folder of them.
-    fn is_skill_file(&self, word: &Word) -> bool {
+    fn is_skill_file(&self, word: &ShellWord) -> bool {
         let parts = match self.path(&word.text) {
             Some(parts) => parts,
             // In an unknown folder a path may still say enough.
@@ -200,14 +200,14 @@ impl Reader<'_> {
 }
 
 /// `-e`, `-euo`, `pipefail`: words of `set` that end no script and start none.
-fn is_shell_option(word: &Word) -> bool {
+fn is_shell_option(word: &ShellWord) -> bool {
     let text = word.text.as_str();
     text == "pipefail"
         || text.strip_prefix(['-', '+']).is_some_and(|flags| flags.bytes().all(|b| b"eufxo".contains(&b)))
 }
 
 /// Whether a word of `echo` or `printf` says nothing: `---`, `\n`, `-n`.
-fn is_rule(word: &Word) -> bool {
+fn is_rule(word: &ShellWord) -> bool {
     let text = ["\\n", "\\t", "%s"].iter().fold(word.text.clone(), |text, drawn| text.replace(drawn, ""));
     !word.glob
         && (matches!(text.as_str(), "-n" | "-e" | "-ne" | "-en")

@@ -24,7 +24,7 @@ mod script;
 mod words;
 mod wrappers;
 
-use script::{Simple, UNKNOWN, Word};
+use script::{ShellWord, SimpleCommand, UNKNOWN};
 
 /// Programs that run a script named behind them.
 const INTERPRETERS: [&str; 11] =
@@ -48,7 +48,7 @@ pub fn prints_skills(command: &str) -> bool {
 pub fn scripts(command: &str) -> Vec<String> {
     let mut scripts = Vec::new();
     let mut folder: Option<String> = None;
-    for Simple { words, .. } in simples(command, 0) {
+    for SimpleCommand { words, .. } in simples(command, 0) {
         let words = wrappers::strip(&words).unwrap_or(&words);
         let Some((program, arguments)) = words.split_first() else { continue };
         if program.text == "cd" {
@@ -62,14 +62,14 @@ pub fn scripts(command: &str) -> Vec<String> {
 }
 
 /// The script that a program is given to run, or that it is itself.
-fn script_of<'w>(program: &'w Word, arguments: &'w [Word]) -> Option<&'w Word> {
+fn script_of<'w>(program: &'w ShellWord, arguments: &'w [ShellWord]) -> Option<&'w ShellWord> {
     let name = program.text.rsplit('/').next().unwrap_or_default();
     if !INTERPRETERS.contains(&name) {
         return program.text.contains('/').then_some(program);
     }
     // Shells read no code from `-e`, and with `-n` they run nothing.
     let others = if wrappers::is_shell(name) { "cn" } else { "ecp" };
-    let is_other = |option: &Word| match option.text.strip_prefix("--") {
+    let is_other = |option: &ShellWord| match option.text.strip_prefix("--") {
         Some(long) => ["eval", "print", "check", "noexec"].contains(&long),
         None => option.text.contains(|letter| others.contains(letter)),
     };
@@ -85,7 +85,7 @@ fn join(folder: Option<&str>, path: &str) -> String {
 }
 
 /// The simple commands of a script, those inside `bash -lc '…'` in its place.
-fn simples(text: &str, depth: usize) -> Vec<Simple> {
+fn simples(text: &str, depth: usize) -> Vec<SimpleCommand> {
     let mut commands = Vec::new();
     for simple in script::parse(text).unwrap_or_default().commands {
         match wrappers::inner(&simple.words) {

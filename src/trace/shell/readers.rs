@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::script::{UNKNOWN, Word};
+use super::script::{ShellWord, UNKNOWN};
 
 /// What a program's options are. One that is in no list has no value, and changes only how a file is printed.
-struct Options {
+struct ProgramOptions {
     /// One-letter options with a value, in the same word or the next.
     valued: &'static str,
     /// Long options with a value, behind `=` or in the next word.
@@ -20,21 +20,21 @@ struct Options {
     counts: bool,
 }
 
-const NONE: Options = Options { valued: "", long_valued: &[], more: "", long_more: &[], counts: false };
+const NONE: ProgramOptions = ProgramOptions { valued: "", long_valued: &[], more: "", long_more: &[], counts: false };
 
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn options(program: &str) -> Option<Options> {
+fn options(program: &str) -> Option<ProgramOptions> {
     Some(match program {
         "cat" => NONE,
-        "tac" => Options { valued: "s", long_valued: &["separator"], ..NONE },
-        "head" | "tail" => Options {
+        "tac" => ProgramOptions { valued: "s", long_valued: &["separator"], ..NONE },
+        "head" | "tail" => ProgramOptions {
             valued: "nc",
             long_valued: &["lines", "bytes"],
             more: "fFs",
             long_more: &["follow", "retry", "pid", "sleep-interval"],
             counts: true,
         },
-        "nl" => Options {
+        "nl" => ProgramOptions {
             valued: "bdfhilnsvw",
             long_valued: &[
                 "body-numbering",
@@ -50,21 +50,21 @@ fn options(program: &str) -> Option<Options> {
             ],
             ..NONE
         },
-        "wc" => Options { long_more: &["files0-from"], ..NONE },
-        "cut" => Options {
+        "wc" => ProgramOptions { long_more: &["files0-from"], ..NONE },
+        "cut" => ProgramOptions {
             valued: "bcdf",
             long_valued: &["bytes", "characters", "delimiter", "fields", "output-delimiter"],
             ..NONE
         },
-        "less" => Options {
+        "less" => ProgramOptions {
             valued: "bhjpPxyz",
             long_valued: &["jump-target", "max-back-scroll", "pattern", "prompt", "tabs", "window"],
             more: "kotTO",
             long_more: &["lesskey", "log-file", "LOG-FILE", "tag"],
             counts: true,
         },
-        "more" => Options { valued: "n", long_valued: &["lines"], counts: true, ..NONE },
-        "bat" | "batcat" => Options {
+        "more" => ProgramOptions { valued: "n", long_valued: &["lines"], counts: true, ..NONE },
+        "bat" | "batcat" => ProgramOptions {
             valued: "rlHm",
             long_valued: &[
                 "binary",
@@ -93,7 +93,7 @@ fn options(program: &str) -> Option<Options> {
             long_more: &["generate-config-file", "lessopen", "pager"],
             ..NONE
         },
-        "grep" | "egrep" | "fgrep" => Options {
+        "grep" | "egrep" | "fgrep" => ProgramOptions {
             valued: "ABCDdem",
             long_valued: &[
                 "after-context",
@@ -114,7 +114,7 @@ fn options(program: &str) -> Option<Options> {
             long_more: &["file", "exclude-from"],
             counts: true,
         },
-        "rg" => Options {
+        "rg" => ProgramOptions {
             valued: "ABCEMTdegjmrt",
             long_valued: &[
                 "after-context",
@@ -152,14 +152,14 @@ fn options(program: &str) -> Option<Options> {
             long_more: &["file", "hostname-bin", "ignore-file", "pre", "search-zip"],
             counts: false,
         },
-        "sed" => Options {
+        "sed" => ProgramOptions {
             valued: "el",
             long_valued: &["expression", "line-length"],
             more: "fi",
             long_more: &["file", "in-place"],
             ..NONE
         },
-        "awk" | "gawk" | "mawk" => Options {
+        "awk" | "gawk" | "mawk" => ProgramOptions {
             valued: "Fv",
             long_valued: &["assign", "field-separator"],
             more: "DEdefilop",
@@ -171,8 +171,8 @@ fn options(program: &str) -> Option<Options> {
 }
 
 /// The files that `program` prints. `None` where it is no reader, or may do more than print.
-pub(super) fn operands<'a>(program: &str, arguments: &'a [Word]) -> Option<Vec<&'a Word>> {
-    let Parsed { mut operands, scripts } = parse(&options(program)?, arguments)?;
+pub(super) fn operands<'a>(program: &str, arguments: &'a [ShellWord]) -> Option<Vec<&'a ShellWord>> {
+    let ParsedCommand { mut operands, scripts } = parse(&options(program)?, arguments)?;
     // A pattern or a script is the first operand where no option gave it.
     let mut texts: Vec<&str> = scripts;
     if texts.is_empty() && matches!(program, "grep" | "egrep" | "fgrep" | "rg" | "sed" | "awk" | "gawk" | "mawk") {
@@ -189,14 +189,14 @@ pub(super) fn operands<'a>(program: &str, arguments: &'a [Word]) -> Option<Vec<&
     texts.iter().all(prints).then_some(operands)
 }
 
-struct Parsed<'a> {
-    operands: Vec<&'a Word>,
+struct ParsedCommand<'a> {
+    operands: Vec<&'a ShellWord>,
     /// Values of `-e` and its long forms.
     scripts: Vec<&'a str>,
 }
 
-fn parse<'a>(options: &Options, arguments: &'a [Word]) -> Option<Parsed<'a>> {
-    let mut parsed = Parsed { operands: Vec::new(), scripts: Vec::new() };
+fn parse<'a>(options: &ProgramOptions, arguments: &'a [ShellWord]) -> Option<ParsedCommand<'a>> {
+    let mut parsed = ParsedCommand { operands: Vec::new(), scripts: Vec::new() };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let text = word.text.as_str();

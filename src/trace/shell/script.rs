@@ -26,27 +26,27 @@ pub(super) const UNKNOWN: char = '\0';
 #[derive(Debug, Default)]
 pub(super) struct Script {
     /// In the order in which they stand.
-    pub commands: Vec<Simple>,
+    pub commands: Vec<SimpleCommand>,
     /// Whether the commands are all that the script does.
     pub plain: bool,
 }
 
 /// A command of words and redirections.
 #[derive(Debug, Default)]
-pub(super) struct Simple {
+pub(super) struct SimpleCommand {
     /// Variables set for this command, or in the shell where there are no words.
-    pub assignments: Vec<(String, Word)>,
+    pub assignments: Vec<(String, ShellWord)>,
     /// The program and its arguments.
-    pub words: Vec<Word>,
+    pub words: Vec<ShellWord>,
     /// Files it reads by `<`.
-    pub inputs: Vec<Word>,
+    pub inputs: Vec<ShellWord>,
     /// Whether its input comes from the command before it.
     pub piped: bool,
 }
 
 /// A word without its quotes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Word {
+pub(super) struct ShellWord {
     /// Its text; [`UNKNOWN`] stands for what the script does not tell.
     pub text: String,
     /// Whether it stands for the files that it matches as a pattern.
@@ -61,19 +61,23 @@ pub(super) fn parse(text: &str) -> Option<Script> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
     let tree = parser.parse(text, None)?;
-    let mut walk =
-        Walk { text, script: Script { commands: Vec::new(), plain: true }, variables: HashMap::new(), piped: false };
+    let mut walk = ScriptWalk {
+        text,
+        script: Script { commands: Vec::new(), plain: true },
+        variables: HashMap::new(),
+        piped: false,
+    };
     walk.script.plain = !tree.root_node().has_error();
     walk.statement(tree.root_node(), 0);
     Some(walk.script)
 }
 
 /// Goes over a script's syntax tree; how it reads words is [beside](super::words).
-pub(super) struct Walk<'a> {
+pub(super) struct ScriptWalk<'a> {
     pub text: &'a str,
     pub script: Script,
     /// Variables that the script itself has set.
-    pub variables: HashMap<String, Word>,
+    pub variables: HashMap<String, ShellWord>,
     /// Whether what comes now reads what came before.
     piped: bool,
 }
@@ -82,7 +86,7 @@ pub(super) fn children(node: Node<'_>) -> Vec<Node<'_>> {
     node.children(&mut node.walk()).collect()
 }
 
-impl<'a> Walk<'a> {
+impl<'a> ScriptWalk<'a> {
     pub fn source(&self, node: Node<'_>) -> &'a str {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
@@ -109,7 +113,7 @@ impl<'a> Walk<'a> {
             "command" => self.command(node),
             "redirected_statement" => self.redirected(node, depth),
             "variable_assignment" => {
-                let simple = Simple { assignments: self.assignment(node), ..Simple::default() };
+                let simple = SimpleCommand { assignments: self.assignment(node), ..SimpleCommand::default() };
                 self.variables.extend(simple.assignments.iter().cloned());
                 self.script.commands.push(simple);
             }
@@ -134,7 +138,7 @@ impl<'a> Walk<'a> {
         let (Some(name), Some(body)) = (node.child_by_field_name("variable"), node.child_by_field_name("body")) else {
             return self.script.plain = false;
         };
-        let values: Vec<Word> =
+        let values: Vec<ShellWord> =
             node.children_by_field_name("value", &mut cursor).flat_map(|value| self.words(value)).collect();
         // `select` asks, and without values the loop goes over arguments that are not told.
         if values.is_empty() || node.child(0).is_none_or(|word| word.kind() != "for") {
@@ -159,7 +163,7 @@ impl<'a> Walk<'a> {
             Some(last) if self.script.commands.len() >= before => last,
             other => {
                 self.script.commands.extend(other);
-                Simple { piped: self.piped, ..Simple::default() }
+                SimpleCommand { piped: self.piped, ..SimpleCommand::default() }
             }
         };
         for redirect in redirects {
@@ -169,7 +173,7 @@ impl<'a> Walk<'a> {
     }
 
     fn command(&mut self, node: Node<'_>) {
-        let mut simple = Simple { piped: self.piped, ..Simple::default() };
+        let mut simple = SimpleCommand { piped: self.piped, ..SimpleCommand::default() };
         for child in children(node) {
             match child.kind() {
                 "variable_assignment" => simple.assignments.extend(self.assignment(child)),
@@ -185,7 +189,7 @@ impl<'a> Walk<'a> {
         self.script.commands.push(simple);
     }
 
-    fn assignment(&mut self, node: Node<'_>) -> Vec<(String, Word)> {
+    fn assignment(&mut self, node: Node<'_>) -> Vec<(String, ShellWord)> {
         let (Some(name), Some(operator)) = (node.child_by_field_name("name"), node.child(1)) else {
             self.script.plain = false;
             return Vec::new();
@@ -198,7 +202,7 @@ impl<'a> Walk<'a> {
     }
 
     /// `2>/dev/null`, `2>&1`, `< file`. Of anything else the script is not plain.
-    fn redirect(&mut self, node: Node<'_>, simple: &mut Simple) {
+    fn redirect(&mut self, node: Node<'_>, simple: &mut SimpleCommand) {
         if node.kind() != "file_redirect" {
             return self.script.plain = false;
         }

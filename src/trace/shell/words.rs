@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::script::{DEEPEST, UNKNOWN, Walk, Word, children};
+use super::script::{DEEPEST, ScriptWalk, ShellWord, UNKNOWN, children};
 use crate::profile;
 
 /// Whether a variable holds a folder's path, without white space as good as always.
@@ -11,25 +11,25 @@ fn is_folder(variable: &str) -> bool {
     ["HOME", "PWD"].into_iter().chain(of_agents).any(|known| known == variable)
 }
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// A word, or the several of `{a,b}`.
-    pub fn words(&mut self, node: Node<'_>) -> Vec<Word> {
+    pub fn words(&mut self, node: Node<'_>) -> Vec<ShellWord> {
         let raw = self.source(node);
         let bare = |c: char| c.is_ascii_alphanumeric() || "/._-~{},*".contains(c);
         let word = self.word(node);
         if raw.contains('{') && !raw.contains("..") && raw.chars().all(bare) {
-            return braces(raw).into_iter().map(|text| Word { glob: word.glob, text }).collect();
+            return braces(raw).into_iter().map(|text| ShellWord { glob: word.glob, text }).collect();
         }
         vec![word]
     }
 
-    pub fn word(&mut self, node: Node<'_>) -> Word {
-        let mut word = Word::default();
+    pub fn word(&mut self, node: Node<'_>) -> ShellWord {
+        let mut word = ShellWord::default();
         self.append(node, &mut word, 0);
         word
     }
 
-    fn append(&mut self, node: Node<'_>, word: &mut Word, depth: usize) {
+    fn append(&mut self, node: Node<'_>, word: &mut ShellWord, depth: usize) {
         let raw = self.source(node);
         match node.kind() {
             _ if depth > DEEPEST => self.script.plain = false,
@@ -55,7 +55,7 @@ impl Walk<'_> {
     }
 
     /// Text outside quotes.
-    fn bare(&mut self, raw: &str, word: &mut Word) {
+    fn bare(&mut self, raw: &str, word: &mut ShellWord) {
         let mut chars = raw.chars();
         while let Some(c) = chars.next() {
             match c {
@@ -73,7 +73,7 @@ impl Walk<'_> {
     }
 
     /// Text in double quotes, in which only `$`, a back-quote and a backslash before some characters mean anything.
-    fn string(&mut self, node: Node<'_>, word: &mut Word) {
+    fn string(&mut self, node: Node<'_>, word: &mut ShellWord) {
         let mut at = node.start_byte() + 1;
         let end = node.end_byte().saturating_sub(1);
         for child in children(node).into_iter().filter(|child| child.is_named() && child.kind() != "string_content") {
@@ -87,7 +87,7 @@ impl Walk<'_> {
         self.quoted(at, end, word);
     }
 
-    fn quoted(&mut self, from: usize, to: usize, word: &mut Word) {
+    fn quoted(&mut self, from: usize, to: usize, word: &mut ShellWord) {
         let mut chars = self.text.get(from..to).unwrap_or_default().chars().peekable();
         while let Some(c) = chars.next() {
             match (c, chars.peek()) {
@@ -99,7 +99,7 @@ impl Walk<'_> {
     }
 
     /// `$name` or `${name}`, by what the script set it to.
-    fn variable(&mut self, node: Node<'_>, quoted: bool, word: &mut Word) {
+    fn variable(&mut self, node: Node<'_>, quoted: bool, word: &mut ShellWord) {
         let parts = children(node);
         let (name, plain) = match parts.as_slice() {
             [sign, name] if sign.kind() == "$" => (*name, true),

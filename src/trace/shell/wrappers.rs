@@ -1,6 +1,6 @@
 //! Programs that run the command in their own words: `env`, `timeout`, `bash -c`.
 
-use super::script::{UNKNOWN, Word};
+use super::script::{ShellWord, UNKNOWN};
 
 /// Variables that change how a program prints, and nothing else.
 const HARMLESS_VARIABLES: [&str; 8] = ["LANG", "LANGUAGE", "TERM", "NO_COLOR", "COLUMNS", "LINES", "TZ", "CLICOLOR"];
@@ -19,13 +19,13 @@ pub(super) fn is_shell(program: &str) -> bool {
 }
 
 /// The script that a command hands to a shell, `env` and its like seen through.
-pub(super) fn inner(words: &[Word]) -> Option<&str> {
+pub(super) fn inner(words: &[ShellWord]) -> Option<&str> {
     let (first, arguments) = strip(words)?.split_first()?;
     script_of(arguments).filter(|_| program(first).is_some_and(is_shell))
 }
 
 /// The program that a word names, where it is one of the system's.
-pub(super) fn program(word: &Word) -> Option<&str> {
+pub(super) fn program(word: &ShellWord) -> Option<&str> {
     let text = word.text.as_str();
     let in_bin = || BIN_FOLDERS.iter().find_map(|folder| text.strip_prefix(folder));
     if word.glob || text.contains(UNKNOWN) {
@@ -35,7 +35,7 @@ pub(super) fn program(word: &Word) -> Option<&str> {
 }
 
 /// The command behind `env`, `timeout 10` and their like.
-pub(super) fn strip(words: &[Word]) -> Option<&[Word]> {
+pub(super) fn strip(words: &[ShellWord]) -> Option<&[ShellWord]> {
     let mut words = words;
     loop {
         let (first, mut rest) = words.split_first()?;
@@ -81,7 +81,7 @@ pub(super) fn strip(words: &[Word]) -> Option<&[Word]> {
 }
 
 /// The script of `bash -lc '…'`, where the script tells it.
-pub(super) fn script_of(arguments: &[Word]) -> Option<&str> {
+pub(super) fn script_of(arguments: &[ShellWord]) -> Option<&str> {
     let mut asked = false;
     let mut words = arguments.iter().map(|word| word.text.as_str());
     while let Some(word) = words.next() {

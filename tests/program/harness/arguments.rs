@@ -3,25 +3,25 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use skill_evals::harness::args::{self, Asked, Front, Shuffle};
+use skill_evals::harness::args::{self, HarnessRequest, ParsedArgs, ShuffleOrder};
 
 use super::fixture;
 use crate::support::fixture::Fixture;
 use crate::support::harness::{events, harness, listed};
 
-fn asked(given: &[&str], variables: &[(&str, &str)]) -> Result<Asked, String> {
+fn asked(given: &[&str], variables: &[(&str, &str)]) -> Result<HarnessRequest, String> {
     let variable =
         |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
     args::parse(given.iter().map(|argument| (*argument).to_owned()), variable)
 }
 
-fn front(given: &[&str]) -> Front {
+fn front(given: &[&str]) -> ParsedArgs {
     with_variables(given, &[])
 }
 
-fn with_variables(given: &[&str], variables: &[(&str, &str)]) -> Front {
+fn with_variables(given: &[&str], variables: &[(&str, &str)]) -> ParsedArgs {
     match asked(given, variables) {
-        Ok(Asked::Trials(front)) => *front,
+        Ok(HarnessRequest::Trials(front)) => *front,
         other => panic!("{other:?}"),
     }
 }
@@ -95,7 +95,7 @@ fn the_program_exits_as_libtest_does_on_wrong_arguments() {
 fn short_options_may_hang_together() {
     assert!(front(&["-qZunstable-options"]).args.quiet);
     assert!(front(&["-q", "-Z", "unstable-options"]).args.quiet);
-    assert!(matches!(asked(&["-qh"], &[]), Ok(Asked::Help)));
+    assert!(matches!(asked(&["-qh"], &[]), Ok(HarnessRequest::Help)));
     assert!(!front(&["-q", "--format", "pretty"]).args.quiet, "--format speaks louder");
 }
 
@@ -112,9 +112,9 @@ fn variables_of_libtest_are_read_when_trials_run() {
     assert_eq!(threads(&[], &[("RUST_TEST_THREADS", "3"), ("SKILL_EVALS_JOBS", "4")]), None, "ours is meant");
     assert_eq!(threads(&["--list"], &[("RUST_TEST_THREADS", "0")]), None, "a list needs none");
     let shuffle = |variables| with_variables(&[], variables).shuffle;
-    assert_eq!(shuffle(&[("RUST_TEST_SHUFFLE", "1")]), Some(Shuffle::Any));
+    assert_eq!(shuffle(&[("RUST_TEST_SHUFFLE", "1")]), Some(ShuffleOrder::Any));
     assert_eq!(shuffle(&[("RUST_TEST_SHUFFLE", "0")]), None);
-    assert_eq!(shuffle(&[("RUST_TEST_SHUFFLE_SEED", "7")]), Some(Shuffle::Seed(7)));
+    assert_eq!(shuffle(&[("RUST_TEST_SHUFFLE_SEED", "7")]), Some(ShuffleOrder::Seed(7)));
     assert!(asked(&[], &[("RUST_TEST_SHUFFLE_SEED", "x")]).is_err());
 }
 

@@ -1,10 +1,10 @@
 //! Checks of a repository's own.
 
 use skill_evals::harness::Finding;
+use skill_evals::run::context::RunContext;
 use skill_evals::run::own_check::{OwnChecks, Workspace};
 use skill_evals::run::plan;
 use skill_evals::run::ready;
-use skill_evals::run::shared::Run;
 use skill_evals::run::trial;
 use skill_evals::settings::Settings;
 use skill_evals::trace::Trace;
@@ -18,7 +18,7 @@ type Found = fn(&Trace, &Workspace<'_>) -> Finding;
 /// The outcome of the sample's `greeting/explicit`, replayed with this check.
 fn replayed(check: Found) -> skill_evals::trial::outcome::Outcome {
     let fixture = Fixture::copy_of_sample();
-    let mut run = Run::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
+    let mut run = RunContext::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
     run.own_checks.add("own", None, check);
     let found = run.catalog.cases.iter().find(|found| &*found.skill == "greeting" && found.id == "explicit");
     let planned = plan::planned(&run.settings, found.expect("the case"), &[]).next().expect("a mode");

@@ -5,12 +5,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
-use skill_evals::report::progress::{Board, duration};
+use skill_evals::report::progress::{ProgressBoard, duration};
 use skill_evals::settings::mode::AgentKind;
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{GRADE_FORMAT, Metrics, NoOutcome, Outcome, Verdict};
 
-use skill_evals::trial::spent::Spent;
+use skill_evals::trial::spent::AttemptCost;
 
 use crate::support::fixture::Fixture;
 use crate::support::harness::{clean, harness, scratch, with_stub_agent};
@@ -32,7 +32,7 @@ fn ended(case: &str, verdict: Verdict) -> Result<Outcome, NoOutcome> {
         grade,
         folder: PathBuf::new(),
         scripted: None,
-        spent: Spent::default(),
+        spent: AttemptCost::default(),
         isolation: None,
         inputs: None,
     })
@@ -40,7 +40,7 @@ fn ended(case: &str, verdict: Verdict) -> Result<Outcome, NoOutcome> {
 
 #[test]
 fn every_running_trial_has_a_line_with_its_time_and_its_last_event() {
-    let mut board = Board::new(10, 2);
+    let mut board = ProgressBoard::new(10, 2);
     board.started(&id("a"), seconds(0));
     board.started(&id("longer"), seconds(5));
     board.heard(&id("a"), "runs: ls");
@@ -57,7 +57,7 @@ fn every_running_trial_has_a_line_with_its_time_and_its_last_event() {
 
 #[test]
 fn the_rest_is_expected_from_what_finished_trials_took() {
-    let mut board = Board::new(10, 2);
+    let mut board = ProgressBoard::new(10, 2);
     for case in ["a", "b"] {
         board.started(&id(case), seconds(0));
     }
@@ -70,7 +70,7 @@ fn the_rest_is_expected_from_what_finished_trials_took() {
 
 #[test]
 fn a_trial_without_a_recording_is_no_failure() {
-    let mut board = Board::new(1, 1);
+    let mut board = ProgressBoard::new(1, 1);
     board.started(&id("a"), seconds(0));
     board.finished(&id("a"), &Err(NoOutcome::NotRecorded), seconds(0));
     assert_eq!(board.counts(seconds(1)), "1 of 1 done, 0 running, about 0 s left");
@@ -78,7 +78,7 @@ fn a_trial_without_a_recording_is_no_failure() {
 
 #[test]
 fn plain_lines_come_every_half_minute_and_at_the_end_of_what_was_told() {
-    let mut board = Board::new(2, 2);
+    let mut board = ProgressBoard::new(2, 2);
     board.started(&id("a"), seconds(0));
     board.started(&id("b"), seconds(20));
     assert_eq!(board.due(seconds(29)), [""; 0]);
@@ -93,7 +93,7 @@ fn plain_lines_come_every_half_minute_and_at_the_end_of_what_was_told() {
 
 #[test]
 fn many_running_trials_are_cut_short() {
-    let mut board = Board::new(99, 99);
+    let mut board = ProgressBoard::new(99, 99);
     for number in 0..20 {
         board.started(&id(&number.to_string()), seconds(number));
     }

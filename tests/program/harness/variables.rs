@@ -1,7 +1,7 @@
 //! `SKILL_EVALS_*`: what the command line can choose, the environment can.
 
 use skill_evals::report::EXPORTS;
-use skill_evals::report::export::{Export, Target};
+use skill_evals::report::export::{Export, ExportTarget};
 use skill_evals::settings::{Settings, Suite, VARIABLES};
 
 use super::fixture;
@@ -168,7 +168,7 @@ fn the_docs_list_the_exports() {
     let (_, rest) = text.split_once("<!-- exports -->\n").expect("a comment where the list begins");
     let (list, _) = rest.split_once("<!-- /exports -->").expect("a comment where the list ends");
     let row = |export: &&Export| {
-        let file = if matches!(export.target, Target::File) { " FILE" } else { "" };
+        let file = if matches!(export.target, ExportTarget::File) { " FILE" } else { "" };
         format!("| `--{}{file}` | {} |", export.name, export.about)
     };
     let rows: Vec<String> = EXPORTS.iter().map(row).collect();

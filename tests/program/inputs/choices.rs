@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use skill_evals::run::context::RunContext;
 use skill_evals::run::digests::SkillFolders;
-use skill_evals::run::shared::Run;
 use skill_evals::settings::Settings;
 use skill_evals::settings::mode::Mode;
 
@@ -56,7 +56,7 @@ fn a_key_that_keeps_a_skill_from_models_changes_the_catalogue_where_agents_honou
     let inputs = |key: &str, mode: &str| {
         let text = format!("---\nname: mine\ndescription: Does it.\n{key}---\n\nDo it.\n");
         let fixture = Fixture::new().skill("tidy").skill_text("mine", text);
-        let run = Run::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
+        let run = RunContext::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
         let found = run.catalog.cases_of("tidy").next().expect("a case");
         let mode = Mode::built_in().into_iter().find(|known| known.name == mode).expect("a mode");
         run.digested(&SkillFolders::Repository, found.case().expect("a case"), &mode, &[]).expect("digests")

@@ -200,7 +200,9 @@ fn a_case_that_asked_something_else_then_is_left_out_and_keys_of_the_old_login_a
     let fixture = ran(fixture, "calm", "What is 2+2?\n", "Two, by of-the-old-login-0123.", 0);
     let graded = fixture.run(&["grade", OLD, "--as", "pkbllm"]);
     let why = "work/tidy/made: the prompt of `tidy/made` has changed since; left out";
-    assert!(graded.code == 0 && graded.stderr.contains(why), "{}{}", graded.stdout, graded.stderr);
+    assert!(graded.stderr.contains(why), "{}{}", graded.stdout, graded.stderr);
+    // The mask may hide what the message must not include.
+    assert!(graded.code == 3 && graded.stdout.contains("a secret in it is masked"), "{}", graded.stdout);
     let work = fixture.root().join("artifacts/skill-evals/pkbllm-20260102-030405/work/tidy");
     assert!(!work.join("made").exists());
     let said = fs::read_to_string(work.join("calm/codex/1/final.txt")).expect("the message");

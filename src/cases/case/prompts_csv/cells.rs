@@ -2,33 +2,33 @@
 
 use std::borrow::Cow;
 
-use super::{Cells, FIRST_FIELD, Row};
+use super::{CsvRow, FIRST_FIELD, RowCells};
 use crate::cases::case::Case;
-use crate::cases::case::fields::{self, CaseField, Draft};
+use crate::cases::case::fields::{self, CaseDraft, CaseField};
 use crate::cases::case::task_json;
-use crate::checks::{Invalid, Value};
+use crate::checks::{FieldValue, InvalidField};
 use crate::settings::trials::Repetition;
-use crate::text::diagnostic::{Code, Diagnostic, Place, shorten};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shorten};
 use crate::text::name;
-use crate::trace::change::Change;
+use crate::trace::change::SkillChange;
 
 /// The column whose cell is a list of changes, as task files write it.
 pub(super) const DURING: &str = "during";
 
 /// Reads a row's cells and gathers what is wrong with them.
-pub(super) struct Reader<'a> {
-    pub(super) row: &'a Row,
-    pub(super) cells: Cells,
+pub(super) struct RowReader<'a> {
+    pub(super) row: &'a CsvRow,
+    pub(super) cells: RowCells,
     pub(super) problems: Vec<Diagnostic>,
 }
 
-impl Reader<'_> {
+impl RowReader<'_> {
     pub(super) fn case(&mut self, skill: &str) -> Case {
         let id = self.text("id").trim().to_owned();
         if let Err(why) = name::check_case_id(&id) {
             self.problems.push(name::id_problem(&id, &why, self.row.place("id")));
         }
-        let mut draft = Draft::new(skill, id, self.row.place("id"));
+        let mut draft = CaseDraft::new(skill, id, self.row.place("id"));
         for (field, index) in fields::all().zip(&self.row.sheet.columns[FIRST_FIELD..]) {
             let column = field.field().column;
             if index.is_none() && !field.is_required() {
@@ -52,7 +52,7 @@ impl Reader<'_> {
 
     /// What the row says of its repeats.
     pub(super) fn repetition(&mut self) -> Repetition {
-        let mut draft = Draft::new("", String::new(), Place::default());
+        let mut draft = CaseDraft::new("", String::new(), SourceLocation::default());
         for field in fields::all().filter(|field| ["trials", "threshold"].contains(&field.field().column)) {
             self.values(field).into_iter().for_each(|value| draft.set(field, field.field().column, 0, value));
         }
@@ -65,7 +65,7 @@ impl Reader<'_> {
     }
 
     /// The values of a cell.
-    fn values(&mut self, field: CaseField) -> Vec<Value> {
+    fn values(&mut self, field: CaseField) -> Vec<FieldValue> {
         let (column, form) = (field.field().column, field.field().form);
         let mut parts = form.split(&self.text(column));
         if parts.is_empty() && field.is_required() {
@@ -75,7 +75,7 @@ impl Reader<'_> {
         for part in parts {
             match form.read(column, &part, &format!("{:?}", shorten(&part))) {
                 Ok(value) => values.push(value),
-                Err(Invalid { code, message, help }) => {
+                Err(InvalidField { code, message, help }) => {
                     let place = if form.is_list() { self.row.place_of(column, &part) } else { self.row.place(column) };
                     self.problems.push(Diagnostic::new(code, place, message).help(help));
                 }
@@ -84,7 +84,7 @@ impl Reader<'_> {
         values
     }
 
-    fn during(&mut self) -> Vec<Change> {
+    fn during(&mut self) -> Vec<SkillChange> {
         let cell = self.text(DURING).into_owned();
         if cell.trim().is_empty() {
             return Vec::new();

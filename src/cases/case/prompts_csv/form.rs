@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::REQUIRED;
-use crate::text::diagnostic::{Code, Diagnostic, Place, ends_line};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, ends_line};
 
 /// Of a file that is UTF-16, with its mark or without, what to do with it.
 pub(super) fn utf_16(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
@@ -11,7 +11,7 @@ pub(super) fn utf_16(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
     let unmarked = matches!(bytes, [0, c, ..] | [c, 0, ..] if c.is_ascii_graphic());
     let utf_16 = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") || unmarked;
     utf_16.then(|| {
-        Diagnostic::new(Code::NotUtf8, Place::file(path), "this file is UTF-16; expected UTF-8")
+        Diagnostic::new(Code::NotUtf8, SourceLocation::file(path), "this file is UTF-16; expected UTF-8")
             .help("save it as \"CSV UTF-8\"")
     })
 }
@@ -27,7 +27,7 @@ pub(super) fn separator(path: &Path, bytes: &[u8], start: usize) -> Option<Diagn
     let (separator, name) =
         [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")].into_iter().find(|(separator, _)| cut_by(separator))?;
     let at = start + header.find(separator)?;
-    let place = Place::in_text(path, bytes, at..at + 1);
+    let place = SourceLocation::in_text(path, bytes, at..at + 1);
     let problem =
         Diagnostic::new(Code::CsvSeparator, place, format!("the cells are separated by {name}; expected commas"));
     Some(problem.help("save it as CSV with commas, and quotes around cells that hold one"))
@@ -38,7 +38,7 @@ pub(super) fn line_ends(path: &Path, bytes: &[u8], start: usize) -> Option<Diagn
     let at = (start..bytes.len()).find(|at| ends_line(bytes, *at))?;
     (bytes[at] == b'\r').then(|| {
         let message = "lines end in CR alone, as on a Mac before 2001; expected LF or CR LF";
-        Diagnostic::new(Code::CsvLineEnds, Place::in_text(path, bytes, at..at + 1), message)
+        Diagnostic::new(Code::CsvLineEnds, SourceLocation::in_text(path, bytes, at..at + 1), message)
             .help("save it with LF: editors and other runners take it for a single line")
     })
 }

@@ -1,8 +1,8 @@
 //! `evals/skills/<slug>/prompts.csv`: one case a row.
 //!
 //! The format is shared with other runners: columns `id`, `should_trigger`, `prompt` and optional ones, RFC 4180
-//! quoting with line breaks inside fields, extra empty cells at the end of a row. A [`Sheet`] is the file cut into
-//! rows, which is all that listing needs; a [`Row`] is a [`Source`] that reads its cells and
+//! quoting with line breaks inside fields, extra empty cells at the end of a row. A [`CsvSheet`] is the file cut into
+//! rows, which is all that listing needs; a [`CsvRow`] is a [`CaseSource`] that reads its cells and
 //! reports every problem in them.
 
 mod cells;
@@ -15,16 +15,16 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use csv_core::ReadRecordResult;
 
 use crate::cases::case::fields;
-use crate::cases::case::{Case, FileCases, Files, Format, Found, Source};
-use crate::cases::repo_files::Tree;
-use crate::checks::{Form, Value};
+use crate::cases::case::{Case, CaseFormat, CaseSource, FileCases, Files, FoundCase};
+use crate::cases::repo_files::RepoFiles;
+use crate::checks::{FieldForm, FieldValue};
 use crate::profile::DEFAULT_MODE;
 use crate::settings::trials::Repetition;
-use crate::text::diagnostic::{Code, Diagnostic, Place, ends_line, nearest, shorten};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, ends_line, nearest, shorten};
 use crate::text::name;
 
 /// Rows run under the default agent unless chosen otherwise.
-pub static FORMAT: Format = Format {
+pub static FORMAT: CaseFormat = CaseFormat {
     name: "row",
     default_mode: DEFAULT_MODE,
     files: Some(Files {
@@ -32,7 +32,7 @@ pub static FORMAT: Format = Format {
         endings: &[".csv", ".tsv", ".txt", ".xls", ".ods"],
         marks: &["should_trigger", "prompt"],
         parse: |file, bytes, layout| {
-            let Parsed { rows, problems } = parse(&file.path, bytes, layout.own_columns);
+            let ParsedCsv { rows, problems } = parse(&file.path, bytes, layout.own_columns);
             let skill: Arc<str> = Arc::from(&*file.name);
             FileCases { cases: rows.into_iter().map(|row| row.found(Arc::clone(&skill))).collect(), problems }
         },
@@ -53,7 +53,7 @@ const FIRST_FIELD: usize = 1;
 
 /// A prompts.csv cut into rows.
 #[derive(Debug)]
-pub struct Sheet {
+pub struct CsvSheet {
     path: Arc<Path>,
     bytes: Vec<u8>,
     /// The index of every known column's cell.
@@ -66,10 +66,10 @@ pub struct Sheet {
 /// One for all files and rows: making it takes longer than reading a row.
 static READER: LazyLock<Mutex<csv_core::Reader>> = LazyLock::new(|| Mutex::new(csv_core::Reader::new()));
 
-/// A row of a [`Sheet`].
+/// A row of a [`CsvSheet`].
 #[derive(Clone, Debug)]
-pub struct Row {
-    sheet: Arc<Sheet>,
+pub struct CsvRow {
+    sheet: Arc<CsvSheet>,
     /// Where the row starts in the file, and the next one at the earliest.
     start: usize,
     end: usize,
@@ -80,9 +80,9 @@ pub struct Row {
 
 /// A prompts.csv read: its cases, and what is wrong with the file as a whole.
 #[derive(Debug, Default)]
-pub struct Parsed {
+pub struct ParsedCsv {
     /// The rows, in the order of the file.
-    pub rows: Vec<Row>,
+    pub rows: Vec<CsvRow>,
     /// Problems of the file: no header, a column missing, unknown or twice.
     pub problems: Vec<Diagnostic>,
 }
@@ -93,19 +93,19 @@ pub const OWN_PREFIX: &str = "x_";
 /// Cuts `bytes`, the content of `path`, into rows. Columns named in `own` are the user's own and are not read. A file whose header
 /// cannot be read has no rows.
 #[must_use]
-pub fn parse(path: &Path, bytes: Vec<u8>, own: &[String]) -> Parsed {
+pub fn parse(path: &Path, bytes: Vec<u8>, own: &[String]) -> ParsedCsv {
     let skip = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-    let mut reader = Records::of(&bytes[skip..]);
+    let mut reader = CsvRecords::of(&bytes[skip..]);
     reader.advance();
     let header = reader.cells.clone();
     let header_start = skip + skip_line_breaks(&bytes[skip..]);
     if let Some(problem) = form::utf_16(path, &bytes).or_else(|| form::separator(path, &bytes, header_start)) {
-        return Parsed { rows: Vec::new(), problems: vec![problem] };
+        return ParsedCsv { rows: Vec::new(), problems: vec![problem] };
     }
     let mut problems: Vec<Diagnostic> = form::line_ends(path, &bytes, header_start).into_iter().collect();
     let columns = read_header(path, &bytes, header_start, &header, own, &mut problems);
     if problems.iter().any(Diagnostic::is_error) {
-        return Parsed { rows: Vec::new(), problems };
+        return ParsedCsv { rows: Vec::new(), problems };
     }
     let mut records = Vec::new();
     let mut line = LineCounter::default();
@@ -122,8 +122,8 @@ pub fn parse(path: &Path, bytes: Vec<u8>, own: &[String]) -> Parsed {
             continue;
         }
         let text = |cell: Option<usize>| String::from_utf8_lossy(cell.map_or(&[], |at| record.get(at)));
-        let should_trigger = match Form::Flag.read("should_trigger", text(should_trigger).trim(), "") {
-            Ok(Value::Flag(flag)) => Some(flag),
+        let should_trigger = match FieldForm::Flag.read("should_trigger", text(should_trigger).trim(), "") {
+            Ok(FieldValue::Flag(flag)) => Some(flag),
             _ => None,
         };
         let end = skip + reader.at;
@@ -131,16 +131,16 @@ pub fn parse(path: &Path, bytes: Vec<u8>, own: &[String]) -> Parsed {
     }
     drop(reader);
     if records.is_empty() {
-        let problem = Diagnostic::new(Code::CsvNoRows, Place::file(path), "the file has a header and no rows");
+        let problem = Diagnostic::new(Code::CsvNoRows, SourceLocation::file(path), "the file has a header and no rows");
         problems.push(problem.help("write a row for each case below the header, or remove the file"));
     }
     let nameless = (0..header.len()).filter(|at| header.get(*at).trim_ascii().is_empty()).collect();
-    let sheet = Arc::new(Sheet { path: path.into(), columns, width: header.len(), nameless, bytes });
+    let sheet = Arc::new(CsvSheet { path: path.into(), columns, width: header.len(), nameless, bytes });
     let row = |(range, line, id, should_trigger): (Range<usize>, usize, String, Option<bool>)| {
         let sheet = Arc::clone(&sheet);
-        Row { sheet, start: range.start, end: range.end, line, id, should_trigger }
+        CsvRow { sheet, start: range.start, end: range.end, line, id, should_trigger }
     };
-    Parsed { rows: records.into_iter().map(row).collect(), problems }
+    ParsedCsv { rows: records.into_iter().map(row).collect(), problems }
 }
 
 fn index(columns: &[Option<usize>], column: &str) -> Option<usize> {
@@ -171,12 +171,12 @@ fn read_header(
     path: &Path,
     bytes: &[u8],
     start: usize,
-    header: &Cells,
+    header: &RowCells,
     own: &[String],
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<Option<usize>> {
     let mut columns = vec![None; COLUMNS.len()];
-    let place = |index: usize| Place::in_text(path, bytes, cell_range(bytes, start, index));
+    let place = |index: usize| SourceLocation::in_text(path, bytes, cell_range(bytes, start, index));
     for (index, name) in header.iter().enumerate() {
         let name = String::from_utf8_lossy(name);
         let name = name.trim();
@@ -195,7 +195,11 @@ fn read_header(
     let missing: Vec<&str> = REQUIRED.into_iter().filter(is_missing).collect();
     if !missing.is_empty() {
         let has_header = header.len() > 0;
-        let place = if has_header { Place::in_text(path, bytes, start..start + 1) } else { Place::file(path) };
+        let place = if has_header {
+            SourceLocation::in_text(path, bytes, start..start + 1)
+        } else {
+            SourceLocation::file(path)
+        };
         let what = if has_header { "the header lacks" } else { "the file is empty; expected a header with" };
         problems.push(
             Diagnostic::new(Code::CsvMissingColumn, place, format!("{what} `{}`", missing.join("`, `")))
@@ -205,7 +209,7 @@ fn read_header(
     columns
 }
 
-fn unknown_column(place: Place, name: &str) -> Diagnostic {
+fn unknown_column(place: SourceLocation, name: &str) -> Diagnostic {
     let near = match nearest(&name.to_lowercase(), COLUMNS.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("columns that are read: {}.", COLUMNS.join(", ")),
@@ -261,7 +265,7 @@ fn open_quote(bytes: &[u8], start: usize) -> Option<usize> {
     opened
 }
 
-impl Row {
+impl CsvRow {
     /// The line on which the row starts, from 1.
     #[must_use]
     pub fn line(&self) -> usize {
@@ -270,15 +274,15 @@ impl Row {
 
     /// The row as a case still to be read. Its id is the cell's, or `row-<line>` where that cannot be a name.
     #[must_use]
-    pub fn found(mut self, skill: impl Into<Arc<str>>) -> Found {
+    pub fn found(mut self, skill: impl Into<Arc<str>>) -> FoundCase {
         let id = std::mem::take(&mut self.id);
         let id = if name::check_case_id(&id).is_ok() { id } else { format!("row-{}", self.line) };
-        Found::new(id, skill, Arc::clone(&self.sheet.path), self.line, self)
+        FoundCase::new(id, skill, Arc::clone(&self.sheet.path), self.line, self)
     }
 
     /// Where a column's cell stands.
     #[must_use]
-    pub fn place(&self, column: &str) -> Place {
+    pub fn place(&self, column: &str) -> SourceLocation {
         self.in_row(self.cell_range(column))
     }
 
@@ -290,7 +294,7 @@ impl Row {
 
     /// Where `text` stands in a column's cell, in any case; the cell where it is written otherwise there.
     #[must_use]
-    pub fn place_of(&self, column: &str, text: &str) -> Place {
+    pub fn place_of(&self, column: &str, text: &str) -> SourceLocation {
         let cell = self.cell_range(column);
         let raw = &self.sheet.bytes[cell.clone()];
         let found = raw.windows(text.len().max(1)).position(|part| part.eq_ignore_ascii_case(text.as_bytes()));
@@ -303,16 +307,16 @@ impl Row {
 
     /// The place of bytes of this row. Lines are counted from the row's own: counting them from the file's start for
     /// every row takes minutes in a large file.
-    fn in_row(&self, range: Range<usize>) -> Place {
+    fn in_row(&self, range: Range<usize>) -> SourceLocation {
         let start = self.start.min(self.sheet.bytes.len());
         let range = range.start.saturating_sub(start)..range.end.saturating_sub(start);
-        let mut place = Place::in_text(&*self.sheet.path, &self.sheet.bytes[start..], range);
+        let mut place = SourceLocation::in_text(&*self.sheet.path, &self.sheet.bytes[start..], range);
         place.line += self.line - 1;
         place
     }
 
     /// What is wrong with the row as CSV text.
-    fn form_problems(&self, cells: &Cells) -> Vec<Diagnostic> {
+    fn form_problems(&self, cells: &RowCells) -> Vec<Diagnostic> {
         let sheet = &self.sheet;
         let bytes = &sheet.bytes;
         let place = |range| self.in_row(range);
@@ -355,15 +359,15 @@ impl Row {
     }
 }
 
-impl Source for Row {
-    fn format(&self) -> &'static Format {
+impl CaseSource for CsvRow {
+    fn format(&self) -> &'static CaseFormat {
         &FORMAT
     }
 
     fn case(&self, skill: &str) -> Result<Case, Vec<Diagnostic>> {
         let cells = self.cells();
         let problems = self.form_problems(&cells);
-        let mut reader = cells::Reader { row: self, cells, problems };
+        let mut reader = cells::RowReader { row: self, cells, problems };
         if !reader.problems.is_empty() {
             // The cells are not what the author meant: one clear message, not one for every cell.
             return Err(reader.problems);
@@ -380,16 +384,16 @@ impl Source for Row {
         if ["trials", "threshold"].iter().all(|column| self.sheet.index(column).is_none()) {
             return Repetition::default();
         }
-        cells::Reader { row: self, cells: self.cells(), problems: Vec::new() }.repetition()
+        cells::RowReader { row: self, cells: self.cells(), problems: Vec::new() }.repetition()
     }
 
-    fn place(&self, key: &str, text: Option<&str>, _tree: &dyn Tree) -> Option<Place> {
+    fn place(&self, key: &str, text: Option<&str>, _tree: &dyn RepoFiles) -> Option<SourceLocation> {
         let column = fields::named(key).map_or(key, |field| field.column);
-        Some(text.map_or_else(|| Row::place(self, column), |text| self.place_of(column, text)))
+        Some(text.map_or_else(|| CsvRow::place(self, column), |text| self.place_of(column, text)))
     }
 }
 
-impl Sheet {
+impl CsvSheet {
     fn index(&self, column: &str) -> Option<usize> {
         index(&self.columns, column)
     }
@@ -397,7 +401,7 @@ impl Sheet {
 
 /// The cells of a row, without quotes around them.
 #[derive(Clone, Default)]
-struct Cells {
+struct RowCells {
     bytes: Vec<u8>,
     /// Where each ends.
     ends: Vec<usize>,
@@ -405,7 +409,7 @@ struct Cells {
     count: usize,
 }
 
-impl Cells {
+impl RowCells {
     fn len(&self) -> usize {
         self.count
     }
@@ -423,20 +427,20 @@ impl Cells {
 }
 
 /// Reads the rows of a text one by one.
-struct Records<'a> {
+struct CsvRecords<'a> {
     reader: MutexGuard<'static, csv_core::Reader>,
     text: &'a [u8],
     /// How much of the text has been read.
     at: usize,
     /// The row that was read last.
-    cells: Cells,
+    cells: RowCells,
 }
 
-impl<'a> Records<'a> {
+impl<'a> CsvRecords<'a> {
     fn of(text: &'a [u8]) -> Self {
         let mut reader = READER.lock().unwrap_or_else(PoisonError::into_inner);
         reader.reset();
-        Self { reader, text, at: 0, cells: Cells::default() }
+        Self { reader, text, at: 0, cells: RowCells::default() }
     }
 
     /// Reads the next row. False where there is none.
@@ -465,11 +469,11 @@ impl<'a> Records<'a> {
     }
 }
 
-impl Row {
+impl CsvRow {
     /// Read again where they are wanted: kept for a hundred thousand rows they would fill the memory.
-    fn cells(&self) -> Cells {
+    fn cells(&self) -> RowCells {
         // With the line break before it, so that nothing in it is taken for the mark at the start of a file.
-        let mut records = Records::of(&self.sheet.bytes[self.start.saturating_sub(1)..self.end]);
+        let mut records = CsvRecords::of(&self.sheet.bytes[self.start.saturating_sub(1)..self.end]);
         records.advance();
         std::mem::take(&mut records.cells)
     }

@@ -10,12 +10,12 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
 use super::{TaskParser, value};
-use crate::checks::{self, Form};
+use crate::checks::{self, FieldForm};
 use crate::settings::limits::MOST_TURNS;
 use crate::skill::slug;
-use crate::text::diagnostic::{Code, Place, shorten};
+use crate::text::diagnostic::{Code, SourceLocation, shorten};
 use crate::text::relative_path::RelativePath;
-use crate::trace::change::{Change, ChangeKind, MOST_CHANGES};
+use crate::trace::change::{ChangeKind, MOST_CHANGES, SkillChange};
 
 /// The key that says when.
 const AFTER: &str = "afterTurn";
@@ -30,12 +30,12 @@ const HELP: &str = "name the directory of a skill, from the repository's root";
 
 impl TaskParser<'_> {
     /// The changes that `evalConfig` asks for.
-    pub(super) fn during(&mut self, config: &Object<'_>, shift: usize) -> Vec<Change> {
+    pub(super) fn during(&mut self, config: &Object<'_>, shift: usize) -> Vec<SkillChange> {
         value(config, "during").map(|list| self.change_list(list, shift)).unwrap_or_default()
     }
 
     /// A list of changes.
-    pub(super) fn change_list(&mut self, list: &Value<'_>, shift: usize) -> Vec<Change> {
+    pub(super) fn change_list(&mut self, list: &Value<'_>, shift: usize) -> Vec<SkillChange> {
         let Value::Array(list) = list else {
             let range = list.start() + shift..list.end() + shift;
             self.wrong_type(range, "`evalConfig.during`", "a list of changes", list);
@@ -49,7 +49,7 @@ impl TaskParser<'_> {
         list.elements.iter().filter_map(|element| self.change(element, shift)).collect()
     }
 
-    fn change(&mut self, element: &Value<'_>, shift: usize) -> Option<Change> {
+    fn change(&mut self, element: &Value<'_>, shift: usize) -> Option<SkillChange> {
         let range = element.start() + shift..element.end() + shift;
         let Value::Object(change) = element else {
             self.wrong_type(range, "a change", "an object", element);
@@ -60,13 +60,13 @@ impl TaskParser<'_> {
         self.unknown_keys(change, &[AFTER, add, edit, remove, SEEN], shift);
         let named: Vec<ChangeKind> =
             ChangeKind::ALL.into_iter().filter(|kind| value(change, kind.as_str()).is_some()).collect();
-        let turns = Form::Number { least: 1, most: MOST_TURNS };
+        let turns = FieldForm::Number { least: 1, most: MOST_TURNS };
         let after_turn = match self.one(change, [PREFIX, AFTER], turns, shift) {
-            Some(checks::Value::Number(turn)) => Some(turn),
+            Some(checks::FieldValue::Number(turn)) => Some(turn),
             _ => None,
         };
-        let seen = self.one(change, [PREFIX, SEEN], Form::Flag, shift);
-        let expect_seen = seen == Some(checks::Value::Flag(true));
+        let seen = self.one(change, [PREFIX, SEEN], FieldForm::Flag, shift);
+        let expect_seen = seen == Some(checks::FieldValue::Flag(true));
         if value(change, AFTER).is_none() {
             self.missing(range.clone(), &[PREFIX, AFTER].concat());
         }
@@ -89,7 +89,7 @@ impl TaskParser<'_> {
         };
         let name = folder.as_ref().and_then(|folder| folder.as_path().file_name());
         let skill = slug(&name.map_or(text.as_str().into(), |name| name.to_string_lossy()));
-        let origin = Place::in_text(self.path, self.bytes, at);
-        Some(Change { after_turn: after_turn?, kind, skill, folder, expect_seen, origin })
+        let origin = SourceLocation::in_text(self.path, self.bytes, at);
+        Some(SkillChange { after_turn: after_turn?, kind, skill, folder, expect_seen, origin })
     }
 }

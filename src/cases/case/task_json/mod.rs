@@ -19,19 +19,19 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{ParseOptions, parse_to_ast};
 
-use crate::cases::case::fields::{self, CaseField, Draft};
-use crate::cases::case::{Case, FileCases, Files, Format, Found, Source};
-use crate::cases::repo_files::Tree;
-use crate::checks::{self, Field, Form, Invalid};
+use crate::cases::case::fields::{self, CaseDraft, CaseField};
+use crate::cases::case::{Case, CaseFormat, CaseSource, FileCases, Files, FoundCase};
+use crate::cases::repo_files::RepoFiles;
+use crate::checks::{self, Field, FieldForm, InvalidField};
 use crate::settings::ActivationRule;
 use crate::settings::trials::{Repetition, TRIALS};
 use crate::skill::slug;
-use crate::text::diagnostic::{Code, Diagnostic, Place, ends_line, shorten, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, ends_line, shorten, suggest};
 use crate::text::name;
-use crate::trace::change::Change;
+use crate::trace::change::SkillChange;
 
 /// Tasks run under the Agent SDK with our MCP server unless chosen otherwise: the format was made for it.
-pub static FORMAT: Format = Format {
+pub static FORMAT: CaseFormat = CaseFormat {
     name: "task",
     default_mode: "mcp",
     files: Some(Files {
@@ -42,7 +42,7 @@ pub static FORMAT: Format = Format {
             let case = parse(&file.path, &bytes);
             let named = case.as_ref().ok().map(|case| case.skill.clone()).or_else(|| skill_named(&bytes));
             let task = Task { file: file.path.clone(), case };
-            let found = Found::new(file.name.clone(), named.unwrap_or_default(), file.path.clone(), 1, task);
+            let found = FoundCase::new(file.name.clone(), named.unwrap_or_default(), file.path.clone(), 1, task);
             FileCases { cases: vec![found], problems: Vec::new() }
         },
     }),
@@ -90,7 +90,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {
 ///
 /// # Errors
 /// Every problem of the list; their places count from its start.
-pub fn changes(text: &str) -> Result<Vec<Change>, Vec<Diagnostic>> {
+pub fn changes(text: &str) -> Result<Vec<SkillChange>, Vec<Diagnostic>> {
     let mut parser = TaskParser { path: Path::new(""), bytes: text.as_bytes(), problems: Vec::new() };
     let changes = match parse_to_ast(text, &jsonc_parser::CollectOptions::default(), &STRICT) {
         Ok(parsed) => parsed.value.map(|list| parser.change_list(&list, 0)).unwrap_or_default(),
@@ -112,8 +112,8 @@ pub struct Task {
     pub case: Result<Case, Vec<Diagnostic>>,
 }
 
-impl Source for Task {
-    fn format(&self) -> &'static Format {
+impl CaseSource for Task {
+    fn format(&self) -> &'static CaseFormat {
         &FORMAT
     }
 
@@ -133,14 +133,14 @@ impl Source for Task {
         self.case.as_ref().map(|case| case.repetition).unwrap_or_default()
     }
 
-    fn place(&self, key: &str, _text: Option<&str>, tree: &dyn Tree) -> Option<Place> {
+    fn place(&self, key: &str, _text: Option<&str>, tree: &dyn RepoFiles) -> Option<SourceLocation> {
         place_of(&self.file, &tree.read(&self.file).ok()?, key)
     }
 }
 
 /// Where a field's value stands in a task file that parses, by its name in any format.
 #[must_use]
-pub fn place_of(path: &Path, bytes: &[u8], key: &str) -> Option<Place> {
+pub fn place_of(path: &Path, bytes: &[u8], key: &str) -> Option<SourceLocation> {
     let key = fields::named(key).map_or(key, |field| field.key);
     let text = std::str::from_utf8(bytes).ok()?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -151,7 +151,7 @@ pub fn place_of(path: &Path, bytes: &[u8], key: &str) -> Option<Place> {
         Some(Value::Object(config)) => config.get(key),
         _ => None,
     })?;
-    Some(Place::in_text(path, bytes, property.value.start() + shift..property.value.end() + shift))
+    Some(SourceLocation::in_text(path, bytes, property.value.start() + shift..property.value.end() + shift))
 }
 
 /// The slug of the skill that a task file names, whatever else is wrong with it.
@@ -178,7 +178,7 @@ struct TaskParser<'a> {
 
 impl TaskParser<'_> {
     fn problem(&mut self, code: Code, range: std::ops::Range<usize>, message: impl Into<String>) -> &mut Diagnostic {
-        self.problems.push(Diagnostic::new(code, Place::in_text(self.path, self.bytes, range), message));
+        self.problems.push(Diagnostic::new(code, SourceLocation::in_text(self.path, self.bytes, range), message));
         let last = self.problems.len() - 1;
         &mut self.problems[last]
     }
@@ -221,9 +221,9 @@ impl TaskParser<'_> {
         self.unknown_keys(config, &[SKILL, DURING].into_iter().chain(in_config()).collect::<Vec<_>>(), shift);
         let skill = self.required_string(config, SKILL, "evalConfig.", shift);
         let origin = root.get("prompt").map_or(0..0, |property| range(&property.name));
-        let origin = Place::in_text(self.path, self.bytes, origin);
+        let origin = SourceLocation::in_text(self.path, self.bytes, origin);
         self.required_string(root, "prompt", "", shift);
-        let mut draft = Draft::new(&slug(&skill?), self.id(), origin);
+        let mut draft = CaseDraft::new(&slug(&skill?), self.id(), origin);
         draft.case.default_activation = ActivationRule::Tool;
         for field in fields::all() {
             let key = field.field().key;
@@ -243,7 +243,7 @@ impl TaskParser<'_> {
     }
 
     /// What stands under the key of a field: a value, or a list of them.
-    fn values(&mut self, field: CaseField, object: &Object<'_>, prefix: &str, shift: usize) -> Vec<checks::Value> {
+    fn values(&mut self, field: CaseField, object: &Object<'_>, prefix: &str, shift: usize) -> Vec<checks::FieldValue> {
         let Field { key, form, .. } = field.field();
         let written = match value(object, key) {
             None => return Vec::new(),
@@ -256,18 +256,26 @@ impl TaskParser<'_> {
             .collect()
     }
 
-    fn read_value(&mut self, name: &str, form: Form, written: &Value<'_>, shift: usize) -> Option<checks::Value> {
+    fn read_value(
+        &mut self,
+        name: &str,
+        form: FieldForm,
+        written: &Value<'_>,
+        shift: usize,
+    ) -> Option<checks::FieldValue> {
         let range = written.start() + shift..written.end() + shift;
         let text = match (form, written) {
-            (Form::Flag, Value::BooleanLit(flag)) => if flag.value { "true" } else { "false" }.to_owned(),
-            (Form::Number { .. } | Form::Share | Form::Trials, Value::NumberLit(number)) => number.value.to_owned(),
-            (Form::Flag | Form::Number { .. } | Form::Share, other) => {
-                let expected = if form == Form::Flag { "true or false" } else { "a number" };
+            (FieldForm::Flag, Value::BooleanLit(flag)) => if flag.value { "true" } else { "false" }.to_owned(),
+            (FieldForm::Number { .. } | FieldForm::Share | FieldForm::Trials, Value::NumberLit(number)) => {
+                number.value.to_owned()
+            }
+            (FieldForm::Flag | FieldForm::Number { .. } | FieldForm::Share, other) => {
+                let expected = if form == FieldForm::Flag { "true or false" } else { "a number" };
                 self.wrong_type(range, &format!("`{name}`"), expected, other);
                 return None;
             }
             (_, Value::StringLit(text)) => text.value.clone().into_owned(),
-            (Form::Trials, other) => {
+            (FieldForm::Trials, other) => {
                 self.wrong_type(range, &format!("`{name}`"), TRIALS, other);
                 return None;
             }
@@ -278,7 +286,7 @@ impl TaskParser<'_> {
             }
         };
         form.read(name, &text, shorten(&text).as_ref())
-            .map_err(|Invalid { code, message, help }| self.problem(code, range, message).help = Some(help))
+            .map_err(|InvalidField { code, message, help }| self.problem(code, range, message).help = Some(help))
             .ok()
     }
 
@@ -286,7 +294,7 @@ impl TaskParser<'_> {
     fn id(&mut self) -> String {
         let id = self.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         if let Err(why) = name::check_case_id(&id) {
-            self.problems.push(name::id_problem(&id, &why, Place::file(self.path)));
+            self.problems.push(name::id_problem(&id, &why, SourceLocation::file(self.path)));
         }
         id
     }
@@ -302,7 +310,13 @@ impl TaskParser<'_> {
     }
 
     /// The value of this key. Before it stands what its object is called.
-    fn one(&mut self, object: &Object<'_>, key: [&str; 2], form: Form, shift: usize) -> Option<checks::Value> {
+    fn one(
+        &mut self,
+        object: &Object<'_>,
+        key: [&str; 2],
+        form: FieldForm,
+        shift: usize,
+    ) -> Option<checks::FieldValue> {
         let written = value(object, key[1])?;
         self.read_value(&key.concat(), form, written, shift)
     }

@@ -1,0 +1,41 @@
+//! A case in a mode.
+
+use std::sync::Arc;
+
+use crate::cases::case::FoundCase;
+use crate::settings::mode::Mode;
+use crate::trial::id::{CaseInMode, TrialId, test_name};
+
+/// A case in a mode: one test.
+#[derive(Clone, Debug)]
+pub struct TestCase {
+    /// The case.
+    pub found: Arc<FoundCase>,
+    /// The mode.
+    pub mode: Arc<Mode>,
+}
+
+impl TestCase {
+    /// The test's name.
+    #[must_use]
+    pub fn test_name(&self) -> String {
+        test_name(&self.found.skill, &self.found.id, &self.mode.name)
+    }
+
+    /// The id of repeat `number`, from 1.
+    #[must_use]
+    pub fn trial(&self, number: u32) -> TrialId {
+        TrialId {
+            skill: self.found.skill.to_string(),
+            case: self.found.id.clone(),
+            mode: self.mode.name.clone(),
+            number,
+        }
+    }
+
+    /// What its trials have in common.
+    #[must_use]
+    pub fn case_in_mode(&self) -> CaseInMode {
+        CaseInMode { skill: self.found.skill.to_string(), case: self.found.id.clone(), mode: self.mode.name.clone() }
+    }
+}

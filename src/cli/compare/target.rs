@@ -1,0 +1,275 @@
+//! What a command line asks to compare.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::path::Path;
+
+use super::CompareArgs;
+use skill_evals::process::git;
+use skill_evals::settings::mode::SkillSelection;
+use skill_evals::store::{self, RunFolder};
+use skill_evals::text::diagnostic::nearest;
+use skill_evals::trial::run_record::{ComparedSide, ComparedSides};
+
+/// What is to be done.
+pub enum CompareTarget {
+    /// Compare these stored trials.
+    Stored(StoredSide, StoredSide),
+    /// Show what a run that compared came to.
+    Again(RunFolder),
+    /// Run trials of both arms.
+    Run(Box<ComparedSides>),
+    /// Go on with a run.
+    Resume,
+}
+
+/// Stored trials that make up an arm.
+pub struct StoredSide {
+    /// What users call it.
+    pub label: String,
+    /// Runs by id, and baseline files by path.
+    pub sources: Vec<String>,
+    /// Only those in this mode.
+    pub mode: Option<String>,
+}
+
+/// Reads what was asked.
+pub fn asked(args: &CompareArgs, root: &Path) -> Result<CompareTarget, Box<dyn Error>> {
+    if args.start.resume {
+        return Ok(CompareTarget::Resume);
+    }
+    let (a, b) = (arm(args.a.as_deref(), root)?, arm(args.b.as_deref(), root)?);
+    match args.what.as_slice() {
+        [first, second] => of_two(args, root, [first, second], [&a, &b]),
+        [one] => of_one(args, root, one, &a, &b),
+        _ => Ok(CompareTarget::Run(Box::new(args.arms(of_modes(args, a, b)?)))),
+    }
+}
+
+fn stored(sources: &str, arm: &ComparedSide) -> StoredSide {
+    let label = match &arm.mode {
+        Some(mode) => format!("{sources} in the mode {mode}"),
+        None => sources.to_owned(),
+    };
+    StoredSide { label, sources: sources.split(',').map(str::to_owned).collect(), mode: arm.mode.clone() }
+}
+
+/// What a name on the command line stands for.
+enum NamedSide {
+    /// A run.
+    Run(RunFolder),
+    /// Runs and files, as an arm has them.
+    Sources,
+    /// A commit, by its full hash.
+    Commit(String),
+}
+
+fn named(root: &Path, name: &str) -> Result<NamedSide, Box<dyn Error>> {
+    let run = store::runs(root).into_iter().find(|run| run.id() == name);
+    if name.contains(',') {
+        return Ok(NamedSide::Sources);
+    }
+    match (run, git::commit(root, name)) {
+        (None, Ok(_)) if is_path(name) => Err(format!(
+            "`{name}` is a path here and a git reference: write ./{name} for the stored trials, or {name}^0 for the reference"
+        )
+        .into()),
+        (None, Err(_)) if is_path(name) => Ok(NamedSide::Sources),
+        (Some(_), Ok(_)) => Err(format!(
+            "`{name}` is a run and a git reference: write refs/heads/{name} or {name}^0 for the reference, or the run's \
+             progress.jsonl by its path"
+        )
+        .into()),
+        (Some(run), Err(_)) => Ok(NamedSide::Run(run)),
+        (None, Ok(commit)) => Ok(NamedSide::Commit(commit)),
+        (None, Err(why)) => {
+            let known: Vec<String> = store::runs(root).iter().take(5).map(|run| run.id().to_owned()).collect();
+            let known = if known.is_empty() {
+                "no runs found".to_owned()
+            } else {
+                format!("the latest runs: {}", known.join(", "))
+            };
+            let references = git::references(root);
+            if let Some(near) = nearest(name, references.iter().map(String::as_str)) {
+                return Err(format!("`{name}` is neither a run nor a git reference; did you mean `{near}`?").into());
+            }
+            Err(format!("`{name}` is neither a run nor a git reference: {why}; {known}").into())
+        }
+    }
+}
+
+/// Whether a name is the path of stored trials: of a file, or of a run's folder.
+pub fn is_path(name: &str) -> bool {
+    let path = Path::new(name);
+    path.extension().is_some_and(|end| end == "jsonl")
+        || path.is_file()
+        || RunFolder::at(path).progress_path().is_file()
+}
+
+/// Two names are two stored runs, or two git references.
+fn of_two(
+    args: &CompareArgs,
+    root: &Path,
+    names: [&str; 2],
+    [a, b]: [&ComparedSide; 2],
+) -> Result<CompareTarget, Box<dyn Error>> {
+    let [first, second] = names;
+    match (named(root, first)?, named(root, second)?) {
+        (NamedSide::Commit(in_a), NamedSide::Commit(in_b)) => {
+            Ok(CompareTarget::Run(Box::new(args.arms((of_commit(first, in_a, a, "--a")?, of_commit(second, in_b, b, "--b")?)))))
+        }
+        (in_a @ NamedSide::Commit(_), _) | (in_a, NamedSide::Commit(_)) => Err(format!(
+            "one of {first} and {second} is a git reference, the other stored trials: compare two of a kind, or measure the \
+             reference first with `skill-evals compare {}`",
+            if matches!(in_a, NamedSide::Commit(_)) { first } else { second }
+        )
+        .into()),
+        _ => {
+            let [in_a, in_b] = match args.mode.as_slice() {
+                [] => [a, b].map(|arm| arm.mode.clone()),
+                [both] => [Some(both.clone()), Some(both.clone())],
+                [in_a, in_b] => [Some(in_a.clone()), Some(in_b.clone())],
+                _ => return Err("two runs are compared in one mode, or in one each".into()),
+            };
+            let arm = |sources: &str, arm: &ComparedSide, mode| stored(sources, &arm.clone().in_mode(mode));
+            Ok(CompareTarget::Stored(arm(first, a, in_a), arm(second, b, in_b)))
+        }
+    }
+}
+
+/// An arm with the skills of a commit, which `name` stands for.
+fn of_commit(name: &str, commit: String, arm: &ComparedSide, option: &str) -> Result<ComparedSide, String> {
+    if arm.commit.is_some() {
+        return Err(format!("{name} says which skills the side has: leave out skills= in {option}"));
+    }
+    let short = commit.get(..12).unwrap_or(&commit);
+    let besides = if arm.changes_nothing() { String::new() } else { format!(", {}", arm.label) };
+    let label = format!("the skills of {name} ({short}){besides}");
+    let mut arm = arm.clone().called(label);
+    arm.commit = Some(commit);
+    Ok(arm)
+}
+
+/// A single name is a run with arms or modes to compare, or a git reference.
+fn of_one(
+    args: &CompareArgs,
+    root: &Path,
+    one: &str,
+    a: &ComparedSide,
+    b: &ComparedSide,
+) -> Result<CompareTarget, Box<dyn Error>> {
+    let run = match named(root, one)? {
+        NamedSide::Commit(commit) => {
+            let a = of_commit(one, commit, a, "--a")?;
+            return Ok(CompareTarget::Run(Box::new(args.arms((a, b.clone())))));
+        }
+        NamedSide::Sources => {
+            return Err(format!("{one} is stored trials: name a second run or file to compare it with").into());
+        }
+        NamedSide::Run(run) => run,
+    };
+    match (run.run_record()?.and_then(|record| record.arms), args.mode.as_slice(), (&a.mode, &b.mode)) {
+        (Some(_), ..) => Ok(CompareTarget::Again(run)),
+        (None, [first, second], _) => {
+            let in_mode = |mode: &String| stored(one, &ComparedSide::default().in_mode(Some(mode.clone())));
+            Ok(CompareTarget::Stored(in_mode(first), in_mode(second)))
+        }
+        (None, _, (Some(_), Some(_))) => Ok(CompareTarget::Stored(stored(one, a), stored(one, b))),
+        _ => Err(format!("{one} is one run: name the run to compare it with, or two modes of it with --mode").into()),
+    }
+}
+
+/// The arms that options name.
+fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(ComparedSide, ComparedSide), String> {
+    let in_mode =
+        |mode: &str| ComparedSide::default().called(format!("the mode {mode}")).in_mode(Some(mode.to_owned()));
+    if let Some(with) = &args.with {
+        let mut without = in_mode(with).called(format!("the mode {with} without skills"));
+        without.without = true;
+        return Ok((without, in_mode(with)));
+    }
+    if args.aa {
+        let mut again = working_tree().called("the working tree again".to_owned());
+        again.again = true;
+        return Ok((working_tree(), again));
+    }
+    let named = [&a, &b].into_iter().filter(|arm| arm.mode.is_some()).count();
+    let besides = |mode: &str, arm: ComparedSide| {
+        if arm.changes_nothing() {
+            return in_mode(mode);
+        }
+        let label = format!("the mode {mode}, {}", arm.label);
+        arm.called(label).in_mode(Some(mode.to_owned()))
+    };
+    match (args.mode.as_slice(), named) {
+        ([first, second], 0) => Ok((besides(first, a), besides(second, b))),
+        ([_, ..], 2) => Err("--a and --b name the mode of each side: leave out --mode".to_owned()),
+        ([_, _], _) => Err("say the mode of each side once: by --mode twice, or by mode= in --a and --b".to_owned()),
+        _ if args.a.is_some() || args.b.is_some() => Ok((a, b)),
+        ([_, _, ..], _) => Err("two modes are compared with each other: give --mode twice".to_owned()),
+        _ => {
+            Err("name what to compare: a git reference, two runs, or two modes with --mode; --help has examples"
+                .to_owned())
+        }
+    }
+}
+
+impl CompareArgs {
+    fn arms(&self, (a, b): (ComparedSide, ComparedSide)) -> ComparedSides {
+        let mut arms = ComparedSides::of(a, b, self.rule().alpha);
+        arms.margin = self.rule().margin;
+        arms.max_trials = self.max_trials.unwrap_or_default();
+        arms.seed = fastrand::u64(..);
+        arms
+    }
+}
+
+fn working_tree() -> ComparedSide {
+    ComparedSide::default().called("the working tree".to_owned())
+}
+
+/// An arm as `--a` and `--b` write it: `key=value`, separated by commas.
+fn arm(text: Option<&str>, root: &Path) -> Result<ComparedSide, String> {
+    let Some(text) = text else { return Ok(working_tree()) };
+    let mut arm = ComparedSide::default().called(text.to_owned());
+    let mut seen = BTreeSet::new();
+    for part in text.split(',') {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        let (key, value) = (key.trim(), value.trim());
+        if !seen.insert(key) {
+            return Err(format!("{text:?} says `{key}` twice"));
+        }
+        match key {
+            "without" if value.is_empty() => arm.without = true,
+            key @ ("mode" | "model" | "offer" | "skills") if value.is_empty() => {
+                return Err(format!("`{key}` in {text:?} has no value; write {key}=…"));
+            }
+            "mode" => arm.mode = Some(value.to_owned()),
+            "model" => arm.model = Some(value.to_owned()),
+            "offer" => arm.offer = Some(offer(value)?),
+            "skills" => arm.commit = Some(git::commit(root, value).map_err(|error| error.to_string())?),
+            key => {
+                return Err(format!(
+                    "{text:?} names `{key}`; known: mode=, model=, offer=all|alone|SKILL+SKILL, skills=GIT-REF, without"
+                ));
+            }
+        }
+    }
+    Ok(arm)
+}
+
+/// Whether an arm names more than a mode, which only trials to come can follow.
+pub fn of_a_run(arm: &str) -> bool {
+    arm.split(',').any(|part| part.split('=').next().is_some_and(|key| key.trim() != "mode"))
+}
+
+fn offer(text: &str) -> Result<SkillSelection, String> {
+    Ok(match text {
+        "all" => SkillSelection::All,
+        "alone" => SkillSelection::Alone,
+        list if list.split('+').any(str::is_empty) => {
+            return Err(format!("offer={text} names a skill without a name; write offer=SKILL+SKILL"));
+        }
+        list => SkillSelection::Only(list.split('+').map(str::to_owned).collect()),
+    })
+}

@@ -1,0 +1,112 @@
+//! A run that compares two arms, read back: its pairs taken in again as while it ran, and what they came to.
+
+use std::collections::HashMap;
+
+use crate::decide::Rule;
+use crate::decide::sequential::{Pair, SequentialTest};
+use crate::grade::checks::without_the_skill;
+use crate::results::compared::{self, ComparisonResults, SpentTrials};
+use crate::results::side_results::{SideReader, SideResults};
+use crate::stats::proportion::Rate;
+use crate::store::{RunFolder, StoreError};
+use crate::trial::id::{CaseInMode, TrialId};
+use crate::trial::outcome::Verdict;
+use crate::trial::run_record::{ComparedSides, PairRecord, TrialRecord};
+
+/// Whether a trial passed, in a comparison that may leave out what asks for the skill; none where it measured nothing.
+#[must_use]
+pub fn passed(record: &TrialRecord, outcome_only: bool) -> Option<bool> {
+    let verdict = if outcome_only { without_the_skill(record.verdict, &record.checks) } else { record.verdict };
+    match verdict {
+        Verdict::Pass => Some(true),
+        Verdict::Fail => Some(false),
+        Verdict::Error | Verdict::Unscored => None,
+    }
+}
+
+/// How sure a run with these arms had to be.
+#[must_use]
+pub fn rule(arms: &ComparedSides) -> Rule {
+    Rule { alpha: arms.alpha, margin: arms.margin, ..Rule::default() }
+}
+
+/// The cases that a run compares, by the trials of arm B.
+struct ComparedCases<'a>(HashMap<&'a str, usize>);
+
+impl<'a> ComparedCases<'a> {
+    fn of(arms: &'a ComparedSides) -> Self {
+        Self(arms.cases.iter().enumerate().map(|(at, case)| (case.as_str(), at)).collect())
+    }
+
+    /// The place of a pair's case. A mode belongs to the names only where there are several.
+    fn place(&self, pair: &PairRecord) -> Option<usize> {
+        let case = CaseInMode::of(&pair.b);
+        [true, false].into_iter().find_map(|several| self.0.get(case.compared_as(several).as_str()).copied())
+    }
+}
+
+/// The course that a run with these arms has taken, up to its decision: the pairs that it began, with what their trials
+/// came to.
+///
+/// # Errors
+/// When its files cannot be read.
+pub fn course(run: &RunFolder, arms: &ComparedSides) -> Result<SequentialTest, StoreError> {
+    let progress = run.progress()?;
+    let mut course = SequentialTest::new(arms.cases.clone(), rule(arms), arms.seed);
+    let cases = ComparedCases::of(arms);
+    let verdict = |id: &TrialId| progress.records.get(id).map(|record| passed(record, arms.outcome_only));
+    for pair in &run.pairs()? {
+        // A case that no arm had any more when the run went on is not compared.
+        let Some(case) = cases.place(pair) else { continue };
+        // As while it runs: what began after a pair that is not there waits for it.
+        let (Some(a), Some(b)) = (verdict(&pair.a), verdict(&pair.b)) else { break };
+        if course.word().decided() || course.feed(Pair { case, a, b }).is_err() {
+            break;
+        }
+    }
+    Ok(course)
+}
+
+/// Everything there is to show of a run with these arms, once its pairs have taken this course.
+///
+/// # Errors
+/// When its files cannot be read.
+pub fn compared(
+    run: &RunFolder,
+    arms: &ComparedSides,
+    course: &SequentialTest,
+) -> Result<ComparisonResults, StoreError> {
+    let pairs = run.pairs()?;
+    let cases = ComparedCases::of(arms);
+    let records = run.progress()?.records;
+    let compared: Vec<(&PairRecord, &String)> =
+        pairs.iter().filter_map(|pair| Some((pair, &arms.cases[cases.place(pair)?]))).collect();
+    let arm = |of: fn(&PairRecord) -> &TrialId| {
+        // What ended after the decision, or waits for a pair that began before it, belongs to no figure.
+        let used = compared.iter().take(course.pairs().len()).map(|(pair, name)| (of(pair), *name));
+        let named: HashMap<CaseInMode, &String> = used.clone().map(|(id, name)| (CaseInMode::of(id), name)).collect();
+        let mut trials = SideReader::default();
+        used.filter_map(|(id, _)| records.get(id)).for_each(|record| trials.record(record));
+        let mut arm = SideResults { outcome_only: arms.outcome_only, ..SideResults::default() };
+        trials.add_to(&mut arm, |case| named.get(case).map(|name| (*name).clone()));
+        arm
+    };
+    let (a, b) = (arm(|pair| &pair.a), arm(|pair| &pair.b));
+    let ended = compared.iter().flat_map(|(pair, _)| [&pair.a, &pair.b]).filter(|id| records.contains_key(*id));
+    let mut flipped = Rate::default();
+    course.pairs().iter().filter_map(|pair| Some(pair.a? != pair.b?)).for_each(|differs| flipped.add(differs));
+    let spent = SpentTrials {
+        used: 2 * course.pairs().len() as u64,
+        run: ended.count() as u64,
+        most: arms.max_trials,
+        flipped,
+    };
+    let labels = (arms.a.label.clone(), arms.b.label.clone());
+    Ok(ComparisonResults {
+        spent: Some(spent),
+        worth: arms.a.without && !arms.b.without,
+        same: arms.a.again || arms.b.again,
+        left_out: arms.left_out.clone(),
+        ..compared::of(labels, course.comparison(), &a, &b, rule(arms))
+    })
+}

@@ -1,0 +1,267 @@
+//! A run: the repository, the settings, its plan, and what all its trials share.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::cases::case::{Case, FoundCase};
+use crate::cases::catalog::Catalog;
+use crate::grade::rubric::Rubric;
+use crate::process::interrupt;
+use crate::report::trial::RerunCommand;
+use crate::run::budget::Budget;
+use crate::run::digests::{DigestInputs, InputReader, SkillFolders};
+use crate::run::live::{LiveRun, RunOpenError};
+use crate::run::own_check::OwnChecks;
+use crate::run::pace::Pace;
+use crate::run::plan::RunPlan;
+use crate::run::progress_files::ProgressFiles;
+use crate::run::rubric;
+use crate::run::skill_texts::TextReader;
+use crate::run::skill_version::SkillVersion;
+use crate::run::slots::Slots;
+use crate::settings::mode::Mode;
+use crate::settings::{EffectiveRepetition, Settings};
+use crate::store::StoreError;
+use crate::text::diagnostic::Diagnostic;
+use crate::trial::event::{EventListener, RunEvent};
+use crate::trial::evidence::Inputs;
+use crate::trial::outcome::NotRun;
+use crate::trial::run_record::{ComparedSides, RunChoices, RunEndKind};
+
+/// What the trials of a run share.
+pub struct RunContext {
+    /// The repository's root.
+    pub root: PathBuf,
+    /// What was chosen.
+    pub settings: Settings,
+    /// The skills and cases.
+    pub catalog: Catalog,
+    /// Versions of the skills beside those of the catalog, for modes that ask for them.
+    pub versions: Vec<SkillVersion>,
+    /// Which trials it has.
+    pub plan: RunPlan,
+    /// What was chosen, as its record keeps it.
+    pub chosen: RunChoices,
+    /// Checks beside the built-in ones.
+    pub own_checks: OwnChecks,
+    /// How a reader runs something again.
+    pub door: RerunCommand,
+    /// What it compares, where it does.
+    pub arms: Option<ComparedSides>,
+    /// What several processes that share a run have in common, where they do.
+    pub shared_id: Option<String>,
+    /// Digests of what trials see.
+    pub inputs: InputReader,
+    /// The texts of the skills.
+    pub texts: TextReader,
+    /// How fast agents may start.
+    pub pace: Pace,
+    /// How many trials may be under way.
+    pub slots: Slots,
+    /// The results so far.
+    pub progress: Arc<Mutex<ProgressFiles>>,
+    readers: Mutex<Vec<Box<dyn EventListener>>>,
+    rubric: OnceLock<Result<Rubric, Box<Diagnostic>>>,
+    pub(super) live: OnceLock<Result<LiveRun, RunOpenError>>,
+    budget: OnceLock<Budget>,
+    /// What keeps it from beginning, once that was asked.
+    pub(super) checked: OnceLock<Result<(), String>>,
+    /// Which result could not be stored, and why.
+    not_stored: OnceLock<String>,
+}
+
+impl std::fmt::Debug for RunContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+impl RunContext {
+    /// A run over the repository at `root`, with an empty plan.
+    #[must_use]
+    pub fn new(root: PathBuf, settings: Settings, catalog: Catalog) -> Self {
+        let mut progress = ProgressFiles::new(settings.repetition.threshold());
+        progress.summary.isolation_wanted = settings.isolation.kind;
+        let progress = Arc::new(Mutex::new(progress));
+        Self {
+            root,
+            slots: Slots::new(settings.jobs),
+            readers: Mutex::new(vec![Box::new(Arc::clone(&progress))]),
+            progress,
+            settings,
+            catalog,
+            versions: Vec::new(),
+            plan: RunPlan::default(),
+            chosen: RunChoices::default(),
+            own_checks: OwnChecks::default(),
+            door: RerunCommand::default(),
+            arms: None,
+            shared_id: None,
+            inputs: InputReader::default(),
+            texts: TextReader::default(),
+            pace: Pace::default(),
+            rubric: OnceLock::new(),
+            live: OnceLock::new(),
+            budget: OnceLock::new(),
+            checked: OnceLock::new(),
+            not_stored: OnceLock::new(),
+        }
+    }
+
+    /// The same with this plan.
+    #[must_use]
+    pub fn with_plan(mut self, plan: RunPlan) -> Self {
+        self.figures().summary.planned = Some(plan.len());
+        self.plan = plan;
+        self
+    }
+
+    /// The results so far.
+    pub fn figures(&self) -> MutexGuard<'_, ProgressFiles> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a reader of every event from now on.
+    pub fn read_by(&self, reader: impl EventListener + 'static) {
+        self.readers().push(Box::new(reader));
+    }
+
+    /// Hands an event to every reader.
+    pub fn tell(&self, event: &RunEvent) {
+        for reader in self.readers().iter_mut() {
+            reader.hear(event);
+        }
+    }
+
+    fn readers(&self) -> MutexGuard<'_, Vec<Box<dyn EventListener>>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The skills of the working tree, or of a commit; none where the run lacks that version.
+    #[must_use]
+    pub fn skills_of(&self, commit: Option<&str>) -> Option<&Catalog> {
+        match commit {
+            None => Some(&self.catalog),
+            Some(commit) => {
+                self.versions.iter().find(|version| version.commit == commit).map(|version| &version.catalog)
+            }
+        }
+    }
+
+    /// How often a case runs, and which share of its trials must pass.
+    #[must_use]
+    pub fn repetition(&self, found: &FoundCase) -> EffectiveRepetition {
+        self.settings.repetition.of(&found.skill, found.repetition())
+    }
+
+    /// What decides a run of `case` in `mode`: see [`InputReader::read`].
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn digested(
+        &self,
+        skills: &SkillFolders<'_>,
+        case: &Case,
+        mode: &Mode,
+        opened: &[String],
+    ) -> std::io::Result<Inputs> {
+        let catalog = self.skills_of(mode.commit.as_deref()).unwrap_or(&self.catalog);
+        let seen = DigestInputs { root: &self.root, settings: &self.settings, catalog, skills: *skills };
+        self.inputs.read(&seen, case, mode, opened)
+    }
+
+    /// The run is open: from now on its limits apply, and its events are stored.
+    pub(super) fn begin(&self, live: &LiveRun, progress_file: impl EventListener + 'static) {
+        let _ = self.budget.set(Budget::new(&self.settings, live.folder.follower()));
+        // First, so that no result is reported before it is stored.
+        self.readers().insert(0, Box::new(progress_file));
+        if self.shared_id.is_none() {
+            let mut figures = self.figures();
+            figures.keep_in(&live.folder);
+            figures.summary.comparisons.extend(self.arms.is_some().then(|| live.folder.id().to_owned()));
+            for (id, spent) in &live.before.refused {
+                figures.summary.add_refused(id, *spent);
+            }
+        }
+    }
+
+    /// What judges are asked, read at the first call.
+    ///
+    /// # Errors
+    /// When the repository's own template or schema cannot be used.
+    pub fn rubric(&self) -> Result<&Rubric, &Diagnostic> {
+        self.rubric.get_or_init(|| rubric::read(&self.root, &self.settings)).as_ref().map_err(AsRef::as_ref)
+    }
+
+    /// The folder of the run's artifacts, once a live trial has started.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.opened().map(|live| live.folder.path())
+    }
+
+    /// What live trials share, once one has started.
+    #[must_use]
+    pub fn opened(&self) -> Option<&LiveRun> {
+        self.live.get()?.as_ref().ok()
+    }
+
+    /// Why no further trial may start, if so.
+    #[must_use]
+    pub fn no_more(&self) -> Option<NotRun> {
+        if interrupt::raised() {
+            return Some(NotRun::Interrupted);
+        }
+        if self.why_not_stored().is_some() {
+            return Some(NotRun::NotStored);
+        }
+        self.budget.get()?.used_up()
+    }
+
+    /// Notes that the result of a trial could not be stored: no further one starts, since its result would be lost as well.
+    pub(super) fn not_stored(&self, why: &str) {
+        let _ = self.not_stored.set(why.to_owned());
+    }
+
+    /// Which result could not be stored, and why, if so.
+    #[must_use]
+    pub fn why_not_stored(&self) -> Option<&str> {
+        self.not_stored.get().map(String::as_str)
+    }
+
+    /// What a user has to know and do if a result could not be stored.
+    #[must_use]
+    pub fn told_not_stored(&self) -> Option<String> {
+        let (why, live) = (self.why_not_stored()?, self.opened()?);
+        let command = if self.arms.is_some() { "compare" } else { "run" };
+        let id = live.folder.id();
+        Some(format!(
+            "the run stopped: {why}; nothing more was started. Fix that, then resume: skill-evals {command} \
+             --resume --run-id {id}"
+        ))
+    }
+
+    /// Ends the run: stores its summary, and notes in its record how it ended. Where several processes
+    /// share a run, none of them knows that it is the last; the summary is then made from the run's folder.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn close(&self) -> Result<(), StoreError> {
+        let Some(live) = self.opened().filter(|_| self.shared_id.is_none()) else { return Ok(()) };
+        let how = match self.why_not_stored() {
+            Some(_) => RunEndKind::NotStored,
+            None if !interrupt::raised() => RunEndKind::Finished,
+            None if live.folder.is_stopping() => RunEndKind::Stopped,
+            None => RunEndKind::Interrupted,
+        };
+        live.lock.give_room();
+        // First: how it ended is the least that `status` needs.
+        let noted = live.folder.write_ended(how, self.why_not_stored());
+        self.figures().finish().and(noted)
+    }
+
+    /// Why the progress file lacks lines, if it does.
+    #[must_use]
+    pub fn ledger_trouble(&self) -> Option<String> {
+        self.opened().and_then(|live| live.ledger_trouble.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+}

@@ -1,0 +1,178 @@
+//! The two arms of a comparison: what each makes of the modes that were chosen, and the cases that both can run.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::cases::catalog::FoundSkill;
+use crate::cases::test_case::TestCase;
+use crate::files::material::Material;
+use crate::run::context::RunContext;
+use crate::run::plan::{PlannedCase, RunPlan};
+use crate::run::skill_version::SkillVersion;
+use crate::settings::Settings;
+use crate::settings::mode::{Delivery, Mode};
+use crate::trial::id::CaseInMode;
+use crate::trial::run_record::{ComparedSide, ComparedSides, PairRecord};
+
+/// A case in both arms.
+#[derive(Clone, Debug)]
+pub struct PairedCase {
+    /// Its name: `skill/case`, and the mode where cases are compared in several.
+    pub name: String,
+    /// In arm A.
+    pub a: TestCase,
+    /// In arm B.
+    pub b: TestCase,
+}
+
+/// What a comparison runs.
+#[derive(Clone, Debug, Default)]
+pub struct Pairing {
+    /// The cases that both arms can run.
+    pub cases: Vec<PairedCase>,
+    /// Cases that one arm has no skill for, by name, with the reason.
+    pub left_out: Vec<(String, String)>,
+    /// Whether one arm has no skills and the other has, so that both are judged by what both are asked.
+    pub outcome_only: bool,
+    /// Where each case is among `cases`, by what its trials in arm A are called.
+    places: HashMap<CaseInMode, usize>,
+}
+
+impl ComparedSide {
+    /// The mode that this arm makes of `base`. Its name is that of the mode it starts from, and what is different.
+    ///
+    /// # Errors
+    /// When it names a mode that is not there.
+    pub fn mode(&self, base: &Arc<Mode>, settings: &Settings) -> Result<Arc<Mode>, String> {
+        let base = match &self.mode {
+            None => base,
+            Some(name) => settings.mode(name).ok_or_else(|| settings.unknown_mode(name))?,
+        };
+        let mut mode = Mode::clone(base);
+        let mut differs = Vec::new();
+        if self.without && mode.delivery != Delivery::None {
+            mode.delivery = Delivery::None;
+            differs.push("without".to_owned());
+        }
+        if let Some(model) = &self.model {
+            mode.model = Some(model.clone());
+            differs.push(model.clone());
+        }
+        if let Some(offer) = &self.offer {
+            mode.offer = offer.clone();
+            differs.push(format!("offer-{offer}"));
+        }
+        if let Some(commit) = &self.commit {
+            mode.commit = Some(commit.clone());
+            differs.push(commit.get(..12).unwrap_or(commit).to_owned());
+        }
+        if self.again {
+            differs.push("again".to_owned());
+        }
+        if !differs.is_empty() {
+            mode.name = free_name(&format!("{}.{}", base.name, differs.join(".")), settings);
+        }
+        Ok(Arc::new(mode))
+    }
+}
+
+/// The name with what no folder and no test may contain replaced, and not that of a mode that exists.
+fn free_name(name: &str, settings: &Settings) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
+    let mut name: String = name.chars().map(|c| if allowed(c) { c } else { '-' }).take(90).collect();
+    while settings.mode(&name).is_some() {
+        name.push('_');
+    }
+    name
+}
+
+/// The versions of the skills that the arms ask for.
+///
+/// # Errors
+/// When git does not give one.
+pub fn versions(run: &RunContext, arms: &ComparedSides) -> Result<Vec<SkillVersion>, String> {
+    let commits: BTreeSet<&String> = [&arms.a, &arms.b].into_iter().filter_map(|arm| arm.commit.as_ref()).collect();
+    commits.into_iter().map(|commit| SkillVersion::of(&run.root, commit, &run.settings)).collect()
+}
+
+/// Whether the arms can differ in nothing but their skills, and have the same ones, file by file. What cannot be read differs.
+#[must_use]
+pub fn unchanged(run: &RunContext, arms: &ComparedSides) -> bool {
+    let but_skills = |arm: &ComparedSide| ComparedSide { label: String::new(), commit: None, ..arm.clone() };
+    if but_skills(&arms.a) != but_skills(&arms.b) || arms.a.commit == arms.b.commit {
+        return false;
+    }
+    let skills = |arm: &ComparedSide| -> Option<BTreeMap<String, String>> {
+        let version = arm.commit.as_ref().map(|commit| run.versions.iter().find(|version| version.commit == *commit));
+        let (root, catalog) = match version {
+            None => (run.root.as_path(), &run.catalog),
+            Some(version) => version.map(|version| (version.root(), &version.catalog))?,
+        };
+        let digest = |folder: &Path| Material::list(&root.join(folder)).whole().ok()?.digest().ok();
+        let skills = catalog.skills.iter().map(FoundSkill::skill);
+        skills.map(|skill| Some((skill.slug.clone(), digest(&skill.folder)?))).collect()
+    };
+    skills(&arms.a).is_some_and(|of_a| skills(&arms.b) == Some(of_a))
+}
+
+/// The planned cases in both arms. A case in several modes counts as several.
+///
+/// # Errors
+/// When an arm names a mode that is not there, or both arms come to the same.
+pub fn pair(run: &RunContext, arms: &ComparedSides) -> Result<Pairing, String> {
+    let mut pairing = Pairing::default();
+    let mut both = Vec::new();
+    for PlannedCase { planned, .. } in &run.plan.entries {
+        let in_mode = |mode| TestCase { found: Arc::clone(&planned.found), mode };
+        let a = in_mode(arms.a.mode(&planned.mode, &run.settings)?);
+        both.push((a, in_mode(arms.b.mode(&planned.mode, &run.settings)?)));
+    }
+    let modes: BTreeSet<String> = both.iter().map(|(_, b)| b.mode.name.clone()).collect();
+    let mut seen = BTreeSet::new();
+    for (a, b) in both {
+        let found = Arc::clone(&a.found);
+        let name = b.case_in_mode().compared_as(modes.len() > 1);
+        // Where both arms name their mode, a case in several default modes is one.
+        if !seen.insert(name.clone()) {
+            continue;
+        }
+        if a.mode == b.mode {
+            return Err(format!(
+                "both sides are the same: `{}` in the mode `{}`; say what is to differ, or --aa to see how much changes by \
+                 itself",
+                found.id, a.mode
+            ));
+        }
+        let lacks = |planned: &TestCase| {
+            run.skills_of(planned.mode.commit.as_deref()).is_none_or(|skills| skills.skill(&found.skill).is_none())
+        };
+        let lacking = [(&a, &arms.a), (&b, &arms.b)].into_iter().find(|(planned, _)| lacks(planned));
+        if let Some((_, arm)) = lacking {
+            pairing.left_out.push((name, format!("unknown skill `{}` in {}", found.skill, arm.label)));
+        } else {
+            pairing.outcome_only |= (a.mode.delivery == Delivery::None) != (b.mode.delivery == Delivery::None);
+            pairing.places.insert(a.case_in_mode(), pairing.cases.len());
+            pairing.cases.push(PairedCase { name, a, b });
+        }
+    }
+    Ok(pairing)
+}
+
+impl Pairing {
+    /// The place among the cases of the one that a pair is of; none where it is not among them any more.
+    #[must_use]
+    pub fn case_of(&self, pair: &PairRecord) -> Option<usize> {
+        let place = *self.places.get(&CaseInMode::of(&pair.a))?;
+        (self.cases[place].b.trial(pair.b.number) == pair.b).then_some(place)
+    }
+
+    /// Both arms of every case, each as often as it has been begun, and once at least.
+    #[must_use]
+    pub fn plan(&self, begun: &HashMap<CaseInMode, u32>) -> RunPlan {
+        let both = self.cases.iter().flat_map(|case| [&case.a, &case.b]);
+        let repeats = |planned: &TestCase| begun.get(&planned.case_in_mode()).map_or(1, |begun| *begun.max(&1));
+        let entries = both.map(|planned| PlannedCase::times(planned.clone(), repeats(planned)));
+        RunPlan { entries: entries.collect() }
+    }
+}
