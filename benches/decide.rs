@@ -73,7 +73,7 @@ fn main() {
         let share = |found: &dyn Fn(u64) -> bool| {
             100.0 * count((0..RUNS).filter(|seed| found(u64::from(*seed))).count()) / f64::from(RUNS)
         };
-        let ours = share(&|seed| worlds::until_decided(&rates, RULE, seed, 300).word() == CompareResult::Worse);
+        let ours = share(&|seed| worlds::until_decided(&rates, RULE, seed, 300).result() == CompareResult::Worse);
         let in_turn = share(&|seed| by_turns(&rates, seed, |losses, wins| e_worse(losses, wins) >= 20.0) <= 300);
         let peeking = share(&|seed| by_turns(&rates, seed, |losses, wins| above_half(losses, wins, 0.95)) <= 300);
         println!("| {name} | {ours:.1} % | {in_turn:.1} % | {peeking:.1} % |");
@@ -114,11 +114,16 @@ fn ours(rates: &Rates) -> Ours {
         interval.low - 1e-9 <= truth && truth <= interval.high + 1e-9
     });
     let share = |runs: usize| 100.0 * count(runs) / f64::from(RUNS);
-    let worse = share(states.iter().filter(|found| found.word == CompareResult::Worse).count());
-    let trials = |found: &Comparison| usize::try_from(found.a.rate.trials).expect("few");
+    let worse = share(states.iter().filter(|found| found.result == CompareResult::Worse).count());
+    let trials = |found: &Comparison| usize::try_from(found.baseline.rate.trials).expect("few");
     let pairs = if worse >= 80.0 {
         // What ends in another word has not found the drop, however soon.
-        mean(states.iter().map(|found| if found.word == CompareResult::Worse { trials(found) } else { MOST }).collect())
+        mean(
+            states
+                .iter()
+                .map(|found| if found.result == CompareResult::Worse { trials(found) } else { MOST })
+                .collect(),
+        )
     } else {
         count(states.iter().map(trials).sum()) / count(states.len())
     };
@@ -131,8 +136,8 @@ fn by_turns(rates: &Rates, seed: u64, found: impl Fn(u64, u64) -> bool) -> usize
     let (mut losses, mut wins) = (0, 0);
     for pairs in 1..=MOST {
         let drawn = pair(rates, (pairs - 1) % rates.len(), &mut world);
-        losses += u64::from(drawn.a == Some(true) && drawn.b == Some(false));
-        wins += u64::from(drawn.a == Some(false) && drawn.b == Some(true));
+        losses += u64::from(drawn.baseline == Some(true) && drawn.candidate == Some(false));
+        wins += u64::from(drawn.baseline == Some(false) && drawn.candidate == Some(true));
         if found(losses, wins) {
             return pairs;
         }
@@ -178,8 +183,8 @@ fn fixed_pairs(rates: &Rates) -> usize {
             let mut strata = vec![Stratum::default(); rates.len()];
             for case in (0..rates.len()).cycle().take(pairs) {
                 let drawn = pair(rates, case, &mut world);
-                strata[case].a.add(drawn.a == Some(true));
-                strata[case].b.add(drawn.b == Some(true));
+                strata[case].baseline.add(drawn.baseline == Some(true));
+                strata[case].candidate.add(drawn.candidate == Some(true));
             }
             stratified::exact(&strata).less <= RULE.alpha
         });

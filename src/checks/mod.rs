@@ -124,7 +124,7 @@ impl Check {
         }
         let CheckAnswer { status, expected, found, spans } = self.ask.evaluate(subject)?;
         let CheckKind { id, goal, .. } = *self.kind;
-        Some(CheckResult { id: id.to_owned(), goal, status, expected, evidence: found, own: false, spans })
+        Some(CheckResult { id: id.to_owned(), goal, status, expected, found, custom: false, spans })
     }
 }
 

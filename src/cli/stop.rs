@@ -46,7 +46,7 @@ pub fn stop(args: &StopArgs) -> CliResult {
     // A runner that could not say so itself, or several that share the run.
     run.write_ended(RunEndKind::Stopped, None)?;
     let how = if killed { "killed" } else { "stopped" };
-    let compares = run.run_record().ok().flatten().is_some_and(|record| record.arms.is_some());
+    let compares = run.run_record().ok().flatten().is_some_and(|record| record.sides.is_some());
     let (id, command) = (run.id(), if compares { "compare" } else { "run" });
     writeln!(stdout(), "{id} {how}; `skill-evals {command} --resume --run-id {id}` resumes it")?;
     Ok(Exit::Clean)

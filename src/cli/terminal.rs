@@ -175,7 +175,7 @@ impl Terminal {
 }
 
 impl EventListener for Terminal {
-    fn hear(&mut self, event: &RunEvent) {
+    fn on_event(&mut self, event: &RunEvent) {
         let now = self.start.elapsed();
         match event {
             RunEvent::Planned(_) => self.board.planned(),

@@ -27,7 +27,7 @@ pub struct CaseCount {
     /// Trials that passed, of those that were measured.
     pub rate: Rate,
     /// Trials that measured nothing: errors and unscored ones. They are in neither number of `rate`.
-    pub lost: u64,
+    pub not_measured: u64,
 }
 
 /// An arm: its counts by case, under the name that the user knows the case by.
@@ -66,11 +66,11 @@ impl Rule {
 pub struct Comparison {
     /// The answer.
     #[serde(flatten)]
-    pub word: CompareResult,
+    pub result: CompareResult,
     /// What the first arm came to.
-    pub a: SideSummary,
+    pub baseline: SideSummary,
     /// What the second arm came to.
-    pub b: SideSummary,
+    pub candidate: SideSummary,
     /// B − A; none where no case was measured in both arms.
     pub difference: Option<Difference>,
     /// By which the word was found.
@@ -78,13 +78,13 @@ pub struct Comparison {
     /// Every case that was measured in both arms.
     pub cases: Vec<CaseChange>,
     /// Cases that were measured in A alone: in no other figure.
-    pub only_a: Vec<String>,
+    pub only_baseline: Vec<String>,
     /// Cases that were measured in B alone: in no other figure.
-    pub only_b: Vec<String>,
+    pub only_candidate: Vec<String>,
     /// Cases that were measured in neither arm, since all their trials were lost or none was run: in no other figure.
     pub neither: Vec<String>,
     /// Whether cases were tried unequally often, so that a rate over cases is not that over trials.
-    pub uneven: bool,
+    pub unequal_trials: bool,
 }
 
 /// An arm over all cases that were measured in both.
@@ -93,7 +93,7 @@ pub struct SideSummary {
     /// All trials together.
     pub rate: Rate,
     /// Lost trials of all its cases, those that are not compared too.
-    pub lost: u64,
+    pub not_measured: u64,
     /// The mean of the cases' rates, each weighing the same.
     pub share: Option<f64>,
     /// Where the true mean may lie.
@@ -106,9 +106,9 @@ pub struct CaseChange {
     /// Its name.
     pub case: String,
     /// In the first arm.
-    pub a: CaseCount,
+    pub baseline: CaseCount,
     /// In the second arm.
-    pub b: CaseCount,
+    pub candidate: CaseCount,
     /// How likely this is where the case did not change, to either side: exact in a fixed comparison, 1/e in a sequential
     /// one.
     pub p: f64,
@@ -148,16 +148,16 @@ pub enum ResultBasis {
 #[derive(Default)]
 struct JoinedCases {
     both: Vec<(String, CaseCount, CaseCount)>,
-    only_a: Vec<String>,
-    only_b: Vec<String>,
+    only_baseline: Vec<String>,
+    only_candidate: Vec<String>,
     neither: Vec<String>,
-    lost: (u64, u64),
+    not_measured: (u64, u64),
 }
 
 impl JoinedCases {
     fn new(a: &SideCounts, b: &SideCounts) -> Self {
-        let lost = |arm: &SideCounts| arm.values().map(|counts| counts.lost).sum();
-        let mut joined = Self { lost: (lost(a), lost(b)), ..Self::default() };
+        let lost = |arm: &SideCounts| arm.values().map(|counts| counts.not_measured).sum();
+        let mut joined = Self { not_measured: (lost(a), lost(b)), ..Self::default() };
         let mut names: Vec<&String> = a.keys().chain(b.keys()).collect();
         names.sort_unstable();
         names.dedup();
@@ -166,8 +166,8 @@ impl JoinedCases {
             let (in_a, in_b) = (of(a), of(b));
             match (in_a.rate.trials > 0, in_b.rate.trials > 0) {
                 (true, true) => joined.both.push((name.clone(), in_a, in_b)),
-                (true, false) => joined.only_a.push(name.clone()),
-                (false, true) => joined.only_b.push(name.clone()),
+                (true, false) => joined.only_baseline.push(name.clone()),
+                (false, true) => joined.only_candidate.push(name.clone()),
                 (false, false) => joined.neither.push(name.clone()),
             }
         }
@@ -179,7 +179,7 @@ impl JoinedCases {
         let mean = mean::of(&rates, level);
         SideSummary {
             rate: rates.into_iter().fold(Rate::default(), Rate::plus),
-            lost,
+            not_measured: lost,
             share: mean.map(|(mean, _)| mean),
             interval: mean.map(|(_, interval)| interval),
         }
@@ -194,8 +194,10 @@ impl JoinedCases {
         p: &[f64],
         rule: &Rule,
     ) -> Comparison {
-        let (a, b) =
-            (self.shown(self.lost.0, rule.level, |case| case.1), self.shown(self.lost.1, rule.level, |case| case.2));
+        let (a, b) = (
+            self.shown(self.not_measured.0, rule.level, |case| case.1),
+            self.shown(self.not_measured.1, rule.level, |case| case.2),
+        );
         let mut trials = self.both.iter().flat_map(|(_, a, b)| [a.rate.trials, b.rate.trials]);
         let first = trials.next();
         let uneven = trials.any(|trials| Some(trials) != first);
@@ -203,14 +205,25 @@ impl JoinedCases {
         let cases = self.both.into_iter().zip(p.iter().zip(adjusted));
         let cases = cases.map(|((case, a, b), (p, adjusted))| CaseChange {
             case,
-            a,
-            b,
+            baseline: a,
+            candidate: b,
             p: *p,
             adjusted,
             changed: adjusted <= rule.alpha,
         });
         let cases = cases.collect();
-        let Self { only_a, only_b, neither, .. } = self;
-        Comparison { word, a, b, difference, evidence, cases, only_a, only_b, neither, uneven }
+        let Self { only_baseline: only_a, only_candidate: only_b, neither, .. } = self;
+        Comparison {
+            result: word,
+            baseline: a,
+            candidate: b,
+            difference,
+            evidence,
+            cases,
+            only_baseline: only_a,
+            only_candidate: only_b,
+            neither,
+            unequal_trials: uneven,
+        }
     }
 }

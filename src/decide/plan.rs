@@ -114,8 +114,10 @@ pub fn reach(plan: &PairDesign, rule: &Rule, claim: AwaitedResult) -> Result<(),
 pub fn reach_fixed(design: &[(u64, u64)], rule: &Rule, claim: AwaitedResult) -> Result<(), UnreachableResult> {
     let said = |design: &[(u64, u64)]| {
         let stratum = |b: fn(u64) -> u64| {
-            let of =
-                move |&(in_a, in_b): &(u64, u64)| Stratum { a: Rate::new(in_a, in_a), b: Rate::new(b(in_b), in_b) };
+            let of = move |&(in_a, in_b): &(u64, u64)| Stratum {
+                baseline: Rate::new(in_a, in_a),
+                candidate: Rate::new(b(in_b), in_b),
+            };
             design.iter().map(of).collect::<Vec<_>>()
         };
         match claim {
@@ -155,13 +157,15 @@ const MOST: u64 = 10_000;
 /// McNemar's exact test, one-sided at `alpha`, for pairs as discordant as the cases' rates make them, less those there are,
 /// and one of each case in each arm at least.
 pub(super) fn more_trials(strata: &[Stratum], difference: f64, alpha: f64) -> Option<u64> {
-    let tried: Vec<Discordance> =
-        strata.iter().filter_map(|stratum| Some(Discordance::of(stratum.a.share()?, stratum.b.share()?))).collect();
+    let tried: Vec<Discordance> = strata
+        .iter()
+        .filter_map(|stratum| Some(Discordance::of(stratum.baseline.share()?, stratum.candidate.share()?)))
+        .collect();
     let mean = |of: fn(&Discordance) -> f64| tried.iter().map(of).sum::<f64>() / len(tried.len());
     let (loss, win) = (mean(|case| case.loss), mean(|case| case.win));
     let truth = if difference < 0.0 { Discordance { loss, win } } else { Discordance { loss: win, win: loss } };
     let needed = 2 * power::pairs_needed(truth, alpha, 0.8, MOST_PAIRS)?;
-    let have = strata.iter().map(|stratum| stratum.a.trials + stratum.b.trials).sum::<u64>();
+    let have = strata.iter().map(|stratum| stratum.baseline.trials + stratum.candidate.trials).sum::<u64>();
     Some(needed.saturating_sub(have).max(2 * tried.len() as u64))
 }
 
@@ -221,11 +225,11 @@ mod tests {
 
     #[test]
     fn more_trials_are_those_that_a_difference_of_the_size_seen_needs() {
-        let stratum = Stratum { a: Rate::new(9, 10), b: Rate::new(6, 10) };
+        let stratum = Stratum { baseline: Rate::new(9, 10), candidate: Rate::new(6, 10) };
         let more = more_trials(&[stratum], -0.3, 0.05).expect("a number");
         let needed = power::pairs_needed(Discordance::of(0.9, 0.6), 0.05, 0.8, 1000).expect("a number");
         assert_eq!(more, 2 * needed - 20);
-        let alike = Stratum { a: Rate::new(9, 10), b: Rate::new(9, 10) };
+        let alike = Stratum { baseline: Rate::new(9, 10), candidate: Rate::new(9, 10) };
         assert_eq!(more_trials(&[alike], 0.0, 0.05), None);
     }
 }

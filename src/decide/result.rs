@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// How B compares with A.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(tag = "word", rename_all = "kebab-case")]
+#[serde(tag = "result", rename_all = "kebab-case")]
 pub enum CompareResult {
     /// B passes more.
     Better,
@@ -19,7 +19,7 @@ pub enum CompareResult {
     Undecided {
         /// How many more trials, both arms together, would find a difference of the size seen with a probability of
         /// 80 %; none where none was seen, or it would take more than a million.
-        more: Option<u64>,
+        trials_needed: Option<u64>,
     },
     /// No case has a measured trial in both arms.
     NothingMeasured,

@@ -28,9 +28,9 @@ pub struct Pair {
     /// The place of its case.
     pub case: usize,
     /// The trial in the first arm.
-    pub a: Option<bool>,
+    pub baseline: Option<bool>,
     /// The trial in the second arm.
-    pub b: Option<bool>,
+    pub candidate: Option<bool>,
 }
 
 /// A comparison under way. It is made of its cases, its rule, its seed and the pairs fed so far, and nothing else: store
@@ -59,8 +59,8 @@ pub struct UnknownCase {
 /// What the pairs of one case came to.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
-    a: CaseCount,
-    b: CaseCount,
+    baseline: CaseCount,
+    candidate: CaseCount,
     seen: CaseTally,
 }
 
@@ -84,16 +84,16 @@ impl SequentialTest {
         let tally = self.cases.get_mut(pair.case).ok_or(UnknownCase { case: pair.case, cases })?;
         self.pairs.push(pair);
         tally.seen.tried += 1;
-        let (Some(a), Some(b)) = (pair.a, pair.b) else {
-            tally.a.lost += u64::from(pair.a.is_none());
-            tally.b.lost += u64::from(pair.b.is_none());
-            if tally.a.rate.trials == 0 && tally.seen.tried >= HOPELESS {
+        let (Some(a), Some(b)) = (pair.baseline, pair.candidate) else {
+            tally.baseline.not_measured += u64::from(pair.baseline.is_none());
+            tally.candidate.not_measured += u64::from(pair.candidate.is_none());
+            if tally.baseline.rate.trials == 0 && tally.seen.tried >= HOPELESS {
                 self.overall.leave_out(pair.case);
             }
             return Ok(());
         };
-        tally.a.rate.add(a);
-        tally.b.rate.add(b);
+        tally.baseline.rate.add(a);
+        tally.candidate.rate.add(b);
         tally.seen.losses += u64::from(a && !b);
         tally.seen.wins += u64::from(b && !a);
         self.overall.feed(pair.case, i8::from(b) - i8::from(a));
@@ -124,7 +124,7 @@ impl SequentialTest {
 
     /// What the pairs so far come to. Stop once it is decided.
     #[must_use]
-    pub fn word(&self) -> CompareResult {
+    pub fn result(&self) -> CompareResult {
         let strata = self.strata();
         let ResultBasis::Sequential { worse, better, .. } = self.evidence() else {
             return CompareResult::NothingMeasured;
@@ -135,13 +135,13 @@ impl SequentialTest {
             let tried = strata.iter().filter_map(|stratum| arm(stratum).share());
             tried.sum::<f64>()
         };
-        let apart = mean(|stratum| stratum.b) - mean(|stratum| stratum.a);
+        let apart = mean(|stratum| stratum.candidate) - mean(|stratum| stratum.baseline);
         match self.rule.margin {
-            _ if strata.iter().all(|stratum| stratum.a.trials == 0) => CompareResult::NothingMeasured,
+            _ if strata.iter().all(|stratum| stratum.baseline.trials == 0) => CompareResult::NothingMeasured,
             _ if self.enough(better) && apart > 0.0 && holds => CompareResult::Better,
             Some(margin) if holds => CompareResult::NoWorse { margin },
             _ if self.enough(worse) && apart < 0.0 => CompareResult::Worse,
-            _ => CompareResult::Undecided { more: None },
+            _ => CompareResult::Undecided { trials_needed: None },
         }
     }
 
@@ -152,14 +152,14 @@ impl SequentialTest {
         let strata = self.strata();
         let difference = difference::of(&strata, self.rule.level);
         let more = |difference: Difference| plan::more_trials(&strata, difference.difference, self.rule.alpha);
-        let word = match self.word() {
-            CompareResult::Undecided { .. } => CompareResult::Undecided { more: difference.and_then(more) },
+        let word = match self.result() {
+            CompareResult::Undecided { .. } => CompareResult::Undecided { trials_needed: difference.and_then(more) },
             word => word,
         };
         let arm = |counts: fn(&Tally) -> CaseCount| -> SideCounts {
             self.names.iter().cloned().zip(self.cases.iter().map(counts)).collect()
         };
-        let joined = JoinedCases::new(&arm(|tally| tally.a), &arm(|tally| tally.b));
+        let joined = JoinedCases::new(&arm(|tally| tally.baseline), &arm(|tally| tally.candidate));
         let by_name: std::collections::BTreeMap<&String, &Tally> = self.names.iter().zip(&self.cases).collect();
         let p = |(name, ..): &(String, CaseCount, CaseCount)| {
             by_name.get(name).map_or(1.0, |tally| (1.0 / e_two_sided(tally.seen.losses, tally.seen.wins)).min(1.0))
@@ -169,7 +169,10 @@ impl SequentialTest {
     }
 
     fn strata(&self) -> Vec<Stratum> {
-        self.cases.iter().map(|tally| Stratum { a: tally.a.rate, b: tally.b.rate }).collect()
+        self.cases
+            .iter()
+            .map(|tally| Stratum { baseline: tally.baseline.rate, candidate: tally.candidate.rate })
+            .collect()
     }
 
     /// What it takes to the answer that is nearest: where that is `no worse`, or what changed is clear and only the
@@ -214,10 +217,10 @@ mod tests {
     fn run(rates: &[(f64, f64)], seed: u64) -> SequentialTest {
         let mut state = SequentialTest::new(names(rates.len()), RULE, seed);
         let mut world = fastrand::Rng::with_seed(seed + 1000);
-        while !state.word().decided() && state.pairs().len() < 500 {
+        while !state.result().decided() && state.pairs().len() < 500 {
             let case = state.next_case(&[]).expect("cases");
             let (a, b) = rates[case];
-            let pair = Pair { case, a: Some(world.f64() < a), b: Some(world.f64() < b) };
+            let pair = Pair { case, baseline: Some(world.f64() < a), candidate: Some(world.f64() < b) };
             state.feed(pair).expect("a case");
         }
         state
@@ -228,17 +231,17 @@ mod tests {
         let mut rates = vec![(1.0, 1.0); 20];
         rates[7] = (1.0, 0.1);
         let state = run(&rates, 1);
-        assert_eq!(state.word(), CompareResult::Worse);
+        assert_eq!(state.result(), CompareResult::Worse);
         let found = state.comparison();
-        assert!(found.uneven && found.cases.len() == 20);
-        let most = found.cases.iter().max_by_key(|case| case.a.rate.trials).expect("cases");
+        assert!(found.unequal_trials && found.cases.len() == 20);
+        let most = found.cases.iter().max_by_key(|case| case.baseline.rate.trials).expect("cases");
         assert_eq!(most.case, "case-7");
     }
 
     #[test]
     fn good_news_ends_a_run_too() {
-        assert_eq!(run(&[(1.0, 1.0); 5], 1).word(), CompareResult::NoWorse { margin: 0.1 });
-        assert_eq!(run(&[(0.2, 0.9); 5], 1).word(), CompareResult::Better);
+        assert_eq!(run(&[(1.0, 1.0); 5], 1).result(), CompareResult::NoWorse { margin: 0.1 });
+        assert_eq!(run(&[(0.2, 0.9); 5], 1).result(), CompareResult::Better);
     }
 
     #[test]
@@ -257,7 +260,7 @@ mod tests {
         let mut state = SequentialTest::new(names(3), Rule { margin: None, ..RULE }, 1);
         let mut feed = |case: usize, a: bool, b: bool, times: usize| {
             for _ in 0..times {
-                state.feed(Pair { case, a: Some(a), b: Some(b) }).expect("a case");
+                state.feed(Pair { case, baseline: Some(a), candidate: Some(b) }).expect("a case");
             }
         };
         // Twenty losses in one case, and one win in each of the others: the evidence is clear, the mean is not below zero.
@@ -265,7 +268,7 @@ mod tests {
         feed(1, false, true, 1);
         feed(2, false, true, 1);
         assert!(matches!(state.evidence(), ResultBasis::Sequential { worse, .. } if worse > 20.0));
-        assert!(!state.word().decided());
+        assert!(!state.result().decided());
         assert_eq!(state.next_case(&[]), Some(1));
         assert_eq!(state.next_case(&[1]), Some(2));
     }
@@ -276,22 +279,22 @@ mod tests {
         for _ in 0..10 {
             let case = state.next_case(&[]).expect("cases");
             let b = (case == 1).then_some(true);
-            state.feed(Pair { case, a: Some(true), b }).expect("a case");
+            state.feed(Pair { case, baseline: Some(true), candidate: b }).expect("a case");
         }
         let found = state.comparison();
-        assert_eq!((found.a.lost, found.only_a.len(), found.cases.len()), (0, 0, 1));
-        assert!(found.b.lost > 0 && found.a.rate.trials > 1, "{found:?}");
-        assert_eq!(SequentialTest::new(names(2), RULE, 1).word(), CompareResult::NothingMeasured);
+        assert_eq!((found.baseline.not_measured, found.only_baseline.len(), found.cases.len()), (0, 0, 1));
+        assert!(found.candidate.not_measured > 0 && found.baseline.rate.trials > 1, "{found:?}");
+        assert_eq!(SequentialTest::new(names(2), RULE, 1).result(), CompareResult::NothingMeasured);
     }
 
     #[test]
     fn a_case_that_is_never_measured_keeps_no_word_from_being_said() {
         let mut state = SequentialTest::new(names(3), RULE, 1);
-        while !state.word().decided() && state.pairs().len() < 400 {
+        while !state.result().decided() && state.pairs().len() < 400 {
             let case = state.next_case(&[]).expect("cases");
-            state.feed(Pair { case, a: Some(true), b: (case != 1).then_some(true) }).expect("a case");
+            state.feed(Pair { case, baseline: Some(true), candidate: (case != 1).then_some(true) }).expect("a case");
         }
-        assert_eq!(state.word(), CompareResult::NoWorse { margin: 0.1 });
+        assert_eq!(state.result(), CompareResult::NoWorse { margin: 0.1 });
     }
 
     #[test]
@@ -300,10 +303,10 @@ mod tests {
         let mut state = SequentialTest::new(names(10), RULE, 1);
         for pair in 0..30 {
             let case = if pair < 10 { pair } else { 0 };
-            state.feed(Pair { case, a: Some(case != 0), b: Some(true) }).expect("a case");
+            state.feed(Pair { case, baseline: Some(case != 0), candidate: Some(true) }).expect("a case");
         }
         assert!(matches!(state.evidence(), ResultBasis::Sequential { better, .. } if better > 20.0));
-        assert!(!state.word().decided());
+        assert!(!state.result().decided());
         assert_eq!(state.next_case(&[]), Some(1), "all cases in turn");
     }
 
@@ -311,7 +314,7 @@ mod tests {
     fn pairs_in_flight_go_to_different_cases_and_unknown_ones_are_refused() {
         let mut state = SequentialTest::new(names(3), RULE, 1);
         assert_eq!((state.next_case(&[0]), state.next_case(&[0, 1])), (Some(1), Some(2)));
-        let wrong = state.feed(Pair { case: 3, a: None, b: None }).expect_err("no such case");
+        let wrong = state.feed(Pair { case: 3, baseline: None, candidate: None }).expect_err("no such case");
         assert_eq!(wrong.to_string(), "a pair is of case number 3, and only 3 cases are compared");
         assert_eq!(SequentialTest::new(Vec::new(), RULE, 1).next_case(&[]), None);
     }

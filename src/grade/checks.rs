@@ -61,7 +61,7 @@ pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
         metrics: metrics(skill, evidence),
         judged: None,
         threshold: None,
-        at_most: None,
+        max_trials: None,
     })
 }
 
@@ -73,7 +73,7 @@ pub fn settle(mut grade: Grade) -> Grade {
     if grade.trouble.is_none() && !failed {
         // A pass with a hole in it would be a guess.
         grade.trouble = has(Status::Unknown)
-            .map(|check| Trouble::new(TroubleKind::Unobservable, format!("{}: {}", check.id, check.evidence)));
+            .map(|check| Trouble::new(TroubleKind::Unobservable, format!("{}: {}", check.id, check.found)));
     }
     let unseen = grade.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Unobservable);
     // What could not be seen no longer matters, unless the skill may not have been there at all.
@@ -122,7 +122,7 @@ fn metrics(skill: &Skill, evidence: &Evidence<'_>) -> Metrics {
         described: evidence.described(&skill.slug),
         activations: trace.activations.clone(),
         resources: trace.resources.clone(),
-        explorations: trace.explorations.clone(),
+        inspections: trace.inspections.clone(),
         denials: trace.denials.clone(),
         unknown_events: trace.unknown_events.values().sum(),
         damaged_lines: trace.damaged_lines,
@@ -159,7 +159,7 @@ fn general(subject: &Subject<'_>) -> Vec<CheckResult> {
 
 fn result(id: &str, goal: Goal, answer: CheckAnswer) -> CheckResult {
     let CheckAnswer { status, expected, found, spans } = answer;
-    CheckResult { id: id.to_owned(), goal, status, expected, evidence: found, own: false, spans }
+    CheckResult { id: id.to_owned(), goal, status, expected, found, custom: false, spans }
 }
 
 fn in_time(evidence: &Evidence<'_>) -> CheckAnswer {

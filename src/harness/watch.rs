@@ -97,7 +97,7 @@ impl Watch {
 pub(super) struct WatchListener(Arc<WatchState>);
 
 impl EventListener for WatchListener {
-    fn hear(&mut self, event: &RunEvent) {
+    fn on_event(&mut self, event: &RunEvent) {
         let shared = &self.0;
         let now = shared.start.elapsed();
         let mut state = shared.state();

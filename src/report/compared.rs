@@ -20,20 +20,20 @@ const MOST_CASES: usize = 12;
 #[must_use]
 pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
     if compared.unchanged {
-        let arms = format!("{} and {}", safe::line(&compared.a), safe::line(&compared.b));
+        let arms = format!("{} and {}", safe::line(&compared.baseline), safe::line(&compared.candidate));
         let what = paint.on(Tone::Good, "unchanged");
         return format!(
             "{what}: {arms} have the same skills, file by file: no trial is needed; --aa shows what is noise"
         );
     }
-    let Comparison { word, a, b, difference, evidence, .. } = &compared.comparison;
+    let Comparison { result: word, baseline: a, candidate: b, difference, evidence, .. } = &compared.comparison;
     let text = match word {
         CompareResult::NoWorse { margin } => format!("no worse than by {} points", points(*margin)),
         word => word.as_str().to_owned(),
     };
     let mut text = paint.on(tone(word), &text);
     let Some(difference) = difference else {
-        let lost = a.lost + b.lost;
+        let lost = a.not_measured + b.not_measured;
         let why = if lost > 0 {
             format!("{} ended in errors or unscored", trials(lost))
         } else {
@@ -53,7 +53,7 @@ pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
         if by_trials(a, b) == signed(difference.difference) { "" } else { ", every case weighing the same" },
         how_sure(word, evidence),
     );
-    if let Some(SpentTrials { used, most, .. }) = compared.spent {
+    if let Some(SpentTrials { counted: used, limit: most, .. }) = compared.trials {
         let how = if word.decided() { "decided after" } else { "after" };
         let _ = write!(text, ", {how} {used} of at most {most} trials");
     }
@@ -65,7 +65,7 @@ pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
     if against > 0 {
         let _ = write!(text, "; {} got {how} nevertheless", counted(against, "case"));
     }
-    if let CompareResult::Undecided { more } = word {
+    if let CompareResult::Undecided { trials_needed: more } = word {
         let _ = match more {
             Some(more) => write!(text, "; about {} would decide a difference of this size", more_trials(*more)),
             None => write!(text, "; no difference was seen"),
@@ -113,9 +113,9 @@ pub fn render(compared: &ComparisonResults, paint: Paint) -> String {
     if compared.unchanged {
         return text;
     }
-    let shown = [("A", &compared.a, &comparison.a), ("B", &compared.b, &comparison.b)];
+    let shown = [("A", &compared.baseline, &comparison.baseline), ("B", &compared.candidate, &comparison.candidate)];
     for (arm, label, shown) in shown {
-        let _ = writeln!(text, "  {arm}  {}: {}", safe::line(label), arm_line(shown));
+        let _ = writeln!(text, "  {arm}  {}: {}", safe::line(label), side_line(shown));
     }
     cases(&mut text, comparison);
     for line in told(compared) {
@@ -126,20 +126,20 @@ pub fn render(compared: &ComparisonResults, paint: Paint) -> String {
 
 /// What an arm came to.
 #[must_use]
-pub fn arm_line(shown: &SideSummary) -> String {
+pub fn side_line(shown: &SideSummary) -> String {
     let mut text = fraction(shown.rate);
     if let (Some(share), Some(interval)) = (shown.share, shown.interval) {
         let _ = write!(text, ", {}", rate::share(share, interval));
     }
-    if shown.lost > 0 {
-        let _ = write!(text, ", {} lost to errors or unscored", trials(shown.lost));
+    if shown.not_measured > 0 {
+        let _ = write!(text, ", {} lost to errors or unscored", trials(shown.not_measured));
     }
     text
 }
 
 /// The difference in the shares of a case.
 fn moved(case: &CaseChange) -> f64 {
-    case.b.rate.share().unwrap_or_default() - case.a.rate.share().unwrap_or_default()
+    case.candidate.rate.share().unwrap_or_default() - case.baseline.rate.share().unwrap_or_default()
 }
 
 /// The cases whose shares differ, the surest first, then those that differ most.
@@ -168,7 +168,7 @@ fn cases(text: &mut String, comparison: &Comparison) {
     let width = cases.iter().take(MOST_CASES).map(|case| case.case.chars().count()).max().unwrap_or_default();
     for case in cases.iter().take(MOST_CASES) {
         let changed = changed(case).map(|changed| format!("  {changed}")).unwrap_or_default();
-        let (a, b) = (fraction(case.a.rate), fraction(case.b.rate));
+        let (a, b) = (fraction(case.baseline.rate), fraction(case.candidate.rate));
         let _ = writeln!(text, "  {:width$}  {a} → {b}{changed}", safe::line(&case.case));
     }
     let _ = match (cases.len().saturating_sub(MOST_CASES), same) {
@@ -194,7 +194,9 @@ pub fn told(compared: &ComparisonResults) -> Vec<String> {
 fn triggering(lines: &mut Vec<String>, compared: &ComparisonResults) {
     let skills = compared.triggering.iter().flat_map(|found| &found.skills);
     let moved: Vec<&SkillShift> = skills.filter(|skill| skill.difference.difference.abs() > f64::EPSILON).collect();
-    for SkillShift { skill, a, b, difference, instead } in moved.iter().take(MOST_CASES) {
+    for SkillShift { skill, baseline: a, candidate: b, difference, replaced_by: instead } in
+        moved.iter().take(MOST_CASES)
+    {
         let (low, high) = (signed(difference.interval.low), signed(difference.interval.high));
         let places: Vec<String> = instead.iter().map(in_its_place).collect();
         let places = if places.is_empty() { String::new() } else { format!("; in its place {}", places.join(", ")) };
@@ -218,7 +220,7 @@ fn in_its_place(instead: &ReplacementSkill) -> String {
         Some(several @ "several skills") => several.to_owned(),
         Some(skill) => format!("`{skill}`"),
     };
-    format!("{what} {} → {}", instead.a, instead.b)
+    format!("{what} {} → {}", instead.baseline, instead.candidate)
 }
 
 fn amounts(compared: &ComparisonResults) -> Option<String> {
@@ -232,16 +234,19 @@ fn amounts(compared: &ComparisonResults) -> Option<String> {
 /// How the figures are to be read, and what is in none of them.
 fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
     let comparison = &compared.comparison;
-    if comparison.uneven {
+    if comparison.unequal_trials {
         lines.push("cases were tried unequally often: points and shares weigh every case the same".to_owned());
     }
-    let lost = [("A", comparison.a.lost, comparison.b.lost), ("B", comparison.b.lost, comparison.a.lost)];
+    let lost = [
+        ("A", comparison.baseline.not_measured, comparison.candidate.not_measured),
+        ("B", comparison.candidate.not_measured, comparison.baseline.not_measured),
+    ];
     for (arm, lost, other) in lost.into_iter().filter(|(_, lost, other)| lost > other) {
         lines.push(format!(
             "more trials of side {arm} were not measured ({lost}, the other {other}): they are not counted"
         ));
     }
-    for (cases, arm) in [(&comparison.only_a, "A"), (&comparison.only_b, "B")] {
+    for (cases, arm) in [(&comparison.only_baseline, "A"), (&comparison.only_candidate, "B")] {
         if !cases.is_empty() {
             lines.push(format!("not counted, measured in {arm} only: {}", list(cases)));
         }
@@ -249,8 +254,10 @@ fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
     if !comparison.neither.is_empty() {
         lines.push(format!("not counted, measured on neither side: {}", list(&comparison.neither)));
     }
-    if let Some(SpentTrials { used, run, .. }) = compared.spent.filter(|spent| spent.run > spent.used) {
-        let why = if comparison.word.decided() {
+    if let Some(SpentTrials { counted: used, executed: run, .. }) =
+        compared.trials.filter(|spent| spent.executed > spent.counted)
+    {
+        let why = if comparison.result.decided() {
             "were running when the result was reached, and are not counted"
         } else {
             "ended before earlier ones, and are not counted yet"
@@ -264,8 +271,8 @@ fn on_cases(lines: &mut Vec<String>, compared: &ComparisonResults) {
     if compared.outcome_only {
         lines.push("judged by what both sides were asked: checks that ask for the skill are left out".to_owned());
     }
-    if !compared.asked_otherwise.is_empty() {
-        let cases = list(&compared.asked_otherwise);
+    if !compared.changed_cases.is_empty() {
+        let cases = list(&compared.changed_cases);
         lines.push(format!("asked or checked differently on the two sides, so more than the skills differs: {cases}"));
     }
     if !compared.until_decided.is_empty() {
@@ -276,7 +283,7 @@ fn on_cases(lines: &mut Vec<String>, compared: &ComparisonResults) {
         ));
     }
     lines.extend(compared.left_out.iter().map(|(case, why)| format!("{case} is left out: {why}")));
-    if let Some(SpentTrials { flipped, .. }) = compared.spent.filter(|_| compared.same) {
+    if let Some(SpentTrials { flipped, .. }) = compared.trials.filter(|_| compared.aa) {
         let share = rate::measured(flipped).map(|share| format!(", {share}")).unwrap_or_default();
         let alpha = rate::points(compared.rule.alpha);
         let pairs = fraction(flipped);
@@ -285,7 +292,7 @@ fn on_cases(lines: &mut Vec<String>, compared: &ComparisonResults) {
         ));
     }
     for shares in compared.telling_nothing() {
-        let (check, with, without) = (&shares.check, rate::whole(shares.b), rate::whole(shares.a));
+        let (check, with, without) = (&shares.check, rate::whole(shares.candidate), rate::whole(shares.baseline));
         lines.push(format!(
             "`{check}` passes as often without ({without}) as with ({with}): it says nothing about what the skills add"
         ));

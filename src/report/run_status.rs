@@ -49,7 +49,7 @@ pub fn status(standing: &RunStatus, paint: Paint) -> String {
         let _ = writeln!(text, "  {word}{}: {}", not_passed.trial, not_passed.why);
     }
     deciding(&mut text, standing);
-    if let Some(left) = standing.left {
+    if let Some(left) = standing.remaining {
         let _ = writeln!(text, "  left     {left}");
     }
     let _ = writeln!(text, "  cost     {} so far, {}", cost(&done.spent), tokens(&done.spent));
@@ -70,7 +70,7 @@ pub fn status(standing: &RunStatus, paint: Paint) -> String {
 
 /// How to go on, where there is something left to do.
 fn go_on(text: &mut String, standing: &RunStatus) {
-    let RunStatus { id, left, open, again, .. } = standing;
+    let RunStatus { id, remaining: left, open, again, .. } = standing;
     let (left, ended) = (left.unwrap_or_default(), standing.state == RunState::Finished);
     // What was replayed would come to the same again.
     if standing.state == RunState::Running || (standing.replayed && ended) {
@@ -101,11 +101,12 @@ fn go_on(text: &mut String, standing: &RunStatus) {
 
 /// Of the cases that go on until they are decided how many are, and where the others stand.
 fn deciding(text: &mut String, standing: &RunStatus) {
-    if standing.deciding.is_empty() {
+    if standing.undecided.is_empty() {
         return;
     }
-    let open: Vec<_> = standing.deciding.iter().filter(|case| case.stands == ThresholdSide::Undecided).collect();
-    let all = standing.deciding.len();
+    let open: Vec<_> =
+        standing.undecided.iter().filter(|case| case.threshold_side == ThresholdSide::Undecided).collect();
+    let all = standing.undecided.len();
     let _ = writeln!(text, "  decided  {} of {}", all - open.len(), counted(all, "case"));
     for UndecidedCase { key, counts, .. } in open {
         let share = rate::of_case(counts).map(|share| format!(", {share}")).unwrap_or_default();

@@ -124,7 +124,7 @@ fn evaluation(text: &mut String, grade: &Grade, timeline: &Timeline) {
         };
         let seen = timeline.findings.get(at).and_then(|finding| finding.entry);
         let seen = seen.map(|entry| (entry + 1).to_string()).unwrap_or_default();
-        let (expected, found) = (cell(&check.expected), cell(&check.evidence));
+        let (expected, found) = (cell(&check.expected), cell(&check.found));
         let _ = writeln!(text, "| {} | {} | {status} | {expected} | {found} | {seen} |", cell(name), goal(check.goal));
     }
 }
@@ -163,7 +163,7 @@ fn metrics(text: &mut String, metrics: &Metrics) {
         "resources loaded",
         list(metrics.resources.iter().map(|found| safe::code(&format!("{}/{}", found.skill, found.path)))),
     );
-    line("looks at skills without activating", metrics.explorations.len().to_string());
+    line("looks at skills without activating", metrics.inspections.len().to_string());
     line("calls that were not allowed", list(metrics.denials.iter().map(|denial| safe::code(denial))));
     if metrics.unknown_events + metrics.damaged_lines > 0 {
         line("events not understood", format!("{}, {} damaged lines", metrics.unknown_events, metrics.damaged_lines));

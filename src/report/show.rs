@@ -97,7 +97,7 @@ fn checks(text: &mut String, shown: &ShownTrial<'_>, paint: Paint) {
         let (name, goal) = (safe::line(&name), goal(check.goal));
         let _ = writeln!(text, "\n{}  {name} ({goal})", paint.on(tone, word));
         let _ = writeln!(text, "  expected  {}", safe::line(&check.expected));
-        let _ = writeln!(text, "  found     {}", safe::line(&check.evidence));
+        let _ = writeln!(text, "  found     {}", safe::line(&check.found));
         evidence(text, timeline, finding(check), paint);
     }
     if !passed.is_empty() {

@@ -175,7 +175,7 @@ const MOST: usize = 20;
 pub fn shown(summary: &Summary) -> String {
     let mut text = String::new();
     let cut = &summary.cut_descriptions.0;
-    for ((mode, skill), CutCount { trials, least }) in cut.iter().take(MOST) {
+    for ((mode, skill), CutCount { trials, shown: least }) in cut.iter().take(MOST) {
         let (skill, mode, trials) = (safe::line(skill), safe::line(mode), counted(*trials, "trial"));
         let _ = writeln!(
             text,
@@ -185,7 +185,7 @@ pub fn shown(summary: &Summary) -> String {
     if cut.len() > MOST {
         let _ = writeln!(text, "and so with {} more; --json has all", counted(cut.len() - MOST, "description"));
     }
-    arms(&mut text, summary);
+    sides(&mut text, summary);
     let Some((share, interval)) = summary.share().filter(|_| summary.total.rate().trials > 1) else { return text };
     let _ = write!(text, "{} passed, every case weighing the same", rate::share(share, interval));
     if let Some(RepeatFigures { k, pass_at_k, pass_hat_k }) = summary.repeats() {
@@ -198,7 +198,7 @@ pub fn shown(summary: &Summary) -> String {
 }
 
 /// What each mode of comparisons came to: their arms are modes, and mean nothing together.
-fn arms(text: &mut String, summary: &Summary) {
+fn sides(text: &mut String, summary: &Summary) {
     if summary.comparisons.is_empty() {
         return;
     }
@@ -217,7 +217,7 @@ fn arms(text: &mut String, summary: &Summary) {
 fn chance(summary: &Summary) -> String {
     let mut fewest: Vec<(f64, u64)> = Vec::new();
     // Where trials go on until they decide, that has a rule of its own.
-    let all_pass = |row: &&CaseCounts| row.at_most.is_none() && row.counts.failed == 0 && row.counts.passed > 1;
+    let all_pass = |row: &&CaseCounts| row.max_trials.is_none() && row.counts.failed == 0 && row.counts.passed > 1;
     for row in summary.cases.values().filter(all_pass) {
         fewest.extend(row.threshold.map(|threshold| (threshold, row.counts.passed as u64)));
     }
@@ -239,7 +239,7 @@ fn too_few(threshold: f64, passed: u64) -> Option<String> {
 /// What is known of a cost, in words.
 #[must_use]
 pub fn cost(spent: &AttemptCost) -> String {
-    match (spent.cost_usd, spent.more_cost) {
+    match (spent.cost_usd, spent.cost_incomplete) {
         (Some(cost), true) => format!("at least {}", dollars(cost)),
         (Some(cost), false) => dollars(cost),
         (None, true) => "unknown".to_owned(),
@@ -250,7 +250,7 @@ pub fn cost(spent: &AttemptCost) -> String {
 /// What is known of the tokens, in words.
 #[must_use]
 pub fn tokens(spent: &AttemptCost) -> String {
-    match (spent.tokens, spent.more_tokens) {
+    match (spent.tokens, spent.tokens_incomplete) {
         (Some(tokens), true) => format!("at least {tokens} tokens"),
         (Some(tokens), false) => format!("{tokens} tokens"),
         (None, true) => "tokens unknown".to_owned(),
@@ -289,7 +289,7 @@ pub fn why(counts: &CaseCounts) -> String {
 /// Whether a case was decided, where it goes on until it is.
 #[must_use]
 pub fn decided(counts: &CaseCounts) -> Option<String> {
-    let (trials, most) = (counts.counts.ended(), counts.at_most?);
+    let (trials, most) = (counts.counts.ended(), counts.max_trials?);
     // Some of the runs may have had a number of trials that was said beforehand.
     let of =
         if trials <= most as usize { format!("{trials} of at most {most} trials") } else { counted(trials, "trial") };

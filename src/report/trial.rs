@@ -121,7 +121,7 @@ fn findings(found: &FoundCase, outcome: &Outcome, paint: Paint) -> String {
         };
         toned(&mut text, paint, tone, mark, &format!("{name} ({})", goal(check.goal)));
         line(&mut text, "  expected", &check.expected);
-        line(&mut text, "  found", &check.evidence);
+        line(&mut text, "  found", &check.found);
     }
     if !passed.is_empty() {
         toned(&mut text, paint, Tone::Good, "passed", &passed.join(", "));

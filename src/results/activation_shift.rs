@@ -26,7 +26,7 @@ struct CaseTriggered {
     /// The trials in which it did.
     rate: Rate,
     /// What did in the others.
-    instead: BTreeMap<ActivatedSkill, u64>,
+    replaced_by: BTreeMap<ActivatedSkill, u64>,
 }
 
 impl TriggeredTrials {
@@ -38,7 +38,7 @@ impl TriggeredTrials {
         case.skill = skill;
         case.rate = case.rate.plus(Rate::new(if hit { trials } else { 0 }, trials));
         if !hit {
-            *case.instead.entry(active).or_default() += trials;
+            *case.replaced_by.entry(active).or_default() += trials;
         }
     }
 }
@@ -49,9 +49,9 @@ pub struct ActivationShift {
     /// Skills that should become active in cases of both arms; the one that loses most comes first.
     pub skills: Vec<SkillShift>,
     /// Arm A: precision and recall of each skill, and the confusion matrix.
-    pub a: Confusion,
+    pub baseline: Confusion,
     /// The same of arm B.
-    pub b: Confusion,
+    pub candidate: Confusion,
 }
 
 /// A skill in cases in which it should become active, in both arms.
@@ -60,13 +60,13 @@ pub struct SkillShift {
     /// Its slug.
     pub skill: String,
     /// How often it did in arm A.
-    pub a: Rate,
+    pub baseline: Rate,
     /// How often it did in arm B.
-    pub b: Rate,
+    pub candidate: Rate,
     /// B less A, each of its cases weighing the same.
     pub difference: Difference,
     /// What became active where it did not, that which gained most first.
-    pub instead: Vec<ReplacementSkill>,
+    pub replaced_by: Vec<ReplacementSkill>,
 }
 
 /// What became active in place of a skill.
@@ -75,9 +75,9 @@ pub struct ReplacementSkill {
     /// Another skill, `several skills`, or nothing.
     pub activated: Option<String>,
     /// In so many trials of arm A.
-    pub a: u64,
+    pub baseline: u64,
     /// In so many trials of arm B.
-    pub b: u64,
+    pub candidate: u64,
 }
 
 impl ActivationShift {
@@ -93,24 +93,30 @@ impl ActivationShift {
         let mut skills: Vec<SkillShift> =
             skills.into_iter().filter_map(|(skill, cases)| SkillShift::of(skill, &cases, level)).collect();
         skills.sort_by(|x, y| x.difference.difference.total_cmp(&y.difference.difference));
-        (!skills.is_empty()).then(|| Self { skills, a: a.confusion.clone(), b: b.confusion.clone() })
+        (!skills.is_empty()).then(|| Self { skills, baseline: a.confusion.clone(), candidate: b.confusion.clone() })
     }
 }
 
 impl SkillShift {
     fn of(skill: &str, cases: &[(&CaseTriggered, &CaseTriggered)], level: f64) -> Option<Self> {
-        let strata: Vec<Stratum> = cases.iter().map(|(a, b)| Stratum { a: a.rate, b: b.rate }).collect();
+        let strata: Vec<Stratum> = cases.iter().map(|(a, b)| Stratum { baseline: a.rate, candidate: b.rate }).collect();
         let all = |arm: fn(&Stratum) -> Rate| strata.iter().map(arm).fold(Rate::default(), Rate::plus);
         let seen: BTreeSet<&ActivatedSkill> =
-            cases.iter().flat_map(|(a, b)| a.instead.keys().chain(b.instead.keys())).collect();
+            cases.iter().flat_map(|(a, b)| a.replaced_by.keys().chain(b.replaced_by.keys())).collect();
         let instead = seen.into_iter().map(|active| ReplacementSkill {
             activated: active.name().map(str::to_owned),
-            a: cases.iter().filter_map(|(a, _)| a.instead.get(active)).sum(),
-            b: cases.iter().filter_map(|(_, b)| b.instead.get(active)).sum(),
+            baseline: cases.iter().filter_map(|(a, _)| a.replaced_by.get(active)).sum(),
+            candidate: cases.iter().filter_map(|(_, b)| b.replaced_by.get(active)).sum(),
         });
         let mut instead: Vec<ReplacementSkill> = instead.collect();
-        instead.sort_by_key(|instead| i128::from(instead.a) - i128::from(instead.b));
+        instead.sort_by_key(|instead| i128::from(instead.baseline) - i128::from(instead.candidate));
         let difference = difference::of(&strata, level)?;
-        Some(Self { skill: skill.to_owned(), a: all(|of| of.a), b: all(|of| of.b), difference, instead })
+        Some(Self {
+            skill: skill.to_owned(),
+            baseline: all(|of| of.baseline),
+            candidate: all(|of| of.candidate),
+            difference,
+            replaced_by: instead,
+        })
     }
 }

@@ -19,9 +19,9 @@ pub struct ComparisonResults {
     /// [`COMPARISON_FORMAT`].
     pub format: u32,
     /// What arm A is.
-    pub a: String,
+    pub baseline: String,
     /// What arm B is.
-    pub b: String,
+    pub candidate: String,
     /// What was asked, and how sure the answer must be.
     pub rule: Rule,
     /// The answer and its figures.
@@ -35,7 +35,7 @@ pub struct ComparisonResults {
     pub triggering: Option<ActivationShift>,
     /// Whether arm A has no skills, so that the difference is what they are worth.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub worth: bool,
+    pub with_without: bool,
     /// Whether both arms are judged by the checks that both were asked, since one had no skills.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub outcome_only: bool,
@@ -44,18 +44,18 @@ pub struct ComparisonResults {
     pub unchanged: bool,
     /// Whether both arms are the same, so that what differs is noise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub same: bool,
+    pub aa: bool,
     /// Cases that were left out because one arm has no skill for them, with the reason.
     pub left_out: Vec<(String, String)>,
     /// Cases that were asked or checked otherwise in the two arms, where both are in the same mode.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub asked_otherwise: Vec<String>,
+    pub changed_cases: Vec<String>,
     /// Cases whose trials went on until they decided something, in an arm: their number depends on what they came to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub until_decided: Vec<String>,
     /// How many trials of both arms it took, where they went on until something was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub spent: Option<SpentTrials>,
+    pub trials: Option<SpentTrials>,
     /// Why answers are not a model's own.
     pub scripted: Vec<String>,
 }
@@ -79,20 +79,20 @@ pub struct CheckShares {
     /// Its name.
     pub check: String,
     /// In arm A.
-    pub a: Rate,
+    pub baseline: Rate,
     /// In arm B.
-    pub b: Rate,
+    pub candidate: Rate,
 }
 
 /// Trials of a comparison that goes on until something is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SpentTrials {
     /// Those that the answer rests on, lost ones included.
-    pub used: u64,
+    pub counted: u64,
     /// Those that ran all together.
-    pub run: u64,
+    pub executed: u64,
     /// The most that were allowed.
-    pub most: u64,
+    pub limit: u64,
     /// Pairs whose trials came to different verdicts, of those that were measured: between equal arms, the noise.
     pub flipped: Rate,
 }
@@ -106,7 +106,7 @@ pub fn stored(labels: (String, String), a: &SideResults, b: &SideResults, rule: 
     let cases = comparison.cases.iter().map(|case| &case.case);
     let until_decided = cases.filter(|case| a.until_decided.contains(*case) || b.until_decided.contains(*case));
     let until_decided = until_decided.cloned().collect();
-    ComparisonResults { asked_otherwise, until_decided, ..of(labels, comparison, a, b, rule) }
+    ComparisonResults { changed_cases: asked_otherwise, until_decided, ..of(labels, comparison, a, b, rule) }
 }
 
 /// A comparison of arms that have the same skills and differ in nothing else.
@@ -129,8 +129,8 @@ pub fn of(
         |of: fn(&CaseUsage) -> &Vec<f64>, plus| amounts::ratio(&SideResults::amounts(a, b, of), plus, rule.level);
     ComparisonResults {
         format: COMPARISON_FORMAT,
-        a: labels.0,
-        b: labels.1,
+        baseline: labels.0,
+        candidate: labels.1,
         rule,
         comparison,
         amounts: Ratios {
@@ -142,14 +142,14 @@ pub fn of(
         },
         checks: checks(a, b),
         triggering: ActivationShift::of(&a.triggered, &b.triggered, rule.level),
-        worth: false,
+        with_without: false,
         outcome_only: a.outcome_only,
         unchanged: false,
-        same: false,
+        aa: false,
         left_out: Vec::new(),
-        asked_otherwise: Vec::new(),
+        changed_cases: Vec::new(),
         until_decided: Vec::new(),
-        spent: None,
+        trials: None,
         scripted: a.scripted.union(&b.scripted).cloned().collect(),
     }
 }
@@ -159,16 +159,18 @@ impl ComparisonResults {
     /// are worth. Those of every trial (`in-time`, `exit-code`, `delivered` …) are not meant to.
     pub fn telling_nothing(&self) -> impl Iterator<Item = &CheckShares> {
         let asked_of_all = |shares: &&CheckShares| !GENERAL.contains(&shares.check.as_str());
-        let no_better = |shares: &&CheckShares| shares.a.share() >= shares.b.share();
-        self.checks.iter().filter(|_| self.worth).filter(asked_of_all).filter(no_better)
+        let no_better = |shares: &&CheckShares| shares.baseline.share() >= shares.candidate.share();
+        self.checks.iter().filter(|_| self.with_without).filter(asked_of_all).filter(no_better)
     }
 }
 
 fn checks(a: &SideResults, b: &SideResults) -> Vec<CheckShares> {
     let both = a.checks.iter().filter_map(|(check, in_a)| Some((check, *in_a, *b.checks.get(check)?)));
-    let mut shares: Vec<CheckShares> = both.map(|(check, a, b)| CheckShares { check: check.clone(), a, b }).collect();
-    let apart =
-        |shares: &CheckShares| (shares.b.share().unwrap_or_default() - shares.a.share().unwrap_or_default()).abs();
+    let mut shares: Vec<CheckShares> =
+        both.map(|(check, a, b)| CheckShares { check: check.clone(), baseline: a, candidate: b }).collect();
+    let apart = |shares: &CheckShares| {
+        (shares.candidate.share().unwrap_or_default() - shares.baseline.share().unwrap_or_default()).abs()
+    };
     shares.sort_by(|x, y| apart(y).total_cmp(&apart(x)).then_with(|| x.check.cmp(&y.check)));
     shares
 }

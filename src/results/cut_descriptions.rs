@@ -17,7 +17,7 @@ pub struct CutCount {
     /// In how many trials.
     pub trials: usize,
     /// The least that was shown of it.
-    pub least: DescriptionVisibility,
+    pub shown: DescriptionVisibility,
 }
 
 impl CutDescriptions {
@@ -25,9 +25,9 @@ impl CutDescriptions {
     pub fn add(&mut self, record: &TrialRecord) {
         let Some(described) = record.described.filter(|described| described.is_short()) else { return };
         let key = (record.id.mode.clone(), record.id.skill.clone());
-        let cut = self.0.entry(key).or_insert(CutCount { trials: 0, least: described });
+        let cut = self.0.entry(key).or_insert(CutCount { trials: 0, shown: described });
         cut.trials += 1;
-        cut.least = cut.least.min(described);
+        cut.shown = cut.shown.min(described);
     }
 }
 

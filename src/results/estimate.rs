@@ -41,7 +41,7 @@ pub struct Estimate {
     pub detectable_drop: Option<f64>,
     /// What keeps cases from running; their trials are none of these.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub wrong: Vec<Diagnostic>,
+    pub problems: Vec<Diagnostic>,
     /// The most that trials with a known cost may cost together, in US dollars.
     pub known_cost_usd: f64,
     /// How many trials have no known cost.
@@ -74,7 +74,7 @@ pub fn estimate(ids: &[TrialId], known: &BTreeMap<CaseInMode, KnownCost>, max_co
         trials: ids.iter().map(ToString::to_string).collect(),
         at_least: None,
         detectable_drop: None,
-        wrong: Vec::new(),
+        problems: Vec::new(),
         known_cost_usd: 0.0,
         unknown_cost: 0,
         known_tokens: 0,

@@ -42,10 +42,10 @@ pub struct RunStatus {
     pub running: Vec<RunningTime>,
     /// How many have not ended, those under way included: what is done and what is left are what was planned.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub left: Option<usize>,
+    pub remaining: Option<usize>,
     /// Cases that go on until they are decided.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub deciding: Vec<UndecidedCase>,
+    pub undecided: Vec<UndecidedCase>,
     /// Lines of the progress file that could not be read.
     pub damaged_lines: usize,
     /// Lines of the file of pairs that could not be read.
@@ -80,7 +80,7 @@ pub struct UndecidedCase {
     #[serde(flatten)]
     pub counts: CaseCounts,
     /// What they tell.
-    pub stands: ThresholdSide,
+    pub threshold_side: ThresholdSide,
 }
 
 /// What a run is doing.
@@ -173,12 +173,12 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
     }
     let done = summary.total;
     let left = planned.map(|planned| planned.saturating_sub(done.ended()));
-    let compares = record.as_ref().is_some_and(|record| record.arms.is_some());
+    let compares = record.as_ref().is_some_and(|record| record.sides.is_some());
     summary.comparisons.extend(compares.then(|| run.id().to_owned()));
     let replayed = record.as_ref().is_some_and(|record| record.chosen.replay);
     let grows = record.as_ref().is_some_and(|record| record.grows);
     let open = summary.cases.values().filter(|case| case.is_open()).count();
-    let again = summary.cases.values().map(CaseCounts::lost).sum();
+    let again = summary.cases.values().map(CaseCounts::not_measured).sum();
     let (how, why) = record.and_then(|record| record.ended).map(|ended| (ended.how, ended.why)).unzip();
     let state = match (live, left, how) {
         (true, ..) => RunState::Running,
@@ -193,7 +193,7 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
     let (share, interval) = summary.share().unzip();
     let deciding = summary.cases.into_iter().filter_map(|(key, counts)| {
         let stands = counts.side()?;
-        Some(UndecidedCase { key, counts, stands })
+        Some(UndecidedCase { key, counts, threshold_side: stands })
     });
     Ok(RunStatus {
         id: run.id().to_owned(),
@@ -201,13 +201,13 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
         state,
         pid: run.runner().map(|runner| runner.pid),
         planned,
-        left,
+        remaining: left,
         not_passed,
         running: running(run, &progress, live),
         done,
         share,
         interval,
-        deciding: deciding.collect(),
+        undecided: deciding.collect(),
         damaged_lines: progress.damaged,
         damaged_pairs: run.damaged_pairs()?,
         compares,

@@ -78,13 +78,13 @@ struct ProgressResult {
     #[serde(default)]
     cost_usd: Option<f64>,
     #[serde(default)]
-    more_tokens: bool,
+    tokens_incomplete: bool,
     #[serde(default)]
-    more_cost: bool,
+    cost_incomplete: bool,
     #[serde(default)]
     scripted: Option<String>,
     #[serde(default)]
-    at_most: Option<u32>,
+    max_trials: Option<u32>,
     #[serde(default)]
     inputs: Option<String>,
 }
@@ -145,7 +145,7 @@ impl SideReader {
         let (damaged, trials) = (self.damaged, self.trials.len());
         store::each_line(path, |line| self.line(line))?;
         let record = path.parent().and_then(|folder| RunFolder::at(folder).run_record().ok().flatten());
-        if record.is_some_and(|record| record.arms.is_some()) {
+        if record.is_some_and(|record| record.sides.is_some()) {
             self.until_decided.extend(self.trials[trials..].iter().map(|trial| trial.case));
         }
         Ok((self.damaged - damaged, self.trials.len() - trials))
@@ -175,7 +175,7 @@ impl SideReader {
             self.names.push(name.clone());
             next
         });
-        if row.at_most.is_some() {
+        if row.max_trials.is_some() {
             self.until_decided.insert(case);
         }
         let inputs = self.inputs.entry(case).or_default();
@@ -191,8 +191,8 @@ impl SideReader {
             activated,
             seconds: seconds(row.duration_ms),
             // What is known in part is no amount to compare.
-            tokens: row.tokens.filter(|_| !row.more_tokens).map_or(f64::NAN, float),
-            cost_usd: row.cost_usd.filter(|_| !row.more_cost).unwrap_or(f64::NAN),
+            tokens: row.tokens.filter(|_| !row.tokens_incomplete).map_or(f64::NAN, float),
+            cost_usd: row.cost_usd.filter(|_| !row.cost_incomplete).unwrap_or(f64::NAN),
             commands: small(row.effective_commands),
         };
         let next = count(self.trials.len());
@@ -248,7 +248,7 @@ impl SideReader {
             match verdict {
                 Verdict::Pass | Verdict::Fail => counts.rate.add(verdict == Verdict::Pass),
                 Verdict::Error | Verdict::Unscored => {
-                    counts.lost += 1;
+                    counts.not_measured += 1;
                     continue;
                 }
             }
@@ -293,7 +293,7 @@ impl SideResults {
     /// What trials of both arms took, by case; of cases that both have.
     pub(super) fn amounts(a: &Self, b: &Self, of: impl Fn(&CaseUsage) -> &Vec<f64>) -> Vec<Amounts> {
         let both = a.took.iter().filter_map(|(case, a)| Some((a, b.took.get(case)?)));
-        both.map(|(a, b)| Amounts { a: of(a).clone(), b: of(b).clone() }).collect()
+        both.map(|(a, b)| Amounts { baseline: of(a).clone(), candidate: of(b).clone() }).collect()
     }
 }
 

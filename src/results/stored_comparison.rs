@@ -40,7 +40,7 @@ impl<'a> ComparedCases<'a> {
 
     /// The place of a pair's case. A mode belongs to the names only where there are several.
     fn place(&self, pair: &PairRecord) -> Option<usize> {
-        let case = CaseInMode::of(&pair.b);
+        let case = CaseInMode::of(&pair.candidate);
         [true, false].into_iter().find_map(|several| self.0.get(case.compared_as(several).as_str()).copied())
     }
 }
@@ -59,8 +59,8 @@ pub fn course(run: &RunFolder, arms: &ComparedSides) -> Result<SequentialTest, S
         // A case that no arm had any more when the run went on is not compared.
         let Some(case) = cases.place(pair) else { continue };
         // As while it runs: what began after a pair that is not there waits for it.
-        let (Some(a), Some(b)) = (verdict(&pair.a), verdict(&pair.b)) else { break };
-        if course.word().decided() || course.feed(Pair { case, a, b }).is_err() {
+        let (Some(a), Some(b)) = (verdict(&pair.baseline), verdict(&pair.candidate)) else { break };
+        if course.result().decided() || course.feed(Pair { case, baseline: a, candidate: b }).is_err() {
             break;
         }
     }
@@ -91,21 +91,26 @@ pub fn compared(
         trials.add_to(&mut arm, |case| named.get(case).map(|name| (*name).clone()));
         arm
     };
-    let (a, b) = (arm(|pair| &pair.a), arm(|pair| &pair.b));
-    let ended = compared.iter().flat_map(|(pair, _)| [&pair.a, &pair.b]).filter(|id| records.contains_key(*id));
+    let (a, b) = (arm(|pair| &pair.baseline), arm(|pair| &pair.candidate));
+    let ended =
+        compared.iter().flat_map(|(pair, _)| [&pair.baseline, &pair.candidate]).filter(|id| records.contains_key(*id));
     let mut flipped = Rate::default();
-    course.pairs().iter().filter_map(|pair| Some(pair.a? != pair.b?)).for_each(|differs| flipped.add(differs));
+    course
+        .pairs()
+        .iter()
+        .filter_map(|pair| Some(pair.baseline? != pair.candidate?))
+        .for_each(|differs| flipped.add(differs));
     let spent = SpentTrials {
-        used: 2 * course.pairs().len() as u64,
-        run: ended.count() as u64,
-        most: arms.max_trials,
+        counted: 2 * course.pairs().len() as u64,
+        executed: ended.count() as u64,
+        limit: arms.max_trials,
         flipped,
     };
-    let labels = (arms.a.label.clone(), arms.b.label.clone());
+    let labels = (arms.baseline.label.clone(), arms.candidate.label.clone());
     Ok(ComparisonResults {
-        spent: Some(spent),
-        worth: arms.a.without && !arms.b.without,
-        same: arms.a.again || arms.b.again,
+        trials: Some(spent),
+        with_without: arms.baseline.without && !arms.candidate.without,
+        aa: arms.baseline.again || arms.candidate.again,
         left_out: arms.left_out.clone(),
         ..compared::of(labels, course.comparison(), &a, &b, rule(arms))
     })

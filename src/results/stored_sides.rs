@@ -27,12 +27,12 @@ pub enum Incomparable {
         side: String,
     },
     /// Neither have they a mode in common nor have they one each.
-    #[error("the runs have no mode in common ({a} against {b})")]
+    #[error("the runs have no mode in common ({baseline} against {candidate})")]
     NoCommonMode {
         /// The modes of one side.
-        a: String,
+        baseline: String,
         /// Those of the other.
-        b: String,
+        candidate: String,
     },
 }
 
@@ -54,7 +54,7 @@ pub fn by_mode(a: &BTreeSet<&str>, b: &BTreeSet<&str>) -> Result<bool, Incompara
     let several = a.len() > 1 || b.len() > 1;
     if several && a.is_disjoint(b) {
         let list = |modes: &BTreeSet<&str>| modes.iter().copied().collect::<Vec<_>>().join(", ");
-        return Err(Incomparable::NoCommonMode { a: list(a), b: list(b) });
+        return Err(Incomparable::NoCommonMode { baseline: list(a), candidate: list(b) });
     }
     Ok(several)
 }
@@ -63,7 +63,7 @@ pub fn by_mode(a: &BTreeSet<&str>, b: &BTreeSet<&str>) -> Result<bool, Incompara
 ///
 /// # Errors
 /// When they cannot be compared.
-pub fn arms(
+pub fn counts(
     a: &TrialSide,
     b: &TrialSide,
     chosen: impl Fn(&str, &str) -> bool,

@@ -120,7 +120,7 @@ pub struct CaseCounts {
     pub threshold: Option<f64>,
     /// The most trials, where it goes on until it is decided: of all runs together.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub at_most: Option<u32>,
+    pub max_trials: Option<u32>,
     /// The same of each run, by its id.
     #[serde(skip)]
     most_of_runs: BTreeMap<String, u32>,
@@ -199,7 +199,7 @@ impl CaseCounts {
         let TrialTally { passed, failed, errors, unscored } = ended;
         let counts = TrialCounts { passed, failed, errors, unscored, ..TrialCounts::default() };
         let threshold = Some(repetition.threshold);
-        Self { counts, threshold, at_most: repetition.at_most(), ..Self::default() }
+        Self { counts, threshold, max_trials: repetition.at_most(), ..Self::default() }
     }
 
     /// Notes that it goes on until it is decided in this run, up to so many trials.
@@ -207,19 +207,19 @@ impl CaseCounts {
         let Some(most) = at_most else { return };
         let of_run = self.most_of_runs.entry(run.to_owned()).or_default();
         *of_run = most.max(*of_run);
-        self.at_most = Some(self.most_of_runs.values().sum());
+        self.max_trials = Some(self.most_of_runs.values().sum());
     }
 
     /// Whether it goes on until it is decided, and is not, and may have further trials.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.side() == Some(ThresholdSide::Undecided)
-            && self.at_most.is_some_and(|most| self.counts.ended() < most as usize)
+            && self.max_trials.is_some_and(|most| self.counts.ended() < most as usize)
     }
 
     /// Trials that measured nothing and may be run again: of a case that is decided without them, none.
     #[must_use]
-    pub fn lost(&self) -> usize {
+    pub fn not_measured(&self) -> usize {
         if matches!(self.side(), Some(ThresholdSide::Above | ThresholdSide::Below)) {
             0
         } else {
@@ -230,13 +230,13 @@ impl CaseCounts {
     /// Whether its trials tell on which side of its threshold it stands, where it goes on until they do.
     #[must_use]
     pub fn side(&self) -> Option<ThresholdSide> {
-        self.at_most.and(self.threshold).map(|threshold| standing(self.counts.rate(), threshold, LEVEL))
+        self.max_trials.and(self.threshold).map(|threshold| standing(self.counts.rate(), threshold, LEVEL))
     }
 
     /// The same as far as its share goes.
     #[must_use]
     pub fn tried(&self) -> CaseShare {
-        CaseShare { rate: self.counts.rate(), until_decided: self.at_most.is_some() }
+        CaseShare { rate: self.counts.rate(), until_decided: self.max_trials.is_some() }
     }
 }
 
@@ -273,7 +273,7 @@ impl Summary {
         let row = self.cases.entry(key).or_default();
         row.counts.add(record);
         let threshold = record.threshold.unwrap_or(self.threshold);
-        row.until_decided(&record.run, record.at_most);
+        row.until_decided(&record.run, record.max_trials);
         row.threshold = Some(row.threshold.map_or(threshold, |known| known.max(threshold)));
         self.triggering.entry(mode.clone()).or_default().add(record);
         self.cut_descriptions.add(record);
@@ -305,9 +305,9 @@ impl Summary {
 
     /// Takes in a trial that is planned: its case may not have one that ended.
     pub fn add_planned(&mut self, line: &PlanLine) {
-        if line.at_most.is_some() {
+        if line.max_trials.is_some() {
             let row = self.cases.entry(CaseInMode::of(&line.id)).or_default();
-            row.until_decided("", line.at_most);
+            row.until_decided("", line.max_trials);
             row.threshold = row.threshold.or(line.threshold);
         }
     }
@@ -393,13 +393,13 @@ struct CaseSummary<'a> {
     share: Option<f64>,
     interval: Interval,
     #[serde(skip_serializing_if = "Option::is_none")]
-    stands: Option<ThresholdSide>,
+    threshold_side: Option<ThresholdSide>,
 }
 
 impl<'a> CaseSummary<'a> {
     fn new((key, counts): (&'a CaseInMode, &'a CaseCounts)) -> Self {
         let (share, interval) = (counts.counts.rate().share(), counts.tried().interval());
-        Self { key, verdict: counts.verdict(), counts, share, interval, stands: counts.side() }
+        Self { key, verdict: counts.verdict(), counts, share, interval, threshold_side: counts.side() }
     }
 }
 

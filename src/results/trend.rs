@@ -64,7 +64,7 @@ fn is_none(count: &usize) -> bool {
 /// When its progress file cannot be read.
 pub fn point(run: &RunFolder, wanted: &TrendFilter) -> Result<Option<TrendPoint>, StoreError> {
     let record = run.run_record().ok().flatten();
-    if record.as_ref().is_some_and(|record| record.arms.is_some()) {
+    if record.as_ref().is_some_and(|record| record.sides.is_some()) {
         return Ok(None);
     }
     let reader = SideReader::of(&run.progress_path())?;

@@ -176,7 +176,7 @@ impl SkillTriggering {
 /// A cell of the matrix as JSON has it.
 #[derive(Serialize)]
 struct MatrixCell<'a> {
-    case_of: &'a str,
+    case_skill: &'a str,
     should_trigger: bool,
     /// A skill, `several skills`, or `null`.
     activated: Option<&'a str>,
@@ -189,7 +189,7 @@ impl<'a> MatrixCell<'a> {
             ExpectedSkill::For(skill) => (skill.as_str(), true),
             ExpectedSkill::NotFor(skill) => (skill.as_str(), false),
         };
-        Self { case_of, should_trigger, activated: active.name(), trials }
+        Self { case_skill: case_of, should_trigger, activated: active.name(), trials }
     }
 }
 

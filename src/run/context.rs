@@ -47,7 +47,7 @@ pub struct RunContext {
     /// How a reader runs something again.
     pub door: RerunCommand,
     /// What it compares, where it does.
-    pub arms: Option<ComparedSides>,
+    pub sides: Option<ComparedSides>,
     /// What several processes that share a run have in common, where they do.
     pub shared_id: Option<String>,
     /// Digests of what trials see.
@@ -95,7 +95,7 @@ impl RunContext {
             chosen: RunChoices::default(),
             own_checks: OwnChecks::default(),
             door: RerunCommand::default(),
-            arms: None,
+            sides: None,
             shared_id: None,
             inputs: InputReader::default(),
             texts: TextReader::default(),
@@ -129,7 +129,7 @@ impl RunContext {
     /// Hands an event to every reader.
     pub fn tell(&self, event: &RunEvent) {
         for reader in self.readers().iter_mut() {
-            reader.hear(event);
+            reader.on_event(event);
         }
     }
 
@@ -178,7 +178,7 @@ impl RunContext {
         if self.shared_id.is_none() {
             let mut figures = self.figures();
             figures.keep_in(&live.folder);
-            figures.summary.comparisons.extend(self.arms.is_some().then(|| live.folder.id().to_owned()));
+            figures.summary.comparisons.extend(self.sides.is_some().then(|| live.folder.id().to_owned()));
             for (id, spent) in &live.before.refused {
                 figures.summary.add_refused(id, *spent);
             }
@@ -232,7 +232,7 @@ impl RunContext {
     #[must_use]
     pub fn told_not_stored(&self) -> Option<String> {
         let (why, live) = (self.why_not_stored()?, self.opened()?);
-        let command = if self.arms.is_some() { "compare" } else { "run" };
+        let command = if self.sides.is_some() { "compare" } else { "run" };
         let id = live.folder.id();
         Some(format!(
             "the run stopped: {why}; nothing more was started. Fix that, then resume: skill-evals {command} \

@@ -24,7 +24,8 @@ pub fn known_costs(root: &Path, prices: &Prices, ids: &[TrialId]) -> BTreeMap<Ca
         for record in run.progress().map(|progress| progress.records).unwrap_or_default().into_values() {
             if let Some(known) = known.get_mut(&CaseInMode::of(&record.id)) {
                 // What is known in part is no most.
-                let AttemptCost { tokens, cost_usd, more_tokens, more_cost } = record.spent;
+                let AttemptCost { tokens, cost_usd, tokens_incomplete: more_tokens, cost_incomplete: more_cost } =
+                    record.spent;
                 known.at_least(cost_usd.filter(|_| !more_cost), tokens.filter(|_| !more_tokens));
             }
         }

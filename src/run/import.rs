@@ -146,7 +146,7 @@ impl Importer<'_> {
             planned,
             grows: false,
             chosen: RunChoices { suite, modes: vec![MODE.to_owned()], ..RunChoices::default() },
-            arms: None,
+            sides: None,
             imported: Some(self.imported(Vec::new())),
             ended: Some(RunEnd { at, how: RunEndKind::Finished, why: None }),
         }

@@ -63,7 +63,7 @@ fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), RunOpenError> {
                 ..earlier.chosen
             };
             let grows = earlier.grows || run.plan.grows();
-            RunRecord { chosen, grows, arms: run.arms.clone().or(earlier.arms), ..earlier }
+            RunRecord { chosen, grows, sides: run.sides.clone().or(earlier.sides), ..earlier }
         }
         None => record(run, folder.id()),
     });
@@ -141,7 +141,7 @@ fn record(run: &RunContext, id: &str) -> RunRecord {
         planned: run.plan.len(),
         grows: run.shared_id.is_none() && run.plan.grows(),
         chosen: in_force(&run.chosen, &run.settings),
-        arms: run.arms.clone(),
+        sides: run.sides.clone(),
         imported: None,
         ended: None,
     }
@@ -228,7 +228,7 @@ impl ProgressWriter {
 }
 
 impl EventListener for ProgressWriter {
-    fn hear(&mut self, event: &RunEvent) {
+    fn on_event(&mut self, event: &RunEvent) {
         let line = match event {
             RunEvent::Planned(id) => return self.stored(self.folder.plan_further(id)),
             RunEvent::Finished { result, attempts, .. } => {

@@ -155,7 +155,7 @@ impl OwnChecks {
     /// The own checks in `grade` that are not among these: grading without them would drop them.
     #[must_use]
     pub fn lacking(&self, grade: &Grade) -> Vec<String> {
-        let own = grade.checks.iter().filter(|check| check.own);
+        let own = grade.checks.iter().filter(|check| check.custom);
         own.filter(|check| !self.names().any(|name| name == check.id)).map(|check| check.id.clone()).collect()
     }
 
@@ -187,7 +187,15 @@ impl OwnChecks {
                 Finding::NotAsked => return None,
             };
             let (id, expected) = (name.clone(), expected.clone());
-            Some(CheckResult { id, goal: Goal::Outcome, status, expected, evidence, own: true, spans: Vec::new() })
+            Some(CheckResult {
+                id,
+                goal: Goal::Outcome,
+                status,
+                expected,
+                found: evidence,
+                custom: true,
+                spans: Vec::new(),
+            })
         });
         made.collect()
     }

@@ -21,9 +21,9 @@ pub struct PairedCase {
     /// Its name: `skill/case`, and the mode where cases are compared in several.
     pub name: String,
     /// In arm A.
-    pub a: TestCase,
+    pub baseline: TestCase,
     /// In arm B.
-    pub b: TestCase,
+    pub candidate: TestCase,
 }
 
 /// What a comparison runs.
@@ -92,7 +92,8 @@ fn free_name(name: &str, settings: &Settings) -> String {
 /// # Errors
 /// When git does not give one.
 pub fn versions(run: &RunContext, arms: &ComparedSides) -> Result<Vec<SkillVersion>, String> {
-    let commits: BTreeSet<&String> = [&arms.a, &arms.b].into_iter().filter_map(|arm| arm.commit.as_ref()).collect();
+    let commits: BTreeSet<&String> =
+        [&arms.baseline, &arms.candidate].into_iter().filter_map(|arm| arm.commit.as_ref()).collect();
     commits.into_iter().map(|commit| SkillVersion::of(&run.root, commit, &run.settings)).collect()
 }
 
@@ -100,7 +101,7 @@ pub fn versions(run: &RunContext, arms: &ComparedSides) -> Result<Vec<SkillVersi
 #[must_use]
 pub fn unchanged(run: &RunContext, arms: &ComparedSides) -> bool {
     let but_skills = |arm: &ComparedSide| ComparedSide { label: String::new(), commit: None, ..arm.clone() };
-    if but_skills(&arms.a) != but_skills(&arms.b) || arms.a.commit == arms.b.commit {
+    if but_skills(&arms.baseline) != but_skills(&arms.candidate) || arms.baseline.commit == arms.candidate.commit {
         return false;
     }
     let skills = |arm: &ComparedSide| -> Option<BTreeMap<String, String>> {
@@ -113,7 +114,7 @@ pub fn unchanged(run: &RunContext, arms: &ComparedSides) -> bool {
         let skills = catalog.skills.iter().map(FoundSkill::skill);
         skills.map(|skill| Some((skill.slug.clone(), digest(&skill.folder)?))).collect()
     };
-    skills(&arms.a).is_some_and(|of_a| skills(&arms.b) == Some(of_a))
+    skills(&arms.baseline).is_some_and(|of_a| skills(&arms.candidate) == Some(of_a))
 }
 
 /// The planned cases in both arms. A case in several modes counts as several.
@@ -125,8 +126,8 @@ pub fn pair(run: &RunContext, arms: &ComparedSides) -> Result<Pairing, String> {
     let mut both = Vec::new();
     for PlannedCase { planned, .. } in &run.plan.entries {
         let in_mode = |mode| TestCase { found: Arc::clone(&planned.found), mode };
-        let a = in_mode(arms.a.mode(&planned.mode, &run.settings)?);
-        both.push((a, in_mode(arms.b.mode(&planned.mode, &run.settings)?)));
+        let a = in_mode(arms.baseline.mode(&planned.mode, &run.settings)?);
+        both.push((a, in_mode(arms.candidate.mode(&planned.mode, &run.settings)?)));
     }
     let modes: BTreeSet<String> = both.iter().map(|(_, b)| b.mode.name.clone()).collect();
     let mut seen = BTreeSet::new();
@@ -147,13 +148,13 @@ pub fn pair(run: &RunContext, arms: &ComparedSides) -> Result<Pairing, String> {
         let lacks = |planned: &TestCase| {
             run.skills_of(planned.mode.commit.as_deref()).is_none_or(|skills| skills.skill(&found.skill).is_none())
         };
-        let lacking = [(&a, &arms.a), (&b, &arms.b)].into_iter().find(|(planned, _)| lacks(planned));
+        let lacking = [(&a, &arms.baseline), (&b, &arms.candidate)].into_iter().find(|(planned, _)| lacks(planned));
         if let Some((_, arm)) = lacking {
             pairing.left_out.push((name, format!("unknown skill `{}` in {}", found.skill, arm.label)));
         } else {
             pairing.outcome_only |= (a.mode.delivery == Delivery::None) != (b.mode.delivery == Delivery::None);
             pairing.places.insert(a.case_in_mode(), pairing.cases.len());
-            pairing.cases.push(PairedCase { name, a, b });
+            pairing.cases.push(PairedCase { name, baseline: a, candidate: b });
         }
     }
     Ok(pairing)
@@ -163,14 +164,14 @@ impl Pairing {
     /// The place among the cases of the one that a pair is of; none where it is not among them any more.
     #[must_use]
     pub fn case_of(&self, pair: &PairRecord) -> Option<usize> {
-        let place = *self.places.get(&CaseInMode::of(&pair.a))?;
-        (self.cases[place].b.trial(pair.b.number) == pair.b).then_some(place)
+        let place = *self.places.get(&CaseInMode::of(&pair.baseline))?;
+        (self.cases[place].candidate.trial(pair.candidate.number) == pair.candidate).then_some(place)
     }
 
     /// Both arms of every case, each as often as it has been begun, and once at least.
     #[must_use]
     pub fn plan(&self, begun: &HashMap<CaseInMode, u32>) -> RunPlan {
-        let both = self.cases.iter().flat_map(|case| [&case.a, &case.b]);
+        let both = self.cases.iter().flat_map(|case| [&case.baseline, &case.candidate]);
         let repeats = |planned: &TestCase| begun.get(&planned.case_in_mode()).map_or(1, |begun| *begun.max(&1));
         let entries = both.map(|planned| PlannedCase::times(planned.clone(), repeats(planned)));
         RunPlan { entries: entries.collect() }

@@ -125,7 +125,7 @@ fn next<'a>(
     if course.stopped.is_some() {
         return None;
     }
-    let earlier = course.before.find_map(|pair| Some((pairing.case_of(&pair)?, pair.a.number)));
+    let earlier = course.before.find_map(|pair| Some((pairing.case_of(&pair)?, pair.baseline.number)));
     let (case, number) = match earlier {
         // What was measured counts, whatever is left to spend.
         Some(earlier) => earlier,
@@ -140,8 +140,10 @@ fn next<'a>(
         None => {
             let case = course.state.next_case(&course.in_flight)?;
             let (paired, number) = (&pairing.cases[case], course.of_case[case] + 1);
-            let pair = PairRecord { a: paired.a.trial(number), b: paired.b.trial(number) };
-            let planned = live.folder.add_to_plan([&pair.a, &pair.b].into_iter().cloned().map(PlanLine::from));
+            let pair =
+                PairRecord { baseline: paired.baseline.trial(number), candidate: paired.candidate.trial(number) };
+            let planned =
+                live.folder.add_to_plan([&pair.baseline, &pair.candidate].into_iter().cloned().map(PlanLine::from));
             if let Err(error) = planned.and_then(|_| live.folder.add_pair(&pair)) {
                 run.not_stored(&error.to_string());
                 course.stopped = Some(PairsStopped::NoMore);
@@ -170,7 +172,7 @@ impl PairQueue {
                 return;
             }
         };
-        self.ended.insert(next.place, Pair { case: next.case, a, b });
+        self.ended.insert(next.place, Pair { case: next.case, baseline: a, candidate: b });
         while let Some(pair) = self.ended.remove(&self.fed) {
             self.fed += 1;
             if let Some(at) = self.in_flight.iter().position(|case| *case == pair.case) {
@@ -180,11 +182,11 @@ impl PairQueue {
             if self.stopped == Some(PairsStopped::Decided) || self.state.feed(pair).is_err() {
                 continue;
             }
-            if self.state.word().decided() {
+            if self.state.result().decided() {
                 self.stopped = Some(PairsStopped::Decided);
             }
         }
-        let measured = self.state.pairs().iter().any(|pair| pair.a.is_some() && pair.b.is_some());
+        let measured = self.state.pairs().iter().any(|pair| pair.baseline.is_some() && pair.candidate.is_some());
         if !measured && self.fed >= MOST_LOST {
             self.stopped.get_or_insert(PairsStopped::NothingMeasured);
         }
@@ -200,7 +202,7 @@ fn both(run: &RunContext, next: &NextPair<'_>, outcome_only: bool) -> Result<Pai
         let outcome = trial(run, planned, next.number)?;
         Ok(stored_comparison::passed(&TrialRecord::new(&outcome, 1), outcome_only))
     };
-    let (a, b) = (&next.paired.a, &next.paired.b);
+    let (a, b) = (&next.paired.baseline, &next.paired.candidate);
     let a_first = next.place.is_multiple_of(2);
     if run.settings.jobs == 1 {
         let (first, second) = if a_first { (a, b) } else { (b, a) };
@@ -222,7 +224,7 @@ fn both(run: &RunContext, next: &NextPair<'_>, outcome_only: bool) -> Result<Pai
 #[must_use]
 pub fn begun(pairs: &[PairRecord]) -> HashMap<CaseInMode, u32> {
     let mut begun = HashMap::new();
-    for id in pairs.iter().flat_map(|pair| [&pair.a, &pair.b]) {
+    for id in pairs.iter().flat_map(|pair| [&pair.baseline, &pair.candidate]) {
         let most = begun.entry(CaseInMode::of(id)).or_default();
         *most = id.number.max(*most);
     }

@@ -88,7 +88,7 @@ impl RunPlan {
     pub fn lines(&self) -> impl Iterator<Item = PlanLine> {
         self.entries.iter().flat_map(|entry| {
             let (threshold, at_most) = entry.until.map(|until| (until.threshold, until.most)).unzip();
-            entry.ids().map(move |id| PlanLine { id, threshold, at_most })
+            entry.ids().map(move |id| PlanLine { id, threshold, max_trials: at_most })
         })
     }
 

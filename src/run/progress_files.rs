@@ -68,7 +68,7 @@ impl ProgressFiles {
 }
 
 impl EventListener for ProgressFiles {
-    fn hear(&mut self, event: &RunEvent) {
+    fn on_event(&mut self, event: &RunEvent) {
         match event {
             RunEvent::Planned(_) => self.summary.planned = self.summary.planned.map(|planned| planned + 1),
             RunEvent::Started(id) => {

@@ -165,7 +165,7 @@ fn replayed(run: &RunContext, entry: &PlannedCase, folder: &dyn Fn(u32) -> Trial
         match ready.and_then(|ready| trial::replay_from(run, &ready, &folder(number), id)) {
             Ok(outcome) => {
                 all.verdicts.push(outcome.grade.verdict);
-                all.until_decided |= outcome.grade.at_most.is_some();
+                all.until_decided |= outcome.grade.max_trials.is_some();
             }
             Err(NoOutcome::Stale { .. }) => return ReplayResult::Stale,
             Err(_) => return ReplayResult::Unreadable,

@@ -105,7 +105,7 @@ pub(super) fn by_checks(
     let activation = case.activation.or_else(by_settings).unwrap_or(case.default_activation);
     let subject = Subject { skill: skill.skill(), schema: schema.as_ref(), activation, evidence };
     let grade = grade(case, &subject);
-    let grade = Grade { threshold: Some(repetition.threshold), at_most: repetition.at_most(), ..grade };
+    let grade = Grade { threshold: Some(repetition.threshold), max_trials: repetition.at_most(), ..grade };
     run.own_checks.applied(grade, evidence, folder)
 }
 

@@ -104,7 +104,7 @@ pub fn run_live(
             grade: not_measured(trouble, run.repetition(&planned.found)),
             folder: folder.path().to_path_buf(),
             scripted: run.settings.scripted.clone(),
-            spent: AttemptCost { more_tokens: true, more_cost: true, ..AttemptCost::default() },
+            spent: AttemptCost { tokens_incomplete: true, cost_incomplete: true, ..AttemptCost::default() },
             isolation: None,
             inputs: None,
         },
@@ -180,5 +180,5 @@ fn not_measured(trouble: Trouble, repetition: EffectiveRepetition) -> Grade {
     let (verdict, metrics) = (Verdict::Error, Metrics::default());
     let (trouble, checks) = (Some(trouble), Vec::new());
     let (threshold, at_most) = (Some(repetition.threshold), repetition.at_most());
-    Grade { format: GRADE_FORMAT, verdict, trouble, checks, metrics, judged: None, threshold, at_most }
+    Grade { format: GRADE_FORMAT, verdict, trouble, checks, metrics, judged: None, threshold, max_trials: at_most }
 }

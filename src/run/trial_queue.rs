@@ -41,7 +41,7 @@ struct CaseProgress {
     planned: u64,
     rate: Rate,
     /// Trials that ended and measured nothing.
-    lost: u64,
+    not_measured: u64,
     /// Whether a trial was not run at all: what kept it from that keeps the others.
     stuck: bool,
 }
@@ -52,8 +52,8 @@ impl CaseProgress {
         if self.stuck {
             return 0;
         }
-        let ended = self.rate.trials + self.lost;
-        let most = u64::from(self.until.most).saturating_sub(self.lost);
+        let ended = self.rate.trials + self.not_measured;
+        let most = u64::from(self.until.most).saturating_sub(self.not_measured);
         let sure = threshold::sure(self.rate, self.planned - ended, self.until.threshold, most);
         if self.rate.trials > 0 { sure } else { sure.min(MOST_LOST.saturating_sub(self.planned)) }
     }
@@ -78,7 +78,10 @@ impl<'a> TrialQueue<'a> {
         let open = all.filter_map(|(place, entry)| {
             let (until, planned) = (entry.until?, u64::from(entry.repeats));
             let decided = threshold::standing(earlier(run, entry), until.threshold, LEVEL) != ThresholdSide::Undecided;
-            Some((place, CaseProgress { until, decided, planned, rate: Rate::default(), lost: 0, stuck: false }))
+            Some((
+                place,
+                CaseProgress { until, decided, planned, rate: Rate::default(), not_measured: 0, stuck: false },
+            ))
         });
         let state = QueueState { ready, under_way: 0, open: open.collect() };
         Self { run, entries, state: Mutex::new(state), news: Condvar::new() }
@@ -131,8 +134,8 @@ impl Drop for QueuedTrial<'_> {
         if let Some(course) = open.get_mut(&self.place) {
             match self.verdict {
                 Some(verdict @ (Verdict::Pass | Verdict::Fail)) => course.rate.add(verdict == Verdict::Pass),
-                Some(Verdict::Error | Verdict::Unscored) => course.lost += 1,
-                None => (course.lost, course.stuck) = (course.lost + 1, true),
+                Some(Verdict::Error | Verdict::Unscored) => course.not_measured += 1,
+                None => (course.not_measured, course.stuck) = (course.not_measured + 1, true),
             }
             for _ in 0..course.more() {
                 course.planned += 1;

@@ -12,9 +12,9 @@ use super::special::{len, t_quantile, t_two_sided};
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Amounts {
     /// In the first arm, a number for each trial.
-    pub a: Vec<f64>,
+    pub baseline: Vec<f64>,
     /// In the second arm.
-    pub b: Vec<f64>,
+    pub candidate: Vec<f64>,
 }
 
 /// B's amount by A's.
@@ -30,7 +30,7 @@ pub struct Ratio {
     /// Cases with amounts in both arms.
     pub cases: usize,
     /// Cases with amounts in one arm only; in no figure.
-    pub one_sided: usize,
+    pub one_side_only: usize,
     /// Amounts that are no positive numbers, with `plus`; in no figure.
     pub unusable: usize,
 }
@@ -46,8 +46,9 @@ pub struct Ratio {
 pub fn ratio(cases: &[Amounts], plus: f64, level: f64) -> Option<Ratio> {
     let usable = |amount: &&f64| amount.is_finite() && **amount + plus > 0.0;
     let logarithms = |amounts: &[f64]| Sample::of(amounts.iter().filter(usable).map(|amount| (amount + plus).ln()));
-    let samples: Vec<(Sample, Sample)> = cases.iter().map(|case| (logarithms(&case.a), logarithms(&case.b))).collect();
-    let given: usize = cases.iter().map(|case| case.a.len() + case.b.len()).sum();
+    let samples: Vec<(Sample, Sample)> =
+        cases.iter().map(|case| (logarithms(&case.baseline), logarithms(&case.candidate))).collect();
+    let given: usize = cases.iter().map(|case| case.baseline.len() + case.candidate.len()).sum();
     let used: usize = samples.iter().map(|(a, b)| a.count + b.count).sum();
     let one_sided = samples.iter().filter(|(a, b)| (a.count == 0) != (b.count == 0)).count();
     let pairs: Vec<(Sample, Sample)> = samples.into_iter().filter(|(a, b)| a.count > 0 && b.count > 0).collect();
@@ -71,7 +72,7 @@ pub fn ratio(cases: &[Amounts], plus: f64, level: f64) -> Option<Ratio> {
         Interval { low: (all.mean - reach).exp(), high: (all.mean + reach).exp() }
     });
     let cases = differences.len();
-    Some(Ratio { ratio: all.mean.exp(), interval, p, cases, one_sided, unusable: given - used })
+    Some(Ratio { ratio: all.mean.exp(), interval, p, cases, one_side_only: one_sided, unusable: given - used })
 }
 
 /// Up to this many cases, all ways to exchange the arms are tried: 65,536.
@@ -137,7 +138,7 @@ mod tests {
     use crate::stats::reference::{close, number, section};
 
     fn case(a: &[f64], b: &[f64]) -> Amounts {
-        Amounts { a: a.to_vec(), b: b.to_vec() }
+        Amounts { baseline: a.to_vec(), candidate: b.to_vec() }
     }
 
     #[test]
@@ -174,7 +175,7 @@ mod tests {
     fn what_cannot_be_compared_is_counted_and_in_no_figure() {
         let cases = [case(&[1.0, 0.0], &[2.0]), case(&[3.0], &[]), case(&[4.0], &[8.0, f64::NAN])];
         let found = ratio(&cases, 0.0, 0.95).expect("cases");
-        assert_eq!((found.cases, found.one_sided, found.unusable), (2, 1, 2));
+        assert_eq!((found.cases, found.one_side_only, found.unusable), (2, 1, 2));
         close(found.ratio, 2.0, &"ratio");
         assert_eq!(found.interval, None, "both doubled to the last digit");
         let counted = ratio(&cases[..1], 1.0, 0.95).expect("a case");

@@ -16,9 +16,9 @@ use super::stratified::Stratum;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Difference {
     /// The mean of the cases' rates in A.
-    pub a: f64,
+    pub baseline: f64,
     /// The mean of the cases' rates in B.
-    pub b: f64,
+    pub candidate: f64,
     /// B less A.
     pub difference: f64,
     /// Where the true difference may lie.
@@ -37,19 +37,19 @@ pub struct Difference {
 #[must_use]
 pub fn of(strata: &[Stratum], level: f64) -> Option<Difference> {
     let strata: Vec<Stratum> =
-        strata.iter().copied().filter(|stratum| stratum.a.trials > 0 && stratum.b.trials > 0).collect();
+        strata.iter().copied().filter(|stratum| stratum.baseline.trials > 0 && stratum.candidate.trials > 0).collect();
     if strata.is_empty() {
         return None;
     }
     // By both arms: a case that passes always or never in both varies little.
-    let case = |own: Rate, stratum: &Stratum| CaseMean { own, known: stratum.a.plus(stratum.b) };
+    let case = |own: Rate, stratum: &Stratum| CaseMean { own, known: stratum.baseline.plus(stratum.candidate) };
     let arm = |arm: fn(&Stratum) -> Rate| strata.iter().map(|of| case(arm(of), of)).collect::<Vec<CaseMean>>();
-    let (in_a, in_b) = (parts(&arm(|stratum| stratum.a)), parts(&arm(|stratum| stratum.b)));
+    let (in_a, in_b) = (parts(&arm(|stratum| stratum.baseline)), parts(&arm(|stratum| stratum.candidate)));
     let (a, b) = (mean(&in_a), mean(&in_b));
     let z = two_sided_z(level);
     let interval =
         Interval { low: (b - a - reach(&in_b, &in_a, z)).max(-1.0), high: (b - a + reach(&in_a, &in_b, z)).min(1.0) };
-    Some(Difference { a, b, difference: b - a, interval, cases: strata.len() })
+    Some(Difference { baseline: a, candidate: b, difference: b - a, interval, cases: strata.len() })
 }
 
 #[cfg(test)]
@@ -58,7 +58,10 @@ mod tests {
     use crate::stats::proportion::{score_high, score_low};
 
     fn strata(cases: &[(u64, u64, u64, u64)]) -> Vec<Stratum> {
-        let of = |&(xa, na, xb, nb): &(u64, u64, u64, u64)| Stratum { a: Rate::new(xa, na), b: Rate::new(xb, nb) };
+        let of = |&(xa, na, xb, nb): &(u64, u64, u64, u64)| Stratum {
+            baseline: Rate::new(xa, na),
+            candidate: Rate::new(xb, nb),
+        };
         cases.iter().map(of).collect()
     }
 

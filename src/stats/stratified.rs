@@ -16,9 +16,9 @@ use super::special::real;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stratum {
     /// What the first arm came to.
-    pub a: Rate,
+    pub baseline: Rate,
     /// What the second arm came to.
-    pub b: Rate,
+    pub candidate: Rate,
 }
 
 /// How likely B's passes are where the arms do not differ. Exact to 1e-12 of the probability or 1e-30, whichever is more.
@@ -73,7 +73,7 @@ pub fn exact(strata: &[Stratum]) -> Tails {
     // As a merge sort does it: pairs of equally many cases, so that both sides of a convolution stay narrow.
     let mut stack: Vec<(u32, Distribution)> = Vec::new();
     for stratum in strata {
-        seen += stratum.b.passed;
+        seen += stratum.candidate.passed;
         let (mut height, mut masses) = (0, Distribution::of(*stratum));
         while let Some((_, below)) = stack.pop_if(|(below, _)| *below == height) {
             masses = below.with(&masses);
@@ -100,7 +100,7 @@ const CUT: f64 = 1e-40;
 impl Distribution {
     /// The distribution of B's passes in one case. Where one arm was not tried, or all trials ended alike, it is one number.
     fn of(stratum: Stratum) -> Self {
-        let Stratum { a, b } = stratum;
+        let Stratum { baseline: a, candidate: b } = stratum;
         let passed = a.passed + b.passed;
         let (low, high) = (passed.saturating_sub(a.trials), passed.min(b.trials));
         // From one number to the next by the ratio of their probabilities, outwards from the most likely one.
@@ -169,7 +169,7 @@ mod tests {
     use crate::stats::reference::{close, count, number, rows};
 
     fn stratum(a: (u64, u64), b: (u64, u64)) -> Stratum {
-        Stratum { a: Rate::new(a.0, a.1), b: Rate::new(b.0, b.1) }
+        Stratum { baseline: Rate::new(a.0, a.1), candidate: Rate::new(b.0, b.1) }
     }
 
     #[test]

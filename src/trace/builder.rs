@@ -136,9 +136,9 @@ impl TraceBuilder {
 
     /// Notes a look at skill files that was no activation.
     pub fn explore(&mut self, evidence: &str) {
-        if self.explorations.len() < 100 {
-            self.mark(Marked::Exploration(self.explorations.len()));
-            self.explorations.push(excerpt(evidence));
+        if self.inspections.len() < 100 {
+            self.mark(Marked::Exploration(self.inspections.len()));
+            self.inspections.push(excerpt(evidence));
         }
     }
 

@@ -62,7 +62,7 @@ pub struct Trace {
     /// Resources of skills that were loaded, in order, each once.
     pub resources: Vec<Resource>,
     /// Looks at skills that brought no text of theirs: at their files, and at what a search or a list showed of them.
-    pub explorations: Vec<String>,
+    pub inspections: Vec<String>,
     /// Tool calls that the agent did not allow.
     pub denials: Vec<String>,
     /// Whether the changes to the skills in mid-session came before the model, by their places in the case's list; only of

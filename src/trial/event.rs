@@ -91,11 +91,11 @@ impl RunEvent {
 /// Reads a run's events.
 pub trait EventListener: Send {
     /// Hears what happened. Called from whatever thread it happened in, one event at a time.
-    fn hear(&mut self, event: &RunEvent);
+    fn on_event(&mut self, event: &RunEvent);
 }
 
 impl<R: EventListener> EventListener for std::sync::Arc<std::sync::Mutex<R>> {
-    fn hear(&mut self, event: &RunEvent) {
-        self.lock().unwrap_or_else(std::sync::PoisonError::into_inner).hear(event);
+    fn on_event(&mut self, event: &RunEvent) {
+        self.lock().unwrap_or_else(std::sync::PoisonError::into_inner).on_event(event);
     }
 }

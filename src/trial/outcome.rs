@@ -60,10 +60,10 @@ pub struct CheckResult {
     /// What was expected.
     pub expected: String,
     /// What was found, from the evidence.
-    pub evidence: String,
+    pub found: String,
     /// Whether it is a repository's own check, which only that repository's harness can make.
     #[serde(default, skip_serializing_if = "is_false")]
-    pub own: bool,
+    pub custom: bool,
     /// The events that decided it, the one to look at first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<Span>,
@@ -130,7 +130,7 @@ pub struct Grade {
     pub threshold: Option<f64>,
     /// The most trials of the case, where it goes on until they tell on which side of the threshold it stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_most: Option<u32>,
+    pub max_trials: Option<u32>,
 }
 
 /// What the rubric judge had to say of a trial.
@@ -206,7 +206,7 @@ pub struct Metrics {
     /// Resources that were loaded, in order.
     pub resources: Vec<Resource>,
     /// Looks at skills that were no activation.
-    pub explorations: Vec<String>,
+    pub inspections: Vec<String>,
     /// Tool calls that the agent did not allow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denials: Vec<String>,

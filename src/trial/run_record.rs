@@ -40,7 +40,7 @@ pub struct RunRecord {
     pub chosen: RunChoices,
     /// What the run compares, where it does; absent from any other run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arms: Option<ComparedSides>,
+    pub sides: Option<ComparedSides>,
     /// Where it comes from, where another runner ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
@@ -54,9 +54,9 @@ pub struct RunRecord {
 #[non_exhaustive]
 pub struct ComparedSides {
     /// What is compared against: the version before an edit, or without the skill.
-    pub a: ComparedSide,
+    pub baseline: ComparedSide,
     /// What is asked about.
-    pub b: ComparedSide,
+    pub candidate: ComparedSide,
     /// How often each wrong word may be said.
     pub alpha: f64,
     /// The share by which B may pass less often and count as no worse; absent where that is not asked.
@@ -81,7 +81,17 @@ impl ComparedSides {
     #[must_use]
     pub fn of(a: ComparedSide, b: ComparedSide, alpha: f64) -> Self {
         let (cases, left_out) = (Vec::new(), Vec::new());
-        Self { a, b, alpha, margin: None, max_trials: 0, seed: 0, outcome_only: false, cases, left_out }
+        Self {
+            baseline: a,
+            candidate: b,
+            alpha,
+            margin: None,
+            max_trials: 0,
+            seed: 0,
+            outcome_only: false,
+            cases,
+            left_out,
+        }
     }
 }
 
@@ -143,12 +153,12 @@ pub struct PlanLine {
     pub threshold: Option<f64>,
     /// The most trials of its case then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_most: Option<u32>,
+    pub max_trials: Option<u32>,
 }
 
 impl From<TrialId> for PlanLine {
     fn from(id: TrialId) -> Self {
-        Self { id, threshold: None, at_most: None }
+        Self { id, threshold: None, max_trials: None }
     }
 }
 
@@ -157,9 +167,9 @@ impl From<TrialId> for PlanLine {
 #[non_exhaustive]
 pub struct PairRecord {
     /// The trial in arm A.
-    pub a: TrialId,
+    pub baseline: TrialId,
     /// The trial in arm B.
-    pub b: TrialId,
+    pub candidate: TrialId,
 }
 
 /// How a run ended.
@@ -311,7 +321,7 @@ pub struct TrialRecord {
     pub threshold: Option<f64>,
     /// The most trials of its case, where that goes on until it is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_most: Option<u32>,
+    pub max_trials: Option<u32>,
     /// The skills that became active, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub activated: Vec<String>,
@@ -357,7 +367,7 @@ impl TrialRecord {
             effective_commands: grade.metrics.effective_commands,
             turns: grade.metrics.turns,
             threshold: grade.threshold,
-            at_most: grade.at_most,
+            max_trials: grade.max_trials,
             activated: grade.metrics.activations.iter().map(|activation| activation.skill.clone()).collect(),
             described: grade.metrics.described,
             spent: outcome.spent,

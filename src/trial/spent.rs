@@ -18,20 +18,27 @@ pub struct AttemptCost {
     pub cost_usd: Option<f64>,
     /// Whether it took more tokens than are known here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub more_tokens: bool,
+    pub tokens_incomplete: bool,
     /// Whether it cost more than is known here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub more_cost: bool,
+    pub cost_incomplete: bool,
 }
 
 impl AttemptCost {
     /// What one program took: its own word, and where it named no cost, `prices`.
     #[must_use]
     pub fn by(agent: AgentKind, model: Option<&str>, usage: Option<&Usage>, prices: &Prices) -> Self {
-        let Some(usage) = usage else { return Self { more_tokens: true, more_cost: true, ..Self::default() } };
+        let Some(usage) = usage else {
+            return Self { tokens_incomplete: true, cost_incomplete: true, ..Self::default() };
+        };
         let by_price = || Some(price(usage, prices.of(agent.as_str(), model)?));
         let cost_usd = usage.cost_usd.or_else(by_price);
-        Self { tokens: Some(usage.total_tokens()), cost_usd, more_tokens: false, more_cost: cost_usd.is_none() }
+        Self {
+            tokens: Some(usage.total_tokens()),
+            cost_usd,
+            tokens_incomplete: false,
+            cost_incomplete: cost_usd.is_none(),
+        }
     }
 
     /// Both together.
@@ -40,8 +47,8 @@ impl AttemptCost {
         Self {
             tokens: sum(self.tokens, other.tokens, u64::saturating_add),
             cost_usd: sum(self.cost_usd, other.cost_usd, std::ops::Add::add),
-            more_tokens: self.more_tokens || other.more_tokens,
-            more_cost: self.more_cost || other.more_cost,
+            tokens_incomplete: self.tokens_incomplete || other.tokens_incomplete,
+            cost_incomplete: self.cost_incomplete || other.cost_incomplete,
         }
     }
 }
@@ -85,7 +92,7 @@ mod tests {
     fn a_price_fills_in_only_what_the_agent_did_not_tell() {
         let mut prices = Prices::default();
         let of = |prices: &Prices, cost| AttemptCost::by(AgentKind::Codex, Some("big"), Some(&usage(cost)), prices);
-        assert_eq!((of(&prices, None).cost_usd, of(&prices, None).more_cost), (None, true));
+        assert_eq!((of(&prices, None).cost_usd, of(&prices, None).cost_incomplete), (None, true));
         prices.0.insert("codex".into(), crate::settings::Price { input: 1.0, cached_input: 0.1, output: 10.0 });
         assert_eq!(of(&prices, None).cost_usd, Some(0.6 + 0.04 + 0.1));
         prices.0.insert("big".into(), crate::settings::Price { input: 2.0, cached_input: 2.0, output: 0.0 });
@@ -96,6 +103,9 @@ mod tests {
     fn a_sum_with_an_unknown_part_says_that_there_is_more() {
         let known = AttemptCost { tokens: Some(5), cost_usd: Some(0.5), ..AttemptCost::default() };
         let both = known.and(AttemptCost::by(AgentKind::Codex, None, None, &Prices::default()));
-        assert_eq!((both.tokens, both.cost_usd, both.more_tokens, both.more_cost), (Some(5), Some(0.5), true, true));
+        assert_eq!(
+            (both.tokens, both.cost_usd, both.tokens_incomplete, both.cost_incomplete),
+            (Some(5), Some(0.5), true, true)
+        );
     }
 }

@@ -81,7 +81,7 @@ fn calls_that_failed_activate_nothing() {
 fn a_skill_md_that_a_command_prints_is_an_activation_by_reading() {
     let trace = trace("noodling");
     assert_eq!(mechanisms(&trace), [("greeting", Mechanism::ReadSkillFile)]);
-    assert_eq!((trace.explorations.len(), trace.commands, trace.loads_by), (0, 1, Mechanism::SkillTool));
+    assert_eq!((trace.inspections.len(), trace.commands, trace.loads_by), (0, 1, Mechanism::SkillTool));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_resource_that_was_read_is_told_with_its_path() {
     let trace = trace("reads-resource");
     let loaded: Vec<_> = trace.resources.iter().map(|found| (found.skill.as_str(), found.path.as_str())).collect();
     assert_eq!(loaded, [("greeting", "references/formal.md")]);
-    assert_eq!(trace.explorations, Vec::<String>::new());
+    assert_eq!(trace.inspections, Vec::<String>::new());
 }
 
 #[test]

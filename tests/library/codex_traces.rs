@@ -466,7 +466,7 @@ fn with_greeting(events: &[&str], own: &[&str], sub_agents: &[&str]) -> Trace {
     let told = |trace: &Trace| {
         let commands = (trace.commands, trace.effective_commands, trace.untold_commands);
         let counts = (commands, trace.tokens_of_requests(), trace.usage);
-        let skills = (trace.activations.clone(), trace.resources.clone(), trace.explorations.clone());
+        let skills = (trace.activations.clone(), trace.resources.clone(), trace.inspections.clone());
         let end = (trace.gap(), trace.stopped, trace.trouble.clone(), trace.waiting.clone(), trace.progress);
         (counts, skills, trace.failed_loads.clone(), end, trace.steps.clone())
     };
@@ -547,7 +547,7 @@ fn a_skill_that_the_models_code_asked_for_was_used_only_where_the_code_printed_i
             for trace in [own, old, sub] {
                 assert_eq!((trace.gap(), trace.failed_loads.len()), (None, 0), "{tool}");
                 assert_eq!(mechanisms(&trace), [("greeting", Mechanism::McpTool)][..used], "{tool}");
-                assert_eq!(trace.explorations.is_empty(), used == 1, "it was wanted: {tool}");
+                assert_eq!(trace.inspections.is_empty(), used == 1, "it was wanted: {tool}");
             }
             let refused = with_greeting(&[&failed_event, DONE], &[BEGUN, &script, &failed, &answer, SAID], &[]);
             assert_eq!(

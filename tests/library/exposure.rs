@@ -144,7 +144,7 @@ fn a_search_beside_a_reader_of_what_it_found_is_a_read() {
     }
     for command in ["head -9 $(find . -name SKILL.md)", "rg -l sailors; head -9 .agents/skills/*/SKILL.md"] {
         let trace = codex(command, 0, &part);
-        assert_eq!((active(&trace), trace.explorations.len()), (vec![], 1), "{command}: a part of what nothing names");
+        assert_eq!((active(&trace), trace.inspections.len()), (vec![], 1), "{command}: a part of what nothing names");
     }
     let found = ".agents/skills/greeting/SKILL.md:8:Say \"Ahoy, NAME!\" to everybody.\n";
     for command in [
@@ -153,7 +153,7 @@ fn a_search_beside_a_reader_of_what_it_found_is_a_read() {
         "cd docs; grep -rn everybody .. | cut -c1-200; cat notes.md",
     ] {
         let trace = codex(command, 0, found);
-        assert_eq!((active(&trace), trace.explorations.len()), (vec![], 0), "{command}");
+        assert_eq!((active(&trace), trace.inspections.len()), (vec![], 0), "{command}");
     }
 }
 
@@ -171,7 +171,7 @@ fn a_command_that_names_a_skill_and_does_not_show_it_opens_nothing() {
     ] {
         let trace = codex(command, 0, output);
         assert_eq!((active(&trace), loaded(&trace)), (vec![], vec![]), "{command}");
-        assert!(!trace.explorations.is_empty() && trace.failed_loads.is_empty(), "{command}: it is told as a look");
+        assert!(!trace.inspections.is_empty() && trace.failed_loads.is_empty(), "{command}: it is told as a look");
     }
     let failed = codex("cat .agents/skills/greeting/SKILL.md", 1, "cat: No such file or directory");
     assert_eq!((active(&failed).len(), failed.failed_loads.len()), (0, 1), "it was wanted and could not be had");
@@ -277,7 +277,7 @@ fn lines_that_another_file_has_too_are_not_the_skill() {
         ("cat greetings/notes.md", quote.to_owned()),
     ] {
         let trace = codex(command, 0, &output);
-        assert_eq!((active(&trace), trace.explorations.len()), (vec![], 0), "{command}");
+        assert_eq!((active(&trace), trace.inspections.len()), (vec![], 0), "{command}");
     }
     let part = "cat .agents/skills/greeting/SKILL.md | grep Ahoy";
     assert_eq!(active(&codex(part, 0, &format!("{quote}End with AHOY_MARKER.\n"))).len(), 1, "the command names it");
@@ -356,7 +356,7 @@ fn a_skill_is_opened_by_whatever_brings_its_text_under_claude_too() {
     ] {
         let trace = claude(tool, &input, output);
         assert_eq!(active(&trace), [("greeting", Mechanism::ReadSkillFile)], "{tool}");
-        assert_eq!(trace.explorations, Vec::<String>::new(), "{tool}");
+        assert_eq!(trace.inspections, Vec::<String>::new(), "{tool}");
     }
     let gone = json!({ "file_path": "/w/.claude/skills/greeting/SKILL.md" });
     let call = json!({ "type": "assistant", "message": { "content": [{ "type": "tool_use", "id": "t", "name": "Read", "input": gone }] } });
@@ -364,10 +364,10 @@ fn a_skill_is_opened_by_whatever_brings_its_text_under_claude_too() {
     let failed = decoded(AgentKind::ClaudeCli, &[("trace.jsonl", vec![call, answer])]);
     assert_eq!((active(&failed), failed.failed_loads.len()), (vec![], 1), "it was wanted and could not be had");
     let listed = claude("Glob", &json!({ "pattern": "**/SKILL.md" }), "/w/.claude/skills/greeting/SKILL.md");
-    assert_eq!((active(&listed), listed.explorations.len()), (vec![], 1), "a list of names brings no text");
+    assert_eq!((active(&listed), listed.inspections.len()), (vec![], 1), "a list of names brings no text");
     let found = "references/formal.md:2:Bow twice.";
     let trace = claude("Grep", &json!({ "pattern": "Bow" }), found);
-    assert_eq!((loaded(&trace), trace.explorations.len()), (vec![], 0), "a line of two is what matched");
+    assert_eq!((loaded(&trace), trace.inspections.len()), (vec![], 0), "a line of two is what matched");
     let whole = format!("references/formal.md:1:Say \"Good day, Doctor\".\n{found}");
     assert_eq!(loaded(&claude("Grep", &json!({ "pattern": "" }), &whole)), ["references/formal.md"]);
 }

@@ -378,7 +378,7 @@ fn told(kind: AgentKind, reference: &Reference, folder: &Path) -> (Trace, String
     let activations: Vec<_> = trace.activations.iter().map(|found| (&found.skill, found.how, found.seen)).collect();
     let resources: Vec<_> = trace.resources.iter().map(|found| (&found.skill, &found.path, found.seen)).collect();
     let failed: Vec<_> = trace.failed_loads.iter().map(|found| &found.skill).collect();
-    let counts = (trace.explorations.len(), trace.commands, trace.effective_commands, &trace.changes_seen);
+    let counts = (trace.inspections.len(), trace.commands, trace.effective_commands, &trace.changes_seen);
     let told = format!("{activations:?} {resources:?} {failed:?} {counts:?} {:?}", trace.gap());
     (trace, told)
 }

@@ -175,7 +175,7 @@ fn a_sibling_first_and_the_right_skill_after_is_an_activation_of_both() {
     assert_eq!(both.verdict(), Verdict::Pass);
     let grade = both.grade();
     let check = grade.checks.iter().find(|check| check.id == "triggered").expect("the check");
-    assert!(check.evidence.contains("other skills activated: `other`"), "{}", check.evidence);
+    assert!(check.found.contains("other skills activated: `other`"), "{}", check.found);
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn any_text_of_the_skill_counts_as_content_and_as_a_tool_only_what_the_agent_has
             let grade = came(ReadSkillFile, loads_by, delivery, ActivationRule::Tool, should).grade();
             let check = grade.checks.iter().find(|check| check.id == id).expect("the check");
             assert_eq!(check.status, wanted, "{delivery:?}");
-            assert_eq!(check.evidence, format!("read SKILL.md (the call), not loaded by the {tool}"));
+            assert_eq!(check.found, format!("read SKILL.md (the call), not loaded by the {tool}"));
             assert!(check.expected.contains("or injected)"), "{}", check.expected);
         }
     }
@@ -239,7 +239,7 @@ fn a_tool_that_came_after_a_look_at_the_file_counts_as_a_tool() {
         .with(|trial| tell(&mut trial.trace, |told| told.activate("greeting", Mechanism::SkillTool, "Skill")));
     assert_eq!(both.status("triggered"), Status::Pass);
     let check = both.grade().checks.into_iter().find(|check| check.id == "triggered").expect("the check");
-    assert_eq!(check.evidence, "read SKILL.md (the call); skill tool (Skill)");
+    assert_eq!(check.found, "read SKILL.md (the call); skill tool (Skill)");
 }
 
 #[test]
@@ -399,7 +399,7 @@ fn a_timeout_is_judged_by_what_was_waited_for() {
     assert_eq!((done.verdict(), done.status("in-time")), (Verdict::Pass, Status::Pass));
     let late = late(AgentProgress::Done, WaitingFor::Nothing, 1).with(|trial| trial.meta.ending.silent_ms = Some(0));
     assert_eq!((late.verdict(), late.status("in-time")), (Verdict::Fail, Status::Fail), "its end came too late");
-    let evidence = done.grade().checks.into_iter().find(|check| check.id == "in-time").expect("the check").evidence;
+    let evidence = done.grade().checks.into_iter().find(|check| check.id == "in-time").expect("the check").found;
     assert!(evidence.contains("did not exit"), "{evidence}");
 }
 
@@ -648,7 +648,7 @@ fn a_description_that_did_not_come_whole_fails_and_one_that_was_not_seen_is_no_m
     }
     let grade = with(Delivery::Native, Some(cut)).grade();
     let check = grade.checks.iter().find(|check| check.id == "described").expect("the check");
-    assert_eq!((check.evidence.as_str(), grade.verdict), ("cut at 12 of 40 characters", Verdict::Fail));
+    assert_eq!((check.found.as_str(), grade.verdict), ("cut at 12 of 40 characters", Verdict::Fail));
     assert_eq!(with(Delivery::Native, None).trouble(), Some(TroubleKind::Unobservable));
     // What comes by MCP may say more than the evidence shows.
     assert_eq!(with(Delivery::Both, Some(cut)).status("described"), Status::Unknown);
@@ -762,7 +762,7 @@ fn expect_of_a_change(cases: &[Spoilt]) {
     for (spoil, status, evidence) in cases {
         let grade = with_a_change().with(spoil).grade();
         let check = grade.checks.iter().find(|check| check.id == "changes-seen").expect("the check");
-        assert_eq!((check.status, check.evidence.as_str()), (*status, *evidence));
+        assert_eq!((check.status, check.found.as_str()), (*status, *evidence));
     }
 }
 
@@ -778,7 +778,7 @@ fn a_change_that_nobody_expects_to_be_seen_is_no_check_of_its_own() {
     });
     let grade = quiet.grade();
     let check = grade.checks.iter().find(|check| check.id == "changes-seen").expect("the check");
-    assert_eq!((check.status, check.evidence.contains("removed")), (Status::Pass, false));
+    assert_eq!((check.status, check.found.contains("removed")), (Status::Pass, false));
     let without = quiet.with(|trial| trial.meta.delivery = Delivery::None).grade();
     assert!(without.checks.iter().all(|check| check.id != "changes-seen"), "no skill, no change");
 }

@@ -249,7 +249,8 @@ fn no_two_types_share_a_name() {
     let mut files: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for source in sources() {
         // A trait of the standard library or of serde gives associated types their names.
-        let types = source.text.lines().filter(|line| !line.trim_start().starts_with("type ") || !line.starts_with(' '));
+        let types =
+            source.text.lines().filter(|line| !line.trim_start().starts_with("type ") || !line.starts_with(' '));
         for name in types.filter_map(defined_type) {
             files.entry(name.to_owned()).or_default().push(source.path.clone());
         }

@@ -35,7 +35,7 @@ fn the_interval_of_one_case_covers_its_difference_whatever_the_rates() {
     for (in_a, in_b) in designs {
         // Every outcome with its probability: no chance is left.
         let interval = |a, b| {
-            let stratum = Stratum { a: Rate::new(a, in_a), b: Rate::new(b, in_b) };
+            let stratum = Stratum { baseline: Rate::new(a, in_a), candidate: Rate::new(b, in_b) };
             difference::of(&[stratum], 0.95).expect("trials").interval
         };
         let intervals: Vec<Vec<_>> = (0..=in_a).map(|a| (0..=in_b).map(|b| interval(a, b)).collect()).collect();
@@ -163,8 +163,8 @@ fn worst_coverage(suites: &[Suite], seed: u64) -> (f64, String) {
                 let mut covered = 0;
                 for _ in 0..TIMES {
                     let draw = |(case, (a, b)): (usize, &(f64, f64))| Stratum {
-                        a: drawn(tried(case), *a, &mut world),
-                        b: drawn(tried(case), *b, &mut world),
+                        baseline: drawn(tried(case), *a, &mut world),
+                        candidate: drawn(tried(case), *b, &mut world),
                     };
                     let strata: Vec<Stratum> = rates.iter().enumerate().map(draw).collect();
                     let interval = difference::of(&strata, 0.95).expect("trials").interval;
@@ -196,7 +196,7 @@ fn the_interval_of_many_cases_covers_their_difference_however_unlike_they_are() 
 /// The share of `times` runs until decided, of `most` pairs at most, that end in `word`.
 fn ends_in(rates: &Rates, rule: Rule, most: usize, times: u32, word: fn(CompareResult) -> bool) -> f64 {
     let ended =
-        (0..times).filter(|seed| word(worlds::until_decided(rates, rule, u64::from(*seed), most).word())).count();
+        (0..times).filter(|seed| word(worlds::until_decided(rates, rule, u64::from(*seed), most).result())).count();
     f64::from(u32::try_from(ended).expect("few")) / f64::from(times)
 }
 
@@ -296,8 +296,10 @@ fn one_case_that_got_better_is_no_good_news_where_all_together_lost_the_margin()
 /// Two stored runs of `rates`, `trials` of each case in each arm.
 fn stored(rates: &Rates, trials: u64, world: &mut fastrand::Rng) -> (SideCounts, SideCounts) {
     let mut arm = |of: fn(&(f64, f64)) -> f64| -> SideCounts {
-        let counts =
-            |case: &(f64, f64), world: &mut fastrand::Rng| CaseCount { rate: drawn(trials, of(case), world), lost: 0 };
+        let counts = |case: &(f64, f64), world: &mut fastrand::Rng| CaseCount {
+            rate: drawn(trials, of(case), world),
+            not_measured: 0,
+        };
         rates.iter().enumerate().map(|(at, case)| (format!("{at:03}"), counts(case, world))).collect()
     };
     (arm(|case| case.0), arm(|case| case.1))
@@ -309,7 +311,7 @@ fn compared(rates: &Rates, trials: u64, rule: &Rule, times: u32, is: fn(CompareR
     let mut said = 0;
     for _ in 0..times {
         let (a, b) = stored(rates, trials, &mut world);
-        said += u32::from(is(fixed::compare(&a, &b, rule).word));
+        said += u32::from(is(fixed::compare(&a, &b, rule).result));
     }
     f64::from(said) / f64::from(times)
 }
@@ -356,11 +358,11 @@ fn single_cases_are_seldom_named_where_none_changed() {
 fn a_million_stored_trials_are_compared_in_bounded_memory() {
     // 10,000 cases of 50 trials in each arm. The time is for a bench; here it ends at all, and is right.
     let arm = |from: u64| -> SideCounts {
-        let counts = |case: u64| CaseCount { rate: Rate::new(from + case % 11, 50), lost: 0 };
+        let counts = |case: u64| CaseCount { rate: Rate::new(from + case % 11, 50), not_measured: 0 };
         (0..10_000).map(|case| (format!("{case:05}"), counts(case))).collect()
     };
     let found = fixed::compare(&arm(35), &arm(34), &RULE);
-    assert_eq!((found.word, found.cases.len()), (CompareResult::Worse, 10_000));
+    assert_eq!((found.result, found.cases.len()), (CompareResult::Worse, 10_000));
     let difference = found.difference.expect("a difference");
     assert!((difference.difference + 0.02).abs() < 1e-9 && difference.interval.contains(-0.02), "{difference:?}");
 }

@@ -69,7 +69,7 @@ fn the_rule_of_an_activation_comes_from_the_case_the_skill_the_mode_and_the_form
         let grade = stub.json("r", &format!("work/tidy/{case}/mine/1/grade.json"));
         let checks = grade["checks"].as_array().expect("checks").clone();
         let check = checks.into_iter().find(|check| check["id"] == id).expect("the check");
-        (check["status"].clone(), check["expected"].clone(), check["evidence"].clone())
+        (check["status"].clone(), check["expected"].clone(), check["found"].clone())
     };
     let read = "read SKILL.md (cat .agents/skills/tidy/SKILL.md)";
     let by_tool = json!(format!("{read}, not loaded by the MCP tool"));

@@ -125,7 +125,7 @@ fn an_edit_that_changes_nothing_is_no_worse_long_before_the_last_trial() {
     assert!(ran.stdout.contains(" points (95 %: ") && ran.stdout.contains(", p ≤ 0.04"), "{}", ran.stdout);
     assert!(stub.starts().len() < 200, "{} trials", stub.starts().len());
     let status = json_of(&stub.run(&["status", "--run-id", "r", "--json"]).stdout);
-    assert_eq!((&status["state"], &status["left"]), (&json!("finished"), &json!(0)), "{status}");
+    assert_eq!((&status["state"], &status["remaining"]), (&json!("finished"), &json!(0)), "{status}");
 }
 
 #[test]
@@ -203,8 +203,19 @@ fn a_comparison_that_goes_on_at_its_limit_says_again_what_it_said() {
 #[test]
 fn two_modes_are_compared_each_with_its_own_model() {
     let stub = repository(2, BY_SKILL);
-    let args =
-        ["compare", "--mode", "codex", "--mode", "codex", "--a", "model=x", "--b", "model=y", "--max-trials", "12"];
+    let args = [
+        "compare",
+        "--mode",
+        "codex",
+        "--mode",
+        "codex",
+        "--baseline",
+        "model=x",
+        "--candidate",
+        "model=y",
+        "--max-trials",
+        "12",
+    ];
     let ran = stub.run(&[&args[..], &["--run-id", "r"]].concat());
     assert!(ran.stdout.contains("  A  the mode codex, model=x: "), "{}{}", ran.stdout, ran.stderr);
     assert_eq!(stub.json("r", "work/tidy/c0/codex.x/1/meta.json")["mode"], "codex.x");
@@ -236,7 +247,7 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     let same = stub.run(&["compare", "evals/baseline.jsonl", "after", "--json"]);
     let found = json_of(&same.stdout);
     assert_eq!(
-        (&found["comparison"]["word"], &found["comparison"]["b"]["rate"]["trials"]),
+        (&found["comparison"]["result"], &found["comparison"]["candidate"]["rate"]["trials"]),
         (&json!("worse"), &json!(18))
     );
     let better = stub.run(&["compare", "after", "before,evals/baseline.jsonl", "--quiet"]);
@@ -289,7 +300,7 @@ fn skills_that_are_the_same_file_by_file_take_no_trial() {
     assert!(stub.starts().is_empty(), "no agent ran");
     let earlier = stub.run(&["compare", "main~1", "main", "--dry-run"]);
     assert!(earlier.stdout.contains("2 cases, at most"), "{}{}", earlier.stdout, earlier.stderr);
-    let modes = stub.run(&["compare", "main", "--a", "model=x", "--dry-run"]);
+    let modes = stub.run(&["compare", "main", "--baseline", "model=x", "--dry-run"]);
     assert!(modes.stdout.contains("2 cases, at most"), "something else differs: {}{}", modes.stdout, modes.stderr);
 }
 
@@ -300,7 +311,7 @@ fn what_ends_after_the_decision_is_in_no_figure() {
     assert_eq!(stub.run(&["compare", "main", "--run-id", "r", "--jobs", "1"]).code, 1);
     let json = || json_of(&stub.run(&["compare", "r", "--json"]).stdout);
     let before = json();
-    assert_eq!(before["spent"]["run"], before["spent"]["used"]);
+    assert_eq!(before["trials"]["executed"], before["trials"]["counted"]);
     // One more pair of the first case, both trials of which passed and took ten times as many tokens.
     for name in ["pairs.jsonl", "progress.jsonl"] {
         let path = stub.run_folder("r").join(name);
@@ -311,8 +322,8 @@ fn what_ends_after_the_decision_is_in_no_figure() {
         fs::write(&path, format!("{text}{}\n", late.replace("\"fail\"", "\"pass\""))).expect("a line more");
     }
     let mut after = json();
-    assert_eq!(after["spent"]["run"].as_u64(), before["spent"]["run"].as_u64().map(|run| run + 2));
-    after["spent"]["run"] = before["spent"]["run"].clone();
+    assert_eq!(after["trials"]["executed"].as_u64(), before["trials"]["executed"].as_u64().map(|run| run + 2));
+    after["trials"]["executed"] = before["trials"]["executed"].clone();
     assert_eq!(after, before);
     let told = stub.run(&["compare", "r"]).stdout;
     assert!(told.contains("2 trials were running when the result was reached, and are not counted"), "{told}");
@@ -327,7 +338,7 @@ fn tokens_that_are_known_in_part_are_not_compared() {
     assert!(stub.run(&["compare", "one", "two"]).stdout.contains("tokens ±0 %"));
     let path = stub.run_folder("two").join("progress.jsonl");
     let text = fs::read_to_string(&path).expect("progress");
-    fs::write(&path, text.replace("\"tokens\":15", "\"tokens\":5,\"more_tokens\":true")).expect("progress");
+    fs::write(&path, text.replace("\"tokens\":15", "\"tokens\":5,\"tokens_incomplete\":true")).expect("progress");
     let ran = stub.run(&["compare", "one", "two"]);
     assert!(ran.stdout.contains("time ") && !ran.stdout.contains("tokens "), "{}", ran.stdout);
 }
@@ -352,7 +363,8 @@ fn runs_that_share_a_mode_are_compared_in_it_and_what_only_one_has_is_named() {
     let other = fs::read_to_string(path).expect("progress").replace("\"mode\":\"codex\"", "\"mode\":\"other\"");
     fs::write(stub.root().join("other.jsonl"), other).expect("a file");
     let apart = stub.run(&["compare", "both", "other.jsonl"]);
-    let words = "no mode in common (codex, mine against other): choose one of each with --a mode=… --b mode=…";
+    let words =
+        "no mode in common (codex, mine against other): choose one of each with --baseline mode=… --candidate mode=…";
     assert!(apart.code == 2 && apart.stderr.contains(words), "{}", apart.stderr);
 }
 
@@ -371,7 +383,7 @@ fn of_stored_trials_some_are_chosen_and_what_needs_an_agent_is_refused() {
         (&["--max-trials", "8"], "--max-trials: these trials are stored"),
         (&["--model", "x"], "--model: these trials are stored"),
         (&["--jobs", "2"], "--jobs: these trials are stored"),
-        (&["--a", "offer=alone"], "--a and --b with more than mode=: these trials are stored"),
+        (&["--baseline", "offer=alone"], "--baseline and --candidate with more than mode=: these trials are stored"),
     ] {
         let refused = stub.run(&[&["compare", "before", "after"], args].concat());
         assert!(refused.code == 2 && refused.stderr.contains(words), "{args:?}: {}", refused.stderr);
@@ -482,9 +494,9 @@ fn what_a_skill_is_offered_beside_is_a_part_of_the_mode() {
     fs::write(more.join("SKILL.md"), "---\nname: other\ndescription: Does other things.\n---\nDo.\n").expect("a skill");
     let ran = stub.run(&[
         "compare",
-        "--a",
+        "--baseline",
         "offer=alone",
-        "--b",
+        "--candidate",
         "offer=all",
         "--skill",
         "tidy",
@@ -514,7 +526,8 @@ case \"$prompt\" in *c0) activate other;; *c1) ;; *c2) activate tidy; activate o
     fs::create_dir(&more).expect("a directory");
     fs::write(more.join("SKILL.md"), "---\nname: other\ndescription: Does other things.\n---\nDo others.\n")
         .expect("a skill");
-    let args = ["compare", "--a", "offer=alone", "--b", "offer=all", "--skill", "tidy", "--suite", "positive"];
+    let args =
+        ["compare", "--baseline", "offer=alone", "--candidate", "offer=all", "--skill", "tidy", "--suite", "positive"];
     let more = ["--max-trials", "12", "--run-id", "r", "--jobs", "2"];
     let ran = stub.run(&[&args[..], &more].concat());
     let line = "  `tidy` became active in 6/6 → 4/6 of its trials, −33 points (−";
@@ -524,12 +537,15 @@ case \"$prompt\" in *c0) activate other;; *c1) ;; *c2) activate tidy; activate o
     let found = json_of(&stub.run(&["compare", "r", "--json"]).stdout)["triggering"].clone();
     let tidy = &found["skills"][0];
     assert_eq!(
-        (&tidy["skill"], &tidy["a"], &tidy["b"]["passed"]),
+        (&tidy["skill"], &tidy["baseline"], &tidy["candidate"]["passed"]),
         (&json!("tidy"), &json!({"passed": 6, "trials": 6}), &json!(4))
     );
     assert!((tidy["difference"]["difference"].as_f64().expect("a number") + 1.0 / 3.0).abs() < 1e-9, "{found:#}");
     assert!(
-        tidy["instead"].as_array().expect("a list").contains(&json!({"activated": "other", "a": 0, "b": 1})),
+        tidy["replaced_by"]
+            .as_array()
+            .expect("a list")
+            .contains(&json!({"activated": "other", "baseline": 0, "candidate": 1})),
         "{found:#}"
     );
     let column = |arm: &str, active: Value| -> u64 {
@@ -537,10 +553,14 @@ case \"$prompt\" in *c0) activate other;; *c1) ;; *c2) activate tidy; activate o
         cells.filter(|cell| cell["activated"] == active).filter_map(|cell| cell["trials"].as_u64()).sum()
     };
     assert_eq!(
-        (column("a", json!("other")), column("b", json!("other")), column("b", json!("several skills"))),
+        (
+            column("baseline", json!("other")),
+            column("candidate", json!("other")),
+            column("candidate", json!("several skills"))
+        ),
         (0, 1, 1)
     );
-    assert_eq!((column("a", json!("tidy")), column("b", json!("tidy"))), (6, 3));
+    assert_eq!((column("baseline", json!("tidy")), column("candidate", json!("tidy"))), (6, 3));
 }
 
 #[test]
@@ -549,20 +569,23 @@ fn what_cannot_be_compared_is_told_with_what_to_do_and_starts_no_agent() {
     for (args, words) in [
         (&["compare"][..], "name what to compare"),
         (&["compare", "nowhere"], "neither a run nor a git reference"),
-        (&["compare", "--a", "model=x", "--b", "model=x"], "both sides are the same"),
-        (&["compare", "--a", "colour=red"], "names `colour`; known: mode=, model="),
+        (&["compare", "--baseline", "model=x", "--candidate", "model=x"], "both sides are the same"),
+        (&["compare", "--baseline", "colour=red"], "names `colour`; known: mode=, model="),
         (&["compare", "--mode", "codex", "--mode", "nothing"], "unknown mode `nothing`; known: "),
         (
             &["compare", "HEAD", "--max-trials", "8"],
             "this gate can never fail at these numbers: it takes 6 pairs of trials",
         ),
-        (&["compare", "HEAD", "--a", "skills=HEAD"], "HEAD says which skills the side has"),
+        (&["compare", "HEAD", "--baseline", "skills=HEAD"], "HEAD says which skills the side has"),
         (&["compare", "--mode", "codex"], "name what to compare"),
-        (&["compare", "--mode", "codex", "--mode", "mcp", "--a", "mode=native"], "say the mode of each side once"),
-        (&["compare", "--mode", "codex", "--a", "mode=mcp", "--b", "mode=native"], "leave out --mode"),
-        (&["compare", "--a", "offer=nobody"], "offers `nobody`, which does not exist"),
-        (&["compare", "--a", "offer=tidy+"], "names a skill without a name"),
-        (&["compare", "--a", "model=x,model=y"], "says `model` twice"),
+        (
+            &["compare", "--mode", "codex", "--mode", "mcp", "--baseline", "mode=native"],
+            "say the mode of each side once",
+        ),
+        (&["compare", "--mode", "codex", "--baseline", "mode=mcp", "--candidate", "mode=native"], "leave out --mode"),
+        (&["compare", "--baseline", "offer=nobody"], "offers `nobody`, which does not exist"),
+        (&["compare", "--baseline", "offer=tidy+"], "names a skill without a name"),
+        (&["compare", "--baseline", "model=x,model=y"], "says `model` twice"),
         (&["compare", "HEAD", "docs"], "`docs` is neither a run nor a git reference"),
         (&["compare", "HEAD", "old.jsonl"], "one of HEAD and old.jsonl is a git reference"),
         (&["compare", "HEAD", "--with", "codex", "--without"], "cannot be used with"),
@@ -570,7 +593,7 @@ fn what_cannot_be_compared_is_told_with_what_to_do_and_starts_no_agent() {
         (&["compare", "HEAD", "--gate", "sideways"], "invalid value 'sideways'"),
         (
             &["compare", "HEAD", "--gate", "worse,better,no-worse,undecided"],
-            "this gate can never pass: it names every word",
+            "this gate can never pass: it names every result",
         ),
         (&["compare", "--resume", "--run-id", "none"], "unknown run `none`"),
     ] {
@@ -828,7 +851,7 @@ fn lines_of_pairs_that_cannot_be_read_are_told() {
         fs::write(&path, text).expect("pairs");
         (stub.run(&["status", "--run-id", "r"]).stdout, stub.run(&["compare", "r"]).stderr)
     };
-    let (status, compared) = told(&text.replacen("{\"a\"", "{\"x\"", 1));
+    let (status, compared) = told(&text.replacen("{\"baseline\"", "{\"x\"", 1));
     assert!(status.contains("note     1 line of pairs.jsonl cannot be read; they are not counted"), "{status}");
     assert!(compared.contains("warning: 1 line of the pairs of r cannot be read; they are not counted"), "{compared}");
     // What was cut short at the end never began.

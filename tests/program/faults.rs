@@ -129,7 +129,7 @@ fn a_check_program_at_work_may_answer_after_ctrl_c_and_what_it_leaves_open_is_no
         while read -r question; do
           echo x >> questions
           if [ ! -e quick ]; then [ "$(wc -l < questions)" = 1 ] && sleep 0.5 || sleep 60; fi
-          echo '{"checks":[{"id":"mine","goal":"outcome","status":"pass","expected":"it","evidence":"it"}]}'
+          echo '{"checks":[{"id":"mine","goal":"outcome","status":"pass","expected":"it","found":"it"}]}'
         done
         "#;
     fs::write(&program, script).expect("a script");

@@ -32,7 +32,7 @@ fn trouble(grade: &Grade) -> Option<TroubleKind> {
 fn check<'a>(grade: &'a Grade, id: &str) -> (Status, &'a str) {
     let found = grade.checks.iter().find(|check| check.id == id);
     let found = found.unwrap_or_else(|| panic!("no check {id} in {grade:#?}"));
-    (found.status, &found.evidence)
+    (found.status, &found.found)
 }
 
 #[test]

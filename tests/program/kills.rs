@@ -149,7 +149,7 @@ impl Killed {
         let found = standing(&folder).expect("a directory that can be read");
         assert_ne!(found.state, RunState::Running, "{:?}", self.what);
         assert_eq!(found.damaged_lines, 0, "{:?}", self.what);
-        let (planned, left) = (found.planned.unwrap_or_default(), found.left.unwrap_or_default());
+        let (planned, left) = (found.planned.unwrap_or_default(), found.remaining.unwrap_or_default());
         assert!(planned == 0 || planned == CASES, "{:?}: {planned}", self.what);
         assert_eq!(found.done.ended() + left, planned, "{:?}", self.what);
         assert!(folder.run_record().is_ok() && folder.plan().is_ok(), "{:?}", self.what);

@@ -92,7 +92,7 @@ fn how_well_a_skill_triggers_and_what_became_active_in_its_place() {
     let matrix = summary["triggering"]["codex"]["matrix"].as_array().expect("a matrix").clone();
     let total: u64 = matrix.iter().filter_map(|cell| cell["trials"].as_u64()).sum();
     assert_eq!(total, 5, "every measured trial is in one cell");
-    assert!(matrix.contains(&json!({"case_of": "tidy", "should_trigger": true, "activated": "other", "trials": 1})));
+    assert!(matrix.contains(&json!({"case_skill": "tidy", "should_trigger": true, "activated": "other", "trials": 1})));
 }
 
 #[test]

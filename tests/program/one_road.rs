@@ -356,7 +356,7 @@ fn states_add_up_after_an_interruption_and_after_stop() {
         assert_eq!(child.wait().expect("an end").code(), Some(130));
         let status: Value = serde_json::from_str(&stub.run(&["status", "--json"]).stdout).expect("JSON");
         assert_eq!(
-            (&status["state"], &status["planned"], &status["left"]),
+            (&status["state"], &status["planned"], &status["remaining"]),
             (&json!(state), &json!(2), &json!(1)),
             "{how}"
         );

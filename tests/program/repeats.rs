@@ -261,7 +261,7 @@ fn a_case_that_goes_on_until_it_is_decided_takes_no_trial_that_is_not_needed() {
     line("tidy/b  codex  0/7  0 % (0–48)      fail    must-include, decided after 7 of at most 20 trials\n");
     let cases = stub.json("r", "summary.json")["cases"].clone();
     assert_eq!(
-        (&cases[0]["stands"], &cases[1]["stands"], &cases[2]["stands"]),
+        (&cases[0]["threshold_side"], &cases[1]["threshold_side"], &cases[2]["threshold_side"]),
         (&json!("above"), &json!("below"), &Value::Null)
     );
     assert_eq!(
@@ -535,7 +535,7 @@ fn a_case_that_could_never_be_decided_is_named_by_its_cell_and_keeps_no_other_fr
     assert!(dry.code == 2 && dry.stdout.contains(place), "{}", dry.stdout);
     let estimate: Value = serde_json::from_str(&stub.run(&["run", "--dry-run", "--json"]).stdout).expect("JSON");
     assert_eq!(
-        (&estimate["trials"], &estimate["wrong"][0]["code"]),
+        (&estimate["trials"], &estimate["problems"][0]["code"]),
         (&json!(["tidy/good/codex"]), &json!("never-decided"))
     );
 

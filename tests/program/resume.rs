@@ -127,7 +127,10 @@ fn a_run_can_be_gone_on_with_for_more_trials_than_it_had() {
     let ran = stub.run(&["run", "--run-id", "r", "--resume", "--case", "c1", "--trials", "2"]);
     assert_eq!((ran.code, stub.starts().len()), (0, 3), "{}{}", ran.stdout, ran.stderr);
     let status: Value = serde_json::from_str(&stub.run(&["status", "--json"]).stdout).expect("JSON");
-    assert_eq!((&status["state"], &status["planned"], &status["left"]), (&json!("finished"), &json!(3), &json!(0)));
+    assert_eq!(
+        (&status["state"], &status["planned"], &status["remaining"]),
+        (&json!("finished"), &json!(3), &json!(0))
+    );
 }
 
 #[test]
@@ -171,7 +174,10 @@ fn a_run_in_the_background_outlives_its_terminal_and_tells_where_it_stands() {
         status.stdout.contains("r: running (process ") && status.stdout.matches("running  tidy/").count() == 2
     });
     let status: Value = serde_json::from_str(&stub.run(&["status", "--json"]).stdout).expect("JSON");
-    assert_eq!((&status["planned"], &status["left"], &status["done"]["passed"]), (&json!(3), &json!(3), &json!(0)));
+    assert_eq!(
+        (&status["planned"], &status["remaining"], &status["done"]["passed"]),
+        (&json!(3), &json!(3), &json!(0))
+    );
     let pid = status["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok()).expect("a process");
     let own_session = nix::unistd::getsid(Some(nix::unistd::Pid::from_raw(pid))).expect("a session");
     assert_eq!(own_session.as_raw(), pid, "a session of its own has no terminal");

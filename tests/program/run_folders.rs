@@ -171,7 +171,7 @@ fn processes_that_go_on_with_one_run_lose_nothing_of_each_other() {
     fs::write(stub.root().join("go"), "").expect("a file");
     assert_eq!(slow.wait().expect("an end").code(), Some(0));
     let status = status(&stub, "r");
-    let figures = (&status["planned"], &status["done"]["passed"], &status["left"]);
+    let figures = (&status["planned"], &status["done"]["passed"], &status["remaining"]);
     assert_eq!(figures, (&json!(3), &json!(3), &json!(0)));
 }
 
@@ -240,7 +240,7 @@ fn a_check_that_does_not_come_back_does_not_keep_a_run_from_being_ended() {
     assert!(stopped.stdout.starts_with("r stopped"), "{}", stopped.stdout);
     assert_eq!(child.wait().expect("an end").code(), Some(130));
     let status = status(&stub, "r");
-    assert_eq!((&status["state"], &status["left"]), (&json!("stopped"), &json!(1)));
+    assert_eq!((&status["state"], &status["remaining"]), (&json!("stopped"), &json!(1)));
     // What the agent did is graded by the next part.
     let program = harness(&stub, "", "echo '{\"checks\": []}'");
     let resumed = ran(stub.command(&["run", "--resume", "--run-id", "r"]).env("SKILL_EVALS_HARNESS", program));

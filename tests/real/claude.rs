@@ -162,7 +162,7 @@ fn a_sibling_that_is_opened_first_is_an_activation_of_both() {
         let trial = live.trial(mode);
         let skills: Vec<_> = mechanisms(&trial).into_iter().map(|(skill, _)| skill).collect();
         assert_eq!(skills, ["farewell", "greeting"], "{mode}");
-        assert!(trial.check("triggered").evidence.contains("other skills activated: `farewell`"));
+        assert!(trial.check("triggered").found.contains("other skills activated: `farewell`"));
     }
     let only = Live::over(with_sibling(), |request| match request.step {
         0 => load(request, "farewell"),
@@ -207,7 +207,7 @@ fn what_only_users_or_only_models_may_call_is_offered_to_those() {
     let users = "disable-model-invocation: true";
     let called = with_key(users, "true,/greeting Ada", false).trial(CLI);
     assert_eq!(mechanisms(called.expect(Verdict::Pass)), [("greeting", Mechanism::Injected)]);
-    assert!(called.check("delivered").evidence.contains("only users can call it"), "{:?}", called.grade.checks);
+    assert!(called.check("delivered").found.contains("only users can call it"), "{:?}", called.grade.checks);
     // claude does not let its model call it, so that no call can have been lost.
     let tried = with_key(users, "true,Greet Ada.", true).trial(CLI);
     assert_eq!(tried.expect(Verdict::Fail).status("triggered"), Status::Fail);
@@ -236,10 +236,10 @@ fn of_two_mechanisms_the_chosen_one_is_told() {
     let native = Live::new(TRIGGER, "true,Greet Ada.", does(vec![call("Skill", json!({ "skill": "greeting" }))]));
     let trial = native.trial("mcp+native");
     assert_eq!(mechanisms(trial.expect(Verdict::Pass)), [("greeting", Mechanism::SkillTool)]);
-    assert!(trial.check("triggered").evidence.starts_with("skill tool ("), "{:?}", trial.check("triggered"));
+    assert!(trial.check("triggered").found.starts_with("skill tool ("), "{:?}", trial.check("triggered"));
     let mcp = Live::new(TRIGGER, "true,Greet Ada.", loads_and_says("Ahoy"));
     let trial = mcp.trial("mcp+native");
-    assert!(trial.check("triggered").evidence.starts_with("MCP tool ("), "{:?}", trial.check("triggered"));
+    assert!(trial.check("triggered").found.starts_with("MCP tool ("), "{:?}", trial.check("triggered"));
 }
 
 const LOADS: &str =
@@ -301,8 +301,8 @@ fn a_skill_that_is_read_without_the_tool_is_activated_by_its_content_and_not_by_
         ] {
             let trial = Live::new(columns, cells, does(first)).trial(mode);
             assert_eq!(mechanisms(trial.expect(verdict)), [("greeting", Mechanism::ReadSkillFile)], "{mode} {cells}");
-            assert_eq!(trial.grade.metrics.explorations, Vec::<String>::new(), "{mode} {cells}");
-            let told = &trial.check(id).evidence;
+            assert_eq!(trial.grade.metrics.inspections, Vec::<String>::new(), "{mode} {cells}");
+            let told = &trial.check(id).found;
             assert!(told.starts_with(&format!("read SKILL.md ({name}")), "{told}");
             let by_tool = cells.ends_with("tool");
             assert_eq!(told.ends_with(", not loaded by the skill tool"), by_tool, "{told}");
@@ -329,8 +329,8 @@ fn searches_through_folders_are_looks_unless_they_print_most_of_a_skill() {
         assert_eq!((mechanisms(&trial).len(), metrics.resources.len(), metrics.commands), (0, 0, 5), "{mode}");
         // What names no skill is none.
         let looks = [0, 2, 4].map(|at| searches[at].as_str());
-        assert_eq!(metrics.explorations, looks, "{mode}");
-        assert!(trial.check("triggered").evidence.contains("without activating: grep -rn"), "{mode}");
+        assert_eq!(metrics.inspections, looks, "{mode}");
+        assert!(trial.check("triggered").found.contains("without activating: grep -rn"), "{mode}");
         assert_eq!(
             trial.text("session.md").matches("looked at skills without loading").count(),
             3,
@@ -359,7 +359,7 @@ fn lists_of_what_servers_have_are_looks() {
         trial.expect(Verdict::Fail);
         let metrics = &trial.grade.metrics;
         assert_eq!((mechanisms(&trial).len(), metrics.resources.len()), (0, 0), "{mode}");
-        let looks: Vec<&str> = metrics.explorations.iter().filter_map(|look| look.split(' ').next()).collect();
+        let looks: Vec<&str> = metrics.inspections.iter().filter_map(|look| look.split(' ').next()).collect();
         let tools: Vec<&str> = lists.iter().map(|(tool, _)| *tool).collect();
         assert_eq!(looks, tools, "{mode}: {}", trial.text("trace.jsonl"));
         let log = trial.text("session.md");
@@ -408,7 +408,7 @@ fn a_description_comes_whole_from_a_small_catalogue_and_is_missing_in_a_large_on
             trial.expect(Verdict::Pass);
             continue;
         }
-        assert_eq!(trial.expect(Verdict::Fail).check("described").evidence, "name only");
+        assert_eq!(trial.expect(Verdict::Fail).check("described").found, "name only");
         let args = ["run", "--replay", "--mode", mode, "--model", model, "--json"];
         let replayed = live.program().args(args).current_dir(live.fixture.root()).output().expect("the program starts");
         let replayed: Value = serde_json::from_slice(&replayed.stdout).expect("JSON");
@@ -489,7 +489,7 @@ fn a_limit_on_turns_ends_the_model_and_that_is_a_failed_check() {
         let trial = live.trial(mode);
         let completed = trial.expect(Verdict::Fail).check("completed");
         assert_eq!(completed.expected, "the model finishes within 3 turns", "{mode}");
-        assert_eq!(completed.evidence, "the model reached the most turns that it may take", "{mode}");
+        assert_eq!(completed.found, "the model reached the most turns that it may take", "{mode}");
         assert_eq!((trial.status("triggered"), trial.grade.metrics.commands), (Status::Fail, 3), "{mode}");
         assert_eq!(trial.meta.case.max_turns, Some(3));
         assert!(!trial.meta.not_enforced.iter().any(|words| words.contains("turns")));

@@ -127,7 +127,7 @@ fn codex_offers_its_model_what_only_users_may_call() {
     );
     let trial = live.trial("codex");
     assert_eq!(trial.expect(Verdict::Pass).grade.metrics.activations[0].how, Mechanism::ReadSkillFile);
-    assert!(!trial.check("delivered").evidence.contains("only users"));
+    assert!(!trial.check("delivered").found.contains("only users"));
 }
 
 fn what_codex_keeps_from_its_model_is_refused_before_it_is_paid() {
@@ -155,7 +155,7 @@ fn what_codex_keeps_from_its_model_is_refused_before_it_is_paid() {
     // What the prompt calls is loaded all the same.
     let called = kept("Use $greeting to greet Ada.").trial("codex");
     assert_eq!(called.expect(Verdict::Pass).grade.metrics.activations[0].how, Mechanism::Injected);
-    assert!(called.check("delivered").evidence.contains("only users can call it"));
+    assert!(called.check("delivered").found.contains("only users can call it"));
     // By MCP the file is nothing to codex.
     let live = kept("Greet Ada.");
     assert!(live.trial("codex-mcp").check("delivered").status == Status::Pass);
@@ -169,8 +169,8 @@ fn looking_around_among_skills_is_no_activation() {
     });
     let trial = live.trial("codex");
     trial.expect(Verdict::Fail);
-    assert!(trial.check("triggered").evidence.contains("without activating"), "{:#?}", trial.grade);
-    assert_eq!(trial.grade.metrics.explorations.len(), 2);
+    assert!(trial.check("triggered").found.contains("without activating"), "{:#?}", trial.grade);
+    assert_eq!(trial.grade.metrics.inspections.len(), 2);
 }
 
 fn a_skill_that_comes_by_a_pattern_is_opened() {
@@ -359,7 +359,7 @@ fn a_description_comes_whole_from_a_small_catalogue_and_is_cut_in_a_large_one() 
                 assert_eq!(trial.expect(Verdict::Pass).status("described"), Status::Pass);
             }
             (100, Some(cut @ DescriptionVisibility::Cut { characters: 100..200, of: 500 })) => {
-                assert_eq!(trial.expect(Verdict::Fail).check("described").evidence, cut.to_string());
+                assert_eq!(trial.expect(Verdict::Fail).check("described").found, cut.to_string());
                 assert!(trial.text("session.md").contains(&format!("- description before the model: {cut}")));
                 let replayed = live.program().args(["run", "--replay"]).current_dir(live.fixture.root()).output();
                 let replayed = String::from_utf8(replayed.expect("the program starts").stdout).expect("UTF-8");
@@ -370,7 +370,7 @@ fn a_description_comes_whole_from_a_small_catalogue_and_is_cut_in_a_large_one() 
                 }
             }
             (490, Some(DescriptionVisibility::NameOnly)) => {
-                assert_eq!(trial.expect(Verdict::Fail).check("described").evidence, "name only");
+                assert_eq!(trial.expect(Verdict::Fail).check("described").found, "name only");
             }
             // Not even listed.
             (500, None) => assert_eq!(trial.expect(Verdict::Error).status("delivered"), Status::Fail),

@@ -76,11 +76,15 @@ fn is_found_worse(mode: &str) {
     let live = edited(Rates { old: 0.95, edited: 0.2 });
     let (code, found) = compare(&live, mode, &[]);
     let comparison = &found["comparison"];
-    assert_eq!((code, comparison["word"].as_str()), (1, Some("worse")), "{found:#}");
+    assert_eq!((code, comparison["result"].as_str()), (1, Some("worse")), "{found:#}");
     let share = |arm: &str| comparison[arm]["share"].as_f64().expect("a share");
     assert!(share("a") > 0.6 && share("b") < 0.6, "{found:#}");
-    assert_eq!((&comparison["a"]["lost"], &comparison["b"]["lost"]), (&Value::from(0), &Value::from(0)), "{found:#}");
-    assert!(found["spent"]["used"].as_u64().is_some_and(|used| used < 80), "{found:#}");
+    assert_eq!(
+        (&comparison["baseline"]["not_measured"], &comparison["candidate"]["not_measured"]),
+        (&Value::from(0), &Value::from(0)),
+        "{found:#}"
+    );
+    assert!(found["trials"]["counted"].as_u64().is_some_and(|used| used < 80), "{found:#}");
     assert_eq!(found["scripted"][0], "stand-in model");
     // The model was shown both versions.
     let old =
@@ -99,7 +103,7 @@ fn claude_with_an_edit_that_makes_it_worse_is_worse_than_the_commit_before() {
 fn an_edit_that_the_model_does_not_mind_is_no_worse() {
     let live = edited(Rates { old: 1.0, edited: 1.0 });
     let (code, found) = compare(&live, "codex", &["--margin", "0.2"]);
-    assert_eq!((code, found["comparison"]["word"].as_str()), (0, Some("no-worse")), "{found:#}");
+    assert_eq!((code, found["comparison"]["result"].as_str()), (0, Some("no-worse")), "{found:#}");
 }
 
 fn codex_loses_to_the_neighbour_that_its_model_prefers() {
@@ -119,13 +123,16 @@ fn codex_loses_to_the_neighbour_that_its_model_prefers() {
         .skill_text("welcoming", "---\nname: welcoming\ndescription: Welcomes people.\n---\n\nSay welcome.\n")
         .prompts("greeting", "id,should_trigger,prompt,sandbox,timeout_s\na,true,Greet Ada.,read-only,60\n");
     let live = Live::over(fixture, script);
-    let arms = ["--a", "offer=alone", "--b", "offer=all", "--skill", "greeting", "--max-trials", "40"];
+    let arms = ["--baseline", "offer=alone", "--candidate", "offer=all", "--skill", "greeting", "--max-trials", "40"];
     let (code, found) = answer(&live, &[&arms[..], &["--mode", "codex"]].concat());
-    assert_eq!((code, found["comparison"]["word"].as_str()), (1, Some("worse")), "{found:#}");
+    assert_eq!((code, found["comparison"]["result"].as_str()), (1, Some("worse")), "{found:#}");
     let greeting = &found["triggering"]["skills"][0];
-    assert_eq!(greeting["a"]["passed"], greeting["a"]["trials"], "alone it is always found: {found:#}");
-    let [lost] = greeting["instead"].as_array().expect("a list").as_slice() else { panic!("{found:#}") };
-    assert_eq!((&lost["activated"], &lost["a"]), (&Value::from("welcoming"), &Value::from(0)));
-    let missed = greeting["b"]["trials"].as_u64().zip(greeting["b"]["passed"].as_u64()).map(|(all, found)| all - found);
-    assert_eq!(lost["b"].as_u64(), missed, "{found:#}");
+    assert_eq!(greeting["baseline"]["passed"], greeting["baseline"]["trials"], "alone it is always found: {found:#}");
+    let [lost] = greeting["replaced_by"].as_array().expect("a list").as_slice() else { panic!("{found:#}") };
+    assert_eq!((&lost["activated"], &lost["baseline"]), (&Value::from("welcoming"), &Value::from(0)));
+    let missed = greeting["candidate"]["trials"]
+        .as_u64()
+        .zip(greeting["candidate"]["passed"].as_u64())
+        .map(|(all, found)| all - found);
+    assert_eq!(lost["candidate"].as_u64(), missed, "{found:#}");
 }

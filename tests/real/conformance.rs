@@ -141,7 +141,7 @@ fn does_not_use_it(mode: &'static Mode) {
     let live = live(|_| Turn::Say(ANSWER.to_owned()));
     let trial = live.trial(&mode.name);
     assert_eq!(trial.expect(Verdict::Fail).status("triggered"), Status::Fail);
-    assert_eq!(trial.check("triggered").evidence, "not activated");
+    assert_eq!(trial.check("triggered").found, "not activated");
     assert_eq!((trial.status("delivered"), trial.text("final.txt").as_str()), (Status::Pass, ANSWER));
 }
 

@@ -100,7 +100,7 @@ fn cells(mode: &str) -> Vec<String> {
         yes(told.contains(EDITED)),
         yes(!told.contains(REMOVED)),
         asked(trial.meta.changes[0].asked.as_deref()),
-        seen.evidence.split("; ").map(by_check).collect::<Vec<_>>().join(", "),
+        seen.found.split("; ").map(by_check).collect::<Vec<_>>().join(", "),
     ]
 }
 

@@ -137,7 +137,7 @@ fn tools_can_be_left_to_be_searched_for() {
         assert_eq!(request_text(first).contains("Greets people in the house style"), always, "the catalogue");
         assert_eq!(trial.meta.server.as_ref().map(|server| server.always_load), Some(always));
         assert_eq!(trial.meta.inputs.0.contains_key("setting mcp.always_load"), !always);
-        let looks = trial.grade.metrics.explorations;
+        let looks = trial.grade.metrics.inspections;
         assert_eq!(
             looks.iter().filter(|look| look.starts_with("ToolSearch ")).count(),
             usize::from(!always),
@@ -159,7 +159,7 @@ fn models_that_codex_has_search_for_tools_find_the_whole_catalogue() {
     let ran = live.run(&["--mode", "codex-mcp", "--case", "skill-000/it", "--model", "gpt-5.5"]);
     let trial = live.kept("skill-000", "it", "codex-mcp").expect("a trial");
     assert_eq!(trial.grade.metrics.unknown_events, 0, "{}", trial.text("rollout.jsonl"));
-    let looks = &trial.grade.metrics.explorations;
+    let looks = &trial.grade.metrics.inspections;
     assert!(looks.len() == 1 && looks[0].starts_with("tool_search {"), "{looks:?}");
     assert!(trial.text("session.md").contains("tool_search"), "{}", trial.text("session.md"));
     let requests = live.model.requests();

@@ -70,7 +70,7 @@ pub fn trial(root: &Path, run: &str, names: [&str; 4], session: &Session) {
     fs::create_dir_all(folder.join("workspace")).expect("a directory");
     let write = |name: &str, content: String| fs::write(folder.join(name), content).expect("a file");
     write("meta.json", meta(run, names, session).to_string());
-    let metrics = json!({ "duration_ms": 0, "commands": 0, "effective_commands": 0, "activations": [], "resources": [], "explorations": [], "unknown_events": 0, "damaged_lines": 0 });
+    let metrics = json!({ "duration_ms": 0, "commands": 0, "effective_commands": 0, "activations": [], "resources": [], "inspections": [], "unknown_events": 0, "damaged_lines": 0 });
     write("grade.json", json!({ "format": 1, "verdict": "pass", "checks": [], "metrics": metrics }).to_string());
     let lines = |lines: Vec<Value>| lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     write("rollout.jsonl", lines(rollout(session)));
@@ -126,14 +126,14 @@ pub fn graded(fixture: &Fixture, run: &str, sessions: &[([&str; 4], Session)]) {
         if let Some(found) = &session.own {
             add(
                 &mut grade,
-                json!({ "id": "deletes-nothing", "goal": "process", "status": "fail", "expected": "no command deletes", "evidence": found, "own": true }),
+                json!({ "id": "deletes-nothing", "goal": "process", "status": "fail", "expected": "no command deletes", "found": found, "custom": true }),
             );
             grade["verdict"] = json!("fail");
         }
         if let Some(notes) = &session.judged {
             add(
                 &mut grade,
-                json!({ "id": "rubric-tone", "goal": "style", "status": "pass", "expected": "as the rubric says", "evidence": notes }),
+                json!({ "id": "rubric-tone", "goal": "style", "status": "pass", "expected": "as the rubric says", "found": notes }),
             );
             grade["judged"] = json!({ "state": "asked", "verdict": "pass", "score": 88.0, "votes": 2, "agreement": 1.0, "agent": "codex" });
             fs::write(folder.join("judge.json"), judgement(notes).to_string()).expect("a judgement");

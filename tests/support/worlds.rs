@@ -33,14 +33,14 @@ pub fn state(rates: &Rates, rule: Rule, seed: u64) -> SequentialTest {
 /// One pair of the case `case`.
 pub fn pair(rates: &Rates, case: usize, world: &mut fastrand::Rng) -> Pair {
     let (a, b) = rates[case];
-    Pair { case, a: Some(world.f64() < a), b: Some(world.f64() < b) }
+    Pair { case, baseline: Some(world.f64() < a), candidate: Some(world.f64() < b) }
 }
 
 /// Pairs by the comparison's own choice, until it is decided or there are `most`.
 pub fn until_decided(rates: &Rates, rule: Rule, seed: u64, most: usize) -> SequentialTest {
     let mut state = state(rates, rule, seed);
     let mut world = fastrand::Rng::with_seed(seed ^ 0xA5A5_5A5A);
-    while state.pairs().len() < most && !state.word().decided() {
+    while state.pairs().len() < most && !state.result().decided() {
         let case = state.next_case(&[]).expect("cases");
         state.feed(pair(rates, case, &mut world)).expect("a case of the list");
     }

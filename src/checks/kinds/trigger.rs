@@ -51,8 +51,8 @@ impl Ask for TriggerCheck {
                 .collect();
             found = format!("{found}; other skills activated: {}", others.join(", "));
         }
-        if own.is_empty() && !trace.explorations.is_empty() {
-            found = format!("{found}; looked at skills without activating: {}", trace.explorations.join("; "));
+        if own.is_empty() && !trace.inspections.is_empty() {
+            found = format!("{found}; looked at skills without activating: {}", trace.inspections.join("; "));
         }
         let mut expected = format!("`{}` {}activated", subject.skill.name, if self.should { "" } else { "not " });
         if subject.activation == ActivationRule::Tool {

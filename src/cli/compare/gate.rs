@@ -70,7 +70,7 @@ pub fn check(
     let all = [Gate::Better, Gate::Worse, Gate::NoWorse, Gate::Undecided];
     let passes: Vec<Gate> = all.into_iter().filter(|word| !fails.contains(word)).collect();
     if passes.is_empty() {
-        return Err("this gate can never pass: it names every word there is; leave one out".to_owned());
+        return Err("this gate can never pass: it names every result; leave one out".to_owned());
     }
     let refused = |verb: &str, unreachable: UnreachableResult| {
         let needed = match unreachable.needed {
@@ -78,7 +78,7 @@ pub fn check(
             None => format!("no number of {numbers} does"),
         };
         format!(
-            "this gate can never {verb} at these numbers: {needed} (α {}, margin {}); {remedy}, or choose other words",
+            "this gate can never {verb} at these numbers: {needed} (α {}, margin {}); {remedy}, or choose other results",
             rule.alpha,
             rule.margin.unwrap_or_default()
         )

@@ -59,7 +59,7 @@ pub fn compare(args: &CompareArgs, arms: Option<ComparedSides>) -> CliResult {
             let nothing = estimate::estimate(&[], &BTreeMap::new(), run.settings.max_cost_usd);
             return print_plan(&pairing, None, &args.rule(), &nothing);
         }
-        return args.tell(&compared::unchanged((arms.a.label, arms.b.label), args.rule()));
+        return args.tell(&compared::unchanged((arms.baseline.label, arms.candidate.label), args.rule()));
     }
     arms.cases = pairing.cases.iter().map(|case| case.name.clone()).collect();
     arms.left_out.clone_from(&pairing.left_out);
@@ -75,7 +75,7 @@ pub fn compare(args: &CompareArgs, arms: Option<ComparedSides>) -> CliResult {
     let remedy = "raise --max-trials, which counts both trials of a pair";
     gate::check(&args.gate, &rule, ("pairs of trials", remedy), |claim| power::reach(&numbers, &rule, claim))?;
     run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
-    run.arms = Some(arms.clone());
+    run.sides = Some(arms.clone());
     let foresee = |run: &RunContext| dry_run(args, run, &pairing, &numbers, &rule);
     match args.start.begin(&mut run, true, foresee)? {
         Some(exit) => Ok(exit),
@@ -128,7 +128,7 @@ fn execute(args: &CompareArgs, run: &RunContext, arms: &ComparedSides, pairing: 
 /// The modes that both arms start from, where they do not name their own.
 fn modes_to_run(args: &CompareArgs, arms: Option<&ComparedSides>) -> Vec<String> {
     match arms {
-        Some(arms) if arms.a.mode.is_none() || arms.b.mode.is_none() => args.mode.clone(),
+        Some(arms) if arms.baseline.mode.is_none() || arms.candidate.mode.is_none() => args.mode.clone(),
         _ => Vec::new(),
     }
 }
@@ -144,16 +144,16 @@ fn earlier(
     let record =
         folder.run_record()?.ok_or_else(|| format!("{id} does not say what it was to do: it has no run.json"))?;
     let arms = record
-        .arms
+        .sides
         .ok_or_else(|| format!("{id} compares nothing; to resume: skill-evals run --resume --run-id {id}"))?;
-    stored::tell_of_lost_pairs(&folder)?;
+    stored::warn_of_unmeasured_pairs(&folder)?;
     Ok((chosen.or(record.chosen), arms, folder.pairs()?))
 }
 
 /// Refuses what cannot be compared before it costs anything.
 fn check(pairing: &Pairing) -> Result<(), String> {
     for case in &pairing.cases {
-        if let Err(problems) = case.a.found.case() {
+        if let Err(problems) = case.baseline.found.case() {
             return Err(format!("a case to compare is wrong\n{}", diagnostics::render(problems, Paint::Plain)));
         }
     }
@@ -183,7 +183,7 @@ fn tell_of_gone(begun: &[PairRecord], pairing: &Pairing, force: bool) -> Result<
 }
 
 fn of_case(pair: &PairRecord) -> String {
-    format!("{}/{}", pair.b.skill, pair.b.case)
+    format!("{}/{}", pair.candidate.skill, pair.candidate.case)
 }
 
 fn dry_run(args: &CompareArgs, run: &RunContext, pairing: &Pairing, numbers: &PairDesign, rule: &Rule) -> CliResult {
@@ -191,7 +191,7 @@ fn dry_run(args: &CompareArgs, run: &RunContext, pairing: &Pairing, numbers: &Pa
     let mut known = history::known_costs(&run.root, &run.settings.prices, &ids);
     // An arm that never ran takes about what the other did.
     for case in &pairing.cases {
-        let [a, b] = [&case.a, &case.b].map(TestCase::case_in_mode);
+        let [a, b] = [&case.baseline, &case.candidate].map(TestCase::case_in_mode);
         for (of, other) in [(&a, &b), (&b, &a)] {
             if let (None, Some(found)) = (known.get(of), known.get(other).copied()) {
                 known.insert(of.clone(), found);

@@ -33,7 +33,8 @@ const EXAMPLES: &str = "Examples:
   skill-evals compare RUN-A RUN-B              two stored runs; RUN-A,RUN-B are one side, a path is a baseline file
   skill-evals compare --with native --without  the same cases with the skills and without any
   skill-evals compare --mode mcp --mode native
-  skill-evals compare --a model=X --b model=Y  also mode=, offer=all|alone|SKILL+SKILL, skills=GIT-REF
+  skill-evals compare --baseline model=X --candidate model=Y
+                                               also mode=, offer=all|alone|SKILL+SKILL, skills=GIT-REF
   skill-evals compare --aa                     one version against itself: how much changes by chance
   skill-evals compare RUN                      the result of a run that compared
 
@@ -55,7 +56,7 @@ pub struct CompareArgs {
     #[arg(value_name = "GIT-REF|RUN", num_args = 0..=2, conflicts_with = "resume")]
     what: Vec<String>,
     /// Side with the skills, in this mode; `--without` is the other side
-    #[arg(long, value_name = "MODE", requires = "without", conflicts_with_all = ["what", "mode", "a", "b", "aa", "resume"])]
+    #[arg(long, value_name = "MODE", requires = "without", conflicts_with_all = ["what", "mode", "baseline", "candidate", "aa", "resume"])]
     with: Option<String>,
     /// Side without skills
     #[arg(long, requires = "with")]
@@ -63,14 +64,14 @@ pub struct CompareArgs {
     /// Two modes are the sides; with a git reference, the modes to run
     #[arg(long, value_name = "MODE", conflicts_with = "resume")]
     mode: Vec<String>,
-    /// What side A changes, such as `model=NAME` or `mode=mcp,offer=alone`
+    /// What the baseline changes, such as `model=NAME` or `mode=mcp,offer=alone`
     #[arg(long, value_name = "KEY=VALUE,…", conflicts_with = "resume")]
-    a: Option<String>,
-    /// What side B changes
+    baseline: Option<String>,
+    /// What the candidate changes
     #[arg(long, value_name = "KEY=VALUE,…", conflicts_with = "resume")]
-    b: Option<String>,
+    candidate: Option<String>,
     /// Compare one version with itself (an A/A test)
-    #[arg(long, conflicts_with_all = ["what", "a", "b", "resume"])]
+    #[arg(long, conflicts_with_all = ["what", "baseline", "candidate", "resume"])]
     aa: bool,
     /// Loss in pass rate that counts as no worse: 0.05 is five points of a hundred [default: 0.05]
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
@@ -79,7 +80,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
     alpha: Option<f64>,
     /// Exit with 1 for these results [default: worse]
-    #[arg(long, value_name = "WORD,…", value_delimiter = ',')]
+    #[arg(long, value_name = "RESULT,…", value_delimiter = ',')]
     gate: Vec<Gate>,
     /// Maximum number of trials, both sides together [default: 400, or a pair of each case]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
@@ -122,13 +123,13 @@ impl CompareArgs {
 
     /// Refuses options that mean nothing where trials are only read.
     fn refuse_what_runs(&self) -> Result<(), String> {
-        let of_arms = [&self.a, &self.b].into_iter().flatten().any(|arm| target::of_a_run(arm));
+        let of_arms = [&self.baseline, &self.candidate].into_iter().flatten().any(|arm| target::of_a_run(arm));
         let given = [
             ("--max-trials", self.max_trials.is_some()),
             ("--run-id", self.start.run_id.is_some()),
             ("--dry-run", self.start.dry_run),
             ("--background", self.start.background),
-            ("--a and --b with more than mode=", of_arms),
+            ("--baseline and --candidate with more than mode=", of_arms),
         ];
         let given = given.into_iter().find_map(|(name, given)| given.then_some(name));
         match self.start.limits.first_given().or(self.select.first_of_a_run().or(given).map(str::to_owned)) {
@@ -144,7 +145,7 @@ impl CompareArgs {
             ("--margin", self.margin.is_some()),
             ("--alpha", self.alpha.is_some()),
             ("--mode", !self.mode.is_empty()),
-            ("--a and --b", self.a.is_some() || self.b.is_some()),
+            ("--baseline and --candidate", self.baseline.is_some() || self.candidate.is_some()),
             ("--skill, --task and --case", names),
         ];
         match given.into_iter().find_map(|(name, given)| given.then_some(name)) {
@@ -164,7 +165,7 @@ impl CompareArgs {
             let paint = paint(&io::stdout());
             out.write_all(words::render(compared, paint).as_bytes())?;
         }
-        let exit = if compared.unchanged { Exit::Clean } else { gate::exit(compared.comparison.word, &self.gate) };
+        let exit = if compared.unchanged { Exit::Clean } else { gate::exit(compared.comparison.result, &self.gate) };
         if self.github {
             let level = match exit {
                 Exit::Clean => "notice",
@@ -201,9 +202,9 @@ mod tests {
     }
 
     #[test]
-    fn the_exit_code_is_that_of_the_word_or_of_the_gate() {
+    fn the_exit_code_is_that_of_the_result_or_of_the_gate() {
         use skill_evals::decide::result::CompareResult;
-        let undecided = CompareResult::Undecided { more: None };
+        let undecided = CompareResult::Undecided { trials_needed: None };
         assert_eq!(gate::exit(CompareResult::Worse, &[]), Exit::Problems);
         assert_eq!(gate::exit(CompareResult::NoWorse { margin: 0.1 }, &[]), Exit::Clean);
         assert_eq!(gate::exit(undecided, &[]), Exit::Infrastructure);

@@ -31,8 +31,10 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredSide, b: &StoredSide) 
     let stored = a.trials.cases().chain(b.trials.cases()).collect();
     let chosen = args.select.names().of_stored(&stored)?;
     let (in_a, in_b) =
-        stored_sides::arms(&a, &b, |skill, case| chosen.contains(&(skill, case))).map_err(|why| match why {
-            Incomparable::NoCommonMode { .. } => format!("{why}: choose one of each with --a mode=… --b mode=…"),
+        stored_sides::counts(&a, &b, |skill, case| chosen.contains(&(skill, case))).map_err(|why| match why {
+            Incomparable::NoCommonMode { .. } => {
+                format!("{why}: choose one of each with --baseline mode=… --candidate mode=…")
+            }
             Incomparable::NoTrials { .. } => why.to_string(),
         })?;
     let rule = args.rule();
@@ -97,7 +99,7 @@ fn read(paths: &[PathBuf]) -> CliResultOf<SideReader> {
 }
 
 /// Says where pairs of a run cannot be read.
-pub fn tell_of_lost_pairs(run: &RunFolder) -> CliResultOf<()> {
+pub fn warn_of_unmeasured_pairs(run: &RunFolder) -> CliResultOf<()> {
     let lost = run.damaged_pairs()?;
     if lost > 0 {
         let lines = counted(lost, "line");
@@ -110,7 +112,7 @@ pub fn tell_of_lost_pairs(run: &RunFolder) -> CliResultOf<()> {
 pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<ComparisonResults> {
     args.refuse_what_runs()?;
     args.refuse_what_decided(run.id())?;
-    let record = run.run_record()?.and_then(|record| record.arms);
+    let record = run.run_record()?.and_then(|record| record.sides);
     let arms = record.ok_or_else(|| format!("{} compared nothing", run.id()))?;
     let compared = stored_comparison::compared(run, &arms, &stored_comparison::course(run, &arms)?)?;
     let (id, standing) = (run.id(), standing(run)?);
@@ -119,11 +121,11 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<ComparisonResul
         let lines = counted(standing.damaged_lines, "line");
         writeln!(stderr(), "warning: {lines} of the progress file of {id} cannot be read; `{go_on}` rewrites it")?;
     }
-    tell_of_lost_pairs(run)?;
+    warn_of_unmeasured_pairs(run)?;
     match standing.state {
         RunState::Running => writeln!(stderr(), "{id} is running: this is its result so far")?,
         RunState::Finished => {}
-        state if compared.comparison.word.decided() => {
+        state if compared.comparison.result.decided() => {
             writeln!(stderr(), "{id} was {} once it was decided", state.as_str())?;
         }
         state => writeln!(stderr(), "{id} was {} before it was decided; to resume: {go_on}", state.as_str())?,

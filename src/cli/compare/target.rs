@@ -38,11 +38,11 @@ pub fn asked(args: &CompareArgs, root: &Path) -> Result<CompareTarget, Box<dyn E
     if args.start.resume {
         return Ok(CompareTarget::Resume);
     }
-    let (a, b) = (arm(args.a.as_deref(), root)?, arm(args.b.as_deref(), root)?);
+    let (a, b) = (side(args.baseline.as_deref(), root)?, side(args.candidate.as_deref(), root)?);
     match args.what.as_slice() {
         [first, second] => of_two(args, root, [first, second], [&a, &b]),
         [one] => of_one(args, root, one, &a, &b),
-        _ => Ok(CompareTarget::Run(Box::new(args.arms(of_modes(args, a, b)?)))),
+        _ => Ok(CompareTarget::Run(Box::new(args.sides(of_modes(args, a, b)?)))),
     }
 }
 
@@ -116,7 +116,7 @@ fn of_two(
     let [first, second] = names;
     match (named(root, first)?, named(root, second)?) {
         (NamedSide::Commit(in_a), NamedSide::Commit(in_b)) => {
-            Ok(CompareTarget::Run(Box::new(args.arms((of_commit(first, in_a, a, "--a")?, of_commit(second, in_b, b, "--b")?)))))
+            Ok(CompareTarget::Run(Box::new(args.sides((of_commit(first, in_a, a, "--baseline")?, of_commit(second, in_b, b, "--candidate")?)))))
         }
         (in_a @ NamedSide::Commit(_), _) | (in_a, NamedSide::Commit(_)) => Err(format!(
             "one of {first} and {second} is a git reference, the other stored trials: compare two of a kind, or measure the \
@@ -160,15 +160,15 @@ fn of_one(
 ) -> Result<CompareTarget, Box<dyn Error>> {
     let run = match named(root, one)? {
         NamedSide::Commit(commit) => {
-            let a = of_commit(one, commit, a, "--a")?;
-            return Ok(CompareTarget::Run(Box::new(args.arms((a, b.clone())))));
+            let a = of_commit(one, commit, a, "--baseline")?;
+            return Ok(CompareTarget::Run(Box::new(args.sides((a, b.clone())))));
         }
         NamedSide::Sources => {
             return Err(format!("{one} is stored trials: name a second run or file to compare it with").into());
         }
         NamedSide::Run(run) => run,
     };
-    match (run.run_record()?.and_then(|record| record.arms), args.mode.as_slice(), (&a.mode, &b.mode)) {
+    match (run.run_record()?.and_then(|record| record.sides), args.mode.as_slice(), (&a.mode, &b.mode)) {
         (Some(_), ..) => Ok(CompareTarget::Again(run)),
         (None, [first, second], _) => {
             let in_mode = |mode: &String| stored(one, &ComparedSide::default().in_mode(Some(mode.clone())));
@@ -203,9 +203,11 @@ fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(Com
     };
     match (args.mode.as_slice(), named) {
         ([first, second], 0) => Ok((besides(first, a), besides(second, b))),
-        ([_, ..], 2) => Err("--a and --b name the mode of each side: leave out --mode".to_owned()),
-        ([_, _], _) => Err("say the mode of each side once: by --mode twice, or by mode= in --a and --b".to_owned()),
-        _ if args.a.is_some() || args.b.is_some() => Ok((a, b)),
+        ([_, ..], 2) => Err("--baseline and --candidate name the mode of each side: leave out --mode".to_owned()),
+        ([_, _], _) => {
+            Err("say the mode of each side once: by --mode twice, or by mode= in --baseline and --candidate".to_owned())
+        }
+        _ if args.baseline.is_some() || args.candidate.is_some() => Ok((a, b)),
         ([_, _, ..], _) => Err("two modes are compared with each other: give --mode twice".to_owned()),
         _ => {
             Err("name what to compare: a git reference, two runs, or two modes with --mode; --help has examples"
@@ -215,7 +217,7 @@ fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(Com
 }
 
 impl CompareArgs {
-    fn arms(&self, (a, b): (ComparedSide, ComparedSide)) -> ComparedSides {
+    fn sides(&self, (a, b): (ComparedSide, ComparedSide)) -> ComparedSides {
         let mut arms = ComparedSides::of(a, b, self.rule().alpha);
         arms.margin = self.rule().margin;
         arms.max_trials = self.max_trials.unwrap_or_default();
@@ -228,8 +230,8 @@ fn working_tree() -> ComparedSide {
     ComparedSide::default().called("the working tree".to_owned())
 }
 
-/// An arm as `--a` and `--b` write it: `key=value`, separated by commas.
-fn arm(text: Option<&str>, root: &Path) -> Result<ComparedSide, String> {
+/// An arm as `--baseline` and `--candidate` write it: `key=value`, separated by commas.
+fn side(text: Option<&str>, root: &Path) -> Result<ComparedSide, String> {
     let Some(text) = text else { return Ok(working_tree()) };
     let mut arm = ComparedSide::default().called(text.to_owned());
     let mut seen = BTreeSet::new();

@@ -79,7 +79,7 @@ pub fn report(args: &ReportArgs) -> CliResult {
         let found = own_checks(&run.root)?;
         run.own_checks = found;
     }
-    let arms = if against.is_empty() { arms_of(&runs)? } else { None };
+    let arms = if against.is_empty() { sides_of(&runs)? } else { None };
     let mut reader = ReportReader::new(&run, runs.iter().chain(&against), arms.is_some() || !against.is_empty())?;
     reader.pairs = arms.as_ref().map(|(_, pairs)| pairs.clone()).unwrap_or_default();
     let label = |runs: &[RunFolder]| runs.iter().map(RunFolder::id).collect::<Vec<_>>().join(", ");
@@ -126,16 +126,16 @@ pub fn report(args: &ReportArgs) -> CliResult {
 /// The arms of a run that compares, with the modes of arm B by the trials of arm A that were paired with them.
 type SidesOfRun = (ComparedSides, BTreeMap<TrialId, String>);
 
-fn arms_of(runs: &[RunFolder]) -> CliResultOf<Option<SidesOfRun>> {
+fn sides_of(runs: &[RunFolder]) -> CliResultOf<Option<SidesOfRun>> {
     let [run] = runs else { return Ok(None) };
     // One that cannot be read says nothing of arms; that is noted where its trials are read.
-    let Some(arms) = run.run_record().ok().flatten().and_then(|record| record.arms) else { return Ok(None) };
-    let pairs = run.pairs()?.into_iter().map(|pair| (pair.a, pair.b.mode)).collect();
+    let Some(arms) = run.run_record().ok().flatten().and_then(|record| record.sides) else { return Ok(None) };
+    let pairs = run.pairs()?.into_iter().map(|pair| (pair.baseline, pair.candidate.mode)).collect();
     Ok(Some((arms, pairs)))
 }
 
 fn compare(a: &TrialSide, b: &TrialSide) -> CliResultOf<ComparisonResults> {
-    let (in_a, in_b) = stored_sides::arms(a, b, |_, _| true)?;
+    let (in_a, in_b) = stored_sides::counts(a, b, |_, _| true)?;
     let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
     Ok(compared::stored((a.label.clone(), b.label.clone()), &in_a, &in_b, rule))
 }

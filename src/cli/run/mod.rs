@@ -134,7 +134,7 @@ impl RunArgs {
 fn earlier(root: &Path, settings: &Settings, failed: Option<&str>) -> Result<Option<RunChoices>, Box<dyn Error>> {
     if let Some(failed) = failed {
         let record = RunFolder::open(root, failed)?.run_record().ok().flatten();
-        if record.as_ref().is_some_and(|record| record.arms.is_some()) {
+        if record.as_ref().is_some_and(|record| record.sides.is_some()) {
             return Err(format!(
                 "{failed} is a comparison: its trials are of two sides, and run in pairs only; skill-evals summary {failed} says what \
                  did not pass, and skill-evals run --case runs such cases with today's skills"
@@ -155,7 +155,7 @@ fn earlier(root: &Path, settings: &Settings, failed: Option<&str>) -> Result<Opt
     let folder = start::to_resume(root, settings)?;
     let id = folder.id();
     match folder.run_record() {
-        Ok(Some(record)) if record.arms.is_some() => {
+        Ok(Some(record)) if record.sides.is_some() => {
             Err(format!("{id} is a comparison; to resume: skill-evals compare --resume --run-id {id}").into())
         }
         Ok(Some(record)) => Ok(Some(record.chosen)),
@@ -209,8 +209,12 @@ fn dry_run(args: &RunArgs, run: &RunContext) -> CliResult {
     let fewest = in_mode.into_values().min().filter(|_| settings.live && at_least.is_none());
     let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
     let detectable_drop = fewest.and_then(|pairs| detectable_fixed(pairs, USUAL_RATE, &rule, USUAL_POWER));
-    let estimate =
-        Estimate { at_least, detectable_drop, wrong, ..estimate::estimate(&ids, &known, settings.max_cost_usd) };
+    let estimate = Estimate {
+        at_least,
+        detectable_drop,
+        problems: wrong,
+        ..estimate::estimate(&ids, &known, settings.max_cost_usd)
+    };
     let mut out = stdout();
     let json = args.exports.has("json");
     if json {
@@ -220,9 +224,9 @@ fn dry_run(args: &RunArgs, run: &RunContext) -> CliResult {
     } else {
         writeln!(out, "{}\nreplaying recordings costs nothing", estimate.trials.join("\n"))?;
     }
-    if !json && !estimate.wrong.is_empty() {
+    if !json && !estimate.problems.is_empty() {
         writeln!(out, "these cases would not run:")?;
-        out.write_all(diagnostics::render(&estimate.wrong, paint(&io::stdout())).as_bytes())?;
+        out.write_all(diagnostics::render(&estimate.problems, paint(&io::stdout())).as_bytes())?;
     }
     Ok(exit)
 }
@@ -232,7 +236,7 @@ fn dry_run(args: &RunArgs, run: &RunContext) -> CliResult {
 struct ExportCollector(Vec<TrialRecord>);
 
 impl EventListener for ExportCollector {
-    fn hear(&mut self, event: &RunEvent) {
+    fn on_event(&mut self, event: &RunEvent) {
         self.0.extend(event.record());
     }
 }
@@ -242,7 +246,7 @@ impl EventListener for ExportCollector {
 struct OutcomeCollector(Vec<Outcome>);
 
 impl EventListener for OutcomeCollector {
-    fn hear(&mut self, event: &RunEvent) {
+    fn on_event(&mut self, event: &RunEvent) {
         self.0.extend(event.outcome().cloned());
     }
 }

@@ -153,8 +153,8 @@ fn checks(judgement: &Judgement) -> Vec<CheckResult> {
         goal: Goal::Style,
         status,
         expected,
-        evidence,
-        own: false,
+        found: evidence,
+        custom: false,
         spans: Vec::new(),
     };
     let several = judgement.votes.len() > 1;

@@ -39,7 +39,7 @@ function checksBeside(a, b, link) {
   const moved = b.checks.filter((check) => before.has(key(check)) && before.get(key(check)).status !== check.status);
   const gone = a.checks.filter((check) => !b.checks.some((other) => key(other) === key(check)));
   const added = b.checks.filter((check) => !before.has(key(check)));
-  const line = (from, to, check) => el("li", {}, from ? badge(from) : el("span", { class: "off" }, "not asked"), " → ", to ? badge(to) : el("span", { class: "off" }, "not asked"), " ", checkName(check, link), el("p", {}, shown(check.evidence)));
+  const line = (from, to, check) => el("li", {}, from ? badge(from) : el("span", { class: "off" }, "not asked"), " → ", to ? badge(to) : el("span", { class: "off" }, "not asked"), " ", checkName(check, link), el("p", {}, shown(check.found)));
   const all = [...moved.map((check) => line(before.get(key(check)).status, check.status, check)), ...gone.map((check) => line(check.status, null, { ...check, entry: undefined })), ...added.map((check) => line(null, check.status, check))];
   return el("section", {}, el("h2", {}, "Checks"), all.length ? el("ul", { class: "checks" }, all) : el("p", {}, "Every check found the same."));
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::{chart, escape};
-use crate::report::compared::{arm_line, changed, moved_cases, sentence, the_same, told};
+use crate::report::compared::{changed, moved_cases, sentence, side_line, the_same, told};
 use crate::report::diagnostics::counted;
 use crate::report::paint::Paint;
 use crate::report::rate::{self, points};
@@ -138,7 +138,7 @@ fn figures(html: &mut String, summary: &Summary) {
     let time = table::clock(std::time::Duration::from_millis(total.duration_ms));
     figures.push(("", "agents’ time", time, String::new()));
     if total.spent.tokens.is_some() {
-        let least = if total.spent.more_tokens { "at least " } else { "" };
+        let least = if total.spent.tokens_incomplete { "at least " } else { "" };
         let tokens = format!("{least}{}", grouped(total.spent.tokens.unwrap_or_default()));
         figures.push(("", "tokens", tokens, String::new()));
     }
@@ -165,7 +165,7 @@ fn grouped(number: u64) -> String {
 struct SkillCell {
     cases: Vec<CaseShare>,
     flaky: usize,
-    lost: usize,
+    not_measured: usize,
     not_run: usize,
 }
 
@@ -174,7 +174,7 @@ impl SkillCell {
         let TrialCounts { passed, failed, errors, unscored, .. } = counts.counts;
         self.cases.push(counts.tried());
         self.flaky += usize::from(passed > 0 && failed > 0);
-        self.lost += errors + unscored;
+        self.not_measured += errors + unscored;
         self.not_run += counts.not_run.values().sum::<usize>();
     }
 }
@@ -225,8 +225,8 @@ fn cell(html: &mut String, found: &SkillCell, link: &str) {
     if found.flaky > 0 {
         let _ = write!(html, "<small class=\"flaky\">{} flaky</small>", found.flaky);
     }
-    if found.lost > 0 {
-        let _ = write!(html, "<small class=\"lost\">{} not measured</small>", found.lost);
+    if found.not_measured > 0 {
+        let _ = write!(html, "<small class=\"lost\">{} not measured</small>", found.not_measured);
     }
     if found.not_run > 0 {
         let _ = write!(html, "<small class=\"lost\">{} not run</small>", found.not_run);
@@ -239,26 +239,28 @@ fn changes(html: &mut String, compared: Option<&ComparisonResults>) {
     let Some(compared) = compared else { return };
     let comparison = &compared.comparison;
     html.push_str("<section class=\"changes\"><h2>Compared</h2><table><tbody>\n");
-    for (arm, label, shown) in [("A", &compared.a, &comparison.a), ("B", &compared.b, &comparison.b)] {
+    for (arm, label, shown) in
+        [("A", &compared.baseline, &comparison.baseline), ("B", &compared.candidate, &comparison.candidate)]
+    {
         let drawn = shown.share.zip(shown.interval).map(|(share, interval)| chart::interval(share, interval));
         let _ = writeln!(
             html,
             "<tr><th scope=\"row\">{arm} <small>{}</small></th><td>{}</td><td>{}</td></tr>",
             escape::text(label),
-            arm_line(shown),
+            side_line(shown),
             drawn.unwrap_or_default()
         );
     }
     let moved = moved_cases(comparison);
     for case in &moved {
-        let class = if case.b.rate.share() < case.a.rate.share() { "fail" } else { "pass" };
+        let class = if case.candidate.rate.share() < case.baseline.rate.share() { "fail" } else { "pass" };
         let sure = changed(case).unwrap_or_else(|| "may be noise".to_owned());
         let _ = writeln!(
             html,
             "<tr class=\"{class}\"><th scope=\"row\">{}</th><td>{} → {}</td><td>{sure}</td></tr>",
             escape::text(&case.case),
-            rate::fraction(case.a.rate),
-            rate::fraction(case.b.rate),
+            rate::fraction(case.baseline.rate),
+            rate::fraction(case.candidate.rate),
         );
     }
     html.push_str("</tbody></table>\n<ul class=\"told\">\n");

@@ -79,8 +79,8 @@ function checksView(trace, here) {
       "li",
       { class: "check " + check.status },
       el("div", {}, badge(check.status), " ", checkName(check, here), el("small", {}, " " + check.about)),
-      check.status !== "pass" && el("dl", {}, el("dt", {}, "expected"), el("dd", {}, shown(check.expected)), el("dt", {}, "found"), el("dd", {}, shown(check.evidence))),
-      check.status === "pass" && el("p", {}, shown(firstLine(check.evidence, 120))),
+      check.status !== "pass" && el("dl", {}, el("dt", {}, "expected"), el("dd", {}, shown(check.expected)), el("dt", {}, "found"), el("dd", {}, shown(check.found))),
+      check.status === "pass" && el("p", {}, shown(firstLine(check.found, 120))),
     );
   const others = checks.filter((check) => check.status !== "pass");
   return el(
@@ -185,7 +185,7 @@ function judgeView(judge) {
 
 /** A trial as plain text, to paste somewhere. */
 function trialText(row, trace) {
-  const checks = trace.checks.map((check) => "- " + check.status + " " + check.id + ": expected " + check.expected + "; found " + check.evidence);
+  const checks = trace.checks.map((check) => "- " + check.status + " " + check.id + ": expected " + check.expected + "; found " + check.found);
   const events = trace.entries.map((entry, at) => at + 1 + ". " + entry.kind + "\n" + [textOf(entry), outputOf(entry)].filter(Boolean).join("\n"));
   return [row.verdict + " " + idOf(row) + " (run " + row.run + ")", trace.trouble || "", ...checks, "", ...events].join("\n") + "\n";
 }

@@ -55,7 +55,7 @@ impl FindingReader<'_> {
     fn quoted(&self, check: &CheckResult) -> CheckFinding {
         let mut quoted: Vec<&str> = ['`', '"']
             .into_iter()
-            .flat_map(|mark| check.evidence.split(mark).skip(1).step_by(2))
+            .flat_map(|mark| check.found.split(mark).skip(1).step_by(2))
             .filter(|text| text.len() >= MIN_QUOTED)
             .collect();
         quoted.sort_by_key(|text| std::cmp::Reverse(text.len()));

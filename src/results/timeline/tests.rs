@@ -23,8 +23,8 @@ fn check(id: &str, evidence: &str, spans: Vec<Span>) -> CheckResult {
         goal: Goal::Outcome,
         status: Status::Fail,
         expected,
-        evidence,
-        own: id == "own",
+        found: evidence,
+        custom: id == "own",
         spans,
     }
 }
@@ -64,7 +64,7 @@ fn timeline(checks: Vec<CheckResult>) -> Timeline {
         metrics,
         judged: None,
         threshold: None,
-        at_most: None,
+        max_trials: None,
     };
     Timeline::new(&evidence, &grade)
 }
@@ -131,7 +131,7 @@ fn an_answer_that_the_trace_cut_is_whole_and_one_that_it_lacks_is_added() {
         metrics: Metrics::default(),
         judged: None,
         threshold: None,
-        at_most: None,
+        max_trials: None,
     };
     for (said, entries) in [(long.as_str(), 3), ("else", 4)] {
         let evidence = Evidence { meta: &meta, trace: &trace, final_text: Some(said) };

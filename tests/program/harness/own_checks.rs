@@ -50,7 +50,7 @@ fn a_check_that_panics_has_failed_with_its_words() {
     .grade;
     let check = grade.checks.iter().find(|check| check.id == "own").expect("the check");
     assert_eq!((grade.verdict, check.status), (Verdict::Fail, Status::Fail));
-    assert!(check.evidence.contains("never.txt is missing"), "{}", check.evidence);
+    assert!(check.found.contains("never.txt is missing"), "{}", check.found);
 }
 
 #[test]
