@@ -46,13 +46,11 @@ pub struct FoundSkill {
 
 impl FoundSkill {
     /// The skill.
-    #[must_use]
     pub fn skill(&self) -> &Skill {
         &self.file.skill
     }
 
     /// The folder of its eval material, relative to the repository's root.
-    #[must_use]
     pub fn evals(&self) -> PathBuf {
         evals_folder(&self.file.skill.slug)
     }
@@ -60,7 +58,6 @@ impl FoundSkill {
 
 impl Catalog {
     /// The skill with this slug.
-    #[must_use]
     pub fn skill(&self, slug: &str) -> Option<&FoundSkill> {
         self.skills.get(self.position(slug)?)
     }
@@ -76,7 +73,6 @@ impl Catalog {
     }
 
     /// The slugs of its skills.
-    #[must_use]
     pub fn slugs(&self) -> Vec<&str> {
         self.skills.iter().map(|found| found.skill().slug.as_str()).collect()
     }
@@ -88,7 +84,6 @@ impl Catalog {
 }
 
 /// The folder of a skill's eval material, relative to the repository's root.
-#[must_use]
 pub fn evals_folder(slug: &str) -> PathBuf {
     [SKILL_EVALS, slug].iter().collect()
 }

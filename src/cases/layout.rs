@@ -14,7 +14,6 @@ pub struct Layout<'a> {
 
 impl<'a> Layout<'a> {
     /// What these settings say.
-    #[must_use]
     pub fn of(settings: &'a Settings) -> Self {
         Self { skill_roots: settings.skill_roots.as_deref(), own_columns: &settings.own_columns }
     }

@@ -27,15 +27,9 @@ pub trait RepoFiles {
     fn kind(&self, path: &Path) -> FileKind;
 
     /// The content of the file at `path`.
-    ///
-    /// # Errors
-    /// As reading a file does.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
     /// The names in the folder at `path`, sorted.
-    ///
-    /// # Errors
-    /// As listing a folder does.
     fn names(&self, path: &Path) -> io::Result<Vec<OsString>>;
 
     /// What keeps the folder at `path`, a skill or a fixture, from being given to an agent.

@@ -99,7 +99,6 @@ impl RepoFiles for Repository {
 
 impl Repository {
     /// Reads the catalog: the skills where `layout` says, and the cases in `scope`.
-    #[must_use]
     pub fn catalog(&self, layout: Layout<'_>, scope: Scope<'_>) -> Catalog {
         let mut catalog = Catalog::default();
         self.read_skills(layout.skill_roots, &mut catalog);

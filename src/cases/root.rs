@@ -12,7 +12,6 @@ impl Repository {
     ///
     /// What is above a work tree counts only where nothing in it does: `~/skills` and `~/.claude/skills` are not those of a
     /// clone in `~`.
-    #[must_use]
     pub fn around(start: &Path) -> Option<Self> {
         // Agents leave empty folders `.git` behind; in a work tree of several it is a file.
         let is_git = |git: &Path| git.is_file() || git.join("HEAD").is_file();
@@ -32,7 +31,6 @@ impl Repository {
     }
 
     /// The repository with this root, where there is something for it to be one: cases or skills.
-    #[must_use]
     pub fn at(root: &Path) -> Option<Self> {
         let repository = Self::of(root);
         (repository.is_marked() || repository.holds_skills()).then_some(repository)

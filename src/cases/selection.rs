@@ -14,9 +14,6 @@ pub use crate::settings::{Suite, TestSelection};
 
 impl TestSelection {
     /// The wanted cases, in the catalog's order.
-    ///
-    /// # Errors
-    /// A message for every name that is not in the catalog, with the known ones.
     pub fn cases<'a>(&self, catalog: &'a Catalog) -> Result<Vec<&'a Arc<FoundCase>>, Vec<String>> {
         self.check_names(catalog)?;
         let mut chosen: Vec<&Arc<FoundCase>> = Vec::new();
@@ -70,9 +67,6 @@ impl TestSelection {
 
     /// Those of `stored` cases, as pairs of a skill's slug and a case's id, that the names choose. A stored case does not
     /// say whether it was a task: the name of a task names any case of that id.
-    ///
-    /// # Errors
-    /// A message for the first name that is none of them, with the nearest.
     pub fn of_stored<'a>(&self, stored: &BTreeSet<(&'a str, &'a str)>) -> Result<BTreeSet<(&'a str, &'a str)>, String> {
         let of_skill = |name: &String, skill: &str| slug(name) == skill;
         if let Some(name) = self.skills.iter().find(|name| !stored.iter().any(|(skill, _)| of_skill(name, skill))) {
@@ -131,7 +125,6 @@ fn names_case(name: &str, skill: &str, case: &str) -> bool {
 }
 
 /// The modes for a case: those chosen, else the default one and then those of `recorded`, in the modes' own order.
-#[must_use]
 pub fn modes<'a>(settings: &'a Settings, found: &FoundCase, recorded: &[String]) -> Vec<&'a Arc<Mode>> {
     let chosen = settings.selected_modes.as_deref();
     let default = found.format().default_mode;

@@ -17,13 +17,11 @@ pub struct TestCase {
 
 impl TestCase {
     /// The test's name.
-    #[must_use]
     pub fn test_name(&self) -> String {
         test_name(&self.found.skill, &self.found.id, &self.mode.name)
     }
 
     /// The id of repeat `number`, from 1.
-    #[must_use]
     pub fn trial(&self, number: u32) -> TrialId {
         TrialId {
             skill: self.found.skill.to_string(),
@@ -34,7 +32,6 @@ impl TestCase {
     }
 
     /// What its trials have in common.
-    #[must_use]
     pub fn case_in_mode(&self) -> CaseInMode {
         CaseInMode { skill: self.found.skill.to_string(), case: self.found.id.clone(), mode: self.mode.name.clone() }
     }

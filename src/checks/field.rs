@@ -87,13 +87,11 @@ impl FieldForm {
     pub const LIMIT: FieldForm = FieldForm::Number { least: 0, most: u64::MAX };
 
     /// Whether it holds several values.
-    #[must_use]
     pub fn is_list(self) -> bool {
         matches!(self, Self::Patterns | Self::Paths { .. })
     }
 
     /// The parts of a cell, each a value; an empty cell has none.
-    #[must_use]
     pub fn split(self, cell: &str) -> Vec<String> {
         let parts = match self {
             Self::Patterns => return Pattern::split(cell),
@@ -104,9 +102,6 @@ impl FieldForm {
     }
 
     /// Reads one value, written under `name` and `shown` in the file.
-    ///
-    /// # Errors
-    /// Says what is wrong, what was expected, and what to do.
     pub fn read(self, name: &str, text: &str, shown: &str) -> Result<FieldValue, InvalidField> {
         let invalid = |code, expected: &str, help: &str| {
             let message = format!("`{name}` is {shown}; expected {expected}");

@@ -111,13 +111,11 @@ pub struct Origin {
 
 impl Check {
     /// A check that follows from the format of its case and stands nowhere in the file.
-    #[must_use]
     pub fn implied(kind: &'static CheckKind, ask: impl Ask + 'static) -> Self {
         Self { kind, origin: Origin::default(), ask: Arc::new(ask) }
     }
 
     /// Answers the check; `None` if this trial cannot be asked.
-    #[must_use]
     pub fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckResult> {
         if self.kind.asks_for_skill && !subject.evidence.meta.delivery.offers_skills() {
             return None;
@@ -129,7 +127,6 @@ impl Check {
 }
 
 /// Whether checks with this id ask what became of the skill under test.
-#[must_use]
 pub fn asks_for_skill(id: &str) -> bool {
     KINDS.iter().any(|kind| kind.id == id && kind.asks_for_skill)
 }

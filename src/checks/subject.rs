@@ -37,13 +37,11 @@ pub struct CheckAnswer {
 
 impl CheckAnswer {
     /// A pass if `holds`, else a failure.
-    #[must_use]
     pub fn holds(holds: bool, expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self::new(if holds { Status::Pass } else { Status::Fail }, expected, found)
     }
 
     /// An answer that points to no event yet.
-    #[must_use]
     pub fn new(status: Status, expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self { status, expected: expected.into(), found: found.into(), spans: Vec::new() }
     }
@@ -65,32 +63,27 @@ impl CheckAnswer {
 
 impl Subject<'_> {
     /// The final message, if it says anything.
-    #[must_use]
     pub fn final_text(&self) -> Option<&str> {
         self.evidence.final_text.filter(|text| !text.trim().is_empty())
     }
 
     /// The final message as an event; the end of the process if there is no message.
-    #[must_use]
     pub fn final_event(&self) -> EventRef {
         if self.final_text().is_some() { EventRef::Answer } else { EventRef::End }
     }
 
     /// What it means that something is not there at the end: nothing if the agent did not finish.
-    #[must_use]
     pub fn missing(&self) -> Status {
         if self.evidence.trace.ended() { Status::Fail } else { Status::Unknown }
     }
 
     /// What it means that there is no final message: it may be in what could not be read.
-    #[must_use]
     pub fn silent(&self) -> Status {
         if self.evidence.trace.gap().is_some() { Status::Unknown } else { self.missing() }
     }
 
     /// The answer about something that may have happened, and `should` have happened or not. That it did is certain. That it
     /// did not is certain only if the evidence is whole and reaches the agent's end.
-    #[must_use]
     pub fn happened(&self, happened: bool, should: bool, expected: String, found: String) -> CheckAnswer {
         let trace = self.evidence.trace;
         let doubt = match trace.gap() {
@@ -107,13 +100,11 @@ impl Subject<'_> {
     }
 
     /// Whether a name is that of the skill under test.
-    #[must_use]
     pub fn is_under_test(&self, name: &str) -> bool {
         crate::skill::slug(name) == self.skill.slug
     }
 
     /// The first step at which this was noted.
-    #[must_use]
     pub fn marked(&self, is_it: impl Fn(Marked) -> bool) -> Option<usize> {
         let trace = self.evidence.trace;
         let mark = trace.marks.iter().filter(|mark| is_it(mark.what)).map(|mark| mark.step).min();

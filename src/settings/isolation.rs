@@ -18,7 +18,6 @@ pub enum Isolation {
 
 impl Isolation {
     /// The word for it in settings and artifacts.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Bwrap => "bwrap",
@@ -27,7 +26,6 @@ impl Isolation {
     }
 
     /// The kind of this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         [Self::Bwrap, Self::Agent].into_iter().find(|kind| kind.as_str() == name)
     }
@@ -77,9 +75,6 @@ impl IsolationSettings {
     }
 
     /// Reads a path of `isolation_read`, where `~/` is the user's home.
-    ///
-    /// # Errors
-    /// Why it cannot be one.
     fn readable(text: &str) -> Result<PathBuf, String> {
         let path = match text.strip_prefix("~/") {
             Some(rest) => std::env::home_dir().unwrap_or_default().join(rest),

@@ -28,7 +28,6 @@ const ALLOWED: &str = "{ rule = \"…\", reason = \"…\" }";
 
 impl LintSettings {
     /// These problems as bad as the repository says.
-    #[must_use]
     pub fn judged(&self, mut problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
         for problem in &mut problems {
             if let Some((severity, reason)) = self.0.get(&problem.code) {

@@ -28,9 +28,6 @@ fn count(problems: usize) -> String {
 }
 
 /// The settings for the repository at `root`: built in, file, environment.
-///
-/// # Errors
-/// When the file or a variable is wrong.
 pub fn read(root: &Path) -> Result<Settings, ConfigError> {
     let mut settings = read_file(root)?;
     // A variable that is not Unicode is not one of this program's.
@@ -41,9 +38,6 @@ pub fn read(root: &Path) -> Result<Settings, ConfigError> {
 }
 
 /// The settings for the repository at `root` without the environment's: built in, file.
-///
-/// # Errors
-/// When the file is wrong.
 pub fn read_file(root: &Path) -> Result<Settings, ConfigError> {
     let mut settings = Settings { root: Some(root.to_path_buf()), ..Settings::default() };
     match bounded::read_text(&root.join(FILE)) {

@@ -286,9 +286,6 @@ fn paths(
 
 impl Settings {
     /// Applies the text of `evals.toml`.
-    ///
-    /// # Errors
-    /// Every wrong value, each at its place; of syntax errors and wrong keys the first.
     pub fn apply_file(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
         let place = |range: std::ops::Range<usize>| SourceLocation::in_text(FILE, text.as_bytes(), range);
         let mut file: SettingsFile = toml::from_str(text).map_err(|error| vec![plain::problem(text, &error)])?;
@@ -394,9 +391,6 @@ impl Settings {
     }
 
     /// Chooses modes by name.
-    ///
-    /// # Errors
-    /// When there is no such mode; the message names those that there are.
     pub fn select_modes(&mut self, names: &[String]) -> Result<(), String> {
         names.iter().try_for_each(|name| self.known_mode(name))?;
         self.selected_modes = Some(names.to_vec());
@@ -411,7 +405,6 @@ impl Settings {
     }
 
     /// What to say of a mode that does not exist: the nearest one, else all with their agents.
-    #[must_use]
     pub fn unknown_mode(&self, name: &str) -> String {
         if let Some(near) = nearest(name, self.modes.iter().map(|mode| mode.name.as_str())) {
             return format!("unknown mode `{name}`; did you mean `{near}`?");
@@ -423,26 +416,22 @@ impl Settings {
     }
 
     /// Whether a case without a recording is an error: never if agents run.
-    #[must_use]
     pub fn needs_recordings(&self) -> bool {
         !self.live && self.require_recordings == Some(true)
     }
 
     /// The model to ask for in `mode`.
-    #[must_use]
     pub fn model_for<'a>(&'a self, mode: &'a Mode) -> Option<&'a str> {
         self.model.as_deref().or(mode.model.as_deref())
     }
 
     /// How often the model may be asked in a case that says `own` of itself.
-    #[must_use]
     pub fn max_turns_of(&self, own: Option<u64>) -> Option<u64> {
         own.or(self.max_turns)
     }
 
     /// What counts as an activation in a case of this skill that runs in this mode, where the case does not say it. The mode of
     /// an arm of a comparison is called by what it was made from, a dot and what differs.
-    #[must_use]
     pub fn activation_for(&self, skill: &str, mode: &str) -> Option<ActivationRule> {
         let is_from = |base: &str| mode.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         let base = self.modes.iter().filter(|base| is_from(&base.name)).max_by_key(|base| base.name.len());
@@ -450,7 +439,6 @@ impl Settings {
     }
 
     /// The mode of this name.
-    #[must_use]
     pub fn mode(&self, name: &str) -> Option<&Arc<Mode>> {
         self.modes.iter().find(|mode| mode.name == name)
     }

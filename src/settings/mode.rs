@@ -59,13 +59,11 @@ impl From<SkillSelection> for WrittenSelection {
 
 impl SkillSelection {
     /// Whether nothing is left out.
-    #[must_use]
     pub fn is_all(&self) -> bool {
         *self == Self::All
     }
 
     /// Whether an agent whose case belongs to the skill `own` is offered the skill `slug`.
-    #[must_use]
     pub fn includes(&self, own: &str, slug: &str) -> bool {
         match self {
             Self::All => true,
@@ -109,7 +107,6 @@ pub struct Mode {
 
 impl Mode {
     /// A mode without a model or arguments of its own.
-    #[must_use]
     pub fn new(name: &str, agent: AgentKind, delivery: Delivery) -> Self {
         Self {
             name: name.to_owned(),
@@ -125,7 +122,6 @@ impl Mode {
 
     /// The built-in modes, in the order in which tables list them. The baselines are last: one says something only about
     /// the agent it ran under.
-    #[must_use]
     pub fn built_in() -> Vec<Mode> {
         let all = profile::listed().flat_map(|profile| profile.modes);
         let mut modes: Vec<_> = all.map(|(name, agent, delivery)| Mode::new(name, *agent, *delivery)).collect();
@@ -136,7 +132,6 @@ impl Mode {
 
 impl Delivery {
     /// The word for it in settings and artifacts.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Delivery::Native => "native",
@@ -147,19 +142,16 @@ impl Delivery {
     }
 
     /// Whether the skills lie in the agent's own folder.
-    #[must_use]
     pub fn native(self) -> bool {
         matches!(self, Delivery::Native | Delivery::Both)
     }
 
     /// Whether the skills are offered at all.
-    #[must_use]
     pub fn offers_skills(self) -> bool {
         self != Delivery::None
     }
 
     /// Whether an MCP server offers the skills.
-    #[must_use]
     pub fn mcp(self) -> bool {
         matches!(self, Delivery::Mcp | Delivery::Both)
     }

@@ -22,7 +22,6 @@ pub struct Prices(pub BTreeMap<String, Price>);
 
 impl Prices {
     /// The price for `model` under `agent`: that of the model where there is one, else that of the agent.
-    #[must_use]
     pub fn of(&self, agent: &str, model: Option<&str>) -> Option<Price> {
         model.and_then(|model| self.0.get(model)).or_else(|| self.0.get(agent)).copied()
     }

@@ -32,7 +32,6 @@ pub(super) struct SkillTable {
 
 impl RepetitionSettings {
     /// What holds for a case of this skill that says `own` of itself.
-    #[must_use]
     pub fn of(&self, skill: &str, own: Repetition) -> EffectiveRepetition {
         let file = self.of_skills.get(skill).map(|(said, _)| *said).unwrap_or_default();
         let Repetition { trials, threshold } = self.asked.or(own).or(file).or(self.all);
@@ -40,13 +39,11 @@ impl RepetitionSettings {
     }
 
     /// The threshold of cases of which nothing else is known.
-    #[must_use]
     pub fn threshold(&self) -> f64 {
         self.of("", Repetition::default()).threshold
     }
 
     /// The skills that evals.toml names and that are not among the `known` slugs.
-    #[must_use]
     pub fn unknown_skills(&self, known: &[&str]) -> Vec<Diagnostic> {
         let unknown = self.of_skills.iter().filter(|(skill, _)| !known.contains(&skill.as_str()));
         let problem = |(skill, (_, place)): (&String, &(Repetition, SourceLocation))| {
@@ -94,7 +91,6 @@ pub struct EffectiveRepetition {
 
 impl EffectiveRepetition {
     /// The most trials, where the case goes on until it is decided.
-    #[must_use]
     pub fn at_most(self) -> Option<u32> {
         match self.trials {
             Trials::Times(_) => None,

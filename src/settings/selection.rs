@@ -19,7 +19,6 @@ impl Suite {
     pub const NAMES: [&str; 4] = ["smoke", "explicit", "positive", "negative"];
 
     /// The suite's name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Smoke => "smoke",
@@ -30,7 +29,6 @@ impl Suite {
     }
 
     /// The suite of this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "smoke" => Some(Self::Smoke),
@@ -61,7 +59,6 @@ pub struct TestSelection {
 
 impl TestSelection {
     /// Whether everything is wanted.
-    #[must_use]
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }

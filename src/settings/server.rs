@@ -84,15 +84,11 @@ impl FromStr for Wording {
 
 impl BuiltIn {
     /// The largest file that is handed out, in bytes.
-    #[must_use]
     pub fn max_file(&self) -> u64 {
         self.max_file_mb.map_or(256 * 1024, |mb| u64::from(mb) * 1024 * 1024)
     }
 
     /// As the variables have it that [`Self::chosen`] names.
-    ///
-    /// # Errors
-    /// Names a variable with a wrong value.
     pub fn from_env(get: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         fn read<T: Default>(
             (name, value): (&str, Option<String>),
@@ -113,7 +109,6 @@ impl BuiltIn {
     }
 
     /// What is not as it is built in: the key in the settings, the variable that says it to the server, the value.
-    #[must_use]
     pub fn chosen(&self) -> Vec<(&'static str, &'static str, String)> {
         let raw = (self.result == SkillResult::Raw).then(|| ("result", RESULT, "raw".to_owned()));
         let urgent = (self.wording == Wording::Skilljack).then(|| ("wording", WORDING, "skilljack".to_owned()));
@@ -122,9 +117,6 @@ impl BuiltIn {
     }
 
     /// The limit, where it is one.
-    ///
-    /// # Errors
-    /// What is wrong with it, as the end of a sentence that starts with its name.
     pub fn check_file_mb(mb: i64) -> Result<u32, String> {
         let read = u32::try_from(mb).ok().filter(|mb| (1..=MOST_FILE_MB).contains(mb));
         read.ok_or_else(|| format!("is {mb}; expected 1 to {MOST_FILE_MB}"))
@@ -168,13 +160,11 @@ impl Default for ToolNames {
 
 impl ToolNames {
     /// The skill tool as the model sees it.
-    #[must_use]
     pub fn skill_tool(&self) -> String {
         format!("mcp__{}__{}", self.server, self.skill)
     }
 
     /// The resource tool as the model sees it.
-    #[must_use]
     pub fn resource_tool(&self) -> String {
         format!("mcp__{}__{}", self.server, self.resource)
     }

@@ -38,7 +38,6 @@ pub struct Repetition {
 
 impl Trials {
     /// The most trials that there may be.
-    #[must_use]
     pub fn most(self) -> u32 {
         let (Self::Times(most) | Self::UntilDecided(most)) = self;
         most
@@ -112,7 +111,6 @@ impl<'de> Deserialize<'de> for Trials {
 }
 
 /// The number where a threshold can be that.
-#[must_use]
 pub fn threshold(share: f64) -> Option<f64> {
     Some(share).filter(|share| *share > 0.0 && *share <= 1.0)
 }

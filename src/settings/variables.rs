@@ -120,9 +120,6 @@ variables! {
 
 impl Variable {
     /// Chooses `value`, which was given under this name.
-    ///
-    /// # Errors
-    /// Says what is wrong with the value, and what was expected.
     pub fn apply(&self, settings: &mut Settings, name: &str, value: &str) -> Result<(), String> {
         (self.set)(settings, GivenValue { name, value, shown: &format!("{value:?}") })
     }
@@ -130,9 +127,6 @@ impl Variable {
 
 impl Settings {
     /// Applies the variables that start with [`PREFIX`]; others are passed over.
-    ///
-    /// # Errors
-    /// A message for every variable that is unknown or has a value that is not allowed.
     pub fn apply_environment(
         &mut self,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -153,9 +147,6 @@ impl Settings {
     }
 
     /// Applies a number that stands in evals.toml under a key that a variable has too.
-    ///
-    /// # Errors
-    /// Says what is wrong with it, and what was expected.
     pub(super) fn apply_key(&mut self, key: &str, number: &toml::Value) -> Result<(), String> {
         // A text is no number, whatever it says.
         let (shown, is_number) = match number {

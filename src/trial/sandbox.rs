@@ -21,7 +21,6 @@ impl Sandbox {
     pub const WORDS: [&'static str; 2] = ["read-only", "workspace-write"];
 
     /// The word for it in prompts.csv, which is also codex's.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Sandbox::ReadOnly => "read-only",

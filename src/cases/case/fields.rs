@@ -103,7 +103,6 @@ pub enum CaseField {
 
 impl CaseField {
     /// Its names and form.
-    #[must_use]
     pub fn field(self) -> &'static Field {
         match self {
             Self::Core(core) => &core.field,
@@ -112,7 +111,6 @@ impl CaseField {
     }
 
     /// Whether a case without it is incomplete.
-    #[must_use]
     pub fn is_required(self) -> bool {
         matches!(self, Self::Core(core) if core.required)
     }
@@ -125,7 +123,6 @@ pub fn all() -> impl Iterator<Item = CaseField> {
 }
 
 /// The field that is called so in any format.
-#[must_use]
 pub fn named(name: &str) -> Option<&'static Field> {
     all().map(CaseField::field).find(|field| field.column == name || field.key == name)
 }
@@ -140,7 +137,6 @@ pub struct CaseDraft {
 
 impl CaseDraft {
     /// A case of the skill with this slug, which should trigger unless the file says otherwise.
-    #[must_use]
     pub fn new(skill: &str, id: String, origin: SourceLocation) -> Self {
         Self {
             case: Case { id, skill: skill.to_owned(), origin, should_trigger: true, ..Case::default() },
@@ -163,7 +159,6 @@ impl CaseDraft {
     }
 
     /// The case, with the checks that follow from what it says, in the order of [`KINDS`].
-    #[must_use]
     pub fn finish(self) -> Case {
         let Self { mut case, origins } = self;
         let of = |column: &str, check: Check| {

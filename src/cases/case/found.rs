@@ -55,7 +55,6 @@ pub struct FileCases {
 
 impl CaseFormat {
     /// Whether a file holds one case of it, which `--task` chooses by name.
-    #[must_use]
     pub fn is_task(&self) -> bool {
         self.files.as_ref().is_some_and(|files| !files.are_of_skills())
     }
@@ -69,33 +68,28 @@ impl Files {
     }
 
     /// Whether their paths name the skill under test.
-    #[must_use]
     pub fn are_of_skills(&self) -> bool {
         self.path.contains("<skill>")
     }
 
     /// The folder that is listed to find them.
-    #[must_use]
     pub fn folder(&self) -> &'static Path {
         Path::new(self.around().0)
     }
 
     /// The file with this name in the open part of its path.
-    #[must_use]
     pub fn path_of(&self, name: &str) -> PathBuf {
         let (before, after) = self.around();
         PathBuf::from([before, name, after].concat())
     }
 
     /// Of the name of something in [`Files::folder`] the open part of the path, if a file may be found there.
-    #[must_use]
     pub fn open_part<'a>(&self, name: &'a str) -> Option<&'a str> {
         let after = self.around().1;
         if after.starts_with('/') { Some(name) } else { name.strip_suffix(after) }
     }
 
     /// Whether `path` is one of them.
-    #[must_use]
     pub fn have(&self, path: &Path) -> bool {
         let (before, after) = self.around();
         let open = path.to_str().and_then(|path| path.strip_prefix(before)?.strip_suffix(after));
@@ -109,9 +103,6 @@ pub trait CaseSource: fmt::Debug + Send + Sync {
     fn format(&self) -> &'static CaseFormat;
 
     /// Reads the case; `skill` is the slug of the skill it belongs to. Called once.
-    ///
-    /// # Errors
-    /// Every problem that keeps the case from being run, each at its place.
     fn case(&self, skill: &str) -> Result<Case, Vec<Diagnostic>>;
 
     /// What keeps the case from being run and was seen when it was found, before it was read.
@@ -159,7 +150,6 @@ struct ParsedCase {
 
 impl FoundCase {
     /// A case that stands in `file` at `line`, both relative to the repository's root and counted from 1.
-    #[must_use]
     pub fn new(
         id: String,
         skill: impl Into<Arc<str>>,
@@ -172,9 +162,6 @@ impl FoundCase {
     }
 
     /// The case itself, read at the first call.
-    ///
-    /// # Errors
-    /// Every problem that keeps it from being run, each at its place.
     pub fn case(&self) -> Result<&Case, &[Diagnostic]> {
         self.read().case.as_ref().map_err(Vec::as_slice)
     }
@@ -190,19 +177,16 @@ impl FoundCase {
     }
 
     /// Whether the skill should trigger, as far as that can be told without reading the whole case.
-    #[must_use]
     pub fn should_trigger(&self) -> Option<bool> {
         self.source.should_trigger()
     }
 
     /// What the case says of its repeats, as far as that can be told without reading the whole case.
-    #[must_use]
     pub fn repetition(&self) -> Repetition {
         self.source.repetition()
     }
 
     /// The format it is written in.
-    #[must_use]
     pub fn format(&self) -> &'static CaseFormat {
         self.source.format()
     }

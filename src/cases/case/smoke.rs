@@ -39,7 +39,6 @@ impl CaseSource for Smoke {
 }
 
 /// The default cases of `skill`; with `schema` their answers must follow it.
-#[must_use]
 pub fn cases(skill: &Skill, schema: Option<&RelativePath>) -> Vec<Case> {
     let scenario = if skill.description.is_empty() { "(no description provided)" } else { skill.description.as_str() };
     let explicit = format!(

@@ -16,13 +16,11 @@ pub(in crate::checks) static INVOKED_SKILLS: CheckKind =
     CheckKind { id: "invoked-skills", goal: Goal::Style, asks_for_skill: true, field: None };
 
 /// The final message is JSON that follows the schema at `path`.
-#[must_use]
 pub fn output_schema(path: RelativePath) -> Check {
     Check::implied(&OUTPUT_SCHEMA, OutputSchema { path })
 }
 
 /// The final message's `invoked_skills` names the skill under test, or does not.
-#[must_use]
 pub fn invoked_skills(should: bool) -> Check {
     Check::implied(&INVOKED_SKILLS, InvokedSkills { should })
 }

@@ -11,7 +11,6 @@ pub(in crate::checks) static SEEN: CheckKind =
     CheckKind { id: "changes-seen", goal: Goal::Process, asks_for_skill: true, field: None };
 
 /// The check that those of the changes enter the model's context that are expected to; `None` if none is.
-#[must_use]
 pub fn changes_seen(changes: &[SkillChange]) -> Option<Check> {
     let asked: Vec<SkillChange> = changes.iter().filter(|change| change.expect_seen).cloned().collect();
     (!asked.is_empty()).then(|| Check::implied(&SEEN, ChangesSeen(asked)))

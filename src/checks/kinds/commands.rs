@@ -24,7 +24,6 @@ pub(in crate::checks) static MAX_COMMANDS: CheckKind = CheckKind {
 };
 
 /// At most this many effective commands, which no field of the case says.
-#[must_use]
 pub fn max_commands(most: u64) -> Check {
     Check::implied(&MAX_COMMANDS, MaxCommands(most))
 }

@@ -19,7 +19,6 @@ pub(in crate::checks) static NOT_TRIGGERED_KIND: CheckKind =
     CheckKind { id: NOT_TRIGGERED, goal: Goal::Process, asks_for_skill: true, field: None };
 
 /// The check that every case makes, by what it says of the skill under test.
-#[must_use]
 pub fn triggers(should: bool) -> Check {
     Check::implied(if should { &TRIGGERED_KIND } else { &NOT_TRIGGERED_KIND }, TriggerCheck { should })
 }

@@ -28,16 +28,12 @@ pub enum Style {
 
 impl Pattern {
     /// Whether it is plain text, which always compiles: compiling is what reading a large file spends its time on.
-    #[must_use]
     pub fn is_literal(&self) -> bool {
         self.style == Style::Literal || !self.text.chars().any(regex_syntax_char)
     }
 
     /// Why it does not compile, if so. Without compiling it if its form tells: that takes a tenth of the time, which counts
     /// when a hundred thousand cases are read.
-    ///
-    /// # Errors
-    /// The regex crate's error.
     pub fn check(&self) -> Result<(), regex::Error> {
         // What is repeated so often can grow too large; anything else of this length cannot.
         let small = self.text.len() <= 200 && !self.text.contains('{');
@@ -48,9 +44,6 @@ impl Pattern {
     }
 
     /// Compiled as it is meant.
-    ///
-    /// # Errors
-    /// The regex crate's error.
     pub fn compile(&self) -> Result<regex::Regex, regex::Error> {
         match self.style {
             Style::Literal => {
@@ -66,13 +59,11 @@ impl Pattern {
     }
 
     /// The parts that other runners' regular expressions, those of Python, accept and take for something else.
-    #[must_use]
     pub fn differences(&self) -> Vec<DialectDifference<'_>> {
         if self.is_literal() { Vec::new() } else { dialect::differences(&self.text) }
     }
 
     /// Splits at bars, `\|` aside; trims; drops what is empty.
-    #[must_use]
     pub fn split(text: &str) -> Vec<String> {
         let mut patterns = vec![String::new()];
         let mut escaped = false;
@@ -90,7 +81,6 @@ impl Pattern {
     }
 
     /// Message and help for a pattern, written in the cell or under the key `name`, that does not compile.
-    #[must_use]
     pub fn problem(&self, name: &str, error: &regex::Error) -> (String, String) {
         let whole = error.to_string();
         // The crate draws the pattern over several lines and ends with "error: what".

@@ -41,17 +41,11 @@ pub enum SchemaError {
 
 impl Schema {
     /// Reads a schema.
-    ///
-    /// # Errors
-    /// Why it cannot be used.
     pub fn parse(bytes: &[u8]) -> Result<Self, SchemaError> {
         Self::new(serde_json::from_slice(bytes)?)
     }
 
     /// The schema that is this value.
-    ///
-    /// # Errors
-    /// Why it cannot be used.
     pub fn new(value: Value) -> Result<Self, SchemaError> {
         // Before it is compiled: that takes as long where `unevaluatedProperties` are nested.
         work::check(&value)?;
@@ -64,9 +58,6 @@ impl Schema {
     }
 
     /// The first `most` things in which `answer` does not follow it; none where it does.
-    ///
-    /// # Errors
-    /// When finding out takes too much.
     pub fn problems(&self, answer: &Value, most: usize) -> Result<Vec<String>, TooMuchWork> {
         work::check_with(&self.value, answer)?;
         let found = self.validator.iter_errors(answer).take(most);

@@ -92,7 +92,6 @@ pub const OWN_PREFIX: &str = "x_";
 
 /// Cuts `bytes`, the content of `path`, into rows. Columns named in `own` are the user's own and are not read. A file whose header
 /// cannot be read has no rows.
-#[must_use]
 pub fn parse(path: &Path, bytes: Vec<u8>, own: &[String]) -> ParsedCsv {
     let skip = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let mut reader = CsvRecords::of(&bytes[skip..]);
@@ -221,7 +220,6 @@ fn unknown_column(place: SourceLocation, name: &str) -> Diagnostic {
 }
 
 /// The bytes of cell `index` of the record that starts at `start`; past the last cell, the record's end.
-#[must_use]
 pub fn cell_range(bytes: &[u8], start: usize, index: usize) -> Range<usize> {
     let mut cell = 0;
     let mut cell_start = start;
@@ -267,13 +265,11 @@ fn open_quote(bytes: &[u8], start: usize) -> Option<usize> {
 
 impl CsvRow {
     /// The line on which the row starts, from 1.
-    #[must_use]
     pub fn line(&self) -> usize {
         self.line
     }
 
     /// The row as a case still to be read. Its id is the cell's, or `row-<line>` where that cannot be a name.
-    #[must_use]
     pub fn found(mut self, skill: impl Into<Arc<str>>) -> FoundCase {
         let id = std::mem::take(&mut self.id);
         let id = if name::check_case_id(&id).is_ok() { id } else { format!("row-{}", self.line) };
@@ -281,7 +277,6 @@ impl CsvRow {
     }
 
     /// Where a column's cell stands.
-    #[must_use]
     pub fn place(&self, column: &str) -> SourceLocation {
         self.in_row(self.cell_range(column))
     }
@@ -293,7 +288,6 @@ impl CsvRow {
     }
 
     /// Where `text` stands in a column's cell, in any case; the cell where it is written otherwise there.
-    #[must_use]
     pub fn place_of(&self, column: &str, text: &str) -> SourceLocation {
         let cell = self.cell_range(column);
         let raw = &self.sheet.bytes[cell.clone()];

@@ -75,9 +75,6 @@ const STRICT: ParseOptions = ParseOptions {
 };
 
 /// Reads `bytes`, the content of `path`.
-///
-/// # Errors
-/// Every problem of the file, each at its key or value.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {
     let mut reader = TaskParser { path, bytes, problems: Vec::new() };
     match reader.read() {
@@ -87,9 +84,6 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {
 }
 
 /// Reads a list of changes during a session as `evalConfig.during` has it.
-///
-/// # Errors
-/// Every problem of the list; their places count from its start.
 pub fn changes(text: &str) -> Result<Vec<SkillChange>, Vec<Diagnostic>> {
     let mut parser = TaskParser { path: Path::new(""), bytes: text.as_bytes(), problems: Vec::new() };
     let changes = match parse_to_ast(text, &jsonc_parser::CollectOptions::default(), &STRICT) {
@@ -139,7 +133,6 @@ impl CaseSource for Task {
 }
 
 /// Where a field's value stands in a task file that parses, by its name in any format.
-#[must_use]
 pub fn place_of(path: &Path, bytes: &[u8], key: &str) -> Option<SourceLocation> {
     let key = fields::named(key).map_or(key, |field| field.key);
     let text = std::str::from_utf8(bytes).ok()?;
