@@ -1,4 +1,4 @@
-//! What a repository holds: its skills and their cases.
+//! The skills of a repository and their cases.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,19 +7,19 @@ use crate::cases::case::FoundCase;
 use crate::skill::{Skill, SkillFile};
 use crate::text::diagnostic::Diagnostic;
 
-/// Below the repository's root: all eval material.
+/// All eval material, from the repository's root.
 pub const EVALS: &str = "evals";
 
-/// Below the repository's root: one folder for each skill's eval material, named by the skill's slug.
+/// The eval material of skills, from the repository's root: a directory for each, named by the skill's slug.
 pub const SKILL_EVALS: &str = "evals/skills";
 
-/// Below the repository's root: the schema that default cases ask answers to follow, where it exists.
+/// The schema that answers in built-in cases must follow if it exists, from the repository's root.
 pub const RESPONSE_SCHEMA: &str = "evals/schemas/skill_response.schema.json";
 
-/// What runs leave behind, from the repository's root: no skills or cases lie below it.
+/// What runs leave, from the repository's root: no skills or cases are in it.
 pub const ARTIFACTS: &str = "artifacts";
 
-/// The name of the cases that `init` and `generate` write, in the skill's folder below [`SKILL_EVALS`].
+/// The file of cases that `init` and `generate` write into the skill's directory in [`SKILL_EVALS`].
 pub const PROMPTS: &str = "prompts.csv";
 
 /// The skills and cases of a repository, in a fixed order.
@@ -29,16 +29,16 @@ pub struct Catalog {
     pub skills: Vec<FoundSkill>,
     /// The cases, by skill, then in the order of their files.
     pub cases: Vec<Arc<FoundCase>>,
-    /// Problems of no single case: files that cannot be read, colliding slugs, case folders without a skill.
+    /// Problems that belong to no single case: unreadable files, duplicate slugs, cases without a skill.
     pub problems: Vec<Diagnostic>,
 }
 
-/// A skill and the bytes that describe it.
+/// A skill of a repository.
 #[derive(Debug)]
 pub struct FoundSkill {
-    /// Its SKILL.md, taken apart.
+    /// Its SKILL.md, parsed.
     pub file: SkillFile,
-    /// Its SKILL.md as it is.
+    /// The content of its SKILL.md.
     pub bytes: Vec<u8>,
     /// Whether it has cases of its own rather than the built-in ones.
     pub curated: bool,
@@ -46,13 +46,11 @@ pub struct FoundSkill {
 
 impl FoundSkill {
     /// The skill.
-    #[must_use]
     pub fn skill(&self) -> &Skill {
         &self.file.skill
     }
 
-    /// The folder of its eval material, relative to the repository's root.
-    #[must_use]
+    /// The directory of its eval material, from the repository's root.
     pub fn evals(&self) -> PathBuf {
         evals_folder(&self.file.skill.slug)
     }
@@ -60,12 +58,10 @@ impl FoundSkill {
 
 impl Catalog {
     /// The skill with this slug.
-    #[must_use]
     pub fn skill(&self, slug: &str) -> Option<&FoundSkill> {
         self.skills.get(self.position(slug)?)
     }
 
-    /// The same, to be changed.
     pub(super) fn skill_mut(&mut self, slug: &str) -> Option<&mut FoundSkill> {
         let position = self.position(slug)?;
         self.skills.get_mut(position)
@@ -76,7 +72,6 @@ impl Catalog {
     }
 
     /// The slugs of its skills.
-    #[must_use]
     pub fn slugs(&self) -> Vec<&str> {
         self.skills.iter().map(|found| found.skill().slug.as_str()).collect()
     }
@@ -87,8 +82,7 @@ impl Catalog {
     }
 }
 
-/// The folder of a skill's eval material, relative to the repository's root.
-#[must_use]
+/// The directory of a skill's eval material, from the repository's root.
 pub fn evals_folder(slug: &str) -> PathBuf {
     [SKILL_EVALS, slug].iter().collect()
 }

@@ -1,20 +1,19 @@
-//! What the settings say of where skills are, and of how cases are written.
+//! Where a repository's skills are, and how its cases are written.
 
 use crate::settings::Settings;
 use crate::text::relative_path::RelativePath;
 
-/// What the settings say of a repository's files.
+/// The settings that decide which files of a repository are read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Layout<'a> {
-    /// Where skills are; `None` for the default places.
+    /// The directories that hold skills; `None` for the default ones.
     pub skill_roots: Option<&'a [RelativePath]>,
     /// Columns of prompts.csv that are the user's own and are not read.
     pub own_columns: &'a [String],
 }
 
 impl<'a> Layout<'a> {
-    /// What these settings say.
-    #[must_use]
+    /// The layout by these settings.
     pub fn of(settings: &'a Settings) -> Self {
         Self { skill_roots: settings.skill_roots.as_deref(), own_columns: &settings.own_columns }
     }

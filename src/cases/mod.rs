@@ -1,6 +1,7 @@
 //! What users write: skills, cases in both formats, schemas of answers, and the repository that holds them.
 
 pub mod case;
+mod case_finder;
 pub mod catalog;
 mod layout;
 pub mod repo_files;

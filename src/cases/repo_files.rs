@@ -1,4 +1,4 @@
-//! The repository's files as the pure rooms see them: through a trait, so that checks need no disk.
+//! The repository's files behind a trait, so that lint needs no disk.
 
 use std::ffi::OsString;
 use std::io;
@@ -6,38 +6,32 @@ use std::path::Path;
 
 use crate::files::material::MaterialProblem;
 
-/// What stands at a path.
+/// The kind of file at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// Nothing.
+    /// There is no file.
     Missing,
-    /// A file.
+    /// A regular file.
     File,
-    /// A folder.
+    /// A directory.
     Folder,
-    /// Something else: a device, a socket, a pipe.
+    /// A device, a socket or a pipe.
     Other,
-    /// A symbolic link stands at the path or on the way to it.
+    /// A symbolic link, at the path or on the way to it.
     Symlink,
 }
 
 /// Read access to a repository, by paths relative to its root.
 pub trait RepoFiles {
-    /// What stands at `path`.
+    /// The kind of file at `path`.
     fn kind(&self, path: &Path) -> FileKind;
 
     /// The content of the file at `path`.
-    ///
-    /// # Errors
-    /// As reading a file does.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
-    /// The names in the folder at `path`, sorted.
-    ///
-    /// # Errors
-    /// As listing a folder does.
+    /// The names in the directory at `path`, sorted.
     fn names(&self, path: &Path) -> io::Result<Vec<OsString>>;
 
-    /// What keeps the folder at `path`, a skill or a fixture, from being given to an agent.
+    /// The problems that keep the directory at `path`, a skill or a fixture, from being given to an agent.
     fn material_problems(&self, path: &Path) -> Vec<MaterialProblem>;
 }

@@ -1,4 +1,4 @@
-//! Finds the root of the repository around a folder.
+//! Finds the root of the repository around a directory.
 
 use std::path::Path;
 
@@ -7,32 +7,23 @@ use crate::cases::skills::default_skill_roots;
 use crate::skill::SKILL_FILE;
 
 impl Repository {
-    /// The repository that holds `start`: the nearest folder, itself included, with a folder `evals` or one in which skills are
-    /// looked for first, else the work tree of git around it, where skills lie anywhere in that.
+    /// The repository that holds `start`: the nearest directory that has `evals` or a default skill root, `start` included;
+    /// else the git work tree, if it has skills anywhere.
     ///
-    /// What is above a work tree counts only where nothing in it does: `~/skills` and `~/.claude/skills` are not those of a
-    /// clone in `~`.
-    #[must_use]
+    /// Directories above the work tree count only if nothing in it does: `~/skills` and `~/.claude/skills` do not belong to
+    /// a clone in `~`.
     pub fn around(start: &Path) -> Option<Self> {
-        // Agents leave empty folders `.git` behind; in a work tree of several it is a file.
-        let is_git = |git: &Path| git.is_file() || git.join("HEAD").is_file();
         let work_tree = start.ancestors().find(|folder| is_git(&folder.join(".git")));
         let top = work_tree.unwrap_or(start);
         let mut within = start.ancestors().take_while(|folder| folder.starts_with(top)).map(Self::of);
         let mut above = top.ancestors().skip(1).map(Self::of);
         within
-            // `.claude/skills` is a folder of the repository around it.
-            .find(|repository| {
-                let of_agent = |parent: &Path| parent.iter().next().is_some() && repository.root.ends_with(parent);
-                let mut parents = default_skill_roots().filter_map(|folder| Path::new(folder).parent());
-                repository.is_marked() && !parents.any(of_agent)
-            })
+            .find(|repository| repository.is_marked() && !repository.is_agent_folder())
             .or_else(|| work_tree.map(Self::of).filter(Self::holds_skills))
-            .or_else(|| above.find(|repository| ["evals", "skills"].iter().any(|name| repository.has_folder(name))))
+            .or_else(|| above.find(|repository| repository.has_folder("evals") || repository.has_folder("skills")))
     }
 
-    /// The repository with this root, where there is something for it to be one: cases or skills.
-    #[must_use]
+    /// The repository with this root, if it has cases or skills.
     pub fn at(root: &Path) -> Option<Self> {
         let repository = Self::of(root);
         (repository.is_marked() || repository.holds_skills()).then_some(repository)
@@ -46,13 +37,23 @@ impl Repository {
         self.root.join(name).is_dir()
     }
 
-    /// Whether it has a folder by which it is taken for a repository's root.
+    /// Whether it has a directory that marks the root of a repository.
     fn is_marked(&self) -> bool {
-        std::iter::once("evals").chain(default_skill_roots()).any(|name| self.has_folder(name))
+        self.has_folder("evals") || default_skill_roots().any(|name| self.has_folder(name))
     }
 
-    /// Whether a skill lies anywhere in it.
+    /// Whether it is an agent's directory like `.claude`, which belongs to the repository around it.
+    fn is_agent_folder(&self) -> bool {
+        let mut parents = default_skill_roots().filter_map(|root| Path::new(root).parent());
+        parents.any(|parent| !parent.as_os_str().is_empty() && self.root.ends_with(parent))
+    }
+
     fn holds_skills(&self) -> bool {
         !self.skill_folders(Path::new(""), &[SKILL_FILE], &mut Vec::new()).is_empty()
     }
+}
+
+/// Whether a path `.git` belongs to a work tree. Agents leave empty directories of this name; git may write a file.
+fn is_git(path: &Path) -> bool {
+    path.is_file() || path.join("HEAD").is_file()
 }

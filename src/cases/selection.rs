@@ -1,4 +1,4 @@
-//! Which of a catalog's cases are wanted, and in which modes.
+//! Selects cases of a catalog, and the modes in which they run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,116 +13,104 @@ use crate::text::diagnostic::{once, suggest};
 pub use crate::settings::{Suite, TestSelection};
 
 impl TestSelection {
-    /// The wanted cases, in the catalog's order.
-    ///
-    /// # Errors
-    /// A message for every name that is not in the catalog, with the known ones.
+    /// The selected cases, in the catalog's order; or a message, with the nearest names, for every unknown name.
     pub fn cases<'a>(&self, catalog: &'a Catalog) -> Result<Vec<&'a Arc<FoundCase>>, Vec<String>> {
         self.check_names(catalog)?;
-        let mut chosen: Vec<&Arc<FoundCase>> = Vec::new();
-        let mut skills_seen: Vec<&str> = Vec::new();
-        let mut of_skill: Vec<&Arc<FoundCase>> = Vec::new();
-        let mut found = catalog.cases.iter().peekable();
-        while let Some(case) = found.next() {
-            of_skill.push(case);
-            if found.peek().is_some_and(|next| next.skill == case.skill) {
-                continue;
-            }
-            let cases = std::mem::take(&mut of_skill);
-            if !self.skills.is_empty() && !self.skills.iter().any(|name| *slug(name) == *case.skill) {
+        let mut selected = Vec::new();
+        let mut skills = 0;
+        for cases in catalog.cases.chunk_by(|a, b| a.skill == b.skill) {
+            if !self.wants_skill(&cases[0].skill) {
                 continue;
             }
             let mut cases = self.of_suite(cases);
-            cases.retain(|case| self.wants(case));
+            cases.retain(|case| self.wants_case(case));
             cases.truncate(self.max_cases.unwrap_or(usize::MAX));
             if cases.is_empty() {
                 continue;
             }
-            if self.max_skills.is_some_and(|most| skills_seen.len() >= most) {
+            if self.max_skills.is_some_and(|most| skills >= most) {
                 break;
             }
-            skills_seen.push(&case.skill);
-            chosen.extend(cases);
+            skills += 1;
+            selected.extend(cases);
         }
-        Ok(chosen)
+        Ok(selected)
     }
 
-    fn of_suite<'a>(&self, cases: Vec<&'a Arc<FoundCase>>) -> Vec<&'a Arc<FoundCase>> {
-        let explicit = |case: &&Arc<FoundCase>| case.id.starts_with("explicit") || case.id.ends_with("explicit");
+    fn wants_skill(&self, skill: &str) -> bool {
+        self.skills.is_empty() || self.skills.iter().any(|name| slug(name) == skill)
+    }
+
+    /// The cases of one skill that are in the suite.
+    fn of_suite<'a>(&self, cases: &'a [Arc<FoundCase>]) -> Vec<&'a Arc<FoundCase>> {
         match self.suite {
-            Suite::Smoke => cases,
+            Suite::Smoke => cases.iter().collect(),
             Suite::Explicit => {
-                let named: Vec<&Arc<FoundCase>> = cases.iter().copied().filter(explicit).collect();
-                if named.is_empty() { cases.into_iter().take(1).collect() } else { named }
+                let is_explicit = |id: &str| id.starts_with("explicit") || id.ends_with("explicit");
+                let explicit: Vec<&Arc<FoundCase>> = cases.iter().filter(|case| is_explicit(&case.id)).collect();
+                if explicit.is_empty() { cases.iter().take(1).collect() } else { explicit }
             }
-            // A case that cannot be read is kept: it has to be told of.
-            Suite::Positive => cases.into_iter().filter(|case| case.should_trigger() != Some(false)).collect(),
-            Suite::Negative => cases.into_iter().filter(|case| case.should_trigger() != Some(true)).collect(),
+            // A case that cannot be read stays, so that it is reported.
+            Suite::Positive => cases.iter().filter(|case| case.should_trigger() != Some(false)).collect(),
+            Suite::Negative => cases.iter().filter(|case| case.should_trigger() != Some(true)).collect(),
         }
     }
 
-    fn wants(&self, case: &FoundCase) -> bool {
-        let is_task = case.format().is_task();
-        let by_task = is_task && self.tasks.contains(&case.id);
-        let by_case = self.cases.iter().any(|name| names_case(name, &case.skill, &case.id));
-        (self.tasks.is_empty() && self.cases.is_empty()) || by_task || by_case
+    fn wants_case(&self, case: &FoundCase) -> bool {
+        (self.tasks.is_empty() && self.cases.is_empty())
+            || (self.tasks.contains(&case.id) && case.format().is_task())
+            || self.cases.iter().any(|name| names_case(name, &case.skill, &case.id))
     }
 
-    /// Those of `stored` cases, as pairs of a skill's slug and a case's id, that the names choose. A stored case does not
-    /// say whether it was a task: the name of a task names any case of that id.
-    ///
-    /// # Errors
-    /// A message for the first name that is none of them, with the nearest.
+    /// The `stored` cases, pairs of a skill's slug and a case's id, that are selected; or a message for the first unknown
+    /// name. A stored case does not say whether it was a task, so the name of a task names any case with that id.
     pub fn of_stored<'a>(&self, stored: &BTreeSet<(&'a str, &'a str)>) -> Result<BTreeSet<(&'a str, &'a str)>, String> {
-        let of_skill = |name: &String, skill: &str| slug(name) == skill;
-        if let Some(name) = self.skills.iter().find(|name| !stored.iter().any(|(skill, _)| of_skill(name, skill))) {
+        if let Some(name) = self.skills.iter().find(|name| !stored.iter().any(|(skill, _)| slug(name) == *skill)) {
             let known: Vec<&str> = stored.iter().map(|(skill, _)| *skill).collect();
             return Err(format!("no trial is of the skill `{name}`; {}", suggest(&slug(name), &known)));
         }
-        let mut cases = self.tasks.iter().chain(&self.cases);
-        let named = |name: &String, skill: &str, case: &str| names_case(name, skill, case);
-        if let Some(name) = cases.find(|name| !stored.iter().any(|(skill, case)| named(name, skill, case))) {
+        let names: Vec<&String> = self.tasks.iter().chain(&self.cases).collect();
+        let unknown = |name: &&&String| !stored.iter().any(|(skill, case)| names_case(name, skill, case));
+        if let Some(name) = names.iter().find(unknown) {
             let known: Vec<&str> = stored.iter().map(|(_, case)| *case).collect();
             return Err(format!("no trial is of the case `{name}`; {}", suggest(name, &known)));
         }
-        let mut chosen = stored.clone();
-        chosen.retain(|(skill, case)| {
-            let by_skill = self.skills.is_empty() || self.skills.iter().any(|name| of_skill(name, skill));
-            let any_case = self.tasks.is_empty() && self.cases.is_empty();
-            by_skill && (any_case || self.tasks.iter().chain(&self.cases).any(|name| named(name, skill, case)))
+        let mut selected = stored.clone();
+        selected.retain(|(skill, case)| {
+            self.wants_skill(skill) && (names.is_empty() || names.iter().any(|name| names_case(name, skill, case)))
         });
-        Ok(chosen)
+        Ok(selected)
     }
 
     fn check_names(&self, catalog: &Catalog) -> Result<(), Vec<String>> {
+        let cases = &catalog.cases;
         let mut problems = Vec::new();
-        let skills: Vec<&str> = catalog.skills.iter().map(|found| found.skill().slug.as_str()).collect();
-        for name in self.skills.iter().filter(|name| !catalog.cases.iter().any(|case| *case.skill == *slug(name))) {
-            problems.push(format!("unknown skill `{name}`; {}", suggest(&slug(name), &skills)));
+        for name in self.skills.iter().filter(|name| !cases.iter().any(|case| *case.skill == *slug(name))) {
+            problems.push(format!("unknown skill `{name}`; {}", suggest(&slug(name), &catalog.slugs())));
         }
         let tasks: Vec<&str> =
-            catalog.cases.iter().filter(|case| case.format().is_task()).map(|case| case.id.as_str()).collect();
+            cases.iter().filter(|case| case.format().is_task()).map(|case| case.id.as_str()).collect();
         for name in self.tasks.iter().filter(|name| !tasks.contains(&name.as_str())) {
             problems.push(format!("unknown task `{name}`; {}", suggest(name, &tasks)));
         }
-        for name in
-            self.cases.iter().filter(|name| !catalog.cases.iter().any(|case| names_case(name, &case.skill, &case.id)))
-        {
-            let mut ids: Vec<&str> = catalog.cases.iter().map(|case| case.id.as_str()).collect();
-            ids.sort_unstable();
-            ids.dedup();
-            problems.push(format!("unknown case `{name}`; {}", suggest(name, &ids)));
+        for name in &self.cases {
+            if !cases.iter().any(|case| names_case(name, &case.skill, &case.id)) {
+                let ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+                let ids: Vec<&str> = ids.into_iter().collect();
+                problems.push(format!("unknown case `{name}`; {}", suggest(name, &ids)));
+            }
         }
         if problems.is_empty() {
             return Ok(());
         }
-        // What is named may be in a file that cannot be read.
-        let unread = once(catalog.cases.iter().flat_map(|case| case.source.file_problems().to_vec()));
+        // A name may be in a file that cannot be read.
+        let unread = once(cases.iter().flat_map(|case| case.source.file_problems().to_vec()));
         problems.extend(unread.iter().map(ToString::to_string));
         Err(problems)
     }
 }
 
+/// Whether a name, `id` or `skill/id`, is that of a case.
 fn names_case(name: &str, skill: &str, case: &str) -> bool {
     match name.split_once('/') {
         Some((of, id)) => slug(of) == skill && id == case,
@@ -130,15 +118,16 @@ fn names_case(name: &str, skill: &str, case: &str) -> bool {
     }
 }
 
-/// The modes for a case: those chosen, else the default one and then those of `recorded`, in the modes' own order.
-#[must_use]
+/// The modes for a case, in the order in which they were selected; by default the one of its format and those in which it is
+/// `recorded`, in the order of the settings.
 pub fn modes<'a>(settings: &'a Settings, found: &FoundCase, recorded: &[String]) -> Vec<&'a Arc<Mode>> {
-    let chosen = settings.selected_modes.as_deref();
-    let default = found.format().default_mode;
-    let by_itself = |mode: &&Arc<Mode>| mode.name == default || recorded.contains(&mode.name);
-    let Some(chosen) = chosen else { return settings.modes.iter().filter(by_itself).collect() };
+    let Some(selected) = settings.selected_modes.as_deref() else {
+        let default = found.format().default_mode;
+        let modes = settings.modes.iter();
+        return modes.filter(|mode| mode.name == default || recorded.contains(&mode.name)).collect();
+    };
     let mut modes: Vec<&Arc<Mode>> = Vec::new();
-    for mode in chosen.iter().filter_map(|name| settings.mode(name)) {
+    for mode in selected.iter().filter_map(|name| settings.mode(name)) {
         if !modes.contains(&mode) {
             modes.push(mode);
         }

@@ -1,7 +1,7 @@
 //! Finds the skills of a repository.
 
 use std::ffi::OsString;
-use std::fs::{self, DirEntry, FileType};
+use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -10,28 +10,26 @@ use crate::cases::repository::Repository;
 use crate::files::bounded;
 use crate::profile;
 use crate::skill::{SKILL_FILE, Skill, SkillFile};
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shown_path};
 use crate::text::relative_path::RelativePath;
 
-/// Folders in which skills are looked for where the settings name none: the first that holds any; if none does the whole
-/// repository, and last [`SKILL_EVALS`], where skills that are there for the sake of evals lie beside their cases.
+/// The skill roots if the settings name none. The first that holds a skill counts; then the whole repository; then
+/// [`SKILL_EVALS`], for skills that exist only for evals.
 pub fn default_skill_roots() -> impl Iterator<Item = &'static str> {
     std::iter::once("skills").chain(profile::listed().filter_map(|profile| profile.skill_folders.first().copied()))
 }
 
-/// Folders of a repository in which no skills of its own lie: fixtures of evals, what was built, what was run.
+/// Directories of a repository that hold no skills of its own: fixtures of evals, build outputs, artifacts of runs.
 const NO_SKILLS: [&str; 3] = ["evals", "target", ARTIFACTS];
 
-/// How deep below a skill root skills are looked for.
+/// How deep in a skill root skills are searched.
 const MAX_DEPTH: usize = 12;
 
 impl Repository {
     /// Adds the skills in these roots, or in the default ones.
     pub(super) fn read_skills(&self, skill_roots: Option<&[RelativePath]>, catalog: &mut Catalog) {
         if let Some(roots) = skill_roots {
-            for root in roots {
-                self.read_named_root(root.as_path(), catalog);
-            }
+            roots.iter().for_each(|root| self.read_named_root(root.as_path(), catalog));
         } else {
             let roots = default_skill_roots().chain(["", SKILL_EVALS]).map(Path::new);
             for root in roots.filter(|root| self.root.join(root).is_dir()) {
@@ -47,12 +45,12 @@ impl Repository {
         let mut unique: Vec<FoundSkill> = Vec::with_capacity(catalog.skills.len());
         for found in std::mem::take(&mut catalog.skills) {
             match unique.last_mut().filter(|first| first.skill().slug == found.skill().slug) {
-                // The same folder reached by two roots is one skill.
+                // Two roots may lead to the same directory.
                 Some(first) if first.skill().folder == found.skill().folder => {}
                 Some(first) => {
-                    let taken = collision(found.skill(), first.skill());
-                    // With the skill that keeps the slug: the other has no name to be reported under.
-                    first.file.problems.push(taken);
+                    let duplicate = duplicate_slug(found.skill(), first.skill());
+                    // Reported with the first skill: the second has no name of its own.
+                    first.file.problems.push(duplicate);
                     first.file.problems.extend(found.file.problems);
                 }
                 None => unique.push(found),
@@ -83,85 +81,86 @@ impl Repository {
         }
     }
 
-    /// The folders in and below `root` that hold one of these `files`, by name; all paths are relative to the
-    /// repository's root. What lies below a skill's folder belongs to that skill and is not searched. Reads no file.
+    /// The directories in `root`, or `root` itself, that hold one of these `files`, in order. All paths are relative to the
+    /// repository's root. The directory of a skill is not searched further. Reads no file.
     pub(crate) fn skill_folders(&self, root: &Path, files: &[&str], problems: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
-        let whole = root.as_os_str().is_empty();
+        let is_repository = root.as_os_str().is_empty();
         let mut folders = Vec::new();
-        // What is still to be looked at, the next one last.
+        // What is still to be searched, the next directory last.
         let mut waiting = vec![(self.root.join(root), 0)];
         while let Some((folder, depth)) = waiting.pop() {
-            // Below a root that is a link there are skills; it is none itself.
+            // A root that is a link may hold skills, but is not one.
             if depth > 0 || !folder.is_symlink() {
                 let path = skill_file(&folder, files);
                 match fs::metadata(&path) {
-                    Ok(found) if found.is_file() => {
+                    Ok(metadata) if metadata.is_file() => {
                         folders.push(folder.strip_prefix(&self.root).unwrap_or(&folder).to_path_buf());
                         continue;
                     }
-                    // Reading a pipe would wait for ever.
+                    // To read a pipe could take forever.
                     Ok(_) => problems.push(self.unreadable(&path, "it is not a file")),
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => problems.push(self.unreadable(&path, &error.to_string())),
                 }
             }
-            // In the whole of a repository there are deep folders of all kinds.
-            if depth == MAX_DEPTH && !whole {
-                let place = SourceLocation::file(crate::text::diagnostic::shown_path(&self.root, &folder));
-                let message = format!("skills are searched {MAX_DEPTH} directories deep, and not in this one");
-                problems.push(Diagnostic::new(Code::SkillRoot, place, message));
-            }
             if depth == MAX_DEPTH {
+                // A whole repository has deep directories of all kinds.
+                if !is_repository {
+                    let message = format!("skills are searched {MAX_DEPTH} directories deep, and not in this one");
+                    let place = SourceLocation::file(shown_path(&self.root, &folder));
+                    problems.push(Diagnostic::new(Code::SkillRoot, place, message));
+                }
                 continue;
             }
-            match entries(&folder) {
-                Ok(below) => {
-                    let links = below.iter().filter(|(_, kind)| kind.is_symlink() && !whole);
-                    problems.extend(links.filter_map(|(name, _)| self.link_beside_skills(&folder.join(name))));
-                    // Below the repository's root itself there is more than skills.
-                    let aside = |name: &OsString| whole && depth == 0 && NO_SKILLS.iter().any(|aside| name == aside);
-                    let hidden = |name: &OsString| name.as_encoded_bytes().starts_with(b".") || name == "node_modules";
-                    let wanted = below.iter().filter(|(name, kind)| kind.is_dir() && !hidden(name) && !aside(name));
-                    waiting.extend(wanted.rev().map(|(name, _)| (folder.join(name), depth + 1)));
-                }
-                Err(error) => problems.push(self.unreadable(&folder, &error.to_string())),
+            let entries = entries(&folder).unwrap_or_else(|error| {
+                problems.push(self.unreadable(&folder, &error.to_string()));
+                Vec::new()
+            });
+            if !is_repository {
+                let links = entries.iter().filter(|(_, kind)| kind.is_symlink());
+                problems.extend(links.filter_map(|(name, _)| self.link_in_skill_root(&folder.join(name))));
             }
+            let searched = entries.into_iter().rev().filter(|(name, kind)| {
+                let is_excluded = is_repository && depth == 0 && NO_SKILLS.iter().any(|excluded| name == excluded);
+                kind.is_dir() && !name.as_encoded_bytes().starts_with(b".") && name != "node_modules" && !is_excluded
+            });
+            waiting.extend(searched.map(|(name, _)| (folder.join(name), depth + 1)));
         }
         folders
     }
 
-    /// Says that a link to a folder is not followed, or where it leads to nothing.
-    fn link_beside_skills(&self, path: &Path) -> Option<Diagnostic> {
-        let place = SourceLocation::file(crate::text::diagnostic::shown_path(&self.root, path));
+    /// Reports a link to a directory, which is not followed, and a link that leads to nothing.
+    fn link_in_skill_root(&self, path: &Path) -> Option<Diagnostic> {
         let message = match fs::metadata(path) {
-            Ok(found) if found.is_dir() => "this link to a directory is not followed to find skills",
+            Ok(metadata) if metadata.is_dir() => "this link to a directory is not followed to find skills",
             Ok(_) => return None,
             Err(_) => "this link leads to nothing",
         };
+        let place = SourceLocation::file(shown_path(&self.root, path));
         let problem = Diagnostic::new(Code::LinkedFolder, place, message);
         Some(problem.help("move the directory here, or name the one that holds it in evals/evals.toml: `skill_roots`"))
     }
 }
 
-/// What stands in a folder, by name.
+/// The names in a directory, sorted, and what each is.
 fn entries(folder: &Path) -> io::Result<Vec<(OsString, FileType)>> {
-    let entry = |entry: io::Result<DirEntry>| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?)));
-    let mut entries = fs::read_dir(folder)?.map(entry).collect::<io::Result<Vec<_>>>()?;
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        entries.push((entry.file_name(), entry.file_type()?));
+    }
     entries.sort_by(|(a, _), (b, _)| a.cmp(b));
     Ok(entries)
 }
 
-/// The first of `files` that `folder` holds, else the first.
+/// The first of `files` that the directory has, or else would have.
 fn skill_file(folder: &Path, files: &[&str]) -> PathBuf {
     let mut paths = files.iter().map(|name| folder.join(name));
-    let first = paths.next().unwrap_or_else(|| folder.join(SKILL_FILE));
-    if first.symlink_metadata().is_ok() {
-        return first;
-    }
-    paths.find(|path| path.symlink_metadata().is_ok()).unwrap_or(first)
+    let existing = paths.find(|path| path.symlink_metadata().is_ok());
+    existing.unwrap_or_else(|| folder.join(files.first().unwrap_or(&SKILL_FILE)))
 }
 
-fn collision(second: &Skill, first: &Skill) -> Diagnostic {
+fn duplicate_slug(second: &Skill, first: &Skill) -> Diagnostic {
     let message = format!(
         "the slug `{}` of the skill `{}` is also that of {}",
         second.slug,

@@ -16,25 +16,18 @@ pub struct TestCase {
 }
 
 impl TestCase {
-    /// The test's name.
-    #[must_use]
+    /// The name of the test.
     pub fn test_name(&self) -> String {
         test_name(&self.found.skill, &self.found.id, &self.mode.name)
     }
 
     /// The id of repeat `number`, from 1.
-    #[must_use]
     pub fn trial(&self, number: u32) -> TrialId {
-        TrialId {
-            skill: self.found.skill.to_string(),
-            case: self.found.id.clone(),
-            mode: self.mode.name.clone(),
-            number,
-        }
+        let CaseInMode { skill, case, mode } = self.case_in_mode();
+        TrialId { skill, case, mode, number }
     }
 
-    /// What its trials have in common.
-    #[must_use]
+    /// The names of the case and the mode.
     pub fn case_in_mode(&self) -> CaseInMode {
         CaseInMode { skill: self.found.skill.to_string(), case: self.found.id.clone(), mode: self.mode.name.clone() }
     }

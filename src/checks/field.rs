@@ -1,4 +1,4 @@
-//! How cases write a value, the same in every format: a column of a CSV or a key of a JSON file.
+//! The forms of values in cases: they are the same in a column of a CSV file and under a key of a JSON file.
 
 use crate::checks::pattern::{Pattern, Style};
 use crate::settings::trials::{self, A_SHARE, TRIALS, Trials};
@@ -12,7 +12,7 @@ pub struct Field {
     pub column: &'static str,
     /// The key in a JSON file.
     pub key: &'static str,
-    /// What it holds.
+    /// The form of its values.
     pub form: FieldForm,
 }
 
@@ -21,7 +21,7 @@ pub struct Field {
 pub enum FieldForm {
     /// true or false.
     Flag,
-    /// A whole number in this range, both ends included.
+    /// A whole number in this range, including both ends.
     Number {
         /// The least.
         least: u64,
@@ -34,16 +34,16 @@ pub enum FieldForm {
     Choice(&'static [&'static str]),
     /// A pattern.
     Pattern(Style),
-    /// Patterns in any case, `^` and `$` at each line; separated by `|` in a cell, a list in JSON.
+    /// Patterns in any case, with `^` and `$` at each line; separated by `|` in a cell, a list in JSON.
     Patterns,
     /// A path.
     Path {
-        /// What it starts from, in words.
+        /// The directory that it starts from, in words.
         base: &'static str,
     },
     /// Paths; separated by `;` in a cell, a list in JSON.
     Paths {
-        /// What they start from, in words.
+        /// The directory that they start from, in words.
         base: &'static str,
     },
     /// How often the case runs.
@@ -52,7 +52,7 @@ pub enum FieldForm {
     Share,
 }
 
-/// A value that was read.
+/// A parsed value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FieldValue {
     /// Of [`FieldForm::Flag`].
@@ -74,7 +74,7 @@ pub enum FieldValue {
 /// Why a text is not a value of its form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidField {
-    /// What kind of problem.
+    /// The kind of problem.
     pub code: Code,
     /// What is wrong and what was expected.
     pub message: String,
@@ -86,14 +86,12 @@ impl FieldForm {
     /// A limit: any whole number.
     pub const LIMIT: FieldForm = FieldForm::Number { least: 0, most: u64::MAX };
 
-    /// Whether it holds several values.
-    #[must_use]
+    /// Whether a field can hold several values.
     pub fn is_list(self) -> bool {
         matches!(self, Self::Patterns | Self::Paths { .. })
     }
 
     /// The parts of a cell, each a value; an empty cell has none.
-    #[must_use]
     pub fn split(self, cell: &str) -> Vec<String> {
         let parts = match self {
             Self::Patterns => return Pattern::split(cell),
@@ -103,10 +101,7 @@ impl FieldForm {
         parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
     }
 
-    /// Reads one value, written under `name` and `shown` in the file.
-    ///
-    /// # Errors
-    /// Says what is wrong, what was expected, and what to do.
+    /// Parses one value of the field `name`; messages quote it as `shown`.
     pub fn read(self, name: &str, text: &str, shown: &str) -> Result<FieldValue, InvalidField> {
         let invalid = |code, expected: &str, help: &str| {
             let message = format!("`{name}` is {shown}; expected {expected}");
@@ -119,7 +114,7 @@ impl FieldForm {
                 _ => Err(invalid(Code::BadBoolean, "true or false", "write true or false")),
             },
             Self::Number { least, most } => {
-                // u64's own parser takes a leading `+`, which other runners ignore in silence.
+                // u64's own parser accepts a leading `+`, which other runners ignore silently.
                 let digits = text.bytes().all(|b| b.is_ascii_digit());
                 let number = digits.then(|| text.parse().ok()).flatten().filter(|n| (least..=most).contains(n));
                 let range = if most == u64::MAX { format!("{least} or more") } else { format!("{least} to {most}") };

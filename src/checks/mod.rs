@@ -1,4 +1,4 @@
-//! What a case can ask of its trial. A [`Check`] is a value: which kind, where it was written, and how to evaluate it.
+//! What a case can ask of its trial. A [`Check`] is a value: its kind, where it is written, and what it asks.
 //!
 //! Each kind of check is one file in `kinds` and one line in [`KINDS`]. The file says how cases write the check ([`Field`]),
 //! what it is about, and how the evidence answers it. Case formats, grading, lint and reports iterate over the registry
@@ -49,27 +49,44 @@ pub struct CheckKind {
     pub id: &'static str,
     /// What it is about.
     pub goal: Goal,
-    /// Whether it asks what became of the skill under test: no question for an agent without the skill.
+    /// Whether it is about the skill under test: an agent without skills is not checked.
     pub asks_for_skill: bool,
-    /// How cases write it; `None` if it follows from something else that the case says.
+    /// How cases write it; `None` if it follows from another field of the case.
     pub field: Option<CheckField>,
 }
+
+impl CheckKind {
+    const fn new(id: &'static str, goal: Goal) -> Self {
+        Self { id, goal, asks_for_skill: false, field: None }
+    }
+
+    const fn about_skill(self) -> Self {
+        Self { asks_for_skill: true, ..self }
+    }
+
+    const fn with_field(self, column: &'static str, key: &'static str, form: FieldForm, ask: MakeAsk) -> Self {
+        Self { field: Some(CheckField { field: Field { column, key, form }, ask }), ..self }
+    }
+}
+
+/// Makes the question that a value asks; `None` if the value asks for nothing.
+type MakeAsk = fn(FieldValue) -> Option<Arc<dyn Ask>>;
 
 /// How cases write a kind of check.
 #[derive(Debug)]
 pub struct CheckField {
     /// The name and the form of the value.
     pub field: Field,
-    /// Makes the question of a value; `None` if the value asks for nothing.
-    pub ask: fn(FieldValue) -> Option<Arc<dyn Ask>>,
+    /// Makes the question that a value asks; `None` if the value asks for nothing.
+    pub ask: MakeAsk,
 }
 
 /// What one check asks, and how the evidence answers it.
 pub trait Ask: fmt::Debug + Send + Sync {
-    /// Answers by the evidence of a trial; `None` if this evidence cannot be asked.
+    /// The answer by the evidence of a trial; `None` if the evidence does not apply to the question.
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer>;
 
-    /// The text that the final message must hold, or must not.
+    /// The text that the final message must or must not contain.
     fn text(&self) -> Option<(&Pattern, Presence)> {
         None
     }
@@ -80,44 +97,42 @@ pub trait Ask: fmt::Debug + Send + Sync {
     }
 }
 
-/// Whether a text must be there.
+/// Whether a text is required or forbidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It must.
+    /// It is required.
     Present,
-    /// It must not.
+    /// It is forbidden.
     Absent,
 }
 
-/// One thing that a case asks of its trial.
+/// One assertion of a case about its trials.
 #[derive(Clone, Debug)]
 pub struct Check {
-    /// What kind of check.
+    /// The kind.
     pub kind: &'static CheckKind,
-    /// Where the case asks for it.
+    /// Where the case has it.
     pub origin: Origin,
-    /// What exactly it asks.
+    /// What it asks.
     pub ask: Arc<dyn Ask>,
 }
 
-/// Where in the file of its case a check was written.
+/// Where in the file of its case a check is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The column or key as it is spelled there; empty for what every case of the format asks.
+    /// The column or key in the file; empty if every case of the format has the check.
     pub key: &'static str,
-    /// The line, from 1; 0 if the check stands nowhere.
+    /// The line, from 1; 0 if the check is not written.
     pub line: usize,
 }
 
 impl Check {
-    /// A check that follows from the format of its case and stands nowhere in the file.
-    #[must_use]
+    /// A check that is not written in the file of its case.
     pub fn implied(kind: &'static CheckKind, ask: impl Ask + 'static) -> Self {
         Self { kind, origin: Origin::default(), ask: Arc::new(ask) }
     }
 
-    /// Answers the check; `None` if this trial cannot be asked.
-    #[must_use]
+    /// The result of the check; `None` if it does not apply to this trial.
     pub fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckResult> {
         if self.kind.asks_for_skill && !subject.evidence.meta.delivery.offers_skills() {
             return None;
@@ -128,8 +143,7 @@ impl Check {
     }
 }
 
-/// Whether checks with this id ask what became of the skill under test.
-#[must_use]
+/// Whether checks with this id are about the skill under test.
 pub fn asks_for_skill(id: &str) -> bool {
     KINDS.iter().any(|kind| kind.id == id && kind.asks_for_skill)
 }

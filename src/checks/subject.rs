@@ -1,4 +1,4 @@
-//! What a check looks at, and what it answers.
+//! The trial that a check looks at, and the answer of the check.
 
 use serde_json::Value;
 
@@ -18,11 +18,11 @@ pub struct Subject<'a> {
     pub schema: Option<&'a Value>,
     /// What counts as an activation of the skill.
     pub activation: ActivationRule,
-    /// What the trial left behind.
+    /// The evidence of the trial.
     pub evidence: &'a Evidence<'a>,
 }
 
-/// What a check found.
+/// The answer of a check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckAnswer {
     /// Pass, fail or unknown.
@@ -37,25 +37,23 @@ pub struct CheckAnswer {
 
 impl CheckAnswer {
     /// A pass if `holds`, else a failure.
-    #[must_use]
     pub fn holds(holds: bool, expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self::new(if holds { Status::Pass } else { Status::Fail }, expected, found)
     }
 
     /// An answer that points to no event yet.
-    #[must_use]
     pub fn new(status: Status, expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self { status, expected: expected.into(), found: found.into(), spans: Vec::new() }
     }
 
-    /// The same, decided by an event.
+    /// Adds an event that decided the answer.
     #[must_use]
     pub fn at(mut self, event: impl Into<Span>) -> Self {
         self.spans.push(event.into());
         self
     }
 
-    /// The same, decided by these events.
+    /// Adds events that decided the answer.
     #[must_use]
     pub fn with(mut self, spans: impl IntoIterator<Item = Span>) -> Self {
         self.spans.extend(spans);
@@ -64,33 +62,28 @@ impl CheckAnswer {
 }
 
 impl Subject<'_> {
-    /// The final message, if it says anything.
-    #[must_use]
+    /// The final message, if it is not blank.
     pub fn final_text(&self) -> Option<&str> {
         self.evidence.final_text.filter(|text| !text.trim().is_empty())
     }
 
-    /// The final message as an event; the end of the process if there is no message.
-    #[must_use]
+    /// The event of the final message; the end of the process if there is no message.
     pub fn final_event(&self) -> EventRef {
         if self.final_text().is_some() { EventRef::Answer } else { EventRef::End }
     }
 
-    /// What it means that something is not there at the end: nothing if the agent did not finish.
-    #[must_use]
+    /// The status if something is missing at the end: unknown if the agent did not finish.
     pub fn missing(&self) -> Status {
         if self.evidence.trace.ended() { Status::Fail } else { Status::Unknown }
     }
 
-    /// What it means that there is no final message: it may be in what could not be read.
-    #[must_use]
+    /// The status if there is no final message: unknown if a part of the trace could not be read.
     pub fn silent(&self) -> Status {
         if self.evidence.trace.gap().is_some() { Status::Unknown } else { self.missing() }
     }
 
-    /// The answer about something that may have happened, and `should` have happened or not. That it did is certain. That it
-    /// did not is certain only if the evidence is whole and reaches the agent's end.
-    #[must_use]
+    /// The answer about something that `should` have happened or not. The evidence proves that it happened; it proves that it
+    /// did not happen only if it is complete and reaches the agent's end.
     pub fn happened(&self, happened: bool, should: bool, expected: String, found: String) -> CheckAnswer {
         let trace = self.evidence.trace;
         let doubt = match trace.gap() {
@@ -107,13 +100,11 @@ impl Subject<'_> {
     }
 
     /// Whether a name is that of the skill under test.
-    #[must_use]
     pub fn is_under_test(&self, name: &str) -> bool {
         crate::skill::slug(name) == self.skill.slug
     }
 
-    /// The first step at which this was noted.
-    #[must_use]
+    /// The first step with such a mark.
     pub fn marked(&self, is_it: impl Fn(Marked) -> bool) -> Option<usize> {
         let trace = self.evidence.trace;
         let mark = trace.marks.iter().filter(|mark| is_it(mark.what)).map(|mark| mark.step).min();

@@ -39,7 +39,7 @@ pub struct NameArgs {
 #[derive(Args)]
 pub struct SelectArgs {
     /// Part of each skill's cases [default: smoke, which is all of them]
-    #[arg(long, value_parser = Suite::NAMES)]
+    #[arg(long, value_parser = Suite::WORDS)]
     suite: Option<String>,
     #[command(flatten)]
     names: NameArgs,

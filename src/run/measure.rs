@@ -172,7 +172,7 @@ impl LiveTrial<'_> {
             case: case_meta(case, timeout, settings.max_turns_of(case.max_turns)),
             mode: mode.name.clone(),
             trial: id.number,
-            suite: Some(settings.selection.suite.name().to_owned()),
+            suite: Some(settings.selection.suite.as_str().to_owned()),
             agent: AgentMeta { kind: mode.agent, version: trace.agent_version.clone(), model },
             delivery: mode.delivery,
             offer: mode.offer.clone(),

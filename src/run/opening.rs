@@ -151,7 +151,7 @@ fn record(run: &RunContext, id: &str) -> RunRecord {
 fn in_force(chosen: &RunChoices, settings: &Settings) -> RunChoices {
     let TestSelection { suite, skills, tasks, cases, max_skills, max_cases } = settings.selection.clone();
     RunChoices {
-        suite: Some(suite.name().to_owned()),
+        suite: Some(suite.as_str().to_owned()),
         skills,
         tasks,
         cases,

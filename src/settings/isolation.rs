@@ -1,90 +1,63 @@
-//! `isolation`: what keeps an agent to its own folders.
+//! `isolation`: what keeps an agent to its own directories.
 
-use std::fmt;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use crate::settings::Problems;
+use crate::text::words::words;
 
-/// What keeps an agent to its own folders.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Isolation {
-    /// bubblewrap: the agent sees programs, its own folders and the skills, and no other process.
-    #[default]
-    Bwrap,
-    /// Only what the agent does by itself.
-    Agent,
-}
-
-impl Isolation {
-    /// The word for it in settings and artifacts.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Bwrap => "bwrap",
-            Self::Agent => "agent",
-        }
-    }
-
-    /// The kind of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::Bwrap, Self::Agent].into_iter().find(|kind| kind.as_str() == name)
+words! {
+    /// What keeps an agent to its own directories.
+    #[derive(Default)]
+    pub enum Isolation {
+        /// bubblewrap: the agent sees programs, its own directories and the skills, and no other process.
+        #[default]
+        Bwrap = "bwrap",
+        /// Only what the agent does by itself.
+        Agent = "agent",
     }
 }
 
-impl fmt::Display for Isolation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// What is wanted of isolation.
+/// How agents are isolated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IsolationSettings {
-    /// Which kind. Where bubblewrap is wanted and does not work, the agent is on its own, unless it is required.
+    /// The kind. An agent runs without bubblewrap if that does not work, unless it is required.
     pub kind: Isolation,
-    /// Whether a trial that is not inside bubblewrap is an error.
+    /// Whether a trial outside bubblewrap is an error.
     pub required: bool,
-    /// What the settings file says of it, where it says something.
+    /// What the settings file says about it, if anything.
     pub declared: Option<String>,
-    /// Files and folders that agents may read beside the system's own, absolute.
+    /// Absolute paths that agents may read besides the system's own.
     pub readable: Vec<PathBuf>,
 }
 
 impl IsolationSettings {
-    /// Takes what the settings file says; hands every wrong path to `wrong`.
+    /// Applies what the settings file says.
     pub(super) fn apply(
         &mut self,
         kind: Option<Isolation>,
         required: Option<bool>,
         paths: Vec<toml::Spanned<String>>,
-        wrong: &mut impl FnMut(std::ops::Range<usize>, String),
+        problems: &mut Problems<'_>,
     ) {
         if kind.is_some() || required.is_some() || !paths.is_empty() {
-            let read: Vec<&str> = paths.iter().map(|path| path.get_ref().as_str()).collect();
+            let readable: Vec<&str> = paths.iter().map(|path| path.get_ref().as_str()).collect();
             let (kind, required) = (kind.unwrap_or_default(), required.unwrap_or_default());
-            self.declared = Some(format!("{kind} {required} {}", read.join("\0")));
+            self.declared = Some(format!("{kind} {required} {}", readable.join("\0")));
         }
-        for path in paths {
-            match Self::readable(path.get_ref()) {
-                Ok(read) => self.readable.push(read),
-                Err(why) => wrong(path.span(), format!("`isolation_read`: {why}")),
+        for written in paths {
+            let text = written.get_ref();
+            let path = match text.strip_prefix("~/") {
+                Some(rest) => std::env::home_dir().unwrap_or_default().join(rest),
+                None => PathBuf::from(text),
+            };
+            if path.is_absolute() {
+                self.readable.push(path);
+            } else {
+                let message = format!("`isolation_read`: {text:?} is not absolute; begin it with `/` or `~/`");
+                problems.add(written.span(), message);
             }
         }
         self.kind = kind.unwrap_or(self.kind);
         self.required = required.unwrap_or(self.required);
-    }
-
-    /// Reads a path of `isolation_read`, where `~/` is the user's home.
-    ///
-    /// # Errors
-    /// Why it cannot be one.
-    fn readable(text: &str) -> Result<PathBuf, String> {
-        let path = match text.strip_prefix("~/") {
-            Some(rest) => std::env::home_dir().unwrap_or_default().join(rest),
-            None => PathBuf::from(text),
-        };
-        if path.is_absolute() { Ok(path) } else { Err(format!("{text:?} is not absolute; begin it with `/` or `~/`")) }
     }
 }

@@ -1,46 +1,40 @@
 //! `[judge]`: which agent judges by the rubric, and when.
 
-use std::ops::Range;
 use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::settings::Problems;
 use crate::settings::mode::AgentKind;
 use crate::text::relative_path::RelativePath;
 
-/// How long a judge may take where nothing else is said.
+/// The default timeout of a judge.
 pub const DEFAULT_JUDGE_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Most votes on one trial.
+/// Maximum number of votes on one trial.
 pub const MOST_VOTES: u32 = 99;
 
 /// Which agent judges by the rubric, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JudgeSettings {
-    /// Whether every trial is judged, or none; `None` where each case says.
+    /// Whether every trial is judged, or none; `None` if each case decides.
     pub wanted: Option<bool>,
     /// The program that judges.
     pub agent: AgentKind,
-    /// The model to ask it for; `None` for its own default, whatever model is under test.
+    /// The model that judges; `None` for the agent's default, whatever model is under test.
     pub model: Option<String>,
-    /// How long one judging may take.
+    /// The timeout of one judgement.
     pub timeout: Duration,
     /// How often each trial is judged; more than half have to agree.
     pub votes: u32,
-    /// The template of the prompt, from the repository's root, where one is named.
+    /// The template of the prompt, from the repository's root, if there is one.
     pub template: Option<RelativePath>,
 }
 
 impl Default for JudgeSettings {
     fn default() -> Self {
-        Self {
-            wanted: None,
-            agent: AgentKind::default(),
-            model: None,
-            timeout: DEFAULT_JUDGE_TIMEOUT,
-            votes: 1,
-            template: None,
-        }
+        let (agent, timeout) = (AgentKind::default(), DEFAULT_JUDGE_TIMEOUT);
+        Self { wanted: None, agent, model: None, timeout, votes: 1, template: None }
     }
 }
 
@@ -56,15 +50,10 @@ pub(super) struct JudgeTable {
 }
 
 impl JudgeSettings {
-    /// Applies the table, but for its numbers; hands every wrong value to `wrong`.
-    pub(super) fn apply(&mut self, table: JudgeTable, mut wrong: impl FnMut(Range<usize>, String)) {
+    /// Applies the table without its numbers, which variables have too.
+    pub(super) fn apply(&mut self, table: JudgeTable, problems: &mut Problems<'_>) {
         self.agent = table.agent.unwrap_or(self.agent);
         self.model = table.model.or(self.model.take());
-        if let Some(template) = table.template {
-            match RelativePath::parse(template.get_ref()) {
-                Ok(path) => self.template = Some(path),
-                Err(why) => wrong(template.span(), format!("the judge's template {:?} {why}", template.get_ref())),
-            }
-        }
+        self.template = problems.paths(table.template, "the judge's template").pop().or(self.template.take());
     }
 }

@@ -1,12 +1,12 @@
-//! The limits that nobody can set wider.
+//! Limits that no setting can exceed, and defaults.
 
 use std::time::Duration;
 
-/// How long an agent may take where the case does not say: 180 s, as other runners of prompts.csv have it.
+/// The default timeout of a case: 180 s, as in other runners of prompts.csv.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// The longest timeout a case may ask for: a day.
+/// The longest timeout of a case: a day.
 pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(86_400);
 
-/// The most turns that a case may allow.
+/// Maximum number of turns that a case may allow.
 pub const MOST_TURNS: u64 = 10_000;

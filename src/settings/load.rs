@@ -9,16 +9,16 @@ use crate::files::bounded;
 use crate::settings::{FILE, Settings};
 use crate::text::diagnostic::Diagnostic;
 
-/// Why there are no settings.
+/// Why the settings cannot be read.
 #[derive(Debug, Error)]
 pub enum ConfigError {
     /// The settings file exists and cannot be read.
     #[error("cannot read {FILE}: {0}")]
     Unreadable(#[source] io::Error),
-    /// The settings file is wrong.
+    /// The settings file is invalid.
     #[error("{} in {FILE}", count(.0.len()))]
     File(Vec<Diagnostic>),
-    /// Variables are wrong.
+    /// Variables are invalid.
     #[error("{}", .0.join("\n"))]
     Environment(Vec<String>),
 }
@@ -28,12 +28,9 @@ fn count(problems: usize) -> String {
 }
 
 /// The settings for the repository at `root`: built in, file, environment.
-///
-/// # Errors
-/// When the file or a variable is wrong.
 pub fn read(root: &Path) -> Result<Settings, ConfigError> {
     let mut settings = read_file(root)?;
-    // A variable that is not Unicode is not one of this program's.
+    // All variables of this program are Unicode.
     let variables =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     settings.apply_environment(variables).map_err(ConfigError::Environment)?;
@@ -41,9 +38,6 @@ pub fn read(root: &Path) -> Result<Settings, ConfigError> {
 }
 
 /// The settings for the repository at `root` without the environment's: built in, file.
-///
-/// # Errors
-/// When the file is wrong.
 pub fn read_file(root: &Path) -> Result<Settings, ConfigError> {
     let mut settings = Settings { root: Some(root.to_path_buf()), ..Settings::default() };
     match bounded::read_text(&root.join(FILE)) {

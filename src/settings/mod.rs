@@ -1,4 +1,4 @@
-//! What can be chosen: built in, then `evals/evals.toml`, then the environment, then the command line.
+//! Settings: built in, then `evals/evals.toml`, then the environment, then the command line.
 
 mod activation;
 mod isolation;
@@ -7,8 +7,8 @@ pub mod limits;
 mod lint;
 pub mod load;
 pub mod mode;
-mod plain;
 mod prices;
+mod problems;
 mod repetition;
 mod selection;
 mod server;
@@ -22,10 +22,12 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::settings::limits::MOST_TURNS;
+use crate::settings::limits::{DEFAULT_TIMEOUT, MOST_TURNS};
 use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
+use crate::settings::problems::Problems;
+use crate::settings::repetition::WrittenNumber;
 use crate::skill::slug;
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest};
+use crate::text::diagnostic::{Diagnostic, nearest};
 use crate::text::relative_path::RelativePath;
 
 pub use activation::ActivationRule;
@@ -36,122 +38,93 @@ pub use prices::{Price, Prices};
 pub use repetition::{EffectiveRepetition, RepetitionSettings};
 pub use selection::{Suite, TestSelection};
 pub use server::{BuiltIn, McpSettings, OwnServer, SkillResult, ToolNames, Wording};
-pub use variables::{PREFIX, VARIABLES, Variable};
+pub use variables::{
+    BACKGROUND_VARIABLE, KEEPER_VARIABLE, PREFIX, TREE_VARIABLE, VARIABLES, Variable, WATCHDOG_VARIABLE,
+};
 
 /// The settings file, from the repository's root.
 pub const FILE: &str = "evals/evals.toml";
 
-/// What stands for the repository's root in variables and arguments of the settings file.
+/// The placeholder for the repository's root in variables and arguments of the settings file.
 pub const ROOT: &str = "{root}";
 
-/// Trials under way at once where nothing else is said: agents wait more than they work.
-pub const DEFAULT_JOBS: usize = 8;
-
-/// The variable that marks every process of an agent's tree, so that none is lost.
-pub const TREE_VARIABLE: &str = "SKILL_EVALS_TREE";
-
-/// Variables that this program passes to processes, not chosen by users.
-pub(crate) const INTERNAL: [&str; 4] = [TREE_VARIABLE, WATCHDOG_VARIABLE, KEEPER_VARIABLE, BACKGROUND_VARIABLE];
-
-/// The variable with which this program starts itself as the watchdog of a run.
-pub const WATCHDOG_VARIABLE: &str = "SKILL_EVALS_WATCHDOG";
-
-/// The variable with which this program starts itself as the keeper of an agent's processes. Its value is the number of
-/// the process that starts it.
-pub const KEEPER_VARIABLE: &str = "SKILL_EVALS_KEEPER";
-
-/// The variable with which this program starts itself as a run in the background.
-pub const BACKGROUND_VARIABLE: &str = "SKILL_EVALS_BACKGROUND";
-
-/// How often a trial is started again that the provider refused, where nothing else is said.
-pub const DEFAULT_RETRIES: u32 = 3;
-
-/// The first pause after a refusal, where nothing else is said; later ones double.
-pub const DEFAULT_RETRY_WAIT: Duration = Duration::from_secs(5);
-
-/// The longest pause after a refusal.
+/// The longest pause after the provider refused a trial.
 pub const LONGEST_RETRY_WAIT: Duration = Duration::from_secs(300);
 
-/// Most that a run may be limited to, in US dollars.
-const MOST_COST: f64 = 1e9;
-
-/// Most tokens that a run may be limited to.
-const MOST_TOKENS: u64 = 1_000_000_000_000;
-
-/// All that can be chosen.
+/// All settings.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "settings as users give them")]
 pub struct Settings {
-    /// Where skills are, from the repository's root; `None` for the default places.
+    /// The directories that hold skills, from the repository's root; `None` for the default ones.
     pub skill_roots: Option<Vec<RelativePath>>,
     /// Columns of prompts.csv that are the user's own and are not read.
     pub own_columns: Vec<String>,
-    /// The test that adds checks to those of the cases: its name, behind the directory of its crate where that is not the root.
+    /// The name of the test that adds custom checks, after the directory of its crate if that is not the root.
     pub harness: Option<RelativePath>,
-    /// The modes that exist: built-in ones and the file's own.
+    /// The built-in modes and the file's own.
     pub modes: Vec<Arc<Mode>>,
-    /// The names of the modes asked for; `None` for the default ones.
+    /// The names of the selected modes; `None` for the default ones.
     pub selected_modes: Option<Vec<String>>,
-    /// Whether agents run, rather than recordings being replayed.
+    /// Whether agents run; else recordings are replayed.
     pub live: bool,
-    /// Whether a case without a recording is an error in replay, if that is set.
+    /// Whether a case without a recording is an error in replay, if set.
     pub require_recordings: Option<bool>,
-    /// The model to ask the agents for, whatever the mode says.
+    /// The model that agents use, whatever the mode says.
     pub model: Option<String>,
     /// How often cases run, and which share of their trials must pass.
     pub repetition: RepetitionSettings,
     /// What counts as an activation in the cases of a skill, by its slug.
     pub activation: BTreeMap<String, ActivationRule>,
-    /// Trials under way at once.
+    /// Number of trials that run at once.
     pub jobs: usize,
-    /// For cases that name no timeout of their own.
+    /// The timeout of cases that set none.
     pub timeout: Duration,
-    /// For cases that name no limit on turns of their own; `None` for no limit.
+    /// Maximum number of turns for cases that set none; `None` for no limit.
     pub max_turns: Option<u64>,
-    /// The repository's root, where it is known.
+    /// The repository's root, if known.
     pub root: Option<PathBuf>,
-    /// Folders that are made in every workspace before the agent starts.
+    /// Directories that are created in every workspace before the agent starts.
     pub create: Vec<RelativePath>,
-    /// Added to the agents' environment; `{workspace}` stands for the trial's workspace, `{root}` for the repository's
-    /// root.
+    /// Variables added to the agents' environment; `{workspace}` stands for the trial's workspace, `{root}` for the
+    /// repository's root.
     pub env: BTreeMap<String, String>,
-    /// Variables of the user's environment that agents may see, beside the built-in ones.
+    /// Variables of the user's environment that agents may see, besides the built-in ones.
     pub pass_env: Vec<String>,
-    /// Variables whose values are masked in what is kept, beside those whose names say that they are secret.
+    /// Variables whose values are masked in artifacts, besides those with names of secrets.
     pub secret_env: Vec<String>,
-    /// How each agent is started, where that is not the default.
+    /// How agents are started, by name.
     pub agents: BTreeMap<String, AgentSettings>,
     /// The MCP server of skills.
     pub mcp: McpSettings,
-    /// What keeps agents to their own folders.
+    /// What keeps agents to their own directories.
     pub isolation: IsolationSettings,
-    /// Who judges by the rubric, and when.
+    /// Which agent judges by the rubric, and when.
     pub judge: JudgeSettings,
-    /// How bad problems are that the lint finds.
+    /// The severities of problems that `lint` finds.
     pub lint: LintSettings,
-    /// Which cases are wanted.
+    /// The selected cases.
     pub selection: TestSelection,
-    /// The run's id, where one is given.
+    /// The run's id, if set.
     pub run_id: Option<String>,
-    /// Whether results that the run has already stand, rather than being measured anew.
+    /// Whether results that the run already has are kept rather than measured again.
     pub resume: bool,
-    /// Whether they stand although what decides them has changed.
+    /// Whether they are kept although their case or skill has changed.
     pub force: bool,
-    /// Whether what was measured becomes the recordings when the run ends.
+    /// Whether the run's trials become the recordings when it ends.
     pub record: bool,
-    /// No trial starts once the run is known to have cost this much, in US dollars.
+    /// No trial starts once the run has cost this much, in US dollars.
     pub max_cost_usd: Option<f64>,
-    /// No trial starts once the run is known to have taken this many tokens.
+    /// No trial starts once the run has used this many tokens.
     pub max_tokens: Option<u64>,
-    /// What tokens cost where an agent does not say.
+    /// What tokens cost if an agent does not report it.
     pub prices: Prices,
-    /// How often a trial is started again, or its judge, that the provider refused for now.
+    /// How often a trial or its judge is started again if the provider is temporarily unavailable.
     pub retries: u32,
-    /// The first pause after a refusal; later ones double.
+    /// The first pause after the provider refused; later ones double.
     pub retry_wait: Duration,
-    /// The folder for workspaces and homes, where one is given.
+    /// The directory for workspaces and homes, if set.
     pub scratch: Option<PathBuf>,
-    /// Why answers are not a model's own.
+    /// The name of the mock model, if the answers are not a model's own.
     pub scripted: Option<String>,
 }
 
@@ -179,8 +152,9 @@ impl Default for Settings {
             model: None,
             repetition: RepetitionSettings::default(),
             activation: BTreeMap::new(),
-            jobs: DEFAULT_JOBS,
-            timeout: crate::settings::limits::DEFAULT_TIMEOUT,
+            // Agents wait more than they work.
+            jobs: 8,
+            timeout: DEFAULT_TIMEOUT,
             max_turns: None,
             env: BTreeMap::new(),
             pass_env: Vec::new(),
@@ -200,8 +174,8 @@ impl Default for Settings {
             max_cost_usd: None,
             max_tokens: None,
             prices: Prices::default(),
-            retries: DEFAULT_RETRIES,
-            retry_wait: DEFAULT_RETRY_WAIT,
+            retries: 3,
+            retry_wait: Duration::from_secs(5),
             scratch: None,
             scripted: None,
         }
@@ -218,17 +192,17 @@ struct SettingsFile {
     harness: Option<toml::Spanned<String>>,
     modes: Option<Vec<toml::Spanned<String>>>,
     model: Option<String>,
-    trials: Option<toml::Spanned<toml::Value>>,
-    threshold: Option<toml::Spanned<toml::Value>>,
+    trials: WrittenNumber,
+    threshold: WrittenNumber,
     #[serde(default)]
     skills: BTreeMap<toml::Spanned<String>, repetition::SkillTable>,
-    jobs: Option<toml::Spanned<toml::Value>>,
-    timeout_s: Option<toml::Spanned<toml::Value>>,
+    jobs: WrittenNumber,
+    timeout_s: WrittenNumber,
     max_turns: Option<toml::Spanned<i64>>,
-    retries: Option<toml::Spanned<toml::Value>>,
-    retry_wait_s: Option<toml::Spanned<toml::Value>>,
-    max_cost_usd: Option<toml::Spanned<toml::Value>>,
-    max_tokens: Option<toml::Spanned<toml::Value>>,
+    retries: WrittenNumber,
+    retry_wait_s: WrittenNumber,
+    max_cost_usd: WrittenNumber,
+    max_tokens: WrittenNumber,
     #[serde(default)]
     prices: BTreeMap<String, prices::PriceTable>,
     #[serde(default)]
@@ -268,39 +242,18 @@ struct OwnMode {
     activation: Option<ActivationRule>,
 }
 
-/// These paths, as far as they are allowed; `what` they are begins the problem of one that is not.
-fn paths(
-    written: impl IntoIterator<Item = toml::Spanned<String>>,
-    what: &str,
-    wrong: &mut impl FnMut(std::ops::Range<usize>, String),
-) -> Vec<RelativePath> {
-    let mut read = Vec::new();
-    for path in written {
-        match RelativePath::parse(path.get_ref()) {
-            Ok(path) => read.push(path),
-            Err(why) => wrong(path.span(), format!("{what} {:?} {why}", path.get_ref())),
-        }
-    }
-    read
-}
-
 impl Settings {
-    /// Applies the text of `evals.toml`.
-    ///
-    /// # Errors
-    /// Every wrong value, each at its place; of syntax errors and wrong keys the first.
+    /// Applies the text of `evals.toml`. The error has every invalid value, but of syntax errors and unknown keys the first.
     pub fn apply_file(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
-        let place = |range: std::ops::Range<usize>| SourceLocation::in_text(FILE, text.as_bytes(), range);
-        let mut file: SettingsFile = toml::from_str(text).map_err(|error| vec![plain::problem(text, &error)])?;
-        let mut problems = Vec::new();
-        let mut wrong = |range, message: String| problems.push(Diagnostic::new(Code::Config, place(range), message));
-        self.apply_modes(file.mode, file.modes, &mut wrong);
-        self.create.extend(paths(file.create.unwrap_or_default(), "the directory to create", &mut wrong));
+        let mut file: SettingsFile = toml::from_str(text).map_err(|error| vec![problems::of_parser(text, &error)])?;
+        let mut problems = Problems::of(text);
+        self.apply_modes(file.mode, file.modes, &mut problems);
+        self.create.extend(problems.paths(file.create.unwrap_or_default(), "the directory to create"));
         if let Some(roots) = file.skill_roots {
-            self.skill_roots = Some(paths(roots, "the skill root", &mut wrong));
+            self.skill_roots = Some(problems.paths(roots, "the skill root"));
         }
-        self.harness = paths(file.harness, "the harness", &mut wrong).pop().or(self.harness.take());
-        let numbers = [
+        self.harness = problems.paths(file.harness, "the harness").pop().or(self.harness.take());
+        for (key, number) in [
             ("jobs", file.jobs),
             ("timeout_s", file.timeout_s),
             ("retries", file.retries),
@@ -309,35 +262,49 @@ impl Settings {
             ("max_tokens", file.max_tokens),
             ("judge.timeout_s", file.judge.timeout_s.take()),
             ("judge.votes", file.judge.votes.take()),
-        ];
-        for (key, value) in numbers.into_iter().filter_map(|(key, value)| Some((key, value?))) {
-            self.apply_key(key, value.get_ref()).unwrap_or_else(|why| wrong(value.span(), why));
-        }
-        if let Some(value) = file.max_turns {
-            match u64::try_from(*value.get_ref()) {
-                Ok(most @ 1..=MOST_TURNS) => self.max_turns = Some(most),
-                _ => wrong(value.span(), format!("`max_turns` is {}; expected 1 to {MOST_TURNS}", value.get_ref())),
+        ] {
+            if let Some(number) = number
+                && let Err(why) = self.apply_key(key, number.get_ref())
+            {
+                problems.add(number.span(), why);
             }
         }
-        self.repetition.apply(file.trials.as_ref(), file.threshold.as_ref(), &mut wrong);
-        let rules = file.skills.iter().filter_map(|(name, table)| Some((slug(name.get_ref()), table.activation?)));
-        self.activation.extend(rules);
-        self.repetition.apply_skills(file.skills, place, &mut wrong);
-        self.apply_agents(file.agents, &mut wrong);
-        for (name, price) in file.prices {
-            self.prices.0.insert(name, price.read(&mut wrong));
+        if let Some(turns) = file.max_turns {
+            match u64::try_from(*turns.get_ref()) {
+                Ok(most @ 1..=MOST_TURNS) => self.max_turns = Some(most),
+                _ => {
+                    problems
+                        .add(turns.span(), format!("`max_turns` is {}; expected 1 to {MOST_TURNS}", turns.get_ref()));
+                }
+            }
         }
-        self.judge.apply(file.judge, &mut wrong);
+        self.repetition.apply(&file.trials, &file.threshold, &mut problems);
+        for (name, table) in &file.skills {
+            self.activation.extend(table.activation.map(|rule| (slug(name.get_ref()), rule)));
+        }
+        self.repetition.apply_skills(file.skills, &mut problems);
+        for (name, agent) in file.agents {
+            let known = AgentKind::ALL.map(AgentKind::as_str);
+            if !known.contains(&name.get_ref().as_str()) {
+                let message = format!("unknown agent `{}`; known: {}", name.get_ref(), known.join(", "));
+                problems.add(name.span(), message);
+            }
+            self.agents.insert(name.into_inner(), agent);
+        }
+        for (name, table) in file.prices {
+            self.prices.0.insert(name, table.price(&mut problems));
+        }
+        self.judge.apply(file.judge, &mut problems);
         if let Some(table) = file.lint {
-            self.lint.apply(table, &mut wrong);
+            self.lint.apply(table, &mut problems);
         }
         if let Some(table) = file.mcp {
-            let place = table.span();
-            self.mcp = table.into_inner().read(place, &mut wrong);
+            let range = table.span();
+            self.mcp = table.into_inner().settings(range, &mut problems);
         }
         let required = file.require_isolation.or(file.require_sandbox);
-        self.isolation.apply(file.isolation, required, file.isolation_read, &mut wrong);
-        // The file's choice for every mode that has none of its own; the environment and the command line rule over both.
+        self.isolation.apply(file.isolation, required, file.isolation_read, &mut problems);
+        // The model of every mode that has none. The environment and the command line override both.
         for mode in self.modes.iter_mut().filter(|mode| mode.model.is_none()) {
             Arc::make_mut(mode).model.clone_from(&file.model);
         }
@@ -346,23 +313,7 @@ impl Settings {
         self.secret_env.extend(file.secret_env);
         self.require_recordings = file.require_recordings.or(self.require_recordings);
         self.own_columns.extend(file.own_columns);
-        if problems.is_empty() { Ok(()) } else { Err(problems) }
-    }
-
-    /// Takes how agents are started.
-    fn apply_agents(
-        &mut self,
-        agents: BTreeMap<toml::Spanned<String>, AgentSettings>,
-        wrong: &mut impl FnMut(std::ops::Range<usize>, String),
-    ) {
-        for (name, agent) in agents {
-            let known = AgentKind::ALL.map(AgentKind::as_str);
-            if !known.contains(&name.get_ref().as_str()) {
-                let known = known.join(", ");
-                wrong(name.span(), format!("unknown agent `{}`; known: {known}", name.get_ref()));
-            }
-            self.agents.insert(name.into_inner(), agent);
-        }
+        if problems.list.is_empty() { Ok(()) } else { Err(problems.list) }
     }
 
     /// Adds the file's own modes, and selects those that it names.
@@ -370,87 +321,74 @@ impl Settings {
         &mut self,
         own: BTreeMap<toml::Spanned<String>, OwnMode>,
         selected: Option<Vec<toml::Spanned<String>>>,
-        wrong: &mut impl FnMut(std::ops::Range<usize>, String),
+        problems: &mut Problems<'_>,
     ) {
         for (name, mode) in own {
             let (range, name) = (name.span(), name.into_inner());
-            if self.modes.iter().any(|known| known.name == name) {
-                wrong(range, format!("the mode `{name}` exists already; give this one another name"));
+            if self.mode(&name).is_some() {
+                problems.add(range, format!("the mode `{name}` exists already; give this one another name"));
             } else if let Err(why) = crate::text::name::check_id(&name.replace('+', "-")) {
-                wrong(range, format!("the mode name `{name}` {why}"));
+                problems.add(range, format!("the mode name `{name}` {why}"));
             } else {
                 let OwnMode { agent, delivery, model, args, offer, activation } = mode;
                 self.modes.push(Arc::new(Mode { model, args, offer, activation, ..Mode::new(&name, agent, delivery) }));
             }
         }
-        if let Some(names) = selected {
-            for name in &names {
-                if let Err(message) = self.known_mode(name.get_ref()) {
-                    wrong(name.span(), message);
-                }
-            }
-            self.selected_modes = Some(names.into_iter().map(toml::Spanned::into_inner).collect());
+        let Some(names) = selected else { return };
+        for name in names.iter().filter(|name| self.mode(name.get_ref()).is_none()) {
+            problems.add(name.span(), self.unknown_mode(name.get_ref()));
         }
+        self.selected_modes = Some(names.into_iter().map(toml::Spanned::into_inner).collect());
     }
 
-    /// Chooses modes by name.
-    ///
-    /// # Errors
-    /// When there is no such mode; the message names those that there are.
+    /// Selects modes by name. The error about an unknown mode names the known ones.
     pub fn select_modes(&mut self, names: &[String]) -> Result<(), String> {
-        names.iter().try_for_each(|name| self.known_mode(name))?;
+        if let Some(unknown) = names.iter().find(|name| self.mode(name).is_none()) {
+            return Err(self.unknown_mode(unknown));
+        }
         self.selected_modes = Some(names.to_vec());
         Ok(())
     }
 
-    fn known_mode(&self, name: &str) -> Result<(), String> {
-        if self.modes.iter().any(|mode| mode.name == name) {
-            return Ok(());
-        }
-        Err(self.unknown_mode(name))
-    }
-
-    /// What to say of a mode that does not exist: the nearest one, else all with their agents.
-    #[must_use]
+    /// The message about an unknown mode: it names the nearest one, else all with their agents.
     pub fn unknown_mode(&self, name: &str) -> String {
         if let Some(near) = nearest(name, self.modes.iter().map(|mode| mode.name.as_str())) {
             return format!("unknown mode `{name}`; did you mean `{near}`?");
         }
-        let told =
-            |mode: &Arc<Mode>| format!("{} ({}, {})", mode.name, mode.agent.profile().name, mode.delivery.as_str());
-        let known: Vec<String> = self.modes.iter().map(told).collect();
-        format!("unknown mode `{name}`; known: {}", known.join(", "))
+        let known = self.modes.iter().map(|mode| {
+            let Mode { name, agent, delivery, .. } = &**mode;
+            format!("{name} ({}, {})", agent.profile().name, delivery.as_str())
+        });
+        format!("unknown mode `{name}`; known: {}", known.collect::<Vec<_>>().join(", "))
     }
 
-    /// Whether a case without a recording is an error: never if agents run.
-    #[must_use]
+    /// Whether a case without a recording is an error. It never is if agents run.
     pub fn needs_recordings(&self) -> bool {
         !self.live && self.require_recordings == Some(true)
     }
 
-    /// The model to ask for in `mode`.
-    #[must_use]
+    /// The model that the agent uses in `mode`.
     pub fn model_for<'a>(&'a self, mode: &'a Mode) -> Option<&'a str> {
         self.model.as_deref().or(mode.model.as_deref())
     }
 
-    /// How often the model may be asked in a case that says `own` of itself.
-    #[must_use]
+    /// Maximum number of turns of a case that itself says `own`.
     pub fn max_turns_of(&self, own: Option<u64>) -> Option<u64> {
         own.or(self.max_turns)
     }
 
-    /// What counts as an activation in a case of this skill that runs in this mode, where the case does not say it. The mode of
-    /// an arm of a comparison is called by what it was made from, a dot and what differs.
-    #[must_use]
+    /// What counts as an activation in a case of this skill in this mode, if the case does not say so. The mode of a side of
+    /// a comparison has the name of its base, a dot and what differs.
     pub fn activation_for(&self, skill: &str, mode: &str) -> Option<ActivationRule> {
-        let is_from = |base: &str| mode.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        let base = self.modes.iter().filter(|base| is_from(&base.name)).max_by_key(|base| base.name.len());
+        let bases = self
+            .modes
+            .iter()
+            .filter(|base| mode.strip_prefix(&base.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')));
+        let base = bases.max_by_key(|base| base.name.len());
         self.activation.get(skill).copied().or_else(|| base?.activation)
     }
 
-    /// The mode of this name.
-    #[must_use]
+    /// The mode with this name.
     pub fn mode(&self, name: &str) -> Option<&Arc<Mode>> {
         self.modes.iter().find(|mode| mode.name == name)
     }

@@ -1,4 +1,4 @@
-//! A mode: an agent, and the way in which the skills reach it.
+//! A mode: an agent, and how it gets the skills.
 
 use std::fmt;
 
@@ -18,11 +18,11 @@ pub enum SkillSelection {
     All,
     /// Only the skill under test.
     Alone,
-    /// These, by slug, beside the skill under test.
+    /// These, by slug, and the skill under test.
     Only(Vec<String>),
 }
 
-/// As settings and artifacts write it: `"all"`, `"alone"`, or a list of slugs.
+/// The form in settings and artifacts: `"all"`, `"alone"`, or a list of slugs.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged, expecting = "`offer` is \"all\", \"alone\" or a list of skills")]
 enum WrittenSelection {
@@ -58,14 +58,12 @@ impl From<SkillSelection> for WrittenSelection {
 }
 
 impl SkillSelection {
-    /// Whether nothing is left out.
-    #[must_use]
+    /// Whether all skills are offered.
     pub fn is_all(&self) -> bool {
         *self == Self::All
     }
 
-    /// Whether an agent whose case belongs to the skill `own` is offered the skill `slug`.
-    #[must_use]
+    /// Whether an agent is offered the skill `slug` in a case of the skill `own`.
     pub fn includes(&self, own: &str, slug: &str) -> bool {
         match self {
             Self::All => true,
@@ -75,7 +73,7 @@ impl SkillSelection {
     }
 }
 
-/// `all`, `alone`, or the slugs with `+` between them, as on the command line.
+/// The form on the command line: `all`, `alone`, or the slugs with `+` between them.
 impl fmt::Display for SkillSelection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -86,22 +84,22 @@ impl fmt::Display for SkillSelection {
     }
 }
 
-/// A named pair of agent and delivery.
+/// A named combination of agent and delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mode {
     /// The name, as in `--mode`.
     pub name: String,
     /// The program.
     pub agent: AgentKind,
-    /// The way of the skills.
+    /// How it gets the skills.
     pub delivery: Delivery,
-    /// The model to ask for, where the run does not choose one.
+    /// The model, if the run does not choose one.
     pub model: Option<String>,
-    /// Arguments for the agent, behind our own and those of `[agents.*]`.
+    /// Arguments for the agent, after our own and those of `[agents.*]`.
     pub args: Vec<String>,
     /// Which skills it is offered.
     pub offer: SkillSelection,
-    /// What counts as an activation, where neither case nor skill says it.
+    /// What counts as an activation, if neither the case nor the skill says so.
     pub activation: Option<ActivationRule>,
     /// The commit whose skills it is offered; `None` for those of the working tree.
     pub commit: Option<String>,
@@ -109,7 +107,6 @@ pub struct Mode {
 
 impl Mode {
     /// A mode without a model or arguments of its own.
-    #[must_use]
     pub fn new(name: &str, agent: AgentKind, delivery: Delivery) -> Self {
         Self {
             name: name.to_owned(),
@@ -123,9 +120,7 @@ impl Mode {
         }
     }
 
-    /// The built-in modes, in the order in which tables list them. The baselines are last: one says something only about
-    /// the agent it ran under.
-    #[must_use]
+    /// The built-in modes, in the order of tables. Modes without skills are last.
     pub fn built_in() -> Vec<Mode> {
         let all = profile::listed().flat_map(|profile| profile.modes);
         let mut modes: Vec<_> = all.map(|(name, agent, delivery)| Mode::new(name, *agent, *delivery)).collect();
@@ -136,7 +131,6 @@ impl Mode {
 
 impl Delivery {
     /// The word for it in settings and artifacts.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Delivery::Native => "native",
@@ -146,20 +140,17 @@ impl Delivery {
         }
     }
 
-    /// Whether the skills lie in the agent's own folder.
-    #[must_use]
+    /// Whether the skills are in the agent's own directory.
     pub fn native(self) -> bool {
         matches!(self, Delivery::Native | Delivery::Both)
     }
 
     /// Whether the skills are offered at all.
-    #[must_use]
     pub fn offers_skills(self) -> bool {
         self != Delivery::None
     }
 
     /// Whether an MCP server offers the skills.
-    #[must_use]
     pub fn mcp(self) -> bool {
         matches!(self, Delivery::Mcp | Delivery::Both)
     }

@@ -1,28 +1,28 @@
-//! `[prices]`: what tokens cost where an agent does not say.
+//! `[prices]`: what tokens cost if an agent does not report it.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use serde::Deserialize;
+
+use crate::settings::Problems;
 
 /// What a million tokens cost, in US dollars.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {
-    /// Read by the model and not found in its cache.
+    /// Tokens that the model read and that were not in its cache.
     pub input: f64,
-    /// Read from its cache.
+    /// Tokens that it read from its cache.
     pub cached_input: f64,
-    /// Written by it.
+    /// Tokens that it wrote.
     pub output: f64,
 }
 
-/// Prices by the name of a model, or of an agent for whatever model it asks.
+/// Prices by the name of a model, or of an agent with any model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prices(pub BTreeMap<String, Price>);
 
 impl Prices {
-    /// The price for `model` under `agent`: that of the model where there is one, else that of the agent.
-    #[must_use]
+    /// The price of `model`, else that of `agent`.
     pub fn of(&self, agent: &str, model: Option<&str>) -> Option<Price> {
         model.and_then(|model| self.0.get(model)).or_else(|| self.0.get(agent)).copied()
     }
@@ -38,21 +38,17 @@ pub(super) struct PriceTable {
 }
 
 impl PriceTable {
-    /// The price that the table says; hands every wrong value to `wrong`. Cached tokens cost as much as others where
-    /// nothing else is said: a limit must not be passed by a guess.
-    pub(super) fn read(&self, mut wrong: impl FnMut(Range<usize>, String)) -> Price {
-        let mut amount = |value: &toml::Spanned<f64>| {
-            let amount = *value.get_ref();
-            if !(0.0..=1e6).contains(&amount) {
-                wrong(
-                    value.span(),
-                    format!("a price is {amount}; expected US dollars for a million tokens, 0 or more"),
-                );
+    /// The price. Cached tokens cost as much as others by default: a guess must not exceed a limit.
+    pub(super) fn price(&self, problems: &mut Problems<'_>) -> Price {
+        for amount in [Some(&self.input), self.cached_input.as_ref(), Some(&self.output)].into_iter().flatten() {
+            if !(0.0..=1e6).contains(amount.get_ref()) {
+                let message =
+                    format!("a price is {}; expected US dollars for a million tokens, 0 or more", amount.get_ref());
+                problems.add(amount.span(), message);
             }
-            amount
-        };
-        let (input, output) = (amount(&self.input), amount(&self.output));
-        let cached_input = self.cached_input.as_ref().map_or(input, &mut amount);
-        Price { input, cached_input, output }
+        }
+        let input = *self.input.get_ref();
+        let cached_input = self.cached_input.as_ref().map_or(input, |amount| *amount.get_ref());
+        Price { input, cached_input, output: *self.output.get_ref() }
     }
 }

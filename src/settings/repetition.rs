@@ -1,19 +1,19 @@
-//! How often cases run and which share of their trials must pass, where it is not the case that says so.
+//! How often cases run and which share of their trials must pass, if the cases do not say so.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use serde::Deserialize;
 
 use crate::settings::ActivationRule;
+use crate::settings::Problems;
 use crate::settings::trials::{self, A_SHARE, Repetition, TRIALS, Trials};
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 
-/// What was said about the repeats of cases, by whom.
+/// The repetition of cases, by who sets it.
 #[derive(Clone, Debug, Default)]
 pub struct RepetitionSettings {
-    /// By a variable or the command line: it rules over what cases say.
+    /// By a variable or the command line: it overrides what cases say.
     pub asked: Repetition,
     /// By evals.toml, for every case.
     all: Repetition,
@@ -21,69 +21,63 @@ pub struct RepetitionSettings {
     of_skills: BTreeMap<String, (Repetition, SourceLocation)>,
 }
 
+/// A number of trials or a threshold as written.
+pub(super) type WrittenNumber = Option<toml::Spanned<toml::Value>>;
+
 /// `[skills.<name>]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table: `[skills.<name>]` with `trials`, `threshold` or `activation`")]
 pub(super) struct SkillTable {
-    trials: Option<toml::Spanned<toml::Value>>,
-    threshold: Option<toml::Spanned<toml::Value>>,
+    trials: WrittenNumber,
+    threshold: WrittenNumber,
     pub(super) activation: Option<ActivationRule>,
 }
 
 impl RepetitionSettings {
-    /// What holds for a case of this skill that says `own` of itself.
-    #[must_use]
+    /// The repetition of a case of this skill that itself says `own`.
     pub fn of(&self, skill: &str, own: Repetition) -> EffectiveRepetition {
-        let file = self.of_skills.get(skill).map(|(said, _)| *said).unwrap_or_default();
-        let Repetition { trials, threshold } = self.asked.or(own).or(file).or(self.all);
+        let of_skill = self.of_skills.get(skill).map(|(repetition, _)| *repetition).unwrap_or_default();
+        let Repetition { trials, threshold } = self.asked.or(own).or(of_skill).or(self.all);
         EffectiveRepetition { trials: trials.unwrap_or(Trials::Times(1)), threshold: threshold.unwrap_or(1.0) }
     }
 
-    /// The threshold of cases of which nothing else is known.
-    #[must_use]
+    /// The threshold of cases that say nothing, of an unknown skill.
     pub fn threshold(&self) -> f64 {
         self.of("", Repetition::default()).threshold
     }
 
     /// The skills that evals.toml names and that are not among the `known` slugs.
-    #[must_use]
     pub fn unknown_skills(&self, known: &[&str]) -> Vec<Diagnostic> {
-        let unknown = self.of_skills.iter().filter(|(skill, _)| !known.contains(&skill.as_str()));
-        let problem = |(skill, (_, place)): (&String, &(Repetition, SourceLocation))| {
-            let message = format!("unknown skill `{skill}`");
-            Diagnostic::new(Code::Config, place.clone(), message).help(suggest(skill, known))
-        };
-        unknown.map(problem).collect()
+        let mut problems = Vec::new();
+        for (skill, (_, place)) in self.of_skills.iter().filter(|(skill, _)| !known.contains(&skill.as_str())) {
+            let problem = Diagnostic::new(Code::Config, place.clone(), format!("unknown skill `{skill}`"));
+            problems.push(problem.help(suggest(skill, known)));
+        }
+        problems
     }
 
-    /// Takes what evals.toml says of all cases.
-    pub(super) fn apply(
-        &mut self,
-        trials: Option<&toml::Spanned<toml::Value>>,
-        threshold: Option<&toml::Spanned<toml::Value>>,
-        wrong: &mut impl FnMut(Range<usize>, String),
-    ) {
-        self.all = read(trials, threshold, wrong).or(self.all);
+    /// Applies what evals.toml says about all cases.
+    pub(super) fn apply(&mut self, trials: &WrittenNumber, threshold: &WrittenNumber, problems: &mut Problems<'_>) {
+        self.all = repetition(trials, threshold, problems).or(self.all);
     }
 
-    /// Takes what evals.toml says of the cases of single skills; `place` says where in it something stands.
+    /// Applies what evals.toml says about the cases of single skills.
     pub(super) fn apply_skills(
         &mut self,
         tables: BTreeMap<toml::Spanned<String>, SkillTable>,
-        place: impl Fn(Range<usize>) -> SourceLocation,
-        wrong: &mut impl FnMut(Range<usize>, String),
+        problems: &mut Problems<'_>,
     ) {
         for (name, table) in tables {
-            let said = read(table.trials.as_ref(), table.threshold.as_ref(), wrong);
-            let (span, skill) = (name.span(), slug(name.get_ref()));
-            if self.of_skills.insert(skill, (said, place(span.clone()))).is_some() {
-                wrong(span, format!("the skill `{}` has a table already", name.get_ref()));
+            let repetition = repetition(&table.trials, &table.threshold, problems);
+            let place = problems.place(name.span());
+            if self.of_skills.insert(slug(name.get_ref()), (repetition, place)).is_some() {
+                problems.add(name.span(), format!("the skill `{}` has a table already", name.get_ref()));
             }
         }
     }
 }
 
-/// What holds for a case.
+/// The repetition that is in effect for a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EffectiveRepetition {
     /// How often it runs.
@@ -93,8 +87,7 @@ pub struct EffectiveRepetition {
 }
 
 impl EffectiveRepetition {
-    /// The most trials, where the case goes on until it is decided.
-    #[must_use]
+    /// The maximum number of trials of a case that runs until it is decided.
     pub fn at_most(self) -> Option<u32> {
         match self.trials {
             Trials::Times(_) => None,
@@ -103,29 +96,25 @@ impl EffectiveRepetition {
     }
 }
 
-fn read(
-    trials: Option<&toml::Spanned<toml::Value>>,
-    threshold: Option<&toml::Spanned<toml::Value>>,
-    wrong: &mut impl FnMut(Range<usize>, String),
-) -> Repetition {
-    let mut said = Repetition::default();
-    if let Some(number) = trials {
-        let text = number.get_ref().as_str().map_or_else(|| number.get_ref().to_string(), str::to_owned);
-        said.trials = text.parse().ok();
-        if said.trials.is_none() {
-            wrong(number.span(), format!("`trials` is {}; expected {TRIALS}", number.get_ref()));
+fn repetition(trials: &WrittenNumber, threshold: &WrittenNumber, problems: &mut Problems<'_>) -> Repetition {
+    let mut repetition = Repetition::default();
+    if let Some(written) = trials {
+        let value = written.get_ref();
+        repetition.trials = value.as_str().map_or_else(|| value.to_string().parse(), str::parse).ok();
+        if repetition.trials.is_none() {
+            problems.add(written.span(), format!("`trials` is {value}; expected {TRIALS}"));
         }
     }
-    if let Some(share) = threshold {
-        // Of the whole numbers only 1 is a share.
-        let number = share
-            .get_ref()
-            .as_float()
-            .or_else(|| share.get_ref().as_integer().filter(|number| *number == 1).map(|_| 1.0));
-        said.threshold = number.and_then(trials::threshold);
-        if said.threshold.is_none() {
-            wrong(share.span(), format!("`threshold` is {}; expected {A_SHARE}", share.get_ref()));
+    if let Some(written) = threshold {
+        let share = match written.get_ref() {
+            // Of the whole numbers only 1 is a share.
+            toml::Value::Integer(1) => Some(1.0),
+            value => value.as_float(),
+        };
+        repetition.threshold = share.and_then(trials::threshold);
+        if repetition.threshold.is_none() {
+            problems.add(written.span(), format!("`threshold` is {}; expected {A_SHARE}", written.get_ref()));
         }
     }
-    said
+    repetition
 }

@@ -6,18 +6,26 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The largest file that the built-in server hands out, in MiB.
+use crate::settings::Problems;
+use crate::text::words::words;
+
+/// The largest limit on files of the built-in server, in MiB.
 const MOST_FILE_MB: u32 = 1024;
 
-/// Which MCP server offers the skills, and how agents are to take it.
+/// The variables that configure the built-in server. skilljack has the first too.
+const MAX_FILE: &str = "MAX_FILE_SIZE_MB";
+const RESULT: &str = "SKILLS_RESULT";
+const WORDING: &str = "SKILLS_WORDING";
+
+/// Which MCP server offers the skills, and how agents load it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpSettings {
-    /// The repository's own, to be tested in place of the built-in one.
+    /// The repository's own server, which is tested instead of the built-in one.
     pub own: Option<OwnServer>,
-    /// How the built-in one serves.
+    /// The configuration of the built-in server.
     pub built_in: BuiltIn,
-    /// Whether claude is to show the server's tools to its model from the start, also where it has the model search for
-    /// tools, and to wait for the server before it begins.
+    /// Whether claude waits for the server and shows its tools to the model from the start, even if the model searches for
+    /// other tools.
     pub always_load: bool,
 }
 
@@ -27,46 +35,47 @@ impl Default for McpSettings {
     }
 }
 
-/// How the built-in server serves.
+/// The configuration of the built-in server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BuiltIn {
-    /// What the tool `skill` answers with.
+    /// The answer of the tool `skill`.
     pub result: SkillResult,
     /// How urgently models are asked to load skills.
     pub wording: Wording,
-    /// The largest file that is handed out, in MiB; `None` for a quarter of one.
+    /// The size of the largest file that is served, in MiB; `None` for a quarter of one.
     pub max_file_mb: Option<u32>,
 }
 
-/// What the tool `skill` answers with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SkillResult {
-    /// The skill's folder, the body of its SKILL.md, and the list of its files.
-    #[default]
-    Body,
-    /// The SKILL.md as it is.
-    Raw,
+words! {
+    /// The answer of the tool `skill`.
+    #[derive(Default)]
+    pub enum SkillResult {
+        /// The skill's directory, the body of its SKILL.md, and the list of its files.
+        #[default]
+        Body = "body",
+        /// The whole SKILL.md.
+        Raw = "raw",
+    }
 }
 
-/// How urgently models are asked to load skills.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wording {
-    /// When a skill fits.
-    #[default]
-    Mild,
-    /// In the manner of the server skilljack: at once, before all else.
-    Skilljack,
+words! {
+    /// How urgently models are asked to load skills.
+    #[derive(Default)]
+    pub enum Wording {
+        /// When a skill fits.
+        #[default]
+        Mild = "mild",
+        /// At once, before all else, as the server skilljack does.
+        Skilljack = "skilljack",
+    }
 }
 
 impl FromStr for SkillResult {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "body" => Ok(Self::Body),
-            "raw" => Ok(Self::Raw),
-            other => Err(format!("{other:?} is not a way to answer with a skill; expected \"body\" or \"raw\"")),
-        }
+        Self::named(text)
+            .ok_or_else(|| format!("{text:?} is not a way to answer with a skill; expected \"body\" or \"raw\""))
     }
 }
 
@@ -74,82 +83,70 @@ impl FromStr for Wording {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "mild" => Ok(Self::Mild),
-            "skilljack" => Ok(Self::Skilljack),
-            other => Err(format!("{other:?} is not a wording; expected \"mild\" or \"skilljack\"")),
-        }
+        Self::named(text).ok_or_else(|| format!("{text:?} is not a wording; expected \"mild\" or \"skilljack\""))
     }
 }
 
 impl BuiltIn {
-    /// The largest file that is handed out, in bytes.
-    #[must_use]
+    /// The size of the largest file that is served, in bytes.
     pub fn max_file(&self) -> u64 {
         self.max_file_mb.map_or(256 * 1024, |mb| u64::from(mb) * 1024 * 1024)
     }
 
-    /// As the variables have it that [`Self::chosen`] names.
-    ///
-    /// # Errors
-    /// Names a variable with a wrong value.
+    /// The configuration by the variables that [`Self::chosen`] names. An error names the variable.
     pub fn from_env(get: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
-        fn read<T: Default>(
-            (name, value): (&str, Option<String>),
-            read: impl Fn(&str) -> Result<T, String>,
-        ) -> Result<T, String> {
-            let value = value.filter(|value| !value.is_empty());
-            value.map_or_else(|| Ok(T::default()), |value| read(&value).map_err(|why| format!("{name}: {why}")))
+        let mut built_in = Self::default();
+        for name in [RESULT, WORDING, MAX_FILE] {
+            let Some(value) = get(name).filter(|value| !value.is_empty()) else { continue };
+            let set = match name {
+                RESULT => value.parse().map(|result| built_in.result = result),
+                WORDING => value.parse().map(|wording| built_in.wording = wording),
+                _ => match value.parse() {
+                    Ok(mb) => {
+                        check_file_mb(mb).map(|mb| built_in.max_file_mb = Some(mb)).map_err(|why| format!("it {why}"))
+                    }
+                    Err(_) => Err(format!("{value:?} is not a whole number")),
+                },
+            };
+            set.map_err(|why| format!("{name}: {why}"))?;
         }
-        let variable = |name| (name, get(name));
-        Ok(Self {
-            result: read(variable(RESULT), str::parse)?,
-            wording: read(variable(WORDING), str::parse)?,
-            max_file_mb: read(variable(MAX_FILE), |text| {
-                let mb = text.parse().map_err(|_| format!("{text:?} is not a whole number"))?;
-                Self::check_file_mb(mb).map(Some).map_err(|why| format!("it {why}"))
-            })?,
-        })
+        Ok(built_in)
     }
 
-    /// What is not as it is built in: the key in the settings, the variable that says it to the server, the value.
-    #[must_use]
+    /// What differs from the defaults: the key in the settings, the variable of the server, and the value.
     pub fn chosen(&self) -> Vec<(&'static str, &'static str, String)> {
-        let raw = (self.result == SkillResult::Raw).then(|| ("result", RESULT, "raw".to_owned()));
-        let urgent = (self.wording == Wording::Skilljack).then(|| ("wording", WORDING, "skilljack".to_owned()));
-        let max_file = self.max_file_mb.map(|mb| ("max_file_mb", MAX_FILE, mb.to_string()));
-        [raw, urgent, max_file].into_iter().flatten().collect()
-    }
-
-    /// The limit, where it is one.
-    ///
-    /// # Errors
-    /// What is wrong with it, as the end of a sentence that starts with its name.
-    pub fn check_file_mb(mb: i64) -> Result<u32, String> {
-        let read = u32::try_from(mb).ok().filter(|mb| (1..=MOST_FILE_MB).contains(mb));
-        read.ok_or_else(|| format!("is {mb}; expected 1 to {MOST_FILE_MB}"))
+        let mut chosen = Vec::new();
+        if self.result != SkillResult::default() {
+            chosen.push(("result", RESULT, self.result.to_string()));
+        }
+        if self.wording != Wording::default() {
+            chosen.push(("wording", WORDING, self.wording.to_string()));
+        }
+        chosen.extend(self.max_file_mb.map(|mb| ("max_file_mb", MAX_FILE, mb.to_string())));
+        chosen
     }
 }
 
-/// How skilljack calls its limit.
-const MAX_FILE: &str = "MAX_FILE_SIZE_MB";
-const RESULT: &str = "SKILLS_RESULT";
-const WORDING: &str = "SKILLS_WORDING";
+/// The limit if it is valid; else the end of a sentence that starts with its name.
+fn check_file_mb(mb: i64) -> Result<u32, String> {
+    let limit = u32::try_from(mb).ok().filter(|mb| (1..=MOST_FILE_MB).contains(mb));
+    limit.ok_or_else(|| format!("is {mb}; expected 1 to {MOST_FILE_MB}"))
+}
 
-/// An MCP server of skills that the repository brings along.
+/// An MCP server of skills that belongs to the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnServer {
-    /// The program: on the PATH, or from the repository's root where it has a `/`.
+    /// The program: on the PATH, or from the repository's root if it has a `/`.
     pub command: String,
-    /// Its arguments; `{skills}` stands for the folder with the skills, `{root}` for the repository's root.
+    /// Its arguments; `{skills}` stands for the directory of the skills, `{root}` for the repository's root.
     pub args: Vec<String>,
-    /// Its environment beside the agent's, with the same placeholders.
+    /// Variables added to the agent's environment, with the same placeholders.
     pub env: BTreeMap<String, String>,
-    /// What it and its tools are called.
+    /// The names of the server and its tools.
     pub names: ToolNames,
 }
 
-/// How the MCP server of skills is called, and its tools.
+/// The names of the MCP server of skills and its tools.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolNames {
     /// The server.
@@ -167,14 +164,12 @@ impl Default for ToolNames {
 }
 
 impl ToolNames {
-    /// The skill tool as the model sees it.
-    #[must_use]
+    /// The name of the skill tool for the model.
     pub fn skill_tool(&self) -> String {
         format!("mcp__{}__{}", self.server, self.skill)
     }
 
-    /// The resource tool as the model sees it.
-    #[must_use]
+    /// The name of the resource tool for the model.
     pub fn resource_tool(&self) -> String {
         format!("mcp__{}__{}", self.server, self.resource)
     }
@@ -198,62 +193,62 @@ pub(super) struct McpTable {
 }
 
 impl McpTable {
-    /// What the table, which stands at `place`, says; hands every wrong value to `wrong`.
-    pub(super) fn read(self, place: Range<usize>, mut wrong: impl FnMut(Range<usize>, String)) -> McpSettings {
-        let built_in = self.built_in(&mut wrong);
+    /// The settings by the table, which is at `range`.
+    pub(super) fn settings(self, range: Range<usize>, problems: &mut Problems<'_>) -> McpSettings {
+        let built_in = self.built_in(problems);
         let always_load = self.always_load.unwrap_or(true);
-        let is_named = [&self.name, &self.tool, &self.resource_tool].into_iter().any(Option::is_some);
+        let written_names = [self.name, self.tool, self.resource_tool];
         let Some(command) = self.command else {
-            if is_named || !self.args.is_empty() || !self.env.is_empty() {
+            if written_names.iter().any(Option::is_some) || !self.args.is_empty() || !self.env.is_empty() {
                 let only = "`result`, `wording`, `max_file_mb` and `always_load`";
-                wrong(place, format!("`command` is missing: of the built-in server only {only} can be chosen"));
+                problems.add(range, format!("`command` is missing: of the built-in server only {only} can be chosen"));
             }
             return McpSettings { own: None, built_in, always_load };
         };
         let mut names = ToolNames::default();
-        let given = [self.name, self.tool, self.resource_tool];
-        for (given, name) in given.into_iter().zip([&mut names.server, &mut names.skill, &mut names.resource]) {
-            let Some(given) = given else { continue };
-            if !is_tool_name(given.get_ref()) {
+        for (written, name) in written_names.into_iter().zip([&mut names.server, &mut names.skill, &mut names.resource])
+        {
+            let Some(written) = written else { continue };
+            if !is_tool_name(written.get_ref()) {
                 let expected = "is not a name for a server or tool: use letters, digits, `-` and `_`";
-                wrong(given.span(), format!("{:?} {expected}", given.get_ref()));
+                problems.add(written.span(), format!("{:?} {expected}", written.get_ref()));
             }
-            *name = given.into_inner();
+            *name = written.into_inner();
         }
         let own = OwnServer { command, args: self.args, env: self.env, names };
         McpSettings { own: Some(own), built_in, always_load }
     }
 
-    fn built_in(&self, wrong: &mut impl FnMut(Range<usize>, String)) -> BuiltIn {
-        let spans = [self.result.as_ref().map(toml::Spanned::span), self.wording.as_ref().map(toml::Spanned::span)];
-        let spans = spans.into_iter().chain([self.max_file_mb.as_ref().map(toml::Spanned::span)]).flatten();
-        for span in spans.filter(|_| self.command.is_some()) {
-            wrong(span, "this is said to the built-in server, and `command` starts another".to_owned());
+    fn built_in(&self, problems: &mut Problems<'_>) -> BuiltIn {
+        let Self { result, wording, max_file_mb, .. } = self;
+        let texts = [result, wording].into_iter().flatten().map(toml::Spanned::span);
+        for range in texts.chain(max_file_mb.as_ref().map(toml::Spanned::span)).filter(|_| self.command.is_some()) {
+            problems.add(range, "this is said to the built-in server, and `command` starts another".to_owned());
         }
         BuiltIn {
-            result: value(self.result.as_ref(), wrong, |text| text.parse()),
-            wording: value(self.wording.as_ref(), wrong, |text| text.parse()),
-            max_file_mb: value(self.max_file_mb.as_ref(), wrong, |mb| {
-                BuiltIn::check_file_mb(*mb).map(Some).map_err(|why| format!("`max_file_mb` {why}"))
+            result: value(result.as_ref(), problems, |text| text.parse()),
+            wording: value(wording.as_ref(), problems, |text| text.parse()),
+            max_file_mb: value(max_file_mb.as_ref(), problems, |mb| {
+                check_file_mb(*mb).map(Some).map_err(|why| format!("`max_file_mb` {why}"))
             }),
         }
     }
 }
 
-/// What `read` makes of a value; the default where there is none, or a wrong one.
+/// The parsed value; the default if there is none or it is invalid.
 fn value<T, R: Default>(
-    given: Option<&toml::Spanned<T>>,
-    wrong: &mut impl FnMut(Range<usize>, String),
-    read: impl Fn(&T) -> Result<R, String>,
+    written: Option<&toml::Spanned<T>>,
+    problems: &mut Problems<'_>,
+    parse: impl Fn(&T) -> Result<R, String>,
 ) -> R {
-    let Some(given) = given else { return R::default() };
-    read(given.get_ref()).unwrap_or_else(|why| {
-        wrong(given.span(), why);
+    let Some(written) = written else { return R::default() };
+    parse(written.get_ref()).unwrap_or_else(|why| {
+        problems.add(written.span(), why);
         R::default()
     })
 }
 
-/// Agents put a server's and a tool's name together and write other characters their own way.
+/// Agents join the names of a server and a tool, and replace other characters in their own ways.
 fn is_tool_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }

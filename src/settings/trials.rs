@@ -5,29 +5,29 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The most trials of a case in a mode.
+/// Maximum number of trials of a case in a mode.
 pub const MOST_TRIALS: u32 = 1000;
 
-/// The most trials of a case that runs until it is decided and does not say: nine of ten cases that pass 95 % of the time
-/// are told from a threshold of 0.8 by then.
+/// The default maximum number of trials of a case that runs until it is decided: by then, nine of ten cases that pass 95 % of
+/// the time are found to be above a threshold of 0.8.
 pub const MOST_UNTIL_DECIDED: u32 = 100;
 
-/// What says how often a case runs, in words.
+/// The valid numbers of trials, in words.
 pub const TRIALS: &str = "1 to 1000, `until decided` or `until decided at most N`";
 
-/// The shares that a threshold may be, in words.
+/// The valid thresholds, in words.
 pub const A_SHARE: &str = "a share above 0 and up to 1";
 
 /// How often a case runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trials {
-    /// So often, 1 to [`MOST_TRIALS`].
+    /// This often, 1 to [`MOST_TRIALS`].
     Times(u32),
-    /// Until its trials tell on which side of the threshold it stands, and so often at most.
+    /// Until its trials show on which side of the threshold it is, and at most this often.
     UntilDecided(u32),
 }
 
-/// What was said about the repeats of a case, by the case itself or by somebody else; all of it is optional.
+/// How often a case runs and how many trials must pass, as far as one source says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Repetition {
     /// How often it runs.
@@ -37,8 +37,7 @@ pub struct Repetition {
 }
 
 impl Trials {
-    /// The most trials that there may be.
-    #[must_use]
+    /// Maximum number of trials.
     pub fn most(self) -> u32 {
         let (Self::Times(most) | Self::UntilDecided(most)) = self;
         most
@@ -46,14 +45,14 @@ impl Trials {
 }
 
 impl Repetition {
-    /// What was said here, and where that is nothing, what was said there.
+    /// The values of this source, and those of `other` where it has none.
     #[must_use]
     pub fn or(self, other: Repetition) -> Repetition {
         Repetition { trials: self.trials.or(other.trials), threshold: self.threshold.or(other.threshold) }
     }
 }
 
-/// What is neither a number of trials nor the words for going on until it is decided.
+/// A text that is neither a number of trials nor `until decided`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {TRIALS}")]
 pub struct NoTrials;
@@ -63,9 +62,11 @@ impl FromStr for Trials {
 
     /// `5`, `until decided`, `until decided at most 40`; a comma before `at most` and dashes for spaces are fine.
     fn from_str(text: &str) -> Result<Self, NoTrials> {
-        // u32's own parser takes a leading `+`.
-        let digits = |text: &str| Some(text).filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?.parse().ok();
-        let number = |text| digits(text).filter(|number| (1..=MOST_TRIALS).contains(number));
+        let number = |text: &str| {
+            // u32's own parser accepts a leading `+`.
+            let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+            text.parse().ok().filter(|number| is_digits && (1..=MOST_TRIALS).contains(number))
+        };
         let words: Vec<&str> = text.split([' ', ',', '-']).filter(|word| !word.is_empty()).collect();
         let read = match words.as_slice() {
             ["until", "decided"] => Some(Self::UntilDecided(MOST_UNTIL_DECIDED)),
@@ -111,8 +112,7 @@ impl<'de> Deserialize<'de> for Trials {
     }
 }
 
-/// The number where a threshold can be that.
-#[must_use]
+/// The share if it is a valid threshold.
 pub fn threshold(share: f64) -> Option<f64> {
     Some(share).filter(|share| *share > 0.0 && *share <= 1.0)
 }

@@ -1,9 +1,9 @@
-//! The variables of the environment: one table says which there are and what each chooses.
+//! The variables of the environment, in one table. Command line options and keys of evals.toml use its entries too.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{INTERNAL, Isolation, LONGEST_RETRY_WAIT, MOST_COST, MOST_TOKENS, MOST_VOTES, Settings, Suite};
+use super::{Isolation, LONGEST_RETRY_WAIT, MOST_VOTES, Settings, Suite};
 use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::settings::trials::{self, A_SHARE, TRIALS};
 use crate::text::diagnostic::nearest;
@@ -11,25 +11,47 @@ use crate::text::diagnostic::nearest;
 /// The prefix of every variable of this program.
 pub const PREFIX: &str = "SKILL_EVALS_";
 
-/// The variable that servers for continuous integration set: nobody looks at what was not run there.
+/// The variable that CI servers set. There, nobody would see that a case was not run.
 const CI: &str = "CI";
 
-/// A variable that is read, and what it chooses.
+/// The variable that marks every process of an agent's tree, so that none is lost.
+pub const TREE_VARIABLE: &str = "SKILL_EVALS_TREE";
+
+/// The variable with which this program starts itself as the watchdog of a run.
+pub const WATCHDOG_VARIABLE: &str = "SKILL_EVALS_WATCHDOG";
+
+/// The variable with which this program starts itself as the supervisor of an agent's processes. Its value is the id of the
+/// process that starts it.
+pub const KEEPER_VARIABLE: &str = "SKILL_EVALS_KEEPER";
+
+/// The variable with which this program starts itself as a run in the background.
+pub const BACKGROUND_VARIABLE: &str = "SKILL_EVALS_BACKGROUND";
+
+/// Variables that this program passes to its processes; users do not set them.
+const INTERNAL: [&str; 4] = [TREE_VARIABLE, WATCHDOG_VARIABLE, KEEPER_VARIABLE, BACKGROUND_VARIABLE];
+
+/// The largest cost limit of a run, in US dollars.
+const MOST_COST: f64 = 1e9;
+
+/// The largest token limit of a run.
+const MOST_TOKENS: u64 = 1_000_000_000_000;
+
+/// A variable that sets something.
 pub struct Variable {
-    /// Its name. What is left of it behind [`PREFIX`] is the key of evals.toml that chooses the same, if there is one.
+    /// Its name. Without [`PREFIX`], it is the name of the key in evals.toml that sets the same, if there is one.
     pub name: &'static str,
-    /// The option that commands that start agents have for it, and what stands for its value in their help; none if they have
-    /// none, or one that a run's record keeps.
+    /// The option of commands that start agents, and the placeholder for its value in help. Empty if there is no option, or
+    /// if the record of a run keeps its value.
     pub option: &'static [(&'static str, &'static str)],
-    /// What it chooses.
+    /// What it sets.
     pub about: &'static str,
     set: fn(&mut Settings, GivenValue<'_>) -> Result<(), String>,
 }
 
-/// Makes the table of variables: name, option, what it chooses, and how a value is taken.
+/// Defines the table of variables: name, option, what it sets, and how a value is applied.
 macro_rules! variables {
     ($($name:ident $($option:literal $value:literal)?: $about:literal, |$settings:pat_param, $given:pat_param| $set:expr;)*) => {
-        /// The variables that are read. The list in docs/reference/settings.md is this one.
+        /// All variables. docs/reference/settings.md has the same list.
         pub static VARIABLES: [Variable; [$(stringify!($name)),*].len()] = [$(Variable {
             name: concat!("SKILL_EVALS_", stringify!($name)),
             option: &[$(($option, $value))?],
@@ -49,7 +71,7 @@ variables! {
         |to, given| to.require_recordings = Some(given.flag()?);
     SUITE: "a part of each skill's cases: `smoke` (all), `explicit`, `positive` or `negative`", |to, given| {
         let suite = Suite::named(given.value);
-        to.selection.suite = suite.ok_or_else(|| given.not_allowed(&Suite::NAMES.join(", ")))?;
+        to.selection.suite = suite.ok_or_else(|| given.not_allowed(&Suite::WORDS.join(", ")))?;
     };
     SKILL: "only these skills, comma-separated", |to, given| to.selection.skills = given.list();
     TASK: "only these tasks, by file name without `.json`, comma-separated",
@@ -58,7 +80,7 @@ variables! {
     MAX_SKILLS: "maximum number of skills", |to, given| to.selection.max_skills = Some(given.size(1_000_000)?);
     MAX_CASES: "maximum number of cases of each skill",
         |to, given| to.selection.max_cases = Some(given.size(1_000_000)?);
-    // As everywhere, nothing chooses nothing.
+    // An empty value sets nothing.
     MODE: "modes to run in, comma-separated", |to, given| if !given.value.is_empty() {
         to.select_modes(&given.list()).map_err(|why| format!("{}: {why}", given.name))?;
     };
@@ -102,7 +124,7 @@ variables! {
         |to, given| to.retries = given.count(100)?;
     RETRY_WAIT_S: "seconds of the first pause after a refusal; later ones double",
         |to, given| to.retry_wait = Duration::from_secs_f64(given.amount(LONGEST_RETRY_WAIT.as_secs_f64())?);
-    // Read where the repository is opened, and where checks are looked for.
+    // These two are read when the repository is opened, and when custom checks are searched.
     ROOT: "the repository's root, if it is not the one around the crate or the working directory", |_, _| ();
     HARNESS: "the harness to ask for the checks that a crate adds, where cargo is not to build it", |_, _| ();
     SCRATCH: "the directory for workspaces and homes, outside any repository",
@@ -110,7 +132,7 @@ variables! {
     ISOLATION: "`bwrap`, the default, runs agents inside bubblewrap where it works; `agent` does not",
         |to, given| if !given.value.is_empty() {
             let kind = Isolation::named(given.value);
-            to.isolation.kind = kind.ok_or_else(|| given.not_allowed("bwrap or agent"))?;
+            to.isolation.kind = kind.ok_or_else(|| given.not_allowed(&Isolation::WORDS.join(" or ")))?;
         };
     REQUIRE_ISOLATION: "`1` makes a trial whose agent cannot run inside bubblewrap an error",
         |to, given| to.isolation.required = given.flag()?;
@@ -119,20 +141,14 @@ variables! {
 }
 
 impl Variable {
-    /// Chooses `value`, which was given under this name.
-    ///
-    /// # Errors
-    /// Says what is wrong with the value, and what was expected.
+    /// Applies `value`, which was given under this name.
     pub fn apply(&self, settings: &mut Settings, name: &str, value: &str) -> Result<(), String> {
         (self.set)(settings, GivenValue { name, value, shown: &format!("{value:?}") })
     }
 }
 
 impl Settings {
-    /// Applies the variables that start with [`PREFIX`]; others are passed over.
-    ///
-    /// # Errors
-    /// A message for every variable that is unknown or has a value that is not allowed.
+    /// Applies the variables that start with [`PREFIX`]. The error has a message for each that is unknown or invalid.
     pub fn apply_environment(
         &mut self,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -152,12 +168,9 @@ impl Settings {
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
-    /// Applies a number that stands in evals.toml under a key that a variable has too.
-    ///
-    /// # Errors
-    /// Says what is wrong with it, and what was expected.
+    /// Applies a number in evals.toml whose key a variable has too.
     pub(super) fn apply_key(&mut self, key: &str, number: &toml::Value) -> Result<(), String> {
-        // A text is no number, whatever it says.
+        // A string is not a number, whatever its content.
         let (shown, is_number) = match number {
             toml::Value::Integer(number) => (number.to_string(), true),
             toml::Value::Float(number) => (number.to_string(), true),
@@ -165,9 +178,9 @@ impl Settings {
         };
         let value = if is_number { shown.as_str() } else { "" };
         let name = key.replace('.', "_");
-        let is_it = |variable: &&Variable| variable.name[PREFIX.len()..].eq_ignore_ascii_case(&name);
-        let set = VARIABLES.iter().find(is_it).map(|variable| variable.set);
-        set.map_or(Ok(()), |set| set(self, GivenValue { name: &format!("`{key}`"), value, shown: &shown }))
+        let variable = VARIABLES.iter().find(|variable| variable.name[PREFIX.len()..].eq_ignore_ascii_case(&name));
+        let given = GivenValue { name: &format!("`{key}`"), value, shown: &shown };
+        variable.map_or(Ok(()), |variable| (variable.set)(self, given))
     }
 }
 
@@ -180,10 +193,10 @@ fn unknown(name: &str) -> String {
 /// A value as it was given.
 #[derive(Clone, Copy)]
 struct GivenValue<'a> {
-    /// What it was given under.
+    /// The variable, key or option.
     name: &'a str,
     value: &'a str,
-    /// The same as messages quote it.
+    /// The value as messages quote it.
     shown: &'a str,
 }
 

@@ -42,9 +42,6 @@ impl Ledger {
     }
 
     /// Appends a line.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn append(&self, line: &ProgressLine) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(line).map_err(std::io::Error::from).at(&self.path)?;
         line.push(b'\n');
@@ -103,14 +100,12 @@ impl LedgerContents {
     }
 
     /// What every attempt took, refused ones included.
-    #[must_use]
     pub fn spent(&self) -> AttemptCost {
         let refused = self.refused.iter().map(|(_, spent)| *spent);
         self.records.values().map(|record| record.spent).chain(refused).fold(AttemptCost::default(), AttemptCost::and)
     }
 
     /// The same as lines.
-    #[must_use]
     pub fn into_lines(self) -> Vec<ProgressLine> {
         let refused = self.refused.into_iter().map(|(refused, spent)| ProgressLine::Refused { refused, spent });
         refused.chain(self.records.into_values().map(|record| ProgressLine::Ended(Box::new(record)))).collect()
@@ -142,9 +137,6 @@ impl Follower {
     }
 
     /// What the file says by now. Reads what is new in it; a line that is still being written counts the next time.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
     pub fn look(&mut self) -> Result<&LedgerContents, StoreError> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,

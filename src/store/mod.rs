@@ -115,17 +115,11 @@ pub const STDOUT: &str = "-";
 
 /// Writes a file in one step: to a temporary file next to it, which is then renamed into place. One that is there already
 /// keeps its permissions; a new one has those that the user's umask leaves.
-///
-/// # Errors
-/// When it cannot be written; the old file, if any, is then untouched.
 pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     write_with(path, |file| file.write_all(content))
 }
 
 /// The same for a file that is too long to be made in memory: `write` writes it piece by piece.
-///
-/// # Errors
-/// When it cannot be written; the old file, if any, is then untouched.
 pub fn write_with(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()>) -> Result<(), StoreError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder).at(folder)?;
@@ -141,9 +135,6 @@ pub fn write_with(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<(
 
 /// Writes a file that a user named: what a link points to, and into a pipe or a device where there is one; [`STDOUT`] is
 /// standard output.
-///
-/// # Errors
-/// When it cannot be written.
 pub fn write_out(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()>) -> Result<(), StoreError> {
     if path == Path::new(STDOUT) {
         let out = io::stdout().as_fd().try_clone_to_owned();
@@ -167,9 +158,6 @@ fn behind_links(path: &Path) -> PathBuf {
 }
 
 /// Whether [`write_out`] could write there now, to be asked before hours of work; makes nothing that stays.
-///
-/// # Errors
-/// Why it could not.
 pub fn check_out(path: &Path) -> Result<(), StoreError> {
     let place = behind_links(path);
     if place.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
@@ -192,9 +180,6 @@ pub fn check_out(path: &Path) -> Result<(), StoreError> {
 const ROOM: usize = 64 << 10;
 
 /// Takes room on the disk of a folder, as much as a small trial leaves, until it is dropped.
-///
-/// # Errors
-/// When the disk is full.
 pub fn take_room(folder: &Path) -> Result<File, StoreError> {
     let mut room = tempfile::tempfile_in(folder).at(folder)?;
     match room.write_all(&vec![0; ROOM]) {
@@ -225,9 +210,6 @@ pub struct RunFolder {
 
 impl RunFolder {
     /// Makes the folder of a new run, with the given id, or one made from the time.
-    ///
-    /// # Errors
-    /// When the id cannot be a folder's name, there is such a run already, or the folder cannot be made.
     pub fn create(root: &Path, id: Option<&str>) -> Result<Self, StoreError> {
         let runs = root.join(RUNS);
         if let Some(id) = id {
@@ -260,9 +242,6 @@ impl RunFolder {
     }
 
     /// Checks that a new run can have this id; makes nothing.
-    ///
-    /// # Errors
-    /// When the id cannot be a folder's name, or there is such a run.
     pub fn check_new(root: &Path, id: &str) -> Result<(), StoreError> {
         check_run_id(id)?;
         let run = Self { path: root.join(RUNS).join(id), id: id.to_owned() };
@@ -270,9 +249,6 @@ impl RunFolder {
     }
 
     /// Checks that a new run can have a folder; makes nothing.
-    ///
-    /// # Errors
-    /// When none can be made there: of a disk that is read-only, or another user's repository.
     pub fn check_place(root: &Path) -> Result<(), StoreError> {
         let runs = root.join(RUNS);
         let Some(nearest) = runs.ancestors().find(|folder| folder.exists()) else { return Ok(()) };
@@ -282,9 +258,6 @@ impl RunFolder {
     }
 
     /// The folder of an earlier run.
-    ///
-    /// # Errors
-    /// When there is none; the error names the runs that there are.
     pub fn open(root: &Path, id: &str) -> Result<Self, StoreError> {
         check_run_id(id)?;
         let path = root.join(RUNS).join(id);
@@ -305,32 +278,27 @@ impl RunFolder {
     }
 
     /// The folder of a run, or of a part of one, wherever it is.
-    #[must_use]
     pub fn at(path: &Path) -> Self {
         let id = path.file_name().map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy());
         Self { id: id.into_owned(), path: path.to_path_buf() }
     }
 
     /// The run's id.
-    #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
     /// The folder itself.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Where the run keeps its copy of the skills of a commit, or of the working tree.
-    #[must_use]
     pub fn snapshot(&self, commit: Option<&str>) -> PathBuf {
         self.path.join(snapshot_name(commit))
     }
 
     /// The SKILL.md of each skill in the run's copy of the working tree's skills, by slug; what is no text is left out.
-    #[must_use]
     pub fn skill_texts(&self) -> BTreeMap<String, String> {
         let snapshot = self.snapshot(None);
         let read = |slug: String| {
@@ -341,19 +309,16 @@ impl RunFolder {
     }
 
     /// Where the HTML report of this run alone goes.
-    #[must_use]
     pub fn report(&self) -> PathBuf {
         self.path.join("report.html")
     }
 
     /// The folder of a trial, which may not exist yet.
-    #[must_use]
     pub fn trial(&self, id: &TrialId) -> TrialFolder {
         TrialFolder::of(trial_path(&self.path.join(WORK), id), id)
     }
 
     /// The folders of all trials that have a `meta.json` or a grade, in order.
-    #[must_use]
     pub fn trials(&self) -> Vec<TrialFolder> {
         trials_in(&self.path.join(WORK))
     }
@@ -396,14 +361,12 @@ const DEPTH: usize = 4;
 
 /// All trials in a run, in a part of one, or among recordings: `path` may be any folder from the run down to a trial.
 /// Below a trial's own folder nothing is searched: agents write there.
-#[must_use]
 pub fn trials_below(path: &Path) -> Vec<TrialFolder> {
     let work = path.join(WORK);
     if work.is_dir() && !path.join(META).exists() { trials_in(&work) } else { trials_in(path) }
 }
 
 /// The trial kept in this very folder.
-#[must_use]
 pub fn trial_at(path: &Path) -> TrialFolder {
     TrialFolder::found(path.to_path_buf(), Path::new(""))
 }
@@ -444,7 +407,6 @@ pub enum TrialOwner {
 }
 
 /// What the folder of a trial in the repository at `root` belongs to, by its path alone.
-#[must_use]
 pub fn place(root: &Path, folder: &Path) -> Option<TrialOwner> {
     if folder.starts_with(root.join(RECORDINGS)) {
         return Some(TrialOwner::Recordings);
@@ -454,13 +416,11 @@ pub fn place(root: &Path, folder: &Path) -> Option<TrialOwner> {
 }
 
 /// The recordings of a case in the repository at `root`: the names of the modes that have one.
-#[must_use]
 pub fn recorded_modes(root: &Path, skill: &str, case: &str) -> Vec<String> {
     sub_folders(&root.join(RECORDINGS).join(skill).join(case))
 }
 
 /// The folder of a trial's recording, which may not exist.
-#[must_use]
 pub fn recording(root: &Path, id: &TrialId) -> TrialFolder {
     TrialFolder::of(trial_path(&root.join(RECORDINGS), id), id)
 }

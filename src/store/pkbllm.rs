@@ -118,10 +118,6 @@ struct PkbllmProgressLine {
 
 impl PkbllmRun {
     /// Reads the run in `folder`.
-    ///
-    /// # Errors
-    /// What is wrong, with the file and where known the line: there is no such run, or a file of it does not say what it
-    /// should.
     pub fn read(folder: &Path) -> Result<Self, String> {
         if !folder.join(WORK).is_dir() {
             return Err(format!(
@@ -147,7 +143,6 @@ impl PkbllmRun {
     }
 
     /// When it began, where its id is the time, as the runner makes it.
-    #[must_use]
     pub fn began(&self) -> Option<String> {
         let time = jiff::civil::DateTime::strptime("%Y%m%d-%H%M%S", self.folder.file_name()?.to_str()?).ok()?;
         Some(jiff::tz::TimeZone::UTC.to_timestamp(time).ok()?.to_string())
@@ -184,15 +179,11 @@ impl PkbllmRun {
     }
 
     /// A stream or another file in a case's folder; `None` where it is not there.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn bytes(&self, trial: &PkbllmTrial, name: &str) -> Result<Option<Vec<u8>>, String> {
         read(&self.folder, &trial.folder.join(name))
     }
 
     /// The session file of the agent, where its home was kept: the one that is about the trace's thread.
-    #[must_use]
     pub fn session(&self, trial: &PkbllmTrial, thread: &str) -> Option<Vec<u8>> {
         let mut found = None;
         let sessions = trial.folder.join(".eval_home").join(AGENT.home).join(AGENT.sessions);
@@ -208,7 +199,6 @@ impl PkbllmRun {
     }
 
     /// The keys and tokens of the login that was copied into the agent's home, to be masked.
-    #[must_use]
     pub fn secrets(&self, trial: &PkbllmTrial) -> Vec<String> {
         let login = trial.folder.join(".eval_home").join(AGENT.home).join(AGENT.credentials);
         let login = read(&self.folder, &login);
@@ -225,13 +215,11 @@ impl PkbllmRun {
     }
 
     /// Whether what is at this path in a case's folder is of its workspace.
-    #[must_use]
     pub fn is_workspace(path: &Path) -> bool {
         path.iter().next().is_none_or(|first| NOT_WORKSPACE.iter().all(|name| first != *name))
     }
 
     /// The skills as its agents were given them, where they were kept.
-    #[must_use]
     pub fn skills(&self) -> Option<PathBuf> {
         Some(self.folder.join(SNAPSHOT)).filter(|folder| folder.is_dir())
     }

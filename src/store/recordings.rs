@@ -11,13 +11,11 @@ use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::trial::id::TrialId;
 
 /// The folder of a trial's recording below `recordings`, a folder like that of all recordings.
-#[must_use]
 pub fn recording_in(recordings: &Path, id: &TrialId) -> TrialFolder {
     TrialFolder::of(trial_path(recordings, id), id)
 }
 
 /// Whether anything is recorded of the case and mode of `id`, its first repeat or another.
-#[must_use]
 pub fn is_recorded(root: &Path, id: &TrialId) -> bool {
     trial_path(&root.join(RECORDINGS), id).parent().is_some_and(|mode| !sub_folders(mode).is_empty())
 }
@@ -39,9 +37,6 @@ pub struct StagedRecordings {
 impl StagedRecordings {
     /// Makes it, and removes what killed processes left of theirs. A recording that one of them had moved aside, with
     /// nothing in its place yet, is put back.
-    ///
-    /// # Errors
-    /// When it cannot be made, or something cannot be put back.
     pub fn new(root: &Path) -> Result<Self, StoreError> {
         let recordings = root.join(RECORDINGS);
         fs::create_dir_all(&recordings).at(&recordings)?;
@@ -58,16 +53,12 @@ impl StagedRecordings {
     }
 
     /// The folder itself, in which recordings lie as in that of all recordings.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// Puts the new recordings of the case and mode of `id` in the place of those that there are: all repeats, so that
     /// none of an earlier recording stays among them. Returns their folder.
-    ///
-    /// # Errors
-    /// When folders cannot be moved.
     pub fn put(&self, root: &Path, id: &TrialId) -> Result<PathBuf, StoreError> {
         let mode = |base: &Path| base.join(&id.skill).join(&id.case).join(&id.mode);
         let (new, place) = (mode(self.path()), mode(&root.join(RECORDINGS)));
@@ -108,7 +99,6 @@ fn remove_left_over(recordings: &Path, folder: &Path) -> Result<(), StoreError> 
 }
 
 /// The recordings of the repository at `root` that are not as they were made, and why.
-#[must_use]
 pub fn damaged_recordings(root: &Path) -> Vec<(TrialFolder, Diagnostic)> {
     let check = |recording: TrialFolder| {
         let problem = match recording.meta().err()? {
@@ -133,7 +123,6 @@ pub struct Recordings {
 
 impl Recordings {
     /// Those of the repository at `root`.
-    #[must_use]
     pub fn new(root: &Path) -> Self {
         Self { folder: root.join(RECORDINGS), last: Default::default() }
     }

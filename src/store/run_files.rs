@@ -47,9 +47,6 @@ pub struct RunLock {
 
 impl RunLock {
     /// Takes room on the disk of the run: where trials fill it, how the run ended can still be noted.
-    ///
-    /// # Errors
-    /// When the disk is full.
     pub fn keep_room(&self, folder: &RunFolder) -> Result<(), StoreError> {
         *self.room.lock().unwrap_or_else(PoisonError::into_inner) = Some(super::take_room(&folder.path)?);
         Ok(())
@@ -63,9 +60,6 @@ impl RunLock {
 
 impl RunFolder {
     /// Takes the run for this process, or for this and others of a shared run, and notes who runs it.
-    ///
-    /// # Errors
-    /// When another process has it, or the files cannot be written.
     pub fn lock(&self, runner: Runner) -> Result<RunLock, StoreError> {
         let path = self.path.join(LOCK);
         let file = File::create(&path).at(&path)?;
@@ -94,22 +88,17 @@ impl RunFolder {
     }
 
     /// Whether a process runs this run.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         let lock = File::open(self.path.join(LOCK));
         lock.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
     /// Whether this is the folder of a run, rather than of something that somebody put beside the runs.
-    #[must_use]
     pub fn is_run(&self) -> bool {
         [RUN, PROGRESS].into_iter().any(|name| self.path.join(name).is_file())
     }
 
     /// Adds trials to the run's plan, those that are not in it yet. Returns how many it has then.
-    ///
-    /// # Errors
-    /// When the file cannot be read or written.
     pub fn add_to_plan(&self, trials: impl Iterator<Item = PlanLine>) -> Result<usize, StoreError> {
         let path = self.path.join(PLAN);
         let mut known = self.plan()?;
@@ -119,44 +108,29 @@ impl RunFolder {
     }
 
     /// Adds a trial to the plan that is not in it yet.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
     pub fn plan_further(&self, id: &TrialId) -> Result<(), StoreError> {
         let path = self.path.join(PLAN);
         Ok(append(&path, &[id]).at(&path)?)
     }
 
     /// The trials that the run has, of all its parts and all processes that share it.
-    ///
-    /// # Errors
-    /// When the file cannot be read; lines that are none are left out.
     pub fn plan(&self) -> Result<BTreeSet<TrialId>, StoreError> {
         Ok(self.plan_lines()?.into_iter().map(|line| line.id).collect())
     }
 
     /// The same, with what was planned of their cases, in the order in which they were planned.
-    ///
-    /// # Errors
-    /// As [`Self::plan`].
     pub fn plan_lines(&self) -> Result<Vec<PlanLine>, StoreError> {
         let path = self.path.join(PLAN);
         Ok(read_lines(&path).at(&path)?)
     }
 
     /// Adds a pair of trials to those that the run has begun.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
     pub fn add_pair(&self, pair: &PairRecord) -> Result<(), StoreError> {
         let path = self.path.join(PAIRS);
         Ok(append(&path, &[pair]).at(&path)?)
     }
 
     /// The pairs of trials that the run has begun, in their order.
-    ///
-    /// # Errors
-    /// When the file cannot be read; a line that is none was cut short, and its pair did not begin.
     pub fn pairs(&self) -> Result<Vec<PairRecord>, StoreError> {
         let path = self.path.join(PAIRS);
         Ok(read_lines(&path).at(&path)?)
@@ -164,9 +138,6 @@ impl RunFolder {
 
     /// How many lines of the file of pairs are none: their pairs are in no figure. A last one that was cut short is none of
     /// them, since its pair did not begin.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
     pub fn damaged_pairs(&self) -> Result<usize, StoreError> {
         let path = self.path.join(PAIRS);
         let is_pair = |line: &TraceLine<'_>| matches!(line, TraceLine::Whole(line) if serde_json::from_slice::<PairRecord>(line).is_ok());
@@ -181,31 +152,21 @@ impl RunFolder {
     }
 
     /// Keeps what comparing the run's arms came to.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn write_comparison(&self, comparison: &impl Serialize) -> Result<(), StoreError> {
         write_json(&self.path.join(COMPARISON), comparison)
     }
 
     /// Notes that the run is being stopped, before its runner is told to end.
-    ///
-    /// # Errors
-    /// When the note cannot be written.
     pub fn note_stopping(&self) -> Result<(), StoreError> {
         super::write_whole(&self.path.join(STOPPING), b"")
     }
 
     /// Whether the run is being stopped.
-    #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.path.join(STOPPING).exists()
     }
 
     /// Notes how the run ended, and why if that is not clear, where it is known what it was to do.
-    ///
-    /// # Errors
-    /// When the file cannot be read or written.
     pub fn write_ended(&self, how: RunEndKind, why: Option<&str>) -> Result<(), StoreError> {
         let Some(record) = self.run_record()? else { return Ok(()) };
         let ended = Some(RunEnd { at: jiff::Timestamp::now().to_string(), how, why: why.map(str::to_owned) });
@@ -216,29 +177,21 @@ impl RunFolder {
     }
 
     /// The process that runs this run, or ran it last.
-    #[must_use]
     pub fn runner(&self) -> Option<Runner> {
         read_json(&self.path.join(RUNNER)).ok()
     }
 
     /// Where a run in the background writes what it has to say.
-    #[must_use]
     pub fn log(&self) -> PathBuf {
         self.path.join(LOG)
     }
 
     /// Keeps what the run is to do.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn write_run(&self, record: &RunRecord) -> Result<(), StoreError> {
         write_json(&self.path.join(RUN), record)
     }
 
     /// What the run is to do; `None` where that was never written.
-    ///
-    /// # Errors
-    /// When the file is damaged.
     pub fn run_record(&self) -> Result<Option<RunRecord>, StoreError> {
         let path = self.path.join(RUN);
         match read_json::<RunRecord>(&path) {
@@ -252,37 +205,26 @@ impl RunFolder {
     }
 
     /// The progress file, to append to.
-    ///
-    /// # Errors
-    /// When it cannot be opened.
     pub fn ledger(&self) -> Result<Ledger, StoreError> {
         Ledger::open(self.path.join(PROGRESS))
     }
 
     /// The progress file, to follow while it grows.
-    #[must_use]
     pub fn follower(&self) -> Follower {
         Follower::new(self.path.join(PROGRESS))
     }
 
     /// Where the progress file is.
-    #[must_use]
     pub fn progress_path(&self) -> PathBuf {
         self.path.join(PROGRESS)
     }
 
     /// What the progress file says.
-    ///
-    /// # Errors
-    /// When it cannot be read; its content is never an error.
     pub fn progress(&self) -> Result<LedgerContents, StoreError> {
         ledger::read(&self.path.join(PROGRESS))
     }
 
     /// Replaces the progress file by these lines.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn write_progress(&self, lines: &[ProgressLine]) -> Result<(), StoreError> {
         let path = self.path.join(PROGRESS);
         let mut text = Vec::new();
@@ -294,31 +236,21 @@ impl RunFolder {
     }
 
     /// Keeps what runs at this moment.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn write_current(&self, current: &CurrentTrials) -> Result<(), StoreError> {
         write_json(&self.path.join(CURRENT), current)
     }
 
     /// What ran when that was last noted.
-    #[must_use]
     pub fn current(&self) -> CurrentTrials {
         read_json(&self.path.join(CURRENT)).unwrap_or_default()
     }
 
     /// Keeps the summary so far.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn write_partial_summary(&self, summary: &impl Serialize) -> Result<(), StoreError> {
         write_json(&self.path.join(PARTIAL), summary)
     }
 
     /// Keeps the summary, as data and as text, in place of the partial one.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn write_summary(&self, summary: &impl Serialize, text: &str) -> Result<(), StoreError> {
         write_json(&self.path.join(SUMMARY), summary)?;
         super::write_whole(&self.path.join(SUMMARY_TEXT), text.as_bytes())?;
@@ -330,23 +262,16 @@ impl RunFolder {
     }
 
     /// Whether the run came to its end.
-    #[must_use]
     pub fn has_summary(&self) -> bool {
         self.path.join(SUMMARY).is_file()
     }
 
     /// The summary as it was kept.
-    ///
-    /// # Errors
-    /// When there is none, or it is damaged.
     pub fn summary(&self) -> Result<Value, StoreError> {
         read_json(&self.path.join(SUMMARY))
     }
 
     /// Removes the run and all that it kept.
-    ///
-    /// # Errors
-    /// When something cannot be removed.
     pub fn remove(&self) -> Result<(), StoreError> {
         Ok(fs::remove_dir_all(&self.path).at(&self.path)?)
     }
@@ -383,9 +308,6 @@ fn append<T: Serialize>(path: &Path, values: &[T]) -> io::Result<()> {
 }
 
 /// Hands each line of a progress file to `take`; one that is too long to be one is handed over empty.
-///
-/// # Errors
-/// When the file cannot be read.
 pub fn each_line(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), StoreError> {
     let found = lines::for_each(path, |line| match line {
         TraceLine::Whole(line) => take(line),
@@ -395,7 +317,6 @@ pub fn each_line(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), StoreEr
 }
 
 /// All runs of the repository at `root`, the latest first; not those that another runner left.
-#[must_use]
 pub fn runs(root: &Path) -> Vec<RunFolder> {
     let folder = root.join(RUNS);
     let ids = sub_folders(&folder).into_iter().filter(|id| super::check_run_id(id).is_ok());

@@ -12,9 +12,6 @@ const LOCK: &str = ".lock";
 impl RunFolder {
     /// The run that is shared under `key`, say a UUID: taken if another process began it, else begun. Its id is the one
     /// given, else the time of its beginning and the start of the key. `begin` makes its record where there is none yet.
-    ///
-    /// # Errors
-    /// When the folder cannot be made, or the given id is that of another run.
     pub fn shared(
         root: &Path,
         id: Option<&str>,

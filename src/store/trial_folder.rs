@@ -35,7 +35,6 @@ impl TrialFolder {
     }
 
     /// Which trial its path says that it is.
-    #[must_use]
     pub fn id(&self) -> Option<TrialId> {
         let [skill, case, mode, number] = self.names.as_slice() else { return None };
         let number = number.parse().ok()?;
@@ -43,13 +42,11 @@ impl TrialFolder {
     }
 
     /// The folder itself.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Whether a trial was kept here. A recording that has lost its facts is still one, and cannot be read.
-    #[must_use]
     pub fn exists(&self) -> bool {
         let has_any = || fs::read_dir(&self.path).is_ok_and(|mut found| found.next().is_some());
         self.path.join(META).is_file() || (self.is_recording() && has_any())
@@ -62,32 +59,22 @@ impl TrialFolder {
     }
 
     /// Whether a grade was kept here, as it is in a run.
-    #[must_use]
     pub fn has_grade(&self) -> bool {
         self.path.join(GRADE).is_file()
     }
 
     /// Empties the folder, or makes it.
-    ///
-    /// # Errors
-    /// When that fails.
     pub fn clear(&self) -> Result<(), StoreError> {
         self.remove()?;
         Ok(fs::create_dir_all(&self.path).at(&self.path)?)
     }
 
     /// Takes room for what is noted of a trial, before anything is paid for it: until the file is dropped, no other trial has it.
-    ///
-    /// # Errors
-    /// When the disk is full.
     pub fn take_room(&self) -> Result<File, StoreError> {
         super::take_room(&self.path)
     }
 
     /// Removes the folder with all that is in it.
-    ///
-    /// # Errors
-    /// When that fails.
     pub fn remove(&self) -> Result<(), StoreError> {
         match fs::remove_dir_all(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Ok(Err(error).at(&self.path)?),
@@ -97,7 +84,6 @@ impl TrialFolder {
 
     /// The copy of the skills, of a commit or of the working tree, that the trial's run gave to its agents, where it is a
     /// run's trial and has one.
-    #[must_use]
     pub fn snapshot(&self, commit: Option<&str>) -> Option<PathBuf> {
         // Below the run: work, skill, case, mode, number.
         let snapshot = self.path.ancestors().nth(5)?.join(snapshot_name(commit));
@@ -105,96 +91,67 @@ impl TrialFolder {
     }
 
     /// Where the agent's event stream goes.
-    #[must_use]
     pub fn trace(&self) -> PathBuf {
         self.path.join("trace.jsonl")
     }
 
     /// Where the agent's standard error goes.
-    #[must_use]
     pub fn stderr(&self) -> PathBuf {
         self.path.join("stderr.txt")
     }
 
     /// Where the files go that the agent made or changed.
-    #[must_use]
     pub fn workspace(&self) -> PathBuf {
         self.path.join(WORKSPACE)
     }
 
     /// Where the skills go as they are from changes in mid-session on, a folder for each change by its number, from 0.
-    #[must_use]
     pub fn changes(&self) -> PathBuf {
         self.path.join("changes")
     }
 
     /// Keeps the facts of the run.
-    ///
-    /// # Errors
-    /// When they cannot be written.
     pub fn write_meta(&self, meta: &Meta) -> Result<(), StoreError> {
         write_json(&self.path.join(META), meta)
     }
 
     /// Keeps the grade; written last, it says that the trial is finished.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn write_grade(&self, grade: &Grade) -> Result<(), StoreError> {
         write_json(&self.path.join(GRADE), grade)
     }
 
     /// Keeps what a judge said.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn write_judgement(&self, judgement: &Judgement) -> Result<(), StoreError> {
         write_json(&self.path.join(JUDGEMENT), judgement)
     }
 
     /// The folder of one attempt at one vote of the judge, both from 1, which may not exist yet.
-    #[must_use]
     pub fn judging(&self, vote: u32, attempt: usize) -> TrialFolder {
         TrialFolder { path: self.path.join(JUDGING).join(format!("{vote}-{attempt}")), names: Vec::new() }
     }
 
     /// Keeps the final message.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn write_final(&self, text: &str) -> Result<(), StoreError> {
         write_whole(&self.path.join(FINAL), text.as_bytes())
     }
 
     /// Keeps the readable log.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn write_session(&self, text: &str) -> Result<(), StoreError> {
         write_whole(&self.path.join(SESSION), text.as_bytes())
     }
 
     /// Keeps another file.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {
         write_whole(&self.path.join(name), content)
     }
 
     /// Keeps the digests of all its files, as one of `repeats` recordings of a case in a mode: from then on it is refused
     /// once a file has changed or a repeat is gone.
-    ///
-    /// # Errors
-    /// When a file cannot be read, or the digests cannot be written.
     pub fn seal(&self, repeats: u32) -> Result<(), StoreError> {
         seal::seal(&self.path, repeats)
     }
 
     /// The facts of the run.
-    ///
-    /// # Errors
-    /// When they cannot be read, contradict each other, or a recording's files are not those that were sealed.
     pub fn meta(&self) -> Result<Meta, StoreError> {
         if self.is_recording() {
             seal::verify(&self.path)?;
@@ -224,9 +181,6 @@ impl TrialFolder {
     }
 
     /// The grade.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn grade(&self) -> Result<Grade, StoreError> {
         let path = self.path.join(GRADE);
         let grade: Grade = read_json(&path)?;
@@ -235,9 +189,6 @@ impl TrialFolder {
     }
 
     /// What a judge said; `None` where none was asked.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn judgement(&self) -> Result<Option<Judgement>, StoreError> {
         let path = self.path.join(JUDGEMENT);
         if !path.exists() {
@@ -249,9 +200,6 @@ impl TrialFolder {
     }
 
     /// The final message; `None` where there was none.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn final_text(&self) -> Result<Option<String>, StoreError> {
         let path = self.path.join(FINAL);
         match bounded::read(&path) {

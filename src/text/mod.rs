@@ -8,3 +8,4 @@ pub mod name;
 pub mod redact;
 pub mod relative_path;
 pub mod safe;
+pub(crate) mod words;

@@ -71,14 +71,12 @@ pub enum RunEvent {
 
 impl RunEvent {
     /// The row of the trial that it ends, when it ends one.
-    #[must_use]
     pub fn record(&self) -> Option<TrialRecord> {
         let (Self::Finished { attempts, .. } | Self::Kept { attempts, .. }) = self else { return None };
         Some(TrialRecord::new(self.outcome()?, *attempts))
     }
 
     /// The outcome that it brings, when it brings one.
-    #[must_use]
     pub fn outcome(&self) -> Option<&Outcome> {
         match self {
             Self::Finished { result, .. } => result.as_ref().as_ref().ok(),

@@ -36,13 +36,11 @@ pub struct Evidence<'a> {
 impl Evidence<'_> {
     /// Whether nobody wrote down what was offered, as in trials of a runner that kept no session: what follows from the offer
     /// alone cannot be asked then.
-    #[must_use]
     pub fn is_offer_unseen(&self) -> bool {
         self.meta.imported.is_some() && self.trace.offered.is_none()
     }
 
     /// How much of the description of the skill with this slug the model was shown; `None` if it was to be offered no skill.
-    #[must_use]
     pub fn described(&self, slug: &str) -> Option<DescriptionVisibility> {
         let delivery = self.meta.delivery;
         let offered = self.trace.offered.as_ref();
@@ -125,7 +123,6 @@ pub struct Meta {
 
 impl Meta {
     /// What the MCP server of skills and its tools are called, or would be.
-    #[must_use]
     pub fn tool_names(&self) -> ToolNames {
         self.server.as_ref().map(|server| server.names.clone()).unwrap_or_default()
     }
@@ -139,7 +136,6 @@ impl Meta {
     }
 
     /// What these facts say that their own digests deny, in words; `None` where they agree.
-    #[must_use]
     pub fn contradiction(&self) -> Option<String> {
         let case = &self.case;
         let system = case.system_prompt.as_deref();
@@ -156,13 +152,11 @@ impl Meta {
     }
 
     /// Whether the user ended the run while the agent was at work.
-    #[must_use]
     pub fn was_interrupted(&self) -> bool {
         self.ending.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Interrupted)
     }
 
     /// Which trial it was.
-    #[must_use]
     pub fn id(&self) -> TrialId {
         TrialId {
             skill: self.skill.slug.clone(),
@@ -224,7 +218,6 @@ pub struct Imported {
 
 impl Imported {
     /// In words.
-    #[must_use]
     pub fn told(&self) -> String {
         let unknown = if self.unknown.is_empty() { "" } else { "; not known: " };
         format!("run by {} in {}{unknown}{}", self.runner, self.folder.display(), self.unknown.join(", "))
@@ -290,7 +283,6 @@ pub struct RefusedAttempts {
 
 impl RefusedAttempts {
     /// Whether there were none.
-    #[must_use]
     pub fn is_none(&self) -> bool {
         self.attempts == 0
     }
@@ -342,7 +334,6 @@ pub struct Ending {
 
 impl Ending {
     /// Whether it was still at work when its time was up, and went on while it was being ended.
-    #[must_use]
     pub fn went_on(&self) -> bool {
         self.timed_out && self.silent_ms == Some(0)
     }
@@ -362,7 +353,6 @@ pub const CATALOGUE_PART: &str = "catalogue of skills";
 
 impl Inputs {
     /// A digest of all parts but the skills: what was asked, and how.
-    #[must_use]
     pub fn besides_skills(&self) -> String {
         let parts = self.0.iter().filter(|(name, _)| !name.starts_with(SKILL_PART) && *name != CATALOGUE_PART);
         let lines: Vec<String> = parts.map(|(name, content)| format!("{name}\n{content}\n")).collect();
@@ -375,7 +365,6 @@ impl Inputs {
     }
 
     /// The names of the parts in which `self` and `other` differ.
-    #[must_use]
     pub fn differences(&self, other: &Inputs) -> Vec<String> {
         let names: std::collections::BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
         names.into_iter().filter(|name| self.0.get(*name) != other.0.get(*name)).cloned().collect()
@@ -383,7 +372,6 @@ impl Inputs {
 }
 
 /// The digest of `content`: the first 16 bytes of its BLAKE3 hash, in hexadecimal.
-#[must_use]
 pub fn digest(content: &[u8]) -> String {
     blake3::hash(content).to_hex()[..32].to_owned()
 }
@@ -403,7 +391,6 @@ pub struct WorkspaceFile {
 
 impl WorkspaceFile {
     /// Whether it is a folder without files.
-    #[must_use]
     pub fn is_folder(&self) -> bool {
         self.path.as_os_str().as_encoded_bytes().ends_with(b"/")
     }

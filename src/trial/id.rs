@@ -22,7 +22,6 @@ pub struct TrialId {
 
 impl TrialId {
     /// The test's name: `<skill>::<case>::<mode>` as a Rust path.
-    #[must_use]
     pub fn test_name(&self) -> String {
         test_name(&self.skill, &self.case, &self.mode)
     }
@@ -52,13 +51,11 @@ pub struct CaseInMode {
 
 impl CaseInMode {
     /// That of a trial.
-    #[must_use]
     pub fn of(id: &TrialId) -> Self {
         Self { skill: id.skill.clone(), case: id.case.clone(), mode: id.mode.clone() }
     }
 
     /// What the case is called where two arms are compared: its mode belongs to its name where cases are compared in several.
-    #[must_use]
     pub fn compared_as(&self, several_modes: bool) -> String {
         let Self { skill, case, mode } = self;
         if several_modes { format!("{skill}/{case}/{mode}") } else { format!("{skill}/{case}") }
@@ -66,7 +63,6 @@ impl CaseInMode {
 }
 
 /// `<skill>::<case>::<mode>` as a Rust path, so that IDEs can find it.
-#[must_use]
 pub fn test_name(skill: &str, case: &str, mode: &str) -> String {
     [skill, case, mode].map(segment).join("::")
 }

@@ -90,7 +90,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// The verdict as printed and stored.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Verdict::Pass => "pass",
@@ -218,7 +217,6 @@ pub struct Metrics {
 
 impl Grade {
     /// Every check with its name, [`numbered`] where several are called the same; failed ones first, then what is unknown.
-    #[must_use]
     pub fn named_checks(&self) -> Vec<(String, &CheckResult)> {
         let ids: Vec<&str> = self.checks.iter().map(|check| check.id.as_str()).collect();
         let mut checks: Vec<(String, &CheckResult)> = numbered(&ids).into_iter().zip(&self.checks).collect();
@@ -232,7 +230,6 @@ impl Grade {
 }
 
 /// The names of checks as readers tell them apart: `must-include 2 of 3` where a case has three of that name.
-#[must_use]
 pub fn numbered(ids: &[&str]) -> Vec<String> {
     let mut seen: HashMap<&str, (usize, usize)> = HashMap::new();
     for id in ids {

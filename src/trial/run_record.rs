@@ -78,7 +78,6 @@ pub struct ComparedSides {
 
 impl ComparedSides {
     /// Two arms, of no cases yet and with no limit.
-    #[must_use]
     pub fn of(a: ComparedSide, b: ComparedSide, alpha: f64) -> Self {
         let (cases, left_out) = (Vec::new(), Vec::new());
         Self {
@@ -109,7 +108,6 @@ impl ComparedSide {
     }
 
     /// Whether it is the modes that were chosen, as they are.
-    #[must_use]
     pub fn changes_nothing(&self) -> bool {
         Self { label: String::new(), ..self.clone() } == Self::default()
     }
@@ -245,7 +243,6 @@ pub struct RunChoices {
 
 impl RunChoices {
     /// Whether anything was said about which cases run.
-    #[must_use]
     pub fn selects(&self) -> bool {
         self.suite.is_some()
             || !(self.skills.is_empty() && self.tasks.is_empty() && self.cases.is_empty())
@@ -354,7 +351,6 @@ fn once() -> u32 {
 
 impl TrialRecord {
     /// The row of an outcome that took so many attempts.
-    #[must_use]
     pub fn new(outcome: &Outcome, attempts: u32) -> Self {
         let grade = &outcome.grade;
         Self {

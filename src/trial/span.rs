@@ -65,13 +65,11 @@ impl From<EventRef> for Span {
 
 impl Span {
     /// `bytes` of a text of an event.
-    #[must_use]
     pub fn of_text(event: EventRef, part: EventPart, bytes: Range<usize>) -> Self {
         Self { event, text: Some(TextRange { part, bytes }) }
     }
 
     /// The call of a step: its command line or its input.
-    #[must_use]
     pub fn of_call(steps: &[Step], at: usize) -> Self {
         let texts = steps.get(at).map(Step::texts).unwrap_or_default();
         let call = texts.iter().find(|(part, _)| *part == EventPart::Input).or(texts.first());
@@ -83,7 +81,6 @@ impl Span {
 impl Step {
     /// Its texts.
     #[doc(hidden)]
-    #[must_use]
     pub fn texts(&self) -> Vec<(EventPart, &str)> {
         match self {
             Self::Message(text) | Self::Thinking(text) | Self::Notice(text) => vec![(EventPart::Text, text)],

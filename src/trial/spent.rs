@@ -26,7 +26,6 @@ pub struct AttemptCost {
 
 impl AttemptCost {
     /// What one program took: its own word, and where it named no cost, `prices`.
-    #[must_use]
     pub fn by(agent: AgentKind, model: Option<&str>, usage: Option<&Usage>, prices: &Prices) -> Self {
         let Some(usage) = usage else {
             return Self { tokens_incomplete: true, cost_incomplete: true, ..Self::default() };

@@ -1,6 +1,6 @@
-//! The fields of a case: one table for all formats. A format reads texts; what they mean is said here.
+//! The fields of a case: one table for all formats. A format reads texts; the table says what they mean.
 //!
-//! A kind of check brings its own field ([`crate::checks::KINDS`]). The rest of a case is in [`CORE`].
+//! Each kind of check declares its own field ([`crate::checks::KINDS`]). All other fields are in [`CORE`].
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::settings::limits::{LONGEST_TIMEOUT, MOST_TURNS};
 use crate::text::diagnostic::SourceLocation;
 use crate::trial::sandbox::Sandbox;
 
-/// A field that is no check.
+/// A field that is not a check.
 #[derive(Debug)]
 pub struct CoreField {
     /// Its names and form.
@@ -29,27 +29,28 @@ const fn required(field: CoreField) -> CoreField {
     CoreField { required: true, ..field }
 }
 
-/// Sets what a value of the expected form holds. Another form cannot come: the table says which one is read.
+/// Stores a value of the expected form. No other form can occur: the table says which one is read.
 macro_rules! set {
-    ($form:ident($value:ident) => $case:ident.$field:ident = $to:expr) => {
+    ($form:ident($value:ident) => $case:ident.$($field:ident).+ = $to:expr) => {
         |$case, value| {
             if let FieldValue::$form($value) = value {
-                $case.$field = $to;
+                $case.$($field).+ = $to;
             }
         }
     };
 }
 
-/// The fields that are no checks.
+/// The fields that are not checks.
 pub static CORE: [CoreField; 12] = [
     required(core("should_trigger", "shouldTrigger", FieldForm::Flag, set!(Flag(flag) => case.should_trigger = flag))),
     required(core("prompt", "prompt", FieldForm::Text, set!(Text(text) => case.prompt = text))),
     core("system_prompt", "systemPrompt", FieldForm::Text, set!(Text(text) => case.system_prompt = Some(text))),
-    core("sandbox", "sandbox", FieldForm::Choice(&Sandbox::WORDS), |case, value| {
-        if let FieldValue::Text(word) = value {
-            case.sandbox = Sandbox::ALL.into_iter().find(|sandbox| sandbox.as_str() == word).unwrap_or_default();
-        }
-    }),
+    core(
+        "sandbox",
+        "sandbox",
+        FieldForm::Choice(&Sandbox::WORDS),
+        set!(Text(word) => case.sandbox = Sandbox::named(&word).unwrap_or_default()),
+    ),
     core(
         "timeout_s",
         "timeoutS",
@@ -68,11 +69,12 @@ pub static CORE: [CoreField; 12] = [
         FieldForm::Path { base: "the repository's root" },
         set!(Path(path) => case.output_schema = Some(path)),
     ),
-    core("activation", "activation", FieldForm::Choice(&ActivationRule::WORDS), |case, value| {
-        if let FieldValue::Text(word) = value {
-            case.activation = Some(if word == "tool" { ActivationRule::Tool } else { ActivationRule::Content });
-        }
-    }),
+    core(
+        "activation",
+        "activation",
+        FieldForm::Choice(&ActivationRule::WORDS),
+        set!(Text(word) => case.activation = ActivationRule::named(&word)),
+    ),
     core("judge", "judge", FieldForm::Flag, set!(Flag(flag) => case.judge = flag)),
     core(
         "fixture",
@@ -80,30 +82,21 @@ pub static CORE: [CoreField; 12] = [
         FieldForm::Path { base: "the skill's directory under evals/skills" },
         set!(Path(path) => case.fixture = Some(path)),
     ),
-    core("trials", "trials", FieldForm::Trials, |case, value| {
-        if let FieldValue::Trials(trials) = value {
-            case.repetition.trials = Some(trials);
-        }
-    }),
-    core("threshold", "threshold", FieldForm::Share, |case, value| {
-        if let FieldValue::Share(share) = value {
-            case.repetition.threshold = Some(share);
-        }
-    }),
+    core("trials", "trials", FieldForm::Trials, set!(Trials(trials) => case.repetition.trials = Some(trials))),
+    core("threshold", "threshold", FieldForm::Share, set!(Share(share) => case.repetition.threshold = Some(share))),
 ];
 
 /// A field of a case: of the case itself, or of a kind of check.
 #[derive(Clone, Copy, Debug)]
 pub enum CaseField {
-    /// No check.
+    /// A field that is not a check.
     Core(&'static CoreField),
-    /// A check.
+    /// The field of a kind of check.
     Check(&'static CheckKind, &'static checks::CheckField),
 }
 
 impl CaseField {
     /// Its names and form.
-    #[must_use]
     pub fn field(self) -> &'static Field {
         match self {
             Self::Core(core) => &core.field,
@@ -112,7 +105,6 @@ impl CaseField {
     }
 
     /// Whether a case without it is incomplete.
-    #[must_use]
     pub fn is_required(self) -> bool {
         matches!(self, Self::Core(core) if core.required)
     }
@@ -120,27 +112,25 @@ impl CaseField {
 
 /// Every field.
 pub fn all() -> impl Iterator<Item = CaseField> {
-    let of_checks = KINDS.iter().filter_map(|kind| Some(CaseField::Check(kind, kind.field.as_ref()?)));
-    CORE.iter().map(CaseField::Core).chain(of_checks)
+    let checks = KINDS.iter().filter_map(|kind| Some(CaseField::Check(kind, kind.field.as_ref()?)));
+    CORE.iter().map(CaseField::Core).chain(checks)
 }
 
-/// The field that is called so in any format.
-#[must_use]
+/// The field with this name in any format.
 pub fn named(name: &str) -> Option<&'static Field> {
     all().map(CaseField::field).find(|field| field.column == name || field.key == name)
 }
 
-/// A case that is being read.
+/// A case while it is read.
 #[derive(Debug)]
 pub struct CaseDraft {
-    /// What is known so far, with the format's own defaults.
+    /// The case so far, with the defaults of the format.
     pub case: Case,
     origins: Vec<(&'static str, Origin)>,
 }
 
 impl CaseDraft {
-    /// A case of the skill with this slug, which should trigger unless the file says otherwise.
-    #[must_use]
+    /// A case of the skill with this slug. It should trigger unless the file says otherwise.
     pub fn new(skill: &str, id: String, origin: SourceLocation) -> Self {
         Self {
             case: Case { id, skill: skill.to_owned(), origin, should_trigger: true, ..Case::default() },
@@ -148,7 +138,7 @@ impl CaseDraft {
         }
     }
 
-    /// Takes a value that was read for this field on this line, written under `name`.
+    /// Stores a value of this field, written under `name` on this line.
     pub fn set(&mut self, field: CaseField, name: &'static str, line: usize, value: FieldValue) {
         match field {
             CaseField::Core(core) => {
@@ -156,24 +146,25 @@ impl CaseDraft {
                 (core.set)(&mut self.case, value);
             }
             CaseField::Check(kind, check) => {
-                let ask = (check.ask)(value);
-                self.case.checks.extend(ask.map(|ask| Check { kind, origin: Origin { key: name, line }, ask }));
+                if let Some(ask) = (check.ask)(value) {
+                    self.case.checks.push(Check { kind, origin: Origin { key: name, line }, ask });
+                }
             }
         }
     }
 
-    /// The case, with the checks that follow from what it says, in the order of [`KINDS`].
-    #[must_use]
+    /// The case with the checks that follow from its other fields, in the order of [`KINDS`].
     pub fn finish(self) -> Case {
         let Self { mut case, origins } = self;
-        let of = |column: &str, check: Check| {
-            let origin = origins.iter().find(|(field, _)| *field == column).map(|(_, origin)| origin.clone());
-            Check { origin: origin.unwrap_or_default(), ..check }
+        let origin_of = |column: &str| {
+            let origin = origins.iter().find(|(field, _)| *field == column);
+            origin.map(|(_, origin)| origin.clone()).unwrap_or_default()
         };
-        case.checks.push(of("should_trigger", checks::triggers(case.should_trigger)));
+        case.checks.push(Check { origin: origin_of("should_trigger"), ..checks::triggers(case.should_trigger) });
         if let Some(path) = case.output_schema.clone() {
-            let asked = [checks::output_schema(path), checks::invoked_skills(case.should_trigger)];
-            case.checks.extend(asked.map(|check| of("output_schema", check)));
+            for check in [checks::output_schema(path), checks::invoked_skills(case.should_trigger)] {
+                case.checks.push(Check { origin: origin_of("output_schema"), ..check });
+            }
         }
         case.checks.extend(checks::changes_seen(&case.during));
         case.checks.sort_by_key(|check| KINDS.iter().position(|kind| kind.id == check.kind.id));

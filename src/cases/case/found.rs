@@ -1,165 +1,102 @@
-//! A case as found in a file, before all of it is read: enough to list it, cheap enough to list a hundred thousand.
+//! A case as found in a file. Finding is cheap enough to list a hundred thousand cases; a case is read when it is needed.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use crate::cases::case::Case;
-use crate::cases::layout::Layout;
+use crate::cases::case::{Case, CaseFormat};
 use crate::cases::repo_files::RepoFiles;
 use crate::settings::trials::Repetition;
 use crate::text::diagnostic::{Diagnostic, SourceLocation};
 
-/// A format in which cases are written, and what it means where nobody chose otherwise.
-#[derive(Debug)]
-pub struct CaseFormat {
-    /// What one of its cases is called in messages.
-    pub name: &'static str,
-    /// The mode that its cases run in by default: the one that the format was made for.
-    pub default_mode: &'static str,
-    /// The files that hold its cases; `None` if these were not written for a skill, but are built in.
-    pub files: Option<Files>,
-}
-
-/// Which files hold the cases of a format.
-#[derive(Debug)]
-pub struct Files {
-    /// Where they are, from the repository's root. One part is open: `<skill>` is the slug of the skill under test, `<case>`
-    /// the name of the only case in the file, which `--task` chooses.
-    pub path: &'static str,
-    /// How the names of files end, in any case, that may hold such cases by mistake.
-    pub endings: &'static [&'static str],
-    /// Words that every such file has.
-    pub marks: &'static [&'static str],
-    /// Reads a file.
-    pub parse: fn(&CaseFile, Vec<u8>, Layout<'_>) -> FileCases,
-}
-
-/// A file of cases, before it is read.
-#[derive(Debug)]
-pub struct CaseFile {
-    /// The file, relative to the repository's root.
-    pub path: PathBuf,
-    /// The open part of its path, as something that a test can be called.
-    pub name: String,
-}
-
-/// What a file of cases holds.
-#[derive(Debug, Default)]
-pub struct FileCases {
-    /// The cases, in the order of the file; the skill of one that names none is empty.
-    pub cases: Vec<FoundCase>,
-    /// Problems of the file as a whole.
-    pub problems: Vec<Diagnostic>,
-}
-
-impl CaseFormat {
-    /// Whether a file holds one case of it, which `--task` chooses by name.
-    #[must_use]
-    pub fn is_task(&self) -> bool {
-        self.files.as_ref().is_some_and(|files| !files.are_of_skills())
-    }
-}
-
-impl Files {
-    /// What is before the open part of the path, and what is behind it.
-    fn around(&self) -> (&'static str, &'static str) {
-        let (before, rest) = self.path.split_once('<').unwrap_or((self.path, ""));
-        (before, rest.split_once('>').unwrap_or_default().1)
-    }
-
-    /// Whether their paths name the skill under test.
-    #[must_use]
-    pub fn are_of_skills(&self) -> bool {
-        self.path.contains("<skill>")
-    }
-
-    /// The folder that is listed to find them.
-    #[must_use]
-    pub fn folder(&self) -> &'static Path {
-        Path::new(self.around().0)
-    }
-
-    /// The file with this name in the open part of its path.
-    #[must_use]
-    pub fn path_of(&self, name: &str) -> PathBuf {
-        let (before, after) = self.around();
-        PathBuf::from([before, name, after].concat())
-    }
-
-    /// Of the name of something in [`Files::folder`] the open part of the path, if a file may be found there.
-    #[must_use]
-    pub fn open_part<'a>(&self, name: &'a str) -> Option<&'a str> {
-        let after = self.around().1;
-        if after.starts_with('/') { Some(name) } else { name.strip_suffix(after) }
-    }
-
-    /// Whether `path` is one of them.
-    #[must_use]
-    pub fn have(&self, path: &Path) -> bool {
-        let (before, after) = self.around();
-        let open = path.to_str().and_then(|path| path.strip_prefix(before)?.strip_suffix(after));
-        open.is_some_and(|open| !open.contains('/'))
-    }
-}
-
-/// Where a case's text is kept until it is wanted: one type for each format.
+/// A case that is read when it is needed.
 pub trait CaseSource: fmt::Debug + Send + Sync {
     /// The format.
     fn format(&self) -> &'static CaseFormat;
 
-    /// Reads the case; `skill` is the slug of the skill it belongs to. Called once.
-    ///
-    /// # Errors
-    /// Every problem that keeps the case from being run, each at its place.
+    /// Reads the case of the skill with this slug, or says every problem that keeps it from running. Called once.
     fn case(&self, skill: &str) -> Result<Case, Vec<Diagnostic>>;
 
-    /// What keeps the case from being run and was seen when it was found, before it was read.
+    /// The problems that keep the case from running and are known before it is read.
     fn file_problems(&self) -> &[Diagnostic] {
         &[]
     }
 
-    /// Whether the skill should trigger, as far as that can be told without reading the whole case.
+    /// Whether the skill should trigger, if that is known before the case is read.
     fn should_trigger(&self) -> Option<bool>;
 
-    /// What the case says of its repeats, as far as that can be told without reading the whole case.
+    /// The trials and threshold of the case, if they are known before it is read.
     fn repetition(&self) -> Repetition {
         Repetition::default()
     }
 
-    /// Where the value of `key` stands, or `text` within it; `None` where the format cannot tell.
+    /// The place of the value of `key`, or of `text` in it; `None` if the format cannot tell.
     fn place(&self, _key: &str, _text: Option<&str>, _tree: &dyn RepoFiles) -> Option<SourceLocation> {
         None
+    }
+}
+
+/// A case that was read when it was found, or the problems that keep it from running.
+#[derive(Clone, Debug)]
+pub struct ReadCase {
+    /// The format that it has, or should have.
+    pub format: &'static CaseFormat,
+    /// The case.
+    pub case: Result<Case, Vec<Diagnostic>>,
+}
+
+impl CaseSource for ReadCase {
+    fn format(&self) -> &'static CaseFormat {
+        self.format
+    }
+
+    fn case(&self, _skill: &str) -> Result<Case, Vec<Diagnostic>> {
+        self.case.clone()
+    }
+
+    fn file_problems(&self) -> &[Diagnostic] {
+        self.case.as_ref().err().map_or(&[], Vec::as_slice)
+    }
+
+    fn should_trigger(&self) -> Option<bool> {
+        self.case.as_ref().ok().map(|case| case.should_trigger)
+    }
+
+    fn repetition(&self) -> Repetition {
+        self.case.as_ref().map(|case| case.repetition).unwrap_or_default()
+    }
+
+    fn place(&self, key: &str, _text: Option<&str>, tree: &dyn RepoFiles) -> Option<SourceLocation> {
+        let path = &self.case.as_ref().ok()?.origin.path;
+        (self.format.files.as_ref()?.place)(path, &tree.read(path).ok()?, key)
     }
 }
 
 /// A case as found.
 #[derive(Clone, Debug)]
 pub struct FoundCase {
-    /// The id as written, cleaned where it cannot be a name.
+    /// The id as written, or another one if that cannot be a name.
     pub id: String,
     /// The slug of the skill it belongs to, shared by all cases of a file.
     pub skill: Arc<str>,
-    /// The file, relative to the repository's root; shared too.
+    /// The file, from the repository's root, shared too.
     pub file: Arc<Path>,
     /// The line on which it starts, from 1.
     pub line: usize,
-    /// What to read when the case is wanted.
+    /// Reads the case.
     pub source: Arc<dyn CaseSource>,
-    read: OnceLock<Box<ParsedCase>>,
+    parsed: OnceLock<Box<ParsedCase>>,
 }
 
-/// A case that was read.
 #[derive(Clone, Debug)]
 struct ParsedCase {
     case: Result<Case, Vec<Diagnostic>>,
-    /// What keeps it from running, once that was asked.
-    refused: OnceLock<Vec<Diagnostic>>,
+    /// The errors that lint finds in it.
+    errors: OnceLock<Vec<Diagnostic>>,
 }
 
 impl FoundCase {
-    /// A case that stands in `file` at `line`, both relative to the repository's root and counted from 1.
-    #[must_use]
+    /// A case in `file` at `line`, from 1.
     pub fn new(
         id: String,
         skill: impl Into<Arc<str>>,
@@ -168,69 +105,36 @@ impl FoundCase {
         source: impl CaseSource + 'static,
     ) -> Self {
         let (skill, file) = (skill.into(), file.into());
-        Self { id, skill, file, line, source: Arc::new(source), read: OnceLock::new() }
+        Self { id, skill, file, line, source: Arc::new(source), parsed: OnceLock::new() }
     }
 
-    /// The case itself, read at the first call.
-    ///
-    /// # Errors
-    /// Every problem that keeps it from being run, each at its place.
+    /// The case, or every problem that keeps it from running. It is read at the first call.
     pub fn case(&self) -> Result<&Case, &[Diagnostic]> {
-        self.read().case.as_ref().map_err(Vec::as_slice)
+        self.parsed().case.as_ref().map_err(Vec::as_slice)
     }
 
-    fn read(&self) -> &ParsedCase {
-        let read = || Box::new(ParsedCase { case: self.source.case(&self.skill), refused: OnceLock::new() });
-        self.read.get_or_init(read)
+    fn parsed(&self) -> &ParsedCase {
+        self.parsed
+            .get_or_init(|| Box::new(ParsedCase { case: self.source.case(&self.skill), errors: OnceLock::new() }))
     }
 
-    /// What keeps it from running in its repository, as `check` says at the first call: all its trials ask.
+    /// The problems that keep it from running in its repository. `check` finds them at the first call, for all its trials.
     pub fn refused(&self, check: impl FnOnce(&Self) -> Vec<Diagnostic>) -> &[Diagnostic] {
-        self.read().refused.get_or_init(|| check(self))
+        self.parsed().errors.get_or_init(|| check(self))
     }
 
-    /// Whether the skill should trigger, as far as that can be told without reading the whole case.
-    #[must_use]
+    /// Whether the skill should trigger, if that is known before the case is read.
     pub fn should_trigger(&self) -> Option<bool> {
         self.source.should_trigger()
     }
 
-    /// What the case says of its repeats, as far as that can be told without reading the whole case.
-    #[must_use]
+    /// The trials and threshold of the case, if they are known before it is read.
     pub fn repetition(&self) -> Repetition {
         self.source.repetition()
     }
 
     /// The format it is written in.
-    #[must_use]
     pub fn format(&self) -> &'static CaseFormat {
         self.source.format()
-    }
-}
-
-/// What was found and cannot be a case.
-#[derive(Clone, Debug)]
-pub struct BrokenCase {
-    /// The format it should have.
-    pub format: &'static CaseFormat,
-    /// Why it cannot.
-    pub problems: Vec<Diagnostic>,
-}
-
-impl CaseSource for BrokenCase {
-    fn format(&self) -> &'static CaseFormat {
-        self.format
-    }
-
-    fn case(&self, _skill: &str) -> Result<Case, Vec<Diagnostic>> {
-        Err(self.problems.clone())
-    }
-
-    fn file_problems(&self) -> &[Diagnostic] {
-        &self.problems
-    }
-
-    fn should_trigger(&self) -> Option<bool> {
-        None
     }
 }

@@ -1,10 +1,10 @@
 //! A case: one prompt and what is expected of it.
 //!
-//! Each format in which cases are written is a module and a line in [`FORMATS`]: it says which files hold its cases, reads
-//! them, and implements [`CaseSource`] for what it finds. A skill without any has three built-in cases ([`smoke`]). All become
-//! the one type [`Case`].
+//! Each format of cases is a module and a line in [`FORMATS`]. The module says which files hold its cases and reads them. A
+//! skill without cases has three built-in ones ([`smoke`]). All become the one type [`Case`].
 
 pub mod fields;
+mod format;
 mod found;
 pub mod prompts_csv;
 pub mod smoke;
@@ -16,22 +16,23 @@ use std::time::Duration;
 use crate::checks::Check;
 use crate::settings::ActivationRule;
 use crate::settings::trials::Repetition;
-use crate::trace::change::SkillChange;
-use crate::trial::sandbox::Sandbox;
-pub use found::{BrokenCase, CaseFile, CaseFormat, CaseSource, FileCases, Files, FoundCase};
-
 use crate::text::diagnostic::SourceLocation;
 use crate::text::relative_path::RelativePath;
+use crate::trace::change::SkillChange;
+use crate::trial::sandbox::Sandbox;
 
-/// The formats in which cases are written. A skill whose cases cannot be found has a broken one in the first.
+pub use format::{CaseFile, CaseFormat, FileCases, Files};
+pub use found::{CaseSource, FoundCase, ReadCase};
+
+/// The formats of cases that users write. A skill whose cases cannot be found has a broken case in the first.
 pub static FORMATS: [&CaseFormat; 2] = [&prompts_csv::FORMAT, &task_json::FORMAT];
 
-/// The same with the files that hold each.
+/// The formats with the files of each.
 pub fn file_formats() -> impl Iterator<Item = (&'static CaseFormat, &'static Files)> {
     FORMATS.into_iter().filter_map(|format| Some((format, format.files.as_ref()?)))
 }
 
-/// The files that may hold the cases of the skill with this slug and of no other, from the repository's root.
+/// The files, from the repository's root, that may hold the cases of the skill with this slug and of no other.
 pub fn files_of_skill(slug: &str) -> impl Iterator<Item = PathBuf> {
     file_formats().filter(|(_, files)| files.are_of_skills()).map(move |(_, files)| files.path_of(slug))
 }
@@ -43,35 +44,35 @@ pub struct Case {
     pub id: String,
     /// The slug of the skill under test.
     pub skill: String,
-    /// Where it was written down.
+    /// Where it is written.
     pub origin: SourceLocation,
     /// Whether the skill under test should be activated.
     pub should_trigger: bool,
     /// What the agent is asked.
     pub prompt: String,
-    /// What the agent's system prompt is to say besides.
+    /// What is added to the agent's system prompt.
     pub system_prompt: Option<String>,
     /// What the agent may touch.
     pub sandbox: Sandbox,
-    /// How long the agent may take, where the case says so.
+    /// The timeout of the agent, if the case sets one.
     pub timeout: Option<Duration>,
-    /// How often the model may be asked, where the case says so and the agent can be told.
+    /// Maximum number of turns, if the case sets one; some agents have no such limit.
     pub max_turns: Option<u64>,
-    /// A folder copied into the workspace, below the skill's eval folder.
+    /// A directory in the skill's eval directory that is copied into the workspace.
     pub fixture: Option<RelativePath>,
-    /// A JSON Schema that the final message must follow, from the repository's root.
+    /// A JSON Schema, from the repository's root, that the final message must follow.
     pub output_schema: Option<RelativePath>,
-    /// What counts as an activation of the skill, where the case says so.
+    /// What counts as an activation of the skill, if the case says so.
     pub activation: Option<ActivationRule>,
-    /// The same where nobody says so: the format's.
+    /// The same by the case's format, if nothing else says so.
     pub default_activation: ActivationRule,
-    /// Whether a rubric judge is asked.
+    /// Whether a judge grades it by the rubric.
     pub judge: bool,
-    /// How often it runs and which share must pass, where the case says so.
+    /// How often it runs and which share must pass, if the case says so.
     pub repetition: Repetition,
-    /// What happens to the skills while the agent is at work, where it is offered any.
+    /// The changes to the skills during the session, if the agent is offered any.
     pub during: Vec<SkillChange>,
-    /// What must hold of the trial, beside what must hold of every trial.
+    /// What must hold of its trials, besides what must hold of every trial.
     pub checks: Vec<Check>,
 }
 

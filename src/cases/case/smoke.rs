@@ -1,45 +1,26 @@
 //! The three cases of a skill that has none of its own: explicit, implicit, negative.
 //!
-//! Texts and limits follow the runners of prompts.csv that came before, so that results compare.
+//! Texts and limits are those of earlier runners of prompts.csv, so that results can be compared.
 
 use std::time::Duration;
 
 use crate::cases::case::fields::CaseDraft;
-use crate::cases::case::{Case, CaseFormat, CaseSource};
+use crate::cases::case::{Case, CaseFormat};
 use crate::checks;
 use crate::profile::DEFAULT_MODE;
 use crate::settings::limits::DEFAULT_TIMEOUT;
 use crate::skill::{SKILL_FILE, Skill};
-use crate::text::diagnostic::{Diagnostic, SourceLocation};
+use crate::text::diagnostic::SourceLocation;
 use crate::text::relative_path::RelativePath;
 use crate::trial::sandbox::Sandbox;
 
-/// The commands that the explicit case allows, in its prompt and in its check.
+/// How many commands the explicit case allows, in its prompt and in its check.
 const EXPLICIT_COMMANDS: u64 = 3;
 
 /// Built-in cases run under the default agent unless chosen otherwise.
 pub static FORMAT: CaseFormat = CaseFormat { name: "built-in case", default_mode: DEFAULT_MODE, files: None };
 
-/// A built-in case.
-#[derive(Debug)]
-pub struct Smoke(pub Case);
-
-impl CaseSource for Smoke {
-    fn format(&self) -> &'static CaseFormat {
-        &FORMAT
-    }
-
-    fn case(&self, _skill: &str) -> Result<Case, Vec<Diagnostic>> {
-        Ok(self.0.clone())
-    }
-
-    fn should_trigger(&self) -> Option<bool> {
-        Some(self.0.should_trigger)
-    }
-}
-
-/// The default cases of `skill`; with `schema` their answers must follow it.
-#[must_use]
+/// The built-in cases of `skill`, whose answers must follow `schema` if there is one.
 pub fn cases(skill: &Skill, schema: Option<&RelativePath>) -> Vec<Case> {
     let scenario = if skill.description.is_empty() { "(no description provided)" } else { skill.description.as_str() };
     let explicit = format!(
@@ -64,7 +45,7 @@ pub fn cases(skill: &Skill, schema: Option<&RelativePath>) -> Vec<Case> {
         case(skill, schema, "smoke-implicit", true, implicit, DEFAULT_TIMEOUT, 0),
         case(skill, schema, "smoke-negative", false, negative.to_owned(), Duration::from_secs(120), 0),
     ];
-    // No model may come upon such a skill by itself.
+    // Models cannot activate such a skill by themselves.
     cases.retain(|case| !skill.user_only || case.id != "smoke-implicit");
     cases
 }

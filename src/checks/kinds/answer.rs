@@ -1,4 +1,4 @@
-//! What a final message that is JSON says.
+//! The content of a final message that is JSON.
 
 use serde_json::Value as Json;
 
@@ -9,20 +9,16 @@ use crate::skill::slug;
 use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::{Goal, Status};
 
-pub(in crate::checks) static OUTPUT_SCHEMA: CheckKind =
-    CheckKind { id: "output-schema", goal: Goal::Style, asks_for_skill: false, field: None };
+pub(in crate::checks) static OUTPUT_SCHEMA: CheckKind = CheckKind::new("output-schema", Goal::Style);
 
-pub(in crate::checks) static INVOKED_SKILLS: CheckKind =
-    CheckKind { id: "invoked-skills", goal: Goal::Style, asks_for_skill: true, field: None };
+pub(in crate::checks) static INVOKED_SKILLS: CheckKind = CheckKind::new("invoked-skills", Goal::Style).about_skill();
 
 /// The final message is JSON that follows the schema at `path`.
-#[must_use]
 pub fn output_schema(path: RelativePath) -> Check {
     Check::implied(&OUTPUT_SCHEMA, OutputSchema { path })
 }
 
 /// The final message's `invoked_skills` names the skill under test, or does not.
-#[must_use]
 pub fn invoked_skills(should: bool) -> Check {
     Check::implied(&INVOKED_SKILLS, InvokedSkills { should })
 }
@@ -37,30 +33,36 @@ struct InvokedSkills {
     should: bool,
 }
 
-/// The final message as JSON, or what kept it from being that and what follows from it.
+/// The final message as JSON; else the status of the check and the reason.
 fn json(subject: &Subject<'_>) -> Result<Json, (Status, String)> {
     let text = subject.final_text().ok_or_else(|| (subject.silent(), NO_MESSAGE.to_owned()))?;
-    let not_json = |error| (Status::Fail, format!("the final message is not JSON: {error}"));
-    serde_json::from_str(text.trim()).map_err(not_json)
+    serde_json::from_str(text.trim()).map_err(|error| (Status::Fail, format!("the final message is not JSON: {error}")))
 }
 
 impl Ask for OutputSchema {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
-        let unusable = |why: &dyn std::fmt::Display| (Status::Unknown, format!("the schema {why}"));
-        let (status, found) = match (subject.schema, json(subject)) {
-            (None, _) => (Status::Unknown, "the schema could not be read".to_owned()),
-            (Some(schema), answer) => match (answer, Schema::new(schema.clone())) {
-                (_, Err(why)) => unusable(&why),
-                (Err(why), _) => why,
-                (Ok(answer), Ok(schema)) => match schema.problems(&answer, 5) {
-                    Err(why) => unusable(&why),
-                    Ok(problems) if problems.is_empty() => (Status::Pass, "it does".to_owned()),
-                    Ok(problems) => (Status::Fail, problems.join("; ")),
-                },
-            },
+        let (status, found) = match subject.schema {
+            Some(schema) => follows(subject, schema),
+            None => (Status::Unknown, "the schema could not be read".to_owned()),
         };
         let expected = format!("the final message follows {}", self.path);
         Some(CheckAnswer::new(status, expected, found).at(subject.final_event()))
+    }
+}
+
+fn follows(subject: &Subject<'_>, schema: &Json) -> (Status, String) {
+    let schema = match Schema::new(schema.clone()) {
+        Ok(schema) => schema,
+        Err(why) => return (Status::Unknown, format!("the schema {why}")),
+    };
+    let problems = match json(subject) {
+        Ok(answer) => schema.problems(&answer, 5),
+        Err(not_json) => return not_json,
+    };
+    match problems {
+        Ok(problems) if problems.is_empty() => (Status::Pass, "it does".to_owned()),
+        Ok(problems) => (Status::Fail, problems.join("; ")),
+        Err(why) => (Status::Unknown, format!("the schema {why}")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What happens to the skills during a session enters the model's context.
+//! Changes to the skills during a session enter the model's context.
 
 use crate::checks::{Ask, Check, CheckAnswer, CheckKind, Subject};
 use crate::trace::ChangeVisibility;
@@ -7,14 +7,12 @@ use crate::trace::change::SkillChange;
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::EventRef;
 
-pub(in crate::checks) static SEEN: CheckKind =
-    CheckKind { id: "changes-seen", goal: Goal::Process, asks_for_skill: true, field: None };
+pub(in crate::checks) static SEEN: CheckKind = CheckKind::new("changes-seen", Goal::Process).about_skill();
 
-/// The check that those of the changes enter the model's context that are expected to; `None` if none is.
-#[must_use]
+/// The check that the changes enter the model's context that are expected to; `None` if none is.
 pub fn changes_seen(changes: &[SkillChange]) -> Option<Check> {
-    let asked: Vec<SkillChange> = changes.iter().filter(|change| change.expect_seen).cloned().collect();
-    (!asked.is_empty()).then(|| Check::implied(&SEEN, ChangesSeen(asked)))
+    let expected: Vec<SkillChange> = changes.iter().filter(|change| change.expect_seen).cloned().collect();
+    (!expected.is_empty()).then(|| Check::implied(&SEEN, ChangesSeen(expected)))
 }
 
 #[derive(Debug)]
@@ -22,24 +20,25 @@ struct ChangesSeen(Vec<SkillChange>);
 
 impl Ask for ChangesSeen {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
-        let found: Vec<(Status, String)> = self.0.iter().map(|change| outcome_of(subject, change)).collect();
-        let has = |status: &Status| found.iter().any(|(found, _)| found == status);
-        let status = [Status::Fail, Status::Unknown].into_iter().find(has).unwrap_or(Status::Pass);
-        let found: Vec<String> = found.into_iter().map(|(_, what)| what).collect();
+        let (statuses, found): (Vec<Status>, Vec<String>) =
+            self.0.iter().map(|change| outcome_of(subject, change)).unzip();
+        let status = [Status::Fail, Status::Unknown].into_iter().find(|status| statuses.contains(status));
+        let status = status.unwrap_or(Status::Pass);
         let expected = "the changed skills enter the model's context";
         Some(CheckAnswer::new(status, expected, found.join("; ")).at(EventRef::Offered))
     }
 }
 
-/// What became of a change that the case asks for: whether its model saw it.
-fn outcome_of(subject: &Subject<'_>, asked: &SkillChange) -> (Status, String) {
-    let asked = ChangeMeta::from(asked);
-    let what = |change: &ChangeMeta| (change.after_turn, change.kind, change.skill.clone(), change.folder.clone());
-    let Some(change) = subject.evidence.meta.changes.iter().find(|change| what(change) == what(&asked)) else {
-        return (
-            Status::Unknown,
-            format!("`{}` not {}: it was not part of this trial", asked.skill, asked.kind.done()),
-        );
+/// Whether a change that the case expects entered the model's context.
+fn outcome_of(subject: &Subject<'_>, expected: &SkillChange) -> (Status, String) {
+    let expected = ChangeMeta::from(expected);
+    let mut changes = subject.evidence.meta.changes.iter();
+    let Some(change) = changes.find(|change| {
+        (change.after_turn, change.kind) == (expected.after_turn, expected.kind)
+            && (&change.skill, &change.folder) == (&expected.skill, &expected.folder)
+    }) else {
+        let what = format!("`{}` not {}: it was not part of this trial", expected.skill, expected.kind.done());
+        return (Status::Unknown, what);
     };
     let told = change.told();
     if change.made_ms.is_none() {
@@ -59,7 +58,7 @@ fn outcome_of(subject: &Subject<'_>, asked: &SkillChange) -> (Status, String) {
     (Status::Pass, format!("{told}: {how}"))
 }
 
-/// Why a change may have come before the model although the evidence does not show it, or could not.
+/// Why a change may have entered the model's context although the evidence does not show it.
 fn in_doubt(subject: &Subject<'_>, change: &ChangeMeta, seen: Option<ChangeVisibility>) -> Option<String> {
     let (meta, trace) = (subject.evidence.meta, subject.evidence.trace);
     if seen != Some(ChangeVisibility::No) {
@@ -71,13 +70,13 @@ fn in_doubt(subject: &Subject<'_>, change: &ChangeMeta, seen: Option<ChangeVisib
     if !trace.ended() || trace.stopped.is_some() {
         return Some("the agent did not finish".to_owned());
     }
-    // The request for the next answer may have been on its way.
+    // The request for the next answer may have been sent before the change.
     if change.turns_after.unwrap_or_default() == 0 {
         return Some("the model was not surely asked again afterwards".to_owned());
     }
     if meta.delivery.mcp() {
         match change.asked.as_deref() {
-            // It was told that there is something new, and took no notice.
+            // The server reported the change, and the agent asked for no list.
             Some([]) => {}
             Some(lists) => {
                 let lists = lists.join(" and ");

@@ -1,30 +1,26 @@
-//! At most so many effective commands.
+//! Maximum number of effective commands.
 
 use std::sync::Arc;
 
-use crate::checks::{Ask, Check, CheckAnswer, CheckField, CheckKind, Field, FieldForm, FieldValue, Subject};
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject};
 use crate::trace::{Step, shell};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventRef, Span};
 
-/// Most commands that the check marks.
+/// Maximum number of commands that the check marks.
 const MAX_SPANS: usize = 50;
 
-pub(in crate::checks) static MAX_COMMANDS: CheckKind = CheckKind {
-    id: "max-commands",
-    goal: Goal::Efficiency,
-    asks_for_skill: false,
-    field: Some(CheckField {
-        field: Field { column: "max_commands", key: "maxCommands", form: FieldForm::LIMIT },
-        ask: |value| match value {
-            FieldValue::Number(most) => Some(Arc::new(MaxCommands(most))),
-            _ => None,
-        },
-    }),
-};
+pub(in crate::checks) static MAX_COMMANDS: CheckKind = CheckKind::new("max-commands", Goal::Efficiency).with_field(
+    "max_commands",
+    "maxCommands",
+    FieldForm::LIMIT,
+    |value| match value {
+        FieldValue::Number(most) => Some(Arc::new(MaxCommands(most))),
+        _ => None,
+    },
+);
 
-/// At most this many effective commands, which no field of the case says.
-#[must_use]
+/// At most this many effective commands, by no field of the case.
 pub fn max_commands(most: u64) -> Check {
     Check::implied(&MAX_COMMANDS, MaxCommands(most))
 }
@@ -45,13 +41,13 @@ impl Ask for MaxCommands {
             subject.happened(effective > most, false, expected, found)
         };
         let offered = trace.offered.as_ref().map(|offered| offered.native.as_slice());
-        let is_effective = |step: &Step| match step {
-            Step::Command { command, .. } => shell::is_effective(command, offered),
-            _ => false,
-        };
-        let steps = trace.steps.iter().enumerate().filter(|(_, step)| is_effective(step));
-        let mut steps: Vec<usize> = steps.map(|(at, _)| at).collect();
-        // The first that was too many is the one to look at, or else the last.
+        let mut steps = Vec::new();
+        for (at, step) in trace.steps.iter().enumerate() {
+            if matches!(step, Step::Command { command, .. } if shell::is_effective(command, offered)) {
+                steps.push(at);
+            }
+        }
+        // The event to look at first is the first command over the limit, else the last command.
         let over = usize::try_from(most).ok().filter(|most| answer.status == Status::Fail && *most < steps.len());
         if let Some(first) = over.or(steps.len().checked_sub(1)) {
             steps[..=first].rotate_right(1);

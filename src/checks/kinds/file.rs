@@ -1,24 +1,21 @@
-//! The workspace holds a file at the end.
+//! The workspace holds a file at the end of the trial.
 
 use std::sync::Arc;
 
-use crate::checks::{Ask, CheckAnswer, CheckField, CheckKind, Field, FieldForm, FieldValue, Subject};
+use crate::checks::{Ask, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject};
 use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventPart, EventRef, Span};
 
-pub(in crate::checks) static REQUIRED: CheckKind = CheckKind {
-    id: "require-file",
-    goal: Goal::Outcome,
-    asks_for_skill: false,
-    field: Some(CheckField {
-        field: Field { column: "require_files", key: "requireFiles", form: FieldForm::Paths { base: "the workspace" } },
-        ask: |value| match value {
-            FieldValue::Path(path) => Some(Arc::new(RequiredFile(path))),
-            _ => None,
-        },
-    }),
-};
+pub(in crate::checks) static REQUIRED: CheckKind = CheckKind::new("require-file", Goal::Outcome).with_field(
+    "require_files",
+    "requireFiles",
+    FieldForm::Paths { base: "the workspace" },
+    |value| match value {
+        FieldValue::Path(path) => Some(Arc::new(RequiredFile(path))),
+        _ => None,
+    },
+);
 
 #[derive(Debug)]
 struct RequiredFile(RelativePath);

@@ -1,67 +1,62 @@
-//! The final message holds a text, or does not.
+//! The final message contains a text, or does not.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::checks::pattern::{Pattern, Style};
-use crate::checks::{Ask, CheckAnswer, CheckField, CheckKind, Field, FieldForm, FieldValue, Presence, Subject};
+use crate::checks::{Ask, CheckAnswer, CheckKind, FieldForm, FieldValue, Presence, Subject};
 use crate::text::redact::is_masked;
 use crate::trace::excerpt;
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventPart, EventRef, Span};
 
-/// What is found if the agent said nothing at its end.
+/// The finding if there is no final message.
 pub(super) const NO_MESSAGE: &str = "no final message";
 
-/// Most places that one check marks.
+/// Maximum number of matches that one check marks.
 const MAX_SPANS: usize = 50;
 
-pub(in crate::checks) static OUTPUT_CONTAINS: CheckKind =
-    kind("output-contains", "expected_output", "expectedOutput", FieldForm::Pattern(Style::Literal), present);
+pub(in crate::checks) static OUTPUT_CONTAINS: CheckKind = CheckKind::new("output-contains", Goal::Outcome).with_field(
+    "expected_output",
+    "expectedOutput",
+    FieldForm::Pattern(Style::Literal),
+    required,
+);
 
-pub(in crate::checks) static OUTPUT_MATCHES: CheckKind = kind(
-    "output-matches",
+pub(in crate::checks) static OUTPUT_MATCHES: CheckKind = CheckKind::new("output-matches", Goal::Outcome).with_field(
     "expected_output_pattern",
     "expectedOutputPattern",
     FieldForm::Pattern(Style::Exact),
-    present,
+    required,
 );
 
-pub(in crate::checks) static MUST_INCLUDE: CheckKind =
-    kind("must-include", "must_include", "mustInclude", FieldForm::Patterns, present);
+pub(in crate::checks) static MUST_INCLUDE: CheckKind = CheckKind::new("must-include", Goal::Outcome).with_field(
+    "must_include",
+    "mustInclude",
+    FieldForm::Patterns,
+    required,
+);
 
-pub(in crate::checks) static MUST_NOT_INCLUDE: CheckKind =
-    kind("must-not-include", "must_not_include", "mustNotInclude", FieldForm::Patterns, absent);
+pub(in crate::checks) static MUST_NOT_INCLUDE: CheckKind = CheckKind::new("must-not-include", Goal::Outcome)
+    .with_field("must_not_include", "mustNotInclude", FieldForm::Patterns, forbidden);
 
-type MakeTextAsk = fn(FieldValue) -> Option<Arc<dyn Ask>>;
-
-const fn kind(
-    id: &'static str,
-    column: &'static str,
-    key: &'static str,
-    form: FieldForm,
-    ask: MakeTextAsk,
-) -> CheckKind {
-    let field = Some(CheckField { field: Field { column, key, form }, ask });
-    CheckKind { id, goal: Goal::Outcome, asks_for_skill: false, field }
+fn required(value: FieldValue) -> Option<Arc<dyn Ask>> {
+    ask(value, Presence::Present)
 }
 
-fn present(value: FieldValue) -> Option<Arc<dyn Ask>> {
-    text(value, Presence::Present)
+fn forbidden(value: FieldValue) -> Option<Arc<dyn Ask>> {
+    ask(value, Presence::Absent)
 }
 
-fn absent(value: FieldValue) -> Option<Arc<dyn Ask>> {
-    text(value, Presence::Absent)
-}
-
-fn text(value: FieldValue, wanted: Presence) -> Option<Arc<dyn Ask>> {
+fn ask(value: FieldValue, presence: Presence) -> Option<Arc<dyn Ask>> {
     let FieldValue::Pattern(pattern) = value else { return None };
-    Some(Arc::new(TextCheck { pattern, wanted }))
+    Some(Arc::new(TextCheck { pattern, presence }))
 }
 
 #[derive(Debug)]
 struct TextCheck {
     pattern: Pattern,
-    wanted: Presence,
+    presence: Presence,
 }
 
 impl Ask for TextCheck {
@@ -72,16 +67,18 @@ impl Ask for TextCheck {
                 return Some(CheckAnswer::new(Status::Unknown, "a pattern that compiles", error.to_string()));
             }
         };
-        let verb = match (self.pattern.style, self.wanted) {
+        let verb = match (self.pattern.style, self.presence) {
             (Style::Literal, Presence::Present) => "contains",
             (_, Presence::Present) => "matches",
             (_, Presence::Absent) => "does not match",
         };
         let expected = format!("the final message {verb} {:?}", self.pattern.text);
         let message = subject.final_text();
-        let hits: Vec<std::ops::Range<usize>> =
-            message.into_iter().flat_map(|text| regex.find_iter(text).map(|hit| hit.range())).take(MAX_SPANS).collect();
-        let (status, found) = match (message, hits.first(), self.wanted) {
+        let mut matches: Vec<Range<usize>> = Vec::new();
+        if let Some(text) = message {
+            matches.extend(regex.find_iter(text).map(|found| found.range()).take(MAX_SPANS));
+        }
+        let (status, found) = match (message, matches.first(), self.presence) {
             (None, _, Presence::Present) => (subject.silent(), NO_MESSAGE.to_owned()),
             (None, _, Presence::Absent) => (Status::Unknown, NO_MESSAGE.to_owned()),
             (Some(_), Some(_), Presence::Present) => (Status::Pass, "it does".to_owned()),
@@ -90,13 +87,14 @@ impl Ask for TextCheck {
                 (Status::Unknown, format!("not found, but a secret in it is masked: {}", excerpt(text)))
             }
             (Some(text), None, Presence::Present) => (Status::Fail, format!("it does not: {}", excerpt(text))),
-            (Some(text), Some(hit), Presence::Absent) => {
-                (Status::Fail, format!("found {:?}", excerpt(&text[hit.clone()])))
+            (Some(text), Some(range), Presence::Absent) => {
+                (Status::Fail, format!("found {:?}", excerpt(&text[range.clone()])))
             }
             (Some(_), None, Presence::Absent) => (Status::Pass, "not found".to_owned()),
         };
-        let marks = hits.into_iter().filter(|hit| !hit.is_empty());
-        let mut spans: Vec<Span> = marks.map(|hit| Span::of_text(EventRef::Answer, EventPart::Text, hit)).collect();
+        let marked = matches.into_iter().filter(|range| !range.is_empty());
+        let mut spans: Vec<Span> =
+            marked.map(|range| Span::of_text(EventRef::Answer, EventPart::Text, range)).collect();
         if spans.is_empty() {
             spans.push(subject.final_event().into());
         }
@@ -104,6 +102,6 @@ impl Ask for TextCheck {
     }
 
     fn text(&self) -> Option<(&Pattern, Presence)> {
-        Some((&self.pattern, self.wanted))
+        Some((&self.pattern, self.presence))
     }
 }

@@ -12,14 +12,11 @@ pub const TRIGGERED: &str = "triggered";
 /// The check that it was not.
 pub const NOT_TRIGGERED: &str = "not-triggered";
 
-pub(in crate::checks) static TRIGGERED_KIND: CheckKind =
-    CheckKind { id: TRIGGERED, goal: Goal::Process, asks_for_skill: true, field: None };
+pub(in crate::checks) static TRIGGERED_KIND: CheckKind = CheckKind::new(TRIGGERED, Goal::Process).about_skill();
 
-pub(in crate::checks) static NOT_TRIGGERED_KIND: CheckKind =
-    CheckKind { id: NOT_TRIGGERED, goal: Goal::Process, asks_for_skill: true, field: None };
+pub(in crate::checks) static NOT_TRIGGERED_KIND: CheckKind = CheckKind::new(NOT_TRIGGERED, Goal::Process).about_skill();
 
-/// The check that every case makes, by what it says of the skill under test.
-#[must_use]
+/// The check that every case has.
 pub fn triggers(should: bool) -> Check {
     Check::implied(if should { &TRIGGERED_KIND } else { &NOT_TRIGGERED_KIND }, TriggerCheck { should })
 }
@@ -34,11 +31,11 @@ impl Ask for TriggerCheck {
         let trace = subject.evidence.trace;
         let (own, others): (Vec<&Activation>, Vec<&Activation>) =
             trace.activations.iter().partition(|activation| subject.is_under_test(&activation.skill));
-        let happened = own.iter().any(|hit| counts(subject, hit.how));
+        let happened = own.iter().any(|activation| counts(subject, activation.how));
         if own.is_empty() && subject.evidence.is_offer_unseen() {
             return None;
         }
-        let mut found = own.iter().map(|hit| describe(hit)).collect::<Vec<_>>().join("; ");
+        let mut found = own.iter().map(|activation| describe(activation)).collect::<Vec<_>>().join("; ");
         if own.is_empty() {
             found.push_str("not activated");
         } else if !happened {
@@ -60,7 +57,7 @@ impl Ask for TriggerCheck {
         }
         let is_it = |call: &&Activation| subject.is_under_test(&call.skill) && counts(subject, call.how);
         let answer = match trace.failed_loads.iter().find(is_it).filter(|_| !happened) {
-            // It was wanted, and what would have become of it nobody knows.
+            // The model asked for the skill, and nobody knows what it would have done with it.
             Some(call) => {
                 let found = format!("{found}; a call that was to load it failed: {}", call.evidence);
                 CheckAnswer::new(Status::Unknown, expected, found)
@@ -72,14 +69,15 @@ impl Ask for TriggerCheck {
     }
 }
 
-/// Whether what came so makes the skill active by the rule of the case.
+/// Whether this mechanism activates the skill by the rule of the case.
 fn counts(subject: &Subject<'_>, how: Mechanism) -> bool {
-    // Nothing but reading is open to what was not made for skills.
-    let is_own = || how != Mechanism::ReadSkillFile || own_mechanisms(subject).contains(&how.as_str());
-    subject.activation == ActivationRule::Content || is_own()
+    subject.activation == ActivationRule::Content
+        // All other mechanisms were made for skills.
+        || how != Mechanism::ReadSkillFile
+        || own_mechanisms(subject).contains(&how.as_str())
 }
 
-/// How the agent's models load a skill that is offered as the mode says, in words.
+/// The mechanisms by which models load a skill in this mode, in words.
 fn own_mechanisms(subject: &Subject<'_>) -> Vec<&'static str> {
     let (delivery, trace) = (subject.evidence.meta.delivery, subject.evidence.trace);
     let native = delivery.native().then_some(trace.loads_by);
@@ -87,11 +85,11 @@ fn own_mechanisms(subject: &Subject<'_>) -> Vec<&'static str> {
     native.into_iter().chain(by_mcp).map(Mechanism::as_str).collect()
 }
 
-fn describe(hit: &Activation) -> String {
-    format!("{} ({}){}", hit.how.as_str(), hit.evidence, seen_part(hit.seen))
+fn describe(activation: &Activation) -> String {
+    format!("{} ({}){}", activation.how.as_str(), activation.evidence, seen_part(activation.seen))
 }
 
-/// How much of a file was seen, if that is less than all of it.
+/// The part of a file that was seen, if not all.
 pub(super) fn seen_part(seen: Option<f64>) -> String {
     match seen {
         Some(share) if (0.01..0.99).contains(&share) => format!(", {:.0} % of it seen", share * 100.0),
@@ -99,23 +97,23 @@ pub(super) fn seen_part(seen: Option<f64>) -> String {
     }
 }
 
-/// The activation, else the call that failed, else a look at skills, else the offer.
+/// The event to look at first: the activation, else the failed call, else an inspection of skills, else the offer.
 fn decided_by(subject: &Subject<'_>, status: Status, happened: bool) -> Span {
     let trace = subject.evidence.trace;
-    let injected =
-        |activation: &Activation| activation.how == Mechanism::Injected && subject.is_under_test(&activation.skill);
-    if trace.activations.iter().any(injected) {
+    let mut own = trace.activations.iter().filter(|activation| subject.is_under_test(&activation.skill));
+    if own.any(|activation| activation.how == Mechanism::Injected) {
         return EventRef::Injected.into();
     }
-    let decides = |one: &Activation| subject.is_under_test(&one.skill) && (!happened || counts(subject, one.how));
-    let is_own = |list: &[Activation], at: usize| list.get(at).is_some_and(decides);
-    let activation = |what| matches!(what, Marked::Activation(at) if is_own(&trace.activations, at));
-    let failed_load = |what| matches!(what, Marked::FailedLoad(at) if is_own(&trace.failed_loads, at));
-    let look = |what| matches!(what, Marked::Exploration(_));
-    let step = subject.marked(activation).or_else(|| subject.marked(failed_load)).or_else(|| subject.marked(look));
+    let decides = |list: &[Activation], at: usize| {
+        list.get(at).is_some_and(|call| subject.is_under_test(&call.skill) && (!happened || counts(subject, call.how)))
+    };
+    let step = subject
+        .marked(|what| matches!(what, Marked::Activation(at) if decides(&trace.activations, at)))
+        .or_else(|| subject.marked(|what| matches!(what, Marked::FailedLoad(at) if decides(&trace.failed_loads, at))))
+        .or_else(|| subject.marked(|what| matches!(what, Marked::Exploration(_))));
     match step {
         Some(step) => Span::of_call(&trace.steps, step),
-        // That nothing loaded it is what was found; the offer is what there is to see.
+        // If nothing loaded the skill, the offer is the only event about it.
         None if status == Status::Unknown => EventRef::End.into(),
         None => EventRef::Offered.into(),
     }

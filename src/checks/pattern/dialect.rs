@@ -1,5 +1,5 @@
-//! What a pattern means otherwise in Python, whose regular expressions other runners of `prompts.csv` take: both accept
-//! it, and it matches something else there. Read off the syntax tree.
+//! Finds the parts of a pattern that Python also accepts but that match something else there. Other runners of `prompts.csv`
+//! use Python's regular expressions.
 
 use std::convert::Infallible;
 
@@ -17,11 +17,11 @@ pub struct DialectDifference<'a> {
     pub here: &'static str,
     /// What it means there.
     pub python: &'static str,
-    /// What means the same in both.
+    /// What to write instead.
     pub instead: &'static str,
 }
 
-/// The parts of `pattern` that mean something else in Python, in order, none inside another; none where it is no pattern.
+/// The parts of `pattern` that mean something else in Python, in order, none inside another; none of an invalid pattern.
 pub(super) fn differences(pattern: &str) -> Vec<DialectDifference<'_>> {
     let Ok(ast) = Parser::new().parse(pattern) else { return Vec::new() };
     let Ok(mut found) = visit(&ast, DifferenceFinder::default());
@@ -32,14 +32,15 @@ pub(super) fn differences(pattern: &str) -> Vec<DialectDifference<'_>> {
         end = end.max(span.end.offset);
         outside
     });
-    let part = |span: &Span| pattern.get(span.start.offset..span.end.offset).unwrap_or(pattern);
-    found
-        .iter()
-        .map(|(span, [here, python, instead])| DialectDifference { part: part(span), here, python, instead })
-        .collect()
+    let mut differences = Vec::new();
+    for (span, [here, python, instead]) in found {
+        let part = pattern.get(span.start.offset..span.end.offset).unwrap_or(pattern);
+        differences.push(DialectDifference { part, here, python, instead });
+    }
+    differences
 }
 
-/// What a part means here and in Python, and what means the same in both.
+/// The meaning of a part here, in Python, and what to write instead.
 type Meanings = [&'static str; 3];
 
 #[derive(Default)]
@@ -72,7 +73,7 @@ impl Visitor for DifferenceFinder {
                 self.0.push((assertion.span, meanings));
             }
             Ast::Repetition(outer) => {
-                // In Python a `+` behind a repetition never gives back what that took.
+                // In Python, a `+` after a repetition makes it possessive.
                 let possessive = matches!(outer.op.kind, RepetitionKind::OneOrMore) && outer.greedy;
                 if possessive && matches!(&*outer.ast, Ast::Repetition(inner) if inner.greedy) {
                     let meanings =

@@ -6,40 +6,35 @@ use crate::text::diagnostic::shorten;
 
 pub use dialect::DialectDifference;
 
-/// A text to look for as the user wrote it.
+/// A text to search for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// The text.
     pub text: String,
-    /// How it is meant.
+    /// Its meaning.
     pub style: Style,
 }
 
-/// How a pattern is meant.
+/// The meaning of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Plain text, in any case.
     Literal,
     /// A regular expression, exactly as written.
     Exact,
-    /// A regular expression in any case, `^` and `$` at each line, whatever ends it.
+    /// A regular expression in any case, with `^` and `$` at each line, whatever ends the line.
     Loose,
 }
 
 impl Pattern {
-    /// Whether it is plain text, which always compiles: compiling is what reading a large file spends its time on.
-    #[must_use]
+    /// Whether it is plain text, which always compiles. Reading a large file spends most time compiling patterns.
     pub fn is_literal(&self) -> bool {
         self.style == Style::Literal || !self.text.chars().any(regex_syntax_char)
     }
 
-    /// Why it does not compile, if so. Without compiling it if its form tells: that takes a tenth of the time, which counts
-    /// when a hundred thousand cases are read.
-    ///
-    /// # Errors
-    /// The regex crate's error.
+    /// Whether it compiles. Most patterns are only parsed, in a tenth of the time, which matters for a hundred thousand cases.
     pub fn check(&self) -> Result<(), regex::Error> {
-        // What is repeated so often can grow too large; anything else of this length cannot.
+        // A short pattern can only grow too large by counted repetition.
         let small = self.text.len() <= 200 && !self.text.contains('{');
         if self.is_literal() || (small && regex_syntax::parse(&self.text).is_ok()) {
             return Ok(());
@@ -47,14 +42,11 @@ impl Pattern {
         self.compile().map(drop)
     }
 
-    /// Compiled as it is meant.
-    ///
-    /// # Errors
-    /// The regex crate's error.
+    /// Compiles it by its meaning.
     pub fn compile(&self) -> Result<regex::Regex, regex::Error> {
         match self.style {
             Style::Literal => {
-                // A long text of many letters with several cases outgrows the usual limit.
+                // A long text in any case exceeds the usual limit.
                 let mut builder = regex::RegexBuilder::new(&regex::escape(&self.text));
                 builder.case_insensitive(true).size_limit(1 << 28).build()
             }
@@ -65,14 +57,12 @@ impl Pattern {
         }
     }
 
-    /// The parts that other runners' regular expressions, those of Python, accept and take for something else.
-    #[must_use]
+    /// The parts that mean something else in Python, whose regular expressions other runners use.
     pub fn differences(&self) -> Vec<DialectDifference<'_>> {
         if self.is_literal() { Vec::new() } else { dialect::differences(&self.text) }
     }
 
-    /// Splits at bars, `\|` aside; trims; drops what is empty.
-    #[must_use]
+    /// Splits at bars except `\|`, trims the parts and drops empty ones.
     pub fn split(text: &str) -> Vec<String> {
         let mut patterns = vec![String::new()];
         let mut escaped = false;
@@ -89,8 +79,7 @@ impl Pattern {
         patterns.into_iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
     }
 
-    /// Message and help for a pattern, written in the cell or under the key `name`, that does not compile.
-    #[must_use]
+    /// Message and help for a pattern of the field `name` that does not compile.
     pub fn problem(&self, name: &str, error: &regex::Error) -> (String, String) {
         let whole = error.to_string();
         // The crate draws the pattern over several lines and ends with "error: what".

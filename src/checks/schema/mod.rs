@@ -1,5 +1,5 @@
-//! A JSON schema that a user wrote, and whether an answer follows it. Where subschemas refer to each other, a short
-//! schema can ask for more work than there is time: what it comes to is counted first.
+//! A JSON schema that a user wrote, and whether an answer follows it. A short schema whose subschemas refer to each other can
+//! take forever, so its work is counted first.
 
 mod work;
 
@@ -20,13 +20,13 @@ pub struct Schema {
     validator: Validator,
 }
 
-/// Why a text is no schema that can be used; reads as the end of a sentence that starts with its path.
+/// Why a schema cannot be used, as the end of a sentence that starts with its path.
 #[derive(Debug, Error)]
 pub enum SchemaError {
     /// It is not JSON.
     #[error("is not JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// It is no schema, or needs one that is not there.
+    /// It is not a schema, or refers to a missing one.
     #[error("does not compile{at}: {why}")]
     Invalid {
         /// Where, with a space before it.
@@ -34,26 +34,20 @@ pub enum SchemaError {
         /// Why, in short.
         why: String,
     },
-    /// It asks for too much, whatever the answer.
+    /// It takes too much work, whatever the answer.
     #[error(transparent)]
     TooMuch(#[from] TooMuchWork),
 }
 
 impl Schema {
     /// Reads a schema.
-    ///
-    /// # Errors
-    /// Why it cannot be used.
     pub fn parse(bytes: &[u8]) -> Result<Self, SchemaError> {
         Self::new(serde_json::from_slice(bytes)?)
     }
 
     /// The schema that is this value.
-    ///
-    /// # Errors
-    /// Why it cannot be used.
     pub fn new(value: Value) -> Result<Self, SchemaError> {
-        // Before it is compiled: that takes as long where `unevaluatedProperties` are nested.
+        // Checked first: nested `unevaluatedProperties` make compiling slow too.
         work::check(&value)?;
         let validator = jsonschema::validator_for(&value).map_err(|error| {
             let at = error.instance_path().to_string();
@@ -63,10 +57,7 @@ impl Schema {
         Ok(Self { value, validator })
     }
 
-    /// The first `most` things in which `answer` does not follow it; none where it does.
-    ///
-    /// # Errors
-    /// When finding out takes too much.
+    /// The first `most` problems of `answer`. An error if to find them takes too much work.
     pub fn problems(&self, answer: &Value, most: usize) -> Result<Vec<String>, TooMuchWork> {
         work::check_with(&self.value, answer)?;
         let found = self.validator.iter_errors(answer).take(most);

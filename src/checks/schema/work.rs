@@ -1,5 +1,5 @@
-//! How often subschemas are applied when an answer is held against a schema, counted without doing it: each subschema
-//! is looked at once for each part of the answer, however many ways lead to it.
+//! Counts how often subschemas are applied to an answer, without applying them. The count visits each subschema once for each
+//! part of the answer, however many ways lead there.
 
 use std::collections::HashMap;
 use std::ptr;
@@ -8,19 +8,19 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-/// How often subschemas may be applied in all: seconds of work.
+/// Maximum number of applications of subschemas: seconds of work.
 pub const MOST_WORK: u64 = 2_000_000;
 
-/// Most objects in a schema.
+/// Maximum number of objects in a schema.
 const MOST_PARTS: usize = 20_000;
 
-/// How many subschemas may lead to each other in a row.
+/// Maximum length of a chain of subschemas.
 const MOST_DEPTH: usize = 1000;
 
-/// How often `unevaluatedProperties` and `unevaluatedItems` look at all that stands beside them.
+/// How often `unevaluatedProperties` and `unevaluatedItems` apply the keywords next to them.
 const UNEVALUATED: u64 = 3;
 
-/// Why a schema cannot be used, though it is one; reads as the end of a sentence that starts with its path.
+/// Why a valid schema cannot be used, as the end of a sentence that starts with its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TooMuchWork {
     /// Too many ways lead to the same subschemas.
@@ -29,18 +29,18 @@ pub enum TooMuchWork {
          and `oneOf` lead to each subschema once"
     )]
     Work,
-    /// It holds itself.
+    /// It contains itself.
     #[error("has a `$ref` that leads back to itself without going into a part of the answer; take it out")]
     Loop,
-    /// A very long way leads to a subschema.
+    /// A chain of subschemas is too long.
     #[error("has more than {MOST_DEPTH} subschemas that lead to each other in a row; make that way shorter")]
     Depth,
-    /// It is very large.
+    /// It has too many objects.
     #[error("has more than {MOST_PARTS} objects; make it smaller")]
     Parts,
 }
 
-/// Checks what a schema asks for, whatever the answer.
+/// Checks the work of a schema, whatever the answer.
 pub(super) fn check(schema: &Value) -> Result<(), TooMuchWork> {
     let mut parts = Vec::new();
     gather(schema, &mut parts);
@@ -51,7 +51,7 @@ pub(super) fn check(schema: &Value) -> Result<(), TooMuchWork> {
     parts.iter().try_for_each(|part| count.of(part, &Value::Null, 0).map(drop))
 }
 
-/// Checks what it asks for with this answer.
+/// Checks the work of a schema with this answer.
 pub(super) fn check_with(schema: &Value, answer: &Value) -> Result<(), TooMuchWork> {
     let mut parts = Vec::new();
     gather(schema, &mut parts);
@@ -72,12 +72,12 @@ fn gather<'a>(value: &'a Value, parts: &mut Vec<&'a Value>) {
 }
 
 struct WorkCounter<'a> {
-    /// The schema, and what in it has an address of its own.
+    /// The schema and the parts of it that have an `$id`.
     resources: Vec<(&'a str, &'a Value)>,
     anchors: Vec<(&'a str, &'a Value)>,
-    /// By the addresses of a subschema and of a part of the answer; `None` while it is being counted.
+    /// The work by the addresses of a subschema and of a part of the answer; `None` while it is counted.
     known: HashMap<(usize, usize), Option<u64>>,
-    /// What counting itself has taken: it has the same bound.
+    /// The steps of the count itself, which have the same bound.
     steps: u64,
 }
 
@@ -95,7 +95,7 @@ impl<'a> WorkCounter<'a> {
         Self { resources, anchors, known: HashMap::new(), steps: 0 }
     }
 
-    /// How often subschemas are applied where `schema` is applied to `answer`.
+    /// How often subschemas are applied when `schema` is applied to `answer`.
     fn of(&mut self, schema: &'a Value, answer: &Value, depth: usize) -> Result<u64, TooMuchWork> {
         let Value::Object(keywords) = schema else { return Ok(1) };
         if depth > MOST_DEPTH {
@@ -127,7 +127,7 @@ impl<'a> WorkCounter<'a> {
         if self.steps > MOST_WORK { Err(TooMuchWork::Work) } else { Ok(()) }
     }
 
-    /// The keywords that apply subschemas to the very same part of the answer.
+    /// The work of keywords that apply subschemas to the same part of the answer.
     fn here(&mut self, keywords: &'a Map<String, Value>, answer: &Value, depth: usize) -> Result<u64, TooMuchWork> {
         let mut work = 0_u64;
         for (keyword, value) in keywords {
@@ -153,7 +153,7 @@ impl<'a> WorkCounter<'a> {
         Ok(work)
     }
 
-    /// The keywords that apply subschemas to what is in that part.
+    /// The work of keywords that apply subschemas to members and elements of that part.
     fn below(&mut self, keywords: &'a Map<String, Value>, answer: &Value, depth: usize) -> Result<u64, TooMuchWork> {
         let members = || answer.as_object().into_iter().flat_map(Map::values);
         let elements = || answer.as_array().into_iter().flatten();
@@ -188,8 +188,7 @@ impl<'a> WorkCounter<'a> {
         Ok(work)
     }
 
-    /// What a reference may lead to, from whatever address it counts; nothing where it leads out of the file, which is
-    /// no schema then.
+    /// The subschemas that a reference may lead to. A reference that leads out of the file has none: the schema is invalid.
     fn targets(&self, reference: &str) -> Vec<&'a Value> {
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let named = |id: &str| id.ends_with(base) || (!id.is_empty() && base.ends_with(id));

@@ -1,0 +1,223 @@
+//! A row of a prompts.csv as a case.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::record::{CsvRecord, cell_range};
+use super::{CsvSheet, DURING, FORMAT};
+use crate::cases::case::fields::{self, CaseDraft, CaseField};
+use crate::cases::case::{Case, CaseFormat, CaseSource, FoundCase, task_json};
+use crate::cases::repo_files::RepoFiles;
+use crate::checks::{FieldValue, InvalidField};
+use crate::settings::trials::Repetition;
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, ends_line, shorten};
+use crate::text::name;
+use crate::trace::change::SkillChange;
+
+/// A row of a prompts.csv.
+#[derive(Clone, Debug)]
+pub struct CsvRow {
+    pub(super) sheet: Arc<CsvSheet>,
+    /// The row's first byte in the file.
+    pub(super) start: usize,
+    pub(super) line: usize,
+    pub(super) id: String,
+    pub(super) should_trigger: Option<bool>,
+}
+
+impl CsvRow {
+    /// The line on which the row starts, from 1.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// The row as a case that is not read yet. A row whose id cannot be a name gets the id `row-<line>`.
+    pub fn found(mut self, skill: impl Into<Arc<str>>) -> FoundCase {
+        let id = std::mem::take(&mut self.id);
+        let id = if name::check_case_id(&id).is_ok() { id } else { format!("row-{}", self.line) };
+        FoundCase::new(id, skill, Arc::clone(&self.sheet.path), self.line, self)
+    }
+
+    /// The place of a column's cell.
+    pub fn place(&self, column: &str) -> SourceLocation {
+        self.place_of_bytes(self.cell_range(column))
+    }
+
+    /// The place of `text` in a column's cell, in any case; the cell if the text is not there.
+    fn place_of(&self, column: &str, text: &str) -> SourceLocation {
+        let cell = self.cell_range(column);
+        let written = &self.sheet.bytes[cell.clone()];
+        let found = written.windows(text.len().max(1)).position(|part| part.eq_ignore_ascii_case(text.as_bytes()));
+        self.place_of_bytes(found.map_or(cell.clone(), |at| cell.start + at..cell.start + at + text.len()))
+    }
+
+    fn cell_range(&self, column: &str) -> Range<usize> {
+        cell_range(&self.sheet.bytes, self.start, self.sheet.columns.get(column).copied().unwrap_or_default())
+    }
+
+    /// The place of bytes of this row. Lines are counted from the row's own: to count them from the start of a large file
+    /// for every row takes minutes.
+    fn place_of_bytes(&self, range: Range<usize>) -> SourceLocation {
+        let range = range.start.saturating_sub(self.start)..range.end.saturating_sub(self.start);
+        let mut place = SourceLocation::in_text(&*self.sheet.path, &self.sheet.bytes[self.start..], range);
+        place.line += self.line - 1;
+        place
+    }
+
+    /// The line on which a column's cell begins, from 1.
+    fn line_of(&self, column: &str) -> usize {
+        let before = self.start..self.cell_range(column).start;
+        self.line + before.filter(|at| ends_line(&self.sheet.bytes, *at)).count()
+    }
+
+    fn reader(&self) -> RowReader<'_> {
+        // The cells of a hundred thousand rows would fill the memory: each row is cut again when it is read.
+        RowReader { row: self, record: CsvRecord::at(&self.sheet.bytes, self.start), problems: Vec::new() }
+    }
+}
+
+impl CaseSource for CsvRow {
+    fn format(&self) -> &'static CaseFormat {
+        &FORMAT
+    }
+
+    fn case(&self, skill: &str) -> Result<Case, Vec<Diagnostic>> {
+        let mut reader = self.reader();
+        if let Some(problem) = reader.form_problem() {
+            // The cells are not what the author meant: one clear message, not one for every cell.
+            return Err(vec![problem]);
+        }
+        let case = reader.case(skill);
+        if reader.problems.is_empty() { Ok(case) } else { Err(reader.problems) }
+    }
+
+    fn should_trigger(&self) -> Option<bool> {
+        self.should_trigger
+    }
+
+    fn repetition(&self) -> Repetition {
+        if ["trials", "threshold"].iter().any(|column| self.sheet.columns.contains_key(column)) {
+            self.reader().repetition()
+        } else {
+            Repetition::default()
+        }
+    }
+
+    fn place(&self, key: &str, text: Option<&str>, _tree: &dyn RepoFiles) -> Option<SourceLocation> {
+        let column = fields::named(key).map_or(key, |field| field.column);
+        Some(text.map_or_else(|| CsvRow::place(self, column), |text| self.place_of(column, text)))
+    }
+}
+
+/// Reads the cells of a row and collects their problems.
+struct RowReader<'a> {
+    row: &'a CsvRow,
+    record: CsvRecord,
+    problems: Vec<Diagnostic>,
+}
+
+impl RowReader<'_> {
+    /// Why the row is not the CSV text that its author meant.
+    fn form_problem(&self) -> Option<Diagnostic> {
+        let (sheet, record) = (&self.row.sheet, &self.record);
+        let problem = |code, range, message: String| Diagnostic::new(code, self.row.place_of_bytes(range), message);
+        if let Some(at) = record.open_quote {
+            let message = "this quote is never closed: the rest of the file is one cell".to_owned();
+            let help = "close the cell with `\"`; a quote inside a quoted cell is written `\"\"`";
+            return Some(problem(Code::CsvOpenQuote, at..at + 1, message).help(help));
+        }
+        let mut nameless = (0..record.cells.len()).filter(|index| sheet.has_name.get(*index) != Some(&true));
+        if let Some(index) = nameless.find(|index| !record.content(&sheet.bytes, *index).is_empty()) {
+            let width = sheet.has_name.len();
+            let (why, help) = if index < width {
+                ("its column has no name".to_owned(), "name the column in the header")
+            } else {
+                (format!("the header has {width} columns"), "put quotes around a cell that holds a comma")
+            };
+            let message = format!("cell {} of a row, but {why}", index + 1);
+            return Some(problem(Code::CsvExtraCell, record.range(index), message).help(help));
+        }
+        let written = &sheet.bytes[self.row.start..record.range(usize::MAX).end];
+        if let Err(error) = std::str::from_utf8(written) {
+            let at = self.row.start + error.valid_up_to();
+            let byte = sheet.bytes[at];
+            let message = format!("the byte 0x{byte:02X} is not UTF-8 (in Latin-1 it is `{}`)", char::from(byte));
+            return Some(problem(Code::NotUtf8, at..at + 1, message).help("save the file as UTF-8"));
+        }
+        let at = self.row.start + written.iter().position(|byte| *byte == 0)?;
+        Some(problem(Code::NulByte, at..at + 1, "the row holds a NUL byte".to_owned()))
+    }
+
+    fn case(&mut self, skill: &str) -> Case {
+        let id = self.text("id").trim().to_owned();
+        if let Err(why) = name::check_case_id(&id) {
+            self.problems.push(name::id_problem(&id, &why, self.row.place("id")));
+        }
+        let mut draft = CaseDraft::new(skill, id, self.row.place("id"));
+        for field in fields::all() {
+            let column = field.field().column;
+            if !(self.row.sheet.columns.contains_key(column) || field.is_required()) {
+                continue;
+            }
+            if column == "prompt" && self.text(column).trim().is_empty() {
+                let problem = Diagnostic::new(Code::EmptyValue, self.row.place(column), "the prompt is empty");
+                self.problems.push(problem.help("write what the agent is asked"));
+            }
+            let values = self.values(field);
+            if !values.is_empty() {
+                let line = self.row.line_of(column);
+                values.into_iter().for_each(|value| draft.set(field, column, line, value));
+            }
+        }
+        draft.case.during = self.during();
+        draft.finish()
+    }
+
+    fn repetition(&mut self) -> Repetition {
+        let mut draft = CaseDraft::new("", String::new(), SourceLocation::default());
+        for field in fields::all().filter(|field| ["trials", "threshold"].contains(&field.field().column)) {
+            self.values(field).into_iter().for_each(|value| draft.set(field, field.field().column, 0, value));
+        }
+        draft.case.repetition
+    }
+
+    fn text(&self, column: &str) -> String {
+        let sheet = &self.row.sheet;
+        sheet.columns.get(column).map_or_else(String::new, |index| self.record.text(&sheet.bytes, *index))
+    }
+
+    fn values(&mut self, field: CaseField) -> Vec<FieldValue> {
+        let (column, form) = (field.field().column, field.field().form);
+        let mut parts = form.split(&self.text(column));
+        if parts.is_empty() && field.is_required() {
+            parts.push(String::new());
+        }
+        let mut values = Vec::with_capacity(parts.len());
+        for part in parts {
+            match form.read(column, &part, &format!("{:?}", shorten(&part))) {
+                Ok(value) => values.push(value),
+                Err(InvalidField { code, message, help }) => {
+                    let place = if form.is_list() { self.row.place_of(column, &part) } else { self.row.place(column) };
+                    self.problems.push(Diagnostic::new(code, place, message).help(help));
+                }
+            }
+        }
+        values
+    }
+
+    fn during(&mut self) -> Vec<SkillChange> {
+        let cell = self.text(DURING);
+        if cell.trim().is_empty() {
+            return Vec::new();
+        }
+        let place = self.row.place(DURING);
+        match task_json::changes(&cell) {
+            Ok(changes) => changes.into_iter().map(|change| SkillChange { origin: place.clone(), ..change }).collect(),
+            Err(problems) => {
+                let problems = problems.into_iter().map(|problem| Diagnostic { place: place.clone(), ..problem });
+                self.problems.extend(problems);
+                Vec::new()
+            }
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Finds the cases of a repository.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::cases::case::{
+    CaseFile, CaseFormat, FORMATS, FileCases, Files, FoundCase, ReadCase, file_formats, files_of_skill, smoke,
+};
+use crate::cases::catalog::{Catalog, FoundSkill, RESPONSE_SCHEMA, SKILL_EVALS, evals_folder};
+use crate::cases::layout::Layout;
+use crate::cases::repo_files::{FileKind, RepoFiles};
+use crate::cases::repository::{Repository, Scope};
+use crate::cases::unread;
+use crate::files::bounded;
+use crate::skill::SKILL_FILE;
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
+use crate::text::name;
+use crate::text::relative_path::RelativePath;
+
+/// The first part of the test's name of a case whose skill is not here.
+const NO_SKILL: &str = "tasks";
+
+/// Adds the cases of a repository to a catalog that has its skills.
+pub(super) struct CaseFinder<'a> {
+    repository: &'a Repository,
+    layout: Layout<'a>,
+    scope: Scope<'a>,
+    catalog: &'a mut Catalog,
+    /// The cases so far, by skill.
+    cases: HashMap<Arc<str>, Vec<FoundCase>>,
+}
+
+impl<'a> CaseFinder<'a> {
+    pub(super) fn new(
+        repository: &'a Repository,
+        layout: Layout<'a>,
+        scope: Scope<'a>,
+        catalog: &'a mut Catalog,
+    ) -> Self {
+        Self { repository, layout, scope, catalog, cases: HashMap::new() }
+    }
+
+    pub(super) fn add_cases(mut self) {
+        let folders: BTreeSet<&Path> = file_formats().map(|(_, files)| files.folder()).collect();
+        for folder in folders {
+            for name in self.names_in(folder) {
+                // Cases of an unknown skill may be meant for the skill in scope.
+                let wants_skill = self.scope.wants_skill(&name) || self.catalog.skill(&name).is_none();
+                if folder == Path::new(SKILL_EVALS) && wants_skill {
+                    self.check_skill_next_to_cases(&name);
+                }
+                for (format, files) in file_formats().filter(|(_, files)| files.folder() == folder) {
+                    let Some(open) = files.open_part(&name) else { continue };
+                    if if files.are_of_skills() { wants_skill } else { self.scope.wants_task(open) } {
+                        self.read_file(format, files, open);
+                    }
+                }
+            }
+        }
+        self.add_unread();
+        self.catalog.problems.extend(unread::settings(&self.repository.root));
+        self.add_smoke_cases();
+        let mut cases: Vec<(Arc<str>, Vec<FoundCase>)> = self.cases.into_iter().collect();
+        cases.sort_by(|(a, _), (b, _)| a.cmp(b));
+        for (_, mut cases) in cases {
+            mark_duplicates(&mut cases, self.repository);
+            self.catalog.cases.extend(cases.into_iter().map(Arc::new));
+        }
+    }
+
+    /// The names in a directory, sorted; none if there is no such directory.
+    fn names_in(&mut self, folder: &Path) -> Vec<String> {
+        let path = self.repository.root.join(folder);
+        let entries = match fs::read_dir(&path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+            Err(error) => {
+                self.catalog.problems.push(self.repository.unreadable(&path, &error.to_string()));
+                return Vec::new();
+            }
+        };
+        let mut names = Vec::new();
+        for entry in entries.filter_map(Result::ok) {
+            match entry.file_name().into_string() {
+                Ok(name) => names.push(name),
+                Err(_) => {
+                    self.catalog.problems.push(self.repository.unreadable(&entry.path(), "its name is not UTF-8"));
+                }
+            }
+        }
+        names.sort();
+        names
+    }
+
+    /// Reports a skill that is next to its cases: nothing tests it if no skill root holds it; else agents get its cases too.
+    fn check_skill_next_to_cases(&mut self, slug: &str) {
+        let folder = evals_folder(slug);
+        let file = folder.join(SKILL_FILE);
+        // Asked first: with many skills, the disk answers faster than a search in all of them.
+        if self.repository.kind(&file) != FileKind::File {
+            return;
+        }
+        if !self.catalog.skills.iter().any(|found| found.skill().folder == folder) {
+            let help = format!("name its directory too, in evals/evals.toml: {}", with_skill_evals(self.catalog));
+            let message = "skill not tested: outside every skill root";
+            let problem = Diagnostic::new(Code::SkillRoot, SourceLocation::file(&file), message);
+            self.catalog.problems.push(problem.help(help));
+            return;
+        }
+        for cases in files_of_skill(slug).filter(|cases| self.repository.kind(cases) == FileKind::File) {
+            let message = "these cases are in the skill's own directory: agents are given them, and what they expect";
+            let problem = Diagnostic::new(Code::SkillRoot, SourceLocation::file(&cases), message);
+            let help = "move the skill's directory to skills/: its cases stay here";
+            self.catalog.problems.push(problem.help(help));
+        }
+    }
+
+    /// Reads the file with this open part of its path, if there is one.
+    fn read_file(&mut self, format: &'static CaseFormat, files: &Files, open: &str) {
+        let of_skill = files.are_of_skills();
+        // A file can have any name, a test cannot.
+        let is_name = if of_skill { name::check_id(open).is_ok() } else { name::check_case_id(open).is_ok() };
+        let name = if is_name { open.to_owned() } else { name::segment(open) };
+        let file = CaseFile { path: files.path_of(open), name };
+        let path = self.repository.root.join(&file.path);
+        let parsed = match bounded::read(&path) {
+            Ok(_) if of_skill && self.catalog.skill(&file.name).is_none() => {
+                let message = format!("unknown skill slug `{}`", file.name);
+                let problem = Diagnostic::new(Code::OrphanCases, SourceLocation::file(&file.path), message);
+                let problem = problem.help(suggest(&file.name, &self.catalog.slugs()));
+                FileCases { problems: vec![problem], cases: Vec::new() }
+            }
+            Ok(bytes) => (files.parse)(&file, bytes, self.layout),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => return,
+            // `evals/skills/README.md` is not the directory of a skill.
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return,
+            Err(error) => {
+                let problem = self.repository.unreadable(&path, &error.to_string());
+                FileCases { problems: vec![problem], cases: Vec::new() }
+            }
+        };
+        let (errors, warnings): (Vec<_>, Vec<_>) = parsed.problems.into_iter().partition(Diagnostic::is_error);
+        self.catalog.problems.extend(warnings);
+        if of_skill && let Some(skill) = self.catalog.skill_mut(&file.name) {
+            skill.curated = true;
+        }
+        if !errors.is_empty() {
+            let (skill, id) = if of_skill { (&*file.name, base_name(&file.path)) } else { (NO_SKILL, &*file.name) };
+            self.add(broken(format, skill, id, &file.path, errors));
+        }
+        for case in parsed.cases {
+            let case = if of_skill { case } else { self.of_known_skill(case) };
+            self.add(case);
+        }
+    }
+
+    fn add(&mut self, case: FoundCase) {
+        self.cases.entry(case.skill.clone()).or_default().push(case);
+    }
+
+    /// The case if the skill that it names is here; else a broken case of [`NO_SKILL`].
+    fn of_known_skill(&mut self, found: FoundCase) -> FoundCase {
+        if let Some(skill) = self.catalog.skill_mut(&found.skill) {
+            skill.curated = true;
+            return found;
+        }
+        let problems = match found.case() {
+            Ok(case) => {
+                let message =
+                    format!("this {} names the skill `{}`, which is not here", found.format().name, case.skill);
+                let file = evals_folder(&case.skill).join(SKILL_FILE);
+                let help = if self.repository.kind(&file) == FileKind::File {
+                    format!("it lies in {}: {}", file.display(), with_skill_evals(self.catalog))
+                } else {
+                    suggest(&case.skill, &self.catalog.slugs())
+                };
+                vec![Diagnostic::new(Code::UnknownSkill, case.origin.clone(), message).help(help)]
+            }
+            Err(problems) => problems.to_vec(),
+        };
+        let source = ReadCase { format: found.format(), case: Err(problems) };
+        FoundCase::new(found.id, NO_SKILL, found.file, found.line, source)
+    }
+
+    /// Reports files that look like cases and are not read. A skill without other cases gets one broken case for all files
+    /// that may be its own, and no built-in cases: they would pass in place of what the files ask.
+    fn add_unread(&mut self) {
+        let scope = self.scope;
+        let lacks_cases = |found: &FoundSkill| !found.curated && scope.wants_skill(&found.skill().slug);
+        if !matches!(scope, Scope::All) && !self.catalog.skills.iter().any(lacks_cases) {
+            return;
+        }
+        let unread = unread::find(&self.repository.root, self.catalog);
+        let orphans = unread::orphans(self.catalog, &self.cases);
+        let mut broken_cases = Vec::new();
+        for found in self.catalog.skills.iter_mut().filter(|found| lacks_cases(found)) {
+            let slug = found.skill().slug.clone();
+            let files = unread.iter().chain(&orphans);
+            let of_skill = files.filter(|file| file.skill.as_ref().is_none_or(|skill| *skill == slug));
+            let problems: Vec<Diagnostic> = of_skill.map(|file| file.problem.clone()).collect();
+            let Some(path) = problems.first().map(|problem| problem.place.path.clone()) else { continue };
+            found.curated = true;
+            let file = files_of_skill(&slug).next().unwrap_or_default();
+            broken_cases.push(broken(FORMATS[0], &slug, base_name(&file), &path, problems));
+        }
+        broken_cases.into_iter().for_each(|case| self.add(case));
+        self.catalog.problems.extend(unread.into_iter().map(|file| file.problem));
+    }
+
+    fn add_smoke_cases(&mut self) {
+        let schema = RelativePath::parse(RESPONSE_SCHEMA).ok();
+        let schema = schema.filter(|path| self.repository.kind(path.as_path()) == FileKind::File);
+        for found in self.catalog.skills.iter().filter(|found| !found.curated) {
+            let skill = found.skill();
+            if !self.scope.wants_skill(&skill.slug) {
+                continue;
+            }
+            for case in smoke::cases(skill, schema.as_ref()) {
+                let (id, file) = (case.id.clone(), skill.folder.join(SKILL_FILE));
+                let case = ReadCase { format: &smoke::FORMAT, case: Ok(case) };
+                let found = FoundCase::new(id, &*skill.slug, file, 1, case);
+                self.cases.entry(found.skill.clone()).or_default().push(found);
+            }
+        }
+    }
+}
+
+/// The line of evals.toml that names the directories of the known skills and [`SKILL_EVALS`] as skill roots.
+fn with_skill_evals(catalog: &Catalog) -> String {
+    let mut roots = BTreeSet::from([Path::new(SKILL_EVALS)]);
+    for found in &catalog.skills {
+        let folder = found.skill().folder.as_path();
+        // The repository's root cannot be named: each skill in it is a root of its own.
+        roots.insert(folder.parent().filter(|root| !root.as_os_str().is_empty()).unwrap_or(folder));
+    }
+    let roots: Vec<String> = roots.iter().map(|root| format!("{:?}", root.to_string_lossy())).collect();
+    format!("skill_roots = [{}]", roots.join(", "))
+}
+
+fn base_name(path: &Path) -> &str {
+    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+}
+
+fn broken(format: &'static CaseFormat, skill: &str, id: &str, path: &Path, problems: Vec<Diagnostic>) -> FoundCase {
+    let line = problems.first().map_or(1, |problem| problem.place.line.max(1));
+    FoundCase::new(id.to_owned(), skill, path, line, ReadCase { format, case: Err(problems) })
+}
+
+/// Replaces every case whose test name an earlier case has by a broken one with a unique name.
+fn mark_duplicates(cases: &mut [FoundCase], tree: &dyn RepoFiles) {
+    let mut first: HashMap<String, usize> = HashMap::with_capacity(cases.len());
+    let mut duplicates = Vec::new();
+    for (at, found) in cases.iter().enumerate() {
+        match first.entry(name::segment(&found.id)) {
+            Entry::Vacant(free) => _ = free.insert(at),
+            Entry::Occupied(taken) => duplicates.push((at, *taken.get())),
+        }
+    }
+    // The new name of a duplicate may be the id of a later case, so all ids are collected before.
+    for (at, taken) in duplicates {
+        let (found, taken) = (&cases[at], &cases[taken]);
+        let place = found.source.place("id", None, tree).unwrap_or_else(|| SourceLocation {
+            line: found.line,
+            column: 1,
+            ..SourceLocation::file(&*found.file)
+        });
+        let message = format!(
+            "the case id `{}` is taken by {}:{} (in tests' names all but letters and digits count as one)",
+            found.id,
+            taken.file.display(),
+            taken.line
+        );
+        let problem =
+            Diagnostic::new(Code::DuplicateCase, place, message).help("give each case of a skill a unique id");
+        let mut id = format!("{}-line-{}", found.id, found.line);
+        while first.contains_key(&name::segment(&id)) {
+            id.push_str("-again");
+        }
+        first.insert(name::segment(&id), at);
+        let source = ReadCase { format: found.format(), case: Err(vec![problem]) };
+        cases[at] = FoundCase::new(id, found.skill.clone(), found.file.clone(), found.line, source);
+    }
+}

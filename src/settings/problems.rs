@@ -1,0 +1,99 @@
+//! Problems of evals.toml.
+
+use std::ops::Range;
+
+use crate::settings::FILE;
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
+use crate::text::relative_path::RelativePath;
+
+/// The invalid values that were found in the settings file.
+pub(super) struct Problems<'a> {
+    text: &'a str,
+    pub(super) list: Vec<Diagnostic>,
+}
+
+impl<'a> Problems<'a> {
+    pub(super) fn of(text: &'a str) -> Self {
+        Self { text, list: Vec::new() }
+    }
+
+    /// Reports the value in this range.
+    pub(super) fn add(&mut self, range: Range<usize>, message: String) {
+        self.list.push(Diagnostic::new(Code::Config, self.place(range), message));
+    }
+
+    pub(super) fn place(&self, range: Range<usize>) -> SourceLocation {
+        SourceLocation::in_text(FILE, self.text.as_bytes(), range)
+    }
+
+    /// The valid ones of these paths. The message about an invalid path begins with `what`.
+    pub(super) fn paths(
+        &mut self,
+        written: impl IntoIterator<Item = toml::Spanned<String>>,
+        what: &str,
+    ) -> Vec<RelativePath> {
+        let mut paths = Vec::new();
+        for path in written {
+            match RelativePath::parse(path.get_ref()) {
+                Ok(path) => paths.push(path),
+                Err(why) => self.add(path.span(), format!("{what} {:?} {why}", path.get_ref())),
+            }
+        }
+        paths
+    }
+}
+
+/// The problem that keeps the parser from reading evals.toml, in plain words.
+pub(super) fn of_parser(text: &str, error: &toml::de::Error) -> Diagnostic {
+    let range = error.span().unwrap_or(0..0);
+    let key = text[..range.start].trim_end().strip_suffix('=').map(str::trim_end);
+    let value = text.get(range.clone()).unwrap_or_default();
+    let place = SourceLocation::in_text(FILE, text.as_bytes(), range);
+    let problem = Diagnostic::new(Code::Config, place, message(error.message()));
+    // `[mode.NAME]` defines a mode, `modes` selects some.
+    let is_mode = key.is_some_and(|key| key == "mode" || key.ends_with("\nmode"));
+    if is_mode && value.starts_with(['"', '\'']) {
+        return problem.help(format!("to choose modes, write modes = [{value}]"));
+    }
+    problem
+}
+
+/// `invalid type: integer `3`, expected struct X` becomes "this is 3; expected a table". An unknown key gets the nearest one.
+/// Other messages stay as they are, on one line.
+fn message(text: &str) -> String {
+    let text = text.trim().replace('\n', "; ");
+    if let Some((key, known)) = text.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, expected ")) {
+        let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+        return format!("unknown key `{key}`; {}", suggest(key, &known));
+    }
+    match text.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected ")) {
+        Some((value, expected)) => format!("this is {}; expected {}", plain_value(value), plain_type(expected)),
+        None => text,
+    }
+}
+
+fn plain_value(value: &str) -> &str {
+    match value {
+        "map" => return "a table",
+        "sequence" => return "a list",
+        _ => {}
+    }
+    for kind in ["string ", "integer ", "floating point ", "boolean "] {
+        if let Some(value) = value.strip_prefix(kind) {
+            return value.trim_matches('`');
+        }
+    }
+    value
+}
+
+fn plain_type(expected: &str) -> &str {
+    match expected {
+        "i64" | "u64" | "u32" | "usize" => "a whole number",
+        "f64" => "a number",
+        "a boolean" => "true or false",
+        "a map" => "a table",
+        "a sequence" => "a list",
+        _ if expected.starts_with("struct ") => "a table",
+        _ => expected,
+    }
+}

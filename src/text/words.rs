@@ -1,0 +1,39 @@
+//! Enums whose variants are words in settings and artifacts.
+
+/// Declares an enum with a word for each variant. The words are its serde form and its `Display`.
+macro_rules! words {
+    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+        pub enum $name {
+            $($(#[$variant_meta])* #[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            /// The words of all variants.
+            pub const WORDS: [&'static str; [$($word),+].len()] = [$($word),+];
+
+            /// The word.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+
+            /// The variant with this word.
+            pub fn named(word: &str) -> Option<Self> {
+                match word {
+                    $($word => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use words;
