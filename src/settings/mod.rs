@@ -51,14 +51,14 @@ pub const DEFAULT_JOBS: usize = 8;
 pub const TREE_VARIABLE: &str = "SKILL_EVALS_TREE";
 
 /// Variables that this program passes to processes, not chosen by users.
-pub(crate) const INTERNAL: [&str; 4] = [TREE_VARIABLE, WATCHDOG_VARIABLE, KEEPER_VARIABLE, BACKGROUND_VARIABLE];
+pub(crate) const INTERNAL: [&str; 4] = [TREE_VARIABLE, WATCHDOG_VARIABLE, SUPERVISOR_VARIABLE, BACKGROUND_VARIABLE];
 
 /// The variable with which this program starts itself as the watchdog of a run.
 pub const WATCHDOG_VARIABLE: &str = "SKILL_EVALS_WATCHDOG";
 
-/// The variable with which this program starts itself as the keeper of an agent's processes. Its value is the number of
+/// The variable with which this program starts itself as the supervisor of an agent's processes. Its value is the number of
 /// the process that starts it.
-pub const KEEPER_VARIABLE: &str = "SKILL_EVALS_KEEPER";
+pub const SUPERVISOR_VARIABLE: &str = "SKILL_EVALS_SUPERVISOR";
 
 /// The variable with which this program starts itself as a run in the background.
 pub const BACKGROUND_VARIABLE: &str = "SKILL_EVALS_BACKGROUND";
