@@ -41,7 +41,7 @@ fn outcome_of(subject: &Subject<'_>, asked: &SkillChange) -> (Status, String) {
             format!("`{}` not {}: it was not part of this trial", asked.skill, asked.kind.done()),
         );
     };
-    let told = change.told();
+    let told = change.summary();
     if change.made_ms.is_none() {
         return (Status::Unknown, told);
     }

@@ -111,7 +111,7 @@ fn decided_by(subject: &Subject<'_>, status: Status, happened: bool) -> Span {
     let is_own = |list: &[Activation], at: usize| list.get(at).is_some_and(decides);
     let activation = |what| matches!(what, Marked::Activation(at) if is_own(&trace.activations, at));
     let failed_load = |what| matches!(what, Marked::FailedLoad(at) if is_own(&trace.failed_loads, at));
-    let look = |what| matches!(what, Marked::Exploration(_));
+    let look = |what| matches!(what, Marked::Inspection(_));
     let step = subject.marked(activation).or_else(|| subject.marked(failed_load)).or_else(|| subject.marked(look));
     match step {
         Some(step) => Span::of_call(&trace.steps, step),
