@@ -118,7 +118,7 @@ impl<'a> SkillCalls<'a> {
         let evidence = format!("{tool} {}", excerpt(input));
         let fields: Value = serde_json::from_str(input).unwrap_or_default();
         if self.lists(tool, fields.get("server").and_then(Value::as_str), input, output) {
-            trace.explore(&evidence);
+            trace.inspect(&evidence);
         }
         match self.wanted(trace, tool, &fields) {
             Some((skill, path)) => self.answered(trace, &skill, &path, output, failed, &evidence),
@@ -145,7 +145,7 @@ impl<'a> SkillCalls<'a> {
             }
             concluded(trace, &skill, &path, !failed, &evidence);
         } else {
-            trace.explore(&evidence);
+            trace.inspect(&evidence);
         }
     }
 
@@ -252,7 +252,7 @@ impl<'a> SkillCalls<'a> {
         }
         let is_known = || paths.below_skills().any(|(skill, _)| trace.is_active(skill));
         if !came && (paths.are_about_skills() || !named.is_empty()) && !is_known() {
-            trace.explore(evidence);
+            trace.inspect(evidence);
         }
         seen.into_iter().map(|sighting| sighting.skill).collect()
     }

@@ -43,7 +43,7 @@ pub fn mcp(args: &McpArgs) -> CliResult {
     let mut folders = args.skills.clone();
     if folders.is_empty() {
         let lists = args.folders.iter().cloned().chain(env("SKILLS_DIR"));
-        folders.extend(lists.flat_map(|list| mcp::folders_in(&list)));
+        folders.extend(lists.flat_map(|list| mcp::directories_in(&list)));
     }
     if folders.is_empty() {
         mcp::serve_roots(how)?;

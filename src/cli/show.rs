@@ -10,7 +10,7 @@ use super::{CliResult, CliResultOf, RepositoryArgs, no_trials, own_checks, print
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::stdout;
-use skill_evals::process::{interrupt, pager};
+use skill_evals::process::{brief, interrupt};
 use skill_evals::report::show::{self as report, ShownTrial};
 use skill_evals::results::session::{self, Session};
 use skill_evals::results::timeline::Timeline;
@@ -85,7 +85,7 @@ pub fn show(args: &ShowArgs) -> CliResult {
         drop(out);
         // Ctrl-C is for the pager.
         interrupt::listen(false)?;
-        if pager::page(&pager, &text)? {
+        if brief::page(&pager, &text)? {
             return Ok(Exit::Clean);
         }
         out = stdout();

@@ -1,16 +1,16 @@
-//! The words that a model reads when it asks: a skill, its files, and what was wrong with a request.
+//! Answers of the tools: a skill, its files, and what is wrong with a request.
 
 use std::fmt::Write;
 
-use super::catalogue::names;
-use super::directory::{FoundPath, ResourceError};
+use super::directory::{FileContent, ResourceError};
 use super::library::{Library, ServedSkill};
+use super::skill_list::names;
 use crate::settings::SkillResult;
 use crate::skill::SkillFile;
 use crate::text::diagnostic::nearest;
 use crate::text::relative_path::RelativePath;
 
-/// An answer, or what to say instead.
+/// An answer, or an error message for the model.
 pub(super) type McpAnswer = Result<String, String>;
 
 /// The skill of this name.
@@ -19,119 +19,104 @@ pub(super) fn named<'a>(library: &'a Library, name: &str) -> Result<&'a ServedSk
         if library.skills.is_empty() {
             return format!("unknown skill `{name}`: no skills are served at the moment");
         }
-        let known = library.skills.iter().map(|shelved| shelved.skill.name.as_str());
-        let hint = nearest(name, known).map(|near| format!(", did you mean `{near}`?"));
-        format!(
-            "unknown skill `{name}`{} Call again with one of these names: {}",
-            hint.unwrap_or_else(|| ".".to_owned()),
-            names(library)
-        )
+        let known = library.skills.iter().map(|served| served.skill.name.as_str());
+        let hint = nearest(name, known).map_or_else(|| ".".to_owned(), |near| format!(", did you mean `{near}`?"));
+        format!("unknown skill `{name}`{hint} Call again with one of these names: {}", names(library))
     })
 }
 
-/// The SKILL.md as it is.
-pub(super) fn raw(shelved: &ServedSkill) -> McpAnswer {
-    Ok(String::from_utf8_lossy(&skill_file(shelved)?).into_owned())
+/// The whole SKILL.md.
+pub(super) fn raw(served: &ServedSkill) -> McpAnswer {
+    Ok(String::from_utf8_lossy(&skill_file(served)?).into_owned())
 }
 
-fn skill_file(shelved: &ServedSkill) -> Result<Vec<u8>, String> {
-    let (name, file) = (&shelved.skill.name, shelved.file);
-    match RelativePath::parse(file).map_err(ResourceError::NotAllowed).and_then(|path| shelved.find(&path)) {
-        Ok(FoundPath::File(bytes)) => Ok(bytes),
-        Ok(FoundPath::Folder) => Err(format!("the {file} of the skill `{name}` is a directory")),
+fn skill_file(served: &ServedSkill) -> Result<Vec<u8>, String> {
+    let (name, file) = (&served.skill.name, served.file);
+    match served.read(file) {
+        Ok(FileContent::File(bytes)) => Ok(bytes),
+        Ok(FileContent::Directory) => Err(format!("the {file} of the skill `{name}` is a directory")),
         Err(error) => Err(format!("the {file} of the skill `{name}` {error}")),
     }
 }
 
-/// A skill as the agents' own skill tools give it: the body without the front matter, headed by the folder that
-/// relative paths in it start from, and followed by the files that can be asked for. Or its SKILL.md alone.
-pub(super) fn skill(shelved: &ServedSkill, result: SkillResult) -> McpAnswer {
+/// A skill as the agents' own skill tools return it: its directory, the body of its SKILL.md, and the list of its files.
+/// With [`SkillResult::Raw`], only its SKILL.md.
+pub(super) fn skill(served: &ServedSkill, result: SkillResult) -> McpAnswer {
     if result == SkillResult::Raw {
-        return raw(shelved);
+        return raw(served);
     }
-    let bytes = skill_file(shelved)?;
+    let bytes = skill_file(served)?;
     let text = String::from_utf8_lossy(&bytes);
-    let body = SkillFile::parse(&shelved.skill.folder, &bytes).body;
+    let body = SkillFile::parse(&served.skill.folder, &bytes).body;
     let body = text.get(body).unwrap_or(&text).trim();
-    let mut answer = format!("Base directory for this skill: {}\n\n{body}\n", shelved.folder().display());
-    let resources: Vec<&str> =
-        shelved.files.iter().map(|file| file.path.as_str()).filter(|path| *path != shelved.file).collect();
-    if !resources.is_empty() {
-        let _ = writeln!(answer, "\nFiles of this skill, to be read with the tool `skill-resource`:");
-        for path in resources {
-            let _ = writeln!(answer, "- {path}");
-        }
+    let mut answer = format!("Base directory for this skill: {}\n\n{body}\n", served.directory().display());
+    let mut resources = served.files.iter().filter(|file| file.path != served.file).peekable();
+    if resources.peek().is_some() {
+        answer.push_str("\nFiles of this skill, to be read with the tool `skill-resource`:\n");
+    }
+    for file in resources {
+        let _ = writeln!(answer, "- {}", file.path);
     }
     Ok(answer)
 }
 
-/// The file at `path`, the files of the folder at `path`, or, where it is empty, the list of all files.
-pub(super) fn resource(shelved: &ServedSkill, path: &str) -> McpAnswer {
+/// The file at `path`, or all files of the directory at `path`. If `path` is empty, the list of the skill's files.
+pub(super) fn resource(served: &ServedSkill, path: &str) -> McpAnswer {
     if matches!(path, "" | "." | "./") {
-        return Ok(listing(shelved));
+        let mut list = format!("Files of the skill `{}`:\n", served.skill.name);
+        for file in &served.files {
+            let _ = writeln!(list, "- {} ({} bytes)", file.path, file.size);
+        }
+        return Ok(list);
     }
-    let refused = |error: ResourceError| {
-        let next = match error {
-            ResourceError::TooLarge { .. } => "Work on it with other tools.".to_owned(),
-            ResourceError::NotAllowed(_) | ResourceError::Missing => known_files(shelved, path),
-            _ => String::new(),
-        };
-        format!("`{}` {error}. {next}", path.escape_debug()).trim_end().to_owned()
-    };
-    let path = RelativePath::parse(path).map_err(|why| refused(ResourceError::NotAllowed(why)))?;
-    match shelved.find(&path).map_err(refused)? {
-        FoundPath::File(bytes) => text(&bytes).map(str::to_owned).map_err(|what| format!("`{path}` {what}")),
-        FoundPath::Folder => Ok(files_below(shelved, &path)),
+    match served.read(path) {
+        Ok(FileContent::File(bytes)) => text(&bytes).map(str::to_owned).map_err(|why| format!("`{path}` {why}")),
+        Ok(FileContent::Directory) => Ok(directory_files(served, &RelativePath::parse(path)?)),
+        Err(error) => {
+            let advice = match error {
+                ResourceError::TooLarge { .. } => "Work on it with other tools.".to_owned(),
+                ResourceError::NotAllowed(_) | ResourceError::Missing => known_files(served, path),
+                _ => String::new(),
+            };
+            Err(format!("`{}` {error}. {advice}", path.escape_debug()).trim_end().to_owned())
+        }
     }
 }
 
-fn listing(shelved: &ServedSkill) -> String {
-    let mut text = format!("Files of the skill `{}`:\n", shelved.skill.name);
-    for file in &shelved.files {
-        let _ = writeln!(text, "- {} ({} bytes)", file.path, file.size);
-    }
-    text
-}
-
-fn known_files(shelved: &ServedSkill, path: &str) -> String {
-    let known: Vec<&str> = shelved.files.iter().map(|file| file.path.as_str()).collect();
+fn known_files(served: &ServedSkill, path: &str) -> String {
+    let known: Vec<&str> = served.files.iter().map(|file| file.path.as_str()).collect();
     let hint = nearest(path, known.iter().copied()).map(|near| format!("Did you mean `{near}`? ")).unwrap_or_default();
-    format!("{hint}Files of the skill `{}`: {}", shelved.skill.name, known.join(", "))
+    format!("{hint}Files of the skill `{}`: {}", served.skill.name, known.join(", "))
 }
 
-/// The files below a folder, each in an element of its own; what cannot be shown is named with the reason.
-fn files_below(shelved: &ServedSkill, folder: &RelativePath) -> String {
-    let prefix = format!("{folder}/");
-    let files: Vec<_> = shelved.files.iter().filter(|file| file.path.starts_with(&prefix)).collect();
-    if files.is_empty() {
-        return format!("The directory `{folder}` holds no files.");
-    }
+/// The files of a directory, each in its own element. A file that cannot be shown is named with the reason.
+fn directory_files(served: &ServedSkill, directory: &RelativePath) -> String {
+    let prefix = format!("{directory}/");
+    let limit = served.max_answer();
+    let mut remaining = limit;
     let mut answer = String::new();
-    let most = shelved.max_answer();
-    let mut left = most;
-    for file in files {
-        let found = RelativePath::parse(&file.path).map_err(ResourceError::NotAllowed);
-        let shown = match found.and_then(|path| shelved.find(&path)) {
-            Ok(FoundPath::File(bytes)) if bytes.len() as u64 > left => {
-                Err(format!("is left out: this answer is limited to {most} bytes. Ask for it by its own path"))
+    for file in served.files.iter().filter(|file| file.path.starts_with(&prefix)) {
+        let content = match served.read(&file.path) {
+            Ok(FileContent::File(bytes)) if bytes.len() as u64 > remaining => {
+                Err(format!("is left out: this answer is limited to {limit} bytes. Ask for it by its own path"))
             }
-            Ok(FoundPath::File(bytes)) => text(&bytes).map(str::to_owned),
-            Ok(FoundPath::Folder) => Err("is now a directory".to_owned()),
+            Ok(FileContent::File(bytes)) => text(&bytes).map(str::to_owned),
+            Ok(FileContent::Directory) => Err("is now a directory".to_owned()),
             Err(error) => Err(error.to_string()),
         };
-        let _ = match shown {
+        let _ = match content {
             Ok(text) => {
-                left -= text.len() as u64;
+                remaining -= text.len() as u64;
                 writeln!(answer, "<file path=\"{}\">\n{text}\n</file>", file.path)
             }
             Err(why) => writeln!(answer, "<file path=\"{}\" not_shown=\"{why}\"/>", file.path),
         };
     }
-    answer
+    if answer.is_empty() { format!("The directory `{directory}` holds no files.") } else { answer }
 }
 
-/// The text of a file, or what it is instead, as the end of a sentence that starts with its path.
+/// The text of a file. The error completes a sentence that starts with the file's path.
 pub(super) fn text(bytes: &[u8]) -> Result<&str, String> {
-    let binary = || format!("is a binary file of {} bytes and is not shown as text", bytes.len());
-    if bytes.contains(&0) { Err(binary()) } else { std::str::from_utf8(bytes).map_err(|_| binary()) }
+    let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+    text.ok_or_else(|| format!("is a binary file of {} bytes and is not shown as text", bytes.len()))
 }

@@ -1,85 +1,81 @@
-//! Several messages in one line, which one version of the protocol has: their answers leave in one line too.
+//! JSON-RPC batches: several messages in one line, whose answers are also sent in one line. Only protocol version
+//! 2025-03-26 has them.
 
-use rmcp::RoleServer;
 use rmcp::model::{JsonRpcMessage, ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerResult};
-use rmcp::service::TxJsonRpcMessage;
 
-/// The batches that are being answered.
+/// The batches that are not answered yet.
 #[derive(Debug, Default)]
 pub(super) struct Batches {
-    /// Whether the version agreed on has batches.
+    /// Whether the negotiated protocol version has batches.
     pub allowed: bool,
     open: Vec<Batch>,
 }
 
 #[derive(Debug, Default)]
 struct Batch {
-    /// Requests without an answer yet.
-    waiting: Vec<RequestId>,
-    answers: Vec<TxJsonRpcMessage<RoleServer>>,
+    unanswered: Vec<RequestId>,
+    answers: Vec<ServerJsonRpcMessage>,
 }
 
 impl Batches {
-    /// Takes up a batch of these requests, of which some messages are answered already. What to send now.
+    /// Adds a batch with these requests, and the answers that it already has. Returns the answers to send now.
     pub(super) fn begin(
         &mut self,
-        waiting: Vec<RequestId>,
+        unanswered: Vec<RequestId>,
         answers: Vec<ServerJsonRpcMessage>,
     ) -> Option<Vec<ServerJsonRpcMessage>> {
-        self.open.push(Batch { waiting, answers });
-        self.finished()
+        self.open.push(Batch { unanswered, answers });
+        self.take_complete()
     }
 
-    /// What to send now that there is `message` to be sent: nothing where others of its batch are to come.
+    /// What to send when the server sends `message`. `None` if its batch waits for other answers.
     pub(super) fn sending(&mut self, message: ServerJsonRpcMessage) -> Option<Outgoing> {
         let id = match &message {
             JsonRpcMessage::Response(response) => {
-                if let ServerResult::InitializeResult(hello) = &response.result {
-                    self.allowed = hello.protocol_version == ProtocolVersion::V_2025_03_26;
+                if let ServerResult::InitializeResult(result) = &response.result {
+                    self.allowed = result.protocol_version == ProtocolVersion::V_2025_03_26;
                 }
                 Some(&response.id)
             }
             JsonRpcMessage::Error(error) => error.id.as_ref(),
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
         };
-        let Some(batch) = id.and_then(|id| self.waiting_for(id)) else {
+        let Some(batch) = id.and_then(|id| self.stop_waiting_for(id)) else {
             return Some(Outgoing::One(Box::new(message)));
         };
         batch.answers.push(message);
-        self.finished().map(Outgoing::Batch)
+        self.take_complete().map(Outgoing::Batch)
     }
 
-    /// There will be no answer to this request: it was cancelled.
-    pub(super) fn gives_up(&mut self, id: &RequestId) -> Option<Vec<ServerJsonRpcMessage>> {
-        self.waiting_for(id)?;
-        self.finished()
+    /// Handles the cancellation of a request: it gets no answer.
+    pub(super) fn cancel(&mut self, id: &RequestId) -> Option<Vec<ServerJsonRpcMessage>> {
+        self.stop_waiting_for(id)?;
+        self.take_complete()
     }
 
-    /// The batch that waits for this answer, and no longer does.
-    fn waiting_for(&mut self, id: &RequestId) -> Option<&mut Batch> {
+    /// The batch that waited for the answer to this request.
+    fn stop_waiting_for(&mut self, id: &RequestId) -> Option<&mut Batch> {
         self.open.iter_mut().find_map(|batch| {
-            let at = batch.waiting.iter().position(|waiting| waiting == id)?;
-            batch.waiting.remove(at);
+            let position = batch.unanswered.iter().position(|request| request == id)?;
+            batch.unanswered.remove(position);
             Some(batch)
         })
     }
 
-    /// The answers of a batch that waits for no more.
-    fn finished(&mut self) -> Option<Vec<ServerJsonRpcMessage>> {
-        let at = self.open.iter().position(|batch| batch.waiting.is_empty())?;
+    fn take_complete(&mut self) -> Option<Vec<ServerJsonRpcMessage>> {
+        let position = self.open.iter().position(|batch| batch.unanswered.is_empty())?;
         // A batch of notifications has no answer.
-        Some(self.open.remove(at).answers).filter(|answers| !answers.is_empty())
+        Some(self.open.remove(position).answers).filter(|answers| !answers.is_empty())
     }
 }
 
-/// What leaves in one line.
+/// What is sent in one line.
 pub(super) enum Outgoing {
     One(Box<ServerJsonRpcMessage>),
     Batch(Vec<ServerJsonRpcMessage>),
 }
 
 impl Outgoing {
-    /// The line.
     pub(super) fn line(&self) -> serde_json::Result<Vec<u8>> {
         let mut line = match self {
             Self::One(message) => serde_json::to_vec(message)?,

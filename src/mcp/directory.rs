@@ -1,5 +1,5 @@
-//! Files of a skill's folder, and nothing else: followed one name at a time from folders held open, so that neither
-//! a link nor a folder that is swapped meanwhile leads out of it.
+//! Reads files of a skill's directory. Each name is opened in an open parent directory, so neither a link nor a directory
+//! that is replaced meanwhile leads out of the skill.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -14,19 +14,18 @@ use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat};
 use nix::sys::stat::{Mode, SFlag, fstatat};
 use thiserror::Error;
 
-use crate::cases::repo_files::FileKind;
-use crate::files::below::{self, WalkControl};
+use crate::files::below::{self, WalkControl, WalkedFile};
 use crate::files::bounded;
 use crate::files::stamp::Stamp;
 use crate::text::relative_path::RelativePath;
 
-/// Links on the way to one file.
+/// Maximum number of links on the way to one file.
 const MAX_LINKS: usize = 40;
 
-/// How many files of one skill are listed.
+/// Maximum number of listed files of one skill.
 const MAX_FILES: usize = 1000;
 
-/// Why a path of a skill has no answer. Reads as the end of a sentence that starts with the path.
+/// Why a file of a skill cannot be read. The message completes a sentence that starts with the path.
 #[derive(Debug, Error)]
 pub(super) enum ResourceError {
     #[error("{0}")]
@@ -49,125 +48,101 @@ impl From<Errno> for ResourceError {
     fn from(errno: Errno) -> Self {
         match errno {
             Errno::ENOENT | Errno::ENOTDIR | Errno::ENAMETOOLONG => Self::Missing,
-            // What `O_NOFOLLOW` says of a link that was put there a moment ago.
+            // `O_NOFOLLOW` reports a link that was created a moment ago.
             Errno::ELOOP => Self::LeadsOut,
             errno => Self::Io(errno.into()),
         }
     }
 }
 
-/// What stands at a path.
-pub(super) enum FoundPath {
+/// What is at a path.
+pub(super) enum FileContent {
     File(Vec<u8>),
-    Folder,
+    Directory,
 }
 
-/// A file below a skill's folder.
+/// A file of a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ListedFile {
-    /// Its path below the folder, with `/` between the parts.
+    /// Relative to the skill's directory, with `/` between the parts.
     pub path: String,
     /// In bytes.
     pub size: u64,
     pub stamp: Stamp,
 }
 
-const FOLDER: OFlag = OFlag::O_DIRECTORY.union(OFlag::O_RDONLY).union(OFlag::O_CLOEXEC);
+const DIRECTORY: OFlag = OFlag::O_DIRECTORY.union(OFlag::O_RDONLY).union(OFlag::O_CLOEXEC);
 
-/// What stands at `path` below the skill's folder `folder` below `root`; of a file at most `limit` bytes. `root` may be
-/// a link or lie behind one, the skill's folder may not; links in it are followed as long as they stay in it.
-pub(super) fn find(root: &Path, folder: &Path, path: &RelativePath, limit: u64) -> Result<FoundPath, ResourceError> {
-    let skill = open_skill(root, folder)?;
-    // The folders from the skill's own to where we stand. `..` in a link leads back along them, and never above.
-    let mut folders = vec![skill];
+/// Reads `path` in the skill's directory `skill` of `root`, at most `limit` bytes. `root` may be behind a link, `skill` may
+/// not. A link in the skill is followed if it stays in the skill.
+pub(super) fn read(root: &Path, skill: &Path, path: &RelativePath, limit: u64) -> Result<FileContent, ResourceError> {
+    // From the skill's directory to the current one. `..` in a link goes back along them, never above the skill.
+    let mut directories = vec![open_skill(root, skill)?];
     let mut names: Vec<OsString> = path.as_path().iter().rev().map(OsStr::to_owned).collect();
     let mut links = 0;
-    while let (Some(name), Some(at)) = (names.pop(), folders.last()) {
+    while let (Some(name), Some(parent)) = (names.pop(), directories.last()) {
         if name == ".." {
-            folders.pop();
+            directories.pop();
             continue;
         }
-        let path = Path::new(&name);
-        match kind(at, path)? {
-            FileKind::Folder => folders.push(openat(at, path, FOLDER | OFlag::O_NOFOLLOW, Mode::empty())?),
-            FileKind::File if names.is_empty() => return read(at, path, limit).map(FoundPath::File),
-            FileKind::File | FileKind::Missing => return Err(ResourceError::Missing),
-            FileKind::Symlink if links == MAX_LINKS => return Err(ResourceError::Links),
-            FileKind::Symlink => {
+        let name = Path::new(&name);
+        let kind = kind(parent, name)?;
+        if !is_listed(parent, name)? {
+            return Err(ResourceError::Missing);
+        }
+        match kind {
+            SFlag::S_IFDIR => directories.push(openat(parent, name, DIRECTORY | OFlag::O_NOFOLLOW, Mode::empty())?),
+            SFlag::S_IFREG if names.is_empty() => return read_file(parent, name, limit).map(FileContent::File),
+            SFlag::S_IFREG => return Err(ResourceError::Missing),
+            SFlag::S_IFLNK if links == MAX_LINKS => return Err(ResourceError::Links),
+            SFlag::S_IFLNK => {
                 links += 1;
-                names.extend(target(at, path)?.into_iter().rev());
+                names.extend(link_target(parent, name)?.into_iter().rev());
             }
-            FileKind::Other => return Err(ResourceError::Special),
+            _ => return Err(ResourceError::Special),
         }
     }
-    if folders.is_empty() { Err(ResourceError::LeadsOut) } else { Ok(FoundPath::Folder) }
+    if directories.is_empty() { Err(ResourceError::LeadsOut) } else { Ok(FileContent::Directory) }
 }
 
-/// The file `name` of the skill in `folder` below `root`, as [`find`] gives it, where the folder is known to list it.
-pub(super) fn read_listed(root: &Path, folder: &Path, name: &str, limit: u64) -> Result<Vec<u8>, ResourceError> {
-    read(open_skill(root, folder)?, Path::new(name), limit)
-}
-
-/// Whoever names a skill's folder has found it listed: with thousands beside it, to look again would take seconds.
-fn open_skill(root: &Path, folder: &Path) -> Result<OwnedFd, ResourceError> {
-    let mut skill = open(root, FOLDER, Mode::empty())?;
-    for name in folder {
-        let name = Path::new(name);
-        match unlisted_kind(&skill, name)? {
-            FileKind::Folder => skill = openat(&skill, name, FOLDER | OFlag::O_NOFOLLOW, Mode::empty())?,
-            FileKind::Symlink => return Err(ResourceError::LeadsOut),
-            FileKind::File | FileKind::Missing | FileKind::Other => return Err(ResourceError::Missing),
+fn open_skill(root: &Path, skill: &Path) -> Result<OwnedFd, ResourceError> {
+    let mut directory = open(root, DIRECTORY, Mode::empty())?;
+    for name in skill {
+        // Does not check the exact name: the skill was found by listing, and `root` may list thousands of skills.
+        match kind(&directory, Path::new(name))? {
+            SFlag::S_IFDIR => directory = openat(&directory, name, DIRECTORY | OFlag::O_NOFOLLOW, Mode::empty())?,
+            SFlag::S_IFLNK => return Err(ResourceError::LeadsOut),
+            _ => return Err(ResourceError::Missing),
         }
     }
-    Ok(skill)
+    Ok(directory)
 }
 
 /// The names in the target of the link `name`.
-fn target(at: &OwnedFd, name: &Path) -> Result<Vec<OsString>, ResourceError> {
-    let target = readlinkat(at, name)?;
-    let names = Path::new(&target).components().filter(|part| *part != Component::CurDir);
-    names
-        .map(|part| match part {
-            Component::Normal(name) => Ok(name.to_owned()),
-            Component::ParentDir => Ok("..".into()),
-            // Even where it leads to the skill's folder: that is elsewhere once the skill is installed.
-            _ => Err(ResourceError::LeadsOut),
-        })
-        .collect()
-}
-
-/// What `name` is in the folder `at`, where that lists exactly this name.
-fn kind(at: &OwnedFd, name: &Path) -> Result<FileKind, ResourceError> {
-    match unlisted_kind(at, name)? {
-        FileKind::Missing => Ok(FileKind::Missing),
-        kind => Ok(if is_listed(at, name)? { kind } else { FileKind::Missing }),
+fn link_target(parent: &OwnedFd, name: &Path) -> Result<Vec<OsString>, ResourceError> {
+    let target = readlinkat(parent, name)?;
+    let mut names = Vec::new();
+    for part in Path::new(&target).components() {
+        match part {
+            Component::Normal(_) | Component::ParentDir => names.push(part.as_os_str().to_owned()),
+            Component::CurDir => {}
+            // An absolute path leads elsewhere once the skill is installed, even if it leads to the skill now.
+            Component::RootDir | Component::Prefix(_) => return Err(ResourceError::LeadsOut),
+        }
     }
+    Ok(names)
 }
 
-/// What `name` is in the folder `at`, looked at without opening it: opening a pipe or a device has effects.
-fn unlisted_kind(at: &OwnedFd, name: &Path) -> Result<FileKind, ResourceError> {
-    let status = match fstatat(at, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
-        Ok(status) => status,
-        Err(Errno::ENOENT) => return Ok(FileKind::Missing),
-        Err(errno) => return Err(errno.into()),
-    };
-    let kind = SFlag::from_bits_truncate(status.st_mode & SFlag::S_IFMT.bits());
-    Ok(if kind == SFlag::S_IFDIR {
-        FileKind::Folder
-    } else if kind == SFlag::S_IFREG {
-        FileKind::File
-    } else if kind == SFlag::S_IFLNK {
-        FileKind::Symlink
-    } else {
-        FileKind::Other
-    })
+/// The kind of the file `name`, without opening it: opening a pipe or a device has effects.
+fn kind(parent: &OwnedFd, name: &Path) -> Result<SFlag, ResourceError> {
+    let status = fstatat(parent, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
+    Ok(SFlag::from_bits_truncate(status.st_mode & SFlag::S_IFMT.bits()))
 }
 
-/// Whether the folder lists exactly this name: a file system that ignores case, or that knows several spellings of
-/// one letter, opens `skill.MD` too.
-fn is_listed(at: &OwnedFd, name: &Path) -> Result<bool, ResourceError> {
-    let mut folder = Dir::openat(at, ".", FOLDER, Mode::empty())?;
-    for entry in folder.iter() {
+/// Whether the directory lists exactly this name. Some file systems ignore case, or have several spellings of a letter.
+fn is_listed(parent: &OwnedFd, name: &Path) -> Result<bool, ResourceError> {
+    let mut directory = Dir::openat(parent, ".", DIRECTORY, Mode::empty())?;
+    for entry in directory.iter() {
         if entry?.file_name().to_bytes() == name.as_os_str().as_bytes() {
             return Ok(true);
         }
@@ -175,30 +150,39 @@ fn is_listed(at: &OwnedFd, name: &Path) -> Result<bool, ResourceError> {
     Ok(false)
 }
 
-fn read(at: impl AsFd, name: &Path, limit: u64) -> Result<Vec<u8>, ResourceError> {
-    // Not to wait for ever, should a pipe stand there by now.
+fn read_file(parent: impl AsFd, name: &Path, limit: u64) -> Result<Vec<u8>, ResourceError> {
+    // `O_NONBLOCK` does not wait for ever if the file is now a pipe.
     let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    let file = File::from(openat(at, name, flags, Mode::empty())?);
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
+    let file = File::from(openat(parent, name, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
         return Err(ResourceError::Special);
     }
-    let size = metadata.len();
+    read_open(file, limit)
+}
+
+fn read_open(file: File, limit: u64) -> Result<Vec<u8>, ResourceError> {
+    let size = file.metadata()?.len();
     bounded::read_sized(file, size, limit).map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge => ResourceError::TooLarge { size, limit },
         _ => ResourceError::Io(error),
     })
 }
 
-/// The files below `folder`, by path, at most 1000 of them; links, special files, hidden folders, `node_modules` and
-/// names that are not UTF-8 are left out.
-pub(super) fn list(folder: &Path) -> Vec<ListedFile> {
-    let aside = |name: &OsStr| name.as_bytes().starts_with(b".") || name == "node_modules";
+/// Reads a file during [`list`], at most `limit` bytes.
+pub(super) fn read_walked(file: &WalkedFile<'_>, limit: u64) -> Result<FileContent, ResourceError> {
+    read_open(file.open()?, limit).map(FileContent::File)
+}
+
+/// Lists the files of the skill's directory `skill` of `root` by path, at most 1000. Leaves out links, special files, hidden
+/// directories, `node_modules` and names that are not UTF-8. Calls `visit` with each file.
+pub(super) fn list(root: &Path, skill: &Path, mut visit: impl FnMut(&WalkedFile<'_>)) -> Vec<ListedFile> {
+    let is_skipped = |name: &OsStr| name.as_bytes().starts_with(b".") || name == "node_modules";
     let mut files = Vec::new();
-    // What cannot be opened holds no files that could be handed out.
-    let _ = below::walk(folder, Path::new(""), aside, &mut |entry| {
-        if let Some(path) = entry.path.to_str() {
-            files.push(ListedFile { path: path.to_owned(), size: entry.size, stamp: entry.stamp.clone() });
+    // A directory that cannot be opened has no files to serve.
+    let _ = below::walk(root, skill, is_skipped, &mut |file| {
+        if let Some(path) = file.path.to_str() {
+            files.push(ListedFile { path: path.to_owned(), size: file.size, stamp: file.stamp.clone() });
+            visit(file);
         }
         if files.len() < MAX_FILES { WalkControl::On } else { WalkControl::Stop }
     });

@@ -1,244 +1,265 @@
-//! The skills that are served, as they stood at the last look, and what has changed since the look before.
+//! The skills that are served, and their changes between two scans.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::directory::{self, FoundPath, ListedFile, ResourceError};
+use super::directory::{self, FileContent, ListedFile, ResourceError};
 use super::uri::Address;
 use crate::cases::repository::Repository;
 use crate::cases::skills::default_skill_roots;
 use crate::files::stamp::Stamp;
 use crate::settings::BuiltIn;
 use crate::skill::{SKILL_FILE, Skill, SkillFile, USER_ONLY, slug};
-use crate::text::diagnostic::{self, Code, Diagnostic};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::relative_path::RelativePath;
 
-/// What a skill's file may be called: the name that agents know, and the one that the server skilljack takes too.
+/// Names of a skill's file: the name that agents know, and another that the server skilljack also accepts.
 const SKILL_FILES: [&str; 2] = [SKILL_FILE, "skill.md"];
 
-/// The most that several files may add up to in one answer, where one alone may not be larger, in bytes.
+/// Maximum size of an answer with several files, in bytes, if a single file may not be larger.
 const MAX_ANSWER: u64 = 1024 * 1024;
 
-/// Skills for which no further thread is started.
-const FEW: usize = 64;
+/// Minimum number of skills per thread of a scan.
+const SKILLS_PER_THREAD: usize = 64;
 
-/// Where skills are looked for.
+/// Where to search for skills.
 #[derive(Clone, Debug)]
 pub(super) enum SkillSource {
-    /// A folder that holds skills, in its default skill roots too, or is one.
-    Skills(PathBuf),
-    /// A folder in whose default skill roots they are: the first of them that holds any. The whole of it is not
-    /// searched, which a client's root may be too large for.
+    /// A directory that is a skill, or that has skills in it or in its default skill roots.
+    Directory(PathBuf),
+    /// A directory whose first default skill root with skills is used. The rest is not searched: a client's root may be
+    /// too large.
     Repository(PathBuf),
 }
 
 /// A skill in the library.
 #[derive(Clone, Debug)]
 pub(super) struct ServedSkill {
-    /// With its folder relative to `root`.
+    /// Its directory is relative to `root`.
     pub skill: Skill,
     /// The skill root, absolute.
     pub root: PathBuf,
     /// The name of its SKILL.md.
     pub file: &'static str,
-    /// All its files, SKILL.md included.
+    /// All its files, with its SKILL.md.
     pub files: Vec<ListedFile>,
-    /// The largest file that is handed out, in bytes.
+    /// Maximum size of a file that is served, in bytes.
     pub max_file: u64,
-    /// What keeps models from knowing when to call it.
+    /// Problems that keep models from knowing when to call the skill.
     flaws: Vec<String>,
+    /// The stamp of its SKILL.md.
     stamp: Stamp,
 }
 
-/// The skills, by slug; of several with one slug the first found.
+/// The skills, by slug. If several skills have the same slug, the first one is served.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Library {
     pub skills: Vec<ServedSkill>,
-    /// A line each: what could not be served, and why.
+    /// What is not served, and why.
     pub problems: Vec<String>,
 }
 
-/// What two looks at the library differ in.
+/// The difference between two scans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LibraryChange {
-    /// A skill came, went, or has another SKILL.md.
+    /// A skill was added or removed, or its SKILL.md changed.
     pub skills: bool,
-    /// A file came or went.
+    /// A file was added or removed.
     pub files: bool,
-    /// Addresses of files that came, went or changed, and of all that holds them.
+    /// Addresses of the files that were added, removed or changed, and of everything that contains them.
     pub updated: BTreeSet<Address>,
 }
 
 impl SkillSource {
-    /// The skills' folders, each with the skill root that it is relative to.
-    fn folders(&self, problems: &mut Vec<Diagnostic>) -> Vec<(PathBuf, PathBuf)> {
+    /// The skills' directories, each with its skill root.
+    fn skill_directories(&self, problems: &mut Vec<Diagnostic>) -> Vec<(PathBuf, PathBuf)> {
         match self {
-            Self::Skills(folder) if folder.is_dir() => {
-                let mut folders = folders_below(folder, problems);
-                // Hidden ones are not come by in the folder itself; a folder found twice is one skill.
-                folders.extend(default_roots(folder).flat_map(|root| folders_below(&root, problems)));
-                folders
+            Self::Directory(directory) if directory.is_dir() => {
+                let mut found = skills_in(directory, problems);
+                // Searching the directory skips hidden skill roots. A skill that is found twice is served once.
+                found.extend(default_roots(directory).flat_map(|root| skills_in(&root, problems)));
+                found
             }
-            Self::Skills(folder) => {
-                let place = diagnostic::SourceLocation::file(folder);
-                problems.push(Diagnostic::new(Code::SkillRoot, place, "this is not a directory"));
+            Self::Directory(directory) => {
+                let location = SourceLocation::file(directory);
+                problems.push(Diagnostic::new(Code::SkillRoot, location, "this is not a directory"));
                 Vec::new()
             }
             Self::Repository(root) => default_roots(root)
-                .map(|folder| folders_below(&folder, problems))
-                .find(|folders| !folders.is_empty())
+                .map(|root| skills_in(&root, problems))
+                .find(|found| !found.is_empty())
                 .unwrap_or_default(),
         }
     }
 }
 
-fn default_roots(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    default_skill_roots().map(|name| folder.join(name)).filter(|folder| folder.is_dir())
+fn default_roots(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    default_skill_roots().map(|name| directory.join(name)).filter(|root| root.is_dir())
 }
 
-fn folders_below(folder: &Path, problems: &mut Vec<Diagnostic>) -> Vec<(PathBuf, PathBuf)> {
-    // A skill without a `name` is named by its folder, whose name must be part of the path then.
-    let whole = folder.canonicalize().ok().filter(|folder| SKILL_FILES.iter().any(|name| folder.join(name).is_file()));
-    let (root, below) = match whole.as_deref().and_then(|folder| Some((folder.parent()?, folder.file_name()?))) {
+/// The skills in a directory, or the directory itself if it is a skill.
+fn skills_in(directory: &Path, problems: &mut Vec<Diagnostic>) -> Vec<(PathBuf, PathBuf)> {
+    // The name of a skill without a `name` is that of its directory, so its path must end with it.
+    let skill = directory.canonicalize().ok().filter(|path| SKILL_FILES.iter().any(|name| path.join(name).is_file()));
+    let (root, searched) = match skill.as_deref().and_then(|skill| Some((skill.parent()?, skill.file_name()?))) {
         Some((parent, name)) => (parent, Path::new(name)),
-        // Named, so that it is not taken for a repository's root.
-        None => (folder, Path::new(".")),
+        // An empty path would be searched as a repository's root.
+        None => (directory, Path::new(".")),
     };
-    let folders = Repository { root: root.to_path_buf() }.skill_folders(below, &SKILL_FILES, problems);
-    folders.into_iter().map(|found| (root.to_path_buf(), found)).collect()
+    let found = Repository { root: root.to_path_buf() }.skill_folders(searched, &SKILL_FILES, problems);
+    found.into_iter().map(|skill| (root.to_path_buf(), skill)).collect()
 }
 
 impl ServedSkill {
-    /// What stands at `path` in the skill's folder.
-    pub(super) fn find(&self, path: &RelativePath) -> Result<FoundPath, ResourceError> {
-        directory::find(&self.root, &self.skill.folder, path, self.max_file)
+    /// Reads `path` in the skill's directory.
+    pub(super) fn read(&self, path: &str) -> Result<FileContent, ResourceError> {
+        let path = RelativePath::parse(path).map_err(ResourceError::NotAllowed)?;
+        directory::read(&self.root, &self.skill.folder, &path, self.max_file)
     }
 
-    /// The most that several files may add up to in one answer, in bytes.
+    /// Maximum size of an answer with several files, in bytes.
     pub(super) fn max_answer(&self) -> u64 {
         self.max_file.max(MAX_ANSWER)
     }
 
-    /// What is wrong with what is served, and what of it is not.
-    fn problems(&self) -> impl Iterator<Item = String> {
-        let path = self.folder();
-        let flaws = self.flaws.iter().map({
-            let path = path.clone();
-            move |flaw| format!("{} is served, but {flaw}", path.display())
-        });
-        let large = self.files.iter().filter(|file| file.size > self.max_file);
-        flaws.chain(large.map(move |file| {
+    /// What is wrong with the skill, and which files are not served.
+    fn problems(&self) -> Vec<String> {
+        let directory = self.directory();
+        let mut problems = Vec::new();
+        for flaw in &self.flaws {
+            problems.push(format!("{} is served, but {flaw}", directory.display()));
+        }
+        for file in self.files.iter().filter(|file| file.size > self.max_file) {
             let why = ResourceError::TooLarge { size: file.size, limit: self.max_file };
-            format!("{} is not served: it {why}", path.join(&file.path).display())
-        }))
+            problems.push(format!("{} is not served: it {why}", directory.join(&file.path).display()));
+        }
+        problems
     }
 
-    /// The skill's folder, absolute.
-    pub(super) fn folder(&self) -> PathBuf {
+    /// The skill's directory, absolute.
+    pub(super) fn directory(&self) -> PathBuf {
         self.root.join(&self.skill.folder)
     }
 }
 
 impl Library {
-    /// Looks at `places`. A SKILL.md that is as it was in `before` is not read again.
-    pub(super) fn look(places: &[SkillSource], served: BuiltIn, before: &Self) -> Self {
+    /// Scans `sources`. Does not read a SKILL.md again that has not changed since `previous`.
+    pub(super) fn scan(sources: &[SkillSource], settings: BuiltIn, previous: &Self) -> Self {
         let known: HashMap<PathBuf, &ServedSkill> =
-            before.skills.iter().map(|shelved| (shelved.folder(), shelved)).collect();
+            previous.skills.iter().map(|served| (served.directory(), served)).collect();
+        let mut diagnostics = Vec::new();
+        let directories: Vec<_> =
+            sources.iter().flat_map(|source| source.skill_directories(&mut diagnostics)).collect();
+        let loaded = parallel_map(&directories, |(root, skill)| {
+            load(root, skill, settings.max_file(), known.get(&root.join(skill)).copied())
+        });
         let mut skills: BTreeMap<String, ServedSkill> = BTreeMap::new();
-        let (mut said, mut problems) = (Vec::new(), Vec::new());
-        let folders: Vec<_> = places.iter().flat_map(|place| place.folders(&mut problems)).collect();
-        let shelved = side_by_side(&folders, |(root, folder)| shelve(root, folder, served.max_file(), &known));
-        for ((root, folder), shelved) in folders.iter().zip(shelved) {
-            match shelved {
-                Ok(shelved) => match skills.entry(shelved.skill.slug.clone()) {
-                    // Two roots can hold one another.
-                    Entry::Occupied(taken) if taken.get().folder() == shelved.folder() => {}
-                    Entry::Occupied(taken) => said.push(format!(
+        let mut problems = Vec::new();
+        for ((root, skill), loaded) in directories.iter().zip(loaded) {
+            match loaded {
+                Ok(served) => match skills.entry(served.skill.slug.clone()) {
+                    // One skill root may be in another.
+                    Entry::Occupied(first) if first.get().directory() == served.directory() => {}
+                    Entry::Occupied(first) => problems.push(format!(
                         "{} is not served: its slug `{}` is also that of {}",
-                        shelved.folder().display(),
-                        shelved.skill.slug,
-                        taken.get().folder().display()
+                        served.directory().display(),
+                        served.skill.slug,
+                        first.get().directory().display()
                     )),
-                    Entry::Vacant(free) => said.extend(free.insert(shelved).problems()),
+                    Entry::Vacant(vacant) => problems.extend(vacant.insert(served).problems()),
                 },
-                Err(why) => said.push(format!("{} is not served: {why}", root.join(folder).display())),
+                Err(why) => problems.push(format!("{} is not served: {why}", root.join(skill).display())),
             }
         }
-        said.extend(problems.iter().map(ToString::to_string));
-        Self { skills: skills.into_values().collect(), problems: said }
+        problems.extend(diagnostics.iter().map(ToString::to_string));
+        Self { skills: skills.into_values().collect(), problems }
     }
 
-    /// The skill of this name: as it is written, or its slug.
+    /// The skill with this name, or with the slug of this name.
     pub(super) fn skill(&self, name: &str) -> Option<&ServedSkill> {
-        let by_name = self.skills.iter().find(|shelved| shelved.skill.name == name);
-        by_name.or_else(|| self.skills.iter().find(|shelved| shelved.skill.slug == slug(name)))
+        let by_name = self.skills.iter().find(|served| served.skill.name == name);
+        by_name.or_else(|| self.skills.iter().find(|served| served.skill.slug == slug(name)))
     }
 
-    /// What has changed since `before`; nothing where nothing has.
-    pub(super) fn changes_since(&self, before: &Self) -> Option<LibraryChange> {
-        let skill_files = |library: &Self| -> Vec<(PathBuf, Stamp)> {
-            library.skills.iter().map(|shelved| (shelved.folder(), shelved.stamp.clone())).collect()
-        };
-        let (old, new) = (before.stamps(), self.stamps());
-        let touched = old.iter().filter(|(file, stamp)| new.get(*file) != Some(stamp));
-        let touched = touched.chain(new.iter().filter(|(file, _)| !old.contains_key(*file)));
-        let change = LibraryChange {
-            skills: skill_files(before) != skill_files(self),
+    /// The changes since `previous`. `None` if there are none.
+    pub(super) fn changes_since(&self, previous: &Self) -> Option<LibraryChange> {
+        let (old, new) = (previous.file_stamps(), self.file_stamps());
+        let mut change = LibraryChange {
+            skills: !previous.skill_stamps().eq(self.skill_stamps()),
             files: !old.keys().eq(new.keys()),
-            updated: touched.flat_map(|((slug, path), _)| Address::affected_by(slug, path, &SKILL_FILES)).collect(),
+            updated: BTreeSet::new(),
         };
+        for key @ (slug, path) in old.keys().chain(new.keys()) {
+            if old.get(key) != new.get(key) {
+                change.updated.extend(Address::affected_by(slug, path, &SKILL_FILES));
+            }
+        }
         (change != LibraryChange::default()).then_some(change)
     }
 
-    /// How every file stands, by its skill's slug and its path.
-    fn stamps(&self) -> BTreeMap<(&str, &str), &Stamp> {
+    fn skill_stamps(&self) -> impl Iterator<Item = (PathBuf, &Stamp)> {
+        self.skills.iter().map(|served| (served.directory(), &served.stamp))
+    }
+
+    /// The stamps of all files, by slug and path.
+    fn file_stamps(&self) -> BTreeMap<(&str, &str), &Stamp> {
         let mut stamps = BTreeMap::new();
-        for shelved in &self.skills {
-            for file in &shelved.files {
-                stamps.insert((shelved.skill.slug.as_str(), file.path.as_str()), &file.stamp);
+        for served in &self.skills {
+            for file in &served.files {
+                stamps.insert((served.skill.slug.as_str(), file.path.as_str()), &file.stamp);
             }
         }
         stamps
     }
 }
 
-/// What `make` makes of each, in order, on all processors: looking at thousands of skills is waiting for the file system.
-fn side_by_side<T: Sync, R: Send>(all: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
+/// Maps all items in order, on all processors: a scan of thousands of skills mostly waits for the file system.
+fn parallel_map<T: Sync, R: Send>(items: &[T], map: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let parts = all.chunks(all.len().div_ceil(threads).max(FEW));
+    let chunks = items.chunks(items.len().div_ceil(threads).max(SKILLS_PER_THREAD));
     std::thread::scope(|scope| {
-        let make = &make;
-        let parts: Vec<_> = parts.map(|part| scope.spawn(move || part.iter().map(make).collect::<Vec<R>>())).collect();
-        parts
-            .into_iter()
-            .flat_map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
+        let map = &map;
+        let threads: Vec<_> =
+            chunks.map(|chunk| scope.spawn(move || chunk.iter().map(map).collect::<Vec<R>>())).collect();
+        let results =
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        results.flatten().collect()
     })
 }
 
-/// Takes the skill in `folder` below `root` from `known`, where its SKILL.md is as it was, or reads it. An error is the
-/// reason why it is not served.
-fn shelve(
-    root: &Path,
-    folder: &Path,
-    max_file: u64,
-    known: &HashMap<PathBuf, &ServedSkill>,
-) -> Result<ServedSkill, String> {
-    let path = root.join(folder);
-    let files = directory::list(&path);
-    let listed = |name: &'static str| Some((name, files.iter().find(|file| file.path == name)?.stamp.clone()));
-    // Not that of a link: what it leads to may change while it does not.
-    let linked = |name: &'static str| Some((name, Stamp::of(&fs::metadata(path.join(name)).ok()?)));
-    let found = SKILL_FILES.into_iter().find_map(|name| listed(name).or_else(|| linked(name)));
-    let (file, stamp) = found.ok_or_else(|| format!("its {SKILL_FILE} cannot be read"))?;
-    let unchanged = known.get(&path).filter(|known| known.file == file && known.stamp == stamp);
-    let (skill, flaws) = if let Some(known) = unchanged {
-        (Skill { folder: folder.to_path_buf(), ..known.skill.clone() }, known.flaws.clone())
+/// Loads the skill in the directory `skill` of `root`. `known` is the skill as the previous scan found it. The error is the
+/// reason why the skill is not served.
+fn load(root: &Path, skill: &Path, max_file: u64, known: Option<&ServedSkill>) -> Result<ServedSkill, String> {
+    let unchanged = |file: &str, stamp: &Stamp| known.filter(|known| known.file == file && known.stamp == *stamp);
+    let mut listed = None;
+    let files = directory::list(root, skill, |file| {
+        let name = SKILL_FILES.into_iter().find(|name| file.path == Path::new(name));
+        if let (Some(name), None) = (name, &listed) {
+            let content = unchanged(name, &file.stamp).ok_or_else(|| directory::read_walked(file, max_file));
+            listed = Some((name, file.stamp.clone(), content));
+        }
+    });
+    let (file, stamp, content) = if let Some(listed) = listed {
+        listed
     } else {
-        let read = read(root, folder, file, max_file, listed(file).is_some())?;
-        (read.skill.clone(), flaws(&read))
+        // The stamp is that of the link's target, which may change while the link does not.
+        let target = |name| Some((name, Stamp::of(&fs::metadata(root.join(skill).join(name)).ok()?)));
+        let linked = SKILL_FILES.into_iter().find_map(target);
+        let (name, stamp) = linked.ok_or_else(|| format!("its {SKILL_FILE} cannot be read"))?;
+        let path = RelativePath::parse(name)?;
+        let content = unchanged(name, &stamp).ok_or_else(|| directory::read(root, skill, &path, max_file));
+        (name, stamp, content)
+    };
+    let (skill, flaws) = match content {
+        Ok(known) => (Skill { folder: skill.to_path_buf(), ..known.skill.clone() }, known.flaws.clone()),
+        Err(Ok(FileContent::File(bytes))) => {
+            let skill_file = SkillFile::parse(skill, &bytes);
+            (skill_file.skill.clone(), flaws(&skill_file))
+        }
+        Err(Ok(FileContent::Directory)) => return Err(format!("its {file} is a directory")),
+        Err(Err(error)) => return Err(format!("its {file} {error}")),
     };
     if skill.slug.is_empty() {
         return Err("neither its `name` nor its directory gives a name to call it by".to_owned());
@@ -249,25 +270,11 @@ fn shelve(
     Ok(ServedSkill { skill, root: root.to_path_buf(), file, files, max_file, flaws, stamp })
 }
 
-/// What keeps models from knowing when to call a skill.
-fn flaws(read: &SkillFile) -> Vec<String> {
-    let mut flaws: Vec<String> = read.problems.iter().map(|problem| problem.message.clone()).collect();
-    if flaws.is_empty() && read.skill.description.is_empty() {
+/// Problems that keep models from knowing when to call a skill.
+fn flaws(skill_file: &SkillFile) -> Vec<String> {
+    let mut flaws: Vec<String> = skill_file.problems.iter().map(|problem| problem.message.clone()).collect();
+    if flaws.is_empty() && skill_file.skill.description.is_empty() {
         flaws.push(format!("its {SKILL_FILE} has no `description`"));
     }
     flaws
-}
-
-fn read(root: &Path, folder: &Path, file: &str, max_file: u64, listed: bool) -> Result<SkillFile, String> {
-    let path = RelativePath::parse(file)?;
-    let found = if listed {
-        directory::read_listed(root, folder, file, max_file).map(FoundPath::File)
-    } else {
-        directory::find(root, folder, &path, max_file)
-    };
-    match found {
-        Ok(FoundPath::File(bytes)) => Ok(SkillFile::parse(folder, &bytes)),
-        Ok(FoundPath::Folder) => Err(format!("its {file} is a directory")),
-        Err(error) => Err(format!("its {file} {error}")),
-    }
 }

@@ -1,15 +1,12 @@
-//! An MCP server of skills on standard input and output: for agents that have no skills of their own kind, and for
-//! comparing the two ways.
+//! The MCP server of skills, on standard input and output.
 //!
-//! The tools are `skill`, which loads one, and `skill-resource`, which reads its files; the catalogue stands in the
-//! tool's description and in the server's instructions, and follows the files on disk. Skills are resources
-//! (`skill://<slug>/SKILL.md` and below) and prompts too. Nothing outside a skill's folder can be read, by no link
-//! either, and nothing is ever written. Standard output carries the protocol only; what is wrong with the skills goes
-//! to standard error.
+//! It serves agents that have no skills of their own kind, and lets a user compare the two ways. The tool `skill` loads a
+//! skill, and `skill-resource` reads its files. The skill list is in the tool's description and in the server's
+//! instructions, and follows the files on disk. Skills are also resources (`skill://<slug>/<path>`) and prompts. Nothing
+//! outside a skill's directory can be read, and nothing is written. Problems with skills go to standard error.
 
 mod answer;
 mod batch;
-mod catalogue;
 mod completions;
 mod directory;
 mod library;
@@ -17,6 +14,7 @@ mod prompts;
 mod request_log;
 mod resources;
 mod server;
+mod skill_list;
 mod state;
 mod stdio;
 mod tools;
@@ -39,7 +37,7 @@ use crate::cases::repository::Repository;
 use crate::settings::BuiltIn;
 use library::SkillSource;
 use request_log::RequestLog;
-pub use request_log::{ASKED_VARIABLE, asked_since};
+pub use request_log::{ASKED_VARIABLE, lists_requested_since};
 use server::Server;
 use state::ServerState;
 use stdio::LineTransport;
@@ -48,13 +46,13 @@ use stdio::LineTransport;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum McpError {
-    /// There is no such folder of skills, none of them where there are several.
+    /// None of the paths is a directory.
     #[error("{path} is not a directory", path = path.display())]
-    NoFolder {
-        /// What was given.
+    NotADirectory {
+        /// The first of the paths.
         path: PathBuf,
     },
-    /// The connection could not be made or kept.
+    /// The connection failed.
     #[error("the MCP server ended: {0}")]
     Io(#[from] io::Error),
     /// The client and the server could not agree.
@@ -62,80 +60,81 @@ pub enum McpError {
     Handshake(String),
 }
 
-/// Serves the skills in and below the folders `skills` until standard input ends.
+/// Serves the skills in the directories `skills` until standard input ends.
 ///
 /// # Errors
-/// When none of `skills` is a folder, or the connection fails.
-pub fn serve(skills: &[PathBuf], how: BuiltIn) -> Result<(), McpError> {
-    serve_on(skills, how, BufReader::new(io::stdin()), tokio::io::stdout())
+/// When none of `skills` is a directory, or the connection fails.
+pub fn serve(skills: &[PathBuf], settings: BuiltIn) -> Result<(), McpError> {
+    serve_on(skills, settings, BufReader::new(io::stdin()), tokio::io::stdout())
 }
 
-/// The same on any input and output.
+/// [`serve`] on any input and output.
 ///
 /// # Errors
-/// As [`serve`].
+/// See [`serve`].
 pub fn serve_on(
     skills: &[PathBuf],
-    how: BuiltIn,
+    settings: BuiltIn,
     input: impl BufRead + Send + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), McpError> {
-    if !skills.iter().any(|folder| folder.is_dir()) {
-        return Err(McpError::NoFolder { path: skills.first().cloned().unwrap_or_default() });
+    if !skills.iter().any(|directory| directory.is_dir()) {
+        return Err(McpError::NotADirectory { path: skills.first().cloned().unwrap_or_default() });
     }
-    let places = skills.iter().map(|folder| std::path::absolute(folder).map(SkillSource::Skills));
-    run(places.collect::<io::Result<_>>()?, how, false, input, output)
+    let sources = skills.iter().map(|directory| std::path::absolute(directory).map(SkillSource::Directory));
+    run(sources.collect::<io::Result<_>>()?, settings, false, input, output)
 }
 
-/// The folders in a list with commas, as `SKILLS_DIR` has it. A folder may have commas in its own name.
+/// The directories in a list with commas, as in `SKILLS_DIR`. A directory may have commas in its own name.
 #[must_use]
-pub fn folders_in(list: &str) -> Vec<PathBuf> {
+pub fn directories_in(list: &str) -> Vec<PathBuf> {
     if Path::new(list).is_dir() {
         return vec![list.into()];
     }
-    list.split(',').map(str::trim).filter(|folder| !folder.is_empty()).map(PathBuf::from).collect()
+    list.split(',').map(str::trim).filter(|directory| !directory.is_empty()).map(PathBuf::from).collect()
 }
 
-/// Serves the skills below the default skill roots of the client's own roots, as they change, until standard input
-/// ends; for a client that offers no roots those of the repository around the working folder.
+/// Serves the skills in the default skill roots of the client's roots until standard input ends. If the client has no
+/// roots, serves the skills of the repository around the working directory.
 ///
 /// # Errors
 /// When the connection fails.
-pub fn serve_roots(how: BuiltIn) -> Result<(), McpError> {
-    let folder = std::path::absolute(Path::new("."))?;
-    let root = Repository::around(&folder).map_or(folder, |repository| repository.root);
-    run(vec![SkillSource::Repository(root)], how, true, BufReader::new(io::stdin()), tokio::io::stdout())
+pub fn serve_roots(settings: BuiltIn) -> Result<(), McpError> {
+    let directory = std::path::absolute(Path::new("."))?;
+    let root = Repository::around(&directory).map_or(directory, |repository| repository.root);
+    run(vec![SkillSource::Repository(root)], settings, true, BufReader::new(io::stdin()), tokio::io::stdout())
 }
 
-/// How long requests that were read before the end of the input may take to be answered.
+/// Maximum time to answer the last requests after the input has ended.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 fn run(
-    places: Vec<SkillSource>,
-    how: BuiltIn,
+    sources: Vec<SkillSource>,
+    settings: BuiltIn,
     by_roots: bool,
     input: impl BufRead + Send + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), McpError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    let served = runtime.block_on(async {
-        let state = Arc::new(ServerState::new(places, how, RequestLog::from_env()));
-        tokio::spawn(state.clone().keep_looking());
-        let ended = watch::Sender::new(false);
-        let mut end = ended.subscribe();
-        let service = match (Server { state, by_roots }).serve(LineTransport::new(input, output, ended)).await {
+    let result = runtime.block_on(async {
+        let state = Arc::new(ServerState::new(sources, settings, RequestLog::from_env()));
+        tokio::spawn(state.clone().keep_scanning());
+        let input_ended = watch::Sender::new(false);
+        let mut end = input_ended.subscribe();
+        let transport = LineTransport::new(input, output, input_ended);
+        let service = match (Server { state, by_roots }).serve(transport).await {
             Ok(service) => service,
-            // A client that goes before it says anything is served.
+            // The client left before it sent a request.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(McpError::Handshake(error.to_string())),
         };
-        // rmcp lets handlers end, but waits five seconds for those that do not, such as a client's subscription.
+        // rmcp waits five seconds for handlers that do not end, such as a client's subscription.
         tokio::select! {
-            ended = service.waiting() => ended.map(drop).map_err(|error| McpError::Io(error.into())),
+            quit = service.waiting() => quit.map(drop).map_err(|error| McpError::Io(error.into())),
             () = async { if end.wait_for(|ended| *ended).await.is_ok() { sleep(LAST_ANSWERS).await; } } => Ok(()),
         }
     });
-    // Not to wait for a look at a file system that hangs.
+    // A scan of a file system that hangs must not keep this process alive.
     runtime.shutdown_timeout(Duration::ZERO);
-    served
+    result
 }

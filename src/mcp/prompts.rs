@@ -1,38 +1,39 @@
-//! Skills as prompts that a user calls: each by its own name, and `skill` with any name.
+//! Skills as prompts for users: each skill under its own name, and the prompt `skill` that takes any name.
 
 use rmcp::ErrorData;
 use rmcp::model::{Annotations, GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::Value;
 
-use crate::skill::{Skill, USER_INVOCABLE};
-
 use super::library::{Library, ServedSkill};
 use super::uri::Address;
-use super::{answer, catalogue};
+use super::{answer, skill_list};
+use crate::skill::{Skill, USER_INVOCABLE};
 
-/// The prompt that takes the skill's name as an argument. A skill of this very name has no prompt of its own.
+/// The prompt that takes the skill's name as an argument. A skill with this slug has no prompt of its own.
 pub(super) const SKILL: &str = "skill";
 
-/// Its argument.
+/// The argument of [`SKILL`].
 pub(super) const NAME: &str = "name";
 
-/// The one argument of every other prompt.
+/// The argument of every other prompt.
 pub(super) const ARGUMENTS: &str = "arguments";
 
-/// The prompts as a client lists them.
+/// The list of prompts.
 pub(super) fn all(library: &Library) -> Vec<Prompt> {
     let name = PromptArgument::new(NAME).with_description("The skill's name").with_required(true);
-    let any = Prompt::new(SKILL, Some(catalogue::skill_prompt(library)), Some(vec![name])).with_title("Load a skill");
+    let description = format!("Loads a skill by its name.\n\n{}", skill_list::skill_list(library));
+    let mut prompts = vec![Prompt::new(SKILL, Some(description), Some(vec![name])).with_title("Load a skill")];
     let arguments = PromptArgument::new(ARGUMENTS).with_description("What to apply the skill to").with_required(false);
-    let each = skills(library).filter(|skill| skill.slug != SKILL).map(|skill| {
-        Prompt::new(&skill.slug, Some(&skill.description), Some(vec![arguments.clone()])).with_title(&skill.name)
-    });
-    std::iter::once(any).chain(each).collect()
+    for skill in skills(library).filter(|skill| skill.slug != SKILL) {
+        let prompt = Prompt::new(&skill.slug, Some(&skill.description), Some(vec![arguments.clone()]));
+        prompts.push(prompt.with_title(&skill.name));
+    }
+    prompts
 }
 
-/// The value of a prompt's argument; `None` where it is missing or empty.
-pub(super) fn argument<'a>(given: Option<&'a JsonObject>, name: &str) -> Result<Option<&'a str>, ErrorData> {
-    match given.and_then(|given| given.get(name)) {
+/// The value of a prompt's argument. `None` if it is missing or empty.
+pub(super) fn argument<'a>(arguments: Option<&'a JsonObject>, name: &str) -> Result<Option<&'a str>, ErrorData> {
+    match arguments.and_then(|arguments| arguments.get(name)) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
         Some(_) => Err(ErrorData::invalid_params(format!("the prompt's `{name}` must be a string"), None)),
@@ -41,23 +42,22 @@ pub(super) fn argument<'a>(given: Option<&'a JsonObject>, name: &str) -> Result<
 
 /// The skills that users may call.
 pub(super) fn skills(library: &Library) -> impl Iterator<Item = &Skill> {
-    library.skills.iter().map(|shelved| &shelved.skill).filter(|skill| !skill.model_only)
+    library.skills.iter().map(|served| &served.skill).filter(|skill| !skill.model_only)
 }
 
-/// That users may call the skill.
-pub(super) fn for_users(shelved: &ServedSkill) -> Result<(), String> {
-    if !shelved.skill.model_only {
+/// Checks that users may call the skill.
+pub(super) fn check_user_may_call(served: &ServedSkill) -> Result<(), String> {
+    if !served.skill.model_only {
         return Ok(());
     }
-    Err(format!("`{USER_INVOCABLE}: false` keeps users from calling `{}`", shelved.skill.name))
+    Err(format!("`{USER_INVOCABLE}: false` keeps users from calling `{}`", served.skill.name))
 }
 
-/// A skill's SKILL.md, as the resource that it is.
-pub(super) fn embedded(shelved: &ServedSkill) -> Result<GetPromptResult, String> {
-    for_users(shelved)?;
-    let uri = Address::Skill(shelved.skill.slug.clone()).uri();
-    let text = answer::raw(shelved)?;
-    // For the model, and all of it.
+/// The prompt [`SKILL`]: a SKILL.md as an embedded resource.
+pub(super) fn embedded(served: &ServedSkill) -> Result<GetPromptResult, String> {
+    check_user_may_call(served)?;
+    let uri = Address::Skill(served.skill.slug.clone()).uri();
+    let text = answer::raw(served)?;
     let annotations = Annotations::default().with_audience(vec![Role::Assistant]).with_priority(1.0);
     let mime_type = Some("text/markdown".to_owned());
     let message = PromptMessage::new_resource(Role::User, uri, mime_type, Some(text), None, None, Some(annotations));

@@ -1,56 +1,53 @@
-//! Which lists a client asks for, and when, noted for the trial that started the server.
+//! The log of the lists that a client requests, for the trial that started the server.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What is noted when clients are told that the skills have changed.
-const TOLD: &str = "told";
+/// The entry for the notification that the skills have changed.
+const NOTIFIED: &str = "told";
 
-/// Names the file to note them in: a line `<milliseconds since 1970> <list>` each, and one with `told` where the client was
-/// told of a change.
+/// The variable that names the log file. Each line is `<milliseconds since 1970> <list>`, or has `told` as its list when
+/// the server notified the client of a change.
 pub const ASKED_VARIABLE: &str = "SKILL_EVALS_MCP_ASKED";
 
-/// Where they are noted, where somebody wants to know.
+/// The log, if the environment names a file for it.
 #[derive(Debug, Default)]
 pub(super) struct RequestLog(Option<Mutex<File>>);
 
 impl RequestLog {
-    /// In the file that the environment names.
     pub(super) fn from_env() -> Self {
         let open = |path| OpenOptions::new().append(true).create(true).open(path).ok();
         Self(std::env::var_os(ASKED_VARIABLE).and_then(open).map(Mutex::new))
     }
 
-    /// The client is told of a change.
-    pub(super) fn told(&self) {
-        self.note(TOLD);
+    /// Logs that the client is notified of a change.
+    pub(super) fn notified(&self) {
+        self.requested(NOTIFIED);
     }
 
-    /// The client asks for the list of `what`. What cannot be noted is served all the same.
-    pub(super) fn note(&self, what: &str) {
+    /// Logs that the client requests this list. The server continues if the log cannot be written.
+    pub(super) fn requested(&self, list: &str) {
         if let Some(file) = &self.0 {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            let _ = file.write_all(format!("{now} {what}\n").as_bytes());
+            let _ = file.write_all(format!("{now} {list}\n").as_bytes());
         }
     }
 }
 
-/// The lists that were asked for from `since` on, by the text of such a file, each once; `None` where the client was not told
-/// of a change since then.
+/// The lists that the client requested after its first notification since `since`, each once. `None` if it got no
+/// notification. `log` is the text of the log file.
 #[must_use]
-pub fn asked_since(text: &str, since: SystemTime) -> Option<Vec<String>> {
+pub fn lists_requested_since(log: &str, since: SystemTime) -> Option<Vec<String>> {
     let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let later = |line: &str| {
-        let (at, what) = line.split_once(' ')?;
-        at.parse().is_ok_and(|at: u128| at >= since).then(|| what.to_owned())
-    };
-    let mut lists: Vec<String> = text.lines().filter_map(later).skip_while(|what| what != TOLD).collect();
+    let entries = log.lines().filter_map(|line| line.split_once(' '));
+    let later = entries.filter(|(time, _)| time.parse().is_ok_and(|time: u128| time >= since));
+    let mut from_notification = later.map(|(_, list)| list).skip_while(|list| *list != NOTIFIED);
+    from_notification.next()?;
+    let mut lists: Vec<String> = from_notification.filter(|list| *list != NOTIFIED).map(str::to_owned).collect();
     lists.sort_unstable();
     lists.dedup();
-    let told = lists.iter().position(|what| what == TOLD)?;
-    lists.remove(told);
     Some(lists)
 }

@@ -1,20 +1,21 @@
 //! Files of skills as resources of the protocol.
 
+use std::path::Path;
+
 use base64::prelude::{BASE64_STANDARD, Engine};
 use rmcp::model::{Resource, ResourceContents};
 
-use super::directory::FoundPath;
+use super::directory::FileContent;
 use super::library::{Library, ServedSkill};
 use super::uri::Address;
-use super::{answer, catalogue};
-use crate::text::relative_path::RelativePath;
+use super::{answer, skill_list};
 
 const MARKDOWN: &str = "text/markdown";
 
-/// The catalogue, every skill, and every file of every skill.
+/// The skill list, every skill, and every file of every skill.
 pub(super) fn all(library: &Library) -> Vec<Resource> {
-    let catalogue = Resource::new(Address::All.uri(), "skills").with_description("The skills that there are");
-    let mut resources = vec![catalogue.with_mime_type("application/xml")];
+    let list = Resource::new(Address::All.uri(), "skills").with_description("The skills that there are");
+    let mut resources = vec![list.with_mime_type("application/xml")];
     for ServedSkill { skill, file: skill_file, files, .. } in &library.skills {
         let slug = &skill.slug;
         let whole = Resource::new(Address::Skill(slug.clone()).uri(), slug).with_description(&skill.description);
@@ -36,32 +37,31 @@ pub(super) fn all(library: &Library) -> Vec<Resource> {
     resources
 }
 
-/// What is read at a URI. An error reads as the end of a sentence that starts with the URI.
+/// Reads the resource at a URI. The error completes a sentence that starts with the URI.
 pub(super) fn read(library: &Library, uri: &str) -> Result<Vec<ResourceContents>, String> {
-    let found = |name: &str| {
+    let skill = |name: &str| {
         library.skill(name).ok_or_else(|| {
-            let known: Vec<&str> = library.skills.iter().map(|shelved| shelved.skill.slug.as_str()).collect();
+            let known: Vec<&str> = library.skills.iter().map(|served| served.skill.slug.as_str()).collect();
             format!("names no skill that is here; known: {}", known.join(", "))
         })
     };
     match Address::parse(uri)? {
         Address::All => {
-            let catalogue = ResourceContents::text(catalogue::catalogue(library), uri);
-            Ok(vec![catalogue.with_mime_type("application/xml")])
+            let list = ResourceContents::text(skill_list::skill_list(library), uri);
+            Ok(vec![list.with_mime_type("application/xml")])
         }
         Address::Skill(name) => {
-            let shelved = found(&name)?;
-            Ok(vec![file(shelved, shelved.file, uri)?])
+            let served = skill(&name)?;
+            Ok(vec![file(served, served.file, uri)?])
         }
-        Address::Files(name) => Ok(files(found(&name)?)),
-        Address::File(name, path) => Ok(vec![file(found(&name)?, &path, uri)?]),
+        Address::Files(name) => Ok(other_files(skill(&name)?)),
+        Address::File(name, path) => Ok(vec![file(skill(&name)?, &path, uri)?]),
     }
 }
 
-/// Text, or base64 of a file that is none.
-fn file(shelved: &ServedSkill, path: &str, uri: &str) -> Result<ResourceContents, String> {
-    let relative = RelativePath::parse(path)?;
-    let FoundPath::File(bytes) = shelved.find(&relative).map_err(|error| error.to_string())? else {
+/// A file as text, or as base64 if it is binary.
+fn file(served: &ServedSkill, path: &str, uri: &str) -> Result<ResourceContents, String> {
+    let FileContent::File(bytes) = served.read(path).map_err(|error| error.to_string())? else {
         return Err("is a directory; resources/list names its files".to_owned());
     };
     let Ok(text) = answer::text(&bytes) else {
@@ -72,15 +72,15 @@ fn file(shelved: &ServedSkill, path: &str, uri: &str) -> Result<ResourceContents
     Ok(if is_markdown(path) { text.with_mime_type(MARKDOWN) } else { text })
 }
 
-/// All files of a skill but its SKILL.md, as far as they can be read and one answer holds them.
-fn files(shelved: &ServedSkill) -> Vec<ResourceContents> {
-    let mut left = shelved.max_answer();
+/// All files of a skill except its SKILL.md. Leaves out files that cannot be read or do not fit into one answer.
+fn other_files(served: &ServedSkill) -> Vec<ResourceContents> {
+    let mut remaining = served.max_answer();
     let mut contents = Vec::new();
-    for listed in shelved.files.iter().filter(|listed| listed.path != shelved.file && listed.size <= shelved.max_file) {
-        let Some(rest) = left.checked_sub(listed.size) else { continue };
-        let uri = Address::File(shelved.skill.slug.clone(), listed.path.clone()).uri();
-        if let Ok(content) = file(shelved, &listed.path, &uri) {
-            left = rest;
+    for listed in served.files.iter().filter(|listed| listed.path != served.file && listed.size <= served.max_file) {
+        let Some(rest) = remaining.checked_sub(listed.size) else { continue };
+        let uri = Address::File(served.skill.slug.clone(), listed.path.clone()).uri();
+        if let Ok(content) = file(served, &listed.path, &uri) {
+            remaining = rest;
             contents.push(content);
         }
     }
@@ -88,5 +88,5 @@ fn files(shelved: &ServedSkill) -> Vec<ResourceContents> {
 }
 
 fn is_markdown(path: &str) -> bool {
-    std::path::Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
+    Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
 }

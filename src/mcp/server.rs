@@ -1,6 +1,6 @@
-//! The requests of the protocol, each answered from the library.
+//! Answers the requests of the protocol.
 
-// Roots and the older subscriptions are deprecated in the newest protocol; the clients of today use them.
+// Roots and `resources/subscribe` are deprecated in the newest protocol.
 #![expect(deprecated, reason = "clients that negotiate an older protocol need them")]
 
 use std::sync::Arc;
@@ -10,82 +10,74 @@ use rmcp::model::{
     CustomRequest, CustomResult, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
     InitializeRequestParams, InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, PromptMessage, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, ResourceTemplate, ResourceUpdatedNotificationParam, Role,
-    ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+    ReadResourceResponse, ReadResourceResult, ResourceContents, ResourceTemplate, ResourceUpdatedNotificationParam,
+    Role, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
-use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
+use rmcp::service::{NotificationContext, Peer, RequestContext, ServiceError, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
+use super::answer::{self, McpAnswer};
 use super::library::{Library, LibraryChange, ServedSkill, SkillSource};
-use super::state::{ServerState, log};
-use super::stdio::unfit;
+use super::state::{ServerState, next_change, print};
+use super::stdio::unhandled;
 use super::uri::{self, Address};
-use super::{answer, catalogue, completions, prompts, resources, tools};
+use super::{completions, prompts, resources, skill_list, tools};
 use crate::settings::Wording;
 
-/// The name by which agents know the server: its tools reach the model as `mcp__skilljack__…`.
+/// The server's name. It is part of the names of tools that the model sees: `mcp__skilljack__…`.
 const NAME: &str = "skilljack";
 
-/// A connection's server.
+/// The server of one connection.
 pub(super) struct Server {
     pub state: Arc<ServerState>,
-    /// Whether the client's roots, where it has any, say where the skills are.
+    /// Whether the skills are in the client's roots, if it has any.
     pub by_roots: bool,
 }
 
 impl Server {
-    /// The answer of `ask` for the skill of this name. A skill may have come since the last look.
-    async fn of_skill<T>(&self, name: &str, ask: impl Fn(&ServedSkill) -> Result<T, String>) -> Result<T, String> {
-        let library = self.state.library().await;
+    /// The answer of `ask` for the skill with this name. Scans again if the skill is unknown: it may be new.
+    async fn with_skill<T>(&self, name: &str, ask: impl Fn(&ServedSkill) -> Result<T, String>) -> Result<T, String> {
+        let mut library = self.state.library().await;
         if library.skill(name).is_none() {
-            let library = self.state.look().await;
-            return ask(answer::named(&library, name)?);
+            library = self.state.scan().await;
         }
         ask(answer::named(&library, name)?)
     }
 
-    async fn call(&self, tool: &str, arguments: Option<&JsonObject>) -> Result<answer::McpAnswer, ErrorData> {
-        match tool {
-            tools::SKILL => Ok(match tools::strings(tool, arguments, ["name"], []) {
-                Ok(([name], [])) => {
-                    self.of_skill(name, |shelved| answer::skill(shelved, self.state.served.result)).await
-                }
-                Err(wrong) => Err(wrong),
-            }),
-            tools::RESOURCE => Ok(match tools::strings(tool, arguments, ["skill"], ["path"]) {
-                Ok(([skill], [path])) => {
-                    self.of_skill(skill, |shelved| answer::resource(shelved, path.unwrap_or_default())).await
-                }
-                Err(wrong) => Err(wrong),
-            }),
-            other => Err(ErrorData::invalid_params(
-                format!("unknown tool `{other}`; the tools are `{}` and `{}`", tools::SKILL, tools::RESOURCE),
-                None,
-            )),
-        }
+    async fn call_skill(&self, arguments: Option<&JsonObject>) -> McpAnswer {
+        let name = tools::required(tools::SKILL, arguments, "name")?;
+        self.with_skill(name, |served| answer::skill(served, self.state.settings.result)).await
     }
 
-    async fn roots_of(&self, peer: &Peer<RoleServer>) {
-        let places = match peer.list_roots().await {
-            Ok(answer) => Some(
-                answer
-                    .roots
-                    .iter()
-                    .filter_map(|root| {
-                        let path = uri::local_path(&root.uri);
-                        if path.is_none() {
-                            log(&format!("the root {} is not a directory on this machine", root.uri));
-                        }
-                        path.map(SkillSource::Repository)
-                    })
-                    .collect(),
-            ),
+    async fn call_resource(&self, arguments: Option<&JsonObject>) -> McpAnswer {
+        let name = tools::required(tools::RESOURCE, arguments, "skill")?;
+        let path = tools::string(tools::RESOURCE, arguments, "path")?.unwrap_or_default();
+        self.with_skill(name, |served| answer::resource(served, path)).await
+    }
+
+    async fn use_roots_of(&self, peer: &Peer<RoleServer>) {
+        let sources = match peer.list_roots().await {
+            Ok(answer) => {
+                let mut sources = Vec::new();
+                for root in answer.roots {
+                    match uri::local_path(&root.uri) {
+                        Some(path) => sources.push(SkillSource::Repository(path)),
+                        None => print(&format!("the root {} is not a directory on this machine", root.uri)),
+                    }
+                }
+                Some(sources)
+            }
             Err(error) => {
-                log(&format!("the client does not name its roots: {error}"));
+                print(&format!("the client does not name its roots: {error}"));
                 None
             }
         };
-        self.state.serve_places(places).await;
+        self.state.set_sources(sources).await;
+    }
+
+    async fn read_resource_at(&self, uri: &str) -> Result<Vec<ResourceContents>, ErrorData> {
+        resources::read(&*self.state.library().await, uri)
+            .map_err(|why| ErrorData::resource_not_found(format!("{} {why}", uri.escape_debug()), None))
     }
 }
 
@@ -103,9 +95,11 @@ impl ServerHandler for Server {
             .build();
         let config =
             ServerConfig::new(capabilities).with_server_info(Implementation::new(NAME, env!("CARGO_PKG_VERSION")));
-        match self.state.served.wording {
-            Wording::Mild => config.with_instructions(catalogue::instructions(self.state.last_seen().as_deref())),
-            // The server skilljack has none.
+        match self.state.settings.wording {
+            Wording::Mild => {
+                config.with_instructions(skill_list::instructions(self.state.library_if_known().as_deref()))
+            }
+            // The server skilljack has no instructions.
             Wording::Skilljack => config,
         }
     }
@@ -117,22 +111,22 @@ impl ServerHandler for Server {
     ) -> Result<InitializeResult, ErrorData> {
         context.peer.set_peer_info(request.clone());
         if self.by_roots && request.capabilities.roots.is_some() {
-            self.state.await_places();
+            self.state.await_sources();
         }
         self.negotiate_initialize(&request)
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        tokio::spawn(tell(self.state.clone(), context.peer.clone()));
-        let offers_roots = context.peer.peer_info().is_some_and(|info| info.capabilities.roots.is_some());
-        if self.by_roots && offers_roots {
-            self.roots_of(&context.peer).await;
+        tokio::spawn(notify_changes(self.state.clone(), context.peer.clone()));
+        let has_roots = context.peer.peer_info().is_some_and(|info| info.capabilities.roots.is_some());
+        if self.by_roots && has_roots {
+            self.use_roots_of(&context.peer).await;
         }
     }
 
     async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
         if self.by_roots {
-            self.roots_of(&context.peer).await;
+            self.use_roots_of(&context.peer).await;
         }
     }
 
@@ -141,12 +135,12 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        self.state.asked.note("tools");
+        self.state.log.requested("tools");
         no_cursor(request)?;
         let client = context.peer.peer_info();
-        let client = catalogue::shown_by(client.as_ref().map(|info| info.client_info.name.as_str()));
+        let client = skill_list::display_of(client.as_ref().map(|info| info.client_info.name.as_str()));
         let library = self.state.library().await;
-        Ok(ListToolsResult::with_all_items(tools::all(&library, self.state.served, client)))
+        Ok(ListToolsResult::with_all_items(tools::all(&library, self.state.settings, client)))
     }
 
     async fn call_tool(
@@ -154,7 +148,17 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        Ok(match self.call(&request.name, request.arguments.as_ref()).await? {
+        let arguments = request.arguments.as_ref();
+        let answer = match &*request.name {
+            tools::SKILL => self.call_skill(arguments).await,
+            tools::RESOURCE => self.call_resource(arguments).await,
+            other => {
+                let (skill, resource) = (tools::SKILL, tools::RESOURCE);
+                let why = format!("unknown tool `{other}`; the tools are `{skill}` and `{resource}`");
+                return Err(ErrorData::invalid_params(why, None));
+            }
+        };
+        Ok(match answer {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]).into(),
             Err(why) => CallToolResult::error(vec![ContentBlock::text(why)]).into(),
         })
@@ -165,7 +169,7 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        self.state.asked.note("prompts");
+        self.state.log.requested("prompts");
         no_cursor(request)?;
         Ok(ListPromptsResult::with_all_items(prompts::all(&*self.state.library().await)))
     }
@@ -175,20 +179,22 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let given = request.arguments.as_ref();
-        let wrong = |why: String| ErrorData::invalid_params(why, None);
+        let arguments = request.arguments.as_ref();
+        let invalid = |why: String| ErrorData::invalid_params(why, None);
         if request.name == prompts::SKILL {
-            let name = prompts::argument(given, prompts::NAME)?;
+            let name = prompts::argument(arguments, prompts::NAME)?;
             let name =
-                name.ok_or_else(|| wrong(format!("the prompt `{}` needs a `{}`", prompts::SKILL, prompts::NAME)))?;
-            return Ok(self.of_skill(name, prompts::embedded).await.map_err(wrong)?.into());
+                name.ok_or_else(|| invalid(format!("the prompt `{}` needs a `{}`", prompts::SKILL, prompts::NAME)))?;
+            return Ok(self.with_skill(name, prompts::embedded).await.map_err(invalid)?.into());
         }
-        let arguments = prompts::argument(given, prompts::ARGUMENTS)?;
-        let result = self.state.served.result;
-        let text = |shelved: &ServedSkill| prompts::for_users(shelved).and_then(|()| answer::skill(shelved, result));
-        let mut text = self.of_skill(&request.name, text).await.map_err(wrong)?;
-        if let Some(arguments) = arguments {
-            text = format!("{text}\nARGUMENTS: {arguments}");
+        let user_text = prompts::argument(arguments, prompts::ARGUMENTS)?;
+        let skill_text = |served: &ServedSkill| {
+            prompts::check_user_may_call(served)?;
+            answer::skill(served, self.state.settings.result)
+        };
+        let mut text = self.with_skill(&request.name, skill_text).await.map_err(invalid)?;
+        if let Some(user_text) = user_text {
+            text = format!("{text}\nARGUMENTS: {user_text}");
         }
         Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]).into())
     }
@@ -206,7 +212,7 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.state.asked.note("resources");
+        self.state.log.requested("resources");
         no_cursor(request)?;
         Ok(ListResourcesResult::with_all_items(resources::all(&*self.state.library().await)))
     }
@@ -227,18 +233,13 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let library = self.state.library().await;
-        let contents = resources::read(&library, &request.uri)
-            .map_err(|why| ErrorData::resource_not_found(format!("{} {why}", request.uri.escape_debug()), None))?;
-        Ok(ReadResourceResult::new(contents).into())
+        Ok(ReadResourceResult::new(self.read_resource_at(&request.uri).await?).into())
     }
 
     async fn subscribe(&self, request: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
-        let library = self.state.library().await;
-        // Reading it shows whether it is there.
-        resources::read(&library, &request.uri)
-            .map_err(|why| ErrorData::resource_not_found(format!("{} {why}", request.uri.escape_debug()), None))?;
-        self.state.subscribed().insert(request.uri);
+        // Fails if the resource does not exist.
+        self.read_resource_at(&request.uri).await?;
+        self.state.subscriptions().insert(request.uri);
         Ok(())
     }
 
@@ -247,7 +248,7 @@ impl ServerHandler for Server {
         request: UnsubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.state.subscribed().remove(&request.uri);
+        self.state.subscriptions().remove(&request.uri);
         Ok(())
     }
 
@@ -261,11 +262,11 @@ impl ServerHandler for Server {
         loop {
             let change = tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                change = changes.next() => change,
+                change = next_change(&mut changes) => change,
             };
             let Some(change) = change else { return Ok(()) };
-            self.state.asked.told();
-            // What the client did not ask for is refused by the sink.
+            self.state.log.notified();
+            // The sink does not send notifications that the client did not subscribe to.
             if change.skills {
                 let _ = sink.notify_tool_list_changed().await;
                 let _ = sink.notify_prompt_list_changed().await;
@@ -284,51 +285,56 @@ impl ServerHandler for Server {
         request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        // rmcp hands a known method over as an unknown one when its parameters do not fit.
-        Err(unfit(&request.method))
+        // rmcp calls this also for a known method with invalid parameters.
+        Err(unhandled(&request.method))
     }
 }
 
-/// Whether an address is that of a link in a skill of which a file has changed: it may be the one that the link leads to.
-fn may_follow(library: &Library, change: &LibraryChange, address: &Address) -> bool {
-    let Address::File(slug, path) = address else { return false };
-    let listed = |skill: &ServedSkill| skill.files.iter().any(|file| file.path == *path);
-    change.updated.contains(&Address::Files(slug.clone())) && library.skill(slug).is_some_and(|skill| !listed(skill))
-}
-
-/// Tells a client of changes, by the protocol's older way, until it goes.
-async fn tell(state: Arc<ServerState>, peer: Peer<RoleServer>) {
+/// Sends notifications of changes by the older protocol until the client leaves.
+async fn notify_changes(state: Arc<ServerState>, peer: Peer<RoleServer>) {
     let mut changes = state.changes();
-    while let Some(change) = changes.next().await {
-        // Before it is told: a client that asks at once has asked since then.
-        state.asked.told();
-        let mut told = Ok(());
-        if change.skills {
-            told = told.and(peer.notify_tool_list_changed().await).and(peer.notify_prompt_list_changed().await);
-        }
-        if change.skills || change.files {
-            told = told.and(peer.notify_resource_list_changed().await);
-        }
-        let library = state.library().await;
-        let updated: Vec<String> = {
-            let subscribed = state.subscribed();
-            let is_updated = |uri: &&String| {
-                let address = Address::parse(uri).map(Address::by_slug);
-                address
-                    .is_ok_and(|address| change.updated.contains(&address) || may_follow(&library, &change, &address))
-            };
-            subscribed.iter().filter(is_updated).cloned().collect()
-        };
-        for uri in updated {
-            told = told.and(peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await);
-        }
-        if told.is_err() {
+    while let Some(change) = next_change(&mut changes).await {
+        // Before the client is notified: it may request a list at once.
+        state.log.notified();
+        if notify_change(&state, &peer, &change).await.is_err() {
             return;
         }
     }
 }
 
-/// Everything is on one page, so that no cursor was ever given out.
+async fn notify_change(
+    state: &ServerState,
+    peer: &Peer<RoleServer>,
+    change: &LibraryChange,
+) -> Result<(), ServiceError> {
+    if change.skills {
+        peer.notify_tool_list_changed().await?;
+        peer.notify_prompt_list_changed().await?;
+    }
+    if change.skills || change.files {
+        peer.notify_resource_list_changed().await?;
+    }
+    let library = state.library().await;
+    let mut updated: Vec<String> = state.subscriptions().iter().cloned().collect();
+    updated.retain(|uri| {
+        let address = Address::parse(uri).map(Address::by_slug);
+        address
+            .is_ok_and(|address| change.updated.contains(&address) || may_be_changed_link(&library, change, &address))
+    });
+    for uri in updated {
+        peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await?;
+    }
+    Ok(())
+}
+
+/// Whether an address may be a link to the file that has changed: it is in the same skill and is not a listed file.
+fn may_be_changed_link(library: &Library, change: &LibraryChange, address: &Address) -> bool {
+    let Address::File(slug, path) = address else { return false };
+    change.updated.contains(&Address::Files(slug.clone()))
+        && library.skill(slug).is_some_and(|served| served.files.iter().all(|file| file.path != *path))
+}
+
+/// Rejects a cursor: each list is one page, so the server never returns one.
 fn no_cursor(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor) {
         Some(_) => Err(ErrorData::invalid_params("this cursor is not from here: there is one page only", None)),

@@ -1,4 +1,4 @@
-//! What a server knows while it runs: where the skills are, which there are, and who wants to hear of changes.
+//! The state of a running server: where the skills are, the library, and the clients' subscriptions.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -14,130 +14,124 @@ use super::request_log::RequestLog;
 use crate::settings::BuiltIn;
 use crate::text::safe;
 
-/// How often the skills are looked at. Looking reads folders and metadata only. File system events would be there
-/// sooner, but need a watch for each folder, come late or never on network and container file systems, and name half
-/// written files first.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Minimum time between two scans. A scan reads directories and metadata only. File system events would come sooner, but
+/// need a watch per directory, are unreliable on network and container file systems, and report half-written files.
+const SCAN_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How long a client that offers roots may take to name them before it is answered without.
-const ROOTS_WITHIN: Duration = Duration::from_secs(3);
+/// Maximum time to wait for a client's roots before its requests are answered without them.
+const ROOTS_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Changes that a reader may lag behind; one that lags more is told that everything changed.
-const CHANGES_KEPT: usize = 16;
+/// Maximum number of changes that a receiver may lag behind. After that, everything counts as changed.
+const MAX_LAG: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct ServerState {
-    /// How skills are served.
-    pub served: BuiltIn,
-    /// Notes which lists the client asks for.
-    pub asked: RequestLog,
-    places: Mutex<Vec<SkillSource>>,
+    pub settings: BuiltIn,
+    pub log: RequestLog,
+    sources: Mutex<Vec<SkillSource>>,
     library: watch::Sender<Arc<Library>>,
-    /// False while the client's roots are being asked for.
-    known: watch::Sender<bool>,
+    /// False while the server waits for the client's roots.
+    sources_known: watch::Sender<bool>,
     changes: broadcast::Sender<Arc<LibraryChange>>,
-    subscribed: Mutex<BTreeSet<String>>,
-    // One look at a time, or an older one could overwrite a newer.
-    looking: tokio::sync::Mutex<()>,
+    subscriptions: Mutex<BTreeSet<String>>,
+    /// Held during a scan: an older scan must not overwrite a newer one.
+    scanning: tokio::sync::Mutex<()>,
 }
 
 impl ServerState {
-    /// Looks at `places` for the first time.
-    pub(super) fn new(places: Vec<SkillSource>, served: BuiltIn, asked: RequestLog) -> Self {
-        let library = Library::look(&places, served, &Library::default());
-        report(&library, &Library::default());
+    /// Scans `sources` for the first time.
+    pub(super) fn new(sources: Vec<SkillSource>, settings: BuiltIn, log: RequestLog) -> Self {
+        let library = Library::scan(&sources, settings, &Library::default());
+        print_new_problems(&library, &Library::default());
         Self {
-            served,
-            asked,
-            places: Mutex::new(places),
+            settings,
+            log,
+            sources: Mutex::new(sources),
             library: watch::Sender::new(Arc::new(library)),
-            known: watch::Sender::new(true),
-            changes: broadcast::Sender::new(CHANGES_KEPT),
-            subscribed: Mutex::default(),
-            looking: tokio::sync::Mutex::default(),
+            sources_known: watch::Sender::new(true),
+            changes: broadcast::Sender::new(MAX_LAG),
+            subscriptions: Mutex::default(),
+            scanning: tokio::sync::Mutex::default(),
         }
     }
 
-    /// The skills as last seen; none while it is not known where they are.
-    pub(super) fn last_seen(&self) -> Option<Arc<Library>> {
-        self.known.borrow().then(|| self.library.borrow().clone())
+    /// The library, or `None` while the server waits for the client's roots.
+    pub(super) fn library_if_known(&self) -> Option<Arc<Library>> {
+        self.sources_known.borrow().then(|| self.library.borrow().clone())
     }
 
-    /// The skills, once it is known where they are.
+    /// The library. Waits for the client's roots.
     pub(super) async fn library(&self) -> Arc<Library> {
-        let mut known = self.known.subscribe();
-        let _ = timeout(ROOTS_WITHIN, known.wait_for(|known| *known)).await;
+        let mut known = self.sources_known.subscribe();
+        let _ = timeout(ROOTS_TIMEOUT, known.wait_for(|known| *known)).await;
         self.library.borrow().clone()
     }
 
-    /// Holds answers back until [`Self::serve_places`] says where the skills are.
-    pub(super) fn await_places(&self) {
-        self.known.send_replace(false);
+    /// Delays answers until [`Self::set_sources`] is called.
+    pub(super) fn await_sources(&self) {
+        self.sources_known.send_replace(false);
     }
 
-    /// Serves the skills in `places`, or in the places known before.
-    pub(super) async fn serve_places(self: &Arc<Self>, places: Option<Vec<SkillSource>>) {
-        if let Some(places) = places {
-            *lock(&self.places) = places;
+    /// Serves the skills of `sources`. `None` keeps the current sources.
+    pub(super) async fn set_sources(self: &Arc<Self>, sources: Option<Vec<SkillSource>>) {
+        if let Some(sources) = sources {
+            *lock(&self.sources) = sources;
         }
-        self.look().await;
-        self.known.send_replace(true);
+        self.scan().await;
+        self.sources_known.send_replace(true);
     }
 
-    /// Looks at the skills and tells of what has changed.
-    pub(super) async fn look(self: &Arc<Self>) -> Arc<Library> {
-        let _guard = self.looking.lock().await;
-        let (places, served) = (lock(&self.places).clone(), self.served);
-        let before = self.library.borrow().clone();
-        let known = before.clone();
-        // A slow file system must not hold up the protocol.
-        let Ok(library) = spawn_blocking(move || Library::look(&places, served, &known)).await else { return before };
-        report(&library, &before);
-        let change = library.changes_since(&before);
+    /// Scans the skills and announces changes.
+    pub(super) async fn scan(self: &Arc<Self>) -> Arc<Library> {
+        let _guard = self.scanning.lock().await;
+        let (sources, settings) = (lock(&self.sources).clone(), self.settings);
+        let previous = self.library.borrow().clone();
+        let known = previous.clone();
+        // A slow file system must not delay the protocol.
+        let scan = spawn_blocking(move || Library::scan(&sources, settings, &known));
+        let Ok(library) = scan.await else { return previous };
+        print_new_problems(&library, &previous);
+        let change = library.changes_since(&previous);
         let library = Arc::new(library);
         self.library.send_replace(library.clone());
         if let Some(change) = change {
-            // Fails only where nobody listens.
+            // Fails only if there are no receivers.
             let _ = self.changes.send(Arc::new(change));
         }
         library
     }
 
-    /// Looks again and again.
-    pub(super) async fn keep_looking(self: Arc<Self>) {
-        let mut pause = LOOK_EVERY;
+    /// Scans again and again.
+    pub(super) async fn keep_scanning(self: Arc<Self>) {
+        let mut pause = SCAN_INTERVAL;
         loop {
             sleep(pause).await;
             let start = Instant::now();
-            self.look().await;
-            // Slow file systems are looked at less often.
-            pause = LOOK_EVERY.max(start.elapsed() * 10);
+            self.scan().await;
+            // Slow file systems are scanned less often.
+            pause = SCAN_INTERVAL.max(start.elapsed() * 10);
         }
     }
 
-    pub(super) fn changes(&self) -> Changes {
-        Changes(self.changes.subscribe())
+    /// The changes from now on.
+    pub(super) fn changes(&self) -> broadcast::Receiver<Arc<LibraryChange>> {
+        self.changes.subscribe()
     }
 
-    /// The URIs of which a client wants to hear, by the protocol's older way.
-    pub(super) fn subscribed(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        lock(&self.subscribed)
+    /// The URIs to which a client subscribed by `resources/subscribe`.
+    pub(super) fn subscriptions(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        lock(&self.subscriptions)
     }
 }
 
-/// The changes from now on.
-pub(super) struct Changes(broadcast::Receiver<Arc<LibraryChange>>);
-
-impl Changes {
-    /// The next change; `None` when the server ends.
-    pub(super) async fn next(&mut self) -> Option<Arc<LibraryChange>> {
-        match self.0.recv().await {
-            Ok(change) => Some(change),
-            Err(broadcast::error::RecvError::Lagged(_)) => {
-                Some(Arc::new(LibraryChange { skills: true, files: true, ..LibraryChange::default() }))
-            }
-            Err(broadcast::error::RecvError::Closed) => None,
+/// The next change. `None` if the server ends.
+pub(super) async fn next_change(changes: &mut broadcast::Receiver<Arc<LibraryChange>>) -> Option<Arc<LibraryChange>> {
+    match changes.recv().await {
+        Ok(change) => Some(change),
+        Err(broadcast::error::RecvError::Lagged(_)) => {
+            Some(Arc::new(LibraryChange { skills: true, files: true, ..LibraryChange::default() }))
         }
+        Err(broadcast::error::RecvError::Closed) => None,
     }
 }
 
@@ -145,15 +139,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says what is wrong with the skills, each thing once.
-fn report(library: &Library, before: &Library) {
-    for problem in library.problems.iter().filter(|problem| !before.problems.contains(problem)) {
-        log(problem);
+/// Prints the problems that the previous scan did not have.
+fn print_new_problems(library: &Library, previous: &Library) {
+    for problem in library.problems.iter().filter(|problem| !previous.problems.contains(problem)) {
+        print(problem);
     }
 }
 
-/// A line on standard error: standard output belongs to the protocol.
-pub(super) fn log(message: &str) {
-    // Where standard error is closed, nobody is there to be told.
+/// Prints a line to standard error: standard output belongs to the protocol.
+pub(super) fn print(message: &str) {
     let _ = writeln!(io::stderr(), "skill-evals mcp: {}", safe::line(message));
 }

@@ -1,4 +1,4 @@
-//! Lines of text as the protocol's transport, with the manners that a server of a test needs.
+//! The protocol's transport: lines of JSON on standard input and output.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
@@ -19,11 +19,11 @@ use tokio::task::JoinSet;
 use super::batch::{Batches, Outgoing};
 use super::writer::Writer;
 
-/// The longest line that is read, in bytes. No request of this protocol comes near it.
+/// Maximum length of a line, in bytes. No request of this protocol is nearly as long.
 const MAX_LINE: u64 = 4 * 1024 * 1024;
 
-/// Messages that wait to be handled; the client waits when there are more.
-const WAITING: usize = 64;
+/// Maximum number of lines that wait to be handled. After that, the client waits.
+const MAX_WAITING: usize = 64;
 
 /// The methods that this server answers.
 const METHODS: [&str; 12] = [
@@ -41,50 +41,47 @@ const METHODS: [&str; 12] = [
     "tools/list",
 ];
 
-/// A transport beside rmcp's own, which gives up on the connection when anything but a request comes before the
-/// handshake, leaves a request whose parameters are no object without an answer that bears its id, and knows no batches.
+/// A transport in place of rmcp's own. That one closes the connection if a client sends anything but a request before the
+/// handshake, does not return the id of a request with invalid parameters, and has no batches.
 pub(super) struct LineTransport {
-    input: mpsc::Receiver<Incoming>,
-    /// The rest of a batch.
-    rest: VecDeque<ClientJsonRpcMessage>,
+    input: mpsc::Receiver<IncomingLine>,
+    /// Messages to handle before the next line: the rest of a batch.
+    queue: VecDeque<ClientJsonRpcMessage>,
     output: Writer,
     batches: Arc<Mutex<Batches>>,
+    /// Whether the handshake has begun.
     begun: bool,
-    /// Answers to wrong lines, on their way.
-    refusals: JoinSet<io::Result<()>>,
-    ended: watch::Sender<bool>,
+    /// Answers that are being written and that rmcp does not wait for.
+    answers: JoinSet<io::Result<()>>,
+    input_ended: watch::Sender<bool>,
 }
 
-/// A line of the input.
-enum Incoming {
-    One(IncomingMessage),
-    Batch(Vec<IncomingMessage>),
-}
+/// A message, or the error to answer to it.
+type Incoming = Result<Box<ClientJsonRpcMessage>, Box<ServerJsonRpcMessage>>;
 
-enum IncomingMessage {
-    Right(Box<ClientJsonRpcMessage>),
-    /// What to answer to it.
-    Wrong(ErrorData, Option<RequestId>),
+enum IncomingLine {
+    One(Incoming),
+    Batch(Vec<Incoming>),
 }
 
 impl LineTransport {
-    /// Starts to read. `ended` turns true when the input has ended.
+    /// Starts to read. Sets `input_ended` when the input ends.
     pub(super) fn new(
         mut input: impl BufRead + Send + 'static,
         output: impl AsyncWrite + Send + Unpin + 'static,
-        ended: watch::Sender<bool>,
+        input_ended: watch::Sender<bool>,
     ) -> Self {
-        let (send, received) = mpsc::channel(WAITING);
-        // A thread that nobody waits for: it may stand in a read when the process ends.
-        thread::spawn(move || read_lines(&mut input, &send));
+        let (sender, receiver) = mpsc::channel(MAX_WAITING);
+        // Not joined: the thread may be blocked in a read when the process ends.
+        thread::spawn(move || read_lines(&mut input, &sender));
         Self {
-            input: received,
-            rest: VecDeque::new(),
+            input: receiver,
+            queue: VecDeque::new(),
             output: Writer::new(output),
             batches: Arc::default(),
             begun: false,
-            refusals: JoinSet::new(),
-            ended,
+            answers: JoinSet::new(),
+            input_ended,
         }
     }
 
@@ -92,55 +89,60 @@ impl LineTransport {
         self.batches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends what nobody waits for. Not awaited here, where rmcp may drop what is under way.
-    fn answer(&mut self, outgoing: &Outgoing) {
-        while self.refusals.try_join_next().is_some() {}
-        self.refusals.spawn(self.output.write(outgoing.line().ok()));
+    /// Sends an answer in the background: rmcp may cancel `receive`, which calls this.
+    fn answer(&mut self, answer: &Outgoing) {
+        while self.answers.try_join_next().is_some() {}
+        self.answers.spawn(self.output.write(answer.line().ok()));
     }
 
-    fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
-        self.answer(&Outgoing::One(Box::new(ServerJsonRpcMessage::error(error, id))));
-    }
-
-    /// Takes up the messages of a batch, or refuses them.
-    fn begin(&mut self, messages: Vec<IncomingMessage>) {
-        if messages.is_empty() || !self.batches().allowed {
-            return self.refuse(no_message(), None);
-        }
-        let (mut waiting, mut answers) = (Vec::new(), Vec::new());
-        for message in messages {
-            match message {
-                IncomingMessage::Right(message) => {
-                    if let JsonRpcMessage::Request(request) = &*message {
-                        waiting.push(request.id.clone());
-                    }
-                    self.rest.push_back(*message);
-                }
-                IncomingMessage::Wrong(error, id) => answers.push(ServerJsonRpcMessage::error(error, id)),
-            }
-        }
-        let answers = self.batches().begin(waiting, answers);
+    fn answer_batch(&mut self, answers: Option<Vec<ServerJsonRpcMessage>>) {
         if let Some(answers) = answers {
             self.answer(&Outgoing::Batch(answers));
         }
     }
 
-    /// The message, where it may be handled at this point.
-    fn admit(&mut self, message: ClientJsonRpcMessage) -> Option<ClientJsonRpcMessage> {
-        match &message {
-            JsonRpcMessage::Request(request) => self.begun |= begins(&request.request),
-            JsonRpcMessage::Notification(notification) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
-                    let answers = cancelled.params.request_id.as_ref().and_then(|id| self.batches().gives_up(id));
-                    if let Some(answers) = answers {
-                        self.answer(&Outgoing::Batch(answers));
+    fn handle(&mut self, line: IncomingLine) {
+        match line {
+            IncomingLine::One(Ok(message)) => self.queue.push_back(*message),
+            IncomingLine::One(Err(error)) => self.answer(&Outgoing::One(error)),
+            IncomingLine::Batch(messages) if messages.is_empty() || !self.batches().allowed => {
+                self.answer(&Outgoing::One(invalid_message(None)));
+            }
+            IncomingLine::Batch(messages) => {
+                let (mut unanswered, mut answers) = (Vec::new(), Vec::new());
+                for message in messages {
+                    match message {
+                        Ok(message) => {
+                            if let JsonRpcMessage::Request(request) = &*message {
+                                unanswered.push(request.id.clone());
+                            }
+                            self.queue.push_back(*message);
+                        }
+                        Err(error) => answers.push(*error),
                     }
                 }
-                return self.begun.then_some(message);
+                let complete = self.batches().begin(unanswered, answers);
+                self.answer_batch(complete);
             }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => return self.begun.then_some(message),
         }
-        Some(message)
+    }
+
+    /// Returns the message if rmcp may handle it now. Before the handshake only requests are handled.
+    fn admit(&mut self, message: ClientJsonRpcMessage) -> Option<ClientJsonRpcMessage> {
+        match &message {
+            JsonRpcMessage::Request(request) => {
+                self.begun |= begins_handshake(&request.request);
+                return Some(message);
+            }
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
+                    let complete = cancelled.params.request_id.as_ref().and_then(|id| self.batches().cancel(id));
+                    self.answer_batch(complete);
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        }
+        self.begun.then_some(message)
     }
 }
 
@@ -159,21 +161,16 @@ impl Transport<RoleServer> for LineTransport {
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            if let Some(message) = self.rest.pop_front() {
+            while let Some(message) = self.queue.pop_front() {
                 if let Some(message) = self.admit(message) {
                     return Some(message);
                 }
-                continue;
             }
-            match self.input.recv().await {
-                Some(Incoming::One(IncomingMessage::Right(message))) => self.rest.push_back(*message),
-                Some(Incoming::One(IncomingMessage::Wrong(error, id))) => self.refuse(error, id),
-                Some(Incoming::Batch(messages)) => self.begin(messages),
-                None => break,
-            }
+            let Some(line) = self.input.recv().await else { break };
+            self.handle(line);
         }
-        self.ended.send_replace(true);
-        while self.refusals.join_next().await.is_some() {}
+        self.input_ended.send_replace(true);
+        while self.answers.join_next().await.is_some() {}
         None
     }
 
@@ -182,8 +179,8 @@ impl Transport<RoleServer> for LineTransport {
     }
 }
 
-/// Reads lines to the end of `input`, or until nobody wants them any more.
-fn read_lines(input: &mut impl BufRead, send: &mpsc::Sender<Incoming>) {
+/// Reads lines until `input` ends or the receiver is dropped.
+fn read_lines(input: &mut impl BufRead, sender: &mpsc::Sender<IncomingLine>) {
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -191,66 +188,66 @@ fn read_lines(input: &mut impl BufRead, send: &mpsc::Sender<Incoming>) {
             Ok(0) | Err(_) => return,
             Ok(_) => {}
         }
-        let read = if line.len() as u64 == MAX_LINE && !line.ends_with(b"\n") {
+        let parsed = if line.len() as u64 == MAX_LINE && !line.ends_with(b"\n") {
             if input.skip_until(b'\n').is_err() {
                 return;
             }
-            let message = format!("the line is longer than {MAX_LINE} bytes");
-            Some(Incoming::One(IncomingMessage::Wrong(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None), None)))
+            let why = format!("the line is longer than {MAX_LINE} bytes");
+            Some(IncomingLine::One(Err(error(ErrorCode::INVALID_REQUEST, why, None))))
         } else {
-            understand(&line)
+            parse_line(&line)
         };
-        if read.is_some_and(|read| send.blocking_send(read).is_err()) {
+        if parsed.is_some_and(|parsed| sender.blocking_send(parsed).is_err()) {
             return;
         }
     }
 }
 
-/// What a line says; nothing where it is blank or a notification that is not known, which is never answered.
-fn understand(line: &[u8]) -> Option<Incoming> {
+/// `None` for a blank line or an unknown notification, which is never answered.
+fn parse_line(line: &[u8]) -> Option<IncomingLine> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return None;
     }
     match serde_json::from_slice(line) {
-        Ok(Value::Array(values)) => Some(Incoming::Batch(values.into_iter().filter_map(message).collect())),
-        Ok(value) => message(value).map(Incoming::One),
-        Err(_) => {
-            let error = ErrorData::new(ErrorCode::PARSE_ERROR, "the line is not JSON", None);
-            Some(Incoming::One(IncomingMessage::Wrong(error, None)))
-        }
+        Ok(Value::Array(values)) => Some(IncomingLine::Batch(values.into_iter().filter_map(parse_message).collect())),
+        Ok(value) => parse_message(value).map(IncomingLine::One),
+        Err(_) => Some(IncomingLine::One(Err(error(ErrorCode::PARSE_ERROR, "the line is not JSON", None)))),
     }
 }
 
-fn message(value: Value) -> Option<IncomingMessage> {
+fn parse_message(value: Value) -> Option<Incoming> {
     let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
     let method = value.get("method").and_then(Value::as_str).filter(|_| value["jsonrpc"] == "2.0").map(str::to_owned);
     let is_request = value.get("id").is_some();
     if let Ok(message) = serde_json::from_value(value) {
-        return Some(IncomingMessage::Right(Box::new(message)));
+        return Some(Ok(Box::new(message)));
     }
     match method {
         Some(_) if !is_request => None,
-        Some(method) if id.is_some() => Some(IncomingMessage::Wrong(unfit(&method), id)),
-        _ => Some(IncomingMessage::Wrong(no_message(), id)),
+        Some(method) if id.is_some() => Some(Err(Box::new(ServerJsonRpcMessage::error(unhandled(&method), id)))),
+        _ => Some(Err(invalid_message(id))),
     }
 }
 
-fn no_message() -> ErrorData {
-    ErrorData::new(ErrorCode::INVALID_REQUEST, "the line is not a JSON-RPC message", None)
+fn error(code: ErrorCode, message: impl Into<String>, id: Option<RequestId>) -> Box<ServerJsonRpcMessage> {
+    Box::new(ServerJsonRpcMessage::error(ErrorData::new(code, message.into(), None), id))
 }
 
-/// What to say to a request that is none of this protocol's: its method is not known, or its parameters do not fit.
-pub(super) fn unfit(method: &str) -> ErrorData {
+fn invalid_message(id: Option<RequestId>) -> Box<ServerJsonRpcMessage> {
+    error(ErrorCode::INVALID_REQUEST, "the line is not a JSON-RPC message", id)
+}
+
+/// The error for a request with an unknown method or with invalid parameters.
+pub(super) fn unhandled(method: &str) -> ErrorData {
     if METHODS.contains(&method) {
         return ErrorData::invalid_params(format!("the parameters of {method} do not fit it"), None);
     }
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method {}", method.escape_debug()), None)
 }
 
-/// Whether the handshake is over with this request: either kind, the one by `initialize` and the one in the metadata
-/// of the first request.
-fn begins(request: &ClientRequest) -> bool {
+/// Whether a request begins the handshake: `initialize`, or any request with the metadata of the newer handshake.
+fn begins_handshake(request: &ClientRequest) -> bool {
     match request {
         ClientRequest::InitializeRequest(_) => true,
         ClientRequest::DiscoverRequest(_) | ClientRequest::PingRequest(_) => false,

@@ -1,12 +1,12 @@
-//! The two tools: how they are described, and their arguments taken apart.
+//! The two tools and their arguments.
 
 use std::sync::Arc;
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use super::catalogue;
 use super::library::Library;
+use super::skill_list;
 use crate::profile::ToolDisplay;
 use crate::settings::BuiltIn;
 
@@ -16,9 +16,9 @@ pub(super) const SKILL: &str = "skill";
 /// The tool that reads files of a skill.
 pub(super) const RESOURCE: &str = "skill-resource";
 
-/// The tools as this client lists them.
-pub(super) fn all(library: &Library, served: BuiltIn, client: ToolDisplay) -> Vec<Tool> {
-    let argument = catalogue::name_argument(library, served.wording, client);
+/// The list of tools for a client.
+pub(super) fn all(library: &Library, settings: BuiltIn, client: ToolDisplay) -> Vec<Tool> {
+    let (description, argument) = skill_list::tool_and_argument(library, settings.wording, client);
     let name = json!({ "type": "string", "description": argument });
     let skill = json!({ "type": "string", "description": "The skill's name" });
     let path = json!({
@@ -26,21 +26,11 @@ pub(super) fn all(library: &Library, served: BuiltIn, client: ToolDisplay) -> Ve
         "description": "A file or directory below the skill's directory, with `/` between the parts; left out or \
          empty: the list of all files",
     });
+    let resource = skill_list::resource_tool(settings);
+    let resource_arguments = json!({ "skill": skill, "path": path });
     vec![
-        tool(
-            SKILL,
-            "Load a skill",
-            catalogue::skill_tool(library, served.wording, client),
-            json!({ "name": name }),
-            json!(["name"]),
-        ),
-        tool(
-            RESOURCE,
-            "Read files of a skill",
-            catalogue::resource_tool(served),
-            json!({ "skill": skill, "path": path }),
-            json!(["skill"]),
-        ),
+        tool(SKILL, "Load a skill", description, json!({ "name": name }), json!(["name"])),
+        tool(RESOURCE, "Read files of a skill", resource, resource_arguments, json!(["skill"])),
     ]
 }
 
@@ -51,34 +41,26 @@ fn tool(name: &'static str, title: &str, description: String, properties: Value,
         ("required".to_owned(), required),
         ("additionalProperties".to_owned(), json!(false)),
     ]);
-    // Without these codex refuses to run a tool when nobody is there to ask.
+    // Without these hints codex does not run a tool if nobody can approve it.
     let annotations =
         ToolAnnotations::with_title(title).read_only(true).destructive(false).idempotent(true).open_world(false);
     Tool::new(name, description, Arc::new(schema)).with_title(title).with_annotations(annotations)
 }
 
-/// The string arguments of a call; others are passed over. What is wrong is said to the model, as an answer of the tool:
-/// a protocol error would not reach it.
-pub(super) fn strings<'a, const R: usize, const O: usize>(
-    tool: &str,
-    arguments: Option<&'a JsonObject>,
-    required: [&str; R],
-    optional: [&str; O],
-) -> Result<([&'a str; R], [Option<&'a str>; O]), String> {
-    let get = |key: &str| arguments.and_then(|arguments| arguments.get(key)).filter(|value| !value.is_null());
-    let known =
-        || -> String { required.iter().chain(&optional).map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ") };
-    let string = |key: &str, value: &'a Value| {
-        value.as_str().ok_or_else(|| format!("the argument `{key}` of `{tool}` must be a string, not {value}"))
-    };
-    let mut needed = [""; R];
-    for (slot, key) in needed.iter_mut().zip(required) {
-        let value = get(key).ok_or_else(|| format!("`{tool}` needs the argument `{key}`; it takes {}", known()))?;
-        *slot = string(key, value)?;
+/// A string argument of a call. `None` if it is missing or null. The error is an answer of the tool: a protocol error would
+/// not reach the model.
+pub(super) fn string<'a>(tool: &str, arguments: Option<&'a JsonObject>, key: &str) -> Result<Option<&'a str>, String> {
+    match arguments.and_then(|arguments| arguments.get(key)) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(value) => Err(format!("the argument `{key}` of `{tool}` must be a string, not {value}")),
     }
-    let mut given = [None; O];
-    for (slot, key) in given.iter_mut().zip(optional) {
-        *slot = get(key).map(|value| string(key, value)).transpose()?;
-    }
-    Ok((needed, given))
+}
+
+/// A required [`string`] argument.
+pub(super) fn required<'a>(tool: &str, arguments: Option<&'a JsonObject>, key: &str) -> Result<&'a str, String> {
+    string(tool, arguments, key)?.ok_or_else(|| {
+        let known = if tool == RESOURCE { "`skill`, `path`" } else { "`name`" };
+        format!("`{tool}` needs the argument `{key}`; it takes {known}")
+    })
 }

@@ -1,27 +1,27 @@
-//! A run in the background: this program, started again, away from the terminal.
+//! A run in the background: this program, started again without a terminal.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpid, getppid, setsid};
 
-use super::table::start_of;
+use super::table::start_time_of;
 use crate::settings::BACKGROUND_VARIABLE;
 use crate::trial::run_record::Runner;
 
-/// How often a process that was asked to end is looked at.
-const LOOK: Duration = Duration::from_millis(25);
+/// Interval between two checks of a process that was asked to end.
+const POLL: Duration = Duration::from_millis(25);
 
-/// Starts this program again with its own arguments and `more` behind them. What it prints is appended to `log`.
+/// Starts this program again with its own arguments and `more` arguments. Appends its output to `log`.
 ///
 /// # Errors
 /// When it cannot be started.
 pub fn start(more: &[&str], log: &Path) -> io::Result<Child> {
-    let output: File = OpenOptions::new().create(true).append(true).open(log)?;
+    let output = OpenOptions::new().create(true).append(true).open(log)?;
     Command::new(std::env::current_exe()?)
         .args(std::env::args_os().skip(1))
         .args(more)
@@ -32,60 +32,65 @@ pub fn start(more: &[&str], log: &Path) -> io::Result<Child> {
         .spawn()
 }
 
-/// Whether this process is a run in the background. Takes it away from the terminal if so.
+/// Whether this process is a run in the background. If it is, detaches it from the terminal.
 #[must_use]
 pub fn is_background() -> bool {
     if std::env::var_os(BACKGROUND_VARIABLE).is_none() {
         return false;
     }
-    // A session of its own has no terminal, and so none that hangs up.
-    let _ = nix::unistd::setsid();
+    // A new session has no terminal, so no SIGHUP comes.
+    let _ = setsid();
     true
 }
 
 /// This process.
 #[must_use]
 pub fn this_process() -> Runner {
-    let pid = nix::unistd::getpid().as_raw();
-    Runner { pid, started: start_of(pid), shared: false }
+    runner(getpid())
 }
 
-/// The process that started this one.
+/// The parent of this process.
 #[must_use]
 pub fn parent_process() -> Runner {
-    let pid = nix::unistd::getppid().as_raw();
-    Runner { pid, started: start_of(pid), shared: false }
+    runner(getppid())
 }
 
-/// Whether this very process lives, rather than a later one of its number.
+fn runner(pid: Pid) -> Runner {
+    Runner { pid: pid.as_raw(), started: start_time_of(pid.as_raw()), shared: false }
+}
+
+/// Whether this process, not a later one with its id, is alive.
 #[must_use]
 pub fn lives(runner: Runner) -> bool {
     match runner.started {
-        Some(started) => start_of(runner.pid) == Some(started),
+        Some(started) => start_time_of(runner.pid) == Some(started),
         None => runner.pid > 1 && kill(Pid::from_raw(runner.pid), None).is_ok(),
     }
 }
 
-/// Asks a runner to end, waits as long as `patience`, then kills it. Returns whether it had to be killed.
+/// Asks a runner to end, and kills it after `patience`. Returns whether it was killed.
 ///
 /// # Errors
-/// When the system does not let it be signalled.
+/// When the system does not allow the signal.
 pub fn stop(runner: Runner, patience: Duration) -> io::Result<bool> {
-    let signal = |signal: Signal| {
-        if lives(runner) { kill(Pid::from_raw(runner.pid), signal).map_err(io::Error::from) } else { Ok(()) }
-    };
-    let gone_within = |patience: Duration| {
-        let asked = Instant::now();
-        while lives(runner) && asked.elapsed() < patience {
-            std::thread::sleep(LOOK);
-        }
-        !lives(runner)
-    };
-    signal(Signal::SIGTERM)?;
-    if gone_within(patience) {
+    if end(runner, Signal::SIGTERM, patience)? {
         return Ok(false);
     }
-    signal(Signal::SIGKILL)?;
-    gone_within(patience);
+    end(runner, Signal::SIGKILL, patience)?;
+    Ok(true)
+}
+
+/// Sends a signal and waits. Returns whether the runner has ended.
+fn end(runner: Runner, signal: Signal, patience: Duration) -> io::Result<bool> {
+    if lives(runner) {
+        kill(Pid::from_raw(runner.pid), signal)?;
+    }
+    let started = Instant::now();
+    while lives(runner) {
+        if started.elapsed() >= patience {
+            return Ok(false);
+        }
+        std::thread::sleep(POLL);
+    }
     Ok(true)
 }

@@ -1,11 +1,14 @@
-//! Programs that answer at once and end by themselves.
+//! Programs that end by themselves.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Runs a program with the PATH as its whole environment and an empty input.
+/// Exit codes of a shell that cannot run a command: syntax error, not executable, not found.
+const NOT_STARTED: [i32; 3] = [2, 126, 127];
+
+/// Runs a program with an empty input and no variable but the PATH.
 ///
 /// # Errors
 /// When it cannot be started.
@@ -14,7 +17,21 @@ pub fn output(program: &Path, args: &[OsString]) -> io::Result<Output> {
     Command::new(program).args(args).env_clear().envs(path).current_dir("/").stdin(Stdio::null()).output()
 }
 
-/// Opens a file in the program that the user's desktop has for it.
+/// Runs `program` in `directory` and returns its standard output. It inherits standard error.
+///
+/// # Errors
+/// When it does not start, or its exit status is not 0.
+pub fn stdout_of(program: &str, args: &[&str], directory: &Path) -> io::Result<Vec<u8>> {
+    let mut command = Command::new(program);
+    let output = command.args(args).current_dir(directory).stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
+    if output.status.success() {
+        Ok(output.stdout)
+    } else {
+        Err(io::Error::other(format!("`{program} {}` ended with {}", args.join(" "), output.status)))
+    }
+}
+
+/// Opens a file in the user's default program.
 ///
 /// # Errors
 /// When there is no such program, or it fails.
@@ -24,4 +41,24 @@ pub fn open(file: &Path) -> io::Result<()> {
     command.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let status = command.status().map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")))?;
     if status.success() { Ok(()) } else { Err(io::Error::other(format!("{program} ended with {status}"))) }
+}
+
+/// Shows `text` with the shell command `pager`. `less` shows colors, and ends by itself if the text fits on the screen.
+/// Returns whether the pager exists.
+///
+/// # Errors
+/// When no shell can be started.
+pub fn page(pager: &str, text: &str) -> io::Result<bool> {
+    let mut command = Command::new("sh");
+    command.args(["-c", pager]).stdin(Stdio::piped());
+    if std::env::var_os("LESS").is_none() {
+        command.env("LESS", "FRX");
+    }
+    let mut child = command.spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // Fails if the user leaves the pager early.
+        let _ = stdin.write_all(text.as_bytes());
+    }
+    let status = child.wait()?;
+    Ok(!status.code().is_some_and(|code| NOT_STARTED.contains(&code)))
 }

@@ -1,5 +1,5 @@
-//! What git is asked about the repository that holds a directory. A repository's own configuration names programs (hooks,
-//! filters, a file system monitor, ways to reach remotes): none of them is started.
+//! Asks git about a repository. A repository's configuration can name programs (hooks, filters, a file system monitor,
+//! transports of remotes). None of them is started.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,8 +11,8 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-/// Set by a hook or an alias that started this: they name another repository, or parts of this one.
-const OF_ANOTHER: [&str; 8] = [
+/// Variables that a git hook or alias sets for its programs. They name another repository, or parts of one.
+const REPOSITORY_VARIABLES: [&str; 8] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -23,171 +23,179 @@ const OF_ANOTHER: [&str; 8] = [
     "GIT_NAMESPACE",
 ];
 
-/// Settings that say how a file of a commit reads in a work tree, which programs would write it there, and whether objects
-/// may be missing.
-const OF_CONTENT: &str = r"^(core\.(autocrlf|eol|attributesfile)|filter\..*\.(smudge|process)|remote\..*\.promisor)$";
+/// Settings for the content of files in a work tree, for the programs that write it, and for missing objects.
+const CONTENT_SETTINGS: &str =
+    r"^(core\.(autocrlf|eol|attributesfile)|filter\..*\.(smudge|process)|remote\..*\.promisor)$";
 
-/// The commit that `reference` names in the repository around `folder`, as a full hash.
+/// The full hash of the commit that `reference` names in the repository around `directory`.
 ///
 /// # Errors
-/// What git says: no repository, no such reference, no git.
-pub fn commit(folder: &Path, reference: &str) -> io::Result<String> {
+/// When git fails: no repository, no such reference, no git.
+pub fn commit(directory: &Path, reference: &str) -> io::Result<String> {
     if reference.starts_with('-') {
         return Err(io::Error::other(format!("invalid git reference {reference:?}")));
     }
-    let question = format!("{reference}^{{commit}}");
-    let asked = ["rev-parse", "--verify", "--quiet", "--end-of-options", &question];
-    let output = output(git(folder).args(asked))?;
+    let revision = format!("{reference}^{{commit}}");
+    let args = ["rev-parse", "--verify", "--quiet", "--end-of-options", &revision];
+    let output = output(git(directory).args(args))?;
     let hash = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-    // Quiet about a name that it does not know, and about nothing else. What excludes a commit (`^main`) is none.
-    match () {
-        () if output.status.success() && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => Ok(hash),
-        () if output.stderr.is_empty() => Err(io::Error::other(format!("unknown git commit {reference:?}"))),
-        () => Err(failed(&output)),
+    // An exclusion (`^main`) succeeds and prints no plain hash. `--quiet` hides only the error for an unknown name.
+    if output.status.success() && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        Ok(hash)
+    } else if output.stderr.is_empty() {
+        Err(io::Error::other(format!("unknown git commit {reference:?}")))
+    } else {
+        Err(failure(&output))
     }
 }
 
-/// The names of the branches and tags of the repository around `folder`; none where git cannot tell.
+/// The names of the branches and tags of the repository around `directory`. Empty if git fails.
 #[must_use]
-pub fn references(folder: &Path) -> Vec<String> {
-    let names = text(git(folder).args(["for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags"]));
+pub fn references(directory: &Path) -> Vec<String> {
+    let names = stdout(git(directory).args(["for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags"]));
     String::from_utf8_lossy(&names.unwrap_or_default()).lines().map(str::to_owned).collect()
 }
 
-/// Where `folder` lies below the root of its work tree; empty where it is that.
+/// The path of `directory` relative to the root of its work tree.
 ///
 /// # Errors
-/// What git says.
-pub fn place(folder: &Path) -> io::Result<PathBuf> {
-    rev_parse(folder, &["--show-prefix"])
+/// When git fails.
+pub fn place(directory: &Path) -> io::Result<PathBuf> {
+    rev_parse(directory, &["--show-prefix"])
 }
 
-/// Files of a commit.
+/// Exported files of a commit.
 pub struct CommitFiles {
-    /// Where the directory that was asked about lies: as far below the target as it is below its work tree's root.
+    /// The exported directory: relative to the target as the original is to the root of its work tree.
     pub folder: PathBuf,
-    /// The files in it that a program would have to write in a work tree, and the names of their filters. They are written as
+    /// The files that a filter program would change in a work tree, with the names of their filters. They are exported as
     /// the commit stores them.
     pub filtered: Vec<(PathBuf, String)>,
 }
 
-/// Writes what the commit holds of `parts` of `folder`, of all of it where there are none, to the directory `to`, which
-/// exists: as in a work tree, but for filters.
+/// Writes the commit's version of `parts` of `directory` to the existing directory `to`, as in a work tree but without filter
+/// programs. Without `parts`, writes all of `directory`.
 ///
 /// # Errors
-/// What git says.
-pub fn export(folder: &Path, commit: &str, parts: &[PathBuf], to: &Path) -> io::Result<CommitFiles> {
-    let at = to.join(place(folder)?);
-    fs::create_dir_all(&at)?;
-    let config = config(folder)?;
-    let own = ScratchRepository::beside(folder, &config)?;
-    let git = || own.git(&at, to);
-    let may_lack = config.keys().any(|key| key.ends_with(".promisor"));
-    let advice = |error: io::Error| {
+/// When git fails.
+pub fn export(directory: &Path, commit: &str, parts: &[PathBuf], to: &Path) -> io::Result<CommitFiles> {
+    let target = to.join(place(directory)?);
+    fs::create_dir_all(&target)?;
+    let settings = content_settings(directory)?;
+    let scratch = ScratchRepository::new(directory, &settings)?;
+    let git = || scratch.git(&target, to);
+    let is_partial_clone = settings.keys().any(|key| key.ends_with(".promisor"));
+    let add_advice = |error: io::Error| {
         let fetch = format!("this clone may lack files of the commit: `git archive {commit} > /dev/null` fetches them");
-        if may_lack { io::Error::other(format!("{error}; {fetch}")) } else { error }
+        if is_partial_clone { io::Error::other(format!("{error}; {fetch}")) } else { error }
     };
-    // An index of its own: the user's own index and work tree stay as they are. It holds the whole commit, and git lists
-    // of it what lies below the directory it is started in: by their whole paths, attributes of any directory above hold too.
-    text(git().args(["read-tree", commit])).map_err(advice)?;
-    let listed = text(git().args(["--literal-pathspecs", "ls-files", "-z", "--"]).args(parts))?;
-    let list = own.folder.path().join("list");
+    // The index of the scratch repository holds the whole commit, so attributes of all parent directories apply. git lists
+    // the files in the directory in which it is started, with paths from the root.
+    stdout(git().args(["read-tree", commit])).map_err(add_advice)?;
+    let listed = stdout(git().args(["--literal-pathspecs", "ls-files", "-z", "--"]).args(parts))?;
+    let list = scratch.directory.path().join("list");
     fs::write(&list, listed)?;
-    text(git().args(["checkout-index", "--force", "-z", "--stdin"]).stdin(File::open(&list)?)).map_err(advice)?;
-    let attributes = text(git().args(["check-attr", "--cached", "-z", "--stdin", "filter"]).stdin(File::open(&list)?))?;
-    Ok(CommitFiles { folder: at, filtered: filtered(&attributes, &config) })
+    let checkout = ["checkout-index", "--force", "-z", "--stdin"];
+    stdout(git().args(checkout).stdin(File::open(&list)?)).map_err(add_advice)?;
+    let attributes =
+        stdout(git().args(["check-attr", "--cached", "-z", "--stdin", "filter"]).stdin(File::open(&list)?))?;
+    Ok(CommitFiles { folder: target, filtered: filtered(&attributes, &settings) })
 }
 
-/// The files with filters that the configuration has a program for; git leaves others as they are.
-fn filtered(attributes: &[u8], config: &BTreeMap<String, String>) -> Vec<(PathBuf, String)> {
+/// The files whose filter has a program in the settings. git ignores other filters.
+fn filtered(attributes: &[u8], settings: &BTreeMap<String, String>) -> Vec<(PathBuf, String)> {
     let fields: Vec<&[u8]> = attributes.split(|byte| *byte == 0).collect();
-    let filters = fields.chunks_exact(3).map(|line| (path(line[0]), String::from_utf8_lossy(line[2]).into_owned()));
-    let has_program =
-        |name: &str| ["smudge", "process"].iter().any(|way| config.contains_key(&format!("filter.{name}.{way}")));
-    filters.filter(|(_, name)| has_program(name)).collect()
+    let mut filtered = Vec::new();
+    // Path, attribute, value.
+    for line in fields.chunks_exact(3) {
+        let filter = String::from_utf8_lossy(line[2]).into_owned();
+        if ["smudge", "process"].iter().any(|kind| settings.contains_key(&format!("filter.{filter}.{kind}"))) {
+            filtered.push((path(line[0]), filter));
+        }
+    }
+    filtered
 }
 
-/// A repository of our own, without configuration and hooks, over the objects of another one.
+/// A repository without configuration and hooks that uses the objects of another one. The user's index and work tree stay
+/// unchanged.
 struct ScratchRepository {
-    folder: TempDir,
+    directory: TempDir,
     objects: PathBuf,
-    /// How a file of a commit reads in a work tree.
+    /// The `core.*` settings of the other repository for the content of files.
     settings: Vec<String>,
 }
 
 impl ScratchRepository {
-    /// One over the objects of the repository around `folder`.
-    fn beside(folder: &Path, config: &BTreeMap<String, String>) -> io::Result<Self> {
-        let there = |name: &str| -> io::Result<PathBuf> {
-            folder.join(rev_parse(folder, &["--git-path", name])?).canonicalize()
-        };
-        let objects = there("objects")?;
-        let own = tempfile::tempdir()?;
+    /// Uses the objects of the repository around `original`.
+    fn new(original: &Path, settings: &BTreeMap<String, String>) -> io::Result<Self> {
+        let git_path = |name: &str| original.join(rev_parse(original, &["--git-path", name])?).canonicalize();
+        let objects = git_path("objects")?;
+        let directory = tempfile::tempdir()?;
         for part in ["refs", "objects", "info"] {
-            fs::create_dir(own.path().join(part))?;
+            fs::create_dir(directory.path().join(part))?;
         }
-        fs::write(own.path().join("HEAD"), "ref: refs/heads/none\n")?;
-        let format = rev_parse(folder, &["--show-object-format"])?;
-        let version = "[core]\nrepositoryformatversion = 1\n[extensions]\nobjectformat =";
-        fs::write(own.path().join("config"), format!("{version} {}\n", format.display()))?;
-        if let Ok(attributes) = there("info/attributes") {
-            fs::copy(attributes, own.path().join("info/attributes"))?;
+        fs::write(directory.path().join("HEAD"), "ref: refs/heads/none\n")?;
+        let format = rev_parse(original, &["--show-object-format"])?;
+        let config =
+            format!("[core]\nrepositoryformatversion = 1\n[extensions]\nobjectformat = {}\n", format.display());
+        fs::write(directory.path().join("config"), config)?;
+        if let Ok(attributes) = git_path("info/attributes") {
+            fs::copy(attributes, directory.path().join("info/attributes"))?;
         }
-        let settings = config.iter().filter(|(key, _)| key.starts_with("core."));
+        let settings = settings.iter().filter(|(key, _)| key.starts_with("core."));
         let settings = settings.map(|(key, value)| format!("{key}={value}")).collect();
-        Ok(Self { folder: own, objects, settings })
+        Ok(Self { directory, objects, settings })
     }
 
-    /// git in this repository, with the work tree `to`, started in `folder` of it.
-    fn git(&self, folder: &Path, to: &Path) -> Command {
-        let mut git = git(folder);
+    /// git in this repository with the work tree `work_tree`, started in `directory`.
+    fn git(&self, directory: &Path, work_tree: &Path) -> Command {
+        let mut git = git(directory);
         git.args(self.settings.iter().flat_map(|setting| ["-c", setting]));
-        git.env("GIT_DIR", self.folder.path()).env("GIT_WORK_TREE", to).env("GIT_OBJECT_DIRECTORY", &self.objects);
-        // What the user has for all repositories: filters again.
+        git.env("GIT_DIR", self.directory.path()).env("GIT_WORK_TREE", work_tree);
+        git.env("GIT_OBJECT_DIRECTORY", &self.objects);
+        // The user's global settings may name filters too.
         git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
         git
     }
 }
 
-/// The settings of [`OF_CONTENT`].
-fn config(folder: &Path) -> io::Result<BTreeMap<String, String>> {
-    let output = output(git(folder).args(["config", "-z", "--get-regexp", OF_CONTENT]))?;
+/// The values of [`CONTENT_SETTINGS`].
+fn content_settings(directory: &Path) -> io::Result<BTreeMap<String, String>> {
+    let output = output(git(directory).args(["config", "-z", "--get-regexp", CONTENT_SETTINGS]))?;
     if !matches!(output.status.code(), Some(0 | 1)) {
-        return Err(failed(&output));
+        return Err(failure(&output));
     }
-    let lines = output.stdout.split(|byte| *byte == 0).filter(|line| !line.is_empty());
-    Ok(lines
-        .map(|line| {
-            let line = String::from_utf8_lossy(line);
-            let (key, value) = line.split_once('\n').unwrap_or((&line, "true"));
-            (key.to_owned(), value.to_owned())
-        })
-        .collect())
+    let mut settings = BTreeMap::new();
+    for line in String::from_utf8_lossy(&output.stdout).split_terminator('\0') {
+        let (key, value) = line.split_once('\n').unwrap_or((line, "true"));
+        settings.insert(key.to_owned(), value.to_owned());
+    }
+    Ok(settings)
 }
 
-fn rev_parse(folder: &Path, args: &[&str]) -> io::Result<PathBuf> {
-    let mut answer = text(git(folder).arg("rev-parse").args(args))?;
+fn rev_parse(directory: &Path, args: &[&str]) -> io::Result<PathBuf> {
+    let mut answer = stdout(git(directory).arg("rev-parse").args(args))?;
     answer.pop_if(|last| *last == b'\n');
     Ok(path(&answer))
 }
 
-/// git, where it starts no program that a repository names and talks to no remote.
-fn git(folder: &Path) -> Command {
+/// git in `directory`. It starts no program that a repository names, and contacts no remote.
+fn git(directory: &Path) -> Command {
     let mut git = Command::new("git");
-    git.args(["--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C"]).arg(folder);
+    git.args(["--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C"]).arg(directory);
     git.stdin(Stdio::null());
-    for name in OF_ANOTHER {
+    for name in REPOSITORY_VARIABLES {
         git.env_remove(name);
     }
-    // Objects that a partial clone lacks would be fetched, by programs that its configuration names. git before 2.45 knows
-    // only the second.
+    // Prevents that git fetches missing objects of a partial clone with programs that its configuration names. git before
+    // 2.45 knows only the second variable.
     git.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "");
     git
 }
 
-fn text(git: &mut Command) -> io::Result<Vec<u8>> {
+fn stdout(git: &mut Command) -> io::Result<Vec<u8>> {
     let output = output(git)?;
-    if output.status.success() { Ok(output.stdout) } else { Err(failed(&output)) }
+    if output.status.success() { Ok(output.stdout) } else { Err(failure(&output)) }
 }
 
 fn output(git: &mut Command) -> io::Result<Output> {
@@ -198,8 +206,8 @@ fn path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))
 }
 
-/// What git says of a failure.
-fn failed(output: &Output) -> io::Error {
+/// git's error message.
+fn failure(output: &Output) -> io::Error {
     let words = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
     io::Error::other(format!("git: {}", if words.is_empty() { output.status.to_string() } else { words }))
 }
@@ -219,8 +227,8 @@ mod tests {
         fs::write(top.path().join(".gitattributes"), "/below/it/skills/** text eol=crlf\n").expect("a file");
         std::os::unix::fs::symlink("SKILL.md", folder.join("skills/a/link")).expect("a link");
         let git = |args: &[&str]| {
-            let said = text(super::git(top.path()).args(args)).expect("git");
-            String::from_utf8_lossy(&said).trim_end().to_owned()
+            let output = stdout(super::git(top.path()).args(args)).expect("git");
+            String::from_utf8_lossy(&output).trim_end().to_owned()
         };
         git(&["init", "--quiet", "--initial-branch", "main"]);
         git(&["add", "--all"]);

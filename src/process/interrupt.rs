@@ -1,7 +1,7 @@
-//! Ctrl-C and SIGTERM of ours: noted once, handed on to every running tree.
+//! Ctrl-C and SIGTERM: end the run and every running process tree.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -11,7 +11,7 @@ use super::tree::{ProcessTree, TreeHolder};
 use super::watchdog;
 
 static RAISED: AtomicBool = AtomicBool::new(false);
-static SINCE: OnceLock<Instant> = OnceLock::new();
+static RAISED_AT: OnceLock<Instant> = OnceLock::new();
 static RUNNING: Mutex<Vec<ProcessTree>> = Mutex::new(Vec::new());
 static NOTICE: Notify = Notify::const_new();
 
@@ -21,21 +21,22 @@ pub fn raised() -> bool {
     RAISED.load(Ordering::SeqCst)
 }
 
-/// How long ago the user said so.
+/// Time since the user ended the run.
 #[must_use]
 pub fn raised_for() -> Option<Duration> {
-    SINCE.get().map(Instant::elapsed)
+    RAISED_AT.get().map(Instant::elapsed)
 }
 
-/// Starts to listen for SIGINT, SIGTERM and SIGHUP. The first ends the running trees, gently at first; the second
-/// kills them at once and ends this process. A hang-up does not count for a run in the `background`.
+/// Handles SIGINT, SIGTERM and SIGHUP. The first signal asks the running trees to end. The second kills them and ends this
+/// process. A run in the `background` ignores SIGHUP.
 ///
 /// # Errors
-/// When the system does not let signals be handled.
+/// When the system does not allow signal handlers.
 pub fn listen(background: bool) -> std::io::Result<()> {
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     if background {
-        outlive_terminal()?;
+        // A handled signal does not end the process, even if the handler only sets a flag.
+        signal_hook::flag::register(SIGHUP, Arc::new(AtomicBool::new(false)))?;
     } else {
         signals.add_signal(SIGHUP)?;
     }
@@ -47,25 +48,18 @@ pub fn listen(background: bool) -> std::io::Result<()> {
                 }
                 std::process::exit(128 + signal);
             }
-            let _ = SINCE.set(Instant::now());
+            let _ = RAISED_AT.set(Instant::now());
             NOTICE.notify_waiters();
         }
     })?;
     Ok(())
 }
 
-/// Lets the hang-up of a terminal pass.
-fn outlive_terminal() -> std::io::Result<()> {
-    // A signal that is handled, if only by setting a flag, does not end the process.
-    let unread = std::sync::Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(SIGHUP, unread).map(|_| ())
-}
-
-/// Returns once the run is to end.
+/// Returns when the run is to end.
 pub(super) async fn wait() {
     let notified = NOTICE.notified();
     tokio::pin!(notified);
-    // Enlist first, then look: a signal between the two is not missed.
+    // Enabled before the check, so that no signal between the two is missed.
     notified.as_mut().enable();
     if !raised() {
         notified.await;
@@ -76,33 +70,33 @@ fn running() -> MutexGuard<'static, Vec<ProcessTree>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A tree that the second signal and the watchdog must find; forgotten when dropped.
+/// A tree that the second signal and the watchdog kill. Dropping this unregisters the tree.
 #[derive(Debug)]
 pub(super) struct RegisteredTree(ProcessTree);
 
 impl RegisteredTree {
-    /// Makes the tree known that is about to start: from here on nothing of it can be lost.
+    /// Registers a tree before it starts, so that it is never lost.
     pub(super) fn announce(mark: String, holder: TreeHolder) -> Self {
         let tree = ProcessTree { leader: 0, holder, mark };
-        watchdog::note(&tree);
+        watchdog::watch(&tree);
         running().push(tree.clone());
         Self(tree)
     }
 
-    /// The tree has started.
-    pub(super) fn started(&mut self, leader: i32) {
-        self.0.leader = leader;
+    /// Registers the leader of the tree.
+    pub(super) fn started(&mut self, leader: u32) {
+        self.0.leader = i32::try_from(leader).unwrap_or_default();
         if let Some(tree) = running().iter_mut().find(|tree| tree.mark == self.0.mark) {
-            tree.leader = leader;
+            tree.leader = self.0.leader;
         }
-        watchdog::note(&self.0);
+        watchdog::watch(&self.0);
     }
 
     pub(super) fn tree(&self) -> &ProcessTree {
         &self.0
     }
 
-    /// The leaders of all other trees that run.
+    /// The leaders of all other running trees.
     pub(super) fn others(&self) -> Vec<i32> {
         running().iter().map(|tree| tree.leader).filter(|leader| *leader != self.0.leader).collect()
     }

@@ -1,11 +1,10 @@
-//! Runs agents: the only place that starts a program.
+//! Runs agents. No other module starts a program.
 //!
-//! A program runs in a process group of its own, with exactly the environment it is given and its output going to
-//! files as it comes. Its end, whichever way it comes (exit, timeout, Ctrl-C, SIGTERM), is the end of its whole tree:
-//! what was started below it is asked to go, then killed. On Linux nothing escapes that: a keeper stands between this
-//! process and the program, or bubblewrap does with a PID namespace, and both end all that is below them, even where
-//! this process is killed. Elsewhere, what was started is found by its group; where this process is killed, its
-//! [`watchdog`] does that.
+//! A program runs in its own process group with exactly the environment of its [`Job`]. Its output is written to files as it
+//! arrives. When it ends (by exit, timeout, Ctrl-C or SIGTERM), every process that it started is asked to end, then
+//! killed. On Linux no process escapes: a supervisor, or bubblewrap with a PID namespace, is between this process and the
+//! program. Both kill their descendants even if this process is killed. On other systems, processes are found by their
+//! group, and the [`watchdog`] kills them if this process is killed.
 
 pub mod background;
 pub mod brief;
@@ -13,7 +12,6 @@ pub mod git;
 pub mod interrupt;
 pub mod open_files;
 mod output;
-pub mod pager;
 pub mod service;
 mod supervised;
 mod supervisor;
@@ -24,8 +22,10 @@ pub mod watchdog;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::ExitStatus;
@@ -38,77 +38,81 @@ use crate::settings;
 use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
-use output::{StderrReader, StdoutReader, StdoutSource, pump};
+use interrupt::RegisteredTree;
+use output::{ListenerState, StderrReader, StdoutReader, StdoutSource, pump};
 use supervised::SupervisedProgram;
 use tree::TreeHolder;
 
-/// How long a tree that was asked to go may take before it is killed.
+/// Time between asking a process tree to end and killing it.
 pub const GRACE: Duration = Duration::from_secs(3);
 
-/// How long a tree that the user ends may take to come to its own end, which may be just happening.
+/// Time that a program gets to end by itself when the user ends the run.
 const SETTLE: Duration = Duration::from_millis(300);
 
-/// Most bytes of standard error kept.
+/// Maximum size of a stored standard error, in bytes.
 const MAX_STDERR: u64 = 64 << 20;
+
+/// Length of [`Ending::last_words`], in bytes.
+const LAST_WORDS: u64 = 400;
 
 /// A program to run.
 #[derive(Debug)]
 pub struct Job<'a> {
-    /// The program, as found on the PATH.
+    /// The program's path.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
     /// Its whole environment.
     pub env: BTreeMap<OsString, OsString>,
-    /// Its working folder.
+    /// Its working directory.
     pub folder: PathBuf,
-    /// How long it may take.
+    /// Maximum duration.
     pub timeout: Duration,
-    /// Where its standard output goes, as it comes.
+    /// The file for its standard output.
     pub stdout: PathBuf,
-    /// A file to give the program as its standard output, for one that loses what a pipe does not take at once; what
-    /// it writes there goes to `stdout` as it comes, masked.
+    /// A file to use as its standard output in place of a pipe, for a program that loses output if a pipe is full. The
+    /// masked content is copied to `stdout`.
     pub by_file: Option<PathBuf>,
-    /// The file that is its standard input, for a program that no listener talks to.
+    /// The file to use as its standard input, if no listener writes to it.
     pub input: Option<PathBuf>,
-    /// Where its standard error goes, as it comes.
+    /// The file for its standard error.
     pub stderr: PathBuf,
-    /// What to mask in both.
+    /// Masks secrets in both.
     pub redactor: &'a Redactor,
-    /// Whether the program is bubblewrap with a PID namespace, which ends all that is in it.
+    /// Whether the program is bubblewrap with a PID namespace, which kills all processes in it.
     pub namespace: bool,
 }
 
-/// Hears a program's output line by line, and may answer on its standard input.
+/// Receives a program's output line by line, and may write to its standard input.
 pub trait OutputListener {
-    /// What to write to standard input first; `None` gives the program an empty input.
+    /// What to write to standard input first. `None` gives the program an empty input.
     fn opening(&mut self) -> Option<Vec<u8>> {
         None
     }
 
-    /// Hears a line, without its line break.
+    /// Receives a line, without its line break.
     fn line(&mut self, line: &[u8]) -> Reply;
 
-    /// Hears the start of a line that is too long to be handed on.
+    /// Receives the start of a line that is too long.
     fn long_line(&mut self, _start: &[u8]) -> Reply {
         Reply::default()
     }
 }
 
-/// What a [`OutputListener`] wants done.
+/// What to do after a line of output.
 #[derive(Debug, Default)]
 pub struct Reply {
-    /// To be written to standard input.
+    /// Written to standard input.
     pub write: Vec<u8>,
-    /// Whether standard input is to be closed after that.
+    /// Closes standard input after `write`.
     pub close: bool,
-    /// Whether the program is to be ended: it has said all that it was asked for.
+    /// Ends the program: its output is complete for the listener.
     pub end: bool,
-    /// Whether the program has said all that it will say, and only has to exit.
+    /// The program has no more output, and only has to exit.
     pub over: bool,
 }
 
-/// Finds a program on the PATH, or takes a path as it is.
+/// Finds a program on the PATH. A name with `/` is a path.
 #[must_use]
 pub fn find_program(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
@@ -116,15 +120,14 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
         return is_executable(&path).then_some(path);
     }
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| is_executable(path))
+    std::env::split_paths(&path).map(|directory| directory.join(name)).find(|path| is_executable(path))
 }
 
 fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-/// Runs `job` to its end. What keeps it from running is in the ending's `trouble`.
+/// Runs `job` to its end. If it does not run, the ending's `trouble` says why.
 ///
 /// # Errors
 /// When the output files cannot be written.
@@ -134,29 +137,28 @@ pub fn run(job: &Job<'_>, listener: &mut dyn OutputListener) -> io::Result<Endin
     if interrupt::raised() {
         return Ok(not_run(TroubleKind::Interrupted, "the run was interrupted before this trial"));
     }
-    // One small runtime for each program: trials share nothing, and a blocked one holds nobody up.
+    // One small runtime per program: trials share nothing, so a blocked one delays no other.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut ending = runtime.block_on(run_to_end(job, listener, stdout, stderr))?;
     if ending.exit_code != Some(0) {
         ending.last_words = last_words(&job.stderr);
     }
     let words = ending.last_words.as_deref().unwrap_or_default();
-    // bubblewrap says so where it cannot make the sandbox, or start the program in it.
-    let no_sandbox = words.starts_with("bwrap: ") && job.namespace && ending.exit_code == Some(1);
-    if no_sandbox && ending.trouble.is_none() {
+    // bubblewrap cannot create the sandbox, or cannot start the program in it.
+    let sandbox_failed = words.starts_with("bwrap: ") && job.namespace && ending.exit_code == Some(1);
+    if sandbox_failed && ending.trouble.is_none() {
         ending.trouble = Some(Trouble::new(TroubleKind::CouldNotStart, words));
     }
     Ok(ending)
 }
 
-/// The end of the standard error that was kept, on one line.
+/// The end of the stored standard error, on one line.
 fn last_words(stderr: &Path) -> Option<String> {
-    use std::io::{Read, Seek, SeekFrom};
     let mut file = File::open(stderr).ok()?;
     let length = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(400))).ok()?;
+    file.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS))).ok()?;
     let mut bytes = Vec::new();
-    file.take(400).read_to_end(&mut bytes).ok()?;
+    file.take(LAST_WORDS).read_to_end(&mut bytes).ok()?;
     let words = String::from_utf8_lossy(&bytes).split_whitespace().collect::<Vec<_>>().join(" ");
     (!words.is_empty()).then_some(words)
 }
@@ -171,24 +173,21 @@ async fn run_to_end(
     stdout: File,
     stderr: File,
 ) -> io::Result<Ending> {
-    let holder = holder(job);
-    let mut tree = interrupt::RegisteredTree::announce(tree::new_mark(), holder);
+    let mut tree = RegisteredTree::announce(tree::new_mark(), tree_holder(job));
     let opening = listener.opening();
     let started = Instant::now();
-    let growing = job.by_file.as_ref().map(|path| Ok::<_, io::Error>((File::create(path)?, File::open(path)?)));
-    let (to, growing) = growing.transpose()?.unzip();
-    let (files, pipes) = pipes(job, opening.is_some(), to)?;
-    let mut program = match start(job, &mut tree, files).await {
+    let (files, pipes) = pipes(job, opening.is_some())?;
+    let program = match start(job, &mut tree, files).await {
         Ok(program) => program,
         Err(error) => {
             let why = format!("{}: {error}", job.program.display());
             return Ok(not_run(TroubleKind::CouldNotStart, why));
         }
     };
-    let [(enough, is_enough), (over, is_over), (ended, is_ended)] = std::array::from_fn(|_| watch::channel(false));
+    let (listener_state, state) = watch::channel(ListenerState::default());
+    let (ended, is_ended) = watch::channel(false);
     let output = StdoutReader {
-        enough,
-        over,
+        state: listener_state,
         file: stdout,
         masker: job.redactor.stream(),
         listener,
@@ -196,225 +195,189 @@ async fn run_to_end(
         overlong: false,
         input: pipes.input,
     };
-    let errors = StderrReader { file: stderr, masker: job.redactor.stream(), left: MAX_STDERR };
-    let source = growing.map_or_else(|| StdoutSource::Pipe(pipes.output), StdoutSource::Growing);
-    let pumps = pump(source, Some(pipes.errors), output, errors, opening, is_ended);
-    let signals = Signals { ended, enough: is_enough, over: is_over };
-    let how = supervise(&mut program, pumps, signals, job.timeout, &tree).await?;
-    let trouble = how.interrupted.then(|| Trouble::new(TroubleKind::Interrupted, "ended by Ctrl-C or SIGTERM"));
-    Ok(Ending {
-        exit_code: how.status.code(),
-        signal: std::os::unix::process::ExitStatusExt::signal(&how.status),
-        timed_out: how.timed_out,
-        trouble,
-        last_words: None,
-        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        ..Ending::default()
-    })
+    let errors = StderrReader { file: stderr, masker: job.redactor.stream(), remaining: MAX_STDERR };
+    let pumps = pump(pipes.output, pipes.errors, output, errors, opening, is_ended);
+    let running =
+        RunningProgram { program, pumps: Box::pin(pumps), pump_result: None, listener: state, ended, tree: &tree };
+    let mut ending = running.finish(job.timeout).await?;
+    ending.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Ok(ending)
 }
 
-/// Our ends of a program's pipes.
+/// The runner's ends of a program's pipes.
 struct Pipes {
     input: Option<ChildStdin>,
-    output: Option<ChildStdout>,
+    output: StdoutSource,
     errors: ChildStderr,
 }
 
-/// A program's standard input, output and error, and our ends of them: it reads what a listener `says`, the job's file, or
-/// nothing, and writes into the file `to` where there is one.
-fn pipes(job: &Job<'_>, says: bool, to: Option<File>) -> io::Result<([OwnedFd; 3], Pipes)> {
-    let (read, ours) = if says {
+/// Opens a program's standard input, output and error, and the runner's ends of them. `writes` says whether a listener
+/// writes to standard input.
+fn pipes(job: &Job<'_>, writes: bool) -> io::Result<([OwnedFd; 3], Pipes)> {
+    let (stdin, input) = if writes {
         let (read, write) = io::pipe()?;
         (OwnedFd::from(read), Some(ChildStdin::from_std(OwnedFd::from(write).into())?))
     } else {
         (File::open(job.input.as_deref().unwrap_or(Path::new("/dev/null")))?.into(), None)
     };
-    let (written, output) = if let Some(to) = to {
-        (OwnedFd::from(to), None)
+    let (stdout, output) = if let Some(path) = &job.by_file {
+        (OwnedFd::from(File::create(path)?), StdoutSource::GrowingFile(File::open(path)?))
     } else {
         let (read, write) = io::pipe()?;
-        (OwnedFd::from(write), Some(ChildStdout::from_std(OwnedFd::from(read).into())?))
+        (OwnedFd::from(write), StdoutSource::Pipe(ChildStdout::from_std(OwnedFd::from(read).into())?))
     };
-    let (errors, said) = io::pipe()?;
-    let errors = ChildStderr::from_std(OwnedFd::from(errors).into())?;
-    Ok(([read, written, said.into()], Pipes { input: ours, output, errors }))
+    let (read, write) = io::pipe()?;
+    let errors = ChildStderr::from_std(OwnedFd::from(read).into())?;
+    Ok(([stdin, stdout, write.into()], Pipes { input, output, errors }))
 }
 
-/// What is to make sure that all of the program ends with it.
-fn holder(job: &Job<'_>) -> TreeHolder {
+fn tree_holder(job: &Job<'_>) -> TreeHolder {
     if job.namespace {
         TreeHolder::Namespace
     } else if cfg!(target_os = "linux") && watchdog::is_offered() {
-        TreeHolder::Keeper
+        TreeHolder::Supervisor
     } else {
         TreeHolder::Nothing
     }
 }
 
-/// A program that runs.
 enum Program {
-    Own(Child),
-    Kept(SupervisedProgram),
+    Direct(Child),
+    Supervised(SupervisedProgram),
 }
 
-/// Starts the job's program, and notes its leader.
-async fn start(job: &Job<'_>, tree: &mut interrupt::RegisteredTree, files: [OwnedFd; 3]) -> io::Result<Program> {
-    let leader = |id: u32| i32::try_from(id).unwrap_or_default();
+/// Starts the job's program and registers the leader of its tree.
+async fn start(job: &Job<'_>, tree: &mut RegisteredTree, files: [OwnedFd; 3]) -> io::Result<Program> {
     let mark = tree.tree().mark.clone();
-    if tree.tree().holder == TreeHolder::Keeper {
-        let mut kept = SupervisedProgram::by_idle()?;
-        tree.started(leader(kept.id()));
-        kept.start(job, &mark, files).await?;
-        return Ok(Program::Kept(kept));
+    if tree.tree().holder == TreeHolder::Supervisor {
+        let mut supervised = SupervisedProgram::with_idle_supervisor()?;
+        tree.started(supervised.supervisor_id());
+        supervised.start(job, &mark, files).await?;
+        return Ok(Program::Supervised(supervised));
     }
     let [input, output, errors] = files;
     let mut command = Command::new(&job.program);
     command.args(&job.args).env_clear().envs(&job.env).env(settings::TREE_VARIABLE, mark).current_dir(&job.folder);
     let child = command.stdin(input).stdout(output).stderr(errors).process_group(0).kill_on_drop(true).spawn()?;
-    tree.started(child.id().map(leader).unwrap_or_default());
-    Ok(Program::Own(child))
+    tree.started(child.id().unwrap_or_default());
+    Ok(Program::Direct(child))
 }
 
 impl Program {
     async fn wait(&mut self) -> io::Result<ExitStatus> {
         match self {
-            Self::Own(child) => child.wait().await,
-            Self::Kept(kept) => kept.wait().await,
+            Self::Direct(child) => child.wait().await,
+            Self::Supervised(supervised) => supervised.wait().await,
         }
     }
 
-    /// Whether nothing that it started is left, once it has ended by itself.
-    fn is_over(&self) -> bool {
-        matches!(self, Self::Kept(kept) if kept.is_over())
-    }
-
-    fn let_go(&mut self) {
-        if let Self::Kept(kept) = self {
-            kept.let_go();
-        }
-    }
-
-    /// Leaves what kept it to the next one.
-    fn spare(&mut self) {
-        if let Self::Kept(kept) = self {
-            kept.spare();
+    fn supervised(&mut self) -> Option<&mut SupervisedProgram> {
+        match self {
+            Self::Direct(_) => None,
+            Self::Supervised(supervised) => Some(supervised),
         }
     }
 }
 
-struct ProcessEnd {
-    status: ExitStatus,
-    timed_out: bool,
-    interrupted: bool,
-}
-
-/// What the one that waits and the pumps tell each other.
-struct Signals {
-    /// The program has ended.
+struct RunningProgram<'a> {
+    program: Program,
+    /// Copies the program's output to files.
+    pumps: Pin<Box<dyn Future<Output = io::Result<()>> + 'a>>,
+    pump_result: Option<io::Result<()>>,
+    listener: watch::Receiver<ListenerState>,
+    /// Tells the pumps that the program has ended.
     ended: watch::Sender<bool>,
-    /// The listener has heard enough.
-    enough: watch::Receiver<bool>,
-    /// The program has said all that it will say.
-    over: watch::Receiver<bool>,
+    tree: &'a RegisteredTree,
 }
 
-/// Waits for the program's end while its output is carried on.
-async fn ended(
-    program: &mut Program,
-    mut pumps: Pin<&mut impl Future<Output = io::Result<()>>>,
-    pumped: &mut Option<io::Result<()>>,
-) -> io::Result<ExitStatus> {
-    loop {
-        tokio::select! {
-            status = program.wait() => return status,
-            result = &mut pumps, if pumped.is_none() => *pumped = Some(result),
-        }
-    }
-}
-
-/// Only what is still at work is to be ended: a program that has just ended, or has said all, is let end by itself. Returns how
-/// it ended, if it did.
-async fn let_end(
-    program: &mut Program,
-    mut pumps: Pin<&mut impl Future<Output = io::Result<()>>>,
-    pumped: &mut Option<io::Result<()>>,
-    signals: &Signals,
-) -> io::Result<Option<ExitStatus>> {
-    for patience in [SETTLE, GRACE] {
-        if patience == GRACE && !*signals.over.borrow() {
-            break;
-        }
-        if let Ok(status) = tokio::time::timeout(patience, ended(program, pumps.as_mut(), pumped)).await {
-            return status.map(Some);
-        }
-    }
-    Ok(None)
-}
-
-/// Waits for the program's end, or brings it about; then sees to it that nothing of its tree is left.
-async fn supervise(
-    program: &mut Program,
-    pumps: impl Future<Output = io::Result<()>>,
-    mut signals: Signals,
-    timeout: Duration,
-    tree: &interrupt::RegisteredTree,
-) -> io::Result<ProcessEnd> {
-    let started = Instant::now();
-    tokio::pin!(pumps);
-    let mut pumped = None;
-    let deadline = tokio::time::sleep(timeout);
-    tokio::pin!(deadline);
-    let mut timed_out = false;
-    let mut interrupted = false;
-    let status = loop {
-        tokio::select! {
-            status = program.wait() => break Some(status?),
-            result = &mut pumps, if pumped.is_none() => {
-                let lost = result.is_err();
-                pumped = Some(result);
-                // What it does from now on nobody will know, and it is paid for.
-                if lost {
+impl RunningProgram<'_> {
+    /// Waits for the program's end, or ends it. Nothing of its tree is left after that.
+    async fn finish(mut self, timeout: Duration) -> io::Result<Ending> {
+        let started = Instant::now();
+        let deadline = tokio::time::sleep(timeout);
+        tokio::pin!(deadline);
+        let mut timed_out = false;
+        let mut interrupted = false;
+        let mut status = loop {
+            tokio::select! {
+                status = self.program.wait() => break Some(status?),
+                result = &mut self.pumps, if self.pump_result.is_none() => {
+                    let failed = result.is_err();
+                    self.pump_result = Some(result);
+                    // Nobody would see what the program does from now on, and it costs money.
+                    if failed {
+                        break None;
+                    }
+                }
+                () = &mut deadline => {
+                    timed_out = true;
+                    break None;
+                }
+                Ok(_) = self.listener.wait_for(|state| state.enough) => break None,
+                () = interrupt::wait() => {
+                    interrupted = true;
                     break None;
                 }
             }
-            () = &mut deadline => {
-                timed_out = true;
-                break None;
+        };
+        if interrupted {
+            status = self.let_end().await?;
+            interrupted = status.is_none();
+        }
+        let status = match status {
+            Some(status) => {
+                // If the supervisor was killed, it did not kill the rest.
+                match self.program.supervised().filter(|supervised| supervised.is_over()) {
+                    Some(supervised) => supervised.release_supervisor(),
+                    None => self.tree.tree().kill_rest(started.elapsed(), &self.tree.others()),
+                }
+                status
             }
-            Ok(_) = signals.enough.wait_for(|enough| *enough) => break None,
-            () = interrupt::wait() => {
-                interrupted = true;
-                break None;
-            }
+            None => self.terminate().await?,
+        };
+        self.ended.send_replace(true);
+        match self.pump_result.take() {
+            Some(result) => result?,
+            None => self.pumps.as_mut().await?,
         }
-    };
-    let status = match status {
-        None if interrupted => let_end(program, pumps.as_mut(), &mut pumped, &signals).await?,
-        status => status,
-    };
-    interrupted &= status.is_none();
-    let status = if let Some(status) = status {
-        // A keeper that says so has seen to all of it; one that was killed has not.
-        if program.is_over() {
-            program.spare();
-        } else {
-            tree.tree().kill_rest(started.elapsed(), &tree.others());
-        }
-        status
-    } else {
-        program.let_go();
-        let asked = tree.tree().terminate();
-        let gone = tokio::time::timeout(GRACE, ended(program, pumps.as_mut(), &mut pumped)).await;
-        tree.tree().kill(&asked);
-        match gone {
-            Ok(status) => status?,
-            Err(_) => program.wait().await?,
-        }
-    };
-    signals.ended.send_replace(true);
-    match pumped {
-        Some(result) => result?,
-        None => pumps.await?,
+        let trouble = interrupted.then(|| Trouble::new(TroubleKind::Interrupted, "ended by Ctrl-C or SIGTERM"));
+        Ok(Ending { exit_code: status.code(), signal: status.signal(), timed_out, trouble, ..Ending::default() })
     }
-    Ok(ProcessEnd { status, timed_out, interrupted })
+
+    /// Waits for the program's end while its output is copied.
+    async fn wait(&mut self) -> io::Result<ExitStatus> {
+        loop {
+            tokio::select! {
+                status = self.program.wait() => return status,
+                result = &mut self.pumps, if self.pump_result.is_none() => self.pump_result = Some(result),
+            }
+        }
+    }
+
+    /// Lets a program end by itself that is about to end. `None` if it does not end.
+    async fn let_end(&mut self) -> io::Result<Option<ExitStatus>> {
+        if let Ok(status) = tokio::time::timeout(SETTLE, self.wait()).await {
+            return status.map(Some);
+        }
+        if self.listener.borrow().over
+            && let Ok(status) = tokio::time::timeout(GRACE, self.wait()).await
+        {
+            return status.map(Some);
+        }
+        Ok(None)
+    }
+
+    /// Asks the tree to end, then kills it.
+    async fn terminate(&mut self) -> io::Result<ExitStatus> {
+        if let Some(supervised) = self.program.supervised() {
+            supervised.close_orders();
+        }
+        let members = self.tree.tree().terminate();
+        let ended = tokio::time::timeout(GRACE, self.wait()).await;
+        self.tree.tree().kill(&members);
+        match ended {
+            Ok(status) => status,
+            Err(_) => self.program.wait().await,
+        }
+    }
 }

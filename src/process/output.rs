@@ -1,38 +1,46 @@
-//! Carries a program's outputs into files, masked, line by line past a listener.
+//! Copies a program's output to files, masked, and passes each line to a listener.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use serde::de::IgnoredAny;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::ChildStdin;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::watch;
 
 use super::{OutputListener, Reply};
 use crate::text::redact::Masker;
 
-/// How long output that is still under way is waited for once the program has ended.
+/// Time to read the rest of the output after the program has ended.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// How often a growing file is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval between two reads of a growing file.
+const POLL: Duration = Duration::from_millis(20);
 
-/// Longest line handed to a [`OutputListener`]; longer ones are only written to the file.
+/// Maximum length of a line for an [`OutputListener`], in bytes. Longer lines are only written to the file.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// Where a program's standard output comes from.
-pub(super) enum StdoutSource<P> {
-    /// A pipe.
-    Pipe(Option<P>),
+/// Where a program's standard output is read.
+pub(super) enum StdoutSource {
+    Pipe(ChildStdout),
     /// A file that the program writes.
-    Growing(File),
+    GrowingFile(File),
 }
 
-/// Carries both outputs until they end; of what is still open once `ended` says so, no longer than [`DRAIN`].
+/// What the listener has reported so far.
+#[derive(Debug, Default)]
+pub(super) struct ListenerState {
+    /// The program is to be ended.
+    pub enough: bool,
+    /// The program has no more output.
+    pub over: bool,
+}
+
+/// Copies both outputs until they end, or until [`DRAIN`] after `ended` is true.
 pub(super) async fn pump(
-    stdout: StdoutSource<impl AsyncRead + Unpin>,
-    stderr: Option<impl AsyncRead + Unpin>,
+    stdout: StdoutSource,
+    mut stderr: ChildStderr,
     mut output: StdoutReader<'_>,
     mut errors: StderrReader<'_>,
     opening: Option<Vec<u8>>,
@@ -41,30 +49,29 @@ pub(super) async fn pump(
     if let Some(opening) = opening {
         output.answer(Reply { write: opening, ..Reply::default() }).await;
     }
-    let carry_output = async {
+    let copy_output = async {
         let mut buffer = vec![0; 64 << 10];
         match stdout {
-            StdoutSource::Pipe(None) => {}
-            StdoutSource::Pipe(Some(mut pipe)) => {
-                let late = late(ended.clone());
-                tokio::pin!(late);
+            StdoutSource::Pipe(mut pipe) => {
+                let drained = drained(ended.clone());
+                tokio::pin!(drained);
                 loop {
-                    let read = tokio::select! { read = pipe.read(&mut buffer) => read?, () = &mut late => 0 };
+                    let read = tokio::select! { read = pipe.read(&mut buffer) => read?, () = &mut drained => 0 };
                     match read {
                         0 => break,
                         n => output.take(&buffer[..n]).await?,
                     }
                 }
             }
-            StdoutSource::Growing(mut file) => loop {
-                // Looked at first: what is read afterwards is then all there is.
-                let over = *ended.borrow();
+            StdoutSource::GrowingFile(mut file) => loop {
+                // Checked before the read, so that the last read returns all the rest.
+                let is_last = *ended.borrow();
                 match file.read(&mut buffer)? {
-                    0 if over => break,
-                    0 => tokio::time::sleep(LOOK).await,
+                    0 if is_last => break,
+                    0 => tokio::time::sleep(POLL).await,
                     n => {
                         output.take(&buffer[..n]).await?;
-                        // A file is always ready; the timeout and the signals have to have their turn.
+                        // A file is always ready. Without this, the timeout and the signals are never polled.
                         tokio::task::yield_now().await;
                     }
                 }
@@ -72,40 +79,38 @@ pub(super) async fn pump(
         }
         output.finish().await
     };
-    let carry_errors = async {
-        let Some(mut stderr) = stderr else { return Ok(()) };
-        let late = late(ended.clone());
-        tokio::pin!(late);
+    let copy_errors = async {
+        let drained = drained(ended.clone());
+        tokio::pin!(drained);
         let mut buffer = vec![0; 16 << 10];
         loop {
-            let read = tokio::select! { read = stderr.read(&mut buffer) => read?, () = &mut late => 0 };
+            let read = tokio::select! { read = stderr.read(&mut buffer) => read?, () = &mut drained => 0 };
             match read {
                 0 => return errors.finish(),
                 n => errors.take(&buffer[..n])?,
             }
         }
     };
-    let (first, second): (io::Result<()>, io::Result<()>) = tokio::join!(carry_output, carry_errors);
+    let (first, second): (io::Result<()>, io::Result<()>) = tokio::join!(copy_output, copy_errors);
     first.and(second)
 }
 
-/// Returns when the program has ended and its pipes have had their time to run dry.
-async fn late(mut ended: watch::Receiver<bool>) {
-    // A sender that is gone has ended too.
+/// Returns [`DRAIN`] after the program has ended.
+async fn drained(mut ended: watch::Receiver<bool>) {
+    // An error means that the sender was dropped, so the program has ended.
     let _ = ended.wait_for(|ended| *ended).await;
     tokio::time::sleep(DRAIN).await;
 }
 
-/// Standard output on its way.
+/// Copies standard output.
 pub(super) struct StdoutReader<'a> {
-    /// Set when the listener has heard enough.
-    pub enough: watch::Sender<bool>,
-    /// Set when the program has said all.
-    pub over: watch::Sender<bool>,
+    pub state: watch::Sender<ListenerState>,
     pub file: File,
     pub masker: Masker<'a>,
     pub listener: &'a mut dyn OutputListener,
+    /// The start of the current line.
     pub line: Vec<u8>,
+    /// Whether the current line is longer than [`LONGEST_LINE`].
     pub overlong: bool,
     pub input: Option<ChildStdin>,
 }
@@ -114,31 +119,28 @@ impl StdoutReader<'_> {
     async fn take(&mut self, piece: &[u8]) -> io::Result<()> {
         self.file.write_all(&self.masker.push(piece))?;
         for part in piece.split_inclusive(|&b| b == b'\n') {
-            let ended = part.last() == Some(&b'\n');
-            let room = LONGEST_LINE.saturating_sub(self.line.len());
-            self.overlong |= part.len() > room;
-            self.line.extend_from_slice(&part[..part.len().min(room)]);
-            if ended {
-                self.hand_on().await;
+            let capacity = LONGEST_LINE.saturating_sub(self.line.len());
+            self.overlong |= part.len() > capacity;
+            self.line.extend_from_slice(&part[..part.len().min(capacity)]);
+            if part.ends_with(b"\n") {
+                self.pass_line().await;
             }
         }
-        // A line that is a whole object needs no line break: a program may wait for the answer before it writes one.
-        let whole = self.line.ends_with(b"}") && serde_json::from_slice::<IgnoredAny>(&self.line).is_ok();
-        if whole && !self.overlong {
-            self.hand_on().await;
+        // A whole object needs no line break: the program may wait for the answer before it writes one.
+        let is_whole = self.line.ends_with(b"}") && serde_json::from_slice::<IgnoredAny>(&self.line).is_ok();
+        if is_whole && !self.overlong {
+            self.pass_line().await;
         }
         Ok(())
     }
 
     async fn finish(&mut self) -> io::Result<()> {
         self.file.write_all(&self.masker.finish())?;
-        if !self.line.is_empty() {
-            self.hand_on().await;
-        }
+        self.pass_line().await;
         Ok(())
     }
 
-    async fn hand_on(&mut self) {
+    async fn pass_line(&mut self) {
         let line = self.line.trim_ascii_end();
         if line.is_empty() {
             return self.line.clear();
@@ -149,7 +151,7 @@ impl StdoutReader<'_> {
         self.line.clear();
     }
 
-    /// A program that no longer reads has its reasons; its exit tells.
+    /// Ignores a failed write: the program no longer reads, and its exit status says why.
     async fn answer(&mut self, reply: Reply) {
         if let Some(input) = &mut self.input {
             let _ = input.write_all(&reply.write).await;
@@ -158,20 +160,21 @@ impl StdoutReader<'_> {
         if reply.close {
             self.input = None;
         }
-        if reply.end {
-            self.enough.send_replace(true);
-        }
-        if reply.over {
-            self.over.send_replace(true);
+        if reply.end || reply.over {
+            self.state.send_modify(|state| {
+                state.enough |= reply.end;
+                state.over |= reply.over;
+            });
         }
     }
 }
 
-/// Standard error on its way.
+/// Copies standard error.
 pub(super) struct StderrReader<'a> {
     pub file: File,
     pub masker: Masker<'a>,
-    pub left: u64,
+    /// How many bytes may still be stored.
+    pub remaining: u64,
 }
 
 impl StderrReader<'_> {
@@ -186,8 +189,8 @@ impl StderrReader<'_> {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let keep = bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
-        self.left -= keep as u64;
-        self.file.write_all(&bytes[..keep])
+        let stored = bytes.len().min(usize::try_from(self.remaining).unwrap_or(usize::MAX));
+        self.remaining -= stored as u64;
+        self.file.write_all(&bytes[..stored])
     }
 }

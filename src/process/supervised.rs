@@ -1,5 +1,5 @@
-//! The runner's side of a [keeper](super::supervisor): each thread has one, which keeps the programs that it runs one after
-//! the other.
+//! The runner's side of a [supervisor](super::supervisor). Each thread has one, for the programs that it runs one after
+//! another.
 
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
@@ -8,42 +8,40 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{self, Child, ChildStdin, ExitStatus, Stdio};
 
-use nix::sys::signal::kill;
-use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::ChildStdout;
 
 use super::Job;
 use super::supervisor::{StartOrder, SupervisorMessage};
-use super::tree::NOW;
-use crate::settings::{KEEPER_VARIABLE, TREE_VARIABLE};
+use super::tree::{KILL_NOW, send_signal};
+use crate::settings::{SUPERVISOR_VARIABLE, TREE_VARIABLE};
 
 thread_local! {
     /// Ends with its thread.
     static IDLE: RefCell<Option<Supervisor>> = const { RefCell::new(None) };
 }
 
-/// A keeper, which ends when this is dropped.
+/// A supervisor process. It ends when this is dropped.
 #[derive(Debug)]
 struct Supervisor {
     process: Child,
-    /// Closed, it is the keeper's end once it keeps nothing.
+    /// When this is closed, the supervisor ends after its current program.
     orders: Option<ChildStdin>,
-    words: OwnedFd,
+    messages: OwnedFd,
 }
 
 impl Supervisor {
     fn start() -> io::Result<Self> {
-        // The program as it runs, not what lies at its path by now.
+        // The running program, not what is at its path now.
         let mut command = process::Command::new("/proc/self/exe");
         command.arg0(std::env::current_exe().unwrap_or_default());
-        // The argument is for people who look at the processes.
-        command.arg("keeper").env_clear().env(KEEPER_VARIABLE, process::id().to_string()).current_dir("/");
+        // The argument is for people who list processes.
+        command.arg("supervisor").env_clear().env(SUPERVISOR_VARIABLE, process::id().to_string()).current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
         let mut process = command.spawn()?;
         let orders = process.stdin.take();
-        let words = process.stdout.take().ok_or_else(|| io::Error::other("the supervisor has no output"))?.into();
-        Ok(Self { process, orders, words })
+        let messages = process.stdout.take().ok_or_else(|| io::Error::other("the supervisor has no output"))?.into();
+        Ok(Self { process, orders, messages })
     }
 }
 
@@ -54,116 +52,106 @@ impl Drop for Supervisor {
     }
 }
 
-/// A program that a keeper keeps.
+/// A program with a supervisor.
 #[derive(Debug)]
 pub(super) struct SupervisedProgram {
-    keeper: Option<Supervisor>,
-    words: BufReader<ChildStdout>,
+    supervisor: Option<Supervisor>,
+    messages: BufReader<ChildStdout>,
     line: Vec<u8>,
-    ended: Option<ProgramEnd>,
-}
-
-/// How a program ended: as its keeper says, or as the keeper itself did.
-#[derive(Clone, Copy, Debug)]
-enum ProgramEnd {
-    Said(ExitStatus),
-    Keeper(ExitStatus),
+    /// The program's status, or the supervisor's if it ended first.
+    status: Option<ExitStatus>,
+    is_over: bool,
 }
 
 impl SupervisedProgram {
-    /// Takes this thread's keeper.
-    ///
-    /// # Errors
-    /// When there is none and none can be started.
-    pub(super) fn by_idle() -> io::Result<Self> {
-        // An agent may have killed it.
-        let lives = |mut keeper: Supervisor| matches!(keeper.process.try_wait(), Ok(None)).then_some(keeper);
-        let idle = IDLE.take().and_then(lives).map_or_else(Supervisor::start, Ok)?;
-        let words = ChildStdout::from_std(process::ChildStdout::from(idle.words.try_clone()?))?;
-        Ok(Self { keeper: Some(idle), words: BufReader::new(words), line: Vec::new(), ended: None })
+    /// Takes this thread's supervisor, or starts one.
+    pub(super) fn with_idle_supervisor() -> io::Result<Self> {
+        let mut supervisor = match IDLE.take() {
+            Some(idle) => idle,
+            None => Supervisor::start()?,
+        };
+        // An agent may have killed the idle one.
+        if !matches!(supervisor.process.try_wait(), Ok(None)) {
+            supervisor = Supervisor::start()?;
+        }
+        let messages = ChildStdout::from_std(process::ChildStdout::from(supervisor.messages.try_clone()?))?;
+        let messages = BufReader::new(messages);
+        Ok(Self { supervisor: Some(supervisor), messages, line: Vec::new(), status: None, is_over: false })
     }
 
-    /// The keeper's number.
-    pub(super) fn id(&self) -> u32 {
-        self.keeper.as_ref().map_or(0, |keeper| keeper.process.id())
+    /// The supervisor's process id.
+    pub(super) fn supervisor_id(&self) -> u32 {
+        self.supervisor.as_ref().map_or(0, |supervisor| supervisor.process.id())
     }
 
-    /// Has the job's program started, with these files as its standard input, output and error, and this mark.
-    ///
-    /// # Errors
-    /// Why it does not start.
+    /// Starts the job's program with these files as its standard input, output and error, and this mark.
     pub(super) async fn start(&mut self, job: &Job<'_>, mark: &str, files: [OwnedFd; 3]) -> io::Result<()> {
-        let pair = |(name, value): (&OsStr, &OsStr)| [name, OsStr::new("="), value].into_iter().collect::<OsString>();
-        let own = (OsStr::new(TREE_VARIABLE), OsStr::new(mark));
-        let given = job.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+        let mut env = job.env.clone();
+        env.insert(TREE_VARIABLE.into(), mark.into());
+        let pair = |(name, value): (&OsString, &OsString)| [name, OsStr::new("="), value].into_iter().collect();
         let order = StartOrder {
             files: files.each_ref().map(AsRawFd::as_raw_fd),
-            folder: job.folder.clone().into(),
+            directory: job.folder.clone().into(),
             call: std::iter::once(job.program.clone().into()).chain(job.args.iter().cloned()).collect(),
-            env: given.filter(|(name, _)| *name != own.0).chain([own]).map(pair).collect(),
+            env: env.iter().map(pair).collect(),
         };
-        let orders = self.keeper.as_mut().and_then(|keeper| keeper.orders.as_mut());
+        let orders = self.supervisor.as_mut().and_then(|supervisor| supervisor.orders.as_mut());
         orders.ok_or(io::ErrorKind::BrokenPipe)?.write_all(&order.encode())?;
-        match self.word().await? {
+        match self.next_message().await? {
             Some(SupervisorMessage::Started) => Ok(()),
             Some(SupervisorMessage::NotStarted(why)) => {
-                self.spare();
+                self.release_supervisor();
                 Err(io::Error::other(why))
             }
             _ => Err(io::Error::other("its supervisor has ended")),
         }
     }
 
-    /// The keeper's next word; none once it has ended. May be given up and asked again.
-    async fn word(&mut self) -> io::Result<Option<SupervisorMessage>> {
-        self.words.read_until(b'\n', &mut self.line).await?;
-        let word = SupervisorMessage::decode(&self.line);
+    /// The supervisor's next message. `None` if it has ended. Can be canceled and called again.
+    async fn next_message(&mut self) -> io::Result<Option<SupervisorMessage>> {
+        self.messages.read_until(b'\n', &mut self.line).await?;
+        let message = serde_json::from_slice(&self.line).ok();
         self.line.clear();
-        Ok(word)
+        Ok(message)
     }
 
-    /// Waits for the program's end, or that of its keeper.
+    /// Waits for the end of the program or of its supervisor.
     pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
-        if self.ended.is_none() {
-            self.ended = Some(match self.word().await? {
-                Some(SupervisorMessage::Exited(code)) => ProgramEnd::Said(ExitStatus::from_raw(code << 8)),
-                Some(SupervisorMessage::Signaled(signal)) => ProgramEnd::Said(ExitStatus::from_raw(signal)),
-                _ => {
-                    let keeper = self.keeper.as_mut().ok_or(io::ErrorKind::NotFound)?;
-                    ProgramEnd::Keeper(keeper.process.wait()?)
-                }
-            });
+        if let Some(status) = self.status {
+            return Ok(status);
         }
-        match self.ended {
-            Some(ProgramEnd::Said(status) | ProgramEnd::Keeper(status)) => Ok(status),
-            None => Err(io::ErrorKind::NotFound.into()),
-        }
+        let status = if let Some(SupervisorMessage::Ended(status)) = self.next_message().await? {
+            self.is_over = true;
+            ExitStatus::from_raw(status)
+        } else {
+            self.supervisor.as_mut().ok_or(io::ErrorKind::NotFound)?.process.wait()?
+        };
+        self.status = Some(status);
+        Ok(status)
     }
 
-    /// Whether nothing of the program is left: its keeper, which lives, says that it has ended.
+    /// Whether the supervisor has reported that the program and all its descendants have ended.
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.ended, Some(ProgramEnd::Said(_)))
+        self.is_over
     }
 
-    /// Lets the keeper end once it keeps nothing, as it does when it is asked to end its program.
-    pub(super) fn let_go(&mut self) {
-        if let Some(keeper) = &mut self.keeper {
-            keeper.orders = None;
+    /// Lets the supervisor end with its program.
+    pub(super) fn close_orders(&mut self) {
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.orders = None;
         }
     }
 
-    /// Leaves the keeper to the next program of this thread.
-    pub(super) fn spare(&mut self) {
-        let idle = self.keeper.take().filter(|keeper| keeper.orders.is_some());
-        IDLE.set(idle);
+    /// Leaves the supervisor to the next program of this thread.
+    pub(super) fn release_supervisor(&mut self) {
+        IDLE.set(self.supervisor.take().filter(|supervisor| supervisor.orders.is_some()));
     }
 }
 
 impl Drop for SupervisedProgram {
     fn drop(&mut self) {
-        let left = self.keeper.as_ref().and_then(|keeper| i32::try_from(keeper.process.id()).ok());
-        if let Some(keeper) = left.filter(|_| self.ended.is_none()) {
-            let _ = kill(Pid::from_raw(keeper), NOW);
+        if let (Some(supervisor), None) = (&self.supervisor, self.status) {
+            send_signal(i32::try_from(supervisor.process.id()).unwrap_or_default(), KILL_NOW);
         }
     }
 }

@@ -1,58 +1,58 @@
-//! A small process between the runner and an agent: all that the agent starts descends from it until it ends.
+//! A small process between the runner and an agent, from which all processes of the agent descend.
 //!
-//! It is this very program, started again with one variable set, and it is what the system calls a child subreaper: a
-//! process whose parent is gone becomes its child, whatever session, group or environment it made for itself. So when
-//! the agent ends, or the runner asks, it can kill every process that is left, and it says that the agent has ended only
-//! when none is. Then it takes the next agent, since starting a program of this size takes longer than some trials do;
-//! it ends with its input. Where its runner is killed, the system tells it, and it kills all that it keeps.
+//! It is this program, started again with a variable set. It is a *child subreaper*: a process whose parent has ended
+//! becomes its child, in whatever session, group or environment. So it can kill every process that is left, and it reports
+//! the agent's end only when none is left. Then it starts the next agent, since starting a program of this size takes
+//! longer than some trials. It ends with its input. If its runner is killed, the kernel sends a signal, and it kills all
+//! its descendants.
 //!
-//! SIGTERM asks all processes to go, and kills what is left after [`GRACE`]; SIGUSR1 kills at once. Both end the keeper
-//! too, like the agent.
+//! SIGTERM asks all processes to end, and kills the rest after [`GRACE`]. SIGUSR1 kills at once. Both also end the
+//! supervisor.
 
 use std::ffi::{OsStr, OsString};
 use std::io::BufRead;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use serde::{Deserialize, Serialize};
+
 use super::GRACE;
 
-/// The exit status of a keeper that cannot keep anything.
-const NOT_KEPT: i32 = 127;
+/// The exit status of a supervisor that cannot do its work.
+const FAILED: i32 = 127;
 
 /// An agent to start.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct StartOrder {
-    /// The runner's numbers of what are to be standard input, output and error.
+    /// The runner's file descriptors for standard input, output and error.
     pub files: [i32; 3],
-    /// The working folder.
-    pub folder: OsString,
+    /// The working directory.
+    pub directory: OsString,
     /// The program and its arguments.
     pub call: Vec<OsString>,
-    /// The whole environment, `name=value` each.
+    /// The whole environment, each `name=value`.
     pub env: Vec<OsString>,
 }
 
-/// What a keeper says of an agent, a line each.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A supervisor's report about its agent, one JSON value per line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum SupervisorMessage {
     Started,
     NotStarted(String),
-    Exited(i32),
-    Signaled(i32),
+    /// The agent's raw wait status.
+    Ended(i32),
 }
 
 impl StartOrder {
-    /// As a keeper reads it: the length on a line, then everything, each with a zero behind it, which none of it can hold.
+    /// The length on a line, then all parts, each with a zero byte at its end. No part can contain one.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut text = Vec::new();
-        let mut add = |part: &[u8]| text.extend(part.iter().chain(b"\0"));
-        self.files.iter().for_each(|file| add(file.to_string().as_bytes()));
-        add(self.folder.as_bytes());
-        add(self.call.len().to_string().as_bytes());
-        self.call.iter().chain(&self.env).for_each(|part| add(part.as_bytes()));
+        let mut parts: Vec<OsString> = self.files.iter().map(|file| file.to_string().into()).collect();
+        parts.extend([self.directory.clone(), self.call.len().to_string().into()]);
+        let parts = parts.iter().chain(&self.call).chain(&self.env);
+        let text: Vec<u8> = parts.flat_map(|part| part.as_bytes().iter().chain(b"\0")).copied().collect();
         [format!("{}\n", text.len()).as_bytes(), &text].concat()
     }
 
-    /// The next one of the input; none at its end.
+    /// Reads the next order. `None` at the end of the input.
     fn read(input: &mut impl BufRead) -> Option<Self> {
         let mut length = String::new();
         input.read_line(&mut length).ok()?;
@@ -62,46 +62,22 @@ impl StartOrder {
             text.strip_suffix(b"\0")?.split(|byte| *byte == 0).map(|part| OsString::from_vec(part.to_vec()));
         let mut number = || parts.next()?.to_str()?.parse::<i32>().ok();
         let files = [number()?, number()?, number()?];
-        let folder = parts.next()?;
+        let directory = parts.next()?;
         let count = parts.next()?.to_str()?.parse().ok()?;
-        Some(Self { files, folder, call: parts.by_ref().take(count).collect(), env: parts.collect() })
+        Some(Self { files, directory, call: parts.by_ref().take(count).collect(), env: parts.collect() })
     }
 }
 
-impl SupervisorMessage {
-    fn encode(&self) -> String {
-        match self {
-            Self::Started => "started\n".to_owned(),
-            Self::NotStarted(why) => format!("not-started {}\n", why.replace('\n', " ")),
-            Self::Exited(code) => format!("exited {code}\n"),
-            Self::Signaled(signal) => format!("signaled {signal}\n"),
-        }
-    }
-
-    /// What a line says; none where it is not whole.
-    pub(super) fn decode(line: &[u8]) -> Option<Self> {
-        let line = std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?;
-        match line.split_once(' ') {
-            None => (line == "started").then_some(Self::Started),
-            Some(("not-started", why)) => Some(Self::NotStarted(why.to_owned())),
-            Some(("exited", code)) => code.parse().ok().map(Self::Exited),
-            Some(("signaled", signal)) => signal.parse().ok().map(Self::Signaled),
-            Some(_) => None,
-        }
-    }
-}
-
-/// Starts the agents that it is told of on standard input, one after the other; `runner` is the number of the process that
-/// has started this one.
+/// Starts the agents of the orders on standard input, one after another. `runner` is the id of the parent process.
 #[cfg(target_os = "linux")]
-pub(super) fn keep(runner: &OsStr) -> ! {
-    std::process::exit(linux::keep(runner))
+pub(super) fn supervise(runner: &OsStr) -> ! {
+    std::process::exit(linux::supervise(runner))
 }
 
-/// Elsewhere nothing starts it.
+/// Other systems have no supervisors.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn keep(_runner: &OsStr) -> ! {
-    std::process::exit(NOT_KEPT)
+pub(super) fn supervise(_runner: &OsStr) -> ! {
+    std::process::exit(FAILED)
 }
 
 #[cfg(target_os = "linux")]
@@ -109,139 +85,132 @@ mod linux {
     use std::fs::{File, OpenOptions};
     use std::io::{self, Write};
     use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::process::CommandExt;
-    use std::process::Command;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    use std::process::{Command, ExitStatus};
     use std::time::Instant;
 
     use nix::errno::Errno;
     use nix::sys::prctl;
-    use nix::sys::signal::{Signal, kill, raise};
+    use nix::sys::signal::{Signal, raise};
     use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-    use nix::unistd::{Pid, getpid, getppid};
+    use nix::unistd::{getpid, getppid};
     use signal_hook::consts::{SIGCHLD, SIGTERM, SIGUSR1};
     use signal_hook::iterator::Signals;
 
-    use super::{GRACE, NOT_KEPT, OsStr, StartOrder, SupervisorMessage};
+    use super::{FAILED, GRACE, OsStr, StartOrder, SupervisorMessage};
     use crate::process::table::Process;
-    use crate::process::tree::NOW;
-
-    /// How the agent ended.
-    enum AgentExit {
-        Exited(i32),
-        Signaled(Signal),
-    }
+    use crate::process::tree::{KILL_NOW, send_signal};
 
     /// Returns this process's exit status.
-    pub(super) fn keep(runner: &OsStr) -> i32 {
-        // Before there is anything to keep.
-        let ready = prctl::set_child_subreaper(true).and_then(|()| prctl::set_pdeathsig(NOW));
-        let (Ok(()), Ok(mut signals)) = (ready, Signals::new([SIGCHLD, SIGTERM, SIGUSR1])) else { return NOT_KEPT };
+    pub(super) fn supervise(runner: &OsStr) -> i32 {
+        let ready = prctl::set_child_subreaper(true).and_then(|()| prctl::set_pdeathsig(KILL_NOW));
+        let (Ok(()), Ok(mut signals)) = (ready, Signals::new([SIGCHLD, SIGTERM, SIGUSR1])) else { return FAILED };
         let mut input = io::stdin().lock();
         while let Some(order) = StartOrder::read(&mut input) {
-            // What was said of an agent that has ended is not said of this one.
+            // Signals for the previous agent are not for this one.
             signals.pending().for_each(drop);
-            // A runner that was killed before that sends no signal any more.
+            // If the runner was killed before `set_pdeathsig`, no signal comes.
             if runner.to_str().and_then(|runner| runner.parse().ok()) != Some(getppid().as_raw()) {
-                return NOT_KEPT;
+                return FAILED;
             }
             let agent = match start(runner, &order) {
                 Ok(agent) => agent,
                 Err(error) => {
-                    say(&SupervisorMessage::NotStarted(error.to_string()));
+                    report(&SupervisorMessage::NotStarted(error.to_string()));
                     continue;
                 }
             };
-            say(&SupervisorMessage::Started);
-            match until_end(&mut signals, agent) {
-                (end, false) => say(&match end {
-                    AgentExit::Exited(code) => SupervisorMessage::Exited(code),
-                    AgentExit::Signaled(signal) => SupervisorMessage::Signaled(signal as i32),
-                }),
-                (end, true) => return end_like(&end),
+            report(&SupervisorMessage::Started);
+            let (status, was_asked_to_end) = wait(&mut signals, agent);
+            if was_asked_to_end {
+                return end_like(status);
             }
+            report(&SupervisorMessage::Ended(status.into_raw()));
         }
         0
     }
 
-    /// A runner that is gone hears nothing, and the signal of its end comes.
-    fn say(word: &SupervisorMessage) {
+    /// Ignores a failed write: the runner has ended, and the kernel sends the signal.
+    fn report(message: &SupervisorMessage) {
         let mut out = io::stdout().lock();
-        let _ = out.write_all(word.encode().as_bytes()).and_then(|()| out.flush());
+        let line = serde_json::to_string(message).unwrap_or_default() + "\n";
+        let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
     }
 
-    /// Starts an agent, and returns its number.
+    /// Starts an agent and returns its process id.
     fn start(runner: &OsStr, order: &StartOrder) -> io::Result<u32> {
         let path = |file: i32| format!("/proc/{}/fd/{file}", runner.display());
         let [input, output, errors] = order.files;
-        let written = |file| OpenOptions::new().write(true).open(path(file));
+        let writable = |file| OpenOptions::new().write(true).open(path(file));
         let (program, args) = order.call.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        let pairs = order.env.iter().filter_map(|pair| {
-            let at = pair.as_bytes().iter().position(|byte| *byte == b'=')?;
-            let (name, value) = pair.as_bytes().split_at(at);
-            Some((OsStr::from_bytes(name), OsStr::from_bytes(&value[1..])))
-        });
         let mut command = Command::new(program);
-        command.args(args).env_clear().envs(pairs).current_dir(&order.folder);
-        command.stdin(File::open(path(input))?).stdout(written(output)?).stderr(written(errors)?);
-        // In a group of its own: what it does to its group is not done to its keeper.
+        command.args(args).env_clear().current_dir(&order.directory);
+        for pair in &order.env {
+            if let Some(equals) = pair.as_bytes().iter().position(|byte| *byte == b'=') {
+                let (name, value) = pair.as_bytes().split_at(equals);
+                command.env(OsStr::from_bytes(name), OsStr::from_bytes(&value[1..]));
+            }
+        }
+        command.stdin(File::open(path(input))?).stdout(writable(output)?).stderr(writable(errors)?);
+        // In its own group: a signal to its group does not reach the supervisor.
         Ok(command.process_group(0).spawn()?.id())
     }
 
-    /// How the agent ended, once nothing of it is left, and whether that was asked for.
-    fn until_end(signals: &mut Signals, agent: u32) -> (AgentExit, bool) {
-        let mut asked = false;
+    /// Waits until the agent has ended and nothing of it is left. Returns its status, and whether it was asked to end.
+    fn wait(signals: &mut Signals, agent: u32) -> (ExitStatus, bool) {
+        let mut was_asked = false;
         for signal in signals.forever() {
             match signal {
                 SIGTERM => {
-                    asked = true;
-                    ask_to_go();
+                    was_asked = true;
+                    terminate_all();
                 }
                 SIGUSR1 => {
                     kill_all();
-                    return (AgentExit::Signaled(Signal::SIGKILL), true);
+                    return (ExitStatus::from_raw(Signal::SIGKILL as i32), true);
                 }
                 _ => {}
             }
-            if let Some(end) = reap(agent) {
+            if let Some(status) = reap(agent) {
                 kill_all();
-                return (end, asked);
+                return (status, was_asked);
             }
         }
-        (AgentExit::Exited(NOT_KEPT), true)
+        (ExitStatus::from_raw(FAILED << 8), true)
     }
 
-    /// Takes note of every child that has ended, and returns how the agent did if it is one of them.
-    fn reap(agent: u32) -> Option<AgentExit> {
-        let mut end = None;
+    /// Reaps all children that have ended. Returns the agent's status if it is one of them.
+    fn reap(agent: u32) -> Option<ExitStatus> {
+        let mut agent_status = None;
         while let Ok(status) = waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-            let (pid, how) = match status {
-                WaitStatus::Exited(pid, code) => (pid, AgentExit::Exited(code)),
-                WaitStatus::Signaled(pid, signal, _) => (pid, AgentExit::Signaled(signal)),
+            let (pid, raw) = match status {
+                WaitStatus::Exited(pid, code) => (pid, code << 8),
+                WaitStatus::Signaled(pid, signal, _) => (pid, signal as i32),
                 WaitStatus::StillAlive => break,
                 _ => continue,
             };
             if u32::try_from(pid.as_raw()) == Ok(agent) {
-                end = Some(how);
+                agent_status = Some(ExitStatus::from_raw(raw));
             }
         }
-        end
+        agent_status
     }
 
-    /// Asks every process to go, and has this one told to kill when their time is over.
-    fn ask_to_go() {
+    /// Asks all descendants to end, and sends this process [`KILL_NOW`] after [`GRACE`].
+    fn terminate_all() {
+        // A stopped process cannot end before it continues.
         for signal in [Signal::SIGTERM, Signal::SIGCONT] {
-            // One that is stopped cannot go before it runs again.
             for pid in descendants() {
-                let _ = kill(Pid::from_raw(pid), signal);
+                send_signal(pid, signal);
             }
         }
         std::thread::spawn(|| {
             std::thread::sleep(GRACE);
-            let _ = kill(getpid(), NOW);
+            send_signal(getpid().as_raw(), KILL_NOW);
         });
     }
 
-    /// Kills all that descends from this process, and returns when nothing does.
+    /// Kills all descendants, and returns when there are none.
     fn kill_all() {
         let started = Instant::now();
         loop {
@@ -250,24 +219,24 @@ mod linux {
                 Ok(WaitStatus::StillAlive) => {}
                 _ => continue,
             }
-            // Children are listed quickly, so that one that forks and exits without end is met before its next fork;
-            // they become children as their parents are killed.
-            let known = children();
-            let listed = known.is_some();
-            for pid in known.unwrap_or_else(descendants) {
-                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            // Children are listed quickly, so a process that forks and exits in a loop is killed before its next fork.
+            // Deeper descendants become children when their parents are killed.
+            let children = children();
+            let are_listed = children.is_some();
+            for pid in children.unwrap_or_else(descendants) {
+                send_signal(pid, Signal::SIGKILL);
             }
-            // What does not go belongs to another user, or waits for a disk.
+            // A process that stays belongs to another user, or waits for a disk.
             if started.elapsed() > GRACE {
                 return;
             }
-            if !listed {
+            if !are_listed {
                 std::thread::yield_now();
             }
         }
     }
 
-    /// The children of this process; `None` where the system does not list them.
+    /// The children of this process. `None` if the kernel does not list them.
     fn children() -> Option<Vec<i32>> {
         let mut pids = Vec::new();
         for task in std::fs::read_dir("/proc/self/task").ok()? {
@@ -277,29 +246,24 @@ mod linux {
         Some(pids)
     }
 
-    /// All that descends from this process.
     fn descendants() -> Vec<i32> {
         let processes = Process::all(0);
-        let mut found = vec![getpid().as_raw()];
+        let mut family = vec![getpid().as_raw()];
         let mut next = 0;
-        while let Some(&parent) = found.get(next) {
-            found.extend(processes.iter().filter(|process| process.parent == parent).map(|process| process.pid));
+        while let Some(&parent) = family.get(next) {
+            family.extend(processes.iter().filter(|process| process.parent == parent).map(|process| process.pid));
             next += 1;
         }
-        found.split_off(1)
+        family.split_off(1)
     }
 
-    /// Ends as the agent did: by its exit status, or by its signal.
-    fn end_like(end: &AgentExit) -> i32 {
-        match end {
-            AgentExit::Exited(code) => *code,
-            AgentExit::Signaled(signal) => {
-                // The agent has left its core file, if any.
-                let _ = prctl::set_dumpable(false);
-                let _ = signal_hook::low_level::emulate_default_handler(*signal as i32);
-                let _ = raise(*signal);
-                128 + *signal as i32
-            }
-        }
+    /// Ends this process as the agent ended: by its exit code or its signal.
+    fn end_like(status: ExitStatus) -> i32 {
+        let Some(signal) = status.signal() else { return status.code().unwrap_or(FAILED) };
+        // The agent has written the core file, if any.
+        let _ = prctl::set_dumpable(false);
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+        let _ = Signal::try_from(signal).map(raise);
+        128 + signal
     }
 }

@@ -1,163 +1,156 @@
-//! A small process beside the runner that ends the agents when the runner can no longer do so: after kill -9.
+//! A small process next to the runner that ends the agents if the runner is killed with `kill -9`.
 //!
-//! It is this very program, started again with one variable set, once for each process that runs agents and with the
-//! first of them. It reads from a pipe which trees run. The pipe ends with the runner, however that ends; whatever is
-//! still listed then is killed, and the runner's scratch folder removed.
+//! It is this program, started again with a variable set, one per process that runs agents. It reads from a pipe which trees
+//! run. When the pipe ends, the runner has ended: the watchdog kills the trees that are left, and removes the runner's
+//! scratch directory.
 //!
-//! A program that is just being started keeps the pipe open until it is under way, since it inherits the pipe until
-//! then: so the pipe's end also says that every program announced either runs with its mark or never will.
+//! A program inherits the pipe until its `exec`. So when the pipe ends, every announced program either runs with its mark or
+//! will never run.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::io::{BufRead, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::supervisor;
-use super::tree::{ProcessTree, TreeHolder, kill_orphans, wait_for_keepers};
-use crate::settings::{KEEPER_VARIABLE, WATCHDOG_VARIABLE};
+use super::tree::{ProcessTree, kill_orphans, wait_for_supervisors};
+use crate::settings::{SUPERVISOR_VARIABLE, WATCHDOG_VARIABLE};
 
-/// How often a dead runner's trees are looked for: a tree may grow while it is being killed.
-const ROUNDS: usize = 40;
+/// Maximum number of searches for trees that are left: a tree may grow while it is being killed.
+const MAX_SEARCHES: usize = 40;
 
-/// The time between two looks.
-const BETWEEN: Duration = Duration::from_millis(25);
+/// Time between two searches.
+const PAUSE: Duration = Duration::from_millis(25);
 
-static LINE: Mutex<Watchdog> = Mutex::new(Watchdog::NotOffered);
+static WATCHDOG: Mutex<Watchdog> = Mutex::new(Watchdog::NotOffered);
 
 #[derive(Debug)]
 enum Watchdog {
-    /// This program's `main` never said that it can be started as a watchdog: starting it would run something else.
+    /// This program's `main` does not call [`take_over`]. A watchdog would run something else.
     NotOffered,
-    /// Not started yet, for want of an agent.
-    Waiting { scratch: Option<PathBuf> },
-    /// At work.
+    /// No agent has been started yet.
+    NotStarted {
+        scratch: Option<PathBuf>,
+    },
     Started(ChildStdin),
-    /// It could not be started, or died.
+    /// It could not be started, or has ended.
     Gone,
 }
 
-/// What a program that runs agents calls first. If this process was started as a watchdog, does that work to its end
-/// and returns true; the program has nothing more to do then. Otherwise lets this process have a watchdog.
+/// A message to the watchdog, one JSON value per line.
+#[derive(Debug, Serialize, Deserialize)]
+enum WatchdogMessage {
+    /// A tree is about to run, or runs if it has a leader.
+    Runs(ProcessTree),
+    /// Nothing is left of the tree with this mark.
+    Ended(String),
+    /// A directory to remove.
+    Directory(OsString),
+}
+
+/// To be called first by a program that runs agents. If this process was started as a watchdog or a supervisor, does that
+/// work and returns true: the program must then end. Otherwise allows this process to start a watchdog.
 #[must_use]
 pub fn take_over() -> bool {
-    if let Some(runner) = std::env::var_os(KEEPER_VARIABLE) {
-        supervisor::keep(&runner);
+    if let Some(runner) = std::env::var_os(SUPERVISOR_VARIABLE) {
+        supervisor::supervise(&runner);
     }
     if std::env::var_os(WATCHDOG_VARIABLE).is_some() {
-        watch(std::io::stdin().lock());
+        run(std::io::stdin().lock());
         return true;
     }
-    let mut line = LINE.lock().unwrap_or_else(PoisonError::into_inner);
-    if matches!(*line, Watchdog::NotOffered) {
-        *line = Watchdog::Waiting { scratch: None };
+    let mut watchdog = watchdog();
+    if matches!(*watchdog, Watchdog::NotOffered) {
+        *watchdog = Watchdog::NotStarted { scratch: None };
     }
     false
 }
 
-/// Whether this program's `main` knows how to be started as a watchdog or a keeper.
-pub(super) fn is_offered() -> bool {
-    !matches!(*LINE.lock().unwrap_or_else(PoisonError::into_inner), Watchdog::NotOffered)
+fn watchdog() -> MutexGuard<'static, Watchdog> {
+    WATCHDOG.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has `folder` removed should this process be killed.
-pub fn remove_afterwards(folder: &Path) {
-    let mut line = LINE.lock().unwrap_or_else(PoisonError::into_inner);
-    match &mut *line {
-        Watchdog::Waiting { scratch } => *scratch = Some(folder.to_path_buf()),
-        Watchdog::Started(_) => tell(&mut line, b"directory ", folder.as_os_str().as_bytes()),
-        Watchdog::NotOffered | Watchdog::Gone => {}
+/// Whether this program can be started as a watchdog or a supervisor.
+pub(super) fn is_offered() -> bool {
+    !matches!(*watchdog(), Watchdog::NotOffered)
+}
+
+/// Removes `directory` if this process is killed.
+pub fn remove_afterwards(directory: &Path) {
+    let mut watchdog = watchdog();
+    match &mut *watchdog {
+        Watchdog::NotStarted { scratch } => *scratch = Some(directory.to_path_buf()),
+        _ => watchdog.send(&WatchdogMessage::Directory(directory.into())),
     }
 }
 
-/// Says that a tree is about to run, or, once it has a leader, that it runs.
-pub(super) fn note(tree: &ProcessTree) {
-    let mut line = LINE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Watchdog::Waiting { scratch } = &mut *line {
+/// Reports that a tree is about to run or, if it has a leader, that it runs.
+pub(super) fn watch(tree: &ProcessTree) {
+    let mut watchdog = watchdog();
+    if let Watchdog::NotStarted { scratch } = &mut *watchdog {
         let scratch = scratch.take();
-        *line = start().map_or(Watchdog::Gone, Watchdog::Started);
+        *watchdog = start().map_or(Watchdog::Gone, Watchdog::Started);
         if let Some(scratch) = scratch {
-            tell(&mut line, b"directory ", scratch.as_os_str().as_bytes());
+            watchdog.send(&WatchdogMessage::Directory(scratch.into()));
         }
     }
-    tell(&mut line, b"runs ", format!("{} {} {}", tree.leader, word(tree.holder), tree.mark).as_bytes());
+    watchdog.send(&WatchdogMessage::Runs(tree.clone()));
 }
 
-const HOLDERS: [TreeHolder; 3] = [TreeHolder::Nothing, TreeHolder::Keeper, TreeHolder::Namespace];
-
-/// How the watchdog is told what holds a tree.
-fn word(holder: TreeHolder) -> &'static str {
-    match holder {
-        TreeHolder::Nothing => "nothing",
-        TreeHolder::Keeper => "keeper",
-        TreeHolder::Namespace => "namespace",
-    }
-}
-
-/// Says that nothing of a tree is left.
+/// Reports that nothing of a tree is left.
 pub(super) fn forget(tree: &ProcessTree) {
-    let mut line = LINE.lock().unwrap_or_else(PoisonError::into_inner);
-    tell(&mut line, b"gone ", tree.mark.as_bytes());
+    watchdog().send(&WatchdogMessage::Ended(tree.mark.clone()));
 }
 
-fn tell(line: &mut Watchdog, word: &[u8], rest: &[u8]) {
-    let Watchdog::Started(pipe) = line else { return };
-    // In one piece, and none that could be read as two.
-    let text = [word, rest, b"\n"].concat();
-    if !rest.contains(&b'\n') && pipe.write_all(&text).is_err() {
-        *line = Watchdog::Gone;
+impl Watchdog {
+    /// Sends a message if the watchdog is started.
+    fn send(&mut self, message: &WatchdogMessage) {
+        let Self::Started(pipe) = self else { return };
+        let line = serde_json::to_string(message).unwrap_or_default() + "\n";
+        // In one write: the watchdog must not read half a line if this process is killed.
+        if pipe.write_all(line.as_bytes()).is_err() {
+            *self = Self::Gone;
+        }
     }
 }
 
 fn start() -> Option<ChildStdin> {
-    let program = std::env::current_exe().ok()?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(std::env::current_exe().ok()?);
     command.env_clear().env(WATCHDOG_VARIABLE, "1").current_dir("/");
-    // In a group of its own: Ctrl-C at a terminal is for the runner.
+    // In its own group: Ctrl-C in a terminal is for the runner.
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     command.spawn().ok()?.stdin.take()
 }
 
-/// Listens until the runner is gone, then cleans up after it.
-fn watch(mut pipe: impl BufRead) {
-    let mut trees: HashMap<Vec<u8>, ProcessTree> = HashMap::new();
-    let mut folders: Vec<PathBuf> = Vec::new();
+/// Reads messages until the runner has ended, then ends its trees.
+fn run(mut pipe: impl BufRead) {
+    let mut trees: HashMap<String, ProcessTree> = HashMap::new();
+    let mut directories: Vec<OsString> = Vec::new();
     let mut line = Vec::new();
-    loop {
+    while pipe.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+        match serde_json::from_slice(&line) {
+            Ok(WatchdogMessage::Runs(tree)) => _ = trees.insert(tree.mark.clone(), tree),
+            Ok(WatchdogMessage::Ended(mark)) => _ = trees.remove(&mark),
+            Ok(WatchdogMessage::Directory(directory)) => directories.push(directory),
+            Err(_) => {}
+        }
         line.clear();
-        match pipe.read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => break,
-            Ok(_) => {}
-        }
-        let line = line.trim_ascii_end();
-        if let Some(rest) = line.strip_prefix(b"runs ") {
-            let text = String::from_utf8_lossy(rest);
-            if let [leader, holder, mark] = text.splitn(3, ' ').collect::<Vec<_>>()[..] {
-                let holder = HOLDERS.into_iter().find(|known| word(*known) == holder).unwrap_or(TreeHolder::Nothing);
-                let tree = ProcessTree { leader: leader.parse().unwrap_or_default(), holder, mark: mark.to_owned() };
-                trees.insert(mark.as_bytes().to_vec(), tree);
-            }
-        } else if let Some(mark) = line.strip_prefix(b"gone ") {
-            trees.remove(mark);
-        } else if let Some(folder) = line.strip_prefix(b"directory ") {
-            folders.push(PathBuf::from(std::ffi::OsString::from_vec(folder.to_vec())));
-        }
     }
     let trees: Vec<ProcessTree> = trees.into_values().collect();
-    wait_for_keepers(&trees);
-    let mut quiet = trees.is_empty();
-    for _ in 0..ROUNDS {
-        if quiet {
-            break;
-        }
-        quiet = !kill_orphans(&trees);
-        std::thread::sleep(BETWEEN);
+    wait_for_supervisors(&trees);
+    let mut searches = 0;
+    while !trees.is_empty() && searches < MAX_SEARCHES && kill_orphans(&trees) {
+        searches += 1;
+        std::thread::sleep(PAUSE);
     }
-    for folder in folders {
-        // A runner that ended by itself has removed it.
-        let _ = std::fs::remove_dir_all(folder);
+    for directory in directories {
+        // Fails if the runner removed the directory.
+        let _ = std::fs::remove_dir_all(directory);
     }
 }

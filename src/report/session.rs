@@ -55,7 +55,7 @@ fn head(text: &mut String, meta: &Meta, grade: &Grade) {
         let _ = writeln!(text, "- {}", meta.refused_before);
     }
     for change in &meta.changes {
-        let _ = writeln!(text, "- during the session: {}", safe::markdown(&change.told()));
+        let _ = writeln!(text, "- during the session: {}", safe::markdown(&change.summary()));
     }
     for open in &meta.not_enforced {
         let _ = writeln!(text, "- not enforced: {}", safe::markdown(open));

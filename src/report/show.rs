@@ -67,7 +67,7 @@ fn head(text: &mut String, shown: &ShownTrial<'_>, paint: Paint) {
     let started = if meta.started.is_empty() { "unknown" } else { meta.started.as_str() };
     line("started", &format!("{started}, run {}", meta.run_id));
     for change in &meta.changes {
-        line("skills", &change.told());
+        line("skills", &change.summary());
     }
     if let Some((file, at)) = shown.case {
         line("case", &format!("{}:{at}", file.display()));

@@ -37,7 +37,7 @@ pub(super) fn made_during<T>(assignment: &Assignment<'_>, work: impl FnOnce() ->
     for change in &mut changes {
         let Some(made) = change.made_ms.map(|ms| begun + Duration::from_millis(ms)) else { continue };
         change.made = jiff::Timestamp::try_from(made).ok().map(|made| made.to_string());
-        change.asked = asked.as_ref().and_then(|asked| mcp::asked_since(asked, made));
+        change.asked = asked.as_ref().and_then(|asked| mcp::lists_requested_since(asked, made));
     }
     (result, changes)
 }

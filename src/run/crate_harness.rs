@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::agent;
-use crate::process::service::{self, output_of};
+use crate::process::{brief, service};
 use crate::run::check_program::{CheckProgram, Greeting, ProgramAnswer, Question, VARIABLE};
 use crate::run::own_check::OwnChecks;
 use crate::run::skill_texts::TextReader;
@@ -40,7 +40,7 @@ pub fn own_checks(root: &Path, named: Option<&RelativePath>, tell: impl FnOnce(&
         )
     };
     let args = ["test", "--no-run", "--quiet", "--message-format", "json-render-diagnostics", "--test", &test];
-    let messages = output_of("cargo", &args, &folder).map_err(|error| wrong(&error))?;
+    let messages = brief::stdout_of("cargo", &args, &folder).map_err(|error| wrong(&error))?;
     let program = executable(&messages, &test).ok_or_else(|| wrong(&"it built no such test"))?;
     let program = CheckProgram::start(&program, root, Some(&folder))?;
     let elsewhere = || {

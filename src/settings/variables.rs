@@ -22,13 +22,13 @@ pub const WATCHDOG_VARIABLE: &str = "SKILL_EVALS_WATCHDOG";
 
 /// The variable with which this program starts itself as the supervisor of an agent's processes. Its value is the id of the
 /// process that starts it.
-pub const KEEPER_VARIABLE: &str = "SKILL_EVALS_KEEPER";
+pub const SUPERVISOR_VARIABLE: &str = "SKILL_EVALS_SUPERVISOR";
 
 /// The variable with which this program starts itself as a run in the background.
 pub const BACKGROUND_VARIABLE: &str = "SKILL_EVALS_BACKGROUND";
 
 /// Variables that this program passes to its processes; users do not set them.
-const INTERNAL: [&str; 4] = [TREE_VARIABLE, WATCHDOG_VARIABLE, KEEPER_VARIABLE, BACKGROUND_VARIABLE];
+const INTERNAL: [&str; 4] = [TREE_VARIABLE, WATCHDOG_VARIABLE, SUPERVISOR_VARIABLE, BACKGROUND_VARIABLE];
 
 /// The largest cost limit of a run, in US dollars.
 const MOST_COST: f64 = 1e9;

@@ -1,28 +1,28 @@
-//! Calls of tools between their beginning and their answer, of an agent and of those that it starts.
+//! Tool calls that have no answer yet, of an agent and its sub-agents.
 
 use super::{Moment, TraceBuilder, WaitingFor};
 
-/// Most calls that are followed at a time.
+/// Maximum number of open calls.
 const MAX_OPEN: usize = 1_000;
 
-/// A call without an answer yet.
+/// A call without an answer.
 #[derive(Debug)]
 pub struct OpenCall<T = ()> {
-    /// The sub-agent that made it; empty for the agent itself. Ids are unique among the calls of one.
+    /// The sub-agent that made the call. Empty for the agent itself. Ids are unique per sub-agent.
     pub by: String,
-    /// The agent's own id for it.
+    /// The agent's id of the call.
     pub id: String,
     /// The tool.
     pub tool: String,
-    /// Its input, as the trace is to have it.
+    /// The input, as the trace stores it.
     pub input: String,
-    /// Whether it waits for sub-agents, and so for their models.
+    /// Whether the call waits for sub-agents, and so for their models.
     pub waits_for_agents: bool,
-    /// What the decoder needs of it beside that.
+    /// Further data of the decoder.
     pub more: T,
 }
 
-/// The calls without an answer, in the order in which they were made, and when that was.
+/// The open calls in order, each with the moment when it was made.
 #[derive(Debug)]
 pub struct OpenCalls<T = ()>(Vec<(OpenCall<T>, Moment)>);
 
@@ -33,10 +33,10 @@ impl<T> Default for OpenCalls<T> {
 }
 
 impl<T> OpenCalls<T> {
-    /// The call was made, now, in place of one that has its id. One that cannot be followed any more is a gap of the trace.
+    /// Adds a call that is made now. Replaces a call with the same id. If there are too many calls, the trace has a gap.
     pub fn made(&mut self, trace: &mut TraceBuilder, call: OpenCall<T>) {
-        if let Some(at) = self.position(&call.by, &call.id) {
-            self.0.remove(at);
+        if let Some(position) = self.position(&call.by, &call.id) {
+            self.0.remove(position);
         }
         if self.0.len() < MAX_OPEN {
             self.0.push((call, trace.now.clone()));
@@ -50,15 +50,16 @@ impl<T> OpenCalls<T> {
         self.0.iter().rposition(|(call, _)| call.id == id && call.by == by)
     }
 
-    /// The call was answered, now: what is pushed next began when it was made.
+    /// Removes a call that is answered now. The next step of the trace begins when the call was made.
     pub fn answered(&mut self, trace: &mut TraceBuilder, by: &str, id: &str) -> Option<OpenCall<T>> {
         let (call, made) = self.0.remove(self.position(by, id)?);
         trace.now.began = made.ended;
         Some(call)
     }
 
-    /// Takes the first of those that nobody will answer any more: what is pushed next began when it was made, and has no end.
-    pub fn given_up(&mut self, trace: &mut TraceBuilder) -> Option<OpenCall<T>> {
+    /// Removes the first call, which will not be answered. The next step of the trace begins when the call was made, and has
+    /// no end.
+    pub fn take_unanswered(&mut self, trace: &mut TraceBuilder) -> Option<OpenCall<T>> {
         if self.0.is_empty() {
             trace.now = Moment::default();
             return None;
@@ -68,12 +69,12 @@ impl<T> OpenCalls<T> {
         Some(call)
     }
 
-    /// The last one without an answer for which this holds.
-    pub fn last(&self, is_it: impl Fn(&OpenCall<T>) -> bool) -> Option<&OpenCall<T>> {
-        self.0.iter().rev().map(|(call, _)| call).find(|call| is_it(call))
+    /// The last open call for which `is_match` is true.
+    pub fn last(&self, is_match: impl Fn(&OpenCall<T>) -> bool) -> Option<&OpenCall<T>> {
+        self.0.iter().rev().map(|(call, _)| call).find(|call| is_match(call))
     }
 
-    /// What a sub-agent waits for, or with an empty name the agent: the answer to its last call, else the model.
+    /// What a sub-agent, or the agent if `by` is empty, waits for: the answer to its last call, else the model.
     #[must_use]
     pub fn waiting(&self, by: &str) -> WaitingFor {
         match self.last(|call| call.by == by) {

@@ -1,6 +1,7 @@
-//! What happens to the skills while an agent is at work.
+//! Changes to skills during a session.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -8,44 +9,44 @@ use super::ChangeVisibility;
 use crate::text::diagnostic::SourceLocation;
 use crate::text::relative_path::RelativePath;
 
-/// Most changes that one case may ask for.
+/// Maximum number of changes in a case.
 pub const MOST_CHANGES: usize = 100;
 
-/// A change to the skills in mid-session.
+/// A change to a skill during a session, as a case requests it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SkillChange {
-    /// The turn of the model behind which it is made, from 1: its answer, and the calls in it.
+    /// The model's turn after which the change is made, from 1. A turn is an answer and the calls in it.
     pub after_turn: u64,
-    /// What happens.
+    /// The kind of change.
     pub kind: ChangeKind,
-    /// The slug of the skill that it happens to.
+    /// The skill's slug.
     pub skill: String,
-    /// The folder with the skill as it is from then on, from the repository's root; `None` where it is removed. It is called
-    /// as the skill is.
+    /// The directory with the skill's new version, relative to the repository's root. `None` if the skill is removed. It has
+    /// the skill's name.
     pub folder: Option<RelativePath>,
-    /// Whether it is expected to come before the model.
+    /// Whether the change is expected to enter the model's context.
     pub expect_seen: bool,
-    /// Where it was written down.
+    /// Where the case has it.
     pub origin: SourceLocation,
 }
 
-/// What happens to a skill.
+/// The kind of a change to a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeKind {
-    /// It was not there before.
+    /// Adds a skill.
     Add,
-    /// Its files become those of another folder.
+    /// Replaces a skill's files.
     Edit,
-    /// It goes.
+    /// Removes a skill.
     Remove,
 }
 
 impl ChangeKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [ChangeKind; 3] = [Self::Add, Self::Edit, Self::Remove];
 
-    /// The word for it in cases and artifacts.
+    /// The kind as cases and artifacts spell it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -55,7 +56,7 @@ impl ChangeKind {
         }
     }
 
-    /// What has happened, in a word.
+    /// The past participle, for messages.
     #[must_use]
     pub fn done(self) -> &'static str {
         match self {
@@ -66,34 +67,34 @@ impl ChangeKind {
     }
 }
 
-/// A change to the skills that a case asks for in mid-session, and what became of it.
+/// A requested change to a skill, and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeMeta {
-    /// The turn of the model behind which it was to be made, from 1.
+    /// The model's turn after which the change was to be made, from 1.
     pub after_turn: u64,
-    /// What was to happen.
+    /// The kind of change.
     pub kind: ChangeKind,
-    /// The slug of the skill.
+    /// The skill's slug.
     pub skill: String,
-    /// The folder with the skill as it is from then on, from the repository's root.
+    /// The directory with the skill's new version, relative to the repository's root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
-    /// When it was made, in milliseconds from the agent's start.
+    /// When it was made, in milliseconds after the agent's start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_ms: Option<u64>,
-    /// The same by the clock, RFC 3339, UTC.
+    /// When it was made, RFC 3339, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<String>,
-    /// Turns of the model that were over afterwards, without a last one in which it called nothing.
+    /// The model's turns that ended after it, without a last turn that has no calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns_after: Option<u64>,
-    /// The lists that the agent asked our MCP server of skills for afterwards, where that had told it of the change.
+    /// The lists that the agent requested from our MCP server after the server notified it of the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Vec<String>>,
-    /// Whether it came before the model, by the agent's own files and their times; they are not all in a recording.
+    /// Whether it entered the model's context. Recordings lack some of the files that show this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<ChangeVisibility>,
-    /// Why it was not made, where something kept it from being made; the agent may also have come to its end before.
+    /// Why it was not made. Absent also if the agent finished before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_from: Option<String>,
 }
@@ -104,7 +105,7 @@ impl From<&SkillChange> for ChangeMeta {
             after_turn: change.after_turn,
             kind: change.kind,
             skill: change.skill.clone(),
-            folder: change.folder.as_ref().map(|folder| folder.as_path().to_path_buf()),
+            folder: change.folder.as_ref().map(|directory| directory.as_path().to_path_buf()),
             made_ms: None,
             made: None,
             turns_after: None,
@@ -116,19 +117,18 @@ impl From<&SkillChange> for ChangeMeta {
 }
 
 impl ChangeMeta {
-    /// In words: what was done when, or what was not done.
+    /// What was changed and when, or why it was not.
     #[must_use]
-    pub fn told(&self) -> String {
-        let Self { after_turn, kind, skill, .. } = self;
+    pub fn summary(&self) -> String {
+        let Self { after_turn, skill, .. } = self;
+        let done = self.kind.done();
         match (self.made_ms, &self.kept_from) {
             (Some(ms), _) => {
-                let at = std::time::Duration::from_millis(ms).as_secs_f64();
-                format!("`{skill}` {} after turn {after_turn}, at {at:.1} s", kind.done())
+                let seconds = Duration::from_millis(ms).as_secs_f64();
+                format!("`{skill}` {done} after turn {after_turn}, at {seconds:.1} s")
             }
-            (None, Some(why)) => format!("`{skill}` not {}: {why}", kind.done()),
-            (None, None) => {
-                format!("`{skill}` not {}: the agent was done before its turn {after_turn} was over", kind.done())
-            }
+            (None, Some(why)) => format!("`{skill}` not {done}: {why}"),
+            (None, None) => format!("`{skill}` not {done}: the agent was done before its turn {after_turn} was over"),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! How much of a skill's description came before the model.
+//! How much of a skill's description entered the model's context.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How much of a description was seen to come before the model.
+/// How much of a skill's description entered the model's context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "shown", rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -12,13 +12,13 @@ pub enum DescriptionVisibility {
     /// The evidence does not show it.
     #[default]
     Unknown,
-    /// Nothing of it but the skill's name.
+    /// Only the skill's name.
     NameOnly,
-    /// Its start. Characters are counted with any white space as a single space.
+    /// Its start. White space counts as one character.
     Cut {
-        /// How many characters were shown.
+        /// Number of shown characters.
         characters: usize,
-        /// How many it has.
+        /// Number of characters of the whole description.
         of: usize,
     },
     /// All of it.
@@ -26,8 +26,8 @@ pub enum DescriptionVisibility {
 }
 
 impl DescriptionVisibility {
-    /// What `shown`, the text beside the skill's name in a list, is of `description`. A text that is neither all of it nor
-    /// its start tells nothing.
+    /// How much of `description` is in `shown`, the text next to the skill's name in a skill list. `Unknown` for a text that
+    /// is not the start of the description.
     #[doc(hidden)]
     #[must_use]
     pub fn in_list(description: &str, shown: &str) -> Self {
@@ -38,7 +38,7 @@ impl DescriptionVisibility {
         if shown.is_empty() {
             return Self::NameOnly;
         }
-        // An agent may have more to say of a skill than its description.
+        // Agents may add text to the description.
         if shown.starts_with(&description) {
             return Self::Whole;
         }
@@ -49,17 +49,15 @@ impl DescriptionVisibility {
         Self::Cut { characters: start.chars().count(), of: description.chars().count() }
     }
 
-    /// What a text that may hold anything shows of `description`: all of it, or nothing that can be told. `<`, `>` and `&`
-    /// may stand there as XML has them.
+    /// Whether any text contains the whole `description`. `<`, `>` and `&` may be escaped as in XML.
     #[doc(hidden)]
     #[must_use]
     pub fn within(description: &str, text: &str) -> Self {
-        let plain = |text: &str| spaced(text).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
-        let description = plain(description);
-        if !description.is_empty() && plain(text).contains(&description) { Self::Whole } else { Self::Unknown }
+        let description = unescaped(description);
+        if !description.is_empty() && unescaped(text).contains(&description) { Self::Whole } else { Self::Unknown }
     }
 
-    /// Whether the model is known to have been shown less than all of it.
+    /// Whether the model saw only a part.
     #[must_use]
     pub fn is_short(self) -> bool {
         matches!(self, Self::NameOnly | Self::Cut { .. })
@@ -77,7 +75,11 @@ impl fmt::Display for DescriptionVisibility {
     }
 }
 
-/// `text` with single spaces for its white space, as lists have descriptions on one line.
+fn unescaped(text: &str) -> String {
+    spaced(text).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+}
+
+/// Replaces white space by single spaces: skill lists have descriptions on one line.
 fn spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

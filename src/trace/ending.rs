@@ -1,43 +1,43 @@
-//! How a trace ends: what the agent was waiting for, and whether the model's turn ended short by its own doing.
+//! How a trace ends.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What an agent was waiting for at the end of its event stream.
+/// What an agent waited for at the end of its event stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WaitingFor {
-    /// Nothing that the stream tells of: it had not begun, or had said that it is done.
+    /// Nothing: it had not started, or was done.
     #[default]
     Nothing,
-    /// The model's answer, or the rest of it.
+    /// The model's answer.
     Model,
-    /// The end of a tool call; with the tool's name.
+    /// The end of a call of this tool.
     Tool(String),
 }
 
-/// Why the model's turn ended before the task's end, where that is the model's own doing and a result like any other.
+/// Why the model ended its turn early. The trial is graded like any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The model, or the filter in front of it, refused.
+    /// The model, or a filter of its provider, refused.
     Refusal,
-    /// It wrote as many tokens as it may.
+    /// It reached the maximum number of output tokens.
     MaxTokens,
-    /// The conversation no longer fits into its context.
+    /// The conversation exceeded its context window.
     ContextWindow,
-    /// It took as many turns as it may.
+    /// It reached the maximum number of turns.
     MaxTurns,
-    /// It spent as much as it may.
+    /// It reached the maximum cost.
     MaxBudget,
-    /// It gave no answer that follows the output schema.
+    /// It gave no answer that matches the output schema.
     NoStructuredAnswer,
 }
 
 impl StopReason {
-    /// The reason in words, for messages.
+    /// The reason as text for messages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,70 +1,70 @@
-//! Where in a trace something happened: what a reader of the session needs, and no verdict depends on.
+//! When and at which step something happened. Reports show this; no verdict depends on it.
 
 use serde::{Deserialize, Serialize};
 
-/// When a step happened, and who took it.
+/// When a step happened, and which agent did it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Moment {
-    /// When it began, RFC 3339; of calls only, where the agent told.
+    /// When a call began, RFC 3339, if the agent reported it.
     pub began: Option<String>,
-    /// When it ended, RFC 3339, where the agent told.
+    /// When it ended, RFC 3339, if the agent reported it.
     pub ended: Option<String>,
-    /// 0 for the agent itself, 1 for its sub-agents, 2 for theirs.
+    /// 0 for the agent itself, 1 for its sub-agents, 2 for their sub-agents.
     pub depth: u32,
 }
 
-/// An answer of the model, by the steps that it led to, and what it took.
+/// An answer of the model: its steps and its tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Request {
-    /// The first step of it.
+    /// Its first step.
     pub step: usize,
-    /// Tokens read, cached ones included.
+    /// Input tokens, with cached ones.
     pub input_tokens: u64,
-    /// Tokens written, where the agent told.
+    /// Output tokens, if the agent reported them.
     pub output_tokens: Option<u64>,
 }
 
-/// Something that the trace notes apart from its steps, at the step that showed it.
+/// Connects an activation, a resource or the like to the step that showed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mark {
-    /// The step; one past the last where none shows it.
+    /// The step's index. The number of steps if no step shows it.
     pub step: usize,
-    /// What it is.
+    /// What the step showed.
     pub what: Marked,
 }
 
-/// What is noted at a step: a place in the list of the trace that has it.
+/// What a step showed: an index in a list of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Marked {
-    /// Of [`Trace::activations`](super::Trace::activations).
+    /// In [`Trace::activations`](super::Trace::activations).
     Activation(usize),
-    /// Of [`Trace::resources`](super::Trace::resources).
+    /// In [`Trace::resources`](super::Trace::resources).
     Resource(usize),
-    /// Of [`Trace::failed_loads`](super::Trace::failed_loads).
+    /// In [`Trace::failed_loads`](super::Trace::failed_loads).
     FailedLoad(usize),
-    /// Of [`Trace::explorations`](super::Trace::explorations).
-    Exploration(usize),
-    /// Of [`Trace::denials`](super::Trace::denials).
+    /// In [`Trace::inspections`](super::Trace::inspections).
+    Inspection(usize),
+    /// In [`Trace::denials`](super::Trace::denials).
     Denial(usize),
 }
 
-/// Whether a change to the skills in mid-session came before the model, once it was made.
+/// Whether a change to a skill during a session entered the model's context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ChangeVisibility {
-    /// The agent told it, in a list of skills.
+    /// Yes, in a skill list.
     List,
-    /// By the skill's own text.
+    /// Yes, by the skill's text.
     Text,
-    /// A call that was to load the skill failed, which is gone.
+    /// Yes: a call for a removed skill failed.
     Missed,
-    /// Nothing shows it.
+    /// No evidence shows it.
     No,
-    /// Nothing could show it: the skill has no text or description that is new.
+    /// No evidence could show it: the skill has no new text or description.
     Alike,
 }

@@ -1,8 +1,7 @@
-//! The normal form of a trace: what an agent's own event stream tells, whichever agent wrote it. A repository's own checks
-//! are given a [`Trace`] to read.
+//! An agent's event stream in one form for all agents. A custom check reads a [`Trace`].
 //!
-//! Decoders in [`agent`](crate::agent) turn vendor events into this. It is bounded: a stream of any length gives a
-//! trace of at most some megabytes, and what did not fit is counted.
+//! Decoders in [`agent`](crate::agent) convert the events of each agent. The size is bounded: a stream of any length gives a
+//! trace of at most some megabytes. Dropped steps are counted.
 
 mod builder;
 mod calls;
@@ -20,109 +19,110 @@ pub mod trouble;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::text::cut;
 use crate::trace::description::DescriptionVisibility;
 use crate::trace::trouble::Trouble;
 #[doc(hidden)]
-pub use builder::{TraceBuilder, TurnBuilder};
+pub use builder::TraceBuilder;
 #[doc(hidden)]
 pub use calls::{OpenCall, OpenCalls};
 pub use ending::{StopReason, WaitingFor};
 pub use marks::{ChangeVisibility, Mark, Marked, Moment, Request};
 
-/// Most bytes kept of any one text in a step.
+/// Maximum length of a text in a step, in bytes.
 #[doc(hidden)]
 pub const MAX_TEXT: usize = 4_096;
 
-/// What an agent's event stream tells.
+/// What an agent's event stream reports.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Trace {
-    /// The agent's version, as it says.
+    /// The agent's version, as the agent reports it.
     pub agent_version: Option<String>,
-    /// The model, as the agent says.
+    /// The model, as the agent reports it.
     pub model: Option<String>,
-    /// How the agent has its models load the skills in its own folder.
+    /// How the agent's models load the skills in its own directory.
     pub loads_by: Mechanism,
-    /// The skills that the agent offered to the model; `None` where the evidence does not show it.
+    /// The skills that the agent offered to the model. `None` if the evidence does not show them.
     pub offered: Option<OfferedSkills>,
     /// What happened, in order.
     pub steps: Vec<Step>,
-    /// When each of `steps` happened, and who took it.
+    /// When each of `steps` happened, and which agent did it.
     pub moments: Vec<Moment>,
-    /// The answers of the model, in order, where the agent tells of them one by one.
+    /// The answers of the model, in order, if the agent reports each.
     pub requests: Vec<Request>,
-    /// At which steps the activations, resources and the like below were seen.
+    /// The steps that showed the activations, resources, failed loads, inspections and denials.
     pub marks: Vec<Mark>,
-    /// Steps that did not fit.
+    /// Number of steps that were dropped.
     pub steps_dropped: u64,
-    /// Skills that became active, in order, each mechanism once.
+    /// Skills that were activated, in order, each mechanism once.
     pub activations: Vec<Activation>,
     /// Resources of skills that were loaded, in order, each once.
     pub resources: Vec<Resource>,
-    /// Looks at skills that brought no text of theirs: at their files, and at what a search or a list showed of them.
+    /// Inspections of skills that did not load their text: listings and searches of their files.
     pub inspections: Vec<String>,
     /// Tool calls that the agent did not allow.
     pub denials: Vec<String>,
-    /// Whether the changes to the skills in mid-session came before the model, by their places in the case's list; only of
-    /// those that the trace was read for.
+    /// Whether the changes to skills during the session entered the model's context, by their indexes in the case's list.
+    /// Only the changes that the decoder searched for.
     pub changes_seen: BTreeMap<usize, ChangeVisibility>,
-    /// Shell commands run.
+    /// Number of shell commands.
     pub commands: u64,
-    /// Shell commands that did more than open a SKILL.md or look around.
+    /// Number of shell commands that did more than inspect or read a SKILL.md.
     pub effective_commands: u64,
-    /// Commands that may have run beside those: the model's code may run some of which its agent tells nothing.
-    pub untold_commands: u64,
+    /// Maximum number of further commands: the model's code may run commands that the agent does not report.
+    pub unreported_commands: u64,
     /// The agent's last message.
     pub final_message: Option<String>,
-    /// Tokens and cost, where the agent told.
+    /// Tokens and cost, if the agent reported them.
     pub usage: Option<Usage>,
-    /// The same by model; empty where the agent does not tell.
+    /// Tokens and cost by model. Empty if the agent does not report them.
     pub models: BTreeMap<String, Usage>,
-    /// What the model read before it said anything; see [`TraceBuilder::first_request`].
+    /// Input tokens of the first request; see [`TraceBuilder::first_request`].
     pub first_input_tokens: Option<u64>,
-    /// Turns, as the agent counts them.
+    /// Number of turns, as the agent counts them.
     pub turns: Option<u64>,
-    /// How long it took by the agent's own clock, in milliseconds, where it told.
+    /// Duration by the agent's clock in milliseconds, if the agent reported it.
     pub agent_duration_ms: Option<u64>,
-    /// Time spent waiting for the model in milliseconds, where the agent told.
+    /// Time that the agent waited for the model in milliseconds, if the agent reported it.
     pub api_duration_ms: Option<u64>,
     /// How far the agent got.
     pub progress: AgentProgress,
-    /// How often the model has answered.
+    /// Number of the model's answers.
     pub answers: u64,
-    /// What the agent was waiting for when its stream ended.
+    /// What the agent waited for when its stream ended.
     pub waiting: WaitingFor,
-    /// Whether that is what it was waiting for when it began to be ended: what it said after that tells nothing.
+    /// Whether `waiting` is from the moment when the agent was asked to end. Later events do not count.
     pub interrupted: bool,
-    /// Why the model's turn ended short, where that is its own doing.
+    /// Why the model ended its turn early.
     pub stopped: Option<StopReason>,
-    /// Calls that were to load a skill and failed, each with the skill's name or folder.
+    /// Calls that should have loaded a skill and failed, with the skill's name or directory.
     pub failed_loads: Vec<Activation>,
-    /// Why nothing was measured, where the stream says so.
+    /// Why the trial could not be measured, if the stream reports it.
     pub trouble: Option<Trouble>,
-    /// Event types that the decoder does not know, with their counts.
+    /// Unknown event types and their counts.
     pub unknown_events: BTreeMap<String, u64>,
-    /// Lines that are no event: broken JSON, or longer than is read.
+    /// Number of lines that are invalid JSON or too long.
     pub damaged_lines: u64,
-    /// What could not be read and may have held a call, a command or a skill, in words; each once.
+    /// Descriptions of parts that could not be read and may contain a call, a command or a skill.
     pub lost: Vec<String>,
 }
 
-/// How far the agent got, by its own events.
+/// How far the agent got, by its events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum AgentProgress {
-    /// No event at all.
+    /// There is no event.
     #[default]
     Silent,
-    /// It started; the model has not answered.
+    /// It started. The model has not answered.
     Started,
     /// The model has answered.
     Answering,
-    /// It said that it is done.
+    /// It reported that it is done.
     Done,
 }
 
@@ -130,15 +130,14 @@ pub enum AgentProgress {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OfferedSkills {
-    /// Names in the agent's own catalogue of skills, its built-in ones included.
+    /// Names in the agent's own skill list, with built-in skills.
     pub native: Vec<String>,
-    /// Names of skills that a user can call, whether the model may or not; empty where the evidence does not show them.
+    /// Names of skills that a user can call. Empty if the evidence does not show them.
     #[serde(default)]
     pub by_user: Vec<String>,
-    /// What came by MCP; `None` where the evidence does not show it.
+    /// What the agent offered by MCP. `None` if the evidence does not show it.
     pub mcp: Option<OfferedMcp>,
-    /// How much of their descriptions the model was shown, by the skills' slugs; without those of whose descriptions
-    /// nothing is known.
+    /// How much of their descriptions the model saw, by slug. Skills without evidence are absent.
     #[serde(default)]
     pub described: BTreeMap<String, DescriptionVisibility>,
 }
@@ -147,9 +146,9 @@ pub struct OfferedSkills {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OfferedMcp {
-    /// The servers and what the agent says of each: `connected`, `failed`.
+    /// The servers and their states as the agent reports them: `connected`, `failed`.
     pub servers: Vec<(String, String)>,
-    /// Their tools by the names that the model sees, `mcp__server__tool`.
+    /// Their tools, by the names that the model sees: `mcp__server__tool`.
     pub tools: Vec<String>,
 }
 
@@ -157,17 +156,17 @@ pub struct OfferedMcp {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
-    /// The agent said something.
+    /// The agent wrote a message.
     Message(String),
-    /// The model's thoughts, or its summary of them, where the agent tells.
+    /// The model's thoughts or their summary, if the agent reports them.
     Thinking(String),
     /// A shell command ended.
     Command {
         /// The command line.
         command: String,
-        /// Its exit status, where there was one.
+        /// Its exit status, if it has one.
         exit_code: Option<i64>,
-        /// What it printed.
+        /// Its output.
         output: String,
     },
     /// A tool was called.
@@ -176,25 +175,25 @@ pub enum Step {
         name: String,
         /// Its input as JSON.
         input: String,
-        /// What it answered.
+        /// Its answer.
         output: String,
-        /// Whether it reported an error.
+        /// Whether it returned an error.
         failed: bool,
     },
-    /// Files were changed by the agent's own editing tool.
+    /// The agent's editing tool changed files with these paths.
     FileChange(Vec<String>),
-    /// The agent reported something that did not end the run.
+    /// The agent reported a problem that did not end the session.
     Notice(String),
 }
 
-/// How a skill became active: what brought its text before the model.
+/// How a skill was activated: how its text entered the model's context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Mechanism {
-    /// The agent put the skill into the conversation since the prompt named it.
+    /// The agent added the skill to the conversation because the prompt names it.
     Injected,
-    /// A command or a tool that is not for skills showed the SKILL.md.
+    /// A command or a general tool showed the SKILL.md.
     #[default]
     ReadSkillFile,
     /// The model called the agent's own skill tool.
@@ -204,7 +203,7 @@ pub enum Mechanism {
 }
 
 impl Mechanism {
-    /// The mechanism in words.
+    /// The mechanism as text for reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -216,63 +215,63 @@ impl Mechanism {
     }
 }
 
-/// A skill that became active.
+/// A skill that was activated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Activation {
-    /// The skill's name or folder, as the agent had it.
+    /// The skill's name or directory, as the agent wrote it.
     pub skill: String,
-    /// How.
+    /// How it was activated.
     pub how: Mechanism,
-    /// The command or call, cut short.
+    /// The start of the command or call.
     pub evidence: String,
-    /// The share of the file that came before the model, from 0 to 1; absent where that cannot be told.
+    /// The share of the file that entered the model's context, from 0 to 1. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<f64>,
 }
 
-/// A skill's file, other than its SKILL.md, that was loaded.
+/// A loaded file of a skill other than its SKILL.md.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Resource {
-    /// The skill's name or folder, as the agent had it.
+    /// The skill's name or directory, as the agent wrote it.
     pub skill: String,
-    /// The file below the skill's folder.
+    /// The file's path in the skill's directory.
     pub path: String,
-    /// The command or call, cut short.
+    /// The start of the command or call.
     pub evidence: String,
-    /// The share of the file that came before the model, from 0 to 1; absent where that cannot be told.
+    /// The share of the file that entered the model's context, from 0 to 1. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<f64>,
 }
 
-/// Tokens and cost of a run.
+/// Tokens and cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Tokens read, cached ones included.
+    /// Input tokens, with cached ones.
     pub input_tokens: u64,
-    /// Those of `input_tokens` that came from a cache.
+    /// The part of `input_tokens` that was read from a cache.
     pub cached_input_tokens: u64,
-    /// Those of `input_tokens` that were put into a cache.
+    /// The part of `input_tokens` that was written to a cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_write_input_tokens: u64,
-    /// Tokens written, reasoning included.
+    /// Output tokens, with reasoning.
     pub output_tokens: u64,
-    /// Those of `output_tokens` that were reasoning.
+    /// The part of `output_tokens` that was reasoning.
     pub reasoning_output_tokens: u64,
-    /// US dollars, where the agent told.
+    /// US dollars, if the agent reported them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
 impl Usage {
-    /// Input and output together.
+    /// Input and output tokens.
     #[must_use]
     pub fn total_tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
@@ -280,35 +279,39 @@ impl Usage {
 }
 
 impl Trace {
-    /// The tokens of the requests that were answered, so far as those are told one by one.
+    /// The tokens of all answered requests that the agent reports.
     #[must_use]
     pub fn tokens_of_requests(&self) -> u64 {
-        let of = |request: &Request| request.input_tokens.saturating_add(request.output_tokens.unwrap_or(0));
-        self.requests.iter().map(of).fold(0, u64::saturating_add)
+        let tokens =
+            self.requests.iter().flat_map(|request| [request.input_tokens, request.output_tokens.unwrap_or(0)]);
+        tokens.fold(0, u64::saturating_add)
     }
 
-    /// The first call of this tool with this input, as a step.
+    /// The step of the first call of this tool with this input.
     #[must_use]
     pub fn call(&self, tool: &str, call: &str) -> Option<usize> {
-        // Events and session files may write the same JSON in other words.
-        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
-        let wanted = value(call);
-        let same = |input: &str| input == call || (wanted.is_some() && value(input) == wanted);
-        let line = wanted.as_ref().and_then(|wanted| wanted.get("command")?.as_str());
+        // Events and session files may format the same JSON differently.
+        let json: Option<Value> = serde_json::from_str(call).ok();
+        let shell_command = json.as_ref().and_then(|json| json.get("command")?.as_str());
         self.steps.iter().position(|step| match step {
-            Step::Tool { name, input, .. } => name == tool && same(input),
-            Step::Command { command, .. } => line == Some(command),
+            Step::Tool { name, input, .. } if name == tool => {
+                input == call
+                    || json
+                        .as_ref()
+                        .is_some_and(|json| serde_json::from_str(input).is_ok_and(|input: Value| input == *json))
+            }
+            Step::Command { command, .. } => shell_command == Some(command),
             _ => false,
         })
     }
 
-    /// Whether the skill has become active so far.
+    /// Whether the skill is activated.
     #[must_use]
     pub fn is_active(&self, skill: &str) -> bool {
         self.activations.iter().any(|activation| activation.skill == skill)
     }
 
-    /// Why what this trace does not show may have happened all the same; `None` where the trace is whole.
+    /// Why something may have happened that this trace does not show. `None` if the trace is complete.
     #[must_use]
     pub fn gap(&self) -> Option<String> {
         match self.damaged_lines {
@@ -319,24 +322,24 @@ impl Trace {
         }
     }
 
-    /// Whether the agent came to its end, by its own word or since the model's turn ended short.
+    /// Whether the agent finished: it reported so, or the model ended its turn early.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.progress == AgentProgress::Done || self.stopped.is_some()
     }
 }
 
-/// `text` cut to [`MAX_TEXT`], saying how much is missing.
+/// Cuts `text` to [`MAX_TEXT`], and adds the number of missing bytes.
 #[doc(hidden)]
 #[must_use]
 pub fn cut(text: String) -> String {
     match cut::bytes(&text, MAX_TEXT) {
         (_, 0) => text,
-        (kept, missing) => format!("{kept}… ({missing} bytes more)"),
+        (start, missing) => format!("{start}… ({missing} bytes more)"),
     }
 }
 
-/// The start of `text` on one line, for evidence.
+/// The start of `text` on one line, as evidence.
 #[doc(hidden)]
 #[must_use]
 pub fn excerpt(text: &str) -> String {

@@ -1,43 +1,43 @@
-//! Why a trial measured nothing: infrastructure, never the agent's answer.
+//! Why a trial could not be measured. The reason is never the agent's answer.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a trial measured nothing.
+/// Why a trial could not be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum TroubleKind {
-    /// The agent's program is missing or did not start.
+    /// The agent's program does not exist or did not start.
     CouldNotStart,
-    /// The login is missing, wrong or expired.
+    /// The credentials are missing, invalid or expired.
     Login,
-    /// The provider refused for now: rate, quota, overload.
+    /// The provider is temporarily unavailable: rate limit, quota, overload.
     RateLimit,
-    /// The provider answered with another error, or the agent gave the turn up.
+    /// The provider returned another error, or the agent aborted the turn.
     Provider,
-    /// The agent died: a signal, or an exit status without a word of its own.
+    /// A signal ended the agent, or its exit status was an error without a message.
     Crashed,
-    /// The model was asked and did not answer before the timeout.
+    /// The model did not answer before the timeout.
     NoAnswer,
-    /// The run was ended by the user.
+    /// The user ended the run.
     Interrupted,
-    /// The skills were not offered in the way that the mode says.
+    /// The skills were not made available as the mode requires.
     NotDelivered,
-    /// The evidence does not show what the case asks about.
+    /// The evidence is not enough to decide.
     Unobservable,
-    /// The rubric judge gave no answer that counts.
+    /// The judge gave no valid answer.
     NotJudged,
     /// A file of the case, the skill or the evidence could not be read or written.
     Files,
-    /// What the agent left could not be stored: the run starts nothing more.
+    /// The evidence could not be stored. The run starts no more trials.
     NotStored,
 }
 
 impl TroubleKind {
-    /// The kind in words, for messages.
+    /// The kind as text for messages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -57,31 +57,30 @@ impl TroubleKind {
     }
 }
 
-/// Why a trial measured nothing, with the words of whoever said so.
+/// Why a trial could not be measured, with a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Trouble {
-    /// What kind of trouble.
+    /// The kind of trouble.
     pub kind: TroubleKind,
-    /// The agent's or the system's own words.
+    /// The message of the agent or the system.
     pub detail: String,
-    /// How many seconds the provider asks to wait, if it says so.
+    /// Number of seconds to wait, if the provider requests it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_s: Option<u64>,
 }
 
 impl Trouble {
-    /// Trouble of this kind, in these words.
     #[doc(hidden)]
     pub fn new(kind: TroubleKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into(), retry_after_s: None }
     }
 
-    /// The same, with the time that the provider asks to wait.
+    /// Adds the time to wait that the provider requests.
     #[doc(hidden)]
     #[must_use]
     pub fn after(self, wait: Option<Duration>) -> Self {
-        // Rounded up: a little too early is refused again.
+        // Rounded up: the provider refuses a request that comes too early.
         Self { retry_after_s: wait.map(|wait| wait.as_secs() + u64::from(wait.subsec_nanos() > 0)), ..self }
     }
 }

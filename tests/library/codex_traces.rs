@@ -464,7 +464,7 @@ fn with_greeting(events: &[&str], own: &[&str], sub_agents: &[&str]) -> Trace {
     }
     let again = codex.decode(&greeting(), folder.path()).expect("a trace");
     let told = |trace: &Trace| {
-        let commands = (trace.commands, trace.effective_commands, trace.untold_commands);
+        let commands = (trace.commands, trace.effective_commands, trace.unreported_commands);
         let counts = (commands, trace.tokens_of_requests(), trace.usage);
         let skills = (trace.activations.clone(), trace.resources.clone(), trace.inspections.clone());
         let end = (trace.gap(), trace.stopped, trace.trouble.clone(), trace.waiting.clone(), trace.progress);
@@ -652,12 +652,12 @@ fn commands_that_code_may_have_run_and_codex_does_not_tell_of_are_counted_as_suc
         own.extend(commands.iter().map(|command| ran(command)));
         own.extend([printed("ok"), SAID.to_owned()]);
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
-        let whole = with_greeting(&[DONE], &own, &[]).untold_commands;
+        let whole = with_greeting(&[DONE], &own, &[]).unreported_commands;
         let by_sub_agent = with_greeting(&[DONE], &[BEGUN, SAID], &[&[SUB[0]], &own[1..]].concat());
-        assert_eq!(by_sub_agent.untold_commands, whole, "{script}");
+        assert_eq!(by_sub_agent.unreported_commands, whole, "{script}");
         // What it was given of its parent's conversation the parent's own rollout tells.
         let copied = with_greeting(&[DONE], &[BEGUN, SAID], &[&SUB[..2], &own[1..2]].concat());
-        assert_eq!(copied.untold_commands, 0);
+        assert_eq!(copied.unreported_commands, 0);
         whole
     };
     let one = "const r = await tools.exec_command({cmd: 'touch /x'}); text(r)";

@@ -549,7 +549,7 @@ fn commands_of_which_nothing_is_told_leave_it_open_whether_there_were_too_many()
         let trial = trial(vec![checks::max_commands(most)]);
         let counted = |trial: &mut Trial| {
             trial.trace.effective_commands = effective;
-            trial.trace.untold_commands = untold;
+            trial.trace.unreported_commands = untold;
         };
         trial.with(counted).verdict()
     };

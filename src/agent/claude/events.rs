@@ -329,7 +329,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             }
             SKILL_TOOL => match fields.asked_skill() {
                 // Nobody can know what would have become of it, unless models may not call it at all.
-                Some(_) if failed && output.contains(USER_ONLY) => trace.explore(&evidence()),
+                Some(_) if failed && output.contains(USER_ONLY) => trace.inspect(&evidence()),
                 // A skill that could not be loaded was not used; that it was wanted is told.
                 Some(skill) if failed && !self.sub_agents.forks.has(skill) => {
                     trace.failed_load(skill, Mechanism::SkillTool, &evidence());
@@ -443,7 +443,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             let nobody = || Trouble::new(TroubleKind::NoAnswer, "claude ended without an answer of a model");
             trace.trouble.get_or_insert_with(nobody);
         }
-        while let Some(call) = self.open.given_up(trace) {
+        while let Some(call) = self.open.take_unanswered(trace) {
             self.ended(trace, call, String::new(), true);
         }
     }

@@ -107,7 +107,7 @@ impl CodeCalls {
             skills.asked_by_code(trace, &tool, &input, failed);
             trace.at = None;
         }
-        trace.untold_commands = trace.untold_commands.saturating_add(self.most.saturating_sub(self.told));
+        trace.unreported_commands = trace.unreported_commands.saturating_add(self.most.saturating_sub(self.told));
     }
 }
 

@@ -14,7 +14,7 @@ use super::tokens::CodexTokens;
 use crate::agent::lenient;
 use crate::agent::skill_calls::{SkillCalls, texts};
 use crate::agent::turns::TurnSign;
-use crate::trace::{Mechanism, Moment, OfferedSkills, OpenCall, OpenCalls, Step, TraceBuilder, TurnBuilder};
+use crate::trace::{Mechanism, Moment, OfferedSkills, OpenCall, OpenCalls, Step, TraceBuilder};
 
 #[derive(Deserialize)]
 pub(super) struct RolloutLine<'a> {
@@ -128,7 +128,7 @@ pub(super) struct RolloutDecoder<'a, 's> {
     /// How deep each sub-agent stands below the agent.
     depths: HashMap<String, u32>,
     /// The answer of the model that is being told.
-    turn: TurnBuilder,
+    turn: Option<usize>,
     /// Calls without an answer yet.
     open: OpenCalls,
     /// Calls of MCP servers' tools without an answer yet that have ended, and whether they failed.
@@ -159,7 +159,7 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
             thread: String::new(),
             copied: false,
             depths: HashMap::new(),
-            turn: TurnBuilder::default(),
+            turn: None,
             open: OpenCalls::default(),
             mcp: HashMap::new(),
             code: CodeCalls::default(),
@@ -189,7 +189,7 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
         let by_model = payload.role.as_deref().is_none_or(|role| role == "assistant")
             && payload.kind.as_deref().is_some_and(|kind| !kind.ends_with("_output") && !ASIDE.contains(&kind));
         if kind == "response_item" && by_model {
-            self.turn.begins(trace.steps.len());
+            self.turn.get_or_insert(trace.steps.len());
             self.told.refused.remove(&self.thread);
         }
         match (kind.as_str(), payload.kind.as_deref()) {
@@ -275,7 +275,7 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
 
     /// Notes what an answer of the model took.
     fn answered(&mut self, trace: &mut TraceBuilder, tokens: &CodexTokens) {
-        let step = self.turn.ends(trace.steps.len());
+        let step = self.turn.take().unwrap_or(trace.steps.len());
         trace.answered(step, tokens.read(), tokens.written());
     }
 
@@ -403,7 +403,7 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
 
     /// Notes the calls that nobody answered any more. Returns what the file has told.
     pub(super) fn finish(mut self, trace: &mut TraceBuilder) -> RolloutFacts {
-        while let Some(OpenCall { tool: name, input, .. }) = self.open.given_up(trace) {
+        while let Some(OpenCall { tool: name, input, .. }) = self.open.take_unanswered(trace) {
             let tool = if SHELL_TOOLS.contains(&name.as_str()) { "shell" } else { name.as_str() };
             if !name.ends_with(WAIT) {
                 self.told.unanswered = Some(tool.to_owned());

@@ -40,7 +40,7 @@ fn outcome_of(subject: &Subject<'_>, expected: &SkillChange) -> (Status, String)
         let what = format!("`{}` not {}: it was not part of this trial", expected.skill, expected.kind.done());
         return (Status::Unknown, what);
     };
-    let told = change.told();
+    let told = change.summary();
     if change.made_ms.is_none() {
         return (Status::Unknown, told);
     }

@@ -34,7 +34,7 @@ impl Ask for MaxCommands {
         let effective = trace.effective_commands;
         let found = format!("{effective} effective of {} commands", trace.commands);
         let expected = format!("at most {most} effective commands");
-        let answer = if effective <= most && effective.saturating_add(trace.untold_commands) > most {
+        let answer = if effective <= most && effective.saturating_add(trace.unreported_commands) > most {
             let found = format!("{found}; the model's code may have run more, of which its agent tells nothing");
             CheckAnswer::new(Status::Unknown, expected, found)
         } else {

@@ -110,7 +110,7 @@ fn decided_by(subject: &Subject<'_>, status: Status, happened: bool) -> Span {
     let step = subject
         .marked(|what| matches!(what, Marked::Activation(at) if decides(&trace.activations, at)))
         .or_else(|| subject.marked(|what| matches!(what, Marked::FailedLoad(at) if decides(&trace.failed_loads, at))))
-        .or_else(|| subject.marked(|what| matches!(what, Marked::Exploration(_))));
+        .or_else(|| subject.marked(|what| matches!(what, Marked::Inspection(_))));
     match step {
         Some(step) => Span::of_call(&trace.steps, step),
         // If nothing loaded the skill, the offer is the only event about it.

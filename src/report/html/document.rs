@@ -133,7 +133,7 @@ fn facts(evidence: &Evidence<'_>) -> Vec<(&'static str, String)> {
         ("run", meta.run_id.clone()),
     ];
     facts.extend(meta.commit.clone().map(|commit| ("skills of the commit", commit)));
-    facts.extend(meta.changes.iter().map(|change| ("during the session", change.told())));
+    facts.extend(meta.changes.iter().map(|change| ("during the session", change.summary())));
     facts.extend(meta.not_enforced.iter().map(|open| ("not enforced", open.clone())));
     facts
 }

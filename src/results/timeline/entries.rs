@@ -129,7 +129,7 @@ fn note(evidence: &Evidence<'_>, what: Marked) -> Option<Note> {
             Note::Resource { skill: found.skill.clone(), path: found.path.clone(), seen: found.seen }
         }
         Marked::FailedLoad(at) => Note::FailedLoad { skill: trace.failed_loads.get(at)?.skill.clone() },
-        Marked::Exploration(_) => Note::Looked,
+        Marked::Inspection(_) => Note::Looked,
         Marked::Denial(_) => Note::Denied,
     })
 }

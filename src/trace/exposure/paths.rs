@@ -3,16 +3,16 @@
 use crate::profile::{self, Profile};
 use crate::skill::SKILL_FILE;
 
-/// The directory that agents find skills in, whatever it lies in.
+/// The name of every directory of skills.
 const SKILLS: &str = "skills";
 
-/// The paths in a call, each as its components.
+/// The paths in a call, each as a list of components.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Paths(Vec<Vec<String>>);
 
 impl Paths {
-    /// The paths in a command, or in another call's input. They must be relative to a trial's own directories: what those
-    /// are called says nothing.
+    /// The paths in a command, or in the input of another call. They must be relative to a trial's own directories, whose
+    /// names mean nothing.
     #[must_use]
     pub fn of(call: &str) -> Self {
         let ends = |c: char| c.is_whitespace() || "'\"`;|&()<>,=:\\".contains(c);
@@ -21,20 +21,23 @@ impl Paths {
         while !rest.is_empty() {
             let end = rest.find(ends).unwrap_or(rest.len());
             let word = &rest[..end];
-            paths.extend(Some(components(word)).filter(|parts| word.contains('/') || is_alone(parts)));
-            let escapes = rest[end..].starts_with('\\');
-            rest = rest.get(end..).map_or("", |rest| rest.strip_prefix(ends).unwrap_or(rest));
-            if escapes {
-                rest = rest.strip_prefix(['n', 't', 'r']).unwrap_or(rest);
+            let parts = components(word);
+            if word.contains('/') || ends_in_skills(&parts) {
+                paths.push(parts);
             }
+            rest = match rest[end..].strip_prefix('\\') {
+                // `\n` in JSON
+                Some(escaped) => escaped.strip_prefix(['n', 't', 'r']).unwrap_or(escaped),
+                None => rest[end..].strip_prefix(ends).unwrap_or_default(),
+            };
         }
         Self(paths)
     }
 
-    /// What lies below directories called `skills`: the skill's directory and the path below it, which may be empty.
+    /// For each directory `skills`: the skill's directory in it and the path in that, which may be empty.
     pub fn below_skills(&self) -> impl Iterator<Item = (&str, String)> {
         self.tails(|parts| match parts {
-            // codex keeps skills of its own one level deeper.
+            // codex has its own skills one level deeper.
             [skills, system, skill, rest @ ..] if skills == SKILLS && system == ".system" => Some((skill, rest)),
             [skills, skill, rest @ ..] if skills == SKILLS => Some((skill, rest)),
             _ => None,
@@ -42,32 +45,29 @@ impl Paths {
         .filter(|(skill, _)| !skill.contains(['*', '?', '[', '{', '$']) && *skill != SKILL_FILE)
     }
 
-    /// Each component as what may be a skill's directory, with the path below it.
+    /// Each component, which may be a skill's directory, with the path in it.
     pub fn below_any(&self) -> impl Iterator<Item = (&str, String)> {
         self.tails(|parts| parts.split_first()).filter(|(_, path)| !path.is_empty())
     }
 
-    /// Whether it is about skills, though it may be about none by name.
+    /// Whether a path leads to skills, even if it names none.
     #[must_use]
     pub fn are_about_skills(&self) -> bool {
-        let of_skills = |parts: &[String]| parts.first().is_some_and(|first| first == SKILLS);
-        self.0.iter().any(|parts| is_alone(parts) || (0..parts.len()).any(|from| of_skills(&parts[from..])))
+        self.0.iter().any(|parts| ends_in_skills(parts) || parts.iter().any(|part| part == SKILLS))
     }
 
     fn tails<'p>(
         &'p self,
-        known: impl Fn(&'p [String]) -> Option<(&'p String, &'p [String])> + Copy + 'p,
+        split: impl Fn(&'p [String]) -> Option<(&'p String, &'p [String])> + Copy + 'p,
     ) -> impl Iterator<Item = (&'p str, String)> {
         let tails = self.0.iter().flat_map(|parts| (0..parts.len()).map(|from| &parts[from..]));
-        tails.filter_map(known).map(|(skill, rest)| (skill.as_str(), rest.join("/")))
+        tails.filter_map(split).map(|(skill, rest)| (skill.as_str(), rest.join("/")))
     }
 }
 
-/// Whether a path is about skills by its last component alone.
-fn is_alone(parts: &[String]) -> bool {
-    // Agents' own directories hold skills.
-    let is_home = |name: &str| profile::of_all(Profile::folders).any(|folder| folder == name);
-    parts.last().is_some_and(|last| last == SKILL_FILE || is_home(last))
+/// Whether the last component is a SKILL.md or an agent's own directory, which has skills.
+fn ends_in_skills(parts: &[String]) -> bool {
+    parts.last().is_some_and(|last| last == SKILL_FILE || profile::of_all(Profile::folders).any(|name| name == last))
 }
 
 fn components(path: &str) -> Vec<String> {

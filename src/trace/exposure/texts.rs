@@ -1,4 +1,4 @@
-//! The texts of skills: several collections of files, and what is known of descriptions.
+//! The texts of skills, in several collections of files.
 
 use std::sync::Arc;
 
@@ -11,58 +11,60 @@ use crate::trace::description::DescriptionVisibility;
 pub struct SkillTexts(pub(super) Vec<Arc<TextIndex>>);
 
 impl SkillTexts {
-    /// Several collections of files; no file may be in two of them, but for those of [changes](super::TextsBuilder::of_change), which come
-    /// behind what they change.
+    /// Combines collections of files. A file may be in several of them only if the later ones are
+    /// [changes](super::TextIndexBuilder::of_change).
     #[must_use]
     pub fn new(parts: Vec<Arc<TextIndex>>) -> Self {
         Self(parts)
     }
 
-    /// These, and behind them others.
+    /// Appends collections.
     #[must_use]
     pub fn and(mut self, others: impl IntoIterator<Item = Arc<TextIndex>>) -> Self {
         self.0.extend(others);
         self
     }
 
-    /// The changes in mid-session of which the text `shown` beside a skill's name in an agent's list tells: it has the
-    /// description as it is from then on, and more of it than of the one before.
+    /// The changes that are visible in `shown`, the text next to a skill's name in an agent's skill list: it has more of the
+    /// new description than of the previous one.
     #[must_use]
     pub fn changes_in_list(&self, slug: &str, shown: &str) -> Vec<usize> {
-        let told = |(part, texts): (usize, &Arc<TextIndex>)| {
-            let now = texts.descriptions.get(slug)?;
-            let before =
-                self.before(part, slug).map(|before| (DescriptionVisibility::in_list(before, shown), before.len()));
-            let tells = match (before, DescriptionVisibility::in_list(now, shown)) {
-                (_, DescriptionVisibility::Unknown) => false,
-                (None, _) => true,
-                (_, DescriptionVisibility::NameOnly) => false,
-                (Some((DescriptionVisibility::Whole, length)), seen) => {
-                    seen == DescriptionVisibility::Whole && now.len() > length
+        use DescriptionVisibility::{Cut, NameOnly, Unknown, Whole};
+        let mut changes = Vec::new();
+        for (part, texts) in self.0.iter().enumerate() {
+            let (Some(change), Some(new)) = (texts.change, texts.descriptions.get(slug)) else { continue };
+            let old = self.description_before(part, slug);
+            let old_visibility = old.map(|old| DescriptionVisibility::in_list(old, shown));
+            let is_visible = match (old_visibility, DescriptionVisibility::in_list(new, shown)) {
+                (_, Unknown) | (Some(_), NameOnly) => false,
+                (None | Some(Unknown | NameOnly), _) => true,
+                (Some(Whole), new_visibility) => {
+                    new_visibility == Whole && old.is_some_and(|old| new.len() > old.len())
                 }
-                (Some((DescriptionVisibility::Cut { .. }, _)), seen) => seen == DescriptionVisibility::Whole,
-                (Some((DescriptionVisibility::Unknown | DescriptionVisibility::NameOnly, _)), _) => true,
+                (Some(Cut { .. }), new_visibility) => new_visibility == Whole,
             };
-            texts.change.filter(|_| tells)
-        };
-        self.0.iter().enumerate().filter_map(told).collect()
+            changes.extend(is_visible.then_some(change));
+        }
+        changes
     }
 
-    /// The changes in mid-session of which `text` tells: it has the whole description as it is from then on.
+    /// The changes whose whole new description is in `text`.
     #[must_use]
     pub fn changes_in(&self, text: &str) -> Vec<usize> {
-        let told = |(part, texts): (usize, &Arc<TextIndex>)| {
-            let tells = |(slug, now): (&String, &String)| {
-                let is_new = self.before(part, slug).is_none_or(|before| !before.contains(now.as_str()));
-                is_new && DescriptionVisibility::within(now, text) == DescriptionVisibility::Whole
-            };
-            texts.change.filter(|_| texts.descriptions.iter().any(tells))
-        };
-        self.0.iter().enumerate().filter_map(told).collect()
+        let mut changes = Vec::new();
+        for (part, texts) in self.0.iter().enumerate() {
+            let Some(change) = texts.change else { continue };
+            let is_visible = texts.descriptions.iter().any(|(slug, new)| {
+                let is_new = self.description_before(part, slug).is_none_or(|old| !old.contains(new.as_str()));
+                is_new && DescriptionVisibility::within(new, text) == DescriptionVisibility::Whole
+            });
+            changes.extend(is_visible.then_some(change));
+        }
+        changes
     }
 
-    /// The description of a skill before the change that a collection of files comes with.
-    fn before(&self, part: usize, slug: &str) -> Option<&str> {
+    /// The description of a skill before the change with the collection `part`.
+    fn description_before(&self, part: usize, slug: &str) -> Option<&str> {
         self.0[..part].iter().rev().find_map(|texts| texts.descriptions.get(slug)).map(String::as_str)
     }
 
@@ -72,7 +74,7 @@ impl SkillTexts {
         self.description(slug).is_some()
     }
 
-    /// What the text `shown` beside a skill's name in an agent's list is of its description.
+    /// How much of a skill's description is in `shown`, the text next to its name in an agent's skill list.
     #[must_use]
     pub fn in_list(&self, slug: &str, shown: &str) -> DescriptionVisibility {
         self.description(slug)
@@ -82,11 +84,13 @@ impl SkillTexts {
     /// The slugs of the skills whose whole descriptions are in `text`.
     #[must_use]
     pub fn described_in(&self, text: &str) -> Vec<String> {
-        let all = self.0.iter().flat_map(|texts| &texts.descriptions);
-        let whole = all.filter(|(_, description)| {
-            DescriptionVisibility::within(description, text) == DescriptionVisibility::Whole
-        });
-        whole.map(|(slug, _)| slug.clone()).collect()
+        let mut slugs = Vec::new();
+        for (slug, description) in self.0.iter().flat_map(|texts| &texts.descriptions) {
+            if DescriptionVisibility::within(description, text) == DescriptionVisibility::Whole {
+                slugs.push(slug.clone());
+            }
+        }
+        slugs
     }
 
     /// The files of a skill.

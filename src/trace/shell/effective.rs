@@ -1,110 +1,108 @@
-//! The rule by which a command counts as effective; [the module above](super) states it.
+//! Decides whether a command is effective, by the rule in the [parent module](super).
 
-use super::readers;
 use super::script::{self, Script, ShellWord, SimpleCommand, UNKNOWN};
-use super::wrappers;
+use super::{MAX_SHELL_DEPTH, readers, wrappers};
 use crate::skill::{SKILL_FILE, slug};
 
-/// How deep shells may start shells.
-const DEEPEST: usize = 5;
-
-/// Variables that change what the commands behind them do.
-const LIVE_VARIABLES: [&str; 14] = [
+/// Prefixes of variables that change what later commands do.
+const ACTIVE_VARIABLES: [&str; 14] = [
     "PATH", "IFS", "HOME", "CDPATH", "ENV", "BASH", "SHELL", "LD_", "DYLD_", "LESS", "PAGER", "BAT_", "PROMPT", "GLOB",
 ];
 
-/// Readers that print no more of a file than they find in it.
+/// Readers that print only a part of a file, or numbers.
 const SEARCHES: [&str; 5] = ["grep", "egrep", "fgrep", "rg", "wc"];
 
-/// What a command is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CommandKind {
-    /// It prints a SKILL.md.
+    /// Prints a SKILL.md.
     Print,
-    /// It searches one, or lists files.
-    Look,
-    /// It searches what the command before it prints.
-    Search,
-    /// It does nothing by itself: `cd x`, `true`, a line of dashes between two files.
-    Glue,
+    /// Searches a SKILL.md, or lists files.
+    Inspect,
+    /// Searches the output of the command before it.
+    Filter,
+    /// Does nothing by itself: `cd x`, `true`, a line of dashes.
+    Neutral,
     /// Anything else.
     Effect,
 }
 
-/// See [`super::is_effective`].
-pub(super) fn is_effective(command: &str, offered: Option<&[String]>) -> bool {
-    !may_look(command) || !matches!(kind(command, offered), CommandKind::Look | CommandKind::Print)
+/// Whether `command` does more than inspect: see [the rule](super#effective-commands). `offered` are the names of the
+/// skills that the agent offered. `None` accepts the SKILL.md of any skill.
+#[must_use]
+pub fn is_effective(command: &str, offered: Option<&[String]>) -> bool {
+    !may_inspect(command) || !matches!(kind(command, offered), CommandKind::Inspect | CommandKind::Print)
 }
 
-/// See [`super::prints_skills`].
-pub(super) fn prints_skills(command: &str) -> bool {
-    may_look(command) && kind(command, None) == CommandKind::Print
+/// Whether `command` only prints the SKILL.md of skills. A search or a list is not enough.
+#[must_use]
+pub fn prints_skills(command: &str) -> bool {
+    may_inspect(command) && kind(command, None) == CommandKind::Print
 }
 
 fn kind(command: &str, offered: Option<&[String]>) -> CommandKind {
-    CommandReader { offered, folder: Some(String::new()) }.script(command, 0)
+    CommandReader { offered, directory: Some(String::new()) }.script(command, 0)
 }
 
-/// Whether a command has a word without which it does not look: most have none, and need not be parsed.
-fn may_look(command: &str) -> bool {
+/// Whether a command contains a word of an inspection. Most commands contain none, and need not be parsed.
+fn may_inspect(command: &str) -> bool {
     let name = SKILL_FILE.split('.').next().unwrap_or(SKILL_FILE);
-    let is_word = |word: &str| matches!(word, "ls" | "pwd") || word.contains(name);
-    command.split(|c: char| !c.is_ascii_alphanumeric()).any(is_word)
+    let mut words = command.split(|c: char| !c.is_ascii_alphanumeric());
+    words.any(|word| matches!(word, "ls" | "pwd") || word.contains(name))
 }
 
 struct CommandReader<'a> {
-    /// Names of the skills that were offered, where that is known.
+    /// The names of the offered skills, if they are known.
     offered: Option<&'a [String]>,
-    /// The folder that the commands run in, seen from the first one's; `None` where the script does not tell.
-    folder: Option<String>,
+    /// The current directory, relative to the first one. `None` if the script does not show it.
+    directory: Option<String>,
 }
 
 impl CommandReader<'_> {
     fn script(&mut self, text: &str, depth: usize) -> CommandKind {
         let Some(Script { commands, plain: true }) = script::parse(text) else { return CommandKind::Effect };
-        let mut all = CommandKind::Glue;
-        let mut before = all;
+        let mut total = CommandKind::Neutral;
+        let mut before_pipeline = total;
         for simple in commands {
             if !simple.piped {
-                before = all;
+                before_pipeline = total;
             }
             match self.simple(&simple, depth) {
-                CommandKind::Print => all = CommandKind::Print,
-                CommandKind::Search => all = if before == CommandKind::Print { before } else { CommandKind::Look },
-                CommandKind::Look if all == CommandKind::Glue => all = CommandKind::Look,
-                CommandKind::Look | CommandKind::Glue => {}
+                CommandKind::Print => total = CommandKind::Print,
+                CommandKind::Filter if before_pipeline == CommandKind::Print => total = CommandKind::Print,
+                CommandKind::Filter => total = CommandKind::Inspect,
+                CommandKind::Inspect if total == CommandKind::Neutral => total = CommandKind::Inspect,
+                CommandKind::Inspect | CommandKind::Neutral => {}
                 CommandKind::Effect => return CommandKind::Effect,
             }
         }
-        all
+        total
     }
 
     fn simple(&mut self, simple: &SimpleCommand, depth: usize) -> CommandKind {
+        let mut variables = simple.assignments.iter().map(|(name, _)| name);
         if simple.words.is_empty() {
-            let live = |name: &str| LIVE_VARIABLES.iter().any(|live| name.starts_with(live));
-            let plain = simple.inputs.is_empty() && !simple.assignments.iter().any(|(name, _)| live(name));
-            return if plain { CommandKind::Glue } else { CommandKind::Effect };
+            let has_effect = !simple.inputs.is_empty()
+                || variables.any(|name| ACTIVE_VARIABLES.iter().any(|prefix| name.starts_with(prefix)));
+            return if has_effect { CommandKind::Effect } else { CommandKind::Neutral };
         }
-        if simple.assignments.iter().any(|(name, _)| !wrappers::is_harmless(name)) {
+        if !variables.all(|name| wrappers::is_harmless(name)) {
             return CommandKind::Effect;
         }
-        let Some(words) = wrappers::strip(&simple.words) else { return CommandKind::Effect };
-        let Some((program, arguments)) =
-            words.split_first().and_then(|(word, rest)| Some((wrappers::program(word)?, rest)))
-        else {
+        let Some((word, arguments)) = wrappers::strip(&simple.words).and_then(|words| words.split_first()) else {
             return CommandKind::Effect;
         };
+        let Some(program) = wrappers::program(word) else { return CommandKind::Effect };
         match program {
-            "ls" | "pwd" if simple.inputs.is_empty() => CommandKind::Look,
-            "true" | ":" => CommandKind::Glue,
-            "set" if arguments.iter().all(is_shell_option) => CommandKind::Glue,
-            "echo" | "printf" if arguments.iter().all(is_rule) => CommandKind::Glue,
+            "ls" | "pwd" if simple.inputs.is_empty() => CommandKind::Inspect,
+            "true" | ":" => CommandKind::Neutral,
+            "set" if arguments.iter().all(is_shell_option) => CommandKind::Neutral,
+            "echo" | "printf" if arguments.iter().all(is_separator) => CommandKind::Neutral,
             "cd" => self.cd(arguments),
-            _ if wrappers::is_shell(program) => match wrappers::script_of(arguments) {
-                Some(text) if depth < DEEPEST => {
-                    let folder = self.folder.clone();
+            _ if wrappers::is_shell(program) => match wrappers::script_argument(arguments) {
+                Some(text) if depth < MAX_SHELL_DEPTH => {
+                    let directory = self.directory.clone();
                     let kind = self.script(text, depth + 1);
-                    self.folder = folder;
+                    self.directory = directory;
                     kind
                 }
                 _ => CommandKind::Effect,
@@ -113,46 +111,48 @@ impl CommandReader<'_> {
         }
     }
 
-    /// A program that only prints what the files hold that it names.
+    /// The kind of a program that may be a plain reader.
     fn reader(&self, program: &str, arguments: &[ShellWord], simple: &SimpleCommand) -> CommandKind {
         let Some(mut operands) = readers::operands(program, arguments) else { return CommandKind::Effect };
         operands.extend(&simple.inputs);
-        // Beside a SKILL.md, `/dev/null` only makes grep print names.
-        let stdin = operands.iter().all(|word| matches!(word.text.as_str(), "-" | "/dev/null"));
-        let fine = |word: &ShellWord| match word.text.as_str() {
-            "-" => simple.piped,
-            "/dev/null" => true,
-            _ => self.is_skill_file(word),
-        };
-        match operands.into_iter().all(fine) && (simple.piped || !stdin) {
-            true if stdin && SEARCHES.contains(&program) => CommandKind::Search,
-            true if stdin || SEARCHES.contains(&program) => CommandKind::Look,
-            true => CommandKind::Print,
-            false => CommandKind::Effect,
+        let mut reads_file = false;
+        for word in operands {
+            match word.text.as_str() {
+                "-" if simple.piped => {}
+                // Next to a SKILL.md, `/dev/null` makes grep print file names.
+                "/dev/null" => {}
+                _ if self.is_skill_file(word) => reads_file = true,
+                _ => return CommandKind::Effect,
+            }
+        }
+        match (reads_file, SEARCHES.contains(&program)) {
+            (false, _) if !simple.piped => CommandKind::Effect,
+            (false, true) => CommandKind::Filter,
+            (true, false) => CommandKind::Print,
+            (false, false) | (true, true) => CommandKind::Inspect,
         }
     }
 
     fn cd(&mut self, arguments: &[ShellWord]) -> CommandKind {
-        let known = |word: &ShellWord| !word.glob && !word.text.contains(UNKNOWN);
-        self.folder = match arguments {
+        self.directory = match arguments {
             [] => Some("~".to_owned()),
-            [to] if to.text != "-" && known(to) => self.path(&to.text).map(|parts| parts.join("/")),
-            [_] => None,
+            [target] if target.text == "-" || target.glob || target.text.contains(UNKNOWN) => None,
+            [target] => self.path(&target.text).map(|parts| parts.join("/")),
             _ => return CommandKind::Effect,
         };
-        CommandKind::Glue
+        CommandKind::Neutral
     }
 
-    /// The parts of a path, seen from where the first command runs. `None` where that is not known.
+    /// The parts of a path, relative to the first directory. `None` if the current directory is unknown.
     fn path(&self, path: &str) -> Option<Vec<String>> {
-        let whole = match &self.folder {
+        let whole = match &self.directory {
             _ if path.starts_with(['/', '~', UNKNOWN]) => path.to_owned(),
-            Some(folder) if folder.is_empty() => path.to_owned(),
-            Some(folder) => format!("{folder}/{path}"),
+            Some(directory) if directory.is_empty() => path.to_owned(),
+            Some(directory) => format!("{directory}/{path}"),
             None => return None,
         };
         let mut parts: Vec<String> = Vec::new();
-        // That a path is absolute is kept as an empty first part.
+        // An absolute path has an empty first part.
         if whole.starts_with('/') {
             parts.push(String::new());
         }
@@ -168,47 +168,46 @@ impl CommandReader<'_> {
         Some(parts)
     }
 
-    /// Whether a word names the SKILL.md of an offered skill, or of any skill in an agent's own folder of them.
+    /// Whether a word names the SKILL.md of an offered skill, or matches SKILL.md files in an agent's own directory.
     fn is_skill_file(&self, word: &ShellWord) -> bool {
         let parts = match self.path(&word.text) {
             Some(parts) => parts,
-            // In an unknown folder a path may still say enough.
+            // The path may be long enough without the current directory.
             None => word.text.split('/').filter(|part| !matches!(*part, "" | ".")).map(str::to_owned).collect(),
         };
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let (home, skill) = match parts.as_slice() {
-            // codex keeps skills of its own one level deeper.
+            // codex has its own skills one level deeper.
             [home @ .., "skills", ".system", skill, SKILL_FILE] | [home @ .., "skills", skill, SKILL_FILE] => {
                 (home, *skill)
             }
             _ => return false,
         };
-        let pattern = |part: &str| word.glob && part.contains(['*', '?', '[']);
-        if skill.contains(UNKNOWN) || skill == ".." || home.iter().any(|part| pattern(part)) {
+        let is_pattern = |part: &str| word.glob && part.contains(['*', '?', '[']);
+        if skill.contains(UNKNOWN) || skill == ".." || home.iter().any(|part| is_pattern(part)) {
             return false;
         }
-        if pattern(skill) {
-            // All that matches in `.agents/skills/*` was offered; what matches elsewhere need not be.
+        if is_pattern(skill) {
+            // All matches in `.agents/skills/*` are offered. Matches in other directories may not be.
             return home.last().is_some_and(|part| part.starts_with('.') && *part != "..");
         }
         let Some(offered) = self.offered else { return true };
-        let folder = slug(skill);
-        offered
-            .iter()
-            .any(|name| slug(name) == folder || name.rsplit(':').next().is_some_and(|own| slug(own) == folder))
+        let skill = slug(skill);
+        // A plugin's skill is offered as `plugin:skill`.
+        offered.iter().any(|name| slug(name) == skill || name.rsplit(':').next().is_some_and(|own| slug(own) == skill))
     }
 }
 
-/// `-e`, `-euo`, `pipefail`: words of `set` that end no script and start none.
+/// Whether an argument of `set` starts no command: `-e`, `-euo`, `pipefail`.
 fn is_shell_option(word: &ShellWord) -> bool {
     let text = word.text.as_str();
     text == "pipefail"
         || text.strip_prefix(['-', '+']).is_some_and(|flags| flags.bytes().all(|b| b"eufxo".contains(&b)))
 }
 
-/// Whether a word of `echo` or `printf` says nothing: `---`, `\n`, `-n`.
-fn is_rule(word: &ShellWord) -> bool {
-    let text = ["\\n", "\\t", "%s"].iter().fold(word.text.clone(), |text, drawn| text.replace(drawn, ""));
+/// Whether an argument of `echo` or `printf` has no letters and digits: `---`, `\n`, `-n`.
+fn is_separator(word: &ShellWord) -> bool {
+    let text = word.text.replace("\\n", "").replace("\\t", "").replace("%s", "");
     !word.glob
         && (matches!(text.as_str(), "-n" | "-e" | "-ne" | "-en")
             || !text.contains(|c: char| c.is_alphanumeric() || c == UNKNOWN))

@@ -1,22 +1,21 @@
-//! What a shell command does: whether it does anything but look, and which scripts it runs.
+//! Classifies shell commands: whether a command does more than inspect, and which scripts it runs.
 //!
 //! # Effective commands
 //!
-//! `max_commands` counts commands that do something. A command is *not* effective if all that it runs is
+//! `max_commands` counts effective commands. A command is *not* effective if it only runs
 //!
 //! - `ls` and `pwd`, or
-//! - plain readers (`cat`, `tac`, `head`, `tail`, `nl`, `wc`, `cut`, `less`, `more`, `bat`; `grep` and `rg` in named
-//!   files; `sed` and `awk` where they only select lines) whose every operand is the SKILL.md of an offered skill, or
-//!   which filter what such a command printed,
+//! - plain readers (`cat`, `tac`, `head`, `tail`, `nl`, `wc`, `cut`, `less`, `more`, `bat`; `grep` and `rg` with named
+//!   files; `sed` and `awk` that only select lines) if every operand is the SKILL.md of an offered skill, or if they read
+//!   the output of such a command.
 //!
-//! with redirections to `/dev/null` or another descriptor at most, and no expansion that can run something. `cd`,
-//! `true`, `set -e`, an assignment of a plain value and an `echo` of nothing but punctuation may stand between them.
-//! `bash -c '…'`, `env`, `timeout`, `nice` and their like are seen through, and so are loops over words.
+//! Redirections may only go to `/dev/null` or another descriptor, and no expansion may run a command. `cd`, `true`,
+//! `set -e`, an assignment of a plain value and an `echo` without letters and digits do not matter. `bash -c '…'`, `env`,
+//! `timeout`, `nice` and the like are unwrapped, and loops over words are unrolled.
 //!
-//! What is not in that list is effective: other programs, other options of these programs (`sed -i`, `less -o`),
-//! programs that do not lie in a folder of the system, substitutions, functions, here-documents, a command that cannot
-//! be parsed, and an empty one, of which nothing is known. A SKILL.md belongs to an offered skill when it lies in a
-//! folder of that skill's name below one called `skills`.
+//! Everything else is effective: other programs, other options of these programs (`sed -i`, `less -o`), programs outside
+//! the system's directories, substitutions, functions, here-documents, a command that cannot be parsed, and an empty
+//! command. A SKILL.md belongs to an offered skill if its directory has the skill's name and is in a directory `skills`.
 
 mod effective;
 mod readers;
@@ -24,72 +23,68 @@ mod script;
 mod words;
 mod wrappers;
 
+pub use effective::{is_effective, prints_skills};
 use script::{ShellWord, SimpleCommand, UNKNOWN};
 
-/// Programs that run a script named behind them.
+/// Programs that run a script whose path is an argument.
 const INTERPRETERS: [&str; 11] =
     ["python", "python3", "node", "bash", "sh", "ruby", "perl", "deno", "bun", "source", "."];
 
-/// Whether `command` does more than look: see [the rule](self#effective-commands). `offered` are the names of the
-/// skills that the agent offered; without them the SKILL.md in any folder of skills counts as an offered one's.
-#[must_use]
-pub fn is_effective(command: &str, offered: Option<&[String]>) -> bool {
-    effective::is_effective(command, offered)
-}
-
-/// Whether all that `command` does is to print the SKILL.md of skills, and not to search them or to list their names.
-#[must_use]
-pub fn prints_skills(command: &str) -> bool {
-    effective::prints_skills(command)
-}
+/// How deep shells may start shells.
+const MAX_SHELL_DEPTH: usize = 5;
 
 /// The paths of the scripts that `command` runs, in order.
 #[must_use]
 pub fn scripts(command: &str) -> Vec<String> {
     let mut scripts = Vec::new();
-    let mut folder: Option<String> = None;
-    for SimpleCommand { words, .. } in simples(command, 0) {
+    let mut directory: Option<String> = None;
+    for SimpleCommand { words, .. } in simple_commands(command, 0) {
         let words = wrappers::strip(&words).unwrap_or(&words);
         let Some((program, arguments)) = words.split_first() else { continue };
         if program.text == "cd" {
-            folder = arguments.first().map(|to| join(folder.as_deref(), &to.text));
+            directory = arguments.first().map(|target| join(directory.as_deref(), &target.text));
         } else if let Some(script) = script_of(program, arguments).filter(|word| !word.glob) {
-            scripts.push(join(folder.as_deref(), &script.text));
+            scripts.push(join(directory.as_deref(), &script.text));
         }
     }
     scripts.retain(|path| !path.contains(UNKNOWN));
     scripts
 }
 
-/// The script that a program is given to run, or that it is itself.
+/// The script that a program runs, or the program itself if its path is given.
 fn script_of<'w>(program: &'w ShellWord, arguments: &'w [ShellWord]) -> Option<&'w ShellWord> {
     let name = program.text.rsplit('/').next().unwrap_or_default();
     if !INTERPRETERS.contains(&name) {
         return program.text.contains('/').then_some(program);
     }
-    // Shells read no code from `-e`, and with `-n` they run nothing.
-    let others = if wrappers::is_shell(name) { "cn" } else { "ecp" };
-    let is_other = |option: &ShellWord| match option.text.strip_prefix("--") {
-        Some(long) => ["eval", "print", "check", "noexec"].contains(&long),
-        None => option.text.contains(|letter| others.contains(letter)),
-    };
-    let options = arguments.iter().take_while(|word| word.text.starts_with('-')).count();
-    (!arguments[..options].iter().any(is_other)).then(|| arguments.get(options)).flatten()
+    // With these options no script file runs. `-e` is something else for a shell, and `-n` for the others.
+    let no_script = if wrappers::is_shell(name) { "cn" } else { "ecp" };
+    let count = arguments.iter().take_while(|word| word.text.starts_with('-')).count();
+    for option in &arguments[..count] {
+        let runs_no_script = match option.text.strip_prefix("--") {
+            Some(long) => ["eval", "print", "check", "noexec"].contains(&long),
+            None => option.text.contains(|letter| no_script.contains(letter)),
+        };
+        if runs_no_script {
+            return None;
+        }
+    }
+    arguments.get(count)
 }
 
-fn join(folder: Option<&str>, path: &str) -> String {
-    match folder {
-        Some(folder) if !path.starts_with(['/', '~', UNKNOWN]) => format!("{folder}/{path}"),
+fn join(directory: Option<&str>, path: &str) -> String {
+    match directory {
+        Some(directory) if !path.starts_with(['/', '~', UNKNOWN]) => format!("{directory}/{path}"),
         _ => path.to_owned(),
     }
 }
 
-/// The simple commands of a script, those inside `bash -lc '…'` in its place.
-fn simples(text: &str, depth: usize) -> Vec<SimpleCommand> {
+/// The simple commands of a script. `bash -lc '…'` is replaced by its commands.
+fn simple_commands(text: &str, depth: usize) -> Vec<SimpleCommand> {
     let mut commands = Vec::new();
     for simple in script::parse(text).unwrap_or_default().commands {
-        match wrappers::inner(&simple.words) {
-            Some(script) if depth < 5 => commands.extend(simples(script, depth + 1)),
+        match wrappers::shell_script(&simple.words) {
+            Some(script) if depth < MAX_SHELL_DEPTH => commands.extend(simple_commands(script, depth + 1)),
             _ => commands.push(simple),
         }
     }

@@ -1,4 +1,4 @@
-//! Programs that only print the files that they name, unless an option has them do more.
+//! Programs that only print their operands, unless an option makes them do more.
 
 use std::sync::LazyLock;
 
@@ -6,214 +6,140 @@ use regex::Regex;
 
 use super::script::{ShellWord, UNKNOWN};
 
-/// What a program's options are. One that is in no list has no value, and changes only how a file is printed.
+/// The options of a program. An option that is not listed has no value, and only changes how a file is printed. Long options
+/// are separated by spaces.
 struct ProgramOptions {
     /// One-letter options with a value, in the same word or the next.
     valued: &'static str,
-    /// Long options with a value, behind `=` or in the next word.
-    long_valued: &'static [&'static str],
-    /// One-letter options by which it writes, runs a program, waits, or reads a file that is no operand.
-    more: &'static str,
-    /// Long options that do so.
-    long_more: &'static [&'static str],
-    /// Whether `-20` is a number of lines, and `+3` one to begin at.
+    /// Long options with a value, after `=` or in the next word.
+    long_valued: &'static str,
+    /// One-letter options with which it writes, runs a program, waits, or reads a file that is not an operand.
+    effective: &'static str,
+    /// Long options of this kind.
+    long_effective: &'static str,
+    /// Whether `-20` is a number of lines, and `+3` the first line.
     counts: bool,
 }
 
-const NONE: ProgramOptions = ProgramOptions { valued: "", long_valued: &[], more: "", long_more: &[], counts: false };
+const NONE: ProgramOptions =
+    ProgramOptions { valued: "", long_valued: "", effective: "", long_effective: "", counts: false };
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn options(program: &str) -> Option<ProgramOptions> {
     Some(match program {
         "cat" => NONE,
-        "tac" => ProgramOptions { valued: "s", long_valued: &["separator"], ..NONE },
+        "tac" => ProgramOptions { valued: "s", long_valued: "separator", ..NONE },
         "head" | "tail" => ProgramOptions {
             valued: "nc",
-            long_valued: &["lines", "bytes"],
-            more: "fFs",
-            long_more: &["follow", "retry", "pid", "sleep-interval"],
+            long_valued: "lines bytes",
+            effective: "fFs",
+            long_effective: "follow retry pid sleep-interval",
             counts: true,
         },
         "nl" => ProgramOptions {
             valued: "bdfhilnsvw",
-            long_valued: &[
-                "body-numbering",
-                "footer-numbering",
-                "header-numbering",
-                "join-blank-lines",
-                "line-increment",
-                "number-format",
-                "number-separator",
-                "number-width",
-                "section-delimiter",
-                "starting-line-number",
-            ],
+            long_valued: "body-numbering footer-numbering header-numbering join-blank-lines line-increment number-format \
+                number-separator number-width section-delimiter starting-line-number",
             ..NONE
         },
-        "wc" => ProgramOptions { long_more: &["files0-from"], ..NONE },
-        "cut" => ProgramOptions {
-            valued: "bcdf",
-            long_valued: &["bytes", "characters", "delimiter", "fields", "output-delimiter"],
-            ..NONE
-        },
+        "wc" => ProgramOptions { long_effective: "files0-from", ..NONE },
+        "cut" => {
+            ProgramOptions { valued: "bcdf", long_valued: "bytes characters delimiter fields output-delimiter", ..NONE }
+        }
         "less" => ProgramOptions {
             valued: "bhjpPxyz",
-            long_valued: &["jump-target", "max-back-scroll", "pattern", "prompt", "tabs", "window"],
-            more: "kotTO",
-            long_more: &["lesskey", "log-file", "LOG-FILE", "tag"],
+            long_valued: "jump-target max-back-scroll pattern prompt tabs window",
+            effective: "kotTO",
+            long_effective: "lesskey log-file LOG-FILE tag",
             counts: true,
         },
-        "more" => ProgramOptions { valued: "n", long_valued: &["lines"], counts: true, ..NONE },
+        "more" => ProgramOptions { valued: "n", long_valued: "lines", counts: true, ..NONE },
         "bat" | "batcat" => ProgramOptions {
             valued: "rlHm",
-            long_valued: &[
-                "binary",
-                "color",
-                "decorations",
-                "diff-context",
-                "file-name",
-                "highlight-line",
-                "ignored-suffix",
-                "italic-text",
-                "language",
-                "line-range",
-                "map-syntax",
-                "nonprintable-notation",
-                "paging",
-                "squeeze-limit",
-                "strip-ansi",
-                "style",
-                "tabs",
-                "terminal-width",
-                "theme",
-                "theme-dark",
-                "theme-light",
-                "wrap",
-            ],
-            long_more: &["generate-config-file", "lessopen", "pager"],
+            long_valued: "binary color decorations diff-context file-name highlight-line ignored-suffix italic-text \
+                language line-range map-syntax nonprintable-notation paging squeeze-limit strip-ansi style tabs \
+                terminal-width theme theme-dark theme-light wrap",
+            long_effective: "generate-config-file lessopen pager",
             ..NONE
         },
         "grep" | "egrep" | "fgrep" => ProgramOptions {
             valued: "ABCDdem",
-            long_valued: &[
-                "after-context",
-                "before-context",
-                "binary-files",
-                "context",
-                "devices",
-                "directories",
-                "exclude",
-                "exclude-dir",
-                "group-separator",
-                "include",
-                "label",
-                "max-count",
-                "regexp",
-            ],
-            more: "f",
-            long_more: &["file", "exclude-from"],
+            long_valued: "after-context before-context binary-files context devices directories exclude exclude-dir \
+                group-separator include label max-count regexp",
+            effective: "f",
+            long_effective: "file exclude-from",
             counts: true,
         },
         "rg" => ProgramOptions {
             valued: "ABCEMTdegjmrt",
-            long_valued: &[
-                "after-context",
-                "before-context",
-                "color",
-                "colors",
-                "context",
-                "context-separator",
-                "dfa-size-limit",
-                "encoding",
-                "engine",
-                "field-context-separator",
-                "field-match-separator",
-                "glob",
-                "hyperlink-format",
-                "iglob",
-                "max-columns",
-                "max-count",
-                "max-depth",
-                "maxdepth",
-                "max-filesize",
-                "path-separator",
-                "regex-size-limit",
-                "regexp",
-                "replace",
-                "sort",
-                "sortr",
-                "threads",
-                "type",
-                "type-add",
-                "type-clear",
-                "type-not",
-            ],
-            more: "fz",
-            long_more: &["file", "hostname-bin", "ignore-file", "pre", "search-zip"],
+            long_valued: "after-context before-context color colors context context-separator dfa-size-limit encoding \
+                engine field-context-separator field-match-separator glob hyperlink-format iglob max-columns \
+                max-count max-depth maxdepth max-filesize path-separator regex-size-limit regexp replace sort \
+                sortr threads type type-add type-clear type-not",
+            effective: "fz",
+            long_effective: "file hostname-bin ignore-file pre search-zip",
             counts: false,
         },
         "sed" => ProgramOptions {
             valued: "el",
-            long_valued: &["expression", "line-length"],
-            more: "fi",
-            long_more: &["file", "in-place"],
+            long_valued: "expression line-length",
+            effective: "fi",
+            long_effective: "file in-place",
             ..NONE
         },
         "awk" | "gawk" | "mawk" => ProgramOptions {
             valued: "Fv",
-            long_valued: &["assign", "field-separator"],
-            more: "DEdefilop",
-            long_more: &["debug", "dump", "exec", "file", "include", "load", "pretty", "profile", "source"],
+            long_valued: "assign field-separator",
+            effective: "DEdefilop",
+            long_effective: "debug dump exec file include load pretty profile source",
             ..NONE
         },
         _ => return None,
     })
 }
 
-/// The files that `program` prints. `None` where it is no reader, or may do more than print.
+/// The files that `program` prints. `None` if it is not a reader, or may do more than print.
 pub(super) fn operands<'a>(program: &str, arguments: &'a [ShellWord]) -> Option<Vec<&'a ShellWord>> {
-    let ParsedCommand { mut operands, scripts } = parse(&options(program)?, arguments)?;
-    // A pattern or a script is the first operand where no option gave it.
-    let mut texts: Vec<&str> = scripts;
-    if texts.is_empty() && matches!(program, "grep" | "egrep" | "fgrep" | "rg" | "sed" | "awk" | "gawk" | "mawk") {
+    let ParsedArguments { mut operands, mut scripts } = parse(&options(program)?, arguments)?;
+    // Without an option for it, the pattern or script is the first operand.
+    if scripts.is_empty() && matches!(program, "grep" | "egrep" | "fgrep" | "rg" | "sed" | "awk" | "gawk" | "mawk") {
         if operands.is_empty() {
             return None;
         }
-        texts.push(&operands.remove(0).text);
+        scripts.push(&operands.remove(0).text);
     }
-    let prints = |text: &&str| match program {
-        "sed" => SED.is_match(text),
-        "awk" | "gawk" | "mawk" => AWK.is_match(text),
+    let only_prints = scripts.iter().all(|script| match program {
+        "sed" => SED.is_match(script),
+        "awk" | "gawk" | "mawk" => AWK.is_match(script),
         _ => true,
-    };
-    texts.iter().all(prints).then_some(operands)
+    });
+    only_prints.then_some(operands)
 }
 
-struct ParsedCommand<'a> {
+struct ParsedArguments<'a> {
     operands: Vec<&'a ShellWord>,
-    /// Values of `-e` and its long forms.
+    /// Values of `-e`, `--expression` and `--regexp`.
     scripts: Vec<&'a str>,
 }
 
-fn parse<'a>(options: &ProgramOptions, arguments: &'a [ShellWord]) -> Option<ParsedCommand<'a>> {
-    let mut parsed = ParsedCommand { operands: Vec::new(), scripts: Vec::new() };
+fn parse<'a>(options: &ProgramOptions, arguments: &'a [ShellWord]) -> Option<ParsedArguments<'a>> {
+    let mut parsed = ParsedArguments { operands: Vec::new(), scripts: Vec::new() };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let text = word.text.as_str();
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         if text == "--" {
             parsed.operands.extend(words);
             return Some(parsed);
         }
-        if options.counts && text.strip_prefix(['-', '+']).is_some_and(digits) {
+        if options.counts && text.strip_prefix(['-', '+']).is_some_and(is_number) {
             continue;
         }
         if let Some(long) = text.strip_prefix("--") {
             let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-            if name.contains(UNKNOWN) || options.long_more.iter().any(|more| is_name_of(name, more)) {
+            if name.contains(UNKNOWN) || options.long_effective.split(' ').any(|option| is_name_of(name, option)) {
                 return None;
             }
-            if options.long_valued.contains(&name) {
+            if options.long_valued.split(' ').any(|option| option == name) {
                 let value = value.or_else(|| words.next().map(|word| word.text.as_str()))?;
                 parsed.scripts.extend(matches!(name, "expression" | "regexp").then_some(value));
             }
@@ -227,7 +153,7 @@ fn parse<'a>(options: &ProgramOptions, arguments: &'a [ShellWord]) -> Option<Par
             return None;
         }
         for (at, letter) in letters.char_indices() {
-            if options.more.contains(letter) {
+            if options.effective.contains(letter) {
                 return None;
             }
             if !options.valued.contains(letter) {
@@ -242,25 +168,30 @@ fn parse<'a>(options: &ProgramOptions, arguments: &'a [ShellWord]) -> Option<Par
     Some(parsed)
 }
 
-/// Whether a long option is this one: written whole, cut short, or with a word more.
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Whether `name` is a long option, an abbreviation of the option, or the option with a further word.
 fn is_name_of(name: &str, option: &str) -> bool {
     !name.is_empty()
+        && !option.is_empty()
         && (option.starts_with(name) || name.strip_prefix(option).is_some_and(|rest| rest.starts_with('-')))
 }
 
-#[expect(clippy::expect_used, reason = "fixed patterns, which a test compiles")]
+#[expect(clippy::expect_used, reason = "a test compiles these patterns")]
 fn fixed(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a fixed pattern compiles")
 }
 
-/// sed's commands that print or skip lines: `1,80p`, `/^#/,$p`, `20q`, several of them separated by `;`.
+/// sed commands that print or skip lines: `1,80p`, `/^#/,$p`, `20q`, separated by `;`.
 static SED: LazyLock<Regex> = LazyLock::new(|| {
     let address = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?)";
     let command = format!(r"\s*(?:{address}(?:\s*,\s*(?:{address}|\+\d+))?)?\s*!?\s*(?:[pdl=]|q\d*)?\s*");
     fixed(&format!(r"\A{command}(?:[;\n]{command})*\z"))
 });
 
-/// awk's programs that print lines by their number: `NR<=50`, `NR>=10 && NR<=20 {print}`.
+/// awk programs that print lines by their number: `NR<=50`, `NR>=10 && NR<=20 {print}`.
 static AWK: LazyLock<Regex> = LazyLock::new(|| {
     let test = r"F?NR\s*(?:<=?|>=?|==)\s*\d+";
     fixed(&format!(r"\A\s*(?:{test}(?:\s*(?:&&|\|\||,)\s*{test})*|1)?\s*(?:\{{\s*print(?:\s+\$0)?\s*;?\s*\}})?\s*\z"))

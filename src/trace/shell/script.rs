@@ -1,61 +1,61 @@
-//! Takes a shell script apart into its simple commands, by a kept grammar of bash.
+//! Splits a shell script into simple commands, with tree-sitter's grammar of bash.
 //!
-//! The walk is an allow-list: whatever it does not know in full (a substitution, a function, a here-document, text
-//! that does not parse) leaves the script's commands in the list, and marks the script as not [plain](Script::plain).
+//! The walk is an allow-list. Syntax that it does not fully know (a substitution, a function, a here-document, a syntax
+//! error) marks the script as not [plain](Script::plain). The commands that it finds are kept.
 
 use std::collections::HashMap;
 
 use tree_sitter::{Node, Parser};
 
-/// Longer scripts are not taken apart: what only looks is short, and the grammar needs time for some long ones.
-const LONGEST: usize = 8 << 10;
+/// Maximum length of a script, in bytes. Inspections are short, and the grammar is slow for some long scripts.
+const MAX_LENGTH: usize = 8 << 10;
 
-/// Most pipes of a script; the grammar's time grows with their square.
+/// Maximum number of pipes. The grammar's time grows with their square.
 const MAX_PIPES: usize = 500;
 
-/// How deep a script may nest.
-pub(super) const DEEPEST: usize = 40;
+/// Maximum nesting of a script.
+pub(super) const MAX_DEPTH: usize = 40;
 
-/// Most simple commands of a script, loops unrolled.
+/// Maximum number of simple commands, with unrolled loops.
 const MAX_COMMANDS: usize = 2_000;
 
-/// Stands in a word for a part whose value the script does not tell.
+/// Replaces a part of a word whose value the script does not show.
 pub(super) const UNKNOWN: char = '\0';
 
-/// A script in its simple commands.
+/// A script as a list of simple commands.
 #[derive(Debug, Default)]
 pub(super) struct Script {
-    /// In the order in which they stand.
+    /// In order.
     pub commands: Vec<SimpleCommand>,
-    /// Whether the commands are all that the script does.
+    /// Whether the script does nothing but run the commands.
     pub plain: bool,
 }
 
 /// A command of words and redirections.
 #[derive(Debug, Default)]
 pub(super) struct SimpleCommand {
-    /// Variables set for this command, or in the shell where there are no words.
+    /// Variables that are set for this command or, if it has no words, for the shell.
     pub assignments: Vec<(String, ShellWord)>,
     /// The program and its arguments.
     pub words: Vec<ShellWord>,
-    /// Files it reads by `<`.
+    /// Files of `<` redirections.
     pub inputs: Vec<ShellWord>,
-    /// Whether its input comes from the command before it.
+    /// Whether its input is the output of the command before it.
     pub piped: bool,
 }
 
 /// A word without its quotes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ShellWord {
-    /// Its text; [`UNKNOWN`] stands for what the script does not tell.
+    /// Its text, with [`UNKNOWN`] for parts that the script does not show.
     pub text: String,
-    /// Whether it stands for the files that it matches as a pattern.
+    /// Whether it is a pattern for file names.
     pub glob: bool,
 }
 
-/// Reads `text` as bash does. `None` where it is no script, or longer than is looked at.
+/// Parses `text` as a bash script. `None` if it is too long.
 pub(super) fn parse(text: &str) -> Option<Script> {
-    if text.len() > LONGEST || text.contains(UNKNOWN) || text.matches('|').count() > MAX_PIPES {
+    if text.len() > MAX_LENGTH || text.contains(UNKNOWN) || text.matches('|').count() > MAX_PIPES {
         return None;
     }
     let mut parser = Parser::new();
@@ -72,13 +72,13 @@ pub(super) fn parse(text: &str) -> Option<Script> {
     Some(walk.script)
 }
 
-/// Goes over a script's syntax tree; how it reads words is [beside](super::words).
+/// Walks a script's syntax tree. [`words`](super::words) has the part for words.
 pub(super) struct ScriptWalk<'a> {
     pub text: &'a str,
     pub script: Script,
     /// Variables that the script itself has set.
     pub variables: HashMap<String, ShellWord>,
-    /// Whether what comes now reads what came before.
+    /// Whether the next command reads the output of the previous one.
     piped: bool,
 }
 
@@ -92,7 +92,7 @@ impl<'a> ScriptWalk<'a> {
     }
 
     pub fn statement(&mut self, node: Node<'_>, depth: usize) {
-        if depth > DEEPEST || self.script.commands.len() > MAX_COMMANDS {
+        if depth > MAX_DEPTH || self.script.commands.len() > MAX_COMMANDS {
             self.script.plain = false;
             return;
         }
@@ -132,7 +132,7 @@ impl<'a> ScriptWalk<'a> {
         }
     }
 
-    /// `for s in a b; do cat $s; done`, once for each value.
+    /// Unrolls `for s in a b; do cat $s; done`.
     fn for_each(&mut self, node: Node<'_>, depth: usize) {
         let mut cursor = node.walk();
         let (Some(name), Some(body)) = (node.child_by_field_name("variable"), node.child_by_field_name("body")) else {
@@ -140,7 +140,7 @@ impl<'a> ScriptWalk<'a> {
         };
         let values: Vec<ShellWord> =
             node.children_by_field_name("value", &mut cursor).flat_map(|value| self.words(value)).collect();
-        // `select` asks, and without values the loop goes over arguments that are not told.
+        // `select` asks the user. Without values the loop is over unknown arguments.
         if values.is_empty() || node.child(0).is_none_or(|word| word.kind() != "for") {
             self.script.plain = false;
         }
@@ -158,7 +158,7 @@ impl<'a> ScriptWalk<'a> {
         for body in bodies {
             self.statement(body, depth + 1);
         }
-        // A redirection of a whole pipeline or group is one of its last command.
+        // A redirection of a pipeline or group counts for its last command.
         let mut simple = match self.script.commands.pop() {
             Some(last) if self.script.commands.len() >= before => last,
             other => {
@@ -201,7 +201,7 @@ impl<'a> ScriptWalk<'a> {
         vec![(self.source(name).to_owned(), value)]
     }
 
-    /// `2>/dev/null`, `2>&1`, `< file`. Of anything else the script is not plain.
+    /// Accepts `2>/dev/null`, `2>&1` and `< file`. Otherwise the script is not plain.
     fn redirect(&mut self, node: Node<'_>, simple: &mut SimpleCommand) {
         if node.kind() != "file_redirect" {
             return self.script.plain = false;
@@ -212,19 +212,20 @@ impl<'a> ScriptWalk<'a> {
             match child.kind() {
                 "file_descriptor" => {}
                 kind if !child.is_named() => operator = kind,
-                // The grammar takes words behind the target for more targets.
+                // The grammar parses words after the target as further targets.
                 _ if target.is_some() => simple.words.extend(self.words(child)),
                 _ => target = Some(self.word(child)),
             }
         }
-        let to = target.as_ref().map_or("", |word| word.text.as_str());
-        let descriptor = !to.is_empty() && to.strip_suffix('-').unwrap_or(to).bytes().all(|b| b.is_ascii_digit());
-        let nowhere = matches!(to, "/dev/null" | "/dev/stdout" | "/dev/stderr");
+        let path = target.as_ref().map_or("", |word| word.text.as_str());
+        let is_descriptor =
+            !path.is_empty() && path.strip_suffix('-').unwrap_or(path).bytes().all(|b| b.is_ascii_digit());
+        let is_harmless = matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr");
         match operator {
             ">&-" | "<&-" => {}
-            ">&" if descriptor || to == "/dev/null" => {}
-            "<&" if descriptor => {}
-            ">" | ">>" | ">|" | "&>" | "&>>" if nowhere => {}
+            ">&" if is_descriptor || path == "/dev/null" => {}
+            "<&" if is_descriptor => {}
+            ">" | ">>" | ">|" | "&>" | "&>>" if is_harmless => {}
             "<" => simple.inputs.extend(target),
             _ => self.script.plain = false,
         }

@@ -1,24 +1,24 @@
-//! The words of a script: quotes, escapes, braces, and variables that the script itself has set.
+//! The words of a script: quotes, escapes, braces, and variables that the script sets.
 
 use tree_sitter::Node;
 
-use super::script::{DEEPEST, ScriptWalk, ShellWord, UNKNOWN, children};
+use super::script::{MAX_DEPTH, ScriptWalk, ShellWord, UNKNOWN, children};
 use crate::profile;
 
-/// Whether a variable holds a folder's path, without white space as good as always.
-fn is_folder(variable: &str) -> bool {
+/// Whether a variable is the path of a directory, which almost never contains white space.
+fn is_directory(variable: &str) -> bool {
     let of_agents = profile::of_all(|profile| profile.folder_variables.iter().copied());
     ["HOME", "PWD"].into_iter().chain(of_agents).any(|known| known == variable)
 }
 
 impl ScriptWalk<'_> {
-    /// A word, or the several of `{a,b}`.
+    /// A word, or several words for `{a,b}`.
     pub fn words(&mut self, node: Node<'_>) -> Vec<ShellWord> {
         let raw = self.source(node);
-        let bare = |c: char| c.is_ascii_alphanumeric() || "/._-~{},*".contains(c);
         let word = self.word(node);
-        if raw.contains('{') && !raw.contains("..") && raw.chars().all(bare) {
-            return braces(raw).into_iter().map(|text| ShellWord { glob: word.glob, text }).collect();
+        let is_plain = raw.chars().all(|c| c.is_ascii_alphanumeric() || "/._-~{},*".contains(c));
+        if is_plain && raw.contains('{') && !raw.contains("..") {
+            return expand_braces(raw).into_iter().map(|text| ShellWord { glob: word.glob, text }).collect();
         }
         vec![word]
     }
@@ -32,23 +32,23 @@ impl ScriptWalk<'_> {
     fn append(&mut self, node: Node<'_>, word: &mut ShellWord, depth: usize) {
         let raw = self.source(node);
         match node.kind() {
-            _ if depth > DEEPEST => self.script.plain = false,
-            // Brackets and braces stand alone where a pattern could: `[ab]`.
+            _ if depth > MAX_DEPTH => self.script.plain = false,
+            // The grammar has brackets and braces as words of their own: `[ab]`.
             "word" | "[" | "]" | "{" | "}" => self.bare(raw, word),
             "number" if node.named_child_count() == 0 => word.text.push_str(raw),
             "raw_string" => word.text.push_str(raw.trim_start_matches('\'').trim_end_matches('\'')),
             "string" => self.string(node, word),
             "concatenation" => children(node).into_iter().for_each(|child| self.append(child, word, depth + 1)),
             "simple_expansion" | "expansion" => self.variable(node, false, word),
-            // Behind `$` or `==` words may come without a name.
+            // A `$` without a name, and operators as words.
             "$" => word.text.push('$'),
             "=" | "==" | "=~" => word.text.push_str(raw),
             _ => {
                 self.script.plain = false;
                 word.text.push(UNKNOWN);
-                // Commands in a substitution are commands too.
+                // The commands in a substitution are also run.
                 for child in children(node) {
-                    self.statement(child, 1 + DEEPEST / 2);
+                    self.statement(child, 1 + MAX_DEPTH / 2);
                 }
             }
         }
@@ -72,7 +72,7 @@ impl ScriptWalk<'_> {
         }
     }
 
-    /// Text in double quotes, in which only `$`, a back-quote and a backslash before some characters mean anything.
+    /// Text in double quotes. Only `$`, a backquote and some backslashes are special in it.
     fn string(&mut self, node: Node<'_>, word: &mut ShellWord) {
         let mut at = node.start_byte() + 1;
         let end = node.end_byte().saturating_sub(1);
@@ -98,7 +98,7 @@ impl ScriptWalk<'_> {
         }
     }
 
-    /// `$name` or `${name}`, by what the script set it to.
+    /// `$name` or `${name}`, with the value that the script sets.
     fn variable(&mut self, node: Node<'_>, quoted: bool, word: &mut ShellWord) {
         let parts = children(node);
         let (name, plain) = match parts.as_slice() {
@@ -107,7 +107,7 @@ impl ScriptWalk<'_> {
             _ => (node, false),
         };
         if !plain || !matches!(name.kind(), "variable_name" | "special_variable_name") {
-            // `${x:-$(rm y)}` can run something.
+            // `${x:-$(rm y)}` can run a command.
             self.script.plain = false;
         }
         match self.variables.get(self.source(name)) {
@@ -115,13 +115,13 @@ impl ScriptWalk<'_> {
                 word.glob |= value.glob && !quoted;
                 word.text.push_str(&value.text);
             }
-            // Outside quotes it becomes several words.
+            // Without quotes it becomes several words.
             Some(_) => {
                 self.script.plain = false;
                 word.text.push(UNKNOWN);
             }
-            // Some folder; a path below it says all the same where it leads.
-            None if is_folder(self.source(name)) => {
+            // An unknown directory. A path in it may still name a skill.
+            None if is_directory(self.source(name)) => {
                 word.text.push_str("/~");
                 word.text.push_str(self.source(name));
             }
@@ -130,8 +130,8 @@ impl ScriptWalk<'_> {
     }
 }
 
-/// `x/{a,b}/y` as `x/a/y` and `x/b/y`. Nested braces stay as they are.
-fn braces(raw: &str) -> Vec<String> {
+/// Expands `x/{a,b}/y` to `x/a/y` and `x/b/y`. Does not expand nested braces.
+fn expand_braces(raw: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut rest = raw;
     while let Some((before, inner, after)) = rest
