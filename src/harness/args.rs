@@ -99,9 +99,6 @@ pub fn help() -> String {
 }
 
 /// Takes the arguments apart; `variable` reads the environment.
-///
-/// # Errors
-/// Says what is wrong, in libtest's words.
 pub fn parse(
     given: impl IntoIterator<Item = String>,
     variable: impl Fn(&str) -> Option<String>,

@@ -95,9 +95,6 @@ pub fn render(names: &BTreeSet<String>) -> String {
 }
 
 /// The stubs as they should be today.
-///
-/// # Errors
-/// When the settings file cannot be read.
 pub fn current(root: &Path, catalog: &Catalog) -> Result<String, load::ConfigError> {
     Ok(render(&names(root, catalog, &load::read_file(root)?)))
 }

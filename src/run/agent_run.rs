@@ -52,9 +52,6 @@ pub struct AgentRun {
 /// started and how it failed.
 ///
 /// `texts` are those of the skills that it is given; `on_progress` gets short descriptions of what the agent is doing.
-///
-/// # Errors
-/// When the evidence cannot be kept or read.
 pub fn run(
     assignment: &Assignment<'_>,
     timeout: Duration,
@@ -123,9 +120,6 @@ pub fn run(
 
 /// The final message of a trial: the one that its agent wrote to a file, or else the last of its trace, which is kept as
 /// that file.
-///
-/// # Errors
-/// When the file cannot be read or written.
 pub(super) fn keep_final(folder: &TrialFolder, trace: &Trace) -> Result<Option<String>, StoreError> {
     match (folder.final_text()?, &trace.final_message) {
         (None, Some(text)) => folder.write_final(text).map(|()| Some(text.clone())),

@@ -19,14 +19,12 @@ pub struct Budget {
 
 impl Budget {
     /// The limits in the settings, checked against this progress file.
-    #[must_use]
     pub fn new(settings: &Settings, progress: Follower) -> Self {
         let Settings { max_cost_usd, max_tokens, .. } = *settings;
         Self { max_cost_usd, max_tokens, progress: Mutex::new(progress) }
     }
 
     /// The limit that the run has reached, if any.
-    #[must_use]
     pub fn used_up(&self) -> Option<NotRun> {
         if self.max_cost_usd.is_none() && self.max_tokens.is_none() {
             return None;
@@ -41,9 +39,6 @@ impl Budget {
 }
 
 /// Refuses a limit in dollars where what a trial costs could not be known: it would never stop the run.
-///
-/// # Errors
-/// Names the agents that report no cost and have no price, and what to do.
 pub fn check(settings: &Settings, plan: &RunPlan) -> Result<(), String> {
     if settings.max_cost_usd.is_none() {
         return Ok(());

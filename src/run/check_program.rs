@@ -88,9 +88,6 @@ impl CheckProgram {
     }
 
     /// What its checks find in a stored trial.
-    ///
-    /// # Errors
-    /// When it does not answer, or cannot read the trial.
     pub fn ask(&self, folder: &Path) -> Result<Vec<CheckResult>, String> {
         let wrong = |error: &dyn std::fmt::Display| format!("the harness {}: {error}", self.how.path.display());
         let folder = std::path::absolute(folder).map_err(|error| wrong(&error))?;

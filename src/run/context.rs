@@ -155,9 +155,6 @@ impl RunContext {
     }
 
     /// What decides a run of `case` in `mode`: see [`InputReader::read`].
-    ///
-    /// # Errors
-    /// When a file cannot be read.
     pub fn digested(
         &self,
         skills: &SkillFolders<'_>,
@@ -186,9 +183,6 @@ impl RunContext {
     }
 
     /// What judges are asked, read at the first call.
-    ///
-    /// # Errors
-    /// When the repository's own template or schema cannot be used.
     pub fn rubric(&self) -> Result<&Rubric, &Diagnostic> {
         self.rubric.get_or_init(|| rubric::read(&self.root, &self.settings)).as_ref().map_err(AsRef::as_ref)
     }
@@ -242,9 +236,6 @@ impl RunContext {
 
     /// Ends the run: stores its summary, and notes in its record how it ended. Where several processes
     /// share a run, none of them knows that it is the last; the summary is then made from the run's folder.
-    ///
-    /// # Errors
-    /// When a file cannot be written.
     pub fn close(&self) -> Result<(), StoreError> {
         let Some(live) = self.opened().filter(|_| self.shared_id.is_none()) else { return Ok(()) };
         let how = match self.why_not_stored() {

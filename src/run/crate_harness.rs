@@ -18,9 +18,6 @@ use crate::trial::outcome::CheckResult;
 
 /// The checks that a harness adds to those of the repository at `root`. Has cargo build the test that evals.toml names, a test's
 /// name behind its crate's directory, says so by `tell`, and asks it.
-///
-/// # Errors
-/// When it cannot be built or asked: grading without its checks would come to other verdicts than `cargo test`.
 pub fn own_checks(root: &Path, named: Option<&RelativePath>, tell: impl FnOnce(&str)) -> Result<OwnChecks, String> {
     let mut checks = OwnChecks::default();
     if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
@@ -60,9 +57,6 @@ fn executable(messages: &[u8], test: &str) -> Option<PathBuf> {
 
 /// Answers questions about these checks of the repository at `root`, on standard input and output until the input ends:
 /// what a harness does when it is started with [`ARGUMENT`](crate::run::check_program::ARGUMENT).
-///
-/// # Errors
-/// When the pipes fail.
 pub fn serve(checks: &OwnChecks, root: PathBuf) -> io::Result<()> {
     // What a `main` or a check prints is no answer.
     let mut out = service::answers()?;

@@ -59,9 +59,6 @@ impl InputReader {
     /// What decides a run of `case` in `mode`, with the whole of the skill under test and of the skills `opened`: all
     /// that the agent sees, and all that says how it is started. A part that nobody chose is not there, so that a
     /// new setting makes no old recording stale.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
     pub fn read(&self, seen: &DigestInputs<'_>, case: &Case, mode: &Mode, opened: &[String]) -> io::Result<Inputs> {
         let DigestInputs { root, settings, catalog, skills } = *seen;
         let mut inputs = Inputs::default();

@@ -69,9 +69,6 @@ pub struct ImportedRun {
 
 /// Makes a stored run of the run of pkbllm's in the folder `from`, called `id` or by the folder's name, and grades it. One
 /// that was made of this folder before is taken as it is.
-///
-/// # Errors
-/// In words, with the file and where known the line: the folder is no such run, or the new one cannot be made.
 pub fn pkbllm(run: &RunContext, from: &Path, id: Option<&str>) -> Result<ImportedRun, String> {
     let old = PkbllmRun::read(from)?;
     let source = from.canonicalize().map_err(|error| format!("{}: {error}", from.display()))?;

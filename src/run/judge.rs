@@ -62,9 +62,6 @@ pub struct JudgeExhibit<'a> {
 
 /// Has a graded trial judged, where that is wanted, and adds the judge's answer to its grade. An error is not judged:
 /// there is nothing to look at.
-///
-/// # Errors
-/// When the judgement cannot be kept.
 pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &JudgeExhibit<'_>, grade: Grade) -> Result<Grade, Trouble> {
     if grade.verdict == Verdict::Error || !is_judged(exhibit.case, &run.settings) {
         return Ok(grade);
@@ -88,9 +85,6 @@ pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &JudgeExhibit<'_>, grade
 
 /// Adds the stored answer of a judge to the grade of a stored trial, if it was given about the same evidence. It counts
 /// wherever there is one, unless no judge is wanted at all: it was asked for when the trial ran.
-///
-/// # Errors
-/// When the stored files cannot be read.
 pub fn rejoin(run: &RunContext, exhibit: &JudgeExhibit<'_>, grade: Grade) -> Result<Grade, StoreError> {
     if grade.verdict == Verdict::Error || run.settings.judge.wanted == Some(false) {
         return Ok(grade);
@@ -112,9 +106,6 @@ pub fn rejoin(run: &RunContext, exhibit: &JudgeExhibit<'_>, grade: Grade) -> Res
 
 /// Keeps what a judge said whom another runner asked, or why that is not known. From then on it is held against the
 /// evidence alone: its question is nowhere.
-///
-/// # Errors
-/// In words, when the rubric cannot be used or a file not be read or written.
 pub(super) fn keep_imported(
     run: &RunContext,
     exhibit: &JudgeExhibit<'_>,

@@ -52,9 +52,6 @@ impl Snapshots {
     }
 
     /// What a trial of the skill `slug` is given in `mode`.
-    ///
-    /// # Errors
-    /// When its files have changed since the run began.
     pub fn offered(&self, mode: &Mode, slug: &str) -> Result<Arc<SkillSnapshot>, Trouble> {
         let files = |error: &dyn fmt::Display| Trouble::new(TroubleKind::Files, error.to_string());
         let whole = self.versions.get(&mode.commit).ok_or_else(|| files(&"the run did not begin with these skills"))?;

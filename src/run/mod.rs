@@ -12,8 +12,8 @@
 //! Everything that happens is an event. The progress file, [`progress_files`] (the summary) and the terminal read the same
 //! events. [`promote`] turns results into recordings, [`import`] what other runners left into runs.
 
-pub mod agent_run;
-pub mod budget;
+mod agent_run;
+mod budget;
 mod changes;
 pub mod check_program;
 pub mod context;
@@ -21,16 +21,16 @@ pub mod crate_harness;
 pub mod digests;
 pub mod history;
 pub mod import;
-pub mod judge;
-pub mod live;
-pub mod measure;
+mod judge;
+mod live;
+mod measure;
 pub mod opening;
 pub mod own_check;
-pub mod pace;
+mod pace;
 pub mod pairing;
 pub mod pairs;
 pub mod plan;
-pub mod progress_files;
+mod progress_files;
 pub mod promote;
 pub mod ready;
 pub mod regrade;
@@ -40,6 +40,6 @@ pub mod scheduler;
 mod silence;
 pub mod skill_texts;
 pub mod skill_version;
-pub mod slots;
+mod slots;
 pub mod trial;
 mod trial_queue;

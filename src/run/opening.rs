@@ -23,9 +23,6 @@ use crate::trial::id::TrialId;
 use crate::trial::run_record::{ProgressLine, RUN_FORMAT, RunChoices, RunRecord, TrialRecord};
 
 /// Opens the run at the first call: its folder, its lock, its record, the snapshot of the skills.
-///
-/// # Errors
-/// When it cannot be opened; every later call gets the same answer.
 pub fn live(run: &RunContext) -> Result<&LiveRun, &RunOpenError> {
     let opened = run.live.get_or_init(|| {
         let (live, progress_file) = open(run)?;
@@ -171,9 +168,6 @@ fn in_force(chosen: &RunChoices, settings: &Settings) -> RunChoices {
 }
 
 /// The trials that an earlier part of the run measured and whose inputs have changed since, with what has changed.
-///
-/// # Errors
-/// Where there are some and `--force` was not given.
 fn changed(
     run: &RunContext,
     folder: &RunFolder,

@@ -85,7 +85,6 @@ impl Permit<'_> {
     /// The agent was refused, for the `times`th time; its provider may have `asked` for a wait. Returns what is waited for;
     /// `None` if it is not to be tried again: it was refused more often than the settings allow, another one just was, or
     /// the provider asks for a longer wait than a run makes.
-    #[must_use]
     pub fn refused_again(self, times: u32, settings: &Settings, asked: Option<Duration>) -> Option<PaceWait> {
         let asked = asked.unwrap_or_default();
         if times > settings.retries || asked > LONGEST_RETRY_WAIT {

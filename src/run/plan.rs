@@ -145,9 +145,6 @@ impl RunPlan {
 }
 
 /// The plan for what the settings select of the catalog, and of that what the filters match.
-///
-/// # Errors
-/// A message for every name in the selection that is not in the catalog.
 pub fn plan(root: &Path, settings: &Settings, catalog: &Catalog, filters: &Filters) -> Result<RunPlan, Vec<String>> {
     let cases = settings.selection.cases(catalog)?;
     let mut recordings = Recordings::new(root);

@@ -26,7 +26,6 @@ pub struct ProgressFiles {
 
 impl ProgressFiles {
     /// Figures that are not stored in a folder yet; the share `threshold` of a case's trials must pass.
-    #[must_use]
     pub fn new(threshold: f64) -> Self {
         let summary = Summary::new(Vec::new(), threshold);
         Self { folder: None, summary, running: Vec::new(), written: None, behind: true }
@@ -56,9 +55,6 @@ impl ProgressFiles {
     }
 
     /// Stores the summary of the run that has ended.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn finish(&mut self) -> Result<(), StoreError> {
         match &self.folder {
             Some(folder) => folder.write_summary(&self.summary, &markdown::summary(&self.summary)),

@@ -89,18 +89,12 @@ pub enum RecordingResult {
 
 /// Records what the run measured of these cases in modes, in place of what was recorded of them before: its trials that
 /// measured something, numbered from 1.
-///
-/// # Errors
-/// When a trial cannot be read or a recording cannot be written.
 pub fn record(run: &RunContext, plan: &RunPlan, failing: FailedTrials) -> Result<Vec<RecordedTrials>, StoreError> {
     let Some(live) = run.opened() else { return Ok(Vec::new()) };
     plan.entries.iter().map(|entry| record_case(run, &live.folder, entry, failing)).collect()
 }
 
 /// The same for a run that ended before.
-///
-/// # Errors
-/// As [`record`].
 pub fn record_from(
     run: &RunContext,
     from: &RunFolder,

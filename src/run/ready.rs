@@ -36,9 +36,6 @@ pub struct ReadyCase<'a> {
 }
 
 /// The planned case, if it can run.
-///
-/// # Errors
-/// What is wrong with the case, or that its skill is not there.
 pub fn ready<'a>(run: &'a RunContext, planned: &'a TestCase) -> Result<ReadyCase<'a>, NoOutcome> {
     let errors = case_errors(run, &planned.found);
     let (Ok(case), []) = (planned.found.case(), errors) else { return Err(NoOutcome::BadCase(errors.to_vec())) };
@@ -58,10 +55,6 @@ fn case_errors<'a>(run: &RunContext, found: &'a FoundCase) -> &'a [Diagnostic] {
 }
 
 /// What keeps the run from beginning.
-///
-/// # Errors
-/// What it is and what to do: skills in the settings that are not there, the judge's template or schema, limits that could never hold,
-/// not one case that could be decided; of live runs no place for what they keep, or an agent that is not there or has no login.
 pub fn check(run: &RunContext) -> Result<(), String> {
     run.checked.get_or_init(|| chosen(run).and_then(|()| agents(run))).clone()
 }
@@ -86,9 +79,6 @@ fn chosen(run: &RunContext) -> Result<(), String> {
 }
 
 /// Whether every agent that is to run is there, and has a login as far as can be seen: without one it would try for a minute.
-///
-/// # Errors
-/// What each of them lacks and what to do about it; which agent lacks nothing, where none was asked for.
 pub fn agents(run: &RunContext) -> Result<(), String> {
     let settings = &run.settings;
     if !settings.live {
@@ -186,9 +176,6 @@ pub fn wrong(run: &RunContext, entry: &PlannedCase) -> Vec<Diagnostic> {
 
 /// The same for a run that does not begin, with all that it would meet on the way to its first agent; what [`agents`] lack is
 /// no reason not to say what would run. `keeps` is whether it would have a folder of its own.
-///
-/// # Errors
-/// As [`check`], and where the run cannot have its id, or agents cannot be isolated as required.
 pub fn foresee(run: &RunContext, keeps: bool) -> Result<(), String> {
     chosen(run)?;
     if keeps {

@@ -46,9 +46,6 @@ impl From<StoreError> for RegradeError {
 }
 
 /// Grades a stored trial again, with the stored answer of its judge. The grade is not written.
-///
-/// # Errors
-/// When the stored files cannot be read, or its grade contains a check of the repository's own that cannot be run here.
 pub fn regrade(
     run: &RunContext,
     case: &Case,
@@ -89,9 +86,6 @@ pub(super) fn graded(
 }
 
 /// The grade of a trial by its checks, the repository's own among them, live or stored.
-///
-/// # Errors
-/// When the repository's own checks cannot be run.
 pub(super) fn by_checks(
     run: &RunContext,
     case: &Case,

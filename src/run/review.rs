@@ -65,9 +65,6 @@ pub struct TrialReview {
 
 impl TrialReview {
     /// Reads a trial of a run, or a recording.
-    ///
-    /// # Errors
-    /// In words, when its files cannot be read, or it has no grade and its case cannot be graded any more.
     pub fn of(run: &RunContext, folder: &TrialFolder) -> Result<Self, String> {
         let meta = folder.meta().map_err(|error| error.to_string())?;
         let trace = regrade::decode(run, &meta, folder).map_err(|error| error.to_string())?;

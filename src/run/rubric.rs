@@ -10,9 +10,6 @@ use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::relative_path::RelativePath;
 
 /// The rubric of the repository at `root`: its own template and schema, each where it has one.
-///
-/// # Errors
-/// When one of them cannot be read or used.
 pub fn read(root: &Path, settings: &Settings) -> Result<Rubric, Box<Diagnostic>> {
     let named = settings.judge.template.as_ref().map(RelativePath::as_path);
     let own = |path: &Path, must_be_there: bool| match bounded::read_text(&root.join(path)) {

@@ -85,9 +85,6 @@ fn take(run: &RunContext, turn: &QueuedTrial<'_>) -> Result<Outcome, NoOutcome> 
 
 /// Runs repeat `number` of a planned trial as the settings say: live, and again while the provider refuses it; as an
 /// earlier part of the run left it; or from its recording. Reports it as events.
-///
-/// # Errors
-/// When the case is wrong, was not run, or has no recording, or a stale one.
 pub fn trial(run: &RunContext, planned: &TestCase, number: u32) -> Result<Outcome, NoOutcome> {
     let _slot = run.slots.take();
     let id = planned.trial(number);

@@ -24,9 +24,6 @@ pub struct SkillVersion {
 
 impl SkillVersion {
     /// The skills of a commit of the repository at `root`.
-    ///
-    /// # Errors
-    /// When git does not give them, or the commit has no skills.
     pub fn of(root: &Path, commit: &str, settings: &Settings) -> Result<Self, String> {
         let short = commit.get(..12).unwrap_or(commit);
         let wrong = |error: &dyn std::fmt::Display| format!("the skills of {short}: {error}");
@@ -69,9 +66,6 @@ impl SkillVersion {
 }
 
 /// Whether a commit's skills are all there as a work tree in `folder` would have them.
-///
-/// # Errors
-/// Which file is not, why, and what to do.
 fn whole(exported: &CommitFiles, catalog: &Catalog, folder: &Path) -> Result<(), String> {
     let real = |at: &Path| fs::canonicalize(exported.folder.join(at)).ok();
     let inside = fs::canonicalize(folder).map_err(|error| error.to_string())?;

@@ -15,7 +15,6 @@ pub struct Slot<'a>(&'a Slots);
 
 impl Slots {
     /// So many places, at least one.
-    #[must_use]
     pub fn new(count: usize) -> Self {
         Self { free: Mutex::new(count.max(1)), freed: Condvar::new() }
     }

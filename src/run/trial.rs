@@ -24,9 +24,6 @@ use crate::trial::run_record::TrialRecord;
 use crate::trial::spent::AttemptCost;
 
 /// Replays repeat `number` of a planned trial from its recording.
-///
-/// # Errors
-/// When it has no recording, or a stale one.
 pub fn replay(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Outcome, NoOutcome> {
     let id = ready.planned.trial(number);
     let folder = store::recording(&run.root, &id);
@@ -41,9 +38,6 @@ pub fn replay(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Ou
 }
 
 /// Replays a planned trial from the recording in `folder`.
-///
-/// # Errors
-/// As [`replay`].
 pub fn replay_from(
     run: &RunContext,
     ready: &ReadyCase<'_>,
@@ -73,9 +67,6 @@ fn stale(run: &RunContext, planned: &TestCase, case: &Case, meta: &Meta) -> io::
 /// Runs repeat `number` of a planned trial with its agent, and stores everything. `tell` gets an event for each thing that
 /// the agent does; `measured` is called once the agent has got through and something was measured, before a judge is asked.
 /// The provider refused it `before`.
-///
-/// # Errors
-/// When the run cannot be opened, or the user interrupted it. Everything else is the outcome's verdict.
 pub fn run_live(
     run: &RunContext,
     ready: &ReadyCase<'_>,
@@ -119,9 +110,6 @@ pub fn run_live(
 
 /// What an earlier part of the run measured of repeat `number` of a planned trial, graded by today's checks, and judged
 /// where it was not; and whether the run's progress file says otherwise. `None` where it measured nothing.
-///
-/// # Errors
-/// When what it measured cannot be graded as it was.
 pub fn kept(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Option<(Outcome, bool)>, NoOutcome> {
     let ReadyCase { planned, case, skill } = *ready;
     let id = planned.trial(number);

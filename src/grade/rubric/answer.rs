@@ -31,9 +31,6 @@ pub struct RubricPoint {
 
 impl JudgeAnswer {
     /// Reads a judge's final message. `demanded` are the ids of the checks that it must hold.
-    ///
-    /// # Errors
-    /// Says, as the end of a sentence that starts with the answer, why it cannot be used.
     pub(super) fn read(text: Option<&str>, schema: &Schema, demanded: &[String]) -> Result<Self, String> {
         let text = text.map(str::trim).filter(|text| !text.is_empty()).ok_or("is missing")?;
         let value: Value = serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))?;

@@ -49,9 +49,6 @@ pub struct Rubric {
 
 impl Rubric {
     /// Reads a template and a schema, each with the path that it is known by.
-    ///
-    /// # Errors
-    /// What is wrong with either.
     pub fn new(template: (&Path, &str), schema: (&Path, &str)) -> Result<Self, Box<Diagnostic>> {
         let template = template::Template::parse(template.0, template.1)?;
         let bad = |why: &dyn std::fmt::Display| {
@@ -75,9 +72,6 @@ impl Rubric {
     }
 
     /// Reads a judge's final message.
-    ///
-    /// # Errors
-    /// Says, as the end of a sentence that starts with the answer, why it cannot be used.
     pub fn answer(&self, text: Option<&str>) -> Result<JudgeAnswer, String> {
         JudgeAnswer::read(text, &self.schema, &self.template.checks)
     }
