@@ -308,7 +308,7 @@ impl Importer<'_> {
     ) -> Result<TrialRecord, String> {
         let run = self.run;
         let trace = said(regrade::decode(run, meta, folder))?;
-        let final_text = said(agent_run::keep_final(folder, &trace))?;
+        let final_text = said(agent_run::store_final_text(folder, &trace))?;
         let exhibit = JudgeExhibit { case, skill, meta, final_text: final_text.as_deref(), folder };
         if let Some(answer) = &trial.judged {
             judge::keep_imported(run, &exhibit, answer.as_deref().map_err(String::as_str))?;
