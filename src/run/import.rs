@@ -19,10 +19,11 @@ use crate::report::session;
 use crate::results::table;
 use crate::run::agent_run;
 use crate::run::context::RunContext;
-use crate::run::judge::{self, JudgeExhibit};
+use crate::run::judge;
 use crate::run::live::Redactors;
 use crate::run::regrade;
 use crate::run::review::TrialReview;
+use crate::run::stored_trial::StoredTrial;
 use crate::settings::mode::{AgentKind, Delivery, SkillSelection};
 use crate::skill::slug;
 use crate::store::pkbllm::{PkbllmRun, PkbllmTrial};
@@ -307,11 +308,11 @@ impl Importer<'_> {
         meta: &Meta,
     ) -> Result<TrialRecord, String> {
         let run = self.run;
-        let trace = said(regrade::decode(run, meta, folder))?;
-        let final_text = said(agent_run::store_final_text(folder, &trace))?;
-        let exhibit = JudgeExhibit { case, skill, meta, final_text: final_text.as_deref(), folder };
+        let mut stored = said(StoredTrial::read(run, folder))?;
+        stored.final_text = said(agent_run::store_final_text(folder, &stored.trace))?;
         if let Some(answer) = &trial.judged {
-            judge::keep_imported(run, &exhibit, answer.as_deref().map_err(String::as_str))?;
+            let exhibit = stored.exhibit(case, skill, folder);
+            judge::store_imported(run, &exhibit, answer.as_deref().map_err(String::as_str))?;
         }
         let (_, grade) = said(regrade::regrade(run, case, skill, folder))?;
         said(folder.write_grade(&grade))?;

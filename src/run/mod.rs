@@ -41,5 +41,6 @@ mod silence;
 pub mod skill_texts;
 pub mod skill_version;
 mod slots;
+mod stored_trial;
 pub mod trial;
 mod trial_queue;
