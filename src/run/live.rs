@@ -16,17 +16,14 @@ use crate::trial::id::TrialId;
 /// What live trials share.
 #[derive(Debug)]
 pub struct LiveRun {
-    /// The run's folder.
     pub folder: RunFolder,
-    /// Where the rooms of agents are made.
+    /// Has the trial environments.
     pub scratch: ScratchDir,
-    /// The skills they are given.
     pub snapshots: Snapshots,
-    /// Masks secrets in everything that is stored.
     pub redactors: Redactors,
-    /// Results of an earlier part of the run that stand although what decides them has changed, and what has.
+    /// Outdated results of an earlier part of the run that are kept, and which inputs have changed.
     pub kept_although_changed: Vec<(TrialId, Vec<String>)>,
-    /// What earlier parts of the run came to, and took.
+    /// Results and cost of earlier parts of the run.
     pub before: LedgerContents,
     /// Why the progress file lacks lines.
     pub ledger_trouble: Arc<Mutex<Option<String>>>,
@@ -34,8 +31,7 @@ pub struct LiveRun {
     pub(super) lock: RunLock,
 }
 
-/// Copies of the skills that trials are given, made when the run began: of every version, and of every part that a mode
-/// offers.
+/// Copies of the skills for trials, made when the run began: of every version, and of every selection that a mode offers.
 #[derive(Debug)]
 pub struct Snapshots {
     /// By commit; `None` is the working tree.
@@ -51,32 +47,29 @@ impl Snapshots {
         Self { versions, parts: Mutex::default() }
     }
 
-    /// What a trial of the skill `slug` is given in `mode`.
+    /// The skills for a trial of the skill `slug` in `mode`.
     pub fn offered(&self, mode: &Mode, slug: &str) -> Result<Arc<SkillSnapshot>, Trouble> {
-        let files = |error: &dyn fmt::Display| Trouble::new(TroubleKind::Files, error.to_string());
-        let whole = self.versions.get(&mode.commit).ok_or_else(|| files(&"the run did not begin with these skills"))?;
+        let Some(whole) = self.versions.get(&mode.commit) else {
+            return Err(Trouble::new(TroubleKind::Files, "the run did not begin with these skills"));
+        };
         if mode.offer == SkillSelection::All {
             return Ok(Arc::clone(whole));
         }
         let slugs: Vec<String> =
             whole.slugs().filter(|other| mode.offer.includes(slug, other)).map(str::to_owned).collect();
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (mode.commit.clone(), slugs);
-        if let Some(part) = parts.get(&key) {
-            return Ok(Arc::clone(part));
-        }
-        let part = Arc::new(whole.part(&key.1));
-        parts.insert(key, Arc::clone(&part));
-        Ok(part)
+        let part =
+            parts.entry((mode.commit.clone(), slugs)).or_insert_with_key(|(_, slugs)| Arc::new(whole.part(slugs)));
+        Ok(Arc::clone(part))
     }
 }
 
 /// Why a run was not opened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunOpenError {
-    /// What was asked for cannot be done.
+    /// The request cannot be met.
     Refused(String),
-    /// A folder or file could not be made.
+    /// A directory or file could not be written.
     Trouble(Trouble),
 }
 
@@ -89,29 +82,32 @@ impl fmt::Display for RunOpenError {
     }
 }
 
-/// Makes redactors, each once: it takes longer than some trials.
+/// Creates redactors. Keeps each, because creating one takes longer than some trials.
 #[derive(Debug)]
 pub struct Redactors {
-    /// The values of variables that are listed as secret, or look like it.
-    known: Vec<String>,
-    made: Mutex<HashMap<Vec<String>, Arc<Redactor>>>,
+    /// The values of variables that are listed as secret, or look secret.
+    secrets: Vec<String>,
+    redactors: Mutex<HashMap<Vec<String>, Arc<Redactor>>>,
 }
 
 impl Redactors {
     pub(super) fn new(settings: &Settings) -> Self {
         // A value that is not Unicode cannot be a key.
-        let users =
+        let variables =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let secret = |(name, value): &(String, String)| settings.secret_env.contains(name) || looks_secret(name, value);
-        let known = users.chain(settings.env.clone()).filter(secret).map(|(_, value)| value).collect();
-        Self { known, made: Mutex::new(HashMap::new()) }
+        let secrets = variables
+            .chain(settings.env.clone())
+            .filter(|(name, value)| settings.secret_env.contains(name) || looks_secret(name, value))
+            .map(|(_, value)| value)
+            .collect();
+        Self { secrets, redactors: Mutex::default() }
     }
 
-    /// Masks these values, those of secret variables, and what looks like a key.
+    /// A redactor that masks these values, those of secret variables, and what looks like a key.
     pub fn masking(&self, secrets: Vec<String>) -> Arc<Redactor> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let redactor = made.entry(secrets).or_insert_with_key(|secrets| {
-            Arc::new(Redactor::new(self.known.iter().chain(secrets).map(String::as_str)))
+        let mut redactors = self.redactors.lock().unwrap_or_else(PoisonError::into_inner);
+        let redactor = redactors.entry(secrets).or_insert_with_key(|secrets| {
+            Arc::new(Redactor::new(self.secrets.iter().chain(secrets).map(String::as_str)))
         });
         Arc::clone(redactor)
     }
