@@ -12,7 +12,7 @@ use crate::agent::login::LoginSources;
 use crate::agent::trial_env::{TrialEnv, without_rooms};
 use crate::agent::{self, Assignment};
 use crate::cases::case::Case;
-use crate::files::at::PathError;
+use crate::files::at::At;
 use crate::files::below::{self, WalkControl, WalkedFile};
 use crate::files::bounded;
 use crate::grade::rubric::{self, Attempt, JUDGES_PROMPT, JudgeAnswer, JudgeSubject, Judgement, Rubric, Vote};
@@ -75,8 +75,7 @@ pub fn rejoin(run: &RunContext, exhibit: &TrialExhibit<'_>, grade: Grade) -> Res
         Ok(rubric) => rubric,
         Err(problem) => return Ok(rubric::stale(grade, &[problem.to_string()])),
     };
-    let now =
-        inputs(rubric, exhibit).map_err(|source| PathError { path: exhibit.folder.path().to_path_buf(), source })?;
+    let now = inputs(rubric, exhibit).at(exhibit.folder.path())?;
     let mut changed = judgement.inputs.differences(&now);
     // An imported answer has only the digest of its evidence.
     changed.retain(|part| exhibit.evidence.meta.imported.is_none() || judgement.inputs.0.contains_key(part));

@@ -3,7 +3,7 @@
 use crate::agent;
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
-use crate::files::at::PathError;
+use crate::files::at::At;
 use crate::run::context::RunContext;
 use crate::store::{StoreError, TrialFolder};
 use crate::trace::Trace;
@@ -33,9 +33,7 @@ impl StoredTrial {
     pub fn read(run: &RunContext, folder: &TrialFolder) -> Result<Self, StoreError> {
         let meta = folder.meta()?;
         let reference = run.texts.reference(&run.root, &run.catalog, &meta, folder);
-        let trace = agent::of(meta.agent.kind)
-            .decode(&reference, folder.path())
-            .map_err(|source| PathError { path: folder.path().to_path_buf(), source })?;
+        let trace = agent::of(meta.agent.kind).decode(&reference, folder.path()).at(folder.path())?;
         Ok(Self { meta, trace, final_text: folder.final_text()? })
     }
 
