@@ -1,4 +1,4 @@
-//! Decides what a trial came to, from its evidence alone. Reads no disk and starts nothing.
+//! Decides the verdict of a trial from its evidence alone. Reads no disk and starts nothing.
 
 pub mod checks;
 mod delivered;
