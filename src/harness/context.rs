@@ -14,28 +14,30 @@ use crate::report::paint::Paint;
 use crate::report::{diagnostics, progress, trial as report};
 use crate::run::context::RunContext;
 use crate::run::promote;
-use crate::trial::outcome::Outcome;
+use crate::trial::outcome::{Outcome, Verdict};
 
 /// What the trials of one process share.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
 pub(super) struct TestContext {
     pub(super) run: RunContext,
-    /// What is wrong with the setup; it fails every trial.
-    setup_problem: Option<String>,
-    /// The line that evals.toml lacks to name this harness, which adds checks.
+    /// A problem of the setup; it fails every trial.
+    pub(super) setup_problem: Option<String>,
+    /// The line for evals.toml that would name this harness, if it adds checks and is not named.
     unnamed: Option<String>,
-    /// Whether nextest runs us: one process for each trial.
+    /// Whether nextest runs this process for one trial.
     pub(super) nextest: bool,
-    /// Whether ignored trials were asked for, so that being ignored again is no answer.
+    /// Whether ignored trials run, too: they cannot be ignored again.
     pub(super) ignored_too: bool,
-    /// How failures are painted. Where no colours are wanted libtest-mimic takes them out again; what programs read has none.
+    /// The colors of failures. libtest-mimic removes them if no colors are wanted; programs get none.
     pub(super) paint: Paint,
     fail_fast: bool,
     pub(super) report_time: bool,
     show_output: bool,
     failed: AtomicBool,
+    /// Replayed trials of mock models.
     scripted: AtomicUsize,
+    /// Cases without a recording.
     unrecorded: AtomicUsize,
     watch: OnceLock<Watch>,
 }
@@ -65,7 +67,7 @@ impl TestContext {
         }
     }
 
-    /// Why other programs would grade without the checks of this harness, if they would.
+    /// The problem that other programs would grade without the checks of this harness.
     pub(super) fn unnamed_harness(&self) -> Option<String> {
         let line = self.unnamed.as_ref()?;
         Some(format!(
@@ -80,22 +82,10 @@ impl TestContext {
         let _ = self.watch.set(watch);
     }
 
-    /// Whether a wrong setup fails every trial.
-    pub(super) fn is_broken(&self) -> bool {
-        self.setup_problem.is_some()
-    }
-
-    /// Changes what is shown, where anything is.
-    fn on_watch(&self, show: impl FnOnce(&Watch)) {
-        if let Some(watch) = self.watch.get() {
-            show(watch);
-        }
-    }
-
-    /// Runs the body of a test as the arguments say; its time is told where the test is named.
+    /// Runs the body of a test as the arguments say, and prints its time if its name is given.
     pub(super) fn test(
         &self,
-        timed: Option<&str>,
+        name: Option<&str>,
         body: impl FnOnce() -> Result<Completion, Failed>,
     ) -> Result<Completion, Failed> {
         if self.fail_fast && self.failed.load(Ordering::SeqCst) {
@@ -109,67 +99,64 @@ impl TestContext {
                 resume_unwind(panic)
             }),
         };
-        if let Some(name) = timed {
+        if let Some(name) = name {
             self.say(&format!("{name}: {:.3} s", started.elapsed().as_secs_f64()));
         }
         if let Err(failed) = &result {
             self.failed.store(true, Ordering::SeqCst);
             if self.nextest {
-                // Where nextest finds the message that it puts into JUnit.
+                // nextest puts this message into JUnit.
                 say(&format!("Error: {}", failed.message().unwrap_or("failed")));
             }
         }
         result
     }
 
-    /// Takes note of a trial that has an outcome.
+    /// Counts or shows a trial that has an outcome.
     pub(super) fn note(&self, found: &FoundCase, outcome: &Outcome) {
         if outcome.scripted.is_some() && !self.run.settings.live {
             self.scripted.fetch_add(1, Ordering::Relaxed);
         }
-        if self.show_output && outcome.grade.verdict == crate::trial::outcome::Verdict::Pass {
+        if self.show_output && outcome.grade.verdict == Verdict::Pass {
             self.say(&report::graded(&self.run.root, found, [outcome], Paint::Plain).concat());
         }
     }
 
-    /// Takes note of a case that is not run for want of a recording.
+    /// Counts a case without a recording.
     pub(super) fn note_unrecorded(&self) {
         self.unrecorded.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Makes what the run measured the recordings.
-    fn record(&self) {
-        match promote::record(&self.run, &self.run.plan, promote::FailedTrials::Keep) {
-            Ok(recorded) => recorded.iter().for_each(|recorded| say(&format!("skill-evals: {recorded}"))),
-            Err(error) => say(&format!("skill-evals: error: not recorded: {error}")),
-        }
-    }
-
-    /// Prints what people should know beside the results.
+    /// Prints a message between the results.
     pub(super) fn say(&self, text: &str) {
-        self.on_watch(Watch::clear);
+        if let Some(watch) = self.watch.get() {
+            watch.clear();
+        }
         say(text.trim_end());
     }
 
-    /// Ends the run, and prints what concerns all trials together.
+    /// Ends the run, and prints messages about all trials.
     pub(super) fn close(&self, silent: bool) {
-        self.on_watch(Watch::end);
+        if let Some(watch) = self.watch.get() {
+            watch.end();
+        }
         let live = self.run.opened();
         for (id, changed) in live.iter().flat_map(|live| &live.kept_although_changed) {
             say(&format!("skill-evals: {id}: kept although changed since: {}", changed.join(", ")));
         }
-        let kept = self.run.close();
+        let closed = self.run.close();
         if let Some(why) = self.run.told_not_stored() {
             say(&format!("skill-evals: {why}"));
         }
-        if let Err(error) = kept {
-            say(&format!("skill-evals: warning: {error}; the trials' own directories are complete"));
-        }
-        if let Some(trouble) = self.run.ledger_trouble() {
-            say(&format!("skill-evals: warning: {trouble}; the trials' own directories are complete"));
+        let problem = closed.err().map(|error| error.to_string());
+        for problem in problem.into_iter().chain(self.run.ledger_trouble()) {
+            say(&format!("skill-evals: warning: {problem}; the trials' own directories are complete"));
         }
         if self.run.settings.record && live.is_some() {
-            self.record();
+            match promote::record(&self.run, &self.run.plan, promote::FailedTrials::Keep) {
+                Ok(recorded) => recorded.iter().for_each(|recorded| say(&format!("skill-evals: {recorded}"))),
+                Err(error) => say(&format!("skill-evals: error: not recorded: {error}")),
+            }
         }
         let scripted = self.scripted.load(Ordering::Relaxed);
         if scripted > 0 && !silent {
