@@ -29,7 +29,6 @@ const COMPLETED: &str = "completed";
 pub const GENERAL: [&str; 5] = [IN_TIME, COMPLETED, EXIT_CODE, DELIVERED, FINAL_MESSAGE];
 
 /// The verdict of a trial without the checks that need the skill. Only a failure can change.
-#[must_use]
 pub fn without_the_skill(verdict: Verdict, checks: &[(String, Status)]) -> Verdict {
     let others = checks.iter().filter(|(check, _)| !checks::asks_for_skill(check));
     let others: Vec<Status> = others.map(|(_, status)| *status).collect();
@@ -42,7 +41,6 @@ pub fn without_the_skill(verdict: Verdict, checks: &[(String, Status)]) -> Verdi
 }
 
 /// Grades a trial of `case` by its evidence.
-#[must_use]
 pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
     let Subject { skill, evidence, .. } = *subject;
     let mut checks = Vec::new();
@@ -65,7 +63,6 @@ pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
 }
 
 /// `grade` with the verdict that follows from its trouble and its checks.
-#[must_use]
 pub fn settle(mut grade: Grade) -> Grade {
     let failed = grade.checks.iter().any(|check| check.status == Status::Fail);
     let unknown = grade.checks.iter().find(|check| check.status == Status::Unknown);

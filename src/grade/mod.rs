@@ -1,5 +1,7 @@
 //! Decides the verdict of a trial from its evidence alone. Reads no disk and starts nothing.
 
+#![allow(clippy::must_use_candidate, reason = "hidden from users")]
+
 pub mod checks;
 mod delivered;
 pub mod rubric;

@@ -9,7 +9,6 @@ const WORKING: u64 = 3;
 
 /// Why an agent with a timeout of `timeout_s` seconds did not work, or did not finish. There is no trouble if it worked until
 /// its timeout, if its model stopped early by itself, or if it was done and only did not exit.
-#[must_use]
 pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option<Trouble> {
     if let Some(trouble) = ending.trouble.as_ref().or(trace.trouble.as_ref()) {
         return Some(trouble.clone());

@@ -27,14 +27,12 @@ impl TrialTally {
         }
     }
 
-    #[must_use]
     pub fn all(self) -> usize {
         self.passed + self.failed + self.errors + self.unscored
     }
 
     /// The verdict if the share `threshold` of all trials must pass: pass if enough passed, fail if too many failed for that.
     /// In between, the trials that measured nothing decide.
-    #[must_use]
     pub fn verdict(self, threshold: f64) -> Verdict {
         let needed = needed(self.all(), threshold);
         if self.all() > 0 && self.passed >= needed {
@@ -50,7 +48,6 @@ impl TrialTally {
 }
 
 /// How many of `trials` must pass if the share `threshold` of them must.
-#[must_use]
 pub fn needed(trials: usize, threshold: f64) -> usize {
     // Counted, so that no rounding of a product requires one more: of 3 trials, 0.66 and 2/3 both need 2.
     let share = |passed: &usize| Rate::new(*passed as u64, trials as u64).share().unwrap_or_default();

@@ -1,6 +1,8 @@
 //! The harness's arguments, which are those of libtest in Rust 1.95: some are for the harness, some for libtest-mimic, and
 //! `--help` explains the rest. Unstable options do not need `-Z unstable-options`.
 
+#![allow(clippy::must_use_candidate, reason = "hidden from users")]
+
 use std::fmt::Write;
 
 use libtest_mimic::{Arguments, ColorSetting, FormatSetting};
@@ -71,7 +73,6 @@ const OPTIONS: [(&str, &str, &str); 24] = [
     ("Z", "unstable-options", "Taken: what libtest calls unstable is stable here"),
 ];
 
-#[must_use]
 pub fn help() -> String {
     let mut text = String::from("Usage: [OPTIONS] [FILTERS...]\n\nOptions:\n");
     for (name, value, does) in OPTIONS {
@@ -92,17 +93,17 @@ pub fn parse(
     arguments: impl IntoIterator<Item = String>,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<HarnessRequest, String> {
-    let mut front = ParsedArgs::default();
+    let mut parsed = ParsedArgs::default();
     let mut quiet = false;
     let mut rest = arguments.into_iter();
     while let Some(argument) = rest.next() {
         if argument == "--" {
-            front.filters.extend(rest.by_ref());
+            parsed.filters.extend(rest.by_ref());
             break;
         }
         let options = options(&argument)?;
         if options.is_empty() {
-            front.filters.push(argument);
+            parsed.filters.push(argument);
             continue;
         }
         for (name, value) in options {
@@ -115,21 +116,21 @@ pub fn parse(
             match name.as_str() {
                 "help" => return Ok(HarnessRequest::Help),
                 "quiet" => quiet = true,
-                _ => front.option(&name, &value)?,
+                _ => parsed.option(&name, &value)?,
             }
         }
     }
-    if front.args.ignored && front.args.include_ignored {
+    if parsed.args.ignored && parsed.args.include_ignored {
         return Err("the options --include-ignored and --ignored are mutually exclusive".to_owned());
     }
-    if front.args.test && front.args.bench {
+    if parsed.args.test && parsed.args.bench {
         return Err("the options --test and --bench are mutually exclusive".to_owned());
     }
     // As with libtest, --format overrides --quiet.
-    front.args.quiet = quiet && front.args.format.is_none();
-    front.read_environment(&variable)?;
-    front.settle();
-    Ok(HarnessRequest::Trials(Box::new(front)))
+    parsed.args.quiet = quiet && parsed.args.format.is_none();
+    parsed.read_environment(&variable)?;
+    parsed.settle();
+    Ok(HarnessRequest::Trials(Box::new(parsed)))
 }
 
 /// An argument as options, each with the value attached to it. Empty if the argument is a filter.
@@ -241,20 +242,17 @@ impl ParsedArgs {
     }
 
     /// Whether a trial of this name is selected.
-    #[must_use]
     pub fn wants(&self, name: &str) -> bool {
         let matches = |filter: &String| if self.args.exact { name == filter } else { name.contains(filter.as_str()) };
         (self.filters.is_empty() || self.filters.iter().any(matches)) && !self.args.skip.iter().any(matches)
     }
 
     /// Whether every trial is selected.
-    #[must_use]
     pub fn wants_all(&self) -> bool {
         self.filters.is_empty() && self.args.skip.is_empty()
     }
 
     /// The segments of the only name that can match.
-    #[must_use]
     pub fn only(&self) -> Option<(&str, &str, Option<&str>)> {
         let [name] = self.filters.as_slice() else { return None };
         let mut parts = name.split("::");
@@ -264,7 +262,6 @@ impl ParsedArgs {
         }
     }
 
-    #[must_use]
     pub fn json(&self) -> bool {
         matches!(self.args.format, Some(FormatSetting::Json))
     }

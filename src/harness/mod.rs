@@ -49,7 +49,7 @@ use crate::trace::Trace;
 pub use crate::run::own_check::{Finding, Workspace};
 
 use args::{HarnessRequest, ParsedArgs};
-use context::TestContext;
+use context::{ProcessTally, TestContext};
 use output::PrintError;
 use watch::{Audience, Watch, say};
 
@@ -172,7 +172,7 @@ impl Harness {
             self.door = RerunCommand::Harness("skill-evals harness".to_owned());
         }
         match args::parse(arguments, |name| std::env::var(name).ok()) {
-            Ok(HarnessRequest::Trials(front)) => run(self, *front),
+            Ok(HarnessRequest::Trials(parsed)) => run(self, *parsed),
             Ok(HarnessRequest::Help) => match std::io::stdout().lock().write_all(args::help().as_bytes()) {
                 Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                     PrintError::Error(error.to_string()).exit_code(true)
@@ -218,7 +218,7 @@ fn own_name() -> String {
     }
 }
 
-fn run(harness: Harness, mut front: ParsedArgs) -> ExitCode {
+fn run(harness: Harness, mut parsed: ParsedArgs) -> ExitCode {
     let nextest = std::env::var_os("NEXTEST").is_some();
     let root = harness.find_root();
     // An invalid setup fails every trial: without a list of trials nobody would see it.
@@ -234,46 +234,46 @@ fn run(harness: Harness, mut front: ParsedArgs) -> ExitCode {
         Ok(roots) => settings.skill_roots = roots.or(settings.skill_roots),
         Err(why) => setup_problem = Some(why),
     }
-    let catalog = read_catalog(&root, &settings, &front);
+    let catalog = read_catalog(&root, &settings, &parsed);
     let no_filters = Filters::default();
     let plan = plan::plan(&root, &settings, &catalog, &no_filters).unwrap_or_else(|problems| {
         setup_problem.get_or_insert_with(|| problems.join("\n"));
         settings.selection = TestSelection::default();
         plan::plan(&root, &settings, &catalog, &no_filters).unwrap_or_default()
     });
-    let jobs = front.threads.unwrap_or(settings.jobs).max(1);
-    (settings.jobs, front.args.test_threads) = (jobs, Some(jobs));
-    // nextest shows progress by itself, and progress must not be mixed with JSON.
-    let silent = front.json() || nextest;
+    let jobs = parsed.threads.unwrap_or(settings.jobs).max(1);
+    (settings.jobs, parsed.args.test_threads) = (jobs, Some(jobs));
     let mut run = RunContext::new(root, settings, catalog);
     (run.own_checks, run.door) = (harness.own_checks, harness.door);
-    if !front.args.list {
-        let (selected, names) = select(&front, &plan);
+    if !parsed.args.list {
+        let (selected, names) = select(&parsed, &plan);
         run = run.with_plan(selected);
         run.chosen.trials_by_name = names;
     }
     run.shared_id = std::env::var("NEXTEST_RUN_ID").ok().filter(|_| nextest);
     let unnamed = unnamed_line(&run);
-    let context = Arc::new(TestContext::new(run, setup_problem, unnamed, nextest, &front));
-    let tests = trials::all(&context, &front, plan);
-    if front.args.list {
-        let listed = tests.iter().filter(|test| front.wants(&test.name) && (!front.args.ignored || test.ignored));
-        let listed = output::list(&front.args, listed.map(|test| test.name.as_str()));
+    let tally = ProcessTally::default();
+    let context = Arc::new(TestContext { run, parsed, setup_problem, unnamed, nextest, tally });
+    let parsed = &context.parsed;
+    let tests = trials::all(&context, plan);
+    if parsed.args.list {
+        let listed = tests.iter().filter(|test| parsed.wants(&test.name) && (!parsed.args.ignored || test.ignored));
+        let listed = output::list(&parsed.args, listed.map(|test| test.name.as_str()));
         // Freeing a hundred thousand cases takes half as long as reading them, and the process ends anyway.
-        std::mem::forget((tests, context));
+        std::mem::forget((tests, Arc::clone(&context)));
         return listed.map_or_else(|error| error.exit_code(false), |()| ExitCode::SUCCESS);
     }
     let mut trials: Vec<_> = tests.into_iter().map(|test| test.trial(&context)).collect();
-    prepare(&front, &mut trials, silent);
+    prepare(parsed, &mut trials, context.silent());
     let audience = match Audience::of_stderr() {
-        _ if silent => Audience::Nobody,
+        _ if context.silent() => Audience::Nobody,
         // With one thread libtest-mimic begins a line before its trial runs, and nothing can be drawn there.
         Audience::Terminal if jobs == 1 => Audience::Reader,
         audience => audience,
     };
     context.watch(Watch::new(audience, context.run.plan.len(), jobs));
-    let conclusion = output::run(&front.args, trials);
-    context.close(silent);
+    let conclusion = output::run(&parsed.args, trials);
+    context.close();
     match conclusion {
         _ if interrupt::raised() => ExitCode::from(130),
         Ok(conclusion) => conclusion.exit_code(),
@@ -315,8 +315,8 @@ fn unnamed_line(run: &RunContext) -> Option<String> {
 }
 
 /// The selected part of the plan, and the names of its trials unless all are selected: a resumed run starts no others.
-fn select(front: &ParsedArgs, plan: &RunPlan) -> (RunPlan, Vec<String>) {
-    let entries = plan.entries.iter().filter(|entry| front.wants_all() || front.wants(&entry.planned.test_name()));
+fn select(parsed: &ParsedArgs, plan: &RunPlan) -> (RunPlan, Vec<String>) {
+    let entries = plan.entries.iter().filter(|entry| parsed.wants_all() || parsed.wants(&entry.planned.test_name()));
     let entries: Vec<PlannedCase> = entries.cloned().collect();
     let names = if entries.len() == plan.entries.len() {
         Vec::new()
@@ -327,23 +327,23 @@ fn select(front: &ParsedArgs, plan: &RunPlan) -> (RunPlan, Vec<String>) {
 }
 
 /// Filters and shuffles trials, handles signals, and prints notes for the user.
-fn prepare(front: &ParsedArgs, trials: &mut Vec<libtest_mimic::Trial>, silent: bool) {
-    if front.filters.len() > 1 {
+fn prepare(parsed: &ParsedArgs, trials: &mut Vec<libtest_mimic::Trial>, silent: bool) {
+    if parsed.filters.len() > 1 {
         // libtest-mimic has only one filter, and counts only what that leaves out.
         let before = trials.len();
-        trials.retain(|trial| front.wants(trial.name()));
+        trials.retain(|trial| parsed.wants(trial.name()));
         if !silent {
-            say(&format!("skill-evals: {} filters leave {} of {before} trials", front.filters.len(), trials.len()));
+            say(&format!("skill-evals: {} filters leave {} of {before} trials", parsed.filters.len(), trials.len()));
         }
     }
     // On Ctrl-C agents must end first.
     if let Err(error) = interrupt::listen(false) {
         say(&format!("skill-evals: Ctrl-C will not end running agents: {error}"));
     }
-    for note in &front.notes {
+    for note in &parsed.notes {
         say(&format!("skill-evals: {note}"));
     }
-    if let Some(shuffle) = front.shuffle {
+    if let Some(shuffle) = parsed.shuffle {
         let seed = match shuffle {
             args::ShuffleOrder::Seed(seed) => seed,
             args::ShuffleOrder::Any => fastrand::u64(..),
@@ -354,9 +354,9 @@ fn prepare(front: &ParsedArgs, trials: &mut Vec<libtest_mimic::Trial>, silent: b
 }
 
 /// The catalog, or only the part that the one selected trial needs.
-fn read_catalog(root: &Path, settings: &Settings, front: &ParsedArgs) -> Catalog {
+fn read_catalog(root: &Path, settings: &Settings, parsed: &ParsedArgs) -> Catalog {
     let repository = Repository { root: root.to_path_buf() };
-    let scope = match front.only() {
+    let scope = match parsed.only() {
         // A selection depends on all cases, and so does the repository's lint.
         Some((skill, case, rest)) if settings.selection.is_all() && (rest.is_some() || skill != "repository") => {
             Scope::Test { skill, case }

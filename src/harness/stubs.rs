@@ -1,6 +1,8 @@
 //! Stub tests for IDEs, which find `#[test]` functions, but not the trials of a harness. The stubs are modules of empty tests
 //! whose paths are the trials' names. The harness is compiled without `--test`, so it does not contain them.
 
+#![allow(clippy::must_use_candidate, reason = "hidden from users")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
@@ -33,7 +35,6 @@ const CRATES: [&str; 2] = ["", "evals"];
 pub const REPOSITORY_LINT: &str = "repository::lint";
 
 /// The name of a skill's lint.
-#[must_use]
 pub fn skill_lint(slug: &str) -> String {
     let name = format!("{}::lint", segment(slug));
     // A skill may be called `repository`.
@@ -41,7 +42,6 @@ pub fn skill_lint(slug: &str) -> String {
 }
 
 /// The names of all trials of the repository at `root` in replay, whatever the environment sets.
-#[must_use]
 pub fn names(root: &Path, catalog: &Catalog, settings: &Settings) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = catalog.skills.iter().map(|found| skill_lint(&found.skill().slug)).collect();
     names.insert(REPOSITORY_LINT.to_owned());
@@ -54,7 +54,6 @@ pub fn names(root: &Path, catalog: &Catalog, settings: &Settings) -> BTreeSet<St
 }
 
 /// The stubs for trials of these names.
-#[must_use]
 pub fn render(names: &BTreeSet<String>) -> String {
     let mut text = String::from(
         "// Stubs of the trials, for IDEs: made by `skill-evals stubs`, checked by `skill-evals lint --check-evals`.\n\
@@ -98,7 +97,6 @@ pub fn current(root: &Path, catalog: &Catalog) -> Result<String, load::ConfigErr
 }
 
 /// The stub files that the repository has, from its root.
-#[must_use]
 pub fn files(root: &Path) -> Vec<PathBuf> {
     let walk = WalkDir::new(root).max_depth(DEPTH).sort_by_file_name().into_iter();
     let entries = walk.filter_entry(|entry| !is_ignored(entry)).filter_map(Result::ok);
@@ -115,20 +113,17 @@ fn is_ignored(entry: &DirEntry) -> bool {
 }
 
 /// The line of evals.toml that names this test of the crate in `folder`, from the root.
-#[must_use]
 pub fn line(folder: &Path, test: &str) -> String {
     format!("harness = \"{}\"", folder.join(test).display())
 }
 
 /// The path of a new stubs file, from the root. A crate only for the evals comes first.
-#[must_use]
 pub fn place(root: &Path) -> Option<PathBuf> {
     let mut crates = CRATES.iter().rev().filter(|folder| root.join(folder).join("Cargo.toml").is_file());
     crates.next().map(|folder| Path::new(folder).join(FILE))
 }
 
 /// Problems of stub files.
-#[must_use]
 pub fn problems(root: &Path, catalog: &Catalog) -> Vec<Diagnostic> {
     let files = files(root);
     if files.is_empty() {

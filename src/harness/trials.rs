@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use libtest_mimic::{Completion, Failed, Trial};
 
-use super::args::ParsedArgs;
 use super::context::TestContext;
 use crate::cases::repository::Repository;
 use crate::cases::test_case::TestCase;
@@ -40,19 +39,19 @@ enum TestBody {
 }
 
 /// All tests: the planned cases in their modes, and a lint for each skill and for the repository.
-pub(super) fn all(context: &TestContext, front: &ParsedArgs, plan: RunPlan) -> Vec<Test> {
-    let run = &context.run;
+pub(super) fn all(context: &TestContext, plan: RunPlan) -> Vec<Test> {
+    let (run, parsed) = (&context.run, &context.parsed);
     let mut tests = Vec::with_capacity(run.catalog.skills.len() + plan.entries.len() + 1);
     for (index, found) in run.catalog.skills.iter().enumerate() {
         tests.push(Test::new(stubs::skill_lint(&found.skill().slug), false, TestBody::Skill(index)));
     }
     tests.push(Test::new(stubs::REPOSITORY_LINT.to_owned(), false, TestBody::Repository));
     // With --ignored, and for nextest, the list of tests says what is ignored; otherwise the test says it, with the reason.
-    let ignores = (front.args.ignored || (context.nextest && !front.args.list)) && context.setup_problem.is_none();
+    let ignores = (parsed.args.ignored || (context.nextest && !parsed.args.list)) && context.setup_problem.is_none();
     for entry in plan.entries {
         let name = entry.planned.test_name();
         // Cases that the filter leaves out are not read: that takes longer than listing them.
-        let ignored = ignores && front.wants(&name) && is_ignored(run, &entry.planned);
+        let ignored = ignores && parsed.wants(&name) && is_ignored(run, &entry.planned);
         tests.push(Test::new(name, ignored, TestBody::Case(entry)));
     }
     rename_duplicates(&mut tests);
@@ -90,7 +89,7 @@ impl Test {
     pub(super) fn trial(self, context: &Arc<TestContext>) -> Trial {
         let Self { name, ignored, duplicate, body } = self;
         let context = Arc::clone(context);
-        let timed = context.report_time.then(|| name.clone());
+        let timed = context.parsed.report_time.then(|| name.clone());
         let run = move || {
             context.test(timed.as_deref(), || match (duplicate, body) {
                 (Some(duplicate), _) => Err(Failed::from(format!(
@@ -127,12 +126,12 @@ fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, F
                 }
             }
             // With --ignored and --include-ignored it must fail, and nextest would show an ignored trial as passed.
-            Err(NoOutcome::NotRecorded) if !context.ignored_too && !run.settings.needs_recordings() => {
+            Err(NoOutcome::NotRecorded) if !context.ignored_too() && !run.settings.needs_recordings() => {
                 context.note_unrecorded();
                 return Ok(Completion::ignored_with(report::NO_RECORDING));
             }
             Err(problem) => {
-                let mut text = report::not_graded(&planned.trial(number), &problem, &run.door, context.paint);
+                let mut text = report::not_graded(&planned.trial(number), &problem, &run.door, context.paint());
                 if matches!(problem, NoOutcome::NotRecorded) && run.settings.needs_recordings() {
                     text.push_str(report::RECORDINGS_REQUIRED);
                 }
@@ -151,7 +150,7 @@ fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, F
         let decided = table::decided(&case).map(|decided| format!("; {decided}")).unwrap_or_default();
         problems.push(format!("{passed} of {all} trials passed{share}; {must} must{decided}\n"));
     }
-    problems.extend(report::graded(&run.root, &planned.found, &not_passed, context.paint));
+    problems.extend(report::graded(&run.root, &planned.found, &not_passed, context.paint()));
     // All repeats of an invalid case have the same problem.
     problems.dedup();
     Err(problems.join("\n").into())
@@ -190,5 +189,5 @@ fn verdict_of(context: &TestContext, problems: Vec<Diagnostic>) -> Result<Comple
         return Ok(Completion::Completed);
     }
     problems.retain(|problem| problem.severity != Severity::Warning);
-    Err(diagnostics::render(&problems, context.paint).into())
+    Err(diagnostics::render(&problems, context.paint()).into())
 }

@@ -72,8 +72,8 @@ impl Watch {
     }
 
     /// A listener to the run's events.
-    pub(super) fn reader(&self) -> WatchListener {
-        WatchListener(Arc::clone(&self.shared))
+    pub(super) fn listener(&self) -> Arc<WatchState> {
+        Arc::clone(&self.shared)
     }
 
     /// Erases what is drawn, so that something else can be printed.
@@ -91,13 +91,10 @@ impl Watch {
     }
 }
 
-pub(super) struct WatchListener(Arc<WatchState>);
-
-impl EventListener for WatchListener {
+impl EventListener for Arc<WatchState> {
     fn on_event(&mut self, event: &RunEvent) {
-        let shared = &self.0;
-        let now = shared.start.elapsed();
-        let mut screen = shared.screen();
+        let now = self.start.elapsed();
+        let mut screen = self.screen();
         let board = &mut screen.board;
         let news = match event {
             RunEvent::Planned(_) => return board.planned(),
@@ -111,7 +108,7 @@ impl EventListener for WatchListener {
         };
         // libtest-mimic prints the result next, which must not be among the drawn lines.
         screen.make_room(now);
-        if let (Audience::Reader, Some(line)) = (shared.audience, news) {
+        if let (Audience::Reader, Some(line)) = (self.audience, news) {
             say(&line);
         }
     }

@@ -78,7 +78,6 @@ impl CheckProgram {
     }
 
     /// The names of its checks.
-    #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }

@@ -10,7 +10,7 @@ use crate::process::interrupt;
 use crate::report::trial::RerunCommand;
 use crate::run::budget::Budget;
 use crate::run::digests::{DigestInputs, InputReader, SkillFolders};
-use crate::run::live::{LiveRun, RunOpenError};
+use crate::run::live::LiveRun;
 use crate::run::own_check::OwnChecks;
 use crate::run::pace::Pace;
 use crate::run::plan::RunPlan;
@@ -55,7 +55,7 @@ pub struct RunContext {
     pub progress: Arc<Mutex<ProgressFiles>>,
     listeners: Mutex<Vec<Box<dyn EventListener>>>,
     rubric: OnceLock<Result<Rubric, Box<Diagnostic>>>,
-    pub(super) live: OnceLock<Result<LiveRun, RunOpenError>>,
+    pub(super) live: OnceLock<Result<LiveRun, String>>,
     budget: OnceLock<Budget>,
     /// What keeps the run from beginning, found once.
     pub(super) checked: OnceLock<Result<(), String>>,
@@ -71,7 +71,6 @@ impl std::fmt::Debug for RunContext {
 
 impl RunContext {
     /// A run over the repository at `root`, with an empty plan.
-    #[must_use]
     pub fn new(root: PathBuf, settings: Settings, catalog: Catalog) -> Self {
         let mut progress = ProgressFiles::new(settings.repetition.threshold());
         progress.summary.isolation_wanted = settings.isolation.kind;
@@ -102,7 +101,6 @@ impl RunContext {
     }
 
     /// The same with this plan.
-    #[must_use]
     pub fn with_plan(mut self, plan: RunPlan) -> Self {
         self.figures().summary.planned = Some(plan.len());
         self.plan = plan;
@@ -130,14 +128,12 @@ impl RunContext {
     }
 
     /// The skills of the working tree, or of a commit; `None` if the run lacks that version.
-    #[must_use]
     pub fn skills_of(&self, commit: Option<&str>) -> Option<&Catalog> {
         let Some(commit) = commit else { return Some(&self.catalog) };
         self.versions.iter().find(|version| version.commit == commit).map(|version| &version.catalog)
     }
 
     /// How often a case runs, and which share of its trials must pass.
-    #[must_use]
     pub fn repetition(&self, found: &FoundCase) -> EffectiveRepetition {
         self.settings.repetition.of(&found.skill, found.repetition())
     }
@@ -176,19 +172,16 @@ impl RunContext {
     }
 
     /// The directory of the run's artifacts, once a live trial has started.
-    #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.opened().map(|live| live.folder.path())
     }
 
     /// What live trials share, once one has started.
-    #[must_use]
     pub fn opened(&self) -> Option<&LiveRun> {
         self.live.get()?.as_ref().ok()
     }
 
     /// Why no further trial may start, if so.
-    #[must_use]
     pub fn no_more(&self) -> Option<NotRun> {
         if interrupt::raised() {
             return Some(NotRun::Interrupted);
@@ -204,13 +197,11 @@ impl RunContext {
         let _ = self.not_stored.set(why.to_owned());
     }
 
-    #[must_use]
     pub fn why_not_stored(&self) -> Option<&str> {
         self.not_stored.get().map(String::as_str)
     }
 
     /// The message for the user if a result could not be stored.
-    #[must_use]
     pub fn told_not_stored(&self) -> Option<String> {
         let (why, live) = (self.why_not_stored()?, self.opened()?);
         let command = if self.sides.is_some() { "compare" } else { "run" };
@@ -238,7 +229,6 @@ impl RunContext {
     }
 
     /// Why the progress file lacks lines, if so.
-    #[must_use]
     pub fn ledger_trouble(&self) -> Option<String> {
         self.opened().and_then(|live| live.ledger_trouble.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }

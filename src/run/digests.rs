@@ -191,13 +191,11 @@ fn add_settings(inputs: &mut Inputs, settings: &Settings, mode: &Mode) {
 }
 
 /// The skills whose whole directories a recording depends on.
-#[must_use]
 pub fn opened_skills(inputs: &Inputs) -> Vec<String> {
     inputs.0.keys().filter_map(|name| name.strip_prefix(SKILL_PART)).map(str::to_owned).collect()
 }
 
 /// The parts in which a recording differs from a trial `now`. If no model is requested now, any recorded model fits.
-#[must_use]
 pub fn stale_parts(recorded: &Inputs, now: &Inputs) -> Vec<String> {
     let mut changed = recorded.differences(now);
     changed.retain(|part| part != MODEL_PART || now.0.contains_key(MODEL_PART));

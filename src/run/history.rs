@@ -15,7 +15,6 @@ use crate::trial::spent::AttemptCost;
 const RUNS: usize = 50;
 
 /// The highest known cost of a trial of each of these cases. Cases of unknown cost are missing.
-#[must_use]
 pub fn known_costs(root: &Path, prices: &Prices, ids: &[TrialId]) -> BTreeMap<CaseInMode, KnownCost> {
     let mut known: BTreeMap<CaseInMode, KnownCost> =
         ids.iter().map(|id| (CaseInMode::of(id), KnownCost::default())).collect();

@@ -306,7 +306,7 @@ impl Importer<'_> {
             let exhibit = stored.exhibit(case, skill, folder);
             judge::store_imported(run, &exhibit, answer.as_deref().map_err(String::as_str))?;
         }
-        let (_, grade) = text(regrade::regrade(run, case, skill, folder))?;
+        let (_, grade) = regrade::regrade(run, case, skill, folder)?;
         text(folder.write_grade(&grade))?;
         let review = TrialReview::of(run, folder)?;
         text(folder.write_session(&session::session(meta, &grade, &review.timeline())))?;

@@ -1,7 +1,6 @@
 //! What live trials share, once their run is open.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::agent::snapshot::SkillSnapshot;
@@ -61,24 +60,6 @@ impl Snapshots {
         let part =
             parts.entry((mode.commit.clone(), slugs)).or_insert_with_key(|(_, slugs)| Arc::new(whole.part(slugs)));
         Ok(Arc::clone(part))
-    }
-}
-
-/// Why a run was not opened.
-#[derive(Clone, Debug, PartialEq)]
-pub enum RunOpenError {
-    /// The request cannot be met.
-    Refused(String),
-    /// A directory or file could not be written.
-    Trouble(Trouble),
-}
-
-impl fmt::Display for RunOpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(why) => f.write_str(why),
-            Self::Trouble(trouble) => trouble.fmt(f),
-        }
     }
 }
 

@@ -12,6 +12,8 @@
 //! Everything that happens is an event. The progress file, `progress_files` (the summary) and the terminal read the same
 //! events. [`promote`] makes recordings of results, and [`import`] makes runs of what other runners left.
 
+#![allow(clippy::must_use_candidate, reason = "hidden from users")]
+
 mod agent_run;
 mod budget;
 mod changes;

@@ -14,7 +14,7 @@ use crate::results::table;
 use crate::run::agent_run::files;
 use crate::run::context::RunContext;
 use crate::run::digests::{SkillFolders, opened_skills};
-use crate::run::live::{LiveRun, Redactors, RunOpenError, Snapshots};
+use crate::run::live::{LiveRun, Redactors, Snapshots};
 use crate::run::ready;
 use crate::settings::TestSelection;
 use crate::store::{Ledger, RunFolder, StoreError};
@@ -23,7 +23,7 @@ use crate::trial::id::TrialId;
 use crate::trial::run_record::{ProgressLine, RUN_FORMAT, RunChoices, RunRecord, TrialRecord};
 
 /// Opens the run at the first call. If that fails, every later call fails in the same way.
-pub fn live(run: &RunContext) -> Result<&LiveRun, &RunOpenError> {
+pub fn live(run: &RunContext) -> Result<&LiveRun, &String> {
     let opened = run.live.get_or_init(|| {
         let (live, progress_file) = open(run)?;
         run.begin(&live, progress_file);
@@ -32,19 +32,13 @@ pub fn live(run: &RunContext) -> Result<&LiveRun, &RunOpenError> {
     opened.as_ref()
 }
 
-impl<E: Error> From<E> for RunOpenError {
-    fn from(error: E) -> Self {
-        Self::Trouble(files(&error))
-    }
-}
-
-fn refused(error: impl Display) -> RunOpenError {
-    RunOpenError::Refused(error.to_string())
+fn trouble(error: impl Error) -> String {
+    files(&error).to_string()
 }
 
 /// Opens the run; the second value writes its progress file.
-fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), RunOpenError> {
-    ready::check(run).map_err(RunOpenError::Refused)?;
+fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), String> {
+    ready::check(run)?;
     let resumes = run.settings.resume;
     let folder = folder(run)?;
     let is_shared = run.shared_id.is_some();
@@ -53,10 +47,10 @@ fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), RunOpenError> {
         runner = background::parent_process();
         runner.shared = true;
     }
-    let lock = folder.lock(runner).map_err(refused)?;
+    let lock = folder.lock(runner).map_err(|error| error.to_string())?;
     if !is_shared && !resumes && folder.is_run() {
         // Another process had the run while this one waited for the lock.
-        return Err(refused(StoreError::Exists(folder.id().to_owned())));
+        return Err(StoreError::Exists(folder.id().to_owned()).to_string());
     }
     // The record is written before anything that takes long: if the run is killed meanwhile, it must not resume with more
     // than it was to do.
@@ -68,23 +62,23 @@ fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), RunOpenError> {
         Some(record) => folder.write_run(&RunRecord { planned, ended: None, ..record.clone() }),
         None => Ok(()),
     };
-    write_record(record.as_ref().map_or(0, |record| record.planned))?;
+    write_record(record.as_ref().map_or(0, |record| record.planned)).map_err(trouble)?;
     if resumes && is_shared {
-        table::complete_progress(&folder, run.plan.ids(), &run.settings.prices)?;
+        table::complete_progress(&folder, run.plan.ids(), &run.settings.prices).map_err(trouble)?;
     } else if resumes {
-        table::repair_progress(&folder, &run.settings.prices)?;
+        table::repair_progress(&folder, &run.settings.prices).map_err(trouble)?;
     }
-    let before = folder.progress()?;
-    let ledger = folder.ledger()?;
-    let scratch = ScratchDir::open(run.settings.scratch.as_deref())?;
+    let before = folder.progress().map_err(trouble)?;
+    let ledger = folder.ledger().map_err(trouble)?;
+    let scratch = ScratchDir::open(run.settings.scratch.as_deref()).map_err(trouble)?;
     watchdog::remove_afterwards(scratch.path());
-    let snapshots = snapshots(run, &folder, &scratch)?;
+    let snapshots = snapshots(run, &folder, &scratch).map_err(trouble)?;
     let kept_although_changed = if resumes { changed(run, &folder, &snapshots)? } else { Vec::new() };
-    write_record(folder.add_to_plan(run.plan.lines())?)?;
+    write_record(folder.add_to_plan(run.plan.lines()).map_err(trouble)?).map_err(trouble)?;
     let redactors = Redactors::new(&run.settings);
     let ledger_trouble = Arc::<Mutex<Option<String>>>::default();
     let progress = ProgressWriter { ledger, folder: folder.clone(), trouble: Arc::clone(&ledger_trouble) };
-    lock.keep_room(&folder)?;
+    lock.keep_room(&folder).map_err(trouble)?;
     let live = LiveRun { folder, scratch, snapshots, redactors, kept_although_changed, before, ledger_trouble, lock };
     Ok((live, progress))
 }
@@ -116,15 +110,15 @@ fn snapshots(run: &RunContext, folder: &RunFolder, scratch: &ScratchDir) -> Resu
     Ok(Snapshots::new(versions))
 }
 
-fn folder(run: &RunContext) -> Result<RunFolder, RunOpenError> {
+fn folder(run: &RunContext) -> Result<RunFolder, String> {
     let id = run.settings.run_id.as_deref();
     let folder = match (&run.shared_id, id) {
-        (_, None) if run.settings.resume => return Err(refused("to resume, set SKILL_EVALS_RUN_ID")),
+        (_, None) if run.settings.resume => return Err("to resume, set SKILL_EVALS_RUN_ID".to_owned()),
         (_, Some(id)) if run.settings.resume => RunFolder::open(&run.root, id),
         (Some(key), _) => RunFolder::shared(&run.root, id, key, |id| record(run, id)),
         (None, _) => RunFolder::create(&run.root, id),
     };
-    folder.map_err(refused)
+    folder.map_err(|error| error.to_string())
 }
 
 fn record(run: &RunContext, id: &str) -> RunRecord {
@@ -169,18 +163,16 @@ fn choices(run: &RunContext) -> RunChoices {
 
 /// The trials that an earlier part of the run measured and whose inputs have changed since, with these inputs. Fails if
 /// there are some and `--force` was not given.
-fn changed(
-    run: &RunContext,
-    folder: &RunFolder,
-    snapshots: &Snapshots,
-) -> Result<Vec<(TrialId, Vec<String>)>, RunOpenError> {
+fn changed(run: &RunContext, folder: &RunFolder, snapshots: &Snapshots) -> Result<Vec<(TrialId, Vec<String>)>, String> {
     let mut outdated = Vec::new();
     for (entry, id) in run.plan.entries.iter().flat_map(|entry| entry.ids().map(move |id| (entry, id))) {
         // Unreadable trials are measured again.
         let (Ok(meta), Ok(case)) = (folder.trial(&id).meta(), entry.planned.found.case()) else { continue };
         let mode = &entry.planned.mode;
-        let snapshot = snapshots.offered(mode, &case.skill).map_err(RunOpenError::Trouble)?;
-        let now = run.digested(&SkillFolders::Snapshot(&snapshot), case, mode, &opened_skills(&meta.inputs))?;
+        let snapshot = snapshots.offered(mode, &case.skill).map_err(|trouble| trouble.to_string())?;
+        let now = run
+            .digested(&SkillFolders::Snapshot(&snapshot), case, mode, &opened_skills(&meta.inputs))
+            .map_err(trouble)?;
         let changed = meta.inputs.differences(&now);
         if !changed.is_empty() {
             outdated.push((id, changed));
@@ -192,12 +184,12 @@ fn changed(
     let list = outdated.iter().take(20).map(|(id, changed)| format!("{id}: {}", changed.join(", ")));
     let more = outdated.len().saturating_sub(20);
     let list: Vec<String> = list.chain((more > 0).then(|| format!("and {more} more"))).collect();
-    Err(refused(format!(
+    Err(format!(
         "the run `{}` cannot resume: what decides these results has changed since they were measured\n  {}\n\
          --force (SKILL_EVALS_RESUME=force) keeps them all the same; without --resume a new run measures them again",
         folder.id(),
         list.join("\n  ")
-    )))
+    ))
 }
 
 /// Writes the run's progress file: a line for every trial that ends, and for every attempt that was refused.

@@ -43,13 +43,11 @@ pub struct DecisionGoal {
 }
 
 impl PlannedCase {
-    #[must_use]
     pub fn times(planned: TestCase, repeats: u32) -> Self {
         Self { planned, repeats, until: None }
     }
 
     /// Repeats as the settings and the case say.
-    #[must_use]
     pub fn of(planned: TestCase, settings: &Settings) -> Self {
         let EffectiveRepetition { trials, threshold } =
             settings.repetition.of(&planned.found.skill, planned.found.repetition());
@@ -64,7 +62,6 @@ impl PlannedCase {
     }
 
     /// Maximum number of trials.
-    #[must_use]
     pub fn most(&self) -> u32 {
         self.until.map_or(self.repeats, |until| until.most.max(self.repeats))
     }
@@ -92,24 +89,20 @@ impl RunPlan {
         self.entries.iter().flat_map(|entry| (1..=entry.most()).map(|number| entry.planned.trial(number)))
     }
 
-    #[must_use]
     pub fn len(&self) -> usize {
         self.entries.iter().map(|entry| entry.repeats as usize).sum()
     }
 
     /// Maximum number of trials.
-    #[must_use]
     pub fn most(&self) -> usize {
         self.entries.iter().map(|entry| entry.most() as usize).sum()
     }
 
     /// Whether trials may be added during the run.
-    #[must_use]
     pub fn grows(&self) -> bool {
         self.entries.iter().any(|entry| entry.until.is_some())
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -128,7 +121,6 @@ impl RunPlan {
     }
 
     /// Whether any trial is to be judged.
-    #[must_use]
     pub fn is_judged(&self, settings: &Settings) -> bool {
         match settings.judge.wanted {
             Some(wanted) => wanted && !self.is_empty(),
@@ -189,7 +181,6 @@ fn recorded_repeats(root: &Path, planned: &TestCase) -> u32 {
 }
 
 /// Whether a trial of `case` is to be judged.
-#[must_use]
 pub fn is_judged(case: &Case, settings: &Settings) -> bool {
     settings.judge.wanted.unwrap_or(case.judge)
 }

@@ -239,7 +239,6 @@ impl fmt::Display for RecordedTrials {
 
 impl RecordedTrials {
     /// The directory of the new recording, from the repository's root.
-    #[must_use]
     pub fn place(&self, root: &Path) -> Option<PathBuf> {
         match &self.now {
             RecordingResult::Kept(_, place) => Some(shown_path(root, place)),

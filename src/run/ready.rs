@@ -154,13 +154,11 @@ fn undecidable(run: &RunContext, entry: &PlannedCase) -> Option<Diagnostic> {
 }
 
 /// The problem that a case could never be decided.
-#[must_use]
 pub fn never_decided(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
     lint::never_decided(&planned.found, run.repetition(&planned.found), &repository(run))
 }
 
 /// The problem that a skill's own files keep it from the agent, so that no trial could measure anything.
-#[must_use]
 pub fn withheld(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
     let (mode, case) = (&planned.mode, planned.found.case().ok()?);
     let version = run.versions.iter().find(|version| Some(&version.commit) == mode.commit.as_ref());
@@ -173,7 +171,6 @@ pub fn withheld(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
 }
 
 /// What keeps a planned case from running; others run all the same.
-#[must_use]
 pub fn wrong(run: &RunContext, entry: &PlannedCase) -> Vec<Diagnostic> {
     let withheld = withheld(run, &entry.planned).filter(|_| run.settings.live);
     let errors = case_errors(run, &entry.planned.found).iter().cloned();

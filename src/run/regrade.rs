@@ -1,7 +1,5 @@
 //! Grades a trial by its evidence: a live trial, a recording, or a trial of an earlier part of the run.
 
-use std::fmt;
-
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
 use crate::checks::Subject;
@@ -11,33 +9,9 @@ use crate::run::check_program;
 use crate::run::context::RunContext;
 use crate::run::judge;
 use crate::run::stored_trial::{StoredTrial, TrialExhibit};
-use crate::store::{StoreError, TrialFolder};
+use crate::store::TrialFolder;
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::Grade;
-
-/// Why a stored trial cannot be graded again.
-#[derive(Debug)]
-pub enum RegradeError {
-    /// Its files cannot be read.
-    Store(StoreError),
-    /// Checks that its grade contains, or that it needs, cannot be run.
-    OwnChecks(String),
-}
-
-impl fmt::Display for RegradeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Store(error) => error.fmt(f),
-            Self::OwnChecks(why) => f.write_str(why),
-        }
-    }
-}
-
-impl From<StoreError> for RegradeError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
 
 /// Grades a stored trial again, with the stored answer of its judge. The grade is not written.
 pub fn regrade(
@@ -45,29 +19,30 @@ pub fn regrade(
     case: &Case,
     skill: &FoundSkill,
     folder: &TrialFolder,
-) -> Result<(Meta, Grade), RegradeError> {
-    let trial = gradable(run, folder)?;
+) -> Result<(Meta, Grade), String> {
+    let trial = StoredTrial::read(run, folder).map_err(|error| error.to_string())?;
     let exhibit = trial.exhibit(case, skill, folder);
-    let grade = by_checks(run, &exhibit).map_err(RegradeError::OwnChecks)?;
-    let grade = judge::rejoin(run, &exhibit, grade)?;
+    let grade = again_by_checks(run, &exhibit)?;
+    let grade = judge::rejoin(run, &exhibit, grade).map_err(|error| error.to_string())?;
     Ok((trial.meta, grade))
 }
 
-/// Reads a stored trial. Fails if its grade contains a custom check that cannot be run here: the new grade would lack it.
-pub(super) fn gradable(run: &RunContext, folder: &TrialFolder) -> Result<StoredTrial, RegradeError> {
-    let trial = StoredTrial::read(run, folder)?;
+/// As [`by_checks`], for a stored trial. Fails if its grade contains a custom check that cannot be run here: the new grade
+/// would lack it.
+pub(super) fn again_by_checks(run: &RunContext, exhibit: &TrialExhibit<'_>) -> Result<Grade, String> {
+    let folder = exhibit.folder;
     if folder.has_grade() {
         let lacking = folder.grade().map(|grade| run.own_checks.lacking(&grade)).unwrap_or_default();
         if !lacking.is_empty() {
             let list = lacking.join("`, `");
-            return Err(RegradeError::OwnChecks(format!(
+            return Err(format!(
                 "its grade contains `{list}`, which only the harness of the crate can check; nothing was graded. Run this \
                  in that repository, where the harness is asked, or name it in {}",
                 check_program::VARIABLE
-            )));
+            ));
         }
     }
-    Ok(trial)
+    by_checks(run, exhibit)
 }
 
 /// The grade of a trial by its built-in and custom checks. Fails if custom checks cannot be run.

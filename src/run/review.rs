@@ -60,18 +60,16 @@ impl TrialReview {
             let gone = || format!("the case `{}` of the skill `{}` no longer exists", meta.case.id, meta.skill.slug);
             let case = case(run, &meta).ok_or_else(gone)?;
             let skill = run.catalog.skill(&meta.skill.slug).ok_or_else(gone)?;
-            regrade::regrade(run, case, skill, folder).map_err(|error| error.to_string())?.1
+            regrade::regrade(run, case, skill, folder)?.1
         };
         Ok(Self { meta, trace, final_text, grade })
     }
 
-    #[must_use]
     pub fn evidence(&self) -> Evidence<'_> {
         Evidence { meta: &self.meta, trace: &self.trace, final_text: self.final_text.as_deref() }
     }
 
     /// The files that the agent made or changed.
-    #[must_use]
     pub fn files(&self, run: &RunContext, folder: &TrialFolder) -> Vec<ChangedFile> {
         let case = case(run, &self.meta);
         let fixture =
@@ -88,14 +86,12 @@ impl TrialReview {
     }
 
     /// The judge's prompt, if today's prompt is the same. The prompt is not stored, but its digest is.
-    #[must_use]
     pub fn question(&self, run: &RunContext, folder: &TrialFolder, judgement: &Judgement) -> Option<String> {
         let (case, skill) = (case(run, &self.meta)?, run.catalog.skill(&self.meta.skill.slug)?);
         judge::question(run, &TrialExhibit { case, skill, evidence: self.evidence(), folder }, judgement)
     }
 
     /// The events, and where each check looked.
-    #[must_use]
     pub fn timeline(&self) -> Timeline {
         Timeline::new(&self.evidence(), &self.grade)
     }

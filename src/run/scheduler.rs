@@ -133,7 +133,7 @@ fn live(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> (Result<Outcome
     }
     // Opened before the first look at the budget, which an earlier part of the run may have used up.
     if let Err(why) = opening::live(run) {
-        return (Err(NoOutcome::NotOpened(why.to_string())), 0);
+        return (Err(NoOutcome::NotOpened(why.clone())), 0);
     }
     let account = LoginSources::new(&run.settings, planned.mode.agent, Some(&planned.mode)).account();
     let mut attempt = 0;

@@ -62,7 +62,6 @@ impl SkillVersion {
     }
 
     /// The root of the exported repository.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }

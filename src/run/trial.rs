@@ -10,7 +10,8 @@ use crate::run::judge;
 use crate::run::measure::LiveTrial;
 use crate::run::opening;
 use crate::run::ready::{self, ReadyCase};
-use crate::run::regrade::{RegradeError, by_checks, gradable, regrade};
+use crate::run::regrade::{again_by_checks, regrade};
+use crate::run::stored_trial::StoredTrial;
 use crate::settings::EffectiveRepetition;
 use crate::store::{self, TrialFolder};
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -68,7 +69,7 @@ pub fn run_live(
 ) -> Result<Outcome, NoOutcome> {
     let ReadyCase { planned, case, skill } = *ready;
     let id = planned.trial(number);
-    let live = opening::live(run).map_err(|why| NoOutcome::NotOpened(why.to_string()))?;
+    let live = opening::live(run).map_err(|why| NoOutcome::NotOpened(why.clone()))?;
     let folder = live.folder.trial(&id);
     let mode = &planned.mode;
     let skills = match ready::withheld(run, planned) {
@@ -103,21 +104,17 @@ pub fn run_live(
 pub fn kept(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Option<(Outcome, bool)>, NoOutcome> {
     let ReadyCase { planned, case, skill } = *ready;
     let id = planned.trial(number);
-    let live = opening::live(run).map_err(|why| NoOutcome::NotOpened(why.to_string()))?;
+    let live = opening::live(run).map_err(|why| NoOutcome::NotOpened(why.clone()))?;
     let folder = live.folder.trial(&id);
     let unreadable = |error: &dyn Display| NoOutcome::Unreadable(format!("{id}: {error}"));
     let not_stored = |error: &dyn Display| {
         run.not_stored(&format!("{id}: {error}"));
         NoOutcome::NotRun(NotRun::NotStored)
     };
-    let trial = match gradable(run, &folder) {
-        Ok(trial) => trial,
-        Err(RegradeError::OwnChecks(why)) => return Err(unreadable(&why)),
-        Err(RegradeError::Store(_)) => return Ok(None),
-    };
+    let Ok(trial) = StoredTrial::read(run, &folder) else { return Ok(None) };
     let stored = folder.grade().ok();
     let exhibit = trial.exhibit(case, skill, &folder);
-    let by_checks = by_checks(run, &exhibit).map_err(|why| unreadable(&why))?;
+    let by_checks = again_by_checks(run, &exhibit).map_err(|why| unreadable(&why))?;
     let mut grade = judge::rejoin(run, &exhibit, by_checks.clone()).map_err(|error| unreadable(&error))?;
     let is_judged = matches!(grade.judged, Some(Judged::Asked { .. })) && grade.verdict != Verdict::Unscored;
     if !is_judged {

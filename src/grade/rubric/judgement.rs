@@ -71,7 +71,6 @@ pub struct Attempt {
 
 impl Judgement {
     /// Counts the votes. More than half of them must agree: a vote without a usable answer counts for neither side.
-    #[must_use]
     pub fn new(agent: AgentMeta, scripted: Option<String>, started: String, inputs: Inputs, votes: Vec<Vote>) -> Self {
         let answers: Vec<&JudgeAnswer> = votes.iter().filter_map(|vote| vote.answer.as_ref()).collect();
         let passing = answers.iter().filter(|answer| answer.overall_pass).count();
@@ -99,7 +98,6 @@ impl Judgement {
     }
 
     /// The result of the vote, as text.
-    #[must_use]
     pub fn tally(&self) -> String {
         let passing = self.answers().filter(|answer| answer.overall_pass).count();
         let failing = self.answers().count() - passing;

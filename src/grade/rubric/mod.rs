@@ -59,12 +59,10 @@ impl Rubric {
     }
 
     /// The schema's text, for the judge's program.
-    #[must_use]
     pub fn schema(&self) -> &str {
         &self.schema_text
     }
 
-    #[must_use]
     pub fn prompt(&self, subject: &JudgeSubject<'_>) -> String {
         self.template.render(subject)
     }
@@ -76,7 +74,6 @@ impl Rubric {
 
     /// Digests of what is judged and by what. `skill` is its SKILL.md; `evidence` is everything else that the judge sees, in
     /// a form that is the same for a run and for a recording of it.
-    #[must_use]
     pub fn inputs(&self, prompt: &str, skill: &[u8], evidence: &[u8]) -> Inputs {
         let mut inputs = Inputs::default();
         inputs.0.insert("judge's template".to_owned(), self.template.digest());
@@ -89,7 +86,6 @@ impl Rubric {
 }
 
 /// Adds a judgement to a grade. A failure or an error by the evidence stays one.
-#[must_use]
 pub fn join(mut grade: Grade, judgement: &Judgement) -> Grade {
     if grade.verdict == Verdict::Error {
         return grade;
@@ -116,7 +112,6 @@ pub fn join(mut grade: Grade, judgement: &Judgement) -> Grade {
 }
 
 /// The grade of a trial that could not be judged: a pass by the evidence becomes unscored.
-#[must_use]
 pub fn not_judged(mut grade: Grade, trouble: Trouble) -> Grade {
     if grade.verdict == Verdict::Pass {
         grade.verdict = Verdict::Unscored;
@@ -126,7 +121,6 @@ pub fn not_judged(mut grade: Grade, trouble: Trouble) -> Grade {
 }
 
 /// The grade of a trial whose stored judgement is stale.
-#[must_use]
 pub fn stale(grade: Grade, changed: &[String]) -> Grade {
     let detail = format!("the judge's answer is stale; changed since: {}", changed.join(", "));
     let grade = not_judged(grade, Trouble::new(TroubleKind::NotJudged, detail));
@@ -134,7 +128,6 @@ pub fn stale(grade: Grade, changed: &[String]) -> Grade {
 }
 
 /// The grade of a recording without a judgement: the verdict by the evidence stays.
-#[must_use]
 pub fn not_recorded(grade: Grade) -> Grade {
     Grade { judged: Some(Judged::NotRecorded), ..grade }
 }
