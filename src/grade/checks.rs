@@ -40,7 +40,6 @@ pub fn without_the_skill(verdict: Verdict, checks: &[(String, Status)]) -> Verdi
     }
 }
 
-/// Grades a trial of `case` by its evidence.
 pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
     let Subject { skill, evidence, .. } = *subject;
     let mut checks = Vec::new();
@@ -127,7 +126,6 @@ fn metrics(skill: &Skill, evidence: &Evidence<'_>) -> Metrics {
     }
 }
 
-/// The checks of every trial.
 fn general(subject: &Subject<'_>) -> Vec<CheckResult> {
     let evidence = subject.evidence;
     let (ending, trace) = (&evidence.meta.ending, evidence.trace);

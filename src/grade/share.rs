@@ -6,9 +6,7 @@ use crate::trial::outcome::Verdict;
 /// How the trials of a case in a mode ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrialTally {
-    /// Trials whose checks all passed.
     pub passed: usize,
-    /// Trials with a check that failed.
     pub failed: usize,
     /// Trials that measured nothing.
     pub errors: usize,
@@ -17,7 +15,6 @@ pub struct TrialTally {
 }
 
 impl TrialTally {
-    /// Counts a trial.
     pub fn add(&mut self, verdict: Verdict) {
         match verdict {
             Verdict::Pass => self.passed += 1,

@@ -13,7 +13,6 @@ use crate::text::name::as_test_name;
 /// The exit code for invalid arguments, as with libtest.
 pub const EXIT_BAD_ARGUMENTS: u8 = 101;
 
-/// What the arguments request.
 #[derive(Debug)]
 pub enum HarnessRequest {
     Help,
@@ -37,7 +36,6 @@ pub struct ParsedArgs {
     pub notes: Vec<String>,
 }
 
-/// How trials are shuffled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShuffleOrder {
     /// With a random seed, which is printed.
@@ -247,7 +245,6 @@ impl ParsedArgs {
         (self.filters.is_empty() || self.filters.iter().any(matches)) && !self.args.skip.iter().any(matches)
     }
 
-    /// Whether every trial is selected.
     pub fn wants_all(&self) -> bool {
         self.filters.is_empty() && self.args.skip.is_empty()
     }

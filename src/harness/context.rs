@@ -36,7 +36,6 @@ pub(super) struct ProcessTally {
     failed: AtomicBool,
     /// Replayed trials of mock models.
     scripted: AtomicUsize,
-    /// Cases without a recording.
     unrecorded: AtomicUsize,
     watch: OnceLock<Watch>,
 }
@@ -66,7 +65,6 @@ impl TestContext {
         ))
     }
 
-    /// Shows from now on what runs.
     pub fn watch(&self, watch: Watch) {
         self.run.read_by(watch.listener());
         let _ = self.tally.watch.set(watch);
@@ -112,7 +110,6 @@ impl TestContext {
         }
     }
 
-    /// Counts a case without a recording.
     pub fn note_unrecorded(&self) {
         self.tally.unrecorded.fetch_add(1, Ordering::Relaxed);
     }

@@ -11,7 +11,6 @@ use libtest_mimic::{Arguments, Conclusion, Trial};
 use super::args::EXIT_BAD_ARGUMENTS;
 use super::watch::say;
 
-/// Why results cannot be printed.
 #[derive(Debug)]
 pub(super) enum PrintError {
     /// The reader has ended, as in `-- --list | head`.
@@ -53,7 +52,6 @@ fn print_list<'a>(arguments: &Arguments, names: impl Iterator<Item = &'a str>) -
     out.flush()
 }
 
-/// Runs and prints `trials`.
 pub(super) fn run(arguments: &Arguments, trials: Vec<Trial>) -> Result<Conclusion, PrintError> {
     let print_error = Arc::<Mutex<Option<PrintError>>>::default();
     let (hook_error, default_hook) = (Arc::clone(&print_error), panic::take_hook());

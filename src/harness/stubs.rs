@@ -31,10 +31,8 @@ const IGNORED: [&str; 4] = ["target", "node_modules", "skills", ARTIFACTS];
 /// Directories of the crate with the harness, from the repository's root.
 const CRATES: [&str; 2] = ["", "evals"];
 
-/// The name of the lint of the repository as a whole.
 pub const REPOSITORY_LINT: &str = "repository::lint";
 
-/// The name of a skill's lint.
 pub fn skill_lint(slug: &str) -> String {
     let name = format!("{}::lint", segment(slug));
     // A skill may be called `repository`.
@@ -53,7 +51,6 @@ pub fn names(root: &Path, catalog: &Catalog, settings: &Settings) -> BTreeSet<St
     names
 }
 
-/// The stubs for trials of these names.
 pub fn render(names: &BTreeSet<String>) -> String {
     let mut text = String::from(
         "// Stubs of the trials, for IDEs: made by `skill-evals stubs`, checked by `skill-evals lint --check-evals`.\n\
@@ -123,7 +120,6 @@ pub fn place(root: &Path) -> Option<PathBuf> {
     crates.next().map(|folder| Path::new(folder).join(FILE))
 }
 
-/// Problems of stub files.
 pub fn problems(root: &Path, catalog: &Catalog) -> Vec<Diagnostic> {
     let files = files(root);
     if files.is_empty() {

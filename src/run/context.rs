@@ -30,7 +30,6 @@ use crate::trial::run_record::{ComparedSides, RunChoices, RunEndKind};
 
 /// What the trials of a run share.
 pub struct RunContext {
-    /// The repository's root.
     pub root: PathBuf,
     pub settings: Settings,
     pub catalog: Catalog,
@@ -47,7 +46,6 @@ pub struct RunContext {
     /// The same in every process that shares this run; `None` for a process of its own.
     pub shared_id: Option<String>,
     pub inputs: InputReader,
-    /// The texts of the skills.
     pub texts: TextReader,
     pub pace: Pace,
     pub slots: Slots,

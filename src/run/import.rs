@@ -55,7 +55,6 @@ const MAX_FILE: u64 = 1 << 20;
 /// Maximum size of a stored workspace, in bytes.
 const MAX_WORKSPACE: u64 = 32 << 20;
 
-/// An imported run.
 #[derive(Debug)]
 pub struct ImportedRun {
     pub run: RunFolder,

@@ -120,7 +120,6 @@ impl RunPlan {
         }
     }
 
-    /// Whether any trial is to be judged.
     pub fn is_judged(&self, settings: &Settings) -> bool {
         match settings.judge.wanted {
             Some(wanted) => wanted && !self.is_empty(),
@@ -180,7 +179,6 @@ fn recorded_repeats(root: &Path, planned: &TestCase) -> u32 {
     missing.map_or(1000, |missing| (missing - 1).max(1))
 }
 
-/// Whether a trial of `case` is to be judged.
 pub fn is_judged(case: &Case, settings: &Settings) -> bool {
     settings.judge.wanted.unwrap_or(case.judge)
 }

@@ -17,7 +17,6 @@ const MAX_AGE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct ProgressFiles {
     folder: Option<RunFolder>,
-    /// The results so far.
     pub summary: Summary,
     running: Vec<RunningTrial>,
     written: Option<Instant>,

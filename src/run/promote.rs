@@ -40,14 +40,12 @@ pub enum FailedTrials {
 /// The result of recording the trials of a case in a mode.
 #[derive(Debug)]
 pub struct RecordedTrials {
-    /// The first trial.
     pub id: TrialId,
     /// The replay of the earlier recording, if there was one.
     pub before: Option<ReplayResult>,
     pub now: RecordingResult,
 }
 
-/// The result of replaying a recording.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", content = "verdicts", rename_all = "kebab-case")]
 pub enum ReplayResult {
@@ -57,10 +55,8 @@ pub enum ReplayResult {
     Unreadable,
 }
 
-/// How the trials of a recording ended.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct TrialEndings {
-    /// In order of the trials.
     verdicts: Vec<Verdict>,
     until_decided: bool,
 }
@@ -71,7 +67,6 @@ impl Serialize for TrialEndings {
     }
 }
 
-/// The result for a new recording.
 #[derive(Debug)]
 pub enum RecordingResult {
     /// Its replay, and its directory.

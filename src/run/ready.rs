@@ -24,7 +24,6 @@ use crate::store::RunFolder;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, once, suggest};
 use crate::trial::outcome::NoOutcome;
 
-/// A case in a mode that can run.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadyCase<'a> {
     pub planned: &'a TestCase,

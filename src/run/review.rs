@@ -17,7 +17,6 @@ use crate::trace::Trace;
 use crate::trial::evidence::{Evidence, Meta};
 use crate::trial::outcome::Grade;
 
-/// Maximum number of files that are shown.
 const MAX_LISTED: usize = 200;
 
 /// Longest file whose text is shown, in bytes.
@@ -39,7 +38,6 @@ pub struct ChangedFile {
     pub after: Result<String, String>,
 }
 
-/// A stored trial.
 #[derive(Debug)]
 pub struct TrialReview {
     pub meta: Meta,
@@ -69,7 +67,6 @@ impl TrialReview {
         Evidence { meta: &self.meta, trace: &self.trace, final_text: self.final_text.as_deref() }
     }
 
-    /// The files that the agent made or changed.
     pub fn files(&self, run: &RunContext, folder: &TrialFolder) -> Vec<ChangedFile> {
         let case = case(run, &self.meta);
         let fixture =

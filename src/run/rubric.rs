@@ -9,7 +9,6 @@ use crate::settings::Settings;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::relative_path::RelativePath;
 
-/// The rubric of the repository at `root`.
 pub fn read(root: &Path, settings: &Settings) -> Result<Rubric, Box<Diagnostic>> {
     let named = settings.judge.template.as_ref().map(RelativePath::as_path);
     let (template, schema) = (named.unwrap_or(Path::new(rubric::TEMPLATE)), Path::new(rubric::SCHEMA));

@@ -118,7 +118,6 @@ pub fn trial(run: &RunContext, planned: &TestCase, number: u32) -> Result<Outcom
     result
 }
 
-/// The result of this trial in an earlier part of the run.
 fn earlier<'a>(run: &'a RunContext, id: &TrialId) -> Option<&'a TrialRecord> {
     run.opened()?.before.records.get(id)
 }

@@ -9,19 +9,16 @@ use crate::trial::evidence::Ending;
 pub(super) struct SilenceTimer {
     started: Instant,
     timeout: Duration,
-    /// The time of the last line.
     last: Option<Instant>,
     /// The longest silence before an answer of the model. A silence of a tool says nothing about the model.
     longest: Duration,
 }
 
 impl SilenceTimer {
-    /// For an agent that starts now.
     pub(super) fn new(timeout: Duration) -> Self {
         Self { started: Instant::now(), timeout, last: None, longest: Duration::ZERO }
     }
 
-    /// Notes a line.
     pub(super) fn broken(&mut self, by: WorkOwner) {
         self.broken_at(Instant::now(), by);
     }

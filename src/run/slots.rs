@@ -13,12 +13,10 @@ pub struct Slots {
 pub struct Slot<'a>(&'a Slots);
 
 impl Slots {
-    /// At least one slot.
     pub fn new(count: usize) -> Self {
         Self { free: Mutex::new(count.max(1)), freed: Condvar::new() }
     }
 
-    /// Waits for a free slot.
     pub fn take(&self) -> Slot<'_> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut free = self.freed.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);

@@ -21,7 +21,6 @@ pub struct StoredTrial {
 #[derive(Debug)]
 pub struct TrialExhibit<'a> {
     pub case: &'a Case,
-    /// The skill under test.
     pub skill: &'a FoundSkill,
     pub evidence: Evidence<'a>,
     /// The directory with the rest of the evidence.

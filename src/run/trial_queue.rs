@@ -33,7 +33,6 @@ struct QueueState {
     undecided: HashMap<usize, CaseProgress>,
 }
 
-/// Progress of a case that runs until it is decided.
 struct CaseProgress {
     goal: DecisionGoal,
     /// Whether trials of an earlier part of the run decide it: its trials that measured nothing do not run again.
@@ -131,7 +130,6 @@ impl QueuedTrial<'_> {
         &self.queue.entries[self.index].planned
     }
 
-    /// Ends the trial.
     pub fn ended(mut self, result: &Result<Outcome, NoOutcome>) {
         self.verdict = result.as_ref().ok().map(|outcome| outcome.grade.verdict);
     }

@@ -26,10 +26,8 @@ pub const TEMPLATE: &str = "evals/judge.md";
 /// A repository's own schema of the judge's answer, from its root.
 pub const SCHEMA: &str = "evals/schemas/style_rubric.schema.json";
 
-/// For repositories without a template.
 pub const BUILT_IN_TEMPLATE: &str = include_str!("judge.md");
 
-/// For repositories without a schema.
 pub const BUILT_IN_SCHEMA: &str = include_str!("style_rubric.schema.json");
 
 /// The part of a judgement's inputs for its prompt.
