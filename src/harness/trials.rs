@@ -47,11 +47,12 @@ pub(super) fn all(context: &TestContext, plan: RunPlan) -> Vec<Test> {
     }
     tests.push(Test::new(stubs::REPOSITORY_LINT.to_owned(), false, TestBody::Repository));
     // With --ignored, and for nextest, the list of tests says what is ignored; otherwise the test says it, with the reason.
-    let ignores = (parsed.args.ignored || (context.nextest && !parsed.args.list)) && context.setup_problem.is_none();
+    let lists_ignored =
+        (parsed.args.ignored || (context.nextest && !parsed.args.list)) && context.setup_problem.is_none();
     for entry in plan.entries {
         let name = entry.planned.test_name();
         // Cases that the filter leaves out are not read: that takes longer than listing them.
-        let ignored = ignores && parsed.wants(&name) && is_ignored(run, &entry.planned);
+        let ignored = lists_ignored && parsed.wants(&name) && is_ignored(run, &entry.planned);
         tests.push(Test::new(name, ignored, TestBody::Case(entry)));
     }
     rename_duplicates(&mut tests);

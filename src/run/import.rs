@@ -188,10 +188,7 @@ impl Importer<'_> {
             }
             text(folder.write(name, &redactor.mask(&content)))?;
         }
-        let version = format!("{}'s version", AGENT.name);
-        let unknown = ["when the agent began", &version, "the model", "the sandbox", "the time limit"].into_iter();
-        let mut unknown: Vec<String> =
-            unknown.chain(["what kept the agent to its directories"]).map(str::to_owned).collect();
+        let mut unknown = always_unknown();
         match self.old.session(trial, &thread) {
             Some(session) => text(folder.write(AGENT.session, &redactor.mask(&session)))?,
             None => unknown
@@ -313,6 +310,13 @@ impl Importer<'_> {
         let outcome = table::outcome(id, grade, meta, folder, &run.settings.prices);
         Ok(TrialRecord { ended: trial.ended.clone(), ..TrialRecord::new(&outcome, 1) })
     }
+}
+
+/// The facts that pkbllm stores of no trial.
+fn always_unknown() -> Vec<String> {
+    let version = format!("{}'s version", AGENT.name);
+    let facts = ["when the agent began", &version, "the model", "the sandbox", "the time limit"];
+    facts.into_iter().chain(["what kept the agent to its directories"]).map(str::to_owned).collect()
 }
 
 /// The id of the thread that a trace begins with.

@@ -131,7 +131,9 @@ fn record_case(
 
 fn case_verdict(run: &RunContext, planned: &TestCase, verdicts: &[Verdict]) -> Verdict {
     let mut tally = TrialTally::default();
-    verdicts.iter().for_each(|verdict| tally.add(*verdict));
+    for verdict in verdicts {
+        tally.add(*verdict);
+    }
     CaseCounts::of(tally, run.repetition(&planned.found)).verdict().unwrap_or(Verdict::Error)
 }
 

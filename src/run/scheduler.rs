@@ -103,13 +103,14 @@ pub fn trial(run: &RunContext, planned: &TestCase, number: u32) -> Result<Outcom
                 }
             }
         }
-        Ok(ready) => match run.no_more() {
-            Some(why) => (Err(NoOutcome::NotRun(why)), 0),
-            None => {
+        Ok(ready) => {
+            if let Some(why) = run.no_more() {
+                (Err(NoOutcome::NotRun(why)), 0)
+            } else {
                 run.tell(&RunEvent::Started(id.clone()));
                 (trial::replay(run, &ready, number), 1)
             }
-        },
+        }
     };
     run.tell(&match &result {
         Err(NoOutcome::NotRun(why)) => RunEvent::Skipped(id, *why),
