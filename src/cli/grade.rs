@@ -187,7 +187,7 @@ fn grade_one<'a>(
     let skill = skills
         .and_then(|skills| skills.skill(&id.skill))
         .ok_or_else(|| format!("the skill `{}` no longer exists", id.skill))?;
-    let (meta, grade) = regrade::regrade(run, case, skill, folder).map_err(|error| error.to_string())?;
+    let (meta, grade) = regrade::regrade(run, case, skill, folder)?;
     // A recording has no grade of its own; a run's trial has, and keeps the newest.
     let news = folder.has_grade() && folder.grade().map_or(true, |stored| stored != grade);
     if news {

@@ -1,5 +1,4 @@
-//! Decides what a trial came to, from its evidence alone. Reads no disk, starts nothing: grading a stored trial again
-//! is this same function.
+//! Grades a trial by its evidence alone. A stored trial is graded again by the same function.
 
 use crate::cases::case::Case;
 use crate::checks::{self, CheckAnswer, Subject};
@@ -11,43 +10,40 @@ use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{CheckResult, GRADE_FORMAT, Goal, Grade, Metrics, Status, Trouble, TroubleKind, Verdict};
 use crate::trial::span::EventRef;
 
-/// The check of whether the agent was done before its timeout.
+/// The agent finished before its timeout.
 const IN_TIME: &str = "in-time";
 
-/// The check of the exit status of the agent's program.
+/// The agent's program exited with 0.
 const EXIT_CODE: &str = "exit-code";
 
-/// The check of whether there is a final message.
+/// There is a final message.
 const FINAL_MESSAGE: &str = "final-message";
 
-/// The check of whether the skill was offered as the mode says.
+/// The skill was offered as the mode says.
 const DELIVERED: &str = "delivered";
 
-/// The check of whether the model came to its own end.
+/// The model finished by itself.
 const COMPLETED: &str = "completed";
 
-/// The checks of every trial, whatever its case asks.
+/// The checks of every trial, whatever its case expects.
 pub const GENERAL: [&str; 5] = [IN_TIME, COMPLETED, EXIT_CODE, DELIVERED, FINAL_MESSAGE];
 
-/// What a trial came to by the checks that are asked without the skill too. A failure that only they tell is none.
-#[must_use]
+/// The verdict of a trial without the checks that need the skill. Only a failure can change.
 pub fn without_the_skill(verdict: Verdict, checks: &[(String, Status)]) -> Verdict {
-    let others = || checks.iter().filter(|(check, _)| !checks::asks_for_skill(check));
-    let any = |wanted| others().any(|(_, status)| *status == wanted);
+    let others = checks.iter().filter(|(check, _)| !checks::asks_for_skill(check));
+    let others: Vec<Status> = others.map(|(_, status)| *status).collect();
     match verdict {
-        Verdict::Fail if checks.is_empty() || any(Status::Fail) => Verdict::Fail,
-        Verdict::Fail if any(Status::Unknown) => Verdict::Error,
+        Verdict::Fail if checks.is_empty() || others.contains(&Status::Fail) => Verdict::Fail,
+        Verdict::Fail if others.contains(&Status::Unknown) => Verdict::Error,
         Verdict::Fail => Verdict::Pass,
         verdict => verdict,
     }
 }
 
-/// Grades a trial of `case` by its evidence.
-#[must_use]
 pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
     let Subject { skill, evidence, .. } = *subject;
     let mut checks = Vec::new();
-    // Of an agent that never started there is nothing to check.
+    // An agent that never started left nothing to check.
     if evidence.meta.ending.trouble.is_none() || evidence.trace.progress > AgentProgress::Silent {
         checks.extend(general(subject));
         checks.extend(case.checks.iter().filter_map(|check| check.evaluate(subject)));
@@ -65,20 +61,19 @@ pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
     })
 }
 
-/// `grade` with the verdict that its trouble and its checks come to.
-#[must_use]
+/// `grade` with the verdict that follows from its trouble and its checks.
 pub fn settle(mut grade: Grade) -> Grade {
-    let has = |status| grade.checks.iter().find(|check| check.status == status);
-    let failed = has(Status::Fail).is_some();
+    let failed = grade.checks.iter().any(|check| check.status == Status::Fail);
+    let unknown = grade.checks.iter().find(|check| check.status == Status::Unknown);
     if grade.trouble.is_none() && !failed {
-        // A pass with a hole in it would be a guess.
-        grade.trouble = has(Status::Unknown)
-            .map(|check| Trouble::new(TroubleKind::Unobservable, format!("{}: {}", check.id, check.found)));
+        // A pass with an unknown check would be a guess.
+        grade.trouble =
+            unknown.map(|check| Trouble::new(TroubleKind::Unobservable, format!("{}: {}", check.id, check.found)));
     }
-    let unseen = grade.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Unobservable);
-    // What could not be seen no longer matters, unless the skill may not have been there at all.
+    let unobservable = grade.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Unobservable);
+    // A failure stands whatever is unknown, unless the skill may not have been offered at all.
     let delivered = !grade.checks.iter().any(|check| check.id == DELIVERED && check.status == Status::Unknown);
-    if failed && unseen && delivered {
+    if failed && unobservable && delivered {
         grade.trouble = None;
     }
     grade.verdict = match &grade.trouble {
@@ -92,18 +87,20 @@ pub fn settle(mut grade: Grade) -> Grade {
 /// Why the trial measured nothing, if so.
 fn infrastructure(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
     let meta = evidence.meta;
-    let not_delivered = || match delivered(skill, evidence) {
-        (Status::Fail, what) => Some(Trouble::new(TroubleKind::NotDelivered, what)),
-        (Status::Unknown, what) if !evidence.is_offer_unseen() => Some(Trouble::new(TroubleKind::Unobservable, what)),
+    let mut trouble = session_trouble(&meta.ending, evidence.trace, meta.case.timeout_s)
+        .or_else(|| not_delivered(skill, evidence))?;
+    if trouble.kind == TroubleKind::RateLimit && !meta.refused_before.is_none() {
+        trouble.detail = format!("{}; {}", trouble.detail, meta.refused_before);
+    }
+    Some(trouble)
+}
+
+fn not_delivered(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
+    match delivered(skill, evidence) {
+        (Status::Fail, found) => Some(Trouble::new(TroubleKind::NotDelivered, found)),
+        (Status::Unknown, found) if !evidence.is_offer_unseen() => Some(Trouble::new(TroubleKind::Unobservable, found)),
         (Status::Pass | Status::Unknown, _) => None,
-    };
-    let trouble = session_trouble(&meta.ending, evidence.trace, meta.case.timeout_s).or_else(not_delivered)?;
-    Some(match meta.refused_before {
-        before if trouble.kind == TroubleKind::RateLimit && !before.is_none() => {
-            Trouble { detail: format!("{}; {before}", trouble.detail), ..trouble }
-        }
-        _ => trouble,
-    })
+    }
 }
 
 fn metrics(skill: &Skill, evidence: &Evidence<'_>) -> Metrics {
@@ -129,13 +126,12 @@ fn metrics(skill: &Skill, evidence: &Evidence<'_>) -> Metrics {
     }
 }
 
-/// What must hold of every trial.
 fn general(subject: &Subject<'_>) -> Vec<CheckResult> {
     let evidence = subject.evidence;
     let (ending, trace) = (&evidence.meta.ending, evidence.trace);
     let mut checks = vec![result(IN_TIME, Goal::Efficiency, in_time(evidence).at(EventRef::End))];
     checks.extend(completed(evidence).map(|answer| result(COMPLETED, Goal::Outcome, answer.at(EventRef::End))));
-    // An agent that we ended, or whose model stopped, has an exit status that says no more than that.
+    // If we ended the agent, or its model stopped, the exit status says no more than that.
     if !ending.timed_out && trace.stopped.is_none() {
         let expected = "exit status 0";
         let answer = match ending.exit_code {
@@ -165,7 +161,7 @@ fn result(id: &str, goal: Goal, answer: CheckAnswer) -> CheckResult {
 fn in_time(evidence: &Evidence<'_>) -> CheckAnswer {
     let ending = &evidence.meta.ending;
     let took = format!("{:.1} s", std::time::Duration::from_millis(ending.duration_ms).as_secs_f64());
-    // Of an agent that had said that it is done, all that counts was measured in time.
+    // If the agent was done and only its program did not exit, everything was measured in time.
     let holds = !ending.timed_out || (evidence.trace.progress == AgentProgress::Done && !ending.went_on());
     let found = match (ending.timed_out, holds) {
         (false, _) => took,

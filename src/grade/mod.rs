@@ -1,4 +1,6 @@
-//! Decides what a trial came to, from its evidence alone. Reads no disk and starts nothing.
+//! Decides the verdict of a trial from its evidence alone. Reads no disk and starts nothing.
+
+#![allow(clippy::must_use_candidate, reason = "hidden from users")]
 
 pub mod checks;
 mod delivered;

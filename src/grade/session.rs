@@ -1,16 +1,14 @@
-//! Why a session, of a trial or of a judge, measured nothing.
+//! Why a session of a trial or of a judge measured nothing.
 
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{AgentProgress, Trace, WaitingFor};
 use crate::trial::evidence::Ending;
 
-/// How often a model has answered before it may be said to be at work, and not to have been stuck.
-const AT_WORK: u64 = 3;
+/// After this many answers a model counts as working, not as stuck.
+const WORKING: u64 = 3;
 
-/// Why an agent that was let run for `timeout_s` seconds did not come to work, or not to its end, if so. One that
-/// worked until its time was up, or whose model ended its turn short by its own doing, is not in trouble; nor is one
-/// that had said all that it had to say and then did not exit.
-#[must_use]
+/// Why an agent with a timeout of `timeout_s` seconds did not work, or did not finish. There is no trouble if it worked until
+/// its timeout, if its model stopped early by itself, or if it was done and only did not exit.
 pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option<Trouble> {
     if let Some(trouble) = ending.trouble.as_ref().or(trace.trouble.as_ref()) {
         return Some(trouble.clone());
@@ -31,15 +29,15 @@ pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option
         return Some(Trouble::new(TroubleKind::Crashed, format!("{how}{words}")));
     }
     if trace.progress < AgentProgress::Done {
-        // An agent that exits well before its last event was cut short, or its output was.
+        // The agent or its output was cut short.
         let detail = "exit status 0, but the event stream stops before its end";
         return Some(Trouble::new(TroubleKind::Crashed, detail));
     }
     None
 }
 
-/// Whether it was the model that an agent was waiting for when its time was up. A tool that takes too long is the
-/// agent's own doing; so is a model that answers again and again, though the last answer was still to come.
+/// The trouble that an agent was waiting for its model at its timeout. If a tool takes too long, or the model answers again
+/// and again, that is the agent's own doing.
 fn no_answer(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option<Trouble> {
     if trace.progress < AgentProgress::Answering {
         return Some(Trouble::new(TroubleKind::NoAnswer, format!("no word from the model within {timeout_s} s")));
@@ -49,10 +47,10 @@ fn no_answer(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option<Trouble> 
     if over || went_on || matches!(trace.waiting, WaitingFor::Tool(_)) {
         return None;
     }
-    // It had been waited for as long before, and had answered.
+    // The model is working if it has answered after a silence as long as this one.
     let longest = ending.longest_silence_ms.unwrap_or(0).max(1_000);
     let silent_ms = ending.silent_ms.filter(|_| !ending.went_on());
-    let at_work = trace.answers >= AT_WORK && silent_ms.is_some_and(|silent| silent <= longest);
+    let at_work = trace.answers >= WORKING && silent_ms.is_some_and(|silent| silent <= longest);
     let silent = silent_ms.map_or_else(String::new, |silent| {
         format!(" for the last {:.1} s", std::time::Duration::from_millis(silent).as_secs_f64())
     });

@@ -1,4 +1,4 @@
-//! What a case in a mode came to by its trials: it passes by the share of them that passed.
+//! The verdict of a case in a mode, from the share of its trials that passed.
 
 use crate::stats::proportion::Rate;
 use crate::trial::outcome::Verdict;
@@ -6,9 +6,7 @@ use crate::trial::outcome::Verdict;
 /// How the trials of a case in a mode ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrialTally {
-    /// Trials whose checks all passed.
     pub passed: usize,
-    /// Trials with a check that failed.
     pub failed: usize,
     /// Trials that measured nothing.
     pub errors: usize,
@@ -17,26 +15,21 @@ pub struct TrialTally {
 }
 
 impl TrialTally {
-    /// Counts a trial.
     pub fn add(&mut self, verdict: Verdict) {
-        let counted = match verdict {
-            Verdict::Pass => &mut self.passed,
-            Verdict::Fail => &mut self.failed,
-            Verdict::Error => &mut self.errors,
-            Verdict::Unscored => &mut self.unscored,
-        };
-        *counted += 1;
+        match verdict {
+            Verdict::Pass => self.passed += 1,
+            Verdict::Fail => self.failed += 1,
+            Verdict::Error => self.errors += 1,
+            Verdict::Unscored => self.unscored += 1,
+        }
     }
 
-    /// All trials.
-    #[must_use]
     pub fn all(self) -> usize {
         self.passed + self.failed + self.errors + self.unscored
     }
 
-    /// What they come to together, where the share `threshold` of all must pass: pass once enough passed, fail once
-    /// too many failed for that. In between it depends on trials that measured nothing, and so does the verdict.
-    #[must_use]
+    /// The verdict if the share `threshold` of all trials must pass: pass if enough passed, fail if too many failed for that.
+    /// In between, the trials that measured nothing decide.
     pub fn verdict(self, threshold: f64) -> Verdict {
         let needed = needed(self.all(), threshold);
         if self.all() > 0 && self.passed >= needed {
@@ -51,16 +44,11 @@ impl TrialTally {
     }
 }
 
-/// How many of `trials` must pass where the share `threshold` of them must.
-#[must_use]
+/// How many of `trials` must pass if the share `threshold` of them must.
 pub fn needed(trials: usize, threshold: f64) -> usize {
-    // By counting: of 3 trials 0.66 and 2/3 both need 2, and no rounding of a product may ask for one more.
-    (0..=trials).find(|passed| share(*passed, trials) >= threshold - 1e-9).unwrap_or(trials)
-}
-
-/// Which share of `trials` passed.
-fn share(passed: usize, trials: usize) -> f64 {
-    Rate::new(passed as u64, trials as u64).share().unwrap_or_default()
+    // Counted, so that no rounding of a product requires one more: of 3 trials, 0.66 and 2/3 both need 2.
+    let share = |passed: &usize| Rate::new(*passed as u64, trials as u64).share().unwrap_or_default();
+    (0..=trials).find(|passed| share(passed) >= threshold - 1e-9).unwrap_or(trials)
 }
 
 #[cfg(test)]

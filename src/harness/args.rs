@@ -1,8 +1,7 @@
-//! The harness's arguments, as libtest of Rust 1.95 takes them: what the harness does itself, what libtest-mimic gets,
-//! and what `--help` says about the rest. Pure.
-//!
-//! Options that libtest keeps for the nightly compiler are taken without `-Z unstable-options` too: nothing here depends
-//! on the compiler.
+//! The harness's arguments, which are those of libtest in Rust 1.95: some are for the harness, some for libtest-mimic, and
+//! `--help` explains the rest. Unstable options do not need `-Z unstable-options`.
+
+#![allow(clippy::must_use_candidate, reason = "hidden from users")]
 
 use std::fmt::Write;
 
@@ -11,49 +10,40 @@ use libtest_mimic::{Arguments, ColorSetting, FormatSetting};
 use crate::text::diagnostic::nearest;
 use crate::text::name::as_test_name;
 
-/// Where libtest exits on wrong arguments, so do we.
+/// The exit code for invalid arguments, as with libtest.
 pub const EXIT_BAD_ARGUMENTS: u8 = 101;
 
-/// What the arguments ask for.
 #[derive(Debug)]
 pub enum HarnessRequest {
-    /// To say which arguments there are.
     Help,
-    /// To list or run trials.
+    /// List or run trials.
     Trials(Box<ParsedArgs>),
 }
 
-/// Arguments taken apart.
 #[derive(Debug, Default)]
 pub struct ParsedArgs {
-    /// For libtest-mimic. Its filter is set where one is enough.
+    /// For libtest-mimic. Its filter is set if there is only one.
     pub args: Arguments,
-    /// What trials' names have to match, one of them; empty for all. Written as names are, with `_`.
+    /// A trial runs if its name matches one of them, or if there are none. With `_` as in names.
     pub filters: Vec<String>,
     /// How many trials run at once, from `--test-threads`.
     pub threads: Option<usize>,
-    /// The order is random, by this seed.
     pub shuffle: Option<ShuffleOrder>,
-    /// No trial starts after the first failure.
     pub fail_fast: bool,
-    /// How long each trial took is printed.
     pub report_time: bool,
-    /// Passed trials are shown with their checks.
     pub show_output: bool,
     /// Printed on standard error before the trials run.
     pub notes: Vec<String>,
 }
 
-/// How the order of trials is mixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShuffleOrder {
-    /// By a random seed, which is printed.
+    /// With a random seed, which is printed.
     Any,
-    /// By this seed.
     Seed(u64),
 }
 
-/// The options, with the name of a value where one follows, and what they do here.
+/// The options, the name of their value if they have one, and their help.
 const OPTIONS: [(&str, &str, &str); 24] = [
     ("list", "", "List all trials"),
     ("exact", "", "Match filters to whole names"),
@@ -81,8 +71,6 @@ const OPTIONS: [(&str, &str, &str); 24] = [
     ("Z", "unstable-options", "Taken: what libtest calls unstable is stable here"),
 ];
 
-/// What `--help` prints.
-#[must_use]
 pub fn help() -> String {
     let mut text = String::from("Usage: [OPTIONS] [FILTERS...]\n\nOptions:\n");
     for (name, value, does) in OPTIONS {
@@ -98,29 +86,26 @@ pub fn help() -> String {
     text
 }
 
-/// Takes the arguments apart; `variable` reads the environment.
-///
-/// # Errors
-/// Says what is wrong, in libtest's words.
+/// Parses the arguments; `variable` reads the environment. Errors have the words of libtest.
 pub fn parse(
-    given: impl IntoIterator<Item = String>,
+    arguments: impl IntoIterator<Item = String>,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<HarnessRequest, String> {
-    let mut front = ParsedArgs::default();
+    let mut parsed = ParsedArgs::default();
     let mut quiet = false;
-    let mut rest = given.into_iter();
+    let mut rest = arguments.into_iter();
     while let Some(argument) = rest.next() {
         if argument == "--" {
-            front.filters.extend(rest.by_ref());
+            parsed.filters.extend(rest.by_ref());
             break;
         }
-        let options = cut(&argument)?;
+        let options = options(&argument)?;
         if options.is_empty() {
-            front.filters.push(argument);
+            parsed.filters.push(argument);
             continue;
         }
         for (name, value) in options {
-            let takes_value = OPTIONS.iter().any(|(known, takes, _)| *known == name && !takes.is_empty());
+            let takes_value = OPTIONS.iter().any(|(known, value, _)| *known == name && !value.is_empty());
             let value = match (takes_value, value) {
                 (false, Some(_)) => return Err(format!("Option '{name}' does not take an argument")),
                 (true, None) => rest.next().ok_or_else(|| format!("Argument to option '{name}' missing"))?,
@@ -129,30 +114,25 @@ pub fn parse(
             match name.as_str() {
                 "help" => return Ok(HarnessRequest::Help),
                 "quiet" => quiet = true,
-                _ => front.option(&name, &value)?,
+                _ => parsed.option(&name, &value)?,
             }
         }
     }
-    if front.args.ignored && front.args.include_ignored {
+    if parsed.args.ignored && parsed.args.include_ignored {
         return Err("the options --include-ignored and --ignored are mutually exclusive".to_owned());
     }
-    if front.args.test && front.args.bench {
+    if parsed.args.test && parsed.args.bench {
         return Err("the options --test and --bench are mutually exclusive".to_owned());
     }
     // As with libtest, --format overrides --quiet.
-    front.args.quiet = quiet && front.args.format.is_none();
-    front.read_environment(&variable)?;
-    front.settle();
-    Ok(HarnessRequest::Trials(Box::new(front)))
+    parsed.args.quiet = quiet && parsed.args.format.is_none();
+    parsed.read_environment(&variable)?;
+    parsed.settle();
+    Ok(HarnessRequest::Trials(Box::new(parsed)))
 }
 
-/// An argument as options, each with the value attached to it. Empty where it is a filter.
-fn cut(argument: &str) -> Result<Vec<(String, Option<String>)>, String> {
-    let unknown = |name: &str| {
-        let known = OPTIONS.map(|(name, _, _)| name);
-        let hint = nearest(name, known).map_or_else(String::new, |near| format!("; did you mean --{near}?"));
-        format!("Unrecognized option: '{name}'{hint}")
-    };
+/// An argument as options, each with the value attached to it. Empty if the argument is a filter.
+fn options(argument: &str) -> Result<Vec<(String, Option<String>)>, String> {
     if let Some(long) = argument.strip_prefix("--") {
         let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value.to_owned())));
         let known = name.len() > 1 && OPTIONS.iter().any(|(known, _, _)| *known == name);
@@ -174,6 +154,12 @@ fn cut(argument: &str) -> Result<Vec<(String, Option<String>)>, String> {
         }
     }
     Ok(options)
+}
+
+fn unknown(name: &str) -> String {
+    let known = OPTIONS.map(|(name, _, _)| name);
+    let hint = nearest(name, known).map_or_else(String::new, |near| format!("; did you mean --{near}?"));
+    format!("Unrecognized option: '{name}'{hint}")
 }
 
 impl ParsedArgs {
@@ -215,15 +201,15 @@ impl ParsedArgs {
                 });
             }
             "Z" if value != "unstable-options" => return Err("Unrecognized option to `Z`".to_owned()),
-            // The others change nothing here: see their help.
+            // The others have no effect.
             _ => {}
         }
         Ok(())
     }
 
-    /// What libtest reads of the environment. `RUST_TEST_NOCAPTURE` asks for what is so anyway.
+    /// Reads libtest's variables, except for `RUST_TEST_NOCAPTURE`: nothing is captured anyway.
     fn read_environment(&mut self, variable: impl Fn(&str) -> Option<String>) -> Result<(), String> {
-        // libtest looks at these when it runs tests, so a wrong one spoils no list.
+        // libtest reads them only when it runs tests.
         if self.args.list {
             return Ok(());
         }
@@ -242,7 +228,7 @@ impl ParsedArgs {
         Ok(())
     }
 
-    /// Writes filters as names are written, and passes on what libtest-mimic can do.
+    /// Normalizes filters like names, and passes a single filter to libtest-mimic.
     fn settle(&mut self) {
         let exact = self.args.exact;
         for filter in self.filters.iter_mut().chain(&mut self.args.skip) {
@@ -253,21 +239,17 @@ impl ParsedArgs {
         }
     }
 
-    /// Whether a trial of this name is asked for.
-    #[must_use]
+    /// Whether a trial of this name is selected.
     pub fn wants(&self, name: &str) -> bool {
         let matches = |filter: &String| if self.args.exact { name == filter } else { name.contains(filter.as_str()) };
         (self.filters.is_empty() || self.filters.iter().any(matches)) && !self.args.skip.iter().any(matches)
     }
 
-    /// Whether every trial is wanted.
-    #[must_use]
     pub fn wants_all(&self) -> bool {
         self.filters.is_empty() && self.args.skip.is_empty()
     }
 
-    /// The one trial that can match, by the segments of its name.
-    #[must_use]
+    /// The segments of the only name that can match.
     pub fn only(&self) -> Option<(&str, &str, Option<&str>)> {
         let [name] = self.filters.as_slice() else { return None };
         let mut parts = name.split("::");
@@ -277,8 +259,6 @@ impl ParsedArgs {
         }
     }
 
-    /// Whether the results are for programs.
-    #[must_use]
     pub fn json(&self) -> bool {
         matches!(self.args.format, Some(FormatSetting::Json))
     }

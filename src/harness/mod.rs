@@ -8,8 +8,8 @@
 //! }
 //! ```
 //!
-//! Without more, tests replay recordings; `SKILL_EVALS_LIVE=1` runs the agents. [`Harness`] chooses another root, other
-//! skill folders, and adds checks of your own.
+//! By default, tests replay recordings; `SKILL_EVALS_LIVE=1` runs the agents. [`Harness`] sets another root or other skill
+//! directories, and adds custom checks.
 
 #[doc(hidden)]
 pub mod args;
@@ -20,7 +20,7 @@ pub mod stubs;
 mod trials;
 mod watch;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -49,17 +49,17 @@ use crate::trace::Trace;
 pub use crate::run::own_check::{Finding, Workspace};
 
 use args::{HarnessRequest, ParsedArgs};
-use context::TestContext;
+use context::{ProcessTally, TestContext};
 use output::PrintError;
 use watch::{Audience, Watch, say};
 
-/// Runs the evals of the repository that holds the crate under test, as its arguments say.
+/// Runs the evals of the repository that contains this crate, with the arguments of this process.
 #[must_use]
 pub fn main() -> ExitCode {
     Harness::new().main()
 }
 
-/// The harness, where [`main`] is not enough.
+/// A harness with its own options.
 ///
 /// ```no_run
 /// use skill_evals::harness::{Finding, Harness};
@@ -88,21 +88,21 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// A harness as [`main`] runs it.
+    /// The harness that [`main`] runs.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The repository's root, where it is not the nearest folder with `evals` or `skills` around the crate.
-    /// `SKILL_EVALS_ROOT` overrides it.
+    /// Sets the repository's root. The default is the nearest directory around the crate that has `evals` or `skills`.
+    /// `SKILL_EVALS_ROOT` overrides both.
     #[must_use]
     pub fn root(mut self, root: impl Into<PathBuf>) -> Self {
         self.root = Some(root.into());
         self
     }
 
-    /// The repository's root as the user chose it: `SKILL_EVALS_ROOT` does not override it.
+    /// Sets the repository's root that the user chose: `SKILL_EVALS_ROOT` does not override it.
     #[doc(hidden)]
     #[must_use]
     pub fn chosen_root(mut self, root: impl Into<PathBuf>) -> Self {
@@ -110,16 +110,14 @@ impl Harness {
         self.root(root)
     }
 
-    /// A folder with skills, from the repository's root; several may be given. They take the place of those in
-    /// `evals/evals.toml`.
+    /// Adds a directory with skills, from the repository's root. These directories replace those in `evals/evals.toml`.
     #[must_use]
     pub fn skill_root(mut self, folder: impl Into<String>) -> Self {
         self.skill_roots.push(folder.into());
         self
     }
 
-    /// Adds a check of your own: it sees every trial that ran or is replayed, and takes part in its verdict. A check that
-    /// panics has failed.
+    /// Adds a custom check of every live or replayed trial. A check that panics fails.
     #[must_use]
     pub fn check(
         mut self,
@@ -130,7 +128,7 @@ impl Harness {
         self
     }
 
-    /// The same for a check that says what it expects: a failure shows it beside what was found.
+    /// Adds a custom check; a failure shows what it `expected`.
     #[must_use]
     pub fn check_that(
         mut self,
@@ -159,7 +157,7 @@ impl Harness {
         harness.run(std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()))
     }
 
-    /// Adds these checks to those added one by one.
+    /// Adds all of these checks.
     #[doc(hidden)]
     #[must_use]
     pub fn with_checks(mut self, checks: OwnChecks) -> Self {
@@ -173,29 +171,25 @@ impl Harness {
         if self.door == RerunCommand::Program {
             self.door = RerunCommand::Harness("skill-evals harness".to_owned());
         }
-        let front = match args::parse(arguments, |name| std::env::var(name).ok()) {
-            Ok(HarnessRequest::Trials(front)) => *front,
-            Ok(HarnessRequest::Help) => {
-                return match std::io::stdout().lock().write_all(args::help().as_bytes()) {
-                    Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                        PrintError::Error(error.to_string()).exit_code(true)
-                    }
-                    _ => ExitCode::SUCCESS,
-                };
-            }
+        match args::parse(arguments, |name| std::env::var(name).ok()) {
+            Ok(HarnessRequest::Trials(parsed)) => run(self, *parsed),
+            Ok(HarnessRequest::Help) => match std::io::stdout().lock().write_all(args::help().as_bytes()) {
+                Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                    PrintError::Error(error.to_string()).exit_code(true)
+                }
+                _ => ExitCode::SUCCESS,
+            },
             Err(why) => {
                 say(&format!("error: {why}"));
-                return ExitCode::from(args::EXIT_BAD_ARGUMENTS);
+                ExitCode::from(args::EXIT_BAD_ARGUMENTS)
             }
-        };
-        run(self, front)
+        }
     }
 
-    /// The root, absolute where that can be told.
+    /// The root, absolute if possible.
     fn find_root(&self) -> PathBuf {
-        let variable = || std::env::var_os(format!("{PREFIX}ROOT")).filter(|root| !root.is_empty());
-        let given = if self.root_is_final { None } else { variable().map(PathBuf::from) };
-        if let Some(root) = given.or_else(|| self.root.clone()) {
+        let variable = std::env::var_os(format!("{PREFIX}ROOT")).filter(|root| !root.is_empty() && !self.root_is_final);
+        if let Some(root) = variable.map(PathBuf::from).or_else(|| self.root.clone()) {
             return root.canonicalize().unwrap_or(root);
         }
         let start = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from("."), PathBuf::from);
@@ -203,30 +197,31 @@ impl Harness {
         around.map_or(start, |repository| repository.root)
     }
 
+    /// `None` if no skill root was added.
     fn skill_roots(&self) -> Result<Option<Vec<RelativePath>>, String> {
-        let parse = |folder: &String| {
-            RelativePath::parse(folder).map_err(|why| format!("the harness's skill root {folder:?} {why}"))
-        };
-        let roots = self.skill_roots.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+        let mut roots = Vec::new();
+        for root in &self.skill_roots {
+            let path = RelativePath::parse(root).map_err(|why| format!("the harness's skill root {root:?} {why}"))?;
+            roots.push(path);
+        }
         Ok(Some(roots).filter(|roots| !roots.is_empty()))
     }
 }
 
-/// The name of this test as cargo knows it: that of the program, without the hash that cargo adds.
+/// The name of this test for cargo: that of the program, without the hash that cargo adds.
 fn own_name() -> String {
-    let program = std::env::current_exe().ok();
-    let stem = program.as_deref().and_then(Path::file_stem).map(|stem| stem.to_string_lossy().into_owned());
-    let stem = stem.unwrap_or_else(|| "skill_evals".to_owned());
+    let program = std::env::current_exe().unwrap_or_default();
+    let stem = program.file_stem().unwrap_or(OsStr::new("skill_evals")).to_string_lossy().into_owned();
     match stem.rsplit_once('-') {
         Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => name.to_owned(),
         _ => stem,
     }
 }
 
-fn run(harness: Harness, mut front: ParsedArgs) -> ExitCode {
+fn run(harness: Harness, mut parsed: ParsedArgs) -> ExitCode {
     let nextest = std::env::var_os("NEXTEST").is_some();
     let root = harness.find_root();
-    // A wrong setup fails every trial: a list that breaks would hide them.
+    // An invalid setup fails every trial: without a list of trials nobody would see it.
     let mut setup_problem = None;
     let mut settings = load::read(&root).unwrap_or_else(|error| {
         setup_problem = Some(match &error {
@@ -239,59 +234,59 @@ fn run(harness: Harness, mut front: ParsedArgs) -> ExitCode {
         Ok(roots) => settings.skill_roots = roots.or(settings.skill_roots),
         Err(why) => setup_problem = Some(why),
     }
-    let catalog = read_catalog(&root, &settings, &front);
-    let planned = plan::plan(&root, &settings, &catalog, &Filters::default());
-    let plan = planned.unwrap_or_else(|problems| {
+    let catalog = read_catalog(&root, &settings, &parsed);
+    let no_filters = Filters::default();
+    let plan = plan::plan(&root, &settings, &catalog, &no_filters).unwrap_or_else(|problems| {
         setup_problem.get_or_insert_with(|| problems.join("\n"));
         settings.selection = TestSelection::default();
-        plan::plan(&root, &settings, &catalog, &Filters::default()).unwrap_or_default()
+        plan::plan(&root, &settings, &catalog, &no_filters).unwrap_or_default()
     });
-    let jobs = front.threads.unwrap_or(settings.jobs).max(1);
-    (settings.jobs, front.args.test_threads) = (jobs, Some(jobs));
-    // nextest shows progress of its own, and lines among JSON would break it.
-    let silent = front.json() || nextest;
+    let jobs = parsed.threads.unwrap_or(settings.jobs).max(1);
+    (settings.jobs, parsed.args.test_threads) = (jobs, Some(jobs));
     let mut run = RunContext::new(root, settings, catalog);
     (run.own_checks, run.door) = (harness.own_checks, harness.door);
-    if !front.args.list {
-        let (wanted, by_name) = chosen(&front, &plan);
-        run = run.with_plan(wanted);
-        run.chosen.trials_by_name = by_name;
+    if !parsed.args.list {
+        let (selected, names) = select(&parsed, &plan);
+        run = run.with_plan(selected);
+        run.chosen.trials_by_name = names;
     }
     run.shared_id = std::env::var("NEXTEST_RUN_ID").ok().filter(|_| nextest);
     let unnamed = unnamed_line(&run);
-    let context = Arc::new(TestContext::new(run, setup_problem, unnamed, nextest, &front));
-    let tests = trials::all(&context, &front, plan);
-    if front.args.list {
-        let listed = tests.iter().filter(|test| front.wants(&test.name) && (!front.args.ignored || test.ignored));
-        let listed = output::list(&front.args, listed.map(|test| test.name.as_str()));
-        // To free a hundred thousand cases takes half as long as to read them, and the process is about to end.
-        std::mem::forget((tests, context));
-        return listed.map_or_else(|unprinted| unprinted.exit_code(false), |()| ExitCode::SUCCESS);
+    let tally = ProcessTally::default();
+    let context = Arc::new(TestContext { run, parsed, setup_problem, unnamed, nextest, tally });
+    let parsed = &context.parsed;
+    let tests = trials::all(&context, plan);
+    if parsed.args.list {
+        let listed = tests.iter().filter(|test| parsed.wants(&test.name) && (!parsed.args.ignored || test.ignored));
+        let listed = output::list(&parsed.args, listed.map(|test| test.name.as_str()));
+        // Freeing a hundred thousand cases takes half as long as reading them, and the process ends anyway.
+        std::mem::forget((tests, Arc::clone(&context)));
+        return listed.map_or_else(|error| error.exit_code(false), |()| ExitCode::SUCCESS);
     }
     let mut trials: Vec<_> = tests.into_iter().map(|test| test.trial(&context)).collect();
-    prepare(&front, &mut trials, silent);
+    prepare(parsed, &mut trials, context.silent());
     let audience = match Audience::of_stderr() {
-        _ if silent => Audience::Nobody,
-        // With one thread a line begins before its trial runs, and there is no room to draw in.
+        _ if context.silent() => Audience::Nobody,
+        // With one thread libtest-mimic begins a line before its trial runs, and nothing can be drawn there.
         Audience::Terminal if jobs == 1 => Audience::Reader,
         audience => audience,
     };
     context.watch(Watch::new(audience, context.run.plan.len(), jobs));
-    let conclusion = output::run(&front.args, trials);
-    context.close(silent);
+    let conclusion = output::run(&parsed.args, trials);
+    context.close();
     match conclusion {
         _ if interrupt::raised() => ExitCode::from(130),
         Ok(conclusion) => conclusion.exit_code(),
-        // Trials behind the first line that could not be printed may not have run.
-        Err(unprinted) => unprinted.exit_code(true),
+        // Trials after the first line that could not be printed may not have run.
+        Err(error) => error.exit_code(true),
     }
 }
 
-/// An agent under test starts this very program as its MCP server of skills, as `mcp --skills DIR`: nothing has to be
-/// built or installed first. No test filter looks like that.
+/// The directory in `mcp --skills DIR`: an agent under test starts this program as its MCP server of skills, so that nothing
+/// must be built or installed first. Test filters are never like that.
 fn asked_to_serve(mut args: impl Iterator<Item = OsString>) -> Option<PathBuf> {
-    let is_it = args.next()? == "mcp" && args.next()? == "--skills";
-    args.next().filter(|_| is_it).map(PathBuf::from)
+    let matches = args.next()? == "mcp" && args.next()? == "--skills";
+    args.next().filter(|_| matches).map(PathBuf::from)
 }
 
 fn serve(skills: PathBuf) -> Result<(), String> {
@@ -309,7 +304,7 @@ fn done(result: Result<(), impl std::fmt::Display>) -> ExitCode {
     }
 }
 
-/// The line that evals.toml lacks to name this harness, where cargo runs it and it adds checks.
+/// The line for evals.toml that would name this harness, if cargo runs it, it adds checks, and it is not named.
 fn unnamed_line(run: &RunContext) -> Option<String> {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from)?;
     if run.settings.harness.is_some() || run.own_checks.names().next().is_none() {
@@ -319,34 +314,36 @@ fn unnamed_line(run: &RunContext) -> Option<String> {
     Some(stubs::line(package.strip_prefix(root).ok()?, &own_name()))
 }
 
-/// What was chosen of the plan; and, where not all was, the trials by name: going on with the run starts no others.
-fn chosen(front: &ParsedArgs, plan: &RunPlan) -> (RunPlan, Vec<String>) {
-    let wanted = plan.entries.iter().filter(|entry| front.wants_all() || front.wants(&entry.planned.test_name()));
-    let wanted = RunPlan { entries: wanted.cloned().collect() };
-    let name = |entry: &PlannedCase| entry.planned.trial(1).to_string();
-    let is_all = wanted.entries.len() == plan.entries.len();
-    let by_name = if is_all { Vec::new() } else { wanted.entries.iter().map(name).collect() };
-    (wanted, by_name)
+/// The selected part of the plan, and the names of its trials unless all are selected: a resumed run starts no others.
+fn select(parsed: &ParsedArgs, plan: &RunPlan) -> (RunPlan, Vec<String>) {
+    let entries = plan.entries.iter().filter(|entry| parsed.wants_all() || parsed.wants(&entry.planned.test_name()));
+    let entries: Vec<PlannedCase> = entries.cloned().collect();
+    let names = if entries.len() == plan.entries.len() {
+        Vec::new()
+    } else {
+        entries.iter().map(|entry| entry.planned.trial(1).to_string()).collect()
+    };
+    (RunPlan { entries }, names)
 }
 
-/// Before trials run: which of them, signals, the order, and notes for the user.
-fn prepare(front: &ParsedArgs, trials: &mut Vec<libtest_mimic::Trial>, silent: bool) {
-    if front.filters.len() > 1 {
-        // libtest-mimic takes one filter and counts what that leaves out; it never sees these.
+/// Filters and shuffles trials, handles signals, and prints notes for the user.
+fn prepare(parsed: &ParsedArgs, trials: &mut Vec<libtest_mimic::Trial>, silent: bool) {
+    if parsed.filters.len() > 1 {
+        // libtest-mimic has only one filter, and counts only what that leaves out.
         let before = trials.len();
-        trials.retain(|trial| front.wants(trial.name()));
+        trials.retain(|trial| parsed.wants(trial.name()));
         if !silent {
-            say(&format!("skill-evals: {} filters leave {} of {before} trials", front.filters.len(), trials.len()));
+            say(&format!("skill-evals: {} filters leave {} of {before} trials", parsed.filters.len(), trials.len()));
         }
     }
-    // Without it Ctrl-C would leave agents behind; with it they end first.
+    // On Ctrl-C agents must end first.
     if let Err(error) = interrupt::listen(false) {
         say(&format!("skill-evals: Ctrl-C will not end running agents: {error}"));
     }
-    for note in &front.notes {
+    for note in &parsed.notes {
         say(&format!("skill-evals: {note}"));
     }
-    if let Some(shuffle) = front.shuffle {
+    if let Some(shuffle) = parsed.shuffle {
         let seed = match shuffle {
             args::ShuffleOrder::Seed(seed) => seed,
             args::ShuffleOrder::Any => fastrand::u64(..),
@@ -356,11 +353,11 @@ fn prepare(front: &ParsedArgs, trials: &mut Vec<libtest_mimic::Trial>, silent: b
     }
 }
 
-/// The catalog, or that part of it which the one trial asked for needs.
-fn read_catalog(root: &std::path::Path, settings: &Settings, front: &ParsedArgs) -> Catalog {
+/// The catalog, or only the part that the one selected trial needs.
+fn read_catalog(root: &Path, settings: &Settings, parsed: &ParsedArgs) -> Catalog {
     let repository = Repository { root: root.to_path_buf() };
-    let scope = match front.only() {
-        // Which cases a selection takes depends on all of them; so does the repository's lint.
+    let scope = match parsed.only() {
+        // A selection depends on all cases, and so does the repository's lint.
         Some((skill, case, rest)) if settings.selection.is_all() && (rest.is_some() || skill != "repository") => {
             Scope::Test { skill, case }
         }

@@ -1,5 +1,7 @@
-//! Stub tests for IDEs: rust-analyzer and similar tools find `#[test]` functions, not the trials of a harness. The stubs are
-//! modules of empty tests whose paths are the trials' names; compiled for the harness, without `--test`, they vanish.
+//! Stub tests for IDEs, which find `#[test]` functions, but not the trials of a harness. The stubs are modules of empty tests
+//! whose paths are the trials' names. The harness is compiled without `--test`, so it does not contain them.
+
+#![allow(clippy::must_use_candidate, reason = "hidden from users")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -17,31 +19,27 @@ use crate::store::Recordings;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name::segment;
 
-/// The stubs' file, from the folder of the crate that has the harness.
+/// The stubs' file, from the directory of the crate that has the harness.
 pub const FILE: &str = "tests/skill_evals/stubs.rs";
 
-/// How deep below the repository's root crates are looked for.
+/// Maximum depth of crates in the repository.
 const DEPTH: usize = 4;
 
-/// Directories without a crate of the repository's own: what is built or measured, and skills, of which there may be thousands.
-const ASIDE: [&str; 4] = ["target", "node_modules", "skills", ARTIFACTS];
+/// Directories that are not searched for crates: build outputs, artifacts, and skills, which may be thousands.
+const IGNORED: [&str; 4] = ["target", "node_modules", "skills", ARTIFACTS];
 
-/// Where the crate may be, from the repository's root: a Rust repository is one, others keep one with their evals.
+/// Directories of the crate with the harness, from the repository's root.
 const CRATES: [&str; 2] = ["", "evals"];
 
-/// The name of the lint of the repository as a whole.
 pub const REPOSITORY_LINT: &str = "repository::lint";
 
-/// The name of a skill's lint.
-#[must_use]
 pub fn skill_lint(slug: &str) -> String {
-    // A skill may be called `repository`; the name is taken.
     let name = format!("{}::lint", segment(slug));
+    // A skill may be called `repository`.
     if name == REPOSITORY_LINT { format!("{}::skill_lint", segment(slug)) } else { name }
 }
 
-/// The names of all trials of the repository at `root` in replay, whatever the environment asks for.
-#[must_use]
+/// The names of all trials of the repository at `root` in replay, whatever the environment sets.
 pub fn names(root: &Path, catalog: &Catalog, settings: &Settings) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = catalog.skills.iter().map(|found| skill_lint(&found.skill().slug)).collect();
     names.insert(REPOSITORY_LINT.to_owned());
@@ -53,8 +51,6 @@ pub fn names(root: &Path, catalog: &Catalog, settings: &Settings) -> BTreeSet<St
     names
 }
 
-/// The stubs for trials of these names.
-#[must_use]
 pub fn render(names: &BTreeSet<String>) -> String {
     let mut text = String::from(
         "// Stubs of the trials, for IDEs: made by `skill-evals stubs`, checked by `skill-evals lint --check-evals`.\n\
@@ -64,7 +60,7 @@ pub fn render(names: &BTreeSet<String>) -> String {
     for name in names {
         let parts: Vec<&str> = name.split("::").collect();
         match parts.as_slice() {
-            // A test of its own, beside the modules of cases.
+            // A lint is next to the modules of cases.
             [skill, lint] => skills.entry(skill).or_default().entry("").or_default().push(lint),
             [skill, case, mode] => skills.entry(skill).or_default().entry(case).or_default().push(mode),
             _ => {}
@@ -77,17 +73,15 @@ pub fn render(names: &BTreeSet<String>) -> String {
             "\n#[allow(non_snake_case, clippy::module_inception, reason = \"the names are the trials'\")]\nmod {skill} {{\n"
         );
         for (case, functions) in cases {
-            let depth = if case.is_empty() { 1 } else { 2 };
-            let margin = "    ".repeat(depth);
-            if !case.is_empty() {
-                let _ = writeln!(text, "    mod {case} {{");
-            }
+            let (indent, open, close) = match case {
+                "" => ("    ", String::new(), ""),
+                case => ("        ", format!("    mod {case} {{\n"), "    }\n"),
+            };
+            text.push_str(&open);
             for name in functions {
-                let _ = write!(text, "{margin}#[test]\n{margin}fn {name}() {{}}\n");
+                let _ = write!(text, "{indent}#[test]\n{indent}fn {name}() {{}}\n");
             }
-            if !case.is_empty() {
-                text.push_str("    }\n");
-            }
+            text.push_str(close);
         }
         text.push_str("}\n");
     }
@@ -95,22 +89,14 @@ pub fn render(names: &BTreeSet<String>) -> String {
 }
 
 /// The stubs as they should be today.
-///
-/// # Errors
-/// When the settings file cannot be read.
 pub fn current(root: &Path, catalog: &Catalog) -> Result<String, load::ConfigError> {
     Ok(render(&names(root, catalog, &load::read_file(root)?)))
 }
 
 /// The stub files that the repository has, from its root.
-#[must_use]
 pub fn files(root: &Path) -> Vec<PathBuf> {
-    let is_aside = |entry: &DirEntry| {
-        let name = entry.file_name().to_string_lossy();
-        entry.depth() > 0 && (name.starts_with('.') || ASIDE.contains(&name.as_ref()))
-    };
     let walk = WalkDir::new(root).max_depth(DEPTH).sort_by_file_name().into_iter();
-    let entries = walk.filter_entry(|entry| !is_aside(entry)).filter_map(Result::ok);
+    let entries = walk.filter_entry(|entry| !is_ignored(entry)).filter_map(Result::ok);
     let manifests = entries.filter(|entry| entry.file_name() == "Cargo.toml");
     let crates = manifests.filter_map(|entry| Some(entry.path().parent()?.strip_prefix(root).ok()?.to_path_buf()));
     let crates: BTreeSet<PathBuf> = CRATES.iter().map(PathBuf::from).chain(crates).collect();
@@ -118,41 +104,41 @@ pub fn files(root: &Path) -> Vec<PathBuf> {
     files.filter(|file| fs::symlink_metadata(root.join(file)).is_ok()).collect()
 }
 
-/// The line of evals.toml that names this test of the crate in `folder`, a directory from the root.
-#[must_use]
+fn is_ignored(entry: &DirEntry) -> bool {
+    let name = entry.file_name().to_string_lossy();
+    entry.depth() > 0 && (name.starts_with('.') || IGNORED.contains(&name.as_ref()))
+}
+
+/// The line of evals.toml that names this test of the crate in `folder`, from the root.
 pub fn line(folder: &Path, test: &str) -> String {
     format!("harness = \"{}\"", folder.join(test).display())
 }
 
-/// Where stubs go that are not there yet, from the root: the crate with a harness.
-#[must_use]
+/// The path of a new stubs file, from the root. A crate only for the evals comes first.
 pub fn place(root: &Path) -> Option<PathBuf> {
-    let has_crate = |folder: &&&str| root.join(folder).join("Cargo.toml").is_file();
-    // The smaller crate first: a crate just for the evals is the place for them.
-    CRATES.iter().rev().find(has_crate).map(|folder| Path::new(folder).join(FILE))
+    let mut crates = CRATES.iter().rev().filter(|folder| root.join(folder).join("Cargo.toml").is_file());
+    crates.next().map(|folder| Path::new(folder).join(FILE))
 }
 
-/// Stub files that are not as they should be.
-#[must_use]
 pub fn problems(root: &Path, catalog: &Catalog) -> Vec<Diagnostic> {
     let files = files(root);
     if files.is_empty() {
         return Vec::new();
     }
-    // Wrong settings are reported elsewhere.
+    // Invalid settings are reported elsewhere.
     let Ok(current) = current(root, catalog) else { return Vec::new() };
-    let problem = |file: PathBuf| {
-        let problem = match bounded::read(&root.join(&file)) {
-            Ok(old) if old == current.as_bytes() => return None,
+    let mut problems = Vec::new();
+    for file in files {
+        let (code, message) = match bounded::read(&root.join(&file)) {
+            Ok(old) if old == current.as_bytes() => continue,
             Ok(_) => {
                 let message = "the stubs are out of date: IDEs show trials that are gone, or lack some";
-                Diagnostic::new(Code::StaleStubs, SourceLocation::file(file), message)
+                (Code::StaleStubs, message.to_owned())
             }
-            Err(error) => {
-                Diagnostic::new(Code::Unreadable, SourceLocation::file(file), format!("cannot be read: {error}"))
-            }
+            Err(error) => (Code::Unreadable, format!("cannot be read: {error}")),
         };
-        Some(problem.help("run `skill-evals stubs`"))
-    };
-    files.into_iter().filter_map(problem).collect()
+        let problem = Diagnostic::new(code, SourceLocation::file(file), message);
+        problems.push(problem.help("run `skill-evals stubs`"));
+    }
+    problems
 }

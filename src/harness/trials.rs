@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use libtest_mimic::{Completion, Failed, Trial};
 
-use super::args::ParsedArgs;
 use super::context::TestContext;
 use crate::cases::repository::Repository;
 use crate::cases::test_case::TestCase;
@@ -22,74 +21,80 @@ use crate::store;
 use crate::text::diagnostic::{Diagnostic, Severity};
 use crate::trial::outcome::{NoOutcome, Verdict};
 
-/// A test that there is.
 pub(super) struct Test {
-    /// What tools call it.
     pub name: String,
     /// Whether it is known to have nothing to run.
     pub ignored: bool,
-    /// The name that an earlier test has, where this is the second of it.
-    taken: Option<String>,
+    /// Its name before it was renamed, if an earlier test has that name.
+    duplicate: Option<String>,
     body: TestBody,
 }
 
-/// What a test looks at.
 enum TestBody {
-    /// The skill at this place in the catalog.
+    /// The lint of the skill with this index in the catalog.
     Skill(usize),
-    /// The repository as a whole.
+    /// The lint of the repository.
     Repository,
-    /// A case in a mode.
     Case(PlannedCase),
 }
 
-/// All tests: these cases in their modes, and a lint for each skill and for the repository.
-pub(super) fn all(context: &TestContext, front: &ParsedArgs, plan: RunPlan) -> Vec<Test> {
-    let run = &context.run;
-    let skills = run.catalog.skills.iter().enumerate();
-    let skills = skills.map(|(at, found)| (stubs::skill_lint(&found.skill().slug), false, TestBody::Skill(at)));
-    let repository = (stubs::REPOSITORY_LINT.to_owned(), false, TestBody::Repository);
-    // What is ignored has to be known before, where that is what is asked; else the trial says it, with the reason.
-    let tell_ignored = (front.args.ignored || (context.nextest && !front.args.list)) && !context.is_broken();
-    let cases = plan.entries.into_iter().map(|entry| {
+/// All tests: the planned cases in their modes, and a lint for each skill and for the repository.
+pub(super) fn all(context: &TestContext, plan: RunPlan) -> Vec<Test> {
+    let (run, parsed) = (&context.run, &context.parsed);
+    let mut tests = Vec::with_capacity(run.catalog.skills.len() + plan.entries.len() + 1);
+    for (index, found) in run.catalog.skills.iter().enumerate() {
+        tests.push(Test::new(stubs::skill_lint(&found.skill().slug), false, TestBody::Skill(index)));
+    }
+    tests.push(Test::new(stubs::REPOSITORY_LINT.to_owned(), false, TestBody::Repository));
+    // With --ignored, and for nextest, the list of tests says what is ignored; otherwise the test says it, with the reason.
+    let lists_ignored =
+        (parsed.args.ignored || (context.nextest && !parsed.args.list)) && context.setup_problem.is_none();
+    for entry in plan.entries {
         let name = entry.planned.test_name();
-        // A name that the filter leaves out is not shown, and reading a whole case takes longer than finding it.
-        let ignored = tell_ignored && front.wants(&name) && is_ignored(run, &entry.planned);
-        (name, ignored, TestBody::Case(entry))
-    });
-    let tests = skills.chain([repository]).chain(cases);
-    let mut tests: Vec<Test> = tests.map(|(name, ignored, body)| Test { name, ignored, taken: None, body }).collect();
-    rename_repeated(&mut tests);
+        // Cases that the filter leaves out are not read: that takes longer than listing them.
+        let ignored = lists_ignored && parsed.wants(&name) && is_ignored(run, &entry.planned);
+        tests.push(Test::new(name, ignored, TestBody::Case(entry)));
+    }
+    rename_duplicates(&mut tests);
     tests
 }
 
-/// Gives tests of a name that an earlier one has names of their own: tools take two tests of one name for one.
-fn rename_repeated(tests: &mut [Test]) {
+/// Renames tests that have the name of an earlier test: tools would mix them up.
+fn rename_duplicates(tests: &mut [Test]) {
     let mut names = HashSet::with_capacity(tests.len());
-    let repeated = tests.iter().enumerate().filter(|(_, test)| !names.insert(test.name.as_str()));
-    let repeated: Vec<usize> = repeated.map(|(at, _)| at).collect();
-    // There are some in few repositories: names are only kept for them.
-    let mut names: HashSet<String> = names.into_iter().filter(|_| !repeated.is_empty()).map(str::to_owned).collect();
-    for at in repeated {
-        let mut name = format!("{}_again", tests[at].name);
+    let mut duplicates = Vec::new();
+    for (index, test) in tests.iter().enumerate() {
+        if !names.insert(test.name.as_str()) {
+            duplicates.push(index);
+        }
+    }
+    if duplicates.is_empty() {
+        return;
+    }
+    let mut names: HashSet<String> = names.into_iter().map(str::to_owned).collect();
+    for index in duplicates {
+        let mut name = format!("{}_again", tests[index].name);
         while !names.insert(name.clone()) {
             name.push_str("_again");
         }
-        tests[at].taken = Some(std::mem::replace(&mut tests[at].name, name));
+        tests[index].duplicate = Some(std::mem::replace(&mut tests[index].name, name));
     }
 }
 
 impl Test {
+    fn new(name: String, ignored: bool, body: TestBody) -> Self {
+        Self { name, ignored, duplicate: None, body }
+    }
+
     /// The test as libtest-mimic runs it.
     pub(super) fn trial(self, context: &Arc<TestContext>) -> Trial {
-        let Self { name, ignored, taken, body } = self;
+        let Self { name, ignored, duplicate, body } = self;
         let context = Arc::clone(context);
-        // Of a hundred thousand names few are wanted again.
-        let timed = context.report_time.then(|| name.clone());
+        let timed = context.parsed.report_time.then(|| name.clone());
         let run = move || {
-            context.test(timed.as_deref(), || match (taken, body) {
-                (Some(taken), _) => Err(Failed::from(format!(
-                    "the test name `{taken}` is taken: `-`, `+`, `.` and `_` count as one; rename the skill, case or mode"
+            context.test(timed.as_deref(), || match (duplicate, body) {
+                (Some(duplicate), _) => Err(Failed::from(format!(
+                    "the test name `{duplicate}` is taken: `-`, `+`, `.` and `_` count as one; rename the skill, case or mode"
                 ))),
                 (None, TestBody::Skill(index)) => skill_lint(&context, index),
                 (None, TestBody::Repository) => repository_lint(&context),
@@ -100,7 +105,7 @@ impl Test {
     }
 }
 
-/// Whether there is nothing to replay for a case that could be replayed. A broken case is not ignored: it fails.
+/// Whether a valid case has nothing to replay. An invalid case is not ignored: it fails.
 fn is_ignored(run: &RunContext, planned: &TestCase) -> bool {
     !run.settings.live
         && !run.settings.needs_recordings()
@@ -110,24 +115,24 @@ fn is_ignored(run: &RunContext, planned: &TestCase) -> bool {
 
 fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, Failed> {
     let (run, planned) = (&context.run, &entry.planned);
-    let mut ended = TrialTally::default();
-    let (mut failed, mut problems) = (Vec::new(), Vec::new());
+    let mut tally = TrialTally::default();
+    let (mut not_passed, mut problems) = (Vec::new(), Vec::new());
     for (number, result) in (1..).zip(scheduler::repeats(run, entry)) {
         match result {
             Ok(outcome) => {
                 context.note(&planned.found, &outcome);
-                ended.add(outcome.grade.verdict);
+                tally.add(outcome.grade.verdict);
                 if outcome.grade.verdict != Verdict::Pass {
-                    failed.push(outcome);
+                    not_passed.push(outcome);
                 }
             }
-            // Where ignored trials were asked for they are to run, and nextest would show an ignored one as passed.
-            Err(NoOutcome::NotRecorded) if !context.ignored_too && !run.settings.needs_recordings() => {
+            // With --ignored and --include-ignored it must fail, and nextest would show an ignored trial as passed.
+            Err(NoOutcome::NotRecorded) if !context.ignored_too() && !run.settings.needs_recordings() => {
                 context.note_unrecorded();
                 return Ok(Completion::ignored_with(report::NO_RECORDING));
             }
             Err(problem) => {
-                let mut text = report::not_graded(&planned.trial(number), &problem, &run.door, context.paint);
+                let mut text = report::not_graded(&planned.trial(number), &problem, &run.door, context.paint());
                 if matches!(problem, NoOutcome::NotRecorded) && run.settings.needs_recordings() {
                     text.push_str(report::RECORDINGS_REQUIRED);
                 }
@@ -136,26 +141,26 @@ fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, F
         }
     }
     let repetition = run.repetition(&planned.found);
-    if problems.is_empty() && CaseCounts::of(ended, repetition).verdict() == Some(Verdict::Pass) {
+    let case = CaseCounts::of(tally, repetition);
+    if problems.is_empty() && case.verdict() == Some(Verdict::Pass) {
         return Ok(Completion::Completed);
     }
-    if ended.all() > 1 && problems.is_empty() {
-        let (passed, all, must) = (ended.passed, ended.all(), needed(ended.all(), repetition.threshold));
-        let case = CaseCounts::of(ended, repetition);
+    if tally.all() > 1 && problems.is_empty() {
+        let (passed, all, must) = (tally.passed, tally.all(), needed(tally.all(), repetition.threshold));
         let share = rate::of_case(&case).map(|share| format!(", {share}")).unwrap_or_default();
         let decided = table::decided(&case).map(|decided| format!("; {decided}")).unwrap_or_default();
         problems.push(format!("{passed} of {all} trials passed{share}; {must} must{decided}\n"));
     }
-    problems.extend(report::graded(&run.root, &planned.found, &failed, context.paint));
-    // A broken case breaks each of its repeats in the same way.
+    problems.extend(report::graded(&run.root, &planned.found, &not_passed, context.paint()));
+    // All repeats of an invalid case have the same problem.
     problems.dedup();
     Err(problems.join("\n").into())
 }
 
 fn skill_lint(context: &TestContext, index: usize) -> Result<Completion, Failed> {
     let run = &context.run;
-    let tree = Repository { root: run.root.clone() };
-    let problems = lint::skill_trial(&run.catalog, &run.catalog.skills[index].skill().slug, &tree);
+    let repository = Repository { root: run.root.clone() };
+    let problems = lint::skill_trial(&run.catalog, &run.catalog.skills[index].skill().slug, &repository);
     verdict_of(context, problems)
 }
 
@@ -170,7 +175,7 @@ fn repository_lint(context: &TestContext) -> Result<Completion, Failed> {
     let mut problems = run.catalog.problems.clone();
     let stale = run.settings.lint.judged(stubs::problems(&run.root, &run.catalog));
     if stale.iter().any(|stale| stale.severity == Severity::Warning) {
-        // No trial is wrong for it, and who only runs the tests has to know.
+        // Warnings fail no test, so they are printed.
         context.say(&diagnostics::render(&stale, Paint::Plain));
     }
     problems.extend(stale);
@@ -178,12 +183,12 @@ fn repository_lint(context: &TestContext) -> Result<Completion, Failed> {
     verdict_of(context, problems)
 }
 
-/// Warnings do not fail a test; errors do.
+/// Fails if there are errors, not if there are only warnings.
 fn verdict_of(context: &TestContext, problems: Vec<Diagnostic>) -> Result<Completion, Failed> {
     let mut problems = context.run.settings.lint.judged(problems);
     if !problems.iter().any(Diagnostic::is_error) {
         return Ok(Completion::Completed);
     }
     problems.retain(|problem| problem.severity != Severity::Warning);
-    Err(diagnostics::render(&problems, context.paint).into())
+    Err(diagnostics::render(&problems, context.paint()).into())
 }

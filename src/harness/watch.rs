@@ -11,24 +11,22 @@ use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::outcome::NoOutcome;
 
 /// How often a terminal is redrawn.
-const TURN: Duration = Duration::from_millis(250);
+const REDRAW: Duration = Duration::from_millis(250);
 
-/// How long a run is silent at first: replaying takes no time.
-const QUIET: Duration = Duration::from_secs(1);
+/// Nothing is drawn at first, because replays take no time.
+const DELAY: Duration = Duration::from_secs(1);
 
-/// What standard error is.
+/// Who reads standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Audience {
-    /// A program: nothing is shown.
+    /// Nothing is shown to a program.
     Nobody,
-    /// A file or a pipe: a line now and then.
+    /// A file or a pipe gets a line from time to time.
     Reader,
-    /// A terminal.
     Terminal,
 }
 
 impl Audience {
-    /// What this process has as standard error.
     pub(super) fn of_stderr() -> Self {
         if io::stderr().is_terminal() { Self::Terminal } else { Self::Reader }
     }
@@ -43,8 +41,8 @@ pub(super) struct Watch {
 
 #[derive(Debug)]
 pub(super) struct WatchState {
-    state: Mutex<Screen>,
-    over: Condvar,
+    screen: Mutex<Screen>,
+    ended: Condvar,
     audience: Audience,
     start: Instant,
 }
@@ -52,77 +50,65 @@ pub(super) struct WatchState {
 #[derive(Debug)]
 struct Screen {
     board: ProgressBoard,
-    /// How many lines are drawn now.
+    /// The number of lines that are drawn now.
     drawn: usize,
-    /// Nothing is drawn before: the result of a trial is about to be printed.
+    /// Nothing is drawn before: libtest-mimic may print a result.
     not_before: Duration,
-    over: bool,
+    ended: bool,
 }
 
 impl Watch {
     /// A watch over `total` trials, `jobs` at once.
     pub(super) fn new(audience: Audience, total: usize, jobs: usize) -> Self {
-        let state = Screen { board: ProgressBoard::new(total, jobs), drawn: 0, not_before: QUIET, over: false };
-        let shared =
-            Arc::new(WatchState { state: Mutex::new(state), over: Condvar::new(), audience, start: Instant::now() });
+        let screen = Screen { board: ProgressBoard::new(total, jobs), drawn: 0, not_before: DELAY, ended: false };
+        let (screen, ended, start) = (Mutex::new(screen), Condvar::new(), Instant::now());
+        let shared = Arc::new(WatchState { screen, ended, audience, start });
         let ticker = (audience != Audience::Nobody).then(|| {
             let shared = Arc::clone(&shared);
-            // Without the thread there is nothing to see, and nothing else is lost.
+            // Without the thread nothing is shown, but nothing else is lost.
             thread::Builder::new().name("progress".to_owned()).spawn(move || shared.tick()).ok()
         });
         Self { shared, ticker: ticker.flatten() }
     }
 
-    /// The reader of the run's events.
-    pub(super) fn reader(&self) -> WatchListener {
-        WatchListener(Arc::clone(&self.shared))
+    /// A listener to the run's events.
+    pub(super) fn listener(&self) -> Arc<WatchState> {
+        Arc::clone(&self.shared)
     }
 
     /// Erases what is drawn, so that something else can be printed.
     pub(super) fn clear(&self) {
         let now = self.shared.start.elapsed();
-        self.shared.state().make_room(now);
+        self.shared.screen().make_room(now);
     }
 
-    /// Shows nothing any more.
+    /// Erases what is drawn, and draws no more.
     pub(super) fn end(&self) {
-        let mut state = self.shared.state();
-        state.over = true;
-        state.erase();
-        self.shared.over.notify_all();
+        let mut screen = self.shared.screen();
+        screen.ended = true;
+        screen.erase();
+        self.shared.ended.notify_all();
     }
 }
 
-/// Reads the events of the run that is watched.
-pub(super) struct WatchListener(Arc<WatchState>);
-
-impl EventListener for WatchListener {
+impl EventListener for Arc<WatchState> {
     fn on_event(&mut self, event: &RunEvent) {
-        let shared = &self.0;
-        let now = shared.start.elapsed();
-        let mut state = shared.state();
+        let now = self.start.elapsed();
+        let mut screen = self.screen();
+        let board = &mut screen.board;
         let news = match event {
-            RunEvent::Planned(_) => {
-                state.board.planned();
-                return;
-            }
-            RunEvent::Started(id) => {
-                state.board.started(id, now);
-                return;
-            }
-            RunEvent::Heard(id, words) => {
-                state.board.heard(id, words);
-                return;
-            }
-            RunEvent::Waits { .. } => state.board.waits(event),
-            RunEvent::Finished { id, result, .. } => state.board.finished(id, result, now),
-            RunEvent::Kept { outcome, .. } => state.board.finished(&outcome.id, &Ok((**outcome).clone()), now),
-            RunEvent::Skipped(id, why) => state.board.finished(id, &Err(NoOutcome::NotRun(*why)), now),
+            RunEvent::Planned(_) => return board.planned(),
+            RunEvent::Started(id) => return board.started(id, now),
+            RunEvent::Heard(id, description) => return board.heard(id, description),
+            RunEvent::Waits { .. } => board.waits(event),
+            RunEvent::Finished { id, result, .. } => board.finished(id, result, now),
+            RunEvent::Kept { outcome, .. } => board.finished(&outcome.id, &Ok((**outcome).clone()), now),
+            RunEvent::Skipped(id, why) => board.finished(id, &Err(NoOutcome::NotRun(*why)), now),
             RunEvent::Refused { .. } | RunEvent::Repeated { .. } | RunEvent::Tick => return,
         };
-        // The result is printed next; it must not end up among the drawn lines.
-        state.make_room(now);
-        if let (Audience::Reader, Some(line)) = (shared.audience, news) {
+        // libtest-mimic prints the result next, which must not be among the drawn lines.
+        screen.make_room(now);
+        if let (Audience::Reader, Some(line)) = (self.audience, news) {
             say(&line);
         }
     }
@@ -138,18 +124,18 @@ impl Drop for Watch {
 }
 
 impl WatchState {
-    fn state(&self) -> MutexGuard<'_, Screen> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn screen(&self) -> MutexGuard<'_, Screen> {
+        self.screen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tick(&self) {
-        let mut state = self.state();
-        while !state.over {
-            state = self.over.wait_timeout(state, TURN).unwrap_or_else(PoisonError::into_inner).0;
+        let mut screen = self.screen();
+        while !screen.ended {
+            screen = self.ended.wait_timeout(screen, REDRAW).unwrap_or_else(PoisonError::into_inner).0;
             let now = self.start.elapsed();
             match self.audience {
-                Audience::Terminal if !state.over && now >= state.not_before => state.draw(now),
-                Audience::Reader => state.board.due(now).iter().for_each(|line| say(line)),
+                Audience::Terminal if !screen.ended && now >= screen.not_before => screen.draw(now),
+                Audience::Reader => screen.board.due(now).iter().for_each(|line| say(line)),
                 _ => {}
             }
         }
@@ -157,10 +143,10 @@ impl WatchState {
 }
 
 impl Screen {
-    /// Erases what is drawn, and draws nothing for a turn.
+    /// Erases what is drawn, and draws nothing for a moment.
     fn make_room(&mut self, now: Duration) {
         self.erase();
-        self.not_before = self.not_before.max(now + TURN);
+        self.not_before = self.not_before.max(now + REDRAW);
     }
 
     fn draw(&mut self, now: Duration) {
@@ -169,7 +155,7 @@ impl Screen {
             return;
         }
         let lines = self.board.lines(now);
-        // Lines are cut at the margin while they are written: a wrapped one would be two to erase.
+        // The terminal cuts long lines: wrapped lines would not be erased.
         let text = lines.join("\n");
         let _ = io::stderr().lock().write_all(format!("\x1b[?7l{text}\n\x1b[?7h").as_bytes());
         self.drawn = lines.len();
@@ -183,7 +169,7 @@ impl Screen {
     }
 }
 
-/// A line on standard error; if that is closed, the line is lost.
+/// Prints a line on standard error. If standard error is closed, the line is lost.
 pub(super) fn say(line: &str) {
     let _ = io::stderr().lock().write_all(format!("{}\n", safe::block(line)).as_bytes());
 }

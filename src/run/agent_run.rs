@@ -1,4 +1,4 @@
-//! One agent asked one thing in one room: a trial does that, and so does the rubric judge.
+//! Runs an agent on one assignment in a trial environment: for a trial, and for the rubric judge.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -6,7 +6,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::{self, Assignment, WorkOwner};
 use crate::files::at::At;
 use crate::process::{self, Job, OutputListener, Reply};
@@ -23,38 +22,30 @@ use crate::trace::exposure::{Reference, SkillTexts};
 use crate::trial::evidence::{Ending, ServerMeta};
 use crate::trial::outcome::{Trouble, TroubleKind};
 
-/// How a disk says that nothing more can be stored on it.
-const NO_ROOM: [io::ErrorKind; 3] =
+/// Errors of a disk that can store nothing more.
+const DISK_FULL: [io::ErrorKind; 3] =
     [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::ReadOnlyFilesystem];
 
-/// What an agent's run left, besides the files in its folder.
+/// What an agent's run left, besides the files in its directory.
 #[derive(Debug)]
 pub struct AgentRun {
-    /// How the agent's process ended.
     pub ending: Ending,
     /// What was asked for and not enforced, as text.
     pub not_enforced: Vec<String>,
-    /// What kept the agent to its own folders; `None` where it was not started.
+    /// `None` if the agent was not started.
     pub isolation: Option<Isolation>,
-    /// The MCP server of skills, where the mode has one and it works.
+    /// The MCP server of skills, if the mode has one and it works.
     pub server: Option<ServerMeta>,
-    /// What became of the changes to the skills that the case asks for.
     pub changes: Vec<ChangeMeta>,
-    /// Masks the secrets of this run in everything else that is kept.
+    /// Masks the secrets of this run in everything else that is stored.
     pub redactor: Arc<Redactor>,
-    /// The event stream in normal form.
     pub trace: Trace,
-    /// The final message; `None` where there was none.
     pub final_text: Option<String>,
 }
 
-/// Runs the agent until it ends or `timeout` is over, and keeps its evidence in `folder`. The ending says whether it
-/// started and how it failed.
-///
-/// `texts` are those of the skills that it is given; `on_progress` gets short descriptions of what the agent is doing.
-///
-/// # Errors
-/// When the evidence cannot be kept or read.
+/// Runs the agent until it ends or `timeout` is over, and stores its evidence in `folder`. The ending says whether it
+/// started and how it failed. `texts` are those of the skills that it is given; `on_progress` gets short descriptions
+/// of what it is doing. Fails if the evidence cannot be stored or read.
 pub fn run(
     assignment: &Assignment<'_>,
     timeout: Duration,
@@ -63,86 +54,108 @@ pub fn run(
     texts: SkillTexts,
     on_progress: &dyn Fn(String),
 ) -> Result<AgentRun, Trouble> {
-    let (agent, room) = (assignment.mode.agent, assignment.room);
-    let mut redactor = redactors.masking(Vec::new());
-    let (mut not_enforced, mut isolation) = (Vec::new(), None);
-    let (mut server, mut changes) = (None, Vec::new());
-    let ending = match agent::command(assignment) {
-        Err(trouble) => Ending { trouble: Some(trouble), ..Ending::default() },
-        Ok(command) => {
-            room.begin();
-            redactor = redactors.masking(command.secrets.clone());
-            not_enforced.clone_from(&command.not_enforced);
-            isolation = Some(command.isolation());
-            let probe = |server: &ServerCommand| {
-                server.probe(room, &command.env, command.sandbox.as_ref(), &redactor, &assignment.case.skill)
-            };
-            match assignment.server.map(probe).transpose() {
-                Err(trouble) => Ending { trouble: Some(trouble), ..Ending::default() },
-                Ok(found) => {
-                    server = found;
-                    let job = Job {
-                        namespace: command.sandbox.is_some(),
-                        program: command.program,
-                        args: command.args,
-                        env: command.env,
-                        folder: room.workspace(),
-                        timeout,
-                        stdout: folder.trace(),
-                        by_file: command.by_file,
-                        input: command.input,
-                        stderr: folder.stderr(),
-                        redactor: &redactor,
-                    };
-                    let mut listener = TraceListener {
-                        agent,
-                        on_progress,
-                        redactor: &redactor,
-                        dialogue: command.dialogue,
-                        silence: SilenceTimer::new(timeout),
-                    };
-                    let (ran, made) = made_during(assignment, || process::run(&job, &mut listener));
-                    changes = made;
-                    let mut ending = ran.at(folder.path()).map_err(|error| disk(&error))?;
-                    listener.silence.add_to(&mut ending);
-                    ending.trouble = agent::trouble_at_start(&ending, command.sandbox.as_ref(), assignment);
-                    ending
-                }
-            }
-        }
+    let mut run = AgentRun {
+        ending: Ending::default(),
+        not_enforced: Vec::new(),
+        isolation: None,
+        server: None,
+        changes: Vec::new(),
+        redactor: redactors.masking(Vec::new()),
+        trace: Trace::default(),
+        final_text: None,
     };
-    let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
-    agent::of(agent).keep_evidence(room, folder.path(), &mask).at(folder.path()).map_err(|error| disk(&error))?;
+    run.ending = run.execute(assignment, timeout, folder, redactors, on_progress)?;
+    let agent = agent::of(assignment.mode.agent);
+    let mask = |bytes: &[u8]| run.redactor.mask(bytes).into_owned();
+    agent.keep_evidence(assignment.room, folder.path(), &mask).at(folder.path()).map_err(|error| disk(&error))?;
     let names = assignment.server.map(|server| server.names.clone()).unwrap_or_default();
-    let reference = Reference { names, texts, changes: changes.clone() };
-    let trace = agent::of(agent).decode(&reference, folder.path()).map_err(|error| files(&error))?;
-    trace.changes_seen.iter().for_each(|(number, seen)| changes[*number].seen = Some(*seen));
-    let final_text = keep_final(folder, &trace).map_err(|error| disk(&error))?;
-    Ok(AgentRun { ending, not_enforced, isolation, server, changes, redactor, trace, final_text })
+    let reference = Reference { names, texts, changes: run.changes.clone() };
+    run.trace = agent.decode(&reference, folder.path()).map_err(|error| files(&error))?;
+    for (number, visibility) in &run.trace.changes_seen {
+        run.changes[*number].seen = Some(*visibility);
+    }
+    run.final_text = store_final_text(folder, &run.trace).map_err(|error| disk(&error))?;
+    Ok(run)
 }
 
-/// The final message of a trial: the one that its agent wrote to a file, or else the last of its trace, which is kept as
-/// that file.
-///
-/// # Errors
-/// When the file cannot be read or written.
-pub(super) fn keep_final(folder: &TrialFolder, trace: &Trace) -> Result<Option<String>, StoreError> {
-    match (folder.final_text()?, &trace.final_message) {
-        (None, Some(text)) => folder.write_final(text).map(|()| Some(text.clone())),
-        (kept, _) => Ok(kept),
+impl AgentRun {
+    /// Starts the agent and waits for its end.
+    fn execute(
+        &mut self,
+        assignment: &Assignment<'_>,
+        timeout: Duration,
+        folder: &TrialFolder,
+        redactors: &Redactors,
+        on_progress: &dyn Fn(String),
+    ) -> Result<Ending, Trouble> {
+        let trial_env = assignment.room;
+        let command = match agent::command(assignment) {
+            Ok(command) => command,
+            Err(trouble) => return Ok(not_started(trouble)),
+        };
+        trial_env.begin();
+        self.redactor = redactors.masking(command.secrets.clone());
+        self.not_enforced.clone_from(&command.not_enforced);
+        self.isolation = Some(command.isolation());
+        if let Some(server) = assignment.server {
+            let (sandbox, skill) = (command.sandbox.as_ref(), &assignment.case.skill);
+            match server.probe(trial_env, &command.env, sandbox, &self.redactor, skill) {
+                Ok(server) => self.server = Some(server),
+                Err(trouble) => return Ok(not_started(trouble)),
+            }
+        }
+        let job = Job {
+            namespace: command.sandbox.is_some(),
+            program: command.program,
+            args: command.args,
+            env: command.env,
+            folder: trial_env.workspace(),
+            timeout,
+            stdout: folder.trace(),
+            by_file: command.by_file,
+            input: command.input,
+            stderr: folder.stderr(),
+            redactor: &self.redactor,
+        };
+        let mut listener = TraceListener {
+            agent: assignment.mode.agent,
+            on_progress,
+            redactor: &self.redactor,
+            dialogue: command.dialogue,
+            silence: SilenceTimer::new(timeout),
+        };
+        let (ending, changes) = made_during(assignment, || process::run(&job, &mut listener));
+        self.changes = changes;
+        let mut ending = ending.at(folder.path()).map_err(|error| disk(&error))?;
+        listener.silence.add_to(&mut ending);
+        ending.trouble = agent::trouble_at_start(&ending, command.sandbox.as_ref(), assignment);
+        Ok(ending)
     }
 }
 
-/// A file of ours could not be read or written.
+fn not_started(trouble: Trouble) -> Ending {
+    Ending { trouble: Some(trouble), ..Ending::default() }
+}
+
+/// The final message of a trial: the one that its agent wrote to a file, or else the last one of its trace, which is
+/// then stored as that file.
+pub(super) fn store_final_text(folder: &TrialFolder, trace: &Trace) -> Result<Option<String>, StoreError> {
+    match (folder.final_text()?, &trace.final_message) {
+        (None, Some(text)) => folder.write_final(text).map(|()| Some(text.clone())),
+        (stored, _) => Ok(stored),
+    }
+}
+
+/// The trouble that a file of ours could not be read or written.
 pub fn files(error: &dyn Display) -> Trouble {
     Trouble::new(TroubleKind::Files, error.to_string())
 }
 
-/// A file of ours could not be read or written: a disk without room keeps every further trial from it.
+/// As [`files`], but a full disk stops every further trial.
 pub fn disk(error: &(dyn Error + 'static)) -> Trouble {
     let (whole, mut cause) = (error, Some(error));
     while let Some(error) = cause {
-        if error.downcast_ref::<io::Error>().is_some_and(|error| NO_ROOM.contains(&error.kind())) {
+        if error.downcast_ref::<io::Error>().is_some_and(|error| DISK_FULL.contains(&error.kind())) {
             return unstored(&whole);
         }
         cause = error.source();
@@ -150,13 +163,13 @@ pub fn disk(error: &(dyn Error + 'static)) -> Trouble {
     files(&whole)
 }
 
-/// What a trial left could not be stored.
+/// The trouble that what a trial left could not be stored.
 pub fn unstored(error: &dyn Display) -> Trouble {
     Trouble::new(TroubleKind::NotStored, error.to_string())
 }
 
-/// Reports what the agent does, and passes its lines to the dialogue where the agent expects answers. The evidence is
-/// read from the file afterwards.
+/// Reports what the agent does, and passes its lines to the dialogue if the agent expects answers. The evidence is read
+/// from the file afterwards.
 struct TraceListener<'a> {
     agent: AgentKind,
     on_progress: &'a dyn Fn(String),
@@ -172,14 +185,15 @@ impl OutputListener for TraceListener<'_> {
     }
 
     fn line(&mut self, line: &[u8]) -> Reply {
-        let work = agent::of(self.agent).work(line);
+        let agent = agent::of(self.agent);
+        let work = agent.work(line);
         self.silence.broken(work);
-        if let Some(words) = agent::of(self.agent).describe(&self.redactor.mask(line)) {
-            (self.on_progress)(words);
+        if let Some(description) = agent.describe(&self.redactor.mask(line)) {
+            (self.on_progress)(description);
         }
         let mut reply = self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.line(line));
         reply.over |= work == WorkOwner::End;
-        // Nothing more can come of it: the run waits in its place, and holds its other trials back meanwhile.
+        // The agent would wait until its timeout. Ended now, it lets the run wait instead, and hold back other trials.
         reply.end |= matches!(work, WorkOwner::Waits(wait) if self.silence.outlasts(wait));
         reply
     }

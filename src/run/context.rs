@@ -10,7 +10,7 @@ use crate::process::interrupt;
 use crate::report::trial::RerunCommand;
 use crate::run::budget::Budget;
 use crate::run::digests::{DigestInputs, InputReader, SkillFolders};
-use crate::run::live::{LiveRun, RunOpenError};
+use crate::run::live::LiveRun;
 use crate::run::own_check::OwnChecks;
 use crate::run::pace::Pace;
 use crate::run::plan::RunPlan;
@@ -30,41 +30,32 @@ use crate::trial::run_record::{ComparedSides, RunChoices, RunEndKind};
 
 /// What the trials of a run share.
 pub struct RunContext {
-    /// The repository's root.
     pub root: PathBuf,
-    /// What was chosen.
     pub settings: Settings,
-    /// The skills and cases.
     pub catalog: Catalog,
-    /// Versions of the skills beside those of the catalog, for modes that ask for them.
+    /// Other versions of the skills than those of the catalog, for modes that ask for them.
     pub versions: Vec<SkillVersion>,
-    /// Which trials it has.
     pub plan: RunPlan,
-    /// What was chosen, as its record keeps it.
+    /// The user's choices, as the run's record stores them.
     pub chosen: RunChoices,
-    /// Checks beside the built-in ones.
     pub own_checks: OwnChecks,
     /// How a reader runs something again.
     pub door: RerunCommand,
-    /// What it compares, where it does.
+    /// Both sides, if the run compares.
     pub sides: Option<ComparedSides>,
-    /// What several processes that share a run have in common, where they do.
+    /// The same in every process that shares this run; `None` for a process of its own.
     pub shared_id: Option<String>,
-    /// Digests of what trials see.
     pub inputs: InputReader,
-    /// The texts of the skills.
     pub texts: TextReader,
-    /// How fast agents may start.
     pub pace: Pace,
-    /// How many trials may be under way.
     pub slots: Slots,
     /// The results so far.
     pub progress: Arc<Mutex<ProgressFiles>>,
-    readers: Mutex<Vec<Box<dyn EventListener>>>,
+    listeners: Mutex<Vec<Box<dyn EventListener>>>,
     rubric: OnceLock<Result<Rubric, Box<Diagnostic>>>,
-    pub(super) live: OnceLock<Result<LiveRun, RunOpenError>>,
+    pub(super) live: OnceLock<Result<LiveRun, String>>,
     budget: OnceLock<Budget>,
-    /// What keeps it from beginning, once that was asked.
+    /// What keeps the run from beginning, found once.
     pub(super) checked: OnceLock<Result<(), String>>,
     /// Which result could not be stored, and why.
     not_stored: OnceLock<String>,
@@ -78,7 +69,6 @@ impl std::fmt::Debug for RunContext {
 
 impl RunContext {
     /// A run over the repository at `root`, with an empty plan.
-    #[must_use]
     pub fn new(root: PathBuf, settings: Settings, catalog: Catalog) -> Self {
         let mut progress = ProgressFiles::new(settings.repetition.threshold());
         progress.summary.isolation_wanted = settings.isolation.kind;
@@ -86,7 +76,7 @@ impl RunContext {
         Self {
             root,
             slots: Slots::new(settings.jobs),
-            readers: Mutex::new(vec![Box::new(Arc::clone(&progress))]),
+            listeners: Mutex::new(vec![Box::new(Arc::clone(&progress))]),
             progress,
             settings,
             catalog,
@@ -116,48 +106,38 @@ impl RunContext {
         self
     }
 
-    /// The results so far.
     pub fn figures(&self) -> MutexGuard<'_, ProgressFiles> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a reader of every event from now on.
-    pub fn read_by(&self, reader: impl EventListener + 'static) {
-        self.readers().push(Box::new(reader));
+    /// Adds a listener to every event from now on.
+    pub fn read_by(&self, listener: impl EventListener + 'static) {
+        self.listeners().push(Box::new(listener));
     }
 
-    /// Hands an event to every reader.
+    /// Passes an event to every listener.
     pub fn tell(&self, event: &RunEvent) {
-        for reader in self.readers().iter_mut() {
-            reader.on_event(event);
+        for listener in self.listeners().iter_mut() {
+            listener.on_event(event);
         }
     }
 
-    fn readers(&self) -> MutexGuard<'_, Vec<Box<dyn EventListener>>> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn listeners(&self) -> MutexGuard<'_, Vec<Box<dyn EventListener>>> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The skills of the working tree, or of a commit; none where the run lacks that version.
-    #[must_use]
+    /// The skills of the working tree, or of a commit; `None` if the run lacks that version.
     pub fn skills_of(&self, commit: Option<&str>) -> Option<&Catalog> {
-        match commit {
-            None => Some(&self.catalog),
-            Some(commit) => {
-                self.versions.iter().find(|version| version.commit == commit).map(|version| &version.catalog)
-            }
-        }
+        let Some(commit) = commit else { return Some(&self.catalog) };
+        self.versions.iter().find(|version| version.commit == commit).map(|version| &version.catalog)
     }
 
     /// How often a case runs, and which share of its trials must pass.
-    #[must_use]
     pub fn repetition(&self, found: &FoundCase) -> EffectiveRepetition {
         self.settings.repetition.of(&found.skill, found.repetition())
     }
 
-    /// What decides a run of `case` in `mode`: see [`InputReader::read`].
-    ///
-    /// # Errors
-    /// When a file cannot be read.
+    /// Digests of what decides a trial of `case` in `mode`: see [`InputReader::read`].
     pub fn digested(
         &self,
         skills: &SkillFolders<'_>,
@@ -166,15 +146,15 @@ impl RunContext {
         opened: &[String],
     ) -> std::io::Result<Inputs> {
         let catalog = self.skills_of(mode.commit.as_deref()).unwrap_or(&self.catalog);
-        let seen = DigestInputs { root: &self.root, settings: &self.settings, catalog, skills: *skills };
-        self.inputs.read(&seen, case, mode, opened)
+        let sources = DigestInputs { root: &self.root, settings: &self.settings, catalog, skills: *skills };
+        self.inputs.read(&sources, case, mode, opened)
     }
 
-    /// The run is open: from now on its limits apply, and its events are stored.
+    /// Begins the open run: from now on its limits apply, and its events are stored.
     pub(super) fn begin(&self, live: &LiveRun, progress_file: impl EventListener + 'static) {
         let _ = self.budget.set(Budget::new(&self.settings, live.folder.follower()));
         // First, so that no result is reported before it is stored.
-        self.readers().insert(0, Box::new(progress_file));
+        self.listeners().insert(0, Box::new(progress_file));
         if self.shared_id.is_none() {
             let mut figures = self.figures();
             figures.keep_in(&live.folder);
@@ -185,28 +165,22 @@ impl RunContext {
         }
     }
 
-    /// What judges are asked, read at the first call.
-    ///
-    /// # Errors
-    /// When the repository's own template or schema cannot be used.
+    /// The judge's template and schema, read at the first call.
     pub fn rubric(&self) -> Result<&Rubric, &Diagnostic> {
         self.rubric.get_or_init(|| rubric::read(&self.root, &self.settings)).as_ref().map_err(AsRef::as_ref)
     }
 
-    /// The folder of the run's artifacts, once a live trial has started.
-    #[must_use]
+    /// The directory of the run's artifacts, once a live trial has started.
     pub fn folder(&self) -> Option<&Path> {
         self.opened().map(|live| live.folder.path())
     }
 
     /// What live trials share, once one has started.
-    #[must_use]
     pub fn opened(&self) -> Option<&LiveRun> {
         self.live.get()?.as_ref().ok()
     }
 
     /// Why no further trial may start, if so.
-    #[must_use]
     pub fn no_more(&self) -> Option<NotRun> {
         if interrupt::raised() {
             return Some(NotRun::Interrupted);
@@ -217,19 +191,16 @@ impl RunContext {
         self.budget.get()?.used_up()
     }
 
-    /// Notes that the result of a trial could not be stored: no further one starts, since its result would be lost as well.
+    /// Notes that a result could not be stored. No further trial starts, since its result would be lost as well.
     pub(super) fn not_stored(&self, why: &str) {
         let _ = self.not_stored.set(why.to_owned());
     }
 
-    /// Which result could not be stored, and why, if so.
-    #[must_use]
     pub fn why_not_stored(&self) -> Option<&str> {
         self.not_stored.get().map(String::as_str)
     }
 
-    /// What a user has to know and do if a result could not be stored.
-    #[must_use]
+    /// The message for the user if a result could not be stored.
     pub fn told_not_stored(&self) -> Option<String> {
         let (why, live) = (self.why_not_stored()?, self.opened()?);
         let command = if self.sides.is_some() { "compare" } else { "run" };
@@ -240,27 +211,23 @@ impl RunContext {
         ))
     }
 
-    /// Ends the run: stores its summary, and notes in its record how it ended. Where several processes
-    /// share a run, none of them knows that it is the last; the summary is then made from the run's folder.
-    ///
-    /// # Errors
-    /// When a file cannot be written.
+    /// Ends the run: stores its summary, and notes in its record how it ended. Does nothing if several processes share
+    /// the run: none of them knows that it is the last, and the summary is then made from the run's directory.
     pub fn close(&self) -> Result<(), StoreError> {
         let Some(live) = self.opened().filter(|_| self.shared_id.is_none()) else { return Ok(()) };
-        let how = match self.why_not_stored() {
+        let kind = match self.why_not_stored() {
             Some(_) => RunEndKind::NotStored,
             None if !interrupt::raised() => RunEndKind::Finished,
             None if live.folder.is_stopping() => RunEndKind::Stopped,
             None => RunEndKind::Interrupted,
         };
         live.lock.give_room();
-        // First: how it ended is the least that `status` needs.
-        let noted = live.folder.write_ended(how, self.why_not_stored());
+        // First, because `status` needs it.
+        let noted = live.folder.write_ended(kind, self.why_not_stored());
         self.figures().finish().and(noted)
     }
 
-    /// Why the progress file lacks lines, if it does.
-    #[must_use]
+    /// Why the progress file lacks lines, if so.
     pub fn ledger_trouble(&self) -> Option<String> {
         self.opened().and_then(|live| live.ledger_trouble.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }

@@ -1,9 +1,11 @@
-//! The harness of a crate in the repository, where it adds checks of its own: built by cargo, and asked by other programs
-//! about stored trials; [`check_program`](crate::run::check_program) has the protocol.
+//! The harness of a crate in the repository, if it adds checks of its own: built by cargo, and asked by other programs
+//! about stored trials. [`check_program`](crate::run::check_program) has the protocol.
 
+use std::fmt::Display;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::agent;
@@ -16,75 +18,69 @@ use crate::text::relative_path::RelativePath;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::CheckResult;
 
-/// The checks that a harness adds to those of the repository at `root`. Has cargo build the test that evals.toml names, a test's
-/// name behind its crate's directory, says so by `tell`, and asks it.
-///
-/// # Errors
-/// When it cannot be built or asked: grading without its checks would come to other verdicts than `cargo test`.
+/// The checks that a harness adds to those of the repository at `root`: of the harness in [`VARIABLE`], or of the test
+/// `named` in evals.toml (`<crate directory>/<test>`), which cargo builds; `tell` gets a message about that. Fails if
+/// the harness cannot be built or asked, because grading without its checks would reach other verdicts than `cargo test`.
 pub fn own_checks(root: &Path, named: Option<&RelativePath>, tell: impl FnOnce(&str)) -> Result<OwnChecks, String> {
     let mut checks = OwnChecks::default();
     if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
-        CheckProgram::start(Path::new(&path), root, None)?.into_iter().for_each(|program| checks.add_program(program));
+        if let Some(program) = CheckProgram::start(Path::new(&path), root, None)? {
+            checks.add_program(program);
+        }
         return Ok(checks);
     }
-    let Some(named) = named else { return Ok(checks) };
-    let folder = root.join(named.as_path().parent().unwrap_or(Path::new("")));
-    let test = named.as_path().file_name().unwrap_or_default().to_string_lossy();
-    tell(&format!("cargo builds the test `{test}` in {}, which may add checks", folder.display()));
-    let wrong = |error: &dyn std::fmt::Display| {
+    let Some(named) = named.map(RelativePath::as_path) else { return Ok(checks) };
+    let package = root.join(named.parent().unwrap_or(Path::new("")));
+    let test = named.file_name().unwrap_or_default().to_string_lossy();
+    tell(&format!("cargo builds the test `{test}` in {}, which may add checks", package.display()));
+    let setting = format!("`harness = \"{}\"` in evals/evals.toml", named.display());
+    let not_built = |error: &dyn Display| {
         format!(
-            "`harness = \"{}\"` in evals/evals.toml: cargo cannot build the test `{test}` in {}: {error}; fix what cargo says, or \
+            "{setting}: cargo cannot build the test `{test}` in {}: {error}; fix what cargo says, or \
              build it and name the program in {VARIABLE}",
-            named.as_path().display(),
-            folder.display()
+            package.display()
         )
     };
     let args = ["test", "--no-run", "--quiet", "--message-format", "json-render-diagnostics", "--test", &test];
-    let messages = brief::stdout_of("cargo", &args, &folder).map_err(|error| wrong(&error))?;
-    let program = executable(&messages, &test).ok_or_else(|| wrong(&"it built no such test"))?;
-    let program = CheckProgram::start(&program, root, Some(&folder))?;
-    let elsewhere = || {
-        format!("`harness = \"{}\"` in evals/evals.toml: that test is of another repository", named.as_path().display())
-    };
-    checks.add_program(program.ok_or_else(elsewhere)?);
+    let messages = brief::stdout_of("cargo", &args, &package).map_err(|error| not_built(&error))?;
+    let program = executable(&messages, &test).ok_or_else(|| not_built(&"it built no such test"))?;
+    let program = CheckProgram::start(&program, root, Some(&package))?;
+    checks.add_program(program.ok_or_else(|| format!("{setting}: that test is of another repository"))?);
     Ok(checks)
 }
 
-/// The program that cargo says it built for the test of this name.
+/// The program of a test, according to cargo's messages.
 fn executable(messages: &[u8], test: &str) -> Option<PathBuf> {
     let messages = messages.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    let built =
-        messages.filter(|message| message["reason"] == "compiler-artifact" && message["target"]["name"] == test);
-    built.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).next_back()
+    messages
+        .filter(|message| message["reason"] == "compiler-artifact" && message["target"]["name"] == test)
+        .filter_map(|message| message["executable"].as_str().map(PathBuf::from))
+        .next_back()
 }
 
 /// Answers questions about these checks of the repository at `root`, on standard input and output until the input ends:
 /// what a harness does when it is started with [`ARGUMENT`](crate::run::check_program::ARGUMENT).
-///
-/// # Errors
-/// When the pipes fail.
 pub fn serve(checks: &OwnChecks, root: PathBuf) -> io::Result<()> {
-    // What a `main` or a check prints is no answer.
+    // Takes standard output away from `main` and the checks, which may print.
     let mut out = service::answers()?;
-    let mut say = |text: Result<String, serde_json::Error>| -> io::Result<()> {
-        writeln!(out, "{}", text.map_err(io::Error::from)?)?;
-        out.flush()
-    };
-    say(serde_json::to_string(&Greeting { own_checks: checks.names().map(str::to_owned).collect(), root }))?;
+    write_line(&mut out, &Greeting { own_checks: checks.names().map(str::to_owned).collect(), root })?;
     for line in io::stdin().lock().lines() {
         let line = line?;
-        let answer = match serde_json::from_str::<Question>(&line) {
-            Ok(Question { folder }) => {
-                checks_of(checks, &folder).map_or_else(ProgramAnswer::Error, ProgramAnswer::Checks)
-            }
-            Err(error) => ProgramAnswer::Error(format!("{line:?} is not a question: {error}")),
-        };
-        say(serde_json::to_string(&answer))?;
+        let results = serde_json::from_str(&line)
+            .map_err(|error| format!("{line:?} is not a question: {error}"))
+            .and_then(|Question { folder }| results(checks, &folder));
+        write_line(&mut out, &results.map_or_else(ProgramAnswer::Error, ProgramAnswer::Checks))?;
     }
     Ok(())
 }
 
-fn checks_of(checks: &OwnChecks, path: &Path) -> Result<Vec<CheckResult>, String> {
+fn write_line(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    writeln!(out, "{}", serde_json::to_string(message)?)?;
+    out.flush()
+}
+
+/// The results of these checks for the stored trial at `path`.
+fn results(checks: &OwnChecks, path: &Path) -> Result<Vec<CheckResult>, String> {
     let folder = store::trial_at(path);
     let meta = folder.meta().map_err(|error| error.to_string())?;
     let reference = TextReader::default().reference_at(&meta, &folder);

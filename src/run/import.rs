@@ -1,5 +1,5 @@
-//! Makes a stored run of what another runner left: its evidence, graded by today's checks, with its source beside it and
-//! the list of what nobody wrote down.
+//! Imports the run of another runner as a stored run: its evidence, graded by today's checks, with its source and the list
+//! of unknown facts.
 
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -19,10 +19,11 @@ use crate::report::session;
 use crate::results::table;
 use crate::run::agent_run;
 use crate::run::context::RunContext;
-use crate::run::judge::{self, JudgeExhibit};
+use crate::run::judge;
 use crate::run::live::Redactors;
 use crate::run::regrade;
 use crate::run::review::TrialReview;
+use crate::run::stored_trial::StoredTrial;
 use crate::settings::mode::{AgentKind, Delivery, SkillSelection};
 use crate::skill::slug;
 use crate::store::pkbllm::{PkbllmRun, PkbllmTrial};
@@ -36,99 +37,85 @@ use crate::trial::evidence::{
 use crate::trial::id::TrialId;
 use crate::trial::run_record::{ProgressLine, RUN_FORMAT, RunChoices, RunEnd, RunEndKind, RunRecord, TrialRecord};
 
-/// The name of the only runner that is known.
+/// The name of the only known runner.
 pub const PKBLLM: &str = "pkbllm";
 
-/// The agent that it ran: the one that its format of cases was made for.
+/// The only agent of pkbllm.
 const AGENT: &Profile = profile::DEFAULT;
 
-/// The mode that its agents ran in.
+/// The mode of its trials.
 const MODE: &str = profile::DEFAULT_MODE;
 
-/// The events of an agent, by the name that both runners give the file.
+/// The file with an agent's events, in both runners.
 const TRACE: &str = "trace.jsonl";
 
-/// What it wrote down of no case.
-fn unknown() -> Vec<String> {
-    let version = format!("{}'s version", AGENT.name);
-    let what = ["when the agent began", &version, "the model", "the sandbox", "the time limit"];
-    what.into_iter().chain(["what kept the agent to its directories"]).map(str::to_owned).collect()
-}
+/// Maximum size of a stored workspace file, in bytes.
+const MAX_FILE: u64 = 1 << 20;
 
-/// Most bytes of one workspace file that are kept, and of a workspace.
-const MAX_KEPT: (u64, u64) = (1 << 20, 32 << 20);
+/// Maximum size of a stored workspace, in bytes.
+const MAX_WORKSPACE: u64 = 32 << 20;
 
-/// A run of this repository that was made of another runner's.
 #[derive(Debug)]
 pub struct ImportedRun {
-    /// Its folder.
     pub run: RunFolder,
-    /// What is to be said of it: what was left out, and why.
+    /// What was left out, and why.
     pub notes: Vec<String>,
 }
 
-/// Makes a stored run of the run of pkbllm's in the folder `from`, called `id` or by the folder's name, and grades it. One
-/// that was made of this folder before is taken as it is.
-///
-/// # Errors
-/// In words, with the file and where known the line: the folder is no such run, or the new one cannot be made.
+/// Imports and grades the pkbllm run in the directory `from`, as the run `id` or one named after the directory. A run that
+/// was imported from this directory before is returned unchanged. An error names the file, and the line if known.
 pub fn pkbllm(run: &RunContext, from: &Path, id: Option<&str>) -> Result<ImportedRun, String> {
     let old = PkbllmRun::read(from)?;
     let source = from.canonicalize().map_err(|error| format!("{}: {error}", from.display()))?;
     let name = source.file_name().map(|name| slug(&name.to_string_lossy())).unwrap_or_default();
     let id = id.map_or_else(|| format!("{PKBLLM}-{name}"), str::to_owned);
-    if let Ok(made) = RunFolder::open(&run.root, &id) {
-        let record = made.run_record().ok().flatten();
+    if let Ok(existing) = RunFolder::open(&run.root, &id) {
+        let record = existing.run_record().ok().flatten();
         if record.and_then(|record| record.imported).is_some_and(|imported| imported.folder == source) {
-            return Ok(ImportedRun { run: made, notes: Vec::new() });
+            return Ok(ImportedRun { run: existing, notes: Vec::new() });
         }
     }
-    let folder = RunFolder::create(&run.root, Some(&id)).map_err(|error| error.to_string())?;
+    let folder = text(RunFolder::create(&run.root, Some(&id)))?;
     let import = Importer { run, old: &old, source, folder: &folder, redactors: Redactors::new(&run.settings) };
-    match import.make() {
-        Ok(notes) => Ok(ImportedRun { run: folder, notes }),
-        Err(why) => {
-            // Half a run would count as one.
-            let _ = folder.remove();
-            Err(why)
-        }
-    }
+    let notes = import.import().inspect_err(|_| {
+        // Half a run would count as one.
+        let _ = folder.remove();
+    })?;
+    Ok(ImportedRun { run: folder, notes })
 }
 
 struct Importer<'a> {
     run: &'a RunContext,
     old: &'a PkbllmRun,
-    /// Where the old run is, as the new one says it.
+    /// The directory of the old run, as the new run records it.
     source: PathBuf,
     folder: &'a RunFolder,
     redactors: Redactors,
 }
 
 impl Importer<'_> {
-    fn make(&self) -> Result<Vec<String>, String> {
-        let mut notes: Vec<String> = Vec::new();
-        notes.extend(
-            self.old.cut_short.iter().map(|at| format!("{}: cut short, without a grade; left out", at.display())),
-        );
+    fn import(&self) -> Result<Vec<String>, String> {
+        let cut_short = self.old.cut_short.iter();
+        let mut notes: Vec<String> =
+            cut_short.map(|trial| format!("{}: cut short, without a grade; left out", trial.display())).collect();
         self.skills(&mut notes)?;
-        let mut lines = Vec::new();
+        let (mut ids, mut lines) = (Vec::new(), Vec::new());
         for trial in &self.old.trials {
             match self.trial(trial)? {
-                Ok(record) => lines.push(ProgressLine::Ended(Box::new(record))),
+                Ok(record) => {
+                    ids.push(record.id.clone().into());
+                    lines.push(ProgressLine::Ended(Box::new(record)));
+                }
                 Err(why) => notes.push(format!("{}: {why}; left out", trial.folder.display())),
             }
         }
         if lines.is_empty() {
-            let why = std::iter::once(format!("{}: it holds no case that can be graded", self.source.display()));
-            return Err(why.chain(notes).collect::<Vec<_>>().join("\n"));
+            notes.insert(0, format!("{}: it holds no case that can be graded", self.source.display()));
+            return Err(notes.join("\n"));
         }
-        let ids = lines.iter().filter_map(|line| match line {
-            ProgressLine::Ended(record) => Some(record.id.clone().into()),
-            ProgressLine::Refused { .. } => None,
-        });
-        let planned = said(self.folder.add_to_plan(ids))?;
-        said(self.folder.write_progress(&lines))?;
-        said(self.folder.write_run(&self.record(planned)))?;
+        let planned = text(self.folder.add_to_plan(ids.into_iter()))?;
+        text(self.folder.write_progress(&lines))?;
+        text(self.folder.write_run(&self.record(planned)))?;
         Ok(notes)
     }
 
@@ -156,21 +143,20 @@ impl Importer<'_> {
         Imported { runner: PKBLLM.to_owned(), folder: self.source.clone(), unknown }
     }
 
-    /// Copies the skills that its agents were given, where they were kept.
+    /// Copies the skills that its agents got, if they were stored.
     fn skills(&self, notes: &mut Vec<String>) -> Result<(), String> {
         let Some(skills) = self.old.skills() else {
             notes.push("its copy of the skills was not kept: evidence is read against those of today".to_owned());
             return Ok(());
         };
         let to = self.folder.snapshot(None);
-        said(fs::create_dir(&to))?;
-        let mode = |executable| if executable { 0o555 } else { 0o444 };
+        text(fs::create_dir(&to))?;
         let material = Material::list(&skills);
         notes.extend(material.problems.iter().map(|problem| format!("{}: {problem}; left out", skills.display())));
-        said(material.copy(&to, mode)).map(drop)
+        text(material.copy(&to, |executable| if executable { 0o555 } else { 0o444 })).map(drop)
     }
 
-    /// Stores a trial and grades it. The inner error is why it cannot be graded any more.
+    /// Stores a trial and grades it. The inner error says why it can no longer be graded.
     fn trial(&self, trial: &PkbllmTrial) -> Result<Result<TrialRecord, String>, String> {
         let id = TrialId { skill: trial.slug.clone(), case: trial.case.clone(), mode: MODE.to_owned(), number: 1 };
         if let Err(why) = check_id(&id.skill).map_err(str::to_owned).and_then(|()| check_case_id(&id.case)) {
@@ -180,18 +166,18 @@ impl Importer<'_> {
         let (Some(Ok(case)), Some(skill)) = (found.map(|found| found.case()), self.run.catalog.skill(&id.skill)) else {
             return Ok(Err(format!("the case `{}` of the skill `{}` no longer exists", id.case, id.skill)));
         };
-        // Its answer would be held against another question.
+        // An answer to another prompt proves nothing.
         if trial.prompt.trim() != case.prompt.trim() || case.system_prompt.is_some() {
             return Ok(Err(format!("the prompt of `{}/{}` has changed since", id.skill, id.case)));
         }
         let folder = self.folder.trial(&id);
-        said(folder.clear())?;
+        text(folder.clear())?;
         let meta = self.evidence(trial, case, &folder)?;
-        said(folder.write_meta(&meta))?;
+        text(folder.write_meta(&meta))?;
         self.grade(trial, case, skill, &folder, &meta).map(Ok)
     }
 
-    /// Copies what the agent left, and says the facts that are known of it.
+    /// Copies what the agent left, and returns the known facts.
     fn evidence(&self, trial: &PkbllmTrial, case: &Case, folder: &TrialFolder) -> Result<Meta, String> {
         let redactor = self.redactors.masking(self.old.secrets(trial));
         let mut thread = String::new();
@@ -200,17 +186,17 @@ impl Importer<'_> {
             if name == TRACE {
                 thread = thread_of(&content);
             }
-            said(folder.write(name, &redactor.mask(&content)))?;
+            text(folder.write(name, &redactor.mask(&content)))?;
         }
-        let mut unknown = unknown();
+        let mut unknown = always_unknown();
         match self.old.session(trial, &thread) {
-            Some(session) => said(folder.write(AGENT.session, &redactor.mask(&session)))?,
+            Some(session) => text(folder.write(AGENT.session, &redactor.mask(&session)))?,
             None => unknown
                 .push(format!("which skills were offered, and what {} put before the model by itself", AGENT.name)),
         }
-        let workspace = self.workspace(trial, case, folder, &redactor)?;
+        let (files, is_complete) = self.workspace(trial, case, folder, &redactor)?;
         let mut inputs = Inputs::default();
-        // But for white space around it that of then.
+        // The old prompt, except for white space around it.
         inputs.add("prompt", case.prompt.as_bytes());
         let timeout = case.timeout.unwrap_or(self.run.settings.timeout);
         Ok(Meta {
@@ -223,7 +209,7 @@ impl Importer<'_> {
                 should_trigger: Some(trial.should_trigger),
                 prompt: case.prompt.clone(),
                 system_prompt: None,
-                // Those of the case today.
+                // As in the case today.
                 sandbox: case.sandbox,
                 timeout_s: timeout.as_secs(),
                 max_turns: None,
@@ -247,8 +233,8 @@ impl Importer<'_> {
                 ..Ending::default()
             },
             inputs,
-            files: workspace.0,
-            files_truncated: !workspace.1,
+            files,
+            files_truncated: !is_complete,
             files_looked_for: Vec::new(),
             skills_changed: Vec::new(),
             changes: Vec::new(),
@@ -257,7 +243,8 @@ impl Importer<'_> {
         })
     }
 
-    /// The files of the workspace, and whether these are all; those that are not as the fixture has them are kept.
+    /// Lists the files of the workspace, and stores those that differ from the fixture. Also returns whether the list is
+    /// complete.
     fn workspace(
         &self,
         trial: &PkbllmTrial,
@@ -267,30 +254,29 @@ impl Importer<'_> {
     ) -> Result<(Vec<WorkspaceFile>, bool), String> {
         let fixture =
             case.fixture.as_ref().map(|path| self.run.root.join(evals_folder(&case.skill)).join(path.as_path()));
+        let before = |path: &Path| bounded::read(&fixture.as_ref()?.join(path)).ok();
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
-        let (mut files, mut left, mut trouble) = (Vec::new(), MAX_KEPT.1, None);
-        let whole = self.old.workspace(trial, &mut |entry: &WalkedFile<'_>| {
+        let (mut files, mut left, mut written) = (Vec::new(), MAX_WORKSPACE, Ok(()));
+        let is_complete = self.old.workspace(trial, &mut |file: &WalkedFile<'_>| {
             if files.len() == MAX_FILES {
                 return WalkControl::Stop;
             }
-            let content = entry.open().and_then(|file| bounded::read_file(file, MAX_KEPT.0.min(left))).ok();
-            let before = fixture.as_ref().and_then(|fixture| bounded::read(&fixture.join(entry.path)).ok());
+            let content = file.open().and_then(|file| bounded::read_file(file, MAX_FILE.min(left))).ok();
+            let before = before(file.path);
             let changed = before.is_none() || content != before;
+            let path = masked(file.path, &mask);
             if let Some(content) = content.filter(|_| changed) {
                 left -= content.len() as u64;
-                let to = Path::new("workspace").join(masked(entry.path, &mask));
-                trouble = folder.write(&to.to_string_lossy(), &mask(&content)).err();
+                written = folder.write(&Path::new("workspace").join(&path).to_string_lossy(), &mask(&content));
             }
-            files.push(WorkspaceFile { path: masked(entry.path, &mask), size: entry.size, changed });
-            if trouble.is_some() { WalkControl::Stop } else { WalkControl::On }
+            files.push(WorkspaceFile { path, size: file.size, changed });
+            if written.is_err() { WalkControl::Stop } else { WalkControl::On }
         });
-        if let Some(trouble) = trouble {
-            return Err(trouble.to_string());
-        }
+        text(written)?;
         let changed = |path: &Path, file: io::Result<File>| {
-            let before = fixture.as_ref().and_then(|fixture| bounded::read(&fixture.join(path)).ok());
+            let before = before(path);
             PkbllmRun::is_workspace(path)
-                .then(|| before.is_none() || file.and_then(|file| bounded::read_file(file, MAX_KEPT.0)).ok() != before)
+                .then(|| before.is_none() || file.and_then(|file| bounded::read_file(file, MAX_FILE)).ok() != before)
         };
         let workspace = self.old.folder.join(&trial.folder);
         for path in case.required_files() {
@@ -298,7 +284,7 @@ impl Importer<'_> {
                 files.extend(wanted(&workspace, path, &changed));
             }
         }
-        Ok((files, whole))
+        Ok((files, is_complete))
     }
 
     fn grade(
@@ -310,29 +296,36 @@ impl Importer<'_> {
         meta: &Meta,
     ) -> Result<TrialRecord, String> {
         let run = self.run;
-        let trace = said(regrade::decode(run, meta, folder))?;
-        let final_text = said(agent_run::keep_final(folder, &trace))?;
-        let exhibit = JudgeExhibit { case, skill, meta, final_text: final_text.as_deref(), folder };
+        let mut stored = text(StoredTrial::read(run, folder))?;
+        stored.final_text = text(agent_run::store_final_text(folder, &stored.trace))?;
         if let Some(answer) = &trial.judged {
-            judge::keep_imported(run, &exhibit, answer.as_deref().map_err(String::as_str))?;
+            let exhibit = stored.exhibit(case, skill, folder);
+            judge::store_imported(run, &exhibit, answer.as_deref().map_err(String::as_str))?;
         }
-        let (_, grade) = said(regrade::regrade(run, case, skill, folder))?;
-        said(folder.write_grade(&grade))?;
+        let (_, grade) = regrade::regrade(run, case, skill, folder)?;
+        text(folder.write_grade(&grade))?;
         let review = TrialReview::of(run, folder)?;
-        said(folder.write_session(&session::session(meta, &grade, &review.timeline())))?;
+        text(folder.write_session(&session::session(meta, &grade, &review.timeline())))?;
         let id = meta.id();
         let outcome = table::outcome(id, grade, meta, folder, &run.settings.prices);
         Ok(TrialRecord { ended: trial.ended.clone(), ..TrialRecord::new(&outcome, 1) })
     }
 }
 
-/// The thread that a trace begins with, by its id.
+/// The facts that pkbllm stores of no trial.
+fn always_unknown() -> Vec<String> {
+    let version = format!("{}'s version", AGENT.name);
+    let facts = ["when the agent began", &version, "the model", "the sandbox", "the time limit"];
+    facts.into_iter().chain(["what kept the agent to its directories"]).map(str::to_owned).collect()
+}
+
+/// The id of the thread that a trace begins with.
 fn thread_of(trace: &[u8]) -> String {
     let events = trace.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
     let started = events.take(20).find(|event| event["type"] == "thread.started");
     started.and_then(|event| Some(event["thread_id"].as_str()?.to_owned())).unwrap_or_default()
 }
 
-fn said<T, E: Display>(result: Result<T, E>) -> Result<T, String> {
+fn text<T, E: Display>(result: Result<T, E>) -> Result<T, String> {
     result.map_err(|error| error.to_string())
 }

@@ -1,19 +1,21 @@
-//! What happens between a plan and a line of the summary, whichever command or test started the run.
+//! Runs trials, from the plan to their outcomes, whichever command or test started the run.
 //!
-//! [`plan`] lists the trials. [`ready`] finds what would keep them from beginning. [`opening`] makes the run's folder, takes
-//! its lock and copies the skills. [`scheduler`] runs the trials side by side, as fast as [`pace`] and [`budget`] allow.
-//! [`trial`] gets each to its outcome: [`measure`] prepares a room, has [`agent_run`] run the agent in it, grades the evidence
-//! with the built-in checks and [`own_check`], and asks the [`judge`]; a recording skips the agent and goes through
+//! [`plan`] lists the trials. [`ready`] finds what keeps them from beginning. [`opening`] creates the run's directory, takes
+//! its lock and copies the skills. [`scheduler`] runs trials at the same time, as fast as `pace` and `budget` allow.
+//! [`trial`] gets each to its outcome: `measure` prepares a trial environment, `agent_run` runs the agent in it, [`regrade`]
+//! grades the evidence with the built-in checks and [`own_check`], and `judge` asks the judge. A recording only needs
 //! [`regrade`].
 //!
-//! A comparison has [`pairing`], each with modes and perhaps a [`skill_version`] of its own; [`pairs`] runs a trial of each arm at
-//! a time until [`decide`](crate::decide) has an answer.
+//! A comparison has a [`pairing`] of cases, and perhaps a [`skill_version`] for a side. [`pairs`] runs a trial of each side
+//! at a time until [`decide`](crate::decide) has an answer.
 //!
-//! Everything that happens is an event. The progress file, [`progress_files`] (the summary) and the terminal read the same
-//! events. [`promote`] turns results into recordings, [`import`] what other runners left into runs.
+//! Everything that happens is an event. The progress file, `progress_files` (the summary) and the terminal read the same
+//! events. [`promote`] makes recordings of results, and [`import`] makes runs of what other runners left.
 
-pub mod agent_run;
-pub mod budget;
+#![allow(clippy::must_use_candidate, reason = "hidden from users")]
+
+mod agent_run;
+mod budget;
 mod changes;
 pub mod check_program;
 pub mod context;
@@ -21,16 +23,16 @@ pub mod crate_harness;
 pub mod digests;
 pub mod history;
 pub mod import;
-pub mod judge;
-pub mod live;
-pub mod measure;
+mod judge;
+mod live;
+mod measure;
 pub mod opening;
 pub mod own_check;
-pub mod pace;
+mod pace;
 pub mod pairing;
 pub mod pairs;
 pub mod plan;
-pub mod progress_files;
+mod progress_files;
 pub mod promote;
 pub mod ready;
 pub mod regrade;
@@ -40,6 +42,7 @@ pub mod scheduler;
 mod silence;
 pub mod skill_texts;
 pub mod skill_version;
-pub mod slots;
+mod slots;
+mod stored_trial;
 pub mod trial;
 mod trial_queue;

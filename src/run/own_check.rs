@@ -1,5 +1,5 @@
-//! Checks of a repository's own: closures over what a trial left, which take part in its verdict beside the built-in
-//! ones, whether it ran just now or is replayed.
+//! Custom checks of a repository: closures over what a trial left. They take part in its verdict like the built-in ones,
+//! live and in replay.
 
 use std::any::Any;
 use std::fmt;
@@ -17,28 +17,28 @@ use crate::trace::Trace;
 use crate::trial::evidence::{Evidence, WorkspaceFile};
 use crate::trial::outcome::{CheckResult, Goal, Grade, Status};
 
-/// What a repository's own check found.
+/// The result of a custom check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// As it should be, and the evidence for it.
+    /// The check passes; with its evidence.
     Pass(String),
-    /// Not as it should be, and the evidence for it.
+    /// The check fails; with its evidence.
     Fail(String),
-    /// The evidence does not show it: the trial measured nothing, unless something else failed.
+    /// There is not enough evidence to decide: the trial measured nothing, unless something else failed.
     Unknown(String),
     /// The check is not about this trial.
     NotAsked,
 }
 
 impl Finding {
-    /// Pass where `passed`, else fail, with the evidence for it.
+    /// `Pass` if `passed`, otherwise `Fail`.
     #[must_use]
     pub fn of(passed: bool, evidence: impl Into<String>) -> Self {
         if passed { Self::Pass(evidence.into()) } else { Self::Fail(evidence.into()) }
     }
 }
 
-/// What a trial left in its workspace, and which trial it was.
+/// A trial, and what it left in its workspace.
 #[derive(Clone, Copy, Debug)]
 pub struct Workspace<'a> {
     evidence: &'a Evidence<'a>,
@@ -64,23 +64,23 @@ impl<'a> Workspace<'a> {
         &self.evidence.meta.mode
     }
 
-    /// The agent's final message; `None` where there was none.
+    /// The agent's final message.
     #[must_use]
     pub fn final_text(&self) -> Option<&'a str> {
         self.evidence.final_text
     }
 
-    /// The files at the end, by path. Known in replay too.
+    /// The files at the end, by path. Also known in replay.
     #[must_use]
     pub fn files(&self) -> &'a [WorkspaceFile] {
         &self.evidence.meta.files
     }
 
-    /// The content of a file that the agent made or changed. A recording keeps no contents: the error is then
-    /// [`io::ErrorKind::NotFound`], and [`Finding::Unknown`] the honest answer where [`files`](Self::files) has the file.
+    /// The content of a file that the agent made or changed. A recording has only small contents.
     ///
     /// # Errors
-    /// When the content was not kept, or `path` leaves the workspace.
+    /// [`io::ErrorKind::NotFound`] if the content was not stored: return [`Finding::Unknown`] then if
+    /// [`files`](Self::files) has the file. [`io::ErrorKind::InvalidInput`] if `path` leaves the workspace or is not a file.
     pub fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         let path = RelativePath::parse(path).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
         let path = self.folder.workspace().join(path.as_path());
@@ -91,7 +91,7 @@ impl<'a> Workspace<'a> {
         }
     }
 
-    /// Whether there is such a file at the end.
+    /// Whether this file exists at the end.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
         self.files().iter().any(|file| file.path == Path::new(path))
@@ -100,16 +100,15 @@ impl<'a> Workspace<'a> {
 
 type CheckFunction = dyn Fn(&Trace, &Workspace<'_>) -> Finding + Send + Sync;
 
-/// A check of a repository's own.
 #[derive(Clone)]
 struct OwnCheck {
     name: String,
-    /// What it expects, in words.
+    /// What it expects, as text.
     expected: String,
     body: Arc<CheckFunction>,
 }
 
-/// Named checks of a repository's own: closures in this process, or those of its harness, another program.
+/// Custom checks: closures in this process, and those of harnesses, which are other programs.
 #[derive(Clone, Default)]
 pub struct OwnChecks {
     checks: Vec<OwnCheck>,
@@ -123,7 +122,7 @@ impl fmt::Debug for OwnChecks {
 }
 
 impl OwnChecks {
-    /// Adds a check; `expected` says what it expects, for the reader of a failure.
+    /// Adds a check; a failure shows what it `expected`.
     pub fn add(
         &mut self,
         name: impl Into<String>,
@@ -135,34 +134,29 @@ impl OwnChecks {
         self.checks.push(OwnCheck { name, expected, body: Arc::new(check) });
     }
 
-    /// Adds the checks that another program makes.
+    /// Adds the checks of another program.
     pub fn add_program(&mut self, program: CheckProgram) {
         self.programs.push(Arc::new(program));
     }
 
-    /// Adds all of these checks.
     pub fn extend(&mut self, others: Self) {
         self.checks.extend(others.checks);
         self.programs.extend(others.programs);
     }
 
-    /// The names of all checks.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let others = self.programs.iter().flat_map(|program| program.names());
         self.checks.iter().map(|check| check.name.as_str()).chain(others.map(String::as_str))
     }
 
-    /// The own checks in `grade` that are not among these: grading without them would drop them.
+    /// The custom checks in `grade` that are not among these: grading would drop them.
     #[must_use]
     pub fn lacking(&self, grade: &Grade) -> Vec<String> {
-        let own = grade.checks.iter().filter(|check| check.custom);
-        own.filter(|check| !self.names().any(|name| name == check.id)).map(|check| check.id.clone()).collect()
+        let custom = grade.checks.iter().filter(|check| check.custom);
+        custom.filter(|check| !self.names().any(|name| name == check.id)).map(|check| check.id.clone()).collect()
     }
 
-    /// `grade` with what these checks find in the evidence kept in `folder`.
-    ///
-    /// # Errors
-    /// When a program that makes checks does not answer.
+    /// `grade` with the results of these checks for the trial in `folder`. Fails if another program does not answer.
     pub fn applied(&self, mut grade: Grade, evidence: &Evidence<'_>, folder: &TrialFolder) -> Result<Grade, String> {
         let before = grade.checks.len();
         grade.checks.extend(self.made_here(evidence, folder));
@@ -172,32 +166,27 @@ impl OwnChecks {
         Ok(if grade.checks.len() > before { checks::settle(grade) } else { grade })
     }
 
-    /// What the closures among these checks find.
+    /// The results of the checks that are closures in this process.
     #[must_use]
     pub fn made_here(&self, evidence: &Evidence<'_>, folder: &TrialFolder) -> Vec<CheckResult> {
         let workspace = Workspace { evidence, folder };
-        let made = self.checks.iter().filter_map(|OwnCheck { name, expected, body }| {
-            // A check written with `assert!` reports what it found by panicking.
-            let found = catch_unwind(AssertUnwindSafe(|| body(evidence.trace, &workspace)))
-                .unwrap_or_else(|panic| Finding::Fail(format!("the check panicked: {}", message_of(panic.as_ref()))));
-            let (status, evidence) = match found {
-                Finding::Pass(found) => (Status::Pass, found),
-                Finding::Fail(found) => (Status::Fail, found),
-                Finding::Unknown(found) => (Status::Unknown, found),
-                Finding::NotAsked => return None,
-            };
-            let (id, expected) = (name.clone(), expected.clone());
-            Some(CheckResult {
-                id,
-                goal: Goal::Outcome,
-                status,
-                expected,
-                found: evidence,
-                custom: true,
-                spans: Vec::new(),
-            })
-        });
-        made.collect()
+        self.checks.iter().filter_map(|check| check.result(evidence.trace, &workspace)).collect()
+    }
+}
+
+impl OwnCheck {
+    fn result(&self, trace: &Trace, workspace: &Workspace<'_>) -> Option<CheckResult> {
+        // A check written with `assert!` fails by panicking.
+        let finding = catch_unwind(AssertUnwindSafe(|| (self.body)(trace, workspace)))
+            .unwrap_or_else(|panic| Finding::Fail(format!("the check panicked: {}", message_of(panic.as_ref()))));
+        let (status, found) = match finding {
+            Finding::Pass(evidence) => (Status::Pass, evidence),
+            Finding::Fail(evidence) => (Status::Fail, evidence),
+            Finding::Unknown(evidence) => (Status::Unknown, evidence),
+            Finding::NotAsked => return None,
+        };
+        let (id, expected) = (self.name.clone(), self.expected.clone());
+        Some(CheckResult { id, goal: Goal::Outcome, status, expected, found, custom: true, spans: Vec::new() })
     }
 }
 

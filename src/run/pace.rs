@@ -1,9 +1,10 @@
-//! How fast trials may start: while a provider refuses, later and fewer at once.
+//! How fast trials may start: later and fewer at once while a provider refuses them.
 //!
-//! Each account has a pace of its own: modes that log in alike share it, whichever agent they start. A refusal stops new starts for a pause and halves how many run at
-//! once; every trial that gets through lets one more run. The pause doubles with each refusal in a row, and is spread
-//! at random, so that several runs on one account do not come back at the same moment. Once a trial has used up its
-//! retries, the others are tried only once until one gets through: a limit of hours must not keep a run waiting for days.
+//! Each account has a pace of its own, shared by all modes with the same credentials. A refusal stops new starts for a
+//! pause, and halves how many trials run at once; each accepted trial allows one more. The pause doubles with each refusal
+//! in a row. It is spread at random, so that several runs with one account do not start again at the same moment. After a
+//! trial has used up its retries, others are tried only once until one is accepted: a limit of hours must not keep a run
+//! waiting for days.
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,13 +14,13 @@ use crate::agent::login::Account;
 use crate::process::interrupt;
 use crate::settings::{LONGEST_RETRY_WAIT, Settings};
 
-/// How often a waiting trial checks whether the run is to end.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often a waiting trial checks whether the user interrupts the run.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The paces of all accounts.
 #[derive(Debug, Default)]
 pub struct Pace {
-    providers: Mutex<HashMap<Account, AccountPace>>,
+    accounts: Mutex<HashMap<Account, AccountPace>>,
     changed: Condvar,
 }
 
@@ -31,18 +32,18 @@ struct AccountPace {
     not_before: Option<Instant>,
     /// Refusals in a row.
     refusals: u32,
-    /// When the last refusal arrived: refusals of trials that were already running then say nothing new.
+    /// The time of the last refusal that counted. Refusals of trials that were already running then do not count.
     refused: Option<Instant>,
-    /// Whether a trial used up its retries and none got through since: the next ones are tried once and do not wait.
+    /// Whether a trial used up its retries, and none was accepted since: the next ones are tried once and do not wait.
     given_up: bool,
 }
 
 /// What a refused trial waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PaceWait {
-    /// For how long nothing of this provider starts.
+    /// How long nothing of this account starts.
     pub pause: Duration,
-    /// The most that all pauses may take together, this one included, until the trial is given up.
+    /// Maximum sum of this and all later pauses of the trial.
     pub at_most: Duration,
 }
 
@@ -55,94 +56,85 @@ pub struct Permit<'a> {
 }
 
 impl Pace {
-    /// Waits until a trial under this account may start. `None` when the run is to end.
+    /// Waits until a trial with this account may start. `None` if the user interrupted the run.
     pub fn enter(&self, account: Account) -> Option<Permit<'_>> {
-        let mut providers = self.lock();
+        let mut accounts = self.lock();
         loop {
             if interrupt::raised() {
                 return None;
             }
             let now = Instant::now();
-            let provider = providers.entry(account.clone()).or_default();
-            let pause = provider.not_before.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
-            let room = provider.most.is_none_or(|most| provider.running < most);
-            if pause.is_zero() && room {
-                provider.running += 1;
+            let pace = accounts.entry(account.clone()).or_default();
+            let pause = pace.not_before.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
+            if pause.is_zero() && pace.most.is_none_or(|most| pace.running < most) {
+                pace.running += 1;
                 return Some(Permit { pace: self, account, since: now });
             }
-            let look = if pause.is_zero() { LOOK } else { pause.min(LOOK) };
-            let waited = self.changed.wait_timeout(providers, look);
-            providers = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let timeout = if pause.is_zero() { POLL_INTERVAL } else { pause.min(POLL_INTERVAL) };
+            accounts = self.changed.wait_timeout(accounts, timeout).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Account, AccountPace>> {
-        self.providers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Permit<'_> {
-    /// The agent was refused, for the `times`th time; its provider may have `asked` for a wait. Returns what is waited for;
-    /// `None` if it is not to be tried again: it was refused more often than the settings allow, another one just was, or
-    /// the provider asks for a longer wait than a run makes.
-    #[must_use]
-    pub fn refused_again(self, times: u32, settings: &Settings, asked: Option<Duration>) -> Option<PaceWait> {
-        let asked = asked.unwrap_or_default();
-        if times > settings.retries || asked > LONGEST_RETRY_WAIT {
-            self.give_up();
+    /// Reports that the provider refused the agent, for the `times`th time, and perhaps said when to retry. `None` if the
+    /// agent is not to be tried again: its retries are used up, those of another trial were, or the provider wants a
+    /// longer wait than [`LONGEST_RETRY_WAIT`].
+    pub fn refused_again(self, times: u32, settings: &Settings, retry_after: Option<Duration>) -> Option<PaceWait> {
+        let retry_after = retry_after.unwrap_or_default();
+        if times > settings.retries || retry_after > LONGEST_RETRY_WAIT {
+            if let Some(pace) = self.pace.lock().get_mut(&self.account) {
+                (pace.given_up, pace.not_before) = (true, None);
+            }
             return None;
         }
-        self.refused(settings.retry_wait, asked, settings.retries - times)
+        self.refused(settings.retry_wait, retry_after, settings.retries - times)
     }
 
-    /// The trial was refused and would be tried again, and so often more if it is refused again.
-    fn refused(self, first: Duration, asked: Duration, left: u32) -> Option<PaceWait> {
+    /// `left` is how often the trial may still be refused after this.
+    fn refused(self, first: Duration, retry_after: Duration, left: u32) -> Option<PaceWait> {
         let now = Instant::now();
-        let mut providers = self.pace.lock();
-        let provider = providers.entry(self.account.clone()).or_default();
-        if provider.given_up {
+        let mut accounts = self.pace.lock();
+        let pace = accounts.entry(self.account.clone()).or_default();
+        if pace.given_up {
             return None;
         }
-        if provider.refused.is_none_or(|refused| self.since >= refused) {
-            provider.most = Some(provider.running.div_ceil(2).max(1));
-            provider.not_before = Some(now + pause(first, provider.refusals, fastrand::f64()).max(asked));
-            provider.refusals += 1;
-            provider.refused = Some(now);
+        if pace.refused.is_none_or(|refused| self.since >= refused) {
+            pace.most = Some(pace.running.div_ceil(2).max(1));
+            pace.not_before = Some(now + pause(first, pace.refusals, fastrand::f64()).max(retry_after));
+            pace.refusals += 1;
+            pace.refused = Some(now);
         }
-        let pause = provider.not_before?.saturating_duration_since(now);
-        let later = (0..left).map(|more| self::pause(first, provider.refusals + more, 0.0));
+        let pause = pace.not_before?.saturating_duration_since(now);
+        let later = (0..left).map(|more| self::pause(first, pace.refusals + more, 0.0));
         Some(PaceWait { pause, at_most: later.fold(pause, Duration::saturating_add) })
     }
 
-    /// The trial was refused once too often.
-    fn give_up(self) {
-        if let Some(provider) = self.pace.lock().get_mut(&self.account) {
-            (provider.given_up, provider.not_before) = (true, None);
-        }
-    }
-
-    /// The trial got through.
+    /// Reports that the provider accepted the trial.
     pub fn through(self) {
-        let mut providers = self.pace.lock();
-        let provider = providers.entry(self.account.clone()).or_default();
-        if provider.refused.is_none_or(|refused| self.since >= refused) {
-            (provider.refusals, provider.given_up) = (0, false);
-            provider.most = provider.most.map(|most| most + 1);
+        let mut accounts = self.pace.lock();
+        let pace = accounts.entry(self.account.clone()).or_default();
+        if pace.refused.is_none_or(|refused| self.since >= refused) {
+            (pace.refusals, pace.given_up) = (0, false);
+            pace.most = pace.most.map(|most| most + 1);
         }
     }
 }
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        if let Some(provider) = self.pace.lock().get_mut(&self.account) {
-            provider.running = provider.running.saturating_sub(1);
+        if let Some(pace) = self.pace.lock().get_mut(&self.account) {
+            pace.running = pace.running.saturating_sub(1);
         }
         self.pace.changed.notify_all();
     }
 }
 
-/// The pause after `before` refusals in a row: `first`, doubled with each, of which `share` of the upper half is taken
-/// off at random.
+/// The pause after `before` refusals in a row: `first`, doubled by each. `share` of its upper half is taken off.
 fn pause(first: Duration, before: u32, share: f64) -> Duration {
     let whole = first.saturating_mul(1 << before.min(16)).min(LONGEST_RETRY_WAIT);
     whole.mul_f64(1.0 - share / 2.0)
@@ -154,7 +146,7 @@ mod tests {
     use crate::agent::login::LoginSources;
     use crate::settings::mode::{AgentKind, Mode};
 
-    /// Under which account the built-in mode of this name runs, with these arguments of its own.
+    /// The account of the built-in mode of this name, with these additional arguments.
     fn account(mode: &str, arguments: &[&str]) -> Account {
         let mut mode = Mode::built_in().into_iter().find(|known| known.name == mode).expect("a mode");
         mode.args = arguments.iter().map(ToString::to_string).collect();
@@ -162,11 +154,11 @@ mod tests {
     }
 
     #[test]
-    fn modes_that_log_in_alike_wait_together_and_others_do_not() {
+    fn modes_wait_together_when_their_credentials_are_the_same() {
         let pace = Pace::default();
         let refused = pace.enter(account("native", &[])).expect("a permit");
         let _ = refused.refused(Duration::from_secs(60), Duration::ZERO, 0);
-        let waits = |account| pace.lock().get(&account).is_some_and(|provider| provider.not_before.is_some());
+        let waits = |account| pace.lock().get(&account).is_some_and(|pace| pace.not_before.is_some());
         assert!(waits(account("cli-native", &["--verbose"])), "another program with the same login");
         assert!(waits(account("mcp", &[])) && waits(account("none", &[])));
         assert!(!waits(account("native", &["--settings", "other.json"])), "its own arguments name another login");
@@ -185,14 +177,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_no_shorter_than_the_provider_asks_and_tells_how_long_all_of_it_may_take() {
+    fn a_wait_is_at_least_as_long_as_the_provider_asks() {
         let pace = Pace::default();
         let settings = Settings { retries: 3, retry_wait: Duration::from_secs(2), ..Settings::default() };
         let refused = |times, asked: u64| {
             let permit = pace.enter(account("codex", &[])).expect("a permit");
             let wait = permit.refused_again(times, &settings, Some(Duration::from_secs(asked)));
             // The next attempt begins at once here.
-            pace.lock().get_mut(&account("codex", &[])).expect("a provider").not_before = None;
+            pace.lock().get_mut(&account("codex", &[])).expect("an account").not_before = None;
             wait.map(|wait| (wait.pause.as_secs(), wait.at_most.as_secs()))
         };
         assert_eq!(refused(1, 30), Some((30, 30 + 4 + 8)));
@@ -204,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_halves_what_runs_at_once_and_each_trial_that_gets_through_adds_one() {
+    fn a_refusal_halves_what_runs_at_once_and_an_accepted_trial_adds_one() {
         let pace = Pace::default();
         let mut permits: Vec<Permit<'_>> = (0..8).filter_map(|_| pace.enter(account("codex", &[]))).collect();
         let most = || pace.lock()[&account("codex", &[])].most;

@@ -1,4 +1,4 @@
-//! Keeps a run's `current.json` and summaries up to date as events arrive.
+//! Updates a run's `current.json` and summaries as events arrive.
 
 use std::time::{Duration, Instant};
 
@@ -10,29 +10,28 @@ use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, Outcome};
 use crate::trial::run_record::{CurrentTrials, RUN_FORMAT, RunningTrial, TrialRecord};
 
-/// How old the files may get: writing them at every event would take longer than short trials do.
-const AGE: Duration = Duration::from_millis(500);
+/// How old the files may get. Writing them at every event would take longer than short trials.
+const MAX_AGE: Duration = Duration::from_millis(500);
 
-/// Reads a run's events and keeps the figures.
+/// The results of a run, from its events.
 #[derive(Debug)]
 pub struct ProgressFiles {
     folder: Option<RunFolder>,
-    /// The results so far.
     pub summary: Summary,
     running: Vec<RunningTrial>,
     written: Option<Instant>,
-    behind: bool,
+    /// Whether events arrived since the files were written.
+    outdated: bool,
 }
 
 impl ProgressFiles {
-    /// Figures that are not stored in a folder yet; the share `threshold` of a case's trials must pass.
-    #[must_use]
+    /// Results that are not stored yet; the share `threshold` of a case's trials must pass.
     pub fn new(threshold: f64) -> Self {
         let summary = Summary::new(Vec::new(), threshold);
-        Self { folder: None, summary, running: Vec::new(), written: None, behind: true }
+        Self { folder: None, summary, running: Vec::new(), written: None, outdated: true }
     }
 
-    /// Stores them in this folder from now on.
+    /// Stores the results in this directory from now on.
     pub fn keep_in(&mut self, folder: &RunFolder) {
         self.summary.runs = vec![folder.id().to_owned()];
         self.folder = Some(folder.clone());
@@ -47,7 +46,7 @@ impl ProgressFiles {
     }
 
     fn write(&mut self) {
-        (self.written, self.behind) = (Some(Instant::now()), false);
+        (self.written, self.outdated) = (Some(Instant::now()), false);
         let Some(folder) = &self.folder else { return };
         let updated = jiff::Timestamp::now().to_string();
         let current = CurrentTrials { format: RUN_FORMAT, updated, running: self.running.clone() };
@@ -55,10 +54,7 @@ impl ProgressFiles {
         let _ = folder.write_current(&current).and_then(|()| folder.write_partial_summary(&self.summary));
     }
 
-    /// Stores the summary of the run that has ended.
-    ///
-    /// # Errors
-    /// When it cannot be written.
+    /// Stores the final summary.
     pub fn finish(&mut self) -> Result<(), StoreError> {
         match &self.folder {
             Some(folder) => folder.write_summary(&self.summary, &markdown::summary(&self.summary)),
@@ -89,14 +85,14 @@ impl EventListener for ProgressFiles {
             RunEvent::Refused { id, spent } | RunEvent::Repeated { id, spent } => self.summary.add_refused(id, *spent),
             RunEvent::Waits { .. } | RunEvent::Heard(..) | RunEvent::Tick => {}
         }
-        self.behind |= !matches!(event, RunEvent::Waits { .. } | RunEvent::Heard(..) | RunEvent::Tick);
-        if self.behind && self.written.is_none_or(|written| written.elapsed() > AGE) {
+        self.outdated |= !matches!(event, RunEvent::Waits { .. } | RunEvent::Heard(..) | RunEvent::Tick);
+        if self.outdated && self.written.is_none_or(|written| written.elapsed() > MAX_AGE) {
             self.write();
         }
     }
 }
 
-/// Why a trial has no result, in words by which such trials are counted together.
+/// Why a trial has no result. Trials with the same text are counted together.
 fn why(problem: &NoOutcome) -> String {
     let words = match problem {
         NoOutcome::NotRecorded => summary::NOT_RECORDED,

@@ -1,5 +1,5 @@
-//! What keeps a run from beginning, or each of its trials from measuring anything, found before an agent is started:
-//! asked by the run itself and by a dry run.
+//! Finds what keeps a run from beginning, or its trials from measuring anything, before an agent starts: for the run itself
+//! and for a dry run.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -24,110 +24,102 @@ use crate::store::RunFolder;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, once, suggest};
 use crate::trial::outcome::NoOutcome;
 
-/// A case in a mode that can run: what trials are made of.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadyCase<'a> {
-    /// The case and the mode.
     pub planned: &'a TestCase,
-    /// The case, without errors.
     pub case: &'a Case,
-    /// The skill under test, in the version that the mode asks for.
+    /// The skill under test, in the mode's version.
     pub skill: &'a FoundSkill,
 }
 
 /// The planned case, if it can run.
-///
-/// # Errors
-/// What is wrong with the case, or that its skill is not there.
 pub fn ready<'a>(run: &'a RunContext, planned: &'a TestCase) -> Result<ReadyCase<'a>, NoOutcome> {
     let errors = case_errors(run, &planned.found);
     let (Ok(case), []) = (planned.found.case(), errors) else { return Err(NoOutcome::BadCase(errors.to_vec())) };
     let commit = planned.mode.commit.as_deref();
-    let gone = || {
+    let Some(skill) = run.skills_of(commit).and_then(|catalog| catalog.skill(&case.skill)) else {
         let place = commit.map_or_else(String::new, |commit| format!(" in the commit {commit}"));
-        NoOutcome::Unreadable(format!("unknown skill `{}`{place}", case.skill))
+        return Err(NoOutcome::Unreadable(format!("unknown skill `{}`{place}", case.skill)));
     };
-    let skill = run.skills_of(commit).and_then(|catalog| catalog.skill(&case.skill)).ok_or_else(gone)?;
     Ok(ReadyCase { planned, case, skill })
 }
 
 /// What keeps a case from running in any mode, found once for all its trials.
 fn case_errors<'a>(run: &RunContext, found: &'a FoundCase) -> &'a [Diagnostic] {
-    let tree = Repository { root: run.root.clone() };
-    found.refused(|found| lint::case_errors(found, &run.catalog, &tree, &run.settings.lint))
+    found.refused(|found| lint::case_errors(found, &run.catalog, &repository(run), &run.settings.lint))
 }
 
-/// What keeps the run from beginning.
-///
-/// # Errors
-/// What it is and what to do: skills in the settings that are not there, the judge's template or schema, limits that could never hold,
-/// not one case that could be decided; of live runs no place for what they keep, or an agent that is not there or has no login.
+fn repository(run: &RunContext) -> Repository {
+    Repository { root: run.root.clone() }
+}
+
+/// Whether the run can begin; if not, the problem and what to do.
 pub fn check(run: &RunContext) -> Result<(), String> {
-    run.checked.get_or_init(|| chosen(run).and_then(|()| agents(run))).clone()
+    run.checked.get_or_init(|| check_choices(run).and_then(|()| agents(run))).clone()
 }
 
-/// The same but for the agents.
-fn chosen(run: &RunContext) -> Result<(), String> {
-    let unknown = run.settings.repetition.unknown_skills(&run.catalog.slugs());
+/// As [`check`], without the agents.
+fn check_choices(run: &RunContext) -> Result<(), String> {
+    let settings = &run.settings;
+    let unknown = settings.repetition.unknown_skills(&run.catalog.slugs());
     if !unknown.is_empty() {
         return Err(diagnostics::render(&unknown, Paint::Plain));
     }
-    if run.plan.is_judged(&run.settings) {
+    if run.plan.is_judged(settings) {
         run.rubric().map_err(|problem| diagnostics::render(std::slice::from_ref(problem), Paint::Plain))?;
     }
-    offers(run)?;
-    decidable(run)?;
-    if !run.settings.live {
+    check_offers(run)?;
+    check_decidable(run)?;
+    if !settings.live {
         return Ok(());
     }
-    budget::check(&run.settings, &run.plan)?;
-    open_files::allow(run.settings.jobs.min(run.plan.most()))?;
+    budget::check(settings, &run.plan)?;
+    open_files::allow(settings.jobs.min(run.plan.most()))?;
     RunFolder::check_place(&run.root).map_err(|error| error.to_string())
 }
 
-/// Whether every agent that is to run is there, and has a login as far as can be seen: without one it would try for a minute.
-///
-/// # Errors
-/// What each of them lacks and what to do about it; which agent lacks nothing, where none was asked for.
+/// Whether every agent that is to run is installed and, as far as can be known, has credentials: without them it would try
+/// for a minute. If not, what each of them lacks, what to do, and, if no mode was selected, an agent that lacks nothing.
 pub fn agents(run: &RunContext) -> Result<(), String> {
     let settings = &run.settings;
     if !settings.live {
         return Ok(());
     }
     let modes = run.plan.entries.iter().map(|entry| (entry.planned.mode.agent, Some(entry.planned.mode.as_ref())));
-    let judge = Some((settings.judge.agent, None)).filter(|_| run.plan.is_judged(settings));
-    let mut missing = BTreeSet::new();
-    for (kind, mode) in modes.chain(judge).collect::<HashSet<_>>() {
-        missing.extend(lacks(settings, kind, mode));
-    }
-    if missing.is_empty() {
+    let judge = run.plan.is_judged(settings).then_some((settings.judge.agent, None));
+    let agents: HashSet<(AgentKind, Option<&Mode>)> = modes.chain(judge).collect();
+    let problems: BTreeSet<String> =
+        agents.into_iter().filter_map(|(kind, mode)| missing(settings, kind, mode)).collect();
+    if problems.is_empty() {
         return Ok(());
     }
-    // Who chose no mode may not know that there are others.
-    let mut others = Mode::built_in().into_iter().filter(|mode| mode.delivery == Delivery::Native);
-    let other = others.find(|mode| lacks(settings, mode.agent, Some(mode)).is_none());
-    let other = other.filter(|_| settings.selected_modes.is_none()).map(|Mode { name, agent, .. }| {
-        format!("{} is here: choose it with --mode {name}, or SKILL_EVALS_MODE={name}", agent.as_str())
-    });
-    Err(missing.into_iter().chain(other).collect::<Vec<_>>().join("\n"))
+    let mut lines: Vec<String> = problems.into_iter().collect();
+    if settings.selected_modes.is_none() {
+        let mut native = Mode::built_in().into_iter().filter(|mode| mode.delivery == Delivery::Native);
+        let usable = native.find(|mode| missing(settings, mode.agent, Some(mode)).is_none());
+        lines.extend(usable.map(|Mode { name, agent, .. }| {
+            format!("{} is here: choose it with --mode {name}, or SKILL_EVALS_MODE={name}", agent.as_str())
+        }));
+    }
+    Err(lines.join("\n"))
 }
 
 /// What an agent lacks to run, and what to do about it.
-fn lacks(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Option<String> {
+fn missing(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Option<String> {
     let agent = agent::of(kind);
     if let Err(trouble) = agent.find(settings) {
         return Some(format!("{} cannot run: {}", kind.as_str(), trouble.detail));
     }
-    // A program that the settings name may bring a login of its own.
-    let own = settings.agents.get(kind.as_str()).is_some_and(|agent| agent.command.is_some());
+    // A program that the settings name may have credentials of its own.
+    let is_custom = settings.agents.get(kind.as_str()).is_some_and(|agent| agent.command.is_some());
     match agent.login(&LoginSources::new(settings, kind, mode)) {
-        Login::Missing(what_to_do) if !own => Some(format!("{} has no login: {what_to_do}", kind.as_str())),
+        Login::Missing(what_to_do) if !is_custom => Some(format!("{} has no login: {what_to_do}", kind.as_str())),
         _ => None,
     }
 }
 
-/// Whether every skill that a planned mode offers by name is there, in the working tree or the version it asks for.
-fn offers(run: &RunContext) -> Result<(), String> {
+/// Whether every skill that a planned mode offers by name exists, in the working tree or in the mode's version.
+fn check_offers(run: &RunContext) -> Result<(), String> {
     let modes = run.plan.entries.iter().map(|entry| &entry.planned.mode);
     let modes: BTreeMap<_, _> = modes.map(|mode| (&mode.name, mode)).collect();
     for mode in modes.values() {
@@ -146,25 +138,26 @@ fn offers(run: &RunContext) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a run of nothing but cases that go on until they are decided and never could be. Where there are others, each of
-/// these is a wrong case like any other.
-fn decidable(run: &RunContext) -> Result<(), String> {
-    let never = |entry: &PlannedCase| entry.until.and_then(|_| never_decided(run, &entry.planned));
-    match run.plan.entries.iter().map(never).collect::<Option<Vec<Diagnostic>>>() {
+/// Refuses a run in which no case could ever be decided. If only some could not, each of them is an invalid case.
+fn check_decidable(run: &RunContext) -> Result<(), String> {
+    let problems = run.plan.entries.iter().map(|entry| undecidable(run, entry));
+    match problems.collect::<Option<Vec<Diagnostic>>>() {
         Some(all) if !all.is_empty() => Err(diagnostics::render(&once(all), Paint::Plain)),
         _ => Ok(()),
     }
 }
 
-/// That a case could never be decided, where it goes on until it is.
-#[must_use]
-pub fn never_decided(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
-    let tree = Repository { root: run.root.clone() };
-    lint::never_decided(&planned.found, run.repetition(&planned.found), &tree)
+/// The problem that a case runs until it is decided, and never could be.
+fn undecidable(run: &RunContext, entry: &PlannedCase) -> Option<Diagnostic> {
+    entry.until.and_then(|_| never_decided(run, &entry.planned))
 }
 
-/// That a skill's own files keep it from the agent of the trial, so that nothing could be measured.
-#[must_use]
+/// The problem that a case could never be decided.
+pub fn never_decided(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
+    lint::never_decided(&planned.found, run.repetition(&planned.found), &repository(run))
+}
+
+/// The problem that a skill's own files keep it from the agent, so that no trial could measure anything.
 pub fn withheld(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
     let (mode, case) = (&planned.mode, planned.found.case().ok()?);
     let version = run.versions.iter().find(|version| Some(&version.commit) == mode.commit.as_ref());
@@ -176,21 +169,17 @@ pub fn withheld(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
     Some(Diagnostic::new(Code::Withheld, SourceLocation::file(skill.folder.join(file)), message).help(help))
 }
 
-/// What keeps a case of the plan from running, where something does; others run all the same.
-#[must_use]
+/// What keeps a planned case from running; others run all the same.
 pub fn wrong(run: &RunContext, entry: &PlannedCase) -> Vec<Diagnostic> {
-    let never = entry.until.and_then(|_| never_decided(run, &entry.planned));
     let withheld = withheld(run, &entry.planned).filter(|_| run.settings.live);
-    case_errors(run, &entry.planned.found).iter().cloned().chain(never).chain(withheld).collect()
+    let errors = case_errors(run, &entry.planned.found).iter().cloned();
+    errors.chain(undecidable(run, entry)).chain(withheld).collect()
 }
 
-/// The same for a run that does not begin, with all that it would meet on the way to its first agent; what [`agents`] lack is
-/// no reason not to say what would run. `keeps` is whether it would have a folder of its own.
-///
-/// # Errors
-/// As [`check`], and where the run cannot have its id, or agents cannot be isolated as required.
+/// As [`check`], for a run that does not begin: what it would meet before its first agent. Missing [`agents`] are no reason
+/// not to show what would run. `keeps` is whether the run would have a directory of its own.
 pub fn foresee(run: &RunContext, keeps: bool) -> Result<(), String> {
-    chosen(run)?;
+    check_choices(run)?;
     if keeps {
         RunFolder::check_place(&run.root).map_err(|error| error.to_string())?;
     }

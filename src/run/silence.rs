@@ -5,23 +5,20 @@ use std::time::{Duration, Instant};
 use crate::agent::WorkOwner;
 use crate::trial::evidence::Ending;
 
-/// The times in which one agent wrote nothing.
+/// Measures the silences of an agent.
 pub(super) struct SilenceTimer {
     started: Instant,
     timeout: Duration,
-    /// When the last line came.
     last: Option<Instant>,
-    /// The longest time that ended with an answer of the model: what a tool took tells nothing of the model.
+    /// The longest silence before an answer of the model. A silence of a tool says nothing about the model.
     longest: Duration,
 }
 
 impl SilenceTimer {
-    /// Of an agent that starts now.
     pub(super) fn new(timeout: Duration) -> Self {
         Self { started: Instant::now(), timeout, last: None, longest: Duration::ZERO }
     }
 
-    /// A line came.
     pub(super) fn broken(&mut self, by: WorkOwner) {
         self.broken_at(Instant::now(), by);
     }
@@ -29,9 +26,9 @@ impl SilenceTimer {
     fn broken_at(&mut self, now: Instant, by: WorkOwner) {
         let late = now - self.started > self.timeout;
         match by {
-            // What it says while it is being ended is no work.
+            // What the agent writes while it is being ended is not work.
             WorkOwner::Other | WorkOwner::Waits(_) if late => return,
-            // The time before the first line is the program's start.
+            // The time before the first line is the start of the program.
             WorkOwner::Model | WorkOwner::End if !late => {
                 let silent = self.last.map_or(Duration::ZERO, |last| now - last);
                 self.longest = self.longest.max(silent);
@@ -41,12 +38,12 @@ impl SilenceTimer {
         self.last = Some(now);
     }
 
-    /// Whether a wait that begins now lasts until the agent's time is up.
+    /// Whether a wait that begins now lasts until the agent's timeout.
     pub(super) fn outlasts(&self, wait: Duration) -> bool {
         self.started.elapsed() + wait >= self.timeout
     }
 
-    /// Adds them to the ending of an agent that ran into its timeout.
+    /// Adds the silences to the ending of an agent that timed out.
     pub(super) fn add_to(&self, ending: &mut Ending) {
         if let (true, Some(last)) = (ending.timed_out, self.last) {
             let silent = self.timeout.saturating_sub(last - self.started);
@@ -60,7 +57,7 @@ impl SilenceTimer {
 mod tests {
     use super::*;
 
-    /// The silence at the end and the longest, in seconds, of an agent with 30 s whose lines came after so many seconds.
+    /// The last and the longest silence, in seconds, of an agent with a timeout of 30 s and lines after so many seconds.
     fn ending(lines: &[(u64, WorkOwner)]) -> (Option<u64>, Option<u64>) {
         let mut silence = SilenceTimer::new(Duration::from_secs(30));
         for (after, by) in lines {
@@ -72,13 +69,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tool_took_is_no_silence_of_the_model() {
+    fn a_silence_of_a_tool_does_not_count_as_one_of_the_model() {
         use WorkOwner::{Model, Other};
         assert_eq!(ending(&[(1, Other), (3, Model), (15, Other), (16, Model)]), (Some(14), Some(2)));
     }
 
     #[test]
-    fn what_is_said_while_it_is_ended_is_no_work_but_an_answer_that_comes_late_is() {
+    fn only_an_answer_of_the_model_counts_after_the_timeout() {
         use WorkOwner::{Model, Other};
         assert_eq!(ending(&[(1, Other), (2, Model), (31, Other)]), (Some(28), Some(1)));
         assert_eq!(ending(&[(1, Other), (2, Model), (31, Model)]), (Some(0), Some(1)));

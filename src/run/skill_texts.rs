@@ -1,8 +1,8 @@
-//! The texts of skills, read once for all trials of a run: what a trace is held against to see what came before a model.
+//! The texts of skills, read once for all trials of a run. A trace is compared with them to find what entered the model's
+//! context.
 //!
-//! The right text is the one that the agent was given. For a trial of a run that is the run's own copy of the skills; for
-//! a recording it is the repository's: the recording is stale anyway where a skill that it opened has changed. So it is with
-//! what skills became in mid-session.
+//! A trial of a run is compared with the run's own copy of the skills. A recording is compared with the repository, because
+//! it is stale anyway if a skill that it opened has changed. The same applies to changes of skills during a session.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,21 +17,20 @@ use crate::run::digests::opened_skills;
 use crate::skill::SKILL_FILE;
 use crate::store::TrialFolder;
 use crate::text::relative_path::RelativePath;
-use crate::trace::change::ChangeMeta;
 use crate::trace::exposure::{Reference, SkillTexts, TextIndex, TextIndexBuilder};
 use crate::trial::evidence::Meta;
 
-/// Longest file that is read, in bytes; longer ones are no text that a model is shown.
+/// Longest file that is read, in bytes; no agent shows a longer text to its model.
 const MAX_FILE: u64 = 8 << 20;
 
-/// Reads and keeps texts.
+/// Reads each text once.
 #[derive(Debug, Default)]
 pub struct TextReader {
-    known: Mutex<HashMap<PathBuf, Arc<TextIndex>>>,
+    indexes: Mutex<HashMap<PathBuf, Arc<TextIndex>>>,
 }
 
 impl TextReader {
-    /// All skills below a run's own copy, `<slug>/…`.
+    /// All skills in a run's own copy, `<slug>/…`.
     pub fn snapshot(&self, folder: &Path) -> SkillTexts {
         SkillTexts::new(vec![self.once(folder.to_path_buf(), |texts| {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -40,30 +39,29 @@ impl TextReader {
         })])
     }
 
-    /// What the trace of a stored trial is read against.
+    /// What the trace of a stored trial is compared with.
     pub fn reference(&self, root: &Path, catalog: &Catalog, meta: &Meta, folder: &TrialFolder) -> Reference {
         let texts = match folder.snapshot(meta.commit.as_deref()) {
             Some(snapshot) => self.snapshot(&snapshot),
             None => self.of_repository(root, catalog, meta),
         };
         let changes = meta.changes.iter().enumerate();
-        let kept = folder.changes();
-        let texts = if kept.is_dir() {
-            texts.and(of_changes(&kept, changes.map(|(number, change)| (number, change.skill.as_str()))))
+        let stored = folder.changes();
+        let texts = if stored.is_dir() {
+            texts.and(of_changes(&stored, changes.map(|(number, change)| (number, change.skill.as_str()))))
         } else {
-            let of_change = |(number, change): (usize, &ChangeMeta)| {
-                // What a file says of itself leads nowhere out of the repository.
+            texts.and(changes.filter_map(|(number, change)| {
+                // A stored path must not lead out of the repository.
                 let folder = RelativePath::parse(change.folder.as_ref()?.to_str()?).ok()?;
                 Some(of_change(number, &change.skill, &root.join(folder.as_path())))
-            };
-            texts.and(changes.filter_map(of_change))
+            }))
         };
         Reference { names: meta.tool_names(), texts, changes: Vec::new() }
     }
 
-    /// The same, where only the trial's folder is known: a recording's repository is looked for above it.
+    /// As [`reference`](Self::reference), if only the trial's directory is known: a recording's repository contains it.
     pub fn reference_at(&self, meta: &Meta, folder: &TrialFolder) -> Reference {
-        // evals, recordings, skill, case, mode, number.
+        // The recording is evals/recordings/<skill>/<case>/<mode>/<number>.
         let root = folder.path().ancestors().nth(6).unwrap_or(folder.path()).to_path_buf();
         let catalog = match folder.snapshot(meta.commit.as_deref()) {
             Some(_) => Catalog::default(),
@@ -94,23 +92,23 @@ impl TextReader {
     }
 
     fn once(&self, key: PathBuf, read: impl FnOnce(&mut TextIndexBuilder)) -> Arc<TextIndex> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let texts = known.entry(key).or_insert_with(|| {
+        let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = indexes.entry(key).or_insert_with(|| {
             let mut texts = TextIndexBuilder::default();
             read(&mut texts);
             texts.build()
         });
-        Arc::clone(texts)
+        Arc::clone(index)
     }
 }
 
-/// The skills as they are from changes on, which a trial keeps in the folder `kept`; of each change its number and the slug of
-/// its skill.
+/// The skills after changes, which a trial stores in the directory `stored`. Each change has its number and the slug of its
+/// skill.
 pub fn of_changes<'a>(
-    kept: &Path,
+    stored: &Path,
     changes: impl Iterator<Item = (usize, &'a str)>,
 ) -> impl Iterator<Item = Arc<TextIndex>> {
-    changes.map(move |(number, slug)| of_change(number, slug, &kept.join(number.to_string())))
+    changes.map(move |(number, slug)| of_change(number, slug, &stored.join(number.to_string())))
 }
 
 fn of_change(number: usize, slug: &str, folder: &Path) -> Arc<TextIndex> {
@@ -119,13 +117,13 @@ fn of_change(number: usize, slug: &str, folder: &Path) -> Arc<TextIndex> {
     texts.build()
 }
 
-/// Adds the plain files below a skill's folder; of what cannot be read, the name.
+/// Adds the plain files in a skill's directory. An unreadable file has an empty text.
 fn add_folder(texts: &mut TextIndexBuilder, slug: &str, folder: &Path, wanted: impl Fn(&str) -> bool) {
     for entry in WalkDir::new(folder).sort_by_file_name().into_iter().flatten() {
         let path = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_string_lossy().into_owned();
-        let Some(size) = entry.metadata().ok().filter(fs::Metadata::is_file).map(|found| found.len()) else { continue };
+        let Some(file) = entry.metadata().ok().filter(fs::Metadata::is_file) else { continue };
         if wanted(&path) {
-            let content = if size <= MAX_FILE { fs::read(entry.path()) } else { Ok(Vec::new()) };
+            let content = if file.len() <= MAX_FILE { fs::read(entry.path()) } else { Ok(Vec::new()) };
             texts.add(slug, &path, &content.unwrap_or_default());
         }
     }

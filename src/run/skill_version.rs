@@ -1,4 +1,4 @@
-//! Other versions of the repository's skills than those of the working tree: as a commit of git has them.
+//! The repository's skills in a git commit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::cases::skills::default_skill_roots;
 use crate::process::git::{self, CommitFiles};
 use crate::settings::Settings;
 
-/// The skills of a commit, in a folder of their own that goes with this value.
+/// The skills of a commit, in a temporary directory that is removed with this value.
 #[derive(Debug)]
 pub struct SkillVersion {
-    /// The commit, as a full hash: what [`Mode::commit`](crate::settings::mode::Mode::commit) says.
+    /// The full hash, as in [`Mode::commit`](crate::settings::mode::Mode::commit).
     pub commit: String,
     /// Its skills; it has no cases.
     pub catalog: Catalog,
@@ -23,69 +23,64 @@ pub struct SkillVersion {
 }
 
 impl SkillVersion {
-    /// The skills of a commit of the repository at `root`.
-    ///
-    /// # Errors
-    /// When git does not give them, or the commit has no skills.
+    /// The skills of a commit of the repository at `root`. Fails if the commit has none.
     pub fn of(root: &Path, commit: &str, settings: &Settings) -> Result<Self, String> {
         let short = commit.get(..12).unwrap_or(commit);
-        let wrong = |error: &dyn std::fmt::Display| format!("the skills of {short}: {error}");
-        let folder = tempfile::tempdir().map_err(|error| wrong(&error))?;
+        Self::read(root, commit, settings).map_err(|why| format!("the skills of {short}: {why}"))
+    }
+
+    fn read(root: &Path, commit: &str, settings: &Settings) -> Result<Self, String> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let read = |parts: &[PathBuf]| -> Result<(CommitFiles, Catalog), String> {
-            let exported = git::export(root, commit, parts, folder.path()).map_err(|error| wrong(&error))?;
-            let there = Repository { root: exported.folder.clone() };
-            let catalog = there.catalog(Layout::of(settings), Scope::All);
+            let exported = git::export(root, commit, parts, folder.path()).map_err(|error| error.to_string())?;
+            let repository = Repository { root: exported.folder.clone() };
+            let catalog = repository.catalog(Layout::of(settings), Scope::All);
             Ok((exported, catalog))
         };
-        // A repository may hold far more than skills. All of it counts where they may be anywhere.
+        // Only the skill roots at first: a repository may have far more than skills.
         let parts: Vec<PathBuf> = match &settings.skill_roots {
             Some(roots) => roots.iter().map(|root| root.as_path().to_path_buf()).collect(),
             None => default_skill_roots().map(PathBuf::from).collect(),
         };
         let (mut exported, mut catalog) = read(&parts)?;
-        // A link leads to what another part holds, or none.
+        // A link may lead to files that were not exported.
         let by_link = |part: &PathBuf| part.ancestors().any(|at| exported.folder.join(at).is_symlink());
         if catalog.skills.is_empty() || parts.iter().any(by_link) {
             (exported, catalog) = read(&[])?;
         }
         catalog.cases.clear();
         if catalog.skills.is_empty() {
-            let looked = settings.skill_roots.as_ref().map_or_else(String::new, |roots| {
+            let places = settings.skill_roots.as_ref().map_or_else(String::new, |roots| {
                 let roots: Vec<String> = roots.iter().map(ToString::to_string).collect();
                 format!(" in {}", roots.join(", "))
             });
-            return Err(wrong(&format!("there are none{looked}")));
+            return Err(format!("there are none{places}"));
         }
-        whole(&exported, &catalog, folder.path()).map_err(|why| wrong(&why))?;
+        check_complete(&exported, &catalog, folder.path())?;
         let root = exported.folder;
         Ok(Self { commit: commit.to_owned(), catalog, root, _folder: folder })
     }
 
-    /// Where they are.
-    #[must_use]
+    /// The root of the exported repository.
     pub fn root(&self) -> &Path {
         &self.root
     }
 }
 
-/// Whether a commit's skills are all there as a work tree in `folder` would have them.
-///
-/// # Errors
-/// Which file is not, why, and what to do.
-fn whole(exported: &CommitFiles, catalog: &Catalog, folder: &Path) -> Result<(), String> {
-    let real = |at: &Path| fs::canonicalize(exported.folder.join(at)).ok();
+/// Checks that the skills exported to `folder` are as in a working tree of the commit.
+fn check_complete(exported: &CommitFiles, catalog: &Catalog, folder: &Path) -> Result<(), String> {
+    let real = |path: &Path| fs::canonicalize(exported.folder.join(path)).ok();
     let inside = fs::canonicalize(folder).map_err(|error| error.to_string())?;
     let skills: Vec<&Path> = catalog.skills.iter().map(|found| found.skill().folder.as_path()).collect();
-    if let Some(at) = skills.iter().find(|at| real(at).is_some_and(|at| !at.starts_with(&inside))) {
+    if let Some(skill) = skills.iter().find(|skill| real(skill).is_some_and(|real| !real.starts_with(&inside))) {
         return Err(format!(
             "`{}` is reached by a link that leads out of the repository; what lies there is today's",
-            at.display()
+            skill.display()
         ));
     }
-    let of_a_skill = |path: &Path| {
-        real(path).is_some_and(|path| skills.iter().any(|at| real(at).is_some_and(|at| path.starts_with(at))))
-    };
-    match exported.filtered.iter().find(|(path, _)| of_a_skill(path)) {
+    let skills: Vec<PathBuf> = skills.into_iter().filter_map(real).collect();
+    let is_of_skill = |path: &Path| real(path).is_some_and(|path| skills.iter().any(|skill| path.starts_with(skill)));
+    match exported.filtered.iter().find(|(path, _)| is_of_skill(path)) {
         Some((path, filter)) => Err(format!(
             "the filter `{filter}` writes `{}`, and no program that a repository names is started to read a commit; check \
              it out with `git worktree add`, run the cases there, and compare the two runs",

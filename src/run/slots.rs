@@ -1,26 +1,22 @@
-//! How many trials may run at once, whichever thread started them.
+//! Limits how many trials run at once, whichever thread started them.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// The places of a run for running trials.
 #[derive(Debug)]
 pub struct Slots {
     free: Mutex<usize>,
     freed: Condvar,
 }
 
-/// A place, until dropped.
+/// Permission to run a trial, until dropped.
 #[derive(Debug)]
 pub struct Slot<'a>(&'a Slots);
 
 impl Slots {
-    /// So many places, at least one.
-    #[must_use]
     pub fn new(count: usize) -> Self {
         Self { free: Mutex::new(count.max(1)), freed: Condvar::new() }
     }
 
-    /// Waits for a place.
     pub fn take(&self) -> Slot<'_> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut free = self.freed.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! Which trials come next: those of the plan in its order, and behind them more of the cases that go on until they are
-//! decided. These look only back, at trials that have ended.
+//! The order of trials: those of the plan, then more of the cases that run until they are decided. How many more depends
+//! only on trials that have ended.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,8 +13,8 @@ use crate::stats::proportion::Rate;
 use crate::trial::event::RunEvent;
 use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
 
-/// After how many trials that measured nothing, with none that did, a case gets no more: what keeps those from being measured
-/// keeps all of them.
+/// A case gets no more trials after this many that measured nothing, if none measured something: further ones would fail
+/// in the same way.
 const MOST_LOST: u64 = 5;
 
 /// The trials of these entries, handed out one by one to whoever runs them.
@@ -22,87 +22,97 @@ pub(super) struct TrialQueue<'a> {
     run: &'a RunContext,
     entries: &'a [PlannedCase],
     state: Mutex<QueueState>,
-    news: Condvar,
+    changed: Condvar,
 }
 
 struct QueueState {
-    ready: VecDeque<(usize, u32)>,
-    under_way: usize,
-    /// Where the cases stand that go on until they are decided, by their place among the entries.
-    open: HashMap<usize, CaseProgress>,
+    /// Trials to run: the index of the entry, and the number of the repeat.
+    waiting: VecDeque<(usize, u32)>,
+    running: usize,
+    /// Cases that run until they are decided, by the index of the entry.
+    undecided: HashMap<usize, CaseProgress>,
 }
 
-/// Where a case stands that goes on until it is decided.
 struct CaseProgress {
-    until: DecisionGoal,
-    /// Whether what an earlier part of the run measured decides it: what measured nothing then is not run again.
+    goal: DecisionGoal,
+    /// Whether trials of an earlier part of the run decide it: its trials that measured nothing do not run again.
     decided: bool,
-    /// Trials so far, those under way included.
+    /// Trials so far, running ones included.
     planned: u64,
     rate: Rate,
-    /// Trials that ended and measured nothing.
+    /// Ended trials that measured nothing.
     not_measured: u64,
-    /// Whether a trial was not run at all: what kept it from that keeps the others.
+    /// Whether a trial could not run at all: the others could not either.
     stuck: bool,
 }
 
 impl CaseProgress {
-    /// How many more trials it gets now.
+    fn new(goal: DecisionGoal, entry: &PlannedCase, run: &RunContext) -> Self {
+        let decided = threshold::standing(earlier(run, entry), goal.threshold, LEVEL) != ThresholdSide::Undecided;
+        let planned = u64::from(entry.repeats);
+        Self { goal, decided, planned, rate: Rate::default(), not_measured: 0, stuck: false }
+    }
+
+    fn add(&mut self, verdict: Option<Verdict>) {
+        match verdict {
+            Some(verdict @ (Verdict::Pass | Verdict::Fail)) => self.rate.add(verdict == Verdict::Pass),
+            Some(Verdict::Error | Verdict::Unscored) => self.not_measured += 1,
+            None => (self.not_measured, self.stuck) = (self.not_measured + 1, true),
+        }
+    }
+
+    /// The number of further trials that can start now.
     fn more(&self) -> u64 {
         if self.stuck {
             return 0;
         }
         let ended = self.rate.trials + self.not_measured;
-        let most = u64::from(self.until.most).saturating_sub(self.not_measured);
-        let sure = threshold::sure(self.rate, self.planned - ended, self.until.threshold, most);
-        if self.rate.trials > 0 { sure } else { sure.min(MOST_LOST.saturating_sub(self.planned)) }
+        let most = u64::from(self.goal.most).saturating_sub(self.not_measured);
+        let more = threshold::sure(self.rate, self.planned - ended, self.goal.threshold, most);
+        if self.rate.trials > 0 { more } else { more.min(MOST_LOST.saturating_sub(self.planned)) }
     }
 }
 
-/// A trial that somebody runs. Dropped without a result it counts as one that was not run.
+/// A trial that somebody runs. If it is dropped without a result, it counts as not run.
 pub(super) struct QueuedTrial<'a> {
-    turns: &'a TrialQueue<'a>,
-    place: usize,
-    /// Which repeat it is, from 1.
+    queue: &'a TrialQueue<'a>,
+    index: usize,
+    /// The number of the repeat, from 1.
     pub number: u32,
-    /// Whether its case is decided by what an earlier part of the run measured.
+    /// Whether trials of an earlier part of the run decide its case.
     pub decided: bool,
     verdict: Option<Verdict>,
 }
 
 impl<'a> TrialQueue<'a> {
     pub fn new(run: &'a RunContext, entries: &'a [PlannedCase]) -> Self {
-        let all = entries.iter().enumerate();
-        let ready =
-            all.clone().flat_map(|(place, entry)| (1..=entry.repeats).map(move |number| (place, number))).collect();
-        let open = all.filter_map(|(place, entry)| {
-            let (until, planned) = (entry.until?, u64::from(entry.repeats));
-            let decided = threshold::standing(earlier(run, entry), until.threshold, LEVEL) != ThresholdSide::Undecided;
-            Some((
-                place,
-                CaseProgress { until, decided, planned, rate: Rate::default(), not_measured: 0, stuck: false },
-            ))
-        });
-        let state = QueueState { ready, under_way: 0, open: open.collect() };
-        Self { run, entries, state: Mutex::new(state), news: Condvar::new() }
+        let (mut waiting, mut undecided) = (VecDeque::new(), HashMap::new());
+        for (index, entry) in entries.iter().enumerate() {
+            waiting.extend((1..=entry.repeats).map(|number| (index, number)));
+            if let Some(goal) = entry.until {
+                undecided.insert(index, CaseProgress::new(goal, entry, run));
+            }
+        }
+        let state = Mutex::new(QueueState { waiting, running: 0, undecided });
+        Self { run, entries, state, changed: Condvar::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next trial, once there is one; none where there will be no more.
+    /// Waits for the next trial; `None` if there will be no more.
     pub fn next(&'a self) -> Option<QueuedTrial<'a>> {
-        let idle = |state: &mut QueueState| state.ready.is_empty() && state.under_way > 0;
-        let mut state = self.news.wait_while(self.state(), idle).unwrap_or_else(PoisonError::into_inner);
-        let (place, number) = state.ready.pop_front()?;
-        state.under_way += 1;
-        let decided = state.open.get(&place).is_some_and(|course| course.decided);
-        Some(QueuedTrial { turns: self, place, number, decided, verdict: None })
+        let state = self.changed.wait_while(self.state(), |state| state.waiting.is_empty() && state.running > 0);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        let (index, number) = state.waiting.pop_front()?;
+        state.running += 1;
+        let decided = state.undecided.get(&index).is_some_and(|progress| progress.decided);
+        Some(QueuedTrial { queue: self, index, number, decided, verdict: None })
     }
 }
 
-/// What an earlier part of the run measured of a case.
+/// The passed trials of a case in an earlier part of the run.
 fn earlier(run: &RunContext, entry: &PlannedCase) -> Rate {
     let mut rate = Rate::default();
     let Some(live) = run.opened().filter(|_| run.settings.resume) else { return rate };
@@ -117,10 +127,9 @@ fn earlier(run: &RunContext, entry: &PlannedCase) -> Rate {
 
 impl QueuedTrial<'_> {
     pub fn planned(&self) -> &TestCase {
-        &self.turns.entries[self.place].planned
+        &self.queue.entries[self.index].planned
     }
 
-    /// The trial has ended.
     pub fn ended(mut self, result: &Result<Outcome, NoOutcome>) {
         self.verdict = result.as_ref().ok().map(|outcome| outcome.grade.verdict);
     }
@@ -128,24 +137,20 @@ impl QueuedTrial<'_> {
 
 impl Drop for QueuedTrial<'_> {
     fn drop(&mut self) {
-        let mut state = self.turns.state();
-        let QueueState { ready, under_way, open } = &mut *state;
-        *under_way -= 1;
-        if let Some(course) = open.get_mut(&self.place) {
-            match self.verdict {
-                Some(verdict @ (Verdict::Pass | Verdict::Fail)) => course.rate.add(verdict == Verdict::Pass),
-                Some(Verdict::Error | Verdict::Unscored) => course.not_measured += 1,
-                None => (course.not_measured, course.stuck) = (course.not_measured + 1, true),
-            }
-            for _ in 0..course.more() {
-                course.planned += 1;
-                let number = u32::try_from(course.planned).unwrap_or(u32::MAX);
-                // In the run's plan before anybody can start it.
-                self.turns.run.tell(&RunEvent::Planned(self.turns.entries[self.place].planned.trial(number)));
-                ready.push_back((self.place, number));
+        let mut state = self.queue.state();
+        let QueueState { waiting, running, undecided } = &mut *state;
+        *running -= 1;
+        if let Some(progress) = undecided.get_mut(&self.index) {
+            progress.add(self.verdict);
+            for _ in 0..progress.more() {
+                progress.planned += 1;
+                let number = u32::try_from(progress.planned).unwrap_or(u32::MAX);
+                // Added to the run's plan before anybody can start it.
+                self.queue.run.tell(&RunEvent::Planned(self.planned().trial(number)));
+                waiting.push_back((self.index, number));
             }
         }
         drop(state);
-        self.turns.news.notify_all();
+        self.queue.changed.notify_all();
     }
 }

@@ -1,4 +1,4 @@
-//! A judge's answer: what it has to hold to be one.
+//! A judge's answer, and what makes it usable.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,35 +6,31 @@ use serde_json::Value;
 use crate::checks::schema::Schema;
 use crate::trace::excerpt;
 
-/// A judge's usable answer, as the schema of style rubrics has it.
+/// A judge's usable answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JudgeAnswer {
-    /// Whether the trial is good enough as a whole: when every check passes.
+    /// Whether every check passes.
     pub overall_pass: bool,
-    /// 0 to 100, where the schema asks for it.
+    /// 0 to 100, if the schema requires it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// One for each point of the rubric.
     pub checks: Vec<RubricPoint>,
 }
 
-/// A judge's word on one point of the rubric.
+/// A judge's result for one point of the rubric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RubricPoint {
-    /// The point's name, kebab-case.
+    /// In kebab-case.
     pub id: String,
-    /// Whether it holds.
     pub pass: bool,
     /// The evidence.
     pub notes: String,
 }
 
 impl JudgeAnswer {
-    /// Reads a judge's final message. `demanded` are the ids of the checks that it must hold.
-    ///
-    /// # Errors
-    /// Says, as the end of a sentence that starts with the answer, why it cannot be used.
-    pub(super) fn read(text: Option<&str>, schema: &Schema, demanded: &[String]) -> Result<Self, String> {
+    /// Reads a judge's final message, which must have the checks with the ids in `required`. An error is the end of a
+    /// sentence that starts with the answer.
+    pub(super) fn read(text: Option<&str>, schema: &Schema, required: &[String]) -> Result<Self, String> {
         let text = text.map(str::trim).filter(|text| !text.is_empty()).ok_or("is missing")?;
         let value: Value = serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))?;
         let problems =
@@ -42,17 +38,17 @@ impl JudgeAnswer {
         if !problems.is_empty() {
             return Err(format!("does not follow the schema: {}", problems.join("; ")));
         }
-        // A repository's own schema may ask for less than is needed here.
+        // A repository's own schema may require less.
         let answer: Self = serde_json::from_value(value).map_err(|error| format!("is not a rubric: {error}"))?;
-        answer.check(demanded)?;
+        answer.check(required)?;
         Ok(answer)
     }
 
-    fn check(&self, demanded: &[String]) -> Result<(), String> {
+    fn check(&self, required: &[String]) -> Result<(), String> {
         if self.checks.is_empty() {
             return Err("has no checks".to_owned());
         }
-        if let Some(id) = demanded.iter().find(|id| !self.checks.iter().any(|point| point.id == **id)) {
+        if let Some(id) = required.iter().find(|id| !self.checks.iter().any(|point| point.id == **id)) {
             return Err(format!("has no check `{id}`"));
         }
         for (at, point) in self.checks.iter().enumerate() {
@@ -69,8 +65,7 @@ impl JudgeAnswer {
                 return Err(format!("gives no evidence for `{shown}`"));
             }
         }
-        let all = self.checks.iter().all(|point| point.pass);
-        match (self.overall_pass, all) {
+        match (self.overall_pass, self.checks.iter().all(|point| point.pass)) {
             (true, false) => Err("contradicts itself: it passes as a whole, and a check does not".to_owned()),
             (false, true) => Err("contradicts itself: every check passes, and it does not as a whole".to_owned()),
             _ => Ok(()),
@@ -87,7 +82,6 @@ mod tests {
         JudgeAnswer::read(Some(text), &schema, &["a".to_owned(), "b".to_owned()])
     }
 
-    /// An answer with these checks, each an id, whether it passes, and notes.
     fn answer(overall: bool, checks: &[(&str, bool, &str)]) -> String {
         let checks: Vec<Value> = checks
             .iter()
@@ -97,13 +91,13 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_with_every_check_and_its_evidence_counts() {
+    fn an_answer_is_usable_when_it_has_every_check_with_evidence() {
         let read = read(&answer(false, &[("a", true, "line 3"), ("b", false, "no file"), ("c", true, "more")]));
         assert_eq!(read.map(|answer| answer.checks.len()), Ok(3));
     }
 
     #[test]
-    fn an_answer_that_lacks_something_or_contradicts_itself_does_not() {
+    fn an_answer_is_unusable_when_it_is_incomplete_or_contradicts_itself() {
         let why = |text: &str| read(text).expect_err("a reason");
         assert!(why("").contains("missing"));
         assert!(why("```json\n{}\n```").contains("not JSON"));
