@@ -16,7 +16,7 @@ use crate::stats::stratified::{self, Stratum};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ComparePlan {
-    /// After one pair of every case, and further pairs of cases that never passed with the candidate.
+    /// After one pair of every case, and further pairs of cases that seem to fail always with the candidate.
     Quick,
     /// Once some case broke, or the mean of all cases is decided.
     #[default]
@@ -44,8 +44,7 @@ impl ComparePlan {
     pub fn default_limit(self, cases: usize) -> u64 {
         let pair_of_each = 2 * cases as u64;
         match self {
-            Self::Quick => (2 * pair_of_each).max(400),
-            Self::Standard => pair_of_each.max(400),
+            Self::Quick | Self::Standard => (2 * pair_of_each).max(400),
             Self::UntilDecided => (10 * pair_of_each).max(2000),
         }
     }

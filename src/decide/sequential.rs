@@ -81,10 +81,12 @@ struct Tally {
 }
 
 impl Tally {
-    /// Whether it may be a case that always passed and never passes now. A case that failed on both sides gets a second pair.
+    /// Whether it may be a case that passed nearly always and never passes now. A case that failed on both sides gets a second
+    /// pair.
     fn is_suspect(&self) -> bool {
+        let CaseTally { losses, tried, .. } = self.seen;
         let tries = if self.candidate.rate.trials == 0 { HOPELESS } else { 2 };
-        self.candidate.rate.passed == 0 && (self.seen.losses > 0 || self.seen.tried < tries)
+        self.candidate.rate.passed == 0 && (tried < tries || 2 * losses >= tried)
     }
 }
 
@@ -173,16 +175,17 @@ impl SequentialTest {
         pair_choice::next(&seen, &self.open(&cases), self.purpose(), &mut rng)
     }
 
-    /// The cases that the plan may try next.
+    /// The cases that the plan may try next: those that were never tried, then suspects, then all.
     fn open(&self, cases: &[Tally]) -> Vec<usize> {
-        let places = |wanted: fn(&Tally) -> bool| (0..cases.len()).filter(|case| wanted(&cases[*case])).collect();
-        match self.plan {
-            ComparePlan::Quick if cases.iter().any(|tally| tally.seen.tried == 0) => {
-                places(|tally| tally.seen.tried == 0)
-            }
-            ComparePlan::Quick => places(Tally::is_suspect),
-            ComparePlan::Standard | ComparePlan::UntilDecided => places(|_| true),
+        let places = |wanted: fn(&Tally) -> bool| -> Vec<usize> {
+            (0..cases.len()).filter(|case| wanted(&cases[*case])).collect()
+        };
+        let untried = places(|tally| tally.seen.tried == 0);
+        if !untried.is_empty() {
+            return untried;
         }
+        let suspects = if self.shows(self.evidence.broke) { Vec::new() } else { places(Tally::is_suspect) };
+        if suspects.is_empty() && self.plan != ComparePlan::Quick { places(|_| true) } else { suspects }
     }
 
     /// Works towards the result that is nearest.

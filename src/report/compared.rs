@@ -99,9 +99,9 @@ fn p_of_mean(comparison: &Comparison) -> String {
     }
 }
 
-/// The bound that an e-value is: it holds at every look.
+/// The bound that an e-value is, which holds at every look; nothing if it says nothing.
 fn at_most(p: f64) -> String {
-    format!(", p ≤ {}", probability(up(p.min(1.0))))
+    if p < 1.0 { format!(", p ≤ {}", probability(up(p))) } else { String::new() }
 }
 
 /// The cases that broke, the surest first.
