@@ -1,18 +1,14 @@
-//! How many trials it takes until a drop is found: `cargo bench --bench decide` prints the tables of docs/contributing/proofs.md.
-//!
-//! Every way has the same errors: an unchanged suite is called worse in 5 % of runs at most, a drop is found in 80 %. A way
-//! that looks after every pair is given as many pairs as it needs for that, and its mean is taken: a run that is decided
-//! early ends early. Ours has the rule of `compare`, with its margin: where a drop is so small that it says `no worse` of it
-//! in more than 20 % of runs, no number of pairs finds it in 80 %, and the mean is that until either word.
-//! Worlds are drawn from seeds, so that the numbers are the same everywhere.
+//! How many trials it takes until a drop is found: `cargo bench --bench decide` prints the tables of
+//! docs/contributing/proofs.md and docs/compare.md. Worlds are drawn from seeds, so that the numbers are the same everywhere.
 
 #[path = "../tests/support/worlds.rs"]
 mod worlds;
 
+use skill_evals::decide::plan::ComparePlan;
 use skill_evals::decide::result::CompareResult;
-use skill_evals::decide::{Comparison, MARGIN, Rule};
+use skill_evals::decide::sequential::SequentialTest;
+use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::stats::discordance::e_worse;
-use skill_evals::stats::proportion::{Rate, wilson};
 use skill_evals::stats::stratified::{self, Stratum};
 use worlds::{Kind, Rates, pair, rates};
 
@@ -43,40 +39,108 @@ const SUITES: [(&str, &[Kind]); 17] = [
 ];
 
 fn main() {
-    let z = wilson_level();
+    drops();
+    unchanged();
+    even_sums();
+    plans();
+}
+
+/// Pairs until a drop is found. Fixed n and O'Brien–Fleming know the drop and find it in 80 % of runs.
+fn drops() {
     println!(
-        "| suite | fixed n | going round | Wilson, peeking | ours | ours ÷ fixed n | says worse | interval holds |"
+        "| suite | fixed n | O'Brien–Fleming | going round | ours | ours ÷ fixed n | ours ÷ O'Brien–Fleming | broke | interval holds |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for (name, kinds) in SUITES {
         let rates = rates(kinds);
         let fixed = fixed_pairs(&rates);
-        let in_turn =
-            mean(runs(|seed| by_turns(&rates, seed, |losses, wins| e_worse(losses, wins) >= 1.0 / RULE.alpha)));
-        let peeking = mean(runs(|seed| by_turns(&rates, seed, |losses, wins| above_half(losses, wins, z))));
-        let Ours { pairs, worse, held } = ours(&rates);
+        let group = obrien_fleming(&rates);
+        let in_turn = mean((0..RUNS).map(|seed| going_round(&rates, u64::from(seed))));
+        let runs: Vec<SequentialTest> = all(&rates, ComparePlan::Standard, MOST).collect();
+        let ours = mean(runs.iter().map(|run| run.pairs().len()));
         println!(
-            "| {name} | {fixed} | {in_turn:.0} | {peeking:.0} | **{pairs:.0}** | {:.2} | {worse:.1} % | {held:.1} % |",
-            pairs / count(fixed)
+            "| {name} | {fixed} | {group:.0} | {in_turn:.0} | **{ours:.0}** | {:.2} | {:.2} | {:.1} % | {:.1} % |",
+            ours / count(fixed),
+            ours / group,
+            share(&runs, CompareResult::Broke),
+            held(&runs, worlds::difference(&rates)),
         );
     }
-    println!("\n| unchanged suite, up to 300 pairs | ours | going round | Wilson at 95 %, peeking |");
-    println!("| --- | --- | --- | --- |");
-    let unchanged: [(&str, &[Kind]); 4] = [
+}
+
+fn unchanged() {
+    println!("\n| unchanged suite, up to 300 pairs | broke | worse | better | going round | interval holds |");
+    println!("| --- | --- | --- | --- | --- | --- |");
+    let suites: [(&str, &[Kind]); 4] = [
         ("20 cases at 1, .9, .7 and .5", &[(5, 1.0, 1.0), (5, 0.9, 0.9), (5, 0.7, 0.7), (5, 0.5, 0.5)]),
         ("5 cases at .9", &[(5, 0.9, 0.9)]),
         ("1 case at .5", &[(1, 0.5, 0.5)]),
         ("50 cases at .98", &[(50, 0.98, 0.98)]),
     ];
-    for (name, kinds) in unchanged {
+    for (name, kinds) in suites {
         let rates = rates(kinds);
-        let share = |found: &dyn Fn(u64) -> bool| {
-            100.0 * count((0..RUNS).filter(|seed| found(u64::from(*seed))).count()) / f64::from(RUNS)
-        };
-        let ours = share(&|seed| worlds::until_decided(&rates, RULE, seed, 300).result() == CompareResult::Worse);
-        let in_turn = share(&|seed| by_turns(&rates, seed, |losses, wins| e_worse(losses, wins) >= 20.0) <= 300);
-        let peeking = share(&|seed| by_turns(&rates, seed, |losses, wins| above_half(losses, wins, 0.95)) <= 300);
-        println!("| {name} | {ours:.1} % | {in_turn:.1} % | {peeking:.1} % |");
+        let runs: Vec<SequentialTest> = all(&rates, ComparePlan::Standard, 300).collect();
+        let in_turn = (0..RUNS).filter(|seed| going_round(&rates, u64::from(*seed)) <= 300).count();
+        let [broke, worse, better] =
+            [CompareResult::Broke, CompareResult::Worse, CompareResult::Better].map(|result| share(&runs, result));
+        let in_turn = 100.0 * count(in_turn) / f64::from(RUNS);
+        let held = held(&runs, 0.0);
+        println!("| {name} | {broke:.1} % | {worse:.1} % | {better:.1} % | {in_turn:.1} % | {held:.1} % |");
+    }
+}
+
+/// Suites in which cases broke and the others rise by as much.
+fn even_sums() {
+    println!("\n| suite, up to 200 pairs | broke | worse | better | interval holds |");
+    println!("| --- | --- | --- | --- | --- |");
+    let suites: [(&str, &[Kind]); 4] = [
+        ("1 breaks .9 → 0, 9 rise, sum 0", &[(1, 0.9, 0.0), (9, 0.8, 0.9)]),
+        ("1 breaks 1 → 0, 19 rise, sum 0", &[(1, 1.0, 0.0), (19, 0.9, 0.9 + 1.0 / 19.0)]),
+        ("2 break .9 → .3, 18 rise, sum 0", &[(2, 0.9, 0.3), (18, 0.8, 0.8 + 1.2 / 18.0)]),
+        ("1 breaks .9 → 0, 9 rise, sum +9 points", &[(1, 0.9, 0.0), (9, 0.7, 0.9)]),
+    ];
+    for (name, kinds) in suites {
+        let rates = rates(kinds);
+        let standard: Vec<SequentialTest> = all(&rates, ComparePlan::Standard, 200).collect();
+        let until: Vec<SequentialTest> = all(&rates, ComparePlan::UntilDecided, 200).collect();
+        println!(
+            "| {name} | {:.1} % | {:.1} % | {:.1} % | {:.1} % |",
+            share(&standard, CompareResult::Broke),
+            share(&until, CompareResult::Worse),
+            share(&until, CompareResult::Better),
+            held(&until, worlds::difference(&rates)),
+        );
+    }
+}
+
+/// What each plan finds with its default limit, and what that costs.
+fn plans() {
+    println!("\n| cases | plan | trials if nothing changed | one case 1 → 0 | one case 1 → .5 | all .9 → .8 |");
+    println!("| --- | --- | --- | --- | --- | --- |");
+    for cases in [10, 40, 170] {
+        for plan in ComparePlan::ALL {
+            let most = usize::try_from(plan.default_limit(cases) / 2).expect("few");
+            let cases = u32::try_from(cases).expect("few");
+            let runs = |kinds: &[Kind]| -> Vec<SequentialTest> {
+                let rates = rates(kinds);
+                (0..300).map(|seed| worlds::run(&rates, RULE, plan, seed, most)).collect()
+            };
+            let trials = |runs: &[SequentialTest]| 2.0 * mean(runs.iter().map(|run| run.pairs().len()));
+            let found = |kinds: &[Kind]| {
+                let runs = runs(kinds);
+                format!("{:.0} %, {:.0} trials", share(&runs, CompareResult::Broke), trials(&runs))
+            };
+            let steady = (cases - 1, 0.9, 0.9);
+            println!(
+                "| {cases} | `{}` | {:.0} of {} | {} | {} | {} |",
+                plan.as_str(),
+                trials(&runs(&[(cases, 0.9, 0.9)])),
+                2 * most,
+                found(&[(1, 1.0, 0.0), steady]),
+                found(&[(1, 1.0, 0.5), steady]),
+                found(&[(cases, 0.9, 0.8)]),
+            );
+        }
     }
 }
 
@@ -84,100 +148,86 @@ fn count(of: usize) -> f64 {
     f64::from(u32::try_from(of).expect("few"))
 }
 
-fn runs(of: impl Fn(u64) -> usize) -> Vec<usize> {
-    (0..RUNS).map(|seed| of(u64::from(seed))).collect()
+fn mean(pairs: impl Iterator<Item = usize>) -> f64 {
+    let pairs: Vec<usize> = pairs.collect();
+    count(pairs.iter().sum()) / count(pairs.len())
 }
 
-/// The mean of runs that end where 80 % of them are decided.
-fn mean(mut pairs: Vec<usize>) -> f64 {
-    pairs.sort_unstable();
-    let last = pairs[pairs.len() * 4 / 5];
-    pairs.iter().map(|pairs| count(*pairs.min(&last))).sum::<f64>() / count(pairs.len())
+/// `RUNS` comparisons by this plan.
+fn all(rates: &Rates, plan: ComparePlan, most: usize) -> impl Iterator<Item = SequentialTest> {
+    (0..RUNS).map(move |seed| worlds::run(rates, RULE, plan, u64::from(seed), most))
 }
 
-/// What our own way comes to.
-struct Ours {
-    /// The mean number of pairs until it is decided.
-    pairs: f64,
-    /// In how many of 100 runs it says `worse`.
-    worse: f64,
-    /// In how many of 100 runs the interval then holds the truth.
-    held: f64,
+/// How many of 100 runs have the result.
+fn share(runs: &[SequentialTest], result: CompareResult) -> f64 {
+    100.0 * count(runs.iter().filter(|run| run.results().contains(&result)).count()) / count(runs.len())
 }
 
-fn ours(rates: &Rates) -> Ours {
-    let truth = worlds::difference(rates);
-    let states: Vec<_> =
-        (0..RUNS).map(|seed| worlds::until_decided(rates, RULE, u64::from(seed), MOST).comparison()).collect();
-    let held = states.iter().filter(|found| {
-        let interval = found.difference.expect("trials").interval;
+/// How many of 100 runs have the truth in their interval.
+fn held(runs: &[SequentialTest], truth: f64) -> f64 {
+    let holds = |run: &&SequentialTest| {
+        let interval = run.comparison().difference.expect("trials").interval;
         interval.low - 1e-9 <= truth && truth <= interval.high + 1e-9
-    });
-    let share = |runs: usize| 100.0 * count(runs) / f64::from(RUNS);
-    let worse = share(states.iter().filter(|found| found.result == CompareResult::Worse).count());
-    let trials = |found: &Comparison| usize::try_from(found.baseline.rate.trials).expect("few");
-    let pairs = if worse >= 80.0 {
-        // What ends in another word has not found the drop, however soon.
-        mean(
-            states
-                .iter()
-                .map(|found| if found.result == CompareResult::Worse { trials(found) } else { MOST })
-                .collect(),
-        )
-    } else {
-        count(states.iter().map(trials).sum()) / count(states.len())
     };
-    Ours { pairs, worse, held: share(held.count()) }
+    100.0 * count(runs.iter().filter(holds).count()) / count(runs.len())
 }
 
-/// Pairs, case by case in turn, until `found` by losses and wins.
-fn by_turns(rates: &Rates, seed: u64, found: impl Fn(u64, u64) -> bool) -> usize {
+/// Losses and wins of pairs, case by case in turn, after each of `most` pairs.
+fn course(rates: &Rates, seed: u64, most: usize) -> impl Iterator<Item = (u64, u64)> {
     let mut world = fastrand::Rng::with_seed(seed ^ 0x5A5A_A5A5);
     let (mut losses, mut wins) = (0, 0);
-    for pairs in 1..=MOST {
-        let drawn = pair(rates, (pairs - 1) % rates.len(), &mut world);
+    (0..most).map(move |pairs| {
+        let drawn = pair(rates, pairs % rates.len(), &mut world);
         losses += u64::from(drawn.baseline == Some(true) && drawn.candidate == Some(false));
         wins += u64::from(drawn.baseline == Some(false) && drawn.candidate == Some(true));
-        if found(losses, wins) {
-            return pairs;
-        }
-    }
-    MOST
+        (losses, wins)
+    })
 }
 
-/// Whether Wilson's interval of the share of losses lies above one half.
-fn above_half(losses: u64, wins: u64, level: f64) -> bool {
-    losses + wins > 0 && wilson(Rate::new(losses, losses + wins), level).low > 0.5
+/// Pairs until the evidence is 20.
+fn going_round(rates: &Rates, seed: u64) -> usize {
+    let found = course(rates, seed, MOST).position(|(losses, wins)| e_worse(losses, wins) >= 20.0);
+    found.map_or(MOST, |at| at + 1)
 }
 
-/// The level at which Wilson's interval, looked at after each of 200 discordant pairs, misses the truth to one side in 5 %
-/// of runs.
-fn wilson_level() -> f64 {
-    let alarms = |level: f64| {
-        let mut alive = vec![1.0];
-        for pairs in 1..=200_u64 {
-            let from = |losses: u64| usize::try_from(losses).ok().and_then(|at| alive.get(at)).copied().unwrap_or(0.0);
-            let to = |losses: u64| {
-                let found = above_half(losses, pairs - losses, level);
-                let below = if losses > 0 { from(losses - 1) } else { 0.0 };
-                if found { 0.0 } else { f64::midpoint(from(losses), below) }
-            };
-            alive = (0..=pairs).map(to).collect();
-        }
-        1.0 - alive.iter().sum::<f64>()
+/// The mean number of pairs of O'Brien and Fleming's test with five looks, one-sided at 0.05 (Jennison and Turnbull 2000,
+/// table 2.3: 1.751), with as many pairs as find the drop in 80 % of runs.
+fn obrien_fleming(rates: &Rates) -> f64 {
+    let stops = |most: usize| -> Vec<Option<usize>> {
+        let looks: Vec<usize> = (1..=5).map(|look| most * look / 5).collect();
+        let stop = |seed: u32| {
+            let course: Vec<(u64, u64)> = course(rates, u64::from(seed), most).collect();
+            (1_u32..=5).zip(&looks).find_map(|(look, at)| {
+                let (losses, wins) = *course.get(at.checked_sub(1)?)?;
+                let (losses, wins) = (count(losses.try_into().ok()?), count(wins.try_into().ok()?));
+                let z = (losses - wins) / (losses + wins).max(1.0).sqrt();
+                (z >= 1.751 * (5.0 / f64::from(look)).sqrt()).then_some(*at)
+            })
+        };
+        (0..RUNS).map(stop).collect()
     };
-    let (mut loose, mut strict) = (0.5, 1.0);
-    for _ in 0..30 {
-        let middle = f64::midpoint(loose, strict);
-        *(if alarms(middle) > 0.05 { &mut loose } else { &mut strict }) = middle;
+    let found = |most: usize| count(stops(most).iter().flatten().count()) >= 0.8 * f64::from(RUNS);
+    let most = smallest(found);
+    mean(stops(most).into_iter().map(|stop| stop.unwrap_or(most)))
+}
+
+/// The smallest number of pairs that is enough, to a hundredth.
+fn smallest(enough: impl Fn(usize) -> bool) -> usize {
+    let (mut few, mut many) = (0, 8);
+    while !enough(many) {
+        (few, many) = (many, many * 2);
     }
-    strict
+    while many - few > 1 + many / 100 {
+        let middle = usize::midpoint(few, many);
+        *(if enough(middle) { &mut many } else { &mut few }) = middle;
+    }
+    many
 }
 
 /// The number of pairs, case by case in turn, after which the exact test finds the drop in 80 % of runs: a plan that knew
-/// the drop beforehand. Found by halving, over the same worlds.
+/// the drop beforehand.
 fn fixed_pairs(rates: &Rates) -> usize {
-    let enough = |pairs: usize| {
+    smallest(|pairs| {
         let found = (0..RUNS).filter(|seed| {
             let mut world = fastrand::Rng::with_seed(u64::from(*seed));
             let mut strata = vec![Stratum::default(); rates.len()];
@@ -189,14 +239,5 @@ fn fixed_pairs(rates: &Rates) -> usize {
             stratified::exact(&strata).less <= RULE.alpha
         });
         count(found.count()) >= 0.8 * f64::from(RUNS)
-    };
-    let (mut few, mut many) = (0, 8);
-    while !enough(many) {
-        (few, many) = (many, many * 2);
-    }
-    while many - few > 1 + many / 100 {
-        let middle = usize::midpoint(few, many);
-        *(if enough(middle) { &mut many } else { &mut few }) = middle;
-    }
-    many
+    })
 }

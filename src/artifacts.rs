@@ -12,6 +12,8 @@
 //! | `work/<skill>/<case>/<mode>/<trial>/judge.json` | [`Judgement`] |
 
 #[doc(inline)]
+#[doc(inline)]
+pub use crate::decide::plan::ComparePlan;
 pub use crate::grade::rubric::Judgement;
 pub use crate::trace::description::DescriptionVisibility;
 pub use crate::trace::trouble::{Trouble, TroubleKind};

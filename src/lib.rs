@@ -46,7 +46,7 @@
 //! | `files` | reads files and directories of users and agents: regular files only, bounded, never through a link that leads out |
 //! | `text` | diagnostics that point into a file, relative paths, lines of files of any size, masking of secrets |
 //! | `stats` | statistics of trials and of their cost: each function with its formula, source and reference test |
-//! | `decide` | compares two sides: better, worse, no worse, undecided; chooses the case of the next trial |
+//! | `decide` | compares two sides: broke, worse, better, no worse …; chooses the case of the next trial |
 //! | `skill` | a skill: its SKILL.md, its name, its slug |
 //! | `profile` | the registry of agents, and the names and paths of each |
 //! | `settings` | settings from `evals/evals.toml`, the environment and the command line; modes |

@@ -11,6 +11,7 @@ pub const HELP: &str = "Exit codes:
   1    a case failed
   2    could not run: invalid arguments, settings, cases or recordings, an unknown run, a run that is running
   3    nothing failed, but something was not measured: infrastructure, a limit, a judge without an answer, no recording
+  4    `compare` only: the trials do not decide
   130  interrupted";
 
 /// How a command ended. Scripts match on the numbers, which never change.
@@ -26,6 +27,8 @@ pub enum Exit {
     /// No trial failed, but at least one measured nothing: infrastructure, a cost limit, or a judge without a usable
     /// answer.
     Infrastructure = 3,
+    /// Everything was measured, and the trials do not decide a comparison.
+    Undecided = 4,
     /// It was interrupted before its end.
     Interrupted = 130,
 }
@@ -60,10 +63,11 @@ impl Exit {
     pub fn worse(self, other: Self) -> Self {
         let rank = |exit| match exit {
             Self::Clean => 0,
-            Self::Infrastructure => 1,
-            Self::Problems => 2,
-            Self::CouldNotRun => 3,
-            Self::Interrupted => 4,
+            Self::Undecided => 1,
+            Self::Infrastructure => 2,
+            Self::Problems => 3,
+            Self::CouldNotRun => 4,
+            Self::Interrupted => 5,
         };
         if rank(other) > rank(self) { other } else { self }
     }

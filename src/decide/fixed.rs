@@ -1,47 +1,55 @@
-//! Two arms whose trials exist: stored runs, a baseline that is kept. One look, one exact test.
+//! Compares stored trials: one look, exact tests.
 
-use super::{Comparison, JoinedCases, ResultBasis, Rule, SideCounts, plan, result::CompareResult};
-use crate::stats::difference::{self, Difference};
-use crate::stats::stratified::{self, Stratum, Tails};
+use super::{CaseChange, Comparison, JoinedCases, ResultBasis, Rule, SideCounts, plan, result::CompareResult};
+use crate::stats::difference;
+use crate::stats::stratified;
 
-/// Compares `b` with `a`.
+/// Compares `candidate` with `baseline`.
 ///
-/// `better` and `worse` where the exact test, stratified by case, has a two-sided p of at most `rule.alpha`; `no worse`
-/// where the interval of the difference at a confidence of 1 − α lies above the margin. A margin that is held outweighs
-/// `worse`: a loss that small is what it allows.
+/// - `broke`: the exact test of a case, adjusted for the number of cases, shows that it got worse.
+/// - `better`, `worse`: the exact test over all cases has a two-sided p of at most `rule.alpha`.
+/// - `no worse`: the interval of the difference at a confidence of 1 − α is above the margin. It excludes `worse`, since a
+///   loss that small is tolerated.
 #[must_use]
-pub fn compare(a: &SideCounts, b: &SideCounts, rule: &Rule) -> Comparison {
-    let joined = JoinedCases::new(a, b);
-    let strata: Vec<Stratum> =
-        joined.both.iter().map(|(_, a, b)| Stratum { baseline: a.rate, candidate: b.rate }).collect();
+pub fn compare(baseline: &SideCounts, candidate: &SideCounts, rule: &Rule) -> Comparison {
+    let joined = JoinedCases::new(baseline, candidate);
+    let strata = joined.strata();
     let tails = stratified::exact(&strata);
     let difference = difference::of(&strata, rule.level);
-    let word =
-        difference.map_or(CompareResult::NothingMeasured, |difference| result_of(&strata, &tails, &difference, rule));
     let p: Vec<f64> = strata.iter().map(|stratum| stratified::exact(&[*stratum]).two_sided()).collect();
-    let evidence = ResultBasis::Fixed {
+    let basis = ResultBasis::Fixed {
         p: tails.two_sided(),
         p_shown: tails.mid_two_sided(),
         p_worse: tails.less,
         p_better: tails.greater,
     };
-    joined.comparison(word, evidence, difference, &p, rule)
-}
-
-fn result_of(strata: &[Stratum], tails: &Tails, difference: &Difference, rule: &Rule) -> CompareResult {
+    let mut comparison = joined.comparison(Vec::new(), basis, difference, &p, rule);
+    let Some(difference) = difference else {
+        comparison.results.push(CompareResult::NothingMeasured);
+        return comparison;
+    };
+    let mut broken: Vec<&CaseChange> =
+        comparison.cases.iter().filter(|case| case.changed && case.difference() < 0.0).collect();
+    broken.sort_by(|x, y| x.p.total_cmp(&y.p));
+    comparison.broken = broken.into_iter().map(|case| case.case.clone()).collect();
+    if !comparison.broken.is_empty() {
+        comparison.results.push(CompareResult::Broke);
+    }
     let differs = tails.two_sided() <= rule.alpha;
-    // The test goes by trials, the difference by cases: where cases were tried unequally often and changed in opposite
-    // directions the two may disagree, and then nothing is decided.
+    // The test counts trials, the difference counts cases. If cases with different numbers of trials changed in opposite
+    // directions, the two may disagree, and then nothing is decided.
     if differs && tails.greater < tails.less && difference.difference > 0.0 {
-        return CompareResult::Better;
+        comparison.results.push(CompareResult::Better);
+    } else if rule.holds_margin(&strata) {
+        comparison.results.push(CompareResult::NoWorse);
+    } else if differs && tails.less < tails.greater && difference.difference < 0.0 {
+        comparison.results.push(CompareResult::Worse);
     }
-    if let Some(margin) = rule.held(strata) {
-        return CompareResult::NoWorse { margin };
+    if comparison.results.is_empty() {
+        comparison.results.push(CompareResult::Undecided);
+        comparison.trials_needed = plan::more_trials(&strata, difference.difference, rule.alpha / 2.0);
     }
-    if differs && tails.less < tails.greater && difference.difference < 0.0 {
-        return CompareResult::Worse;
-    }
-    CompareResult::Undecided { trials_needed: plan::more_trials(strata, difference.difference, rule.alpha / 2.0) }
+    comparison
 }
 
 #[cfg(test)]
@@ -50,7 +58,7 @@ mod tests {
     use crate::decide::CaseCount;
     use crate::stats::proportion::Rate;
 
-    fn arm(cases: &[(&str, u64, u64)]) -> SideCounts {
+    fn side(cases: &[(&str, u64, u64)]) -> SideCounts {
         let of = |&(name, passed, trials): &(&str, u64, u64)| {
             (name.to_owned(), CaseCount { rate: Rate::new(passed, trials), not_measured: 0 })
         };
@@ -61,46 +69,50 @@ mod tests {
 
     #[test]
     fn a_drop_is_worse_a_rise_is_better_and_the_same_again_is_undecided() {
-        let high = arm(&[("a", 10, 10), ("b", 10, 10), ("c", 9, 10), ("d", 10, 10)]);
-        let low = arm(&[("a", 3, 10), ("b", 8, 10), ("c", 6, 10), ("d", 10, 10)]);
+        let high = side(&[("a", 10, 10), ("b", 10, 10), ("c", 9, 10), ("d", 10, 10)]);
+        let low = side(&[("a", 3, 10), ("b", 8, 10), ("c", 6, 10), ("d", 10, 10)]);
         let found = compare(&high, &low, &RULE);
-        assert_eq!(found.result, CompareResult::Worse);
+        assert_eq!(
+            (found.results, found.broken),
+            (vec![CompareResult::Broke, CompareResult::Worse], vec!["a".to_owned()])
+        );
         let changed: Vec<&str> =
             found.cases.iter().filter(|case| case.changed).map(|case| case.case.as_str()).collect();
         assert_eq!(changed, ["a"], "only one case changed by itself");
         let interval = found.difference.expect("a difference").interval;
         assert!(interval.high < 0.0, "{interval:?}");
-        assert_eq!(compare(&low, &high, &RULE).result, CompareResult::Better);
-        assert_eq!(compare(&high, &high, &RULE).result, CompareResult::Undecided { trials_needed: None });
+        assert_eq!(compare(&low, &high, &RULE).results, [CompareResult::Better]);
+        let same = compare(&high, &high, &RULE);
+        assert_eq!((same.results, same.trials_needed), (vec![CompareResult::Undecided], None));
     }
 
     #[test]
     fn five_of_five_against_two_of_five_is_undecided_and_says_what_it_takes() {
-        let found = compare(&arm(&[("a", 5, 5)]), &arm(&[("a", 2, 5)]), &RULE);
-        let CompareResult::Undecided { trials_needed: Some(more) } = found.result else { panic!("{:?}", found.result) };
-        assert!((4..40).contains(&more), "{more}");
+        let found = compare(&side(&[("a", 5, 5)]), &side(&[("a", 2, 5)]), &RULE);
+        assert_eq!(found.results, [CompareResult::Undecided]);
+        assert!(found.trials_needed.is_some_and(|more| (4..40).contains(&more)), "{:?}", found.trials_needed);
     }
 
     #[test]
-    fn a_margin_that_holds_is_no_worse_and_outweighs_a_small_loss() {
+    fn a_margin_that_holds_is_no_worse_and_excludes_worse() {
         let rule = Rule { margin: Some(0.05), ..RULE };
-        let found = compare(&arm(&[("a", 1000, 1000)]), &arm(&[("a", 990, 1000)]), &rule);
-        assert_eq!(found.result, CompareResult::NoWorse { margin: 0.05 });
+        let found = compare(&side(&[("a", 1000, 1000)]), &side(&[("a", 990, 1000)]), &rule);
+        assert_eq!(found.results, [CompareResult::Broke, CompareResult::NoWorse], "by a point, for certain");
         assert!(matches!(found.evidence, ResultBasis::Fixed { p, .. } if p < 0.05));
         let surer = Rule { alpha: 1e-6, ..rule };
-        let found = compare(&arm(&[("a", 100, 100)]), &arm(&[("a", 100, 100)]), &rule);
-        assert_eq!(found.result, CompareResult::NoWorse { margin: 0.05 });
-        let found = compare(&arm(&[("a", 100, 100)]), &arm(&[("a", 100, 100)]), &surer);
-        assert_eq!(found.result, CompareResult::Undecided { trials_needed: None }, "not at one in a million");
-        let few = compare(&arm(&[("a", 5, 5)]), &arm(&[("a", 5, 5)]), &rule);
-        assert_eq!(few.result, CompareResult::Undecided { trials_needed: None });
+        let found = compare(&side(&[("a", 100, 100)]), &side(&[("a", 100, 100)]), &rule);
+        assert_eq!(found.results, [CompareResult::NoWorse]);
+        let found = compare(&side(&[("a", 100, 100)]), &side(&[("a", 100, 100)]), &surer);
+        assert_eq!(found.results, [CompareResult::Undecided], "not at one in a million");
+        let few = compare(&side(&[("a", 5, 5)]), &side(&[("a", 5, 5)]), &rule);
+        assert_eq!(few.results, [CompareResult::Undecided]);
     }
 
     #[test]
-    fn cases_of_one_arm_and_lost_trials_are_told_and_in_no_figure() {
-        let mut a = arm(&[("a", 1, 2), ("gone", 3, 3), ("lost", 0, 0)]);
+    fn cases_of_one_side_and_trials_that_were_not_measured_are_not_counted() {
+        let mut a = side(&[("a", 1, 2), ("gone", 3, 3), ("lost", 0, 0)]);
         a.get_mut("lost").expect("a case").not_measured = 4;
-        let b = arm(&[("a", 1, 2), ("new", 3, 3), ("lost", 2, 2)]);
+        let b = side(&[("a", 1, 2), ("new", 3, 3), ("lost", 2, 2)]);
         let found = compare(&a, &b, &RULE);
         assert_eq!(
             (found.only_baseline, found.only_candidate),
@@ -111,7 +123,7 @@ mod tests {
             (4, 0, Rate::new(1, 2))
         );
         assert!(!found.unequal_trials);
-        let nothing = compare(&arm(&[("a", 1, 1)]), &arm(&[("b", 1, 1)]), &RULE);
-        assert_eq!((nothing.result, nothing.difference), (CompareResult::NothingMeasured, None));
+        let nothing = compare(&side(&[("a", 1, 1)]), &side(&[("b", 1, 1)]), &RULE);
+        assert_eq!((nothing.results, nothing.difference), (vec![CompareResult::NothingMeasured], None));
     }
 }

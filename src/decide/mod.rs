@@ -1,8 +1,8 @@
-//! What trials of two arms come to, in words that a skill author can act on: better, worse, no worse, undecided. By two
-//! rules: [`fixed`] for trials that exist, [`sequential`] for trials that go on until something is decided.
+//! Compares the trials of two sides. [`fixed`] is for trials that exist, [`sequential`] for trials that go on until something
+//! is decided.
 //!
-//! B is compared with A, and every number is of the cases at hand, each weighing the same. Trials that were lost (errors,
-//! unscored) are no measurement: they are in no rate and only counted.
+//! The candidate is compared with the baseline. All numbers are about the given cases, weighted equally. Trials that were not
+//! measured (errors, unscored) are only counted; they enter no rate.
 
 pub mod fixed;
 pub mod pair_choice;
@@ -11,7 +11,7 @@ pub mod result;
 pub mod sequential;
 pub mod threshold;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -20,30 +20,31 @@ use crate::stats::proportion::Rate;
 use crate::stats::stratified::Stratum;
 use crate::stats::{Interval, LEVEL, holm, mean};
 use result::CompareResult;
+use sequential::SequentialEvidence;
 
-/// One case in one arm.
+/// One case on one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CaseCount {
     /// Trials that passed, of those that were measured.
     pub rate: Rate,
-    /// Trials that measured nothing: errors and unscored ones. They are in neither number of `rate`.
+    /// Errors and unscored trials; they are in neither number of `rate`.
     pub not_measured: u64,
 }
 
-/// An arm: its counts by case, under the name that the user knows the case by.
+/// A side: its counts by case, under the name that the user knows the case by.
 pub type SideCounts = BTreeMap<String, CaseCount>;
 
-/// The drop that still counts as no worse, where nothing else is said.
+/// The default margin: the drop that still counts as no worse.
 pub const MARGIN: f64 = 0.05;
 
-/// What is asked, and how sure the answer must be.
+/// How sure a result must be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rule {
-    /// How often each word may be said that is not true: 0.05.
+    /// The chance of each false result: 0.05.
     pub alpha: f64,
     /// The confidence of intervals: 0.95.
     pub level: f64,
-    /// The loss in rate that is tolerated: 0.05 for five points. None: `no worse` is not asked.
+    /// The tolerated loss in pass rate: 0.05 for five points. Without it, no result is `no worse`.
     pub margin: Option<f64>,
 }
 
@@ -54,97 +55,123 @@ impl Default for Rule {
 }
 
 impl Rule {
-    /// The margin, where the interval of the difference at a confidence of 1 − α lies above it.
-    fn held(&self, strata: &[Stratum]) -> Option<f64> {
-        let low = difference::of(strata, 1.0 - self.alpha)?.interval.low;
-        self.margin.filter(|margin| low > -margin)
+    /// Whether the interval of the difference at a confidence of 1 − α is above the margin.
+    fn holds_margin(&self, strata: &[Stratum]) -> bool {
+        let low = difference::of(strata, 1.0 - self.alpha).map(|difference| difference.interval.low);
+        self.margin.zip(low).is_some_and(|(margin, low)| low > -margin)
     }
 }
 
-/// Two arms compared: every figure there is to show.
+/// Both sides compared: every figure there is to show.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The answer.
-    #[serde(flatten)]
-    pub result: CompareResult,
-    /// What the first arm came to.
+    /// The answer: one result, or two that both hold.
+    pub results: Vec<CompareResult>,
+    /// If some cases broke: those that lost pass rate, the surest first.
+    pub broken: Vec<String>,
+    /// If it is undecided: how many more trials of both sides would find a difference of the size seen with a probability of
+    /// 80 %. None if no difference was seen, or more than a million would be needed.
+    pub trials_needed: Option<u64>,
+    /// If no harm was seen: the drop of all cases that so many trials find with a probability of 80 %. None if they find none.
+    pub detectable_drop: Option<f64>,
+    /// The baseline.
     pub baseline: SideSummary,
-    /// What the second arm came to.
+    /// The candidate.
     pub candidate: SideSummary,
-    /// B − A; none where no case was measured in both arms.
+    /// The candidate's mean pass rate minus the baseline's; none if no case was measured on both sides.
     pub difference: Option<Difference>,
-    /// By which the word was found.
+    /// What the results rest on.
     pub evidence: ResultBasis,
-    /// Every case that was measured in both arms.
+    /// Every case that was measured on both sides.
     pub cases: Vec<CaseChange>,
-    /// Cases that were measured in A alone: in no other figure.
+    /// Cases that were measured for the baseline only; they are not counted.
     pub only_baseline: Vec<String>,
-    /// Cases that were measured in B alone: in no other figure.
+    /// Cases that were measured for the candidate only; they are not counted.
     pub only_candidate: Vec<String>,
-    /// Cases that were measured in neither arm, since all their trials were lost or none was run: in no other figure.
+    /// Cases that were measured on neither side; they are not counted.
     pub neither: Vec<String>,
-    /// Whether cases were tried unequally often, so that a rate over cases is not that over trials.
+    /// Whether cases have different numbers of trials, so that a rate over cases is not that over trials.
     pub unequal_trials: bool,
 }
 
-/// An arm over all cases that were measured in both.
+impl Comparison {
+    /// Whether the trials show anything.
+    #[must_use]
+    pub fn is_decided(&self) -> bool {
+        self.results.iter().any(|result| result.is_shown())
+    }
+}
+
+/// A side over all cases that were measured on both.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SideSummary {
     /// All trials together.
     pub rate: Rate,
-    /// Lost trials of all its cases, those that are not compared too.
+    /// Trials of all its cases that were not measured, also of cases that are not compared.
     pub not_measured: u64,
-    /// The mean of the cases' rates, each weighing the same.
+    /// The mean of the cases' rates, cases weighted equally.
     pub share: Option<f64>,
-    /// Where the true mean may lie.
+    /// Where the true mean may be.
     pub interval: Option<Interval>,
 }
 
-/// One case in both arms.
+impl SideSummary {
+    fn of(rates: Vec<Rate>, not_measured: u64, level: f64) -> Self {
+        let mean = mean::of(&rates, level);
+        Self {
+            rate: rates.into_iter().fold(Rate::default(), Rate::plus),
+            not_measured,
+            share: mean.map(|(mean, _)| mean),
+            interval: mean.map(|(_, interval)| interval),
+        }
+    }
+}
+
+/// One case on both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CaseChange {
     /// Its name.
     pub case: String,
-    /// In the first arm.
+    /// The baseline.
     pub baseline: CaseCount,
-    /// In the second arm.
+    /// The candidate.
     pub candidate: CaseCount,
-    /// How likely this is where the case did not change, to either side: exact in a fixed comparison, 1/e in a sequential
-    /// one.
+    /// How likely this is in either direction if the case did not change: exact for stored trials, otherwise 1/e.
     pub p: f64,
-    /// `p` under Holm: at most α for any case with probability α only, where none changed.
+    /// `p` adjusted by Holm: if no case changed, any is at most α with probability α only.
     pub adjusted: f64,
     /// Whether this single case changed.
     pub changed: bool,
 }
 
-/// What the word rests on.
+impl CaseChange {
+    /// The candidate's pass rate minus the baseline's.
+    #[must_use]
+    pub fn difference(&self) -> f64 {
+        self.candidate.rate.share().unwrap_or_default() - self.baseline.rate.share().unwrap_or_default()
+    }
+}
+
+/// What the results rest on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "rule", rename_all = "kebab-case")]
 pub enum ResultBasis {
-    /// Trials that exist.
+    /// Stored trials.
     Fixed {
-        /// Exact and two-sided: what the word and gates go by.
+        /// Exact and two-sided: what results and gates use.
         p: f64,
         /// Mid-p, two-sided: what to show.
         p_shown: f64,
-        /// Exact, one-sided: that B passes as little, or less, where nothing changed.
+        /// Exact, one-sided: that the candidate passes as little, or less, if nothing changed.
         p_worse: f64,
-        /// Exact, one-sided: that B passes as much, or more.
+        /// Exact, one-sided: that the candidate passes as much, or more.
         p_better: f64,
     },
-    /// Pairs that went on until something was decided: e-values, enough at `1/alpha`.
-    Sequential {
-        /// Against "in no case worse".
-        worse: f64,
-        /// Against "in no case better".
-        better: f64,
-        /// Against "worse by the margin"; none where no margin was asked.
-        no_worse: Option<f64>,
-    },
+    /// Pairs that went on until something was decided.
+    Sequential(SequentialEvidence),
 }
 
-/// The cases of two arms, joined.
+/// The cases of both sides, joined.
 #[derive(Default)]
 struct JoinedCases {
     both: Vec<(String, CaseCount, CaseCount)>,
@@ -155,17 +182,15 @@ struct JoinedCases {
 }
 
 impl JoinedCases {
-    fn new(a: &SideCounts, b: &SideCounts) -> Self {
-        let lost = |arm: &SideCounts| arm.values().map(|counts| counts.not_measured).sum();
-        let mut joined = Self { not_measured: (lost(a), lost(b)), ..Self::default() };
-        let mut names: Vec<&String> = a.keys().chain(b.keys()).collect();
-        names.sort_unstable();
-        names.dedup();
+    fn new(baseline: &SideCounts, candidate: &SideCounts) -> Self {
+        let lost = |side: &SideCounts| side.values().map(|counts| counts.not_measured).sum();
+        let mut joined = Self { not_measured: (lost(baseline), lost(candidate)), ..Self::default() };
+        let names: BTreeSet<&String> = baseline.keys().chain(candidate.keys()).collect();
         for name in names {
-            let of = |arm: &SideCounts| arm.get(name).copied().unwrap_or_default();
-            let (in_a, in_b) = (of(a), of(b));
-            match (in_a.rate.trials > 0, in_b.rate.trials > 0) {
-                (true, true) => joined.both.push((name.clone(), in_a, in_b)),
+            let a = baseline.get(name).copied().unwrap_or_default();
+            let b = candidate.get(name).copied().unwrap_or_default();
+            match (a.rate.trials > 0, b.rate.trials > 0) {
+                (true, true) => joined.both.push((name.clone(), a, b)),
                 (true, false) => joined.only_baseline.push(name.clone()),
                 (false, true) => joined.only_candidate.push(name.clone()),
                 (false, false) => joined.neither.push(name.clone()),
@@ -174,56 +199,48 @@ impl JoinedCases {
         joined
     }
 
-    fn shown(&self, lost: u64, level: f64, arm: fn(&(String, CaseCount, CaseCount)) -> CaseCount) -> SideSummary {
-        let rates: Vec<Rate> = self.both.iter().map(|case| arm(case).rate).collect();
-        let mean = mean::of(&rates, level);
-        SideSummary {
-            rate: rates.into_iter().fold(Rate::default(), Rate::plus),
-            not_measured: lost,
-            share: mean.map(|(mean, _)| mean),
-            interval: mean.map(|(_, interval)| interval),
-        }
+    fn strata(&self) -> Vec<Stratum> {
+        self.both.iter().map(|(_, a, b)| Stratum { baseline: a.rate, candidate: b.rate }).collect()
     }
 
-    /// The whole comparison, once its word and evidence are known; `p` is that of single cases, in the order of `both`.
+    /// The whole comparison, once its results and evidence are known; `p` is that of single cases, in the order of `both`.
     fn comparison(
         self,
-        word: CompareResult,
+        results: Vec<CompareResult>,
         evidence: ResultBasis,
         difference: Option<Difference>,
         p: &[f64],
         rule: &Rule,
     ) -> Comparison {
-        let (a, b) = (
-            self.shown(self.not_measured.0, rule.level, |case| case.1),
-            self.shown(self.not_measured.1, rule.level, |case| case.2),
-        );
-        let mut trials = self.both.iter().flat_map(|(_, a, b)| [a.rate.trials, b.rate.trials]);
-        let first = trials.next();
-        let uneven = trials.any(|trials| Some(trials) != first);
-        let adjusted = holm::adjusted(p);
-        let cases = self.both.into_iter().zip(p.iter().zip(adjusted));
-        let cases = cases.map(|((case, a, b), (p, adjusted))| CaseChange {
+        let side = |not_measured, counts: fn(&(String, CaseCount, CaseCount)) -> CaseCount| {
+            SideSummary::of(self.both.iter().map(|case| counts(case).rate).collect(), not_measured, rule.level)
+        };
+        let (baseline, candidate) =
+            (side(self.not_measured.0, |case| case.1), side(self.not_measured.1, |case| case.2));
+        let trials: BTreeSet<u64> = self.both.iter().flat_map(|(_, a, b)| [a.rate.trials, b.rate.trials]).collect();
+        let cases = self.both.into_iter().zip(p.iter().zip(holm::adjusted(p)));
+        let cases = cases.map(|((case, baseline, candidate), (p, adjusted))| CaseChange {
             case,
-            baseline: a,
-            candidate: b,
+            baseline,
+            candidate,
             p: *p,
             adjusted,
             changed: adjusted <= rule.alpha,
         });
-        let cases = cases.collect();
-        let Self { only_baseline: only_a, only_candidate: only_b, neither, .. } = self;
         Comparison {
-            result: word,
-            baseline: a,
-            candidate: b,
+            results,
+            broken: Vec::new(),
+            trials_needed: None,
+            detectable_drop: None,
+            baseline,
+            candidate,
             difference,
             evidence,
-            cases,
-            only_baseline: only_a,
-            only_candidate: only_b,
-            neither,
-            unequal_trials: uneven,
+            cases: cases.collect(),
+            only_baseline: self.only_baseline,
+            only_candidate: self.only_candidate,
+            neither: self.neither,
+            unequal_trials: trials.len() > 1,
         }
     }
 }

@@ -1,59 +1,61 @@
-//! Where the next pair of trials goes: to the case that seems to tell most.
+//! Which case the next pair of trials goes to.
 
+use crate::stats::discordance::e_worse;
 use crate::stats::special::real;
 
-/// What is known of a case when the next pair is to be placed.
+/// What is known of a case before the next pair starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CaseTally {
-    /// Pairs in which A alone passed.
+    /// Pairs that only the baseline passed.
     pub losses: u64,
-    /// Pairs in which B alone passed.
+    /// Pairs that only the candidate passed.
     pub wins: u64,
-    /// Pairs of any outcome, lost ones and those in flight too.
+    /// Pairs of any outcome, also those that were not measured or are running.
     pub tried: u64,
 }
 
 /// What the next pair is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairPurpose {
-    /// To find what changed: it is decided soonest where it did.
-    Change,
-    /// To know all cases equally well: to show that none lost more than the margin, or on which side the balance is.
-    Balance,
+    /// To find the cases that broke.
+    Harm,
+    /// To complete the next round, since only rounds tell about the mean of all cases.
+    Mean,
 }
 
-/// The case that is tried next; 0 where there is none. Looks only back, so that evidence stays valid.
+/// The case to try next, one of `open`; none if that is empty. It depends on past pairs only, so that evidence stays valid.
 ///
-/// Each case once, in their order, and further round where balance is the aim. From then on the case whose next pair adds most
-/// to the evidence: what a pair adds is `ln 2θ` for a loss and `ln 2(1−θ)` for a win, where θ is the probability that a
-/// discordant pair is a loss, and how often it comes to each differs from case to case. Both are drawn from what they may
-/// be (Thompson, Biometrika 25 (1933) 285): θ from `Beta(½ + losses, ½ + wins)` of all cases, a case's losses, wins and
-/// concordant pairs from `Dirichlet(1/16 + losses, 1/16 + wins, ½ + concordant)`.
+/// Each case is tried once, in their order. Then, to find harm, the case is chosen whose next pair adds most to the
+/// evidence: the growth of its logarithm by a loss and by a win, each times how often the case yields it. How often is drawn
+/// from what it may be (Thompson, Biometrika 25 (1933) 285): losses, wins and ties of a case from
+/// `Dirichlet(1/16 + losses, 1/16 + wins, ½ + ties)`.
 ///
-/// A rate of discordance alone would lead to cases that pass now and then in both arms, which tell nothing: with many of
-/// those it takes several times as many pairs as going round. Where all cases changed alike, every choice is as good as
-/// any other.
+/// The rate of discordance alone would lead to cases that pass now and then on both sides, whose pairs are no evidence.
 #[must_use]
-pub fn next(seen: &[CaseTally], aim: PairPurpose, rng: &mut fastrand::Rng) -> usize {
-    let least = (0..seen.len()).min_by_key(|at| seen[*at].tried).unwrap_or_default();
-    if aim == PairPurpose::Balance || seen.get(least).is_none_or(|case| case.tried == 0) {
-        return least;
+pub fn next(seen: &[CaseTally], open: &[usize], purpose: PairPurpose, rng: &mut fastrand::Rng) -> Option<usize> {
+    let least = open.iter().copied().min_by_key(|case| seen[*case].tried)?;
+    if purpose == PairPurpose::Mean || seen[least].tried == 0 {
+        return Some(least);
     }
-    let all = |of: fn(&CaseTally) -> u64| real(seen.iter().map(of).sum());
-    let (loss, win) = (gamma(0.5 + all(|case| case.losses), rng), gamma(0.5 + all(|case| case.wins), rng));
-    let worth = |mass: f64| (2.0 * (mass / (loss + win)).max(f64::MIN_POSITIVE)).ln();
-    let (of_loss, of_win) = (worth(loss), worth(win));
-    let mut adds = |case: &CaseTally| {
-        let loss = gamma(RARE + real(case.losses), rng);
-        let win = gamma(RARE + real(case.wins), rng);
-        let neither = gamma(0.5 + real(case.tried - case.losses - case.wins), rng);
-        (loss * of_loss + win * of_win) / (loss + win + neither)
-    };
-    let adds: Vec<f64> = seen.iter().map(&mut adds).collect();
-    (0..seen.len()).max_by(|a, b| adds[*a].total_cmp(&adds[*b])).unwrap_or_default()
+    let all = |of: fn(&CaseTally) -> u64| seen.iter().map(of).sum::<u64>();
+    let (losses, wins) = (all(|case| case.losses), all(|case| case.wins));
+    let now = e_worse(losses, wins).ln();
+    let (of_loss, of_win) = (e_worse(losses + 1, wins).ln() - now, e_worse(losses, wins + 1).ln() - now);
+    let mut best = None;
+    for &case in open {
+        let tally = &seen[case];
+        let loss = gamma(RARE + real(tally.losses), rng);
+        let win = gamma(RARE + real(tally.wins), rng);
+        let tie = gamma(0.5 + real(tally.tried - tally.losses - tally.wins), rng);
+        let adds = (loss * of_loss + win * of_win) / (loss + win + tie);
+        if best.is_none_or(|(_, most)| adds > most) {
+            best = Some((case, adds));
+        }
+    }
+    best.map(|(case, _)| case)
 }
 
-/// Before its first pair, a case is taken to be one that hardly changed; one discordant pair tells otherwise.
+/// Before its first pair, a case is assumed to have hardly changed; one discordant pair outweighs that.
 const RARE: f64 = 1.0 / 16.0;
 
 /// A draw from Gamma(shape): that of `shape + 1` (Marsaglia and Tsang, ACM TOMS 26 (2000) 363), taken down by
@@ -96,42 +98,54 @@ mod tests {
         }
     }
 
+    /// The case that `next` chooses of all.
+    fn choice(seen: &[CaseTally], purpose: PairPurpose, rng: &mut fastrand::Rng) -> usize {
+        let all: Vec<usize> = (0..seen.len()).collect();
+        next(seen, &all, purpose, rng).expect("a case")
+    }
+
     #[test]
     fn every_case_is_tried_once_before_any_is_tried_again() {
         let mut rng = fastrand::Rng::with_seed(2);
         let mut seen = vec![CaseTally::default(); 7];
         for expected in 0..7 {
-            let at = next(&seen, PairPurpose::Change, &mut rng);
+            let at = choice(&seen, PairPurpose::Harm, &mut rng);
             assert_eq!(at, expected);
             seen[at].tried += 1;
             seen[0].losses = seen[0].tried;
         }
-        assert_eq!(next(&[], PairPurpose::Change, &mut rng), 0);
+        assert_eq!(next(&seen, &[], PairPurpose::Harm, &mut rng), None);
+        assert_eq!(next(&seen, &[3], PairPurpose::Harm, &mut rng), Some(3));
     }
 
     /// How many of 200 choices are `case`.
-    fn chosen(seen: &[CaseTally], aim: PairPurpose, case: usize) -> usize {
+    fn chosen(seen: &[CaseTally], purpose: PairPurpose, case: usize) -> usize {
         let mut rng = fastrand::Rng::with_seed(3);
-        (0..200).filter(|_| next(seen, aim, &mut rng) == case).count()
+        (0..200).filter(|_| choice(seen, purpose, &mut rng) == case).count()
     }
 
     #[test]
-    fn trials_go_to_what_changed_and_not_to_what_passes_now_and_then_in_both_arms() {
+    fn trials_go_to_what_broke_and_not_to_what_passes_now_and_then_on_both_sides() {
         let mut seen = vec![CaseTally { tried: 12, ..CaseTally::default() }; 20];
         seen[13].losses = 6;
-        assert!(chosen(&seen, PairPurpose::Change, 13) > 150);
+        assert!(chosen(&seen, PairPurpose::Harm, 13) > 150);
         for flaky in &mut seen[..8] {
             (flaky.losses, flaky.wins) = (3, 3);
         }
-        assert!(chosen(&seen, PairPurpose::Change, 13) > 120, "{}", chosen(&seen, PairPurpose::Change, 13));
+        assert!(chosen(&seen, PairPurpose::Harm, 13) > 120, "{}", chosen(&seen, PairPurpose::Harm, 13));
+        // Nor to what got better, however much did.
+        for better in &mut seen[14..] {
+            better.wins = 12;
+        }
+        assert!(chosen(&seen, PairPurpose::Harm, 13) > 120, "{}", chosen(&seen, PairPurpose::Harm, 13));
     }
 
     #[test]
-    fn good_news_is_collected_equally_often() {
+    fn for_the_mean_all_cases_take_turns() {
         let mut seen = vec![CaseTally { tried: 4, ..CaseTally::default() }; 6];
         seen[2] = CaseTally { losses: 2, wins: 0, tried: 3 };
-        assert_eq!(chosen(&seen, PairPurpose::Balance, 2), 200);
+        assert_eq!(chosen(&seen, PairPurpose::Mean, 2), 200);
         seen[2].tried = 5;
-        assert_eq!(chosen(&seen, PairPurpose::Balance, 0), 200);
+        assert_eq!(chosen(&seen, PairPurpose::Mean, 0), 200);
     }
 }

@@ -1,27 +1,75 @@
-//! What a plan can find, before it costs anything; and what more it would take, afterwards.
+//! What a comparison can find, before it costs anything; and what more it would take, afterwards.
 
-use serde::Serialize;
+use std::str::FromStr;
 
-use super::Rule;
-use crate::stats::betting::all_alike;
-use crate::stats::discordance::e_worse;
+use serde::{Deserialize, Serialize};
+
+use super::{Rule, result::CompareResult};
+use crate::stats::discordance::{TOGETHER, e_broke};
 use crate::stats::power::{self, Discordance};
 use crate::stats::proportion::Rate;
-use crate::stats::special::len;
+use crate::stats::rounds::RoundPairs;
+use crate::stats::special::{count_up, len};
 use crate::stats::stratified::{self, Stratum};
 
-/// Pairs to come, at most, that go on until something is decided.
+/// When a comparison that runs stops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ComparePlan {
+    /// After one pair of every case, and further pairs of cases that seem to fail always with the candidate.
+    Quick,
+    /// Once some case broke, or the mean of all cases is decided.
+    #[default]
+    Standard,
+    /// Once the mean of all cases is decided.
+    UntilDecided,
+}
+
+impl ComparePlan {
+    /// All plans, the cheapest first.
+    pub const ALL: [Self; 3] = [Self::Quick, Self::Standard, Self::UntilDecided];
+
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Standard => "standard",
+            Self::UntilDecided => "until-decided",
+        }
+    }
+
+    /// The most trials of both sides together, if no limit is set.
+    #[must_use]
+    pub fn default_limit(self, cases: usize) -> u64 {
+        let pair_of_each = 2 * cases as u64;
+        match self {
+            Self::Quick | Self::Standard => (2 * pair_of_each).max(400),
+            Self::UntilDecided => (10 * pair_of_each).max(2000),
+        }
+    }
+}
+
+impl FromStr for ComparePlan {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|plan| plan.as_str() == text).ok_or_else(|| format!("unknown plan `{text}`"))
+    }
+}
+
+/// How many pairs a comparison has at most.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PairDesign {
     /// The cases.
     pub cases: usize,
     /// Pairs at most: half of the trials.
     pub pairs: u64,
-    /// The rate of cases in A; 0.9 where none is known.
+    /// The baseline's pass rate.
     pub before: f64,
 }
 
-/// A rate to plan with, where none is known.
+/// The pass rate to plan with if none is known.
 pub const USUAL_RATE: f64 = 0.9;
 
 /// The power to plan with.
@@ -30,16 +78,16 @@ pub const USUAL_POWER: f64 = 0.8;
 /// Pairs beyond which power is not computed: its cost grows with their square.
 const MOST_PLANNED: u64 = 4_000;
 
-/// The smallest drop in rate, alike in all cases, that `plan` calls `worse` with the probability `power`; none where it
-/// would find none. Exact, over every course that the pairs can take. A drop of few cases is found sooner, since trials go
-/// there. Of more than 4,000 pairs, what those find. Not smaller than the margin: a drop within it may be called `no worse`
-/// first, and rightly so.
+/// The smallest drop in pass rate, the same in all cases, that `design` shows as `broke` with the probability `power`; none
+/// if it finds none. Exact, over every course that the pairs can take. A drop of few cases is found sooner, since trials go
+/// there. Not smaller than the margin, since `no worse` may come first then. For more than 4,000 pairs, what 4,000 find.
 #[must_use]
 pub fn detectable(plan: &PairDesign, rule: &Rule, power: f64) -> Option<f64> {
     // More pairs find smaller drops, of a point or two; to say how much smaller would take minutes.
     let pairs = plan.pairs.min(MOST_PLANNED);
-    let found =
-        |drop: f64| power::sequential(pairs, Discordance::of(plan.before, plan.before - drop), rule.alpha) >= power;
+    let found = |drop: f64| {
+        power::sequential(pairs, Discordance::of(plan.before, plan.before - drop), rule.alpha * TOGETHER) >= power
+    };
     smallest(plan.before, found).map(|drop| drop.max(rule.margin.unwrap_or_default().min(plan.before)))
 }
 
@@ -64,74 +112,113 @@ fn smallest(most: f64, found: impl Fn(f64) -> bool) -> Option<f64> {
     Some(high)
 }
 
-/// A word that a gate waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AwaitedResult {
-    /// `better`.
-    Better,
-    /// `worse`.
-    Worse,
-    /// `no worse` by the margin of the rule.
-    NoWorse,
+/// What a plan finds and costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PlanPromise {
+    /// The plan.
+    pub plan: ComparePlan,
+    /// Its limit: trials of both sides together.
+    pub max_trials: u64,
+    /// How many trials it takes if nothing changed and cases pass at the usual rate; none if that is not known in advance.
+    pub usual_trials: Option<u64>,
+    /// Whether it finds a case that went from always to never with a probability of 95 %: see `tests/library/statistics.rs`.
+    pub finds_dead_case: bool,
+    /// The drop of all cases, from the usual rate, that it shows with the usual power; none if it shows none.
+    pub detectable_drop: Option<f64>,
 }
 
-/// A word that cannot be said, whatever the trials come to.
+impl PlanPromise {
+    /// Of `plan` for so many cases, with at most `max_trials` trials.
+    #[must_use]
+    pub fn of(plan: ComparePlan, cases: usize, max_trials: u64, rule: &Rule) -> Self {
+        let quick = plan == ComparePlan::Quick;
+        // A case that failed is tried until the candidate passes.
+        let once_and_again = count_up(2.0 * len(cases) / USUAL_RATE).min(max_trials);
+        // The quick plan ends after its first look if no case broke.
+        let pairs = if quick { (cases as u64).min(max_trials / 2) } else { max_trials / 2 };
+        let design = PairDesign { cases, pairs, before: USUAL_RATE };
+        Self {
+            plan,
+            max_trials,
+            usual_trials: quick.then_some(once_and_again),
+            finds_dead_case: max_trials / 2 >= Self::pairs_for_dead_case(cases),
+            detectable_drop: detectable(&design, rule, USUAL_POWER),
+        }
+    }
+
+    /// One pair of every case, six losses of the dead one, and some for the cases that fail now and then.
+    #[must_use]
+    pub fn pairs_for_dead_case(cases: usize) -> u64 {
+        cases as u64 + cases as u64 / 3 + 12
+    }
+}
+
+/// A result that cannot be reached, whatever the trials yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct UnreachableResult {
-    /// The trials there are, of one case in one arm in a stored run, pairs in all in a run until decided.
+    /// The trials there are: of one case on one side for stored trials, otherwise pairs in all.
     pub have: u64,
-    /// How many of them it takes; none where no number up to 10,000 does.
+    /// How many of them it takes; none if no number up to 10,000 does.
     pub needed: Option<u64>,
 }
 
-/// Whether pairs until decided can say `claim` at all: at best, one arm passes always and the other never, or both always for
-/// `no worse`.
+/// Whether a comparison that runs can reach `result`: at best one side always passes and the other never, or for `no worse`
+/// both always pass.
 ///
 /// # Errors
 ///
 /// With the pairs that it takes.
-pub fn reach(plan: &PairDesign, rule: &Rule, claim: AwaitedResult) -> Result<(), UnreachableResult> {
+pub fn reach(
+    plan: ComparePlan,
+    design: &PairDesign,
+    rule: &Rule,
+    result: CompareResult,
+) -> Result<(), UnreachableResult> {
     let enough = |evidence: f64| evidence >= 1.0 / rule.alpha;
-    let cases = plan.cases.max(1) as u64;
-    // Rounds count once they are complete.
-    let overall = |pairs: u64, difference, margin| all_alike(pairs / cases * cases, difference, margin);
-    let said = |pairs: u64| match claim {
-        AwaitedResult::Worse => enough(e_worse(pairs, 0)),
-        AwaitedResult::Better => {
-            enough(e_worse(pairs, 0)) && enough(overall(pairs, 1, rule.margin.unwrap_or_default()))
+    let cases = design.cases.max(1) as u64;
+    let rounds = |pairs: u64| pairs / cases * cases;
+    let reached_by = |pairs: u64| match result {
+        CompareResult::Broke => enough(e_broke(&[(pairs, 0)])),
+        CompareResult::Worse | CompareResult::Better => {
+            enough(RoundPairs { wins: rounds(pairs), ..RoundPairs::default() }.above(0.0))
         }
-        AwaitedResult::NoWorse => rule.margin.is_some_and(|margin| enough(overall(pairs, 0, margin))),
+        CompareResult::NoWorse => rule
+            .margin
+            .is_some_and(|margin| enough(RoundPairs { ties: rounds(pairs), ..RoundPairs::default() }.above(-margin))),
+        CompareResult::NoHarmSeen => plan != ComparePlan::UntilDecided && pairs >= cases,
+        CompareResult::Undecided | CompareResult::NothingMeasured => true,
     };
-    reached(plan.pairs, said)
+    reached(design.pairs, reached_by)
 }
 
-/// Whether stored trials can say `claim` at all; `design` are the trials of A and B in each case.
+/// Whether stored trials can show `result`; `design` are the trials of the baseline and the candidate in each case.
 ///
 /// # Errors
 ///
-/// With the trials of each case in each arm that it takes, where all have the same.
-pub fn reach_fixed(design: &[(u64, u64)], rule: &Rule, claim: AwaitedResult) -> Result<(), UnreachableResult> {
-    let said = |design: &[(u64, u64)]| {
-        let stratum = |b: fn(u64) -> u64| {
-            let of = move |&(in_a, in_b): &(u64, u64)| Stratum {
-                baseline: Rate::new(in_a, in_a),
-                candidate: Rate::new(b(in_b), in_b),
-            };
-            design.iter().map(of).collect::<Vec<_>>()
+/// With the trials of each case on each side that it takes, if all have the same.
+pub fn reach_fixed(design: &[(u64, u64)], rule: &Rule, result: CompareResult) -> Result<(), UnreachableResult> {
+    let reached_by = |design: &[(u64, u64)]| {
+        let strata = |candidate: fn(u64) -> u64| -> Vec<Stratum> {
+            let stratum =
+                |&(a, b): &(u64, u64)| Stratum { baseline: Rate::new(a, a), candidate: Rate::new(candidate(b), b) };
+            design.iter().map(stratum).collect()
         };
-        match claim {
-            AwaitedResult::Better | AwaitedResult::Worse => {
-                stratified::exact(&stratum(|_| 0)).two_sided() <= rule.alpha
-            }
-            AwaitedResult::NoWorse => rule.held(&stratum(|trials| trials)).is_some(),
+        match result {
+            // Holm's test asks the smallest of all p for α by their number.
+            CompareResult::Broke => strata(|_| 0)
+                .iter()
+                .any(|stratum| stratified::exact(&[*stratum]).two_sided() * len(design.len()) <= rule.alpha),
+            CompareResult::Better | CompareResult::Worse => stratified::exact(&strata(|_| 0)).two_sided() <= rule.alpha,
+            CompareResult::NoWorse => rule.holds_margin(&strata(|trials| trials)),
+            CompareResult::NoHarmSeen => false,
+            CompareResult::Undecided | CompareResult::NothingMeasured => true,
         }
     };
-    if said(design) {
+    if reached_by(design) {
         return Ok(());
     }
     let have = design.iter().map(|(a, b)| *a.min(b)).min().unwrap_or_default();
-    reached(have, |trials| trials > have && said(&vec![(trials, trials); design.len().max(1)]))
+    reached(have, |trials| trials > have && reached_by(&vec![(trials, trials); design.len().max(1)]))
 }
 
 /// Whether `said` holds for `have`, and from which number on it does.
@@ -193,34 +280,37 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_that_can_never_speak_is_told_the_numbers_that_would_do() {
-        let plan = |pairs| PairDesign { cases: 5, pairs, before: 0.9 };
-        assert_eq!(reach(&plan(5), &RULE, AwaitedResult::Worse), Err(UnreachableResult { have: 5, needed: Some(6) }));
-        assert_eq!(reach(&plan(6), &RULE, AwaitedResult::Worse), Ok(()));
-        // Good news has to be of every case, so often that they make a round and more.
-        let short = reach(&plan(6), &RULE, AwaitedResult::Better).expect_err("too few");
-        assert!(
-            short.needed.is_some_and(|needed| reach(&plan(needed), &RULE, AwaitedResult::Better).is_ok()),
-            "{short:?}"
-        );
-        let short = reach(&plan(20), &RULE, AwaitedResult::NoWorse).expect_err("too few");
-        let needed = short.needed.expect("some number");
-        assert!(needed > 58, "{needed}");
-        assert_eq!(reach(&plan(needed), &RULE, AwaitedResult::NoWorse), Ok(()));
-        // Two-sided: C(6, 3) is 20, twice 1/20 is more than 0.05; C(8, 4) is 70.
-        assert_eq!(
-            reach_fixed(&[(3, 3)], &RULE, AwaitedResult::Worse),
-            Err(UnreachableResult { have: 3, needed: Some(4) })
-        );
-        assert_eq!(reach_fixed(&[(1, 1); 6], &RULE, AwaitedResult::Worse), Ok(()));
-        let short = reach_fixed(&[(5, 5); 4], &RULE, AwaitedResult::NoWorse).expect_err("too few");
-        let needed = short.needed.expect("some number");
-        assert_eq!(reach_fixed(&[(needed, needed); 4], &RULE, AwaitedResult::NoWorse), Ok(()));
+    fn a_result_out_of_reach_comes_with_the_numbers_that_would_do() {
+        let design = |pairs| PairDesign { cases: 5, pairs, before: 0.9 };
+        let reach = |pairs, result| reach(ComparePlan::Standard, &design(pairs), &RULE, result);
+        assert_eq!(reach(5, CompareResult::Broke), Err(UnreachableResult { have: 5, needed: Some(6) }));
+        assert_eq!(reach(6, CompareResult::Broke), Ok(()));
+        // The mean takes complete rounds.
+        for result in [CompareResult::Worse, CompareResult::Better] {
+            assert_eq!(reach(9, result), Err(UnreachableResult { have: 9, needed: Some(10) }));
+        }
+        let needed = reach(20, CompareResult::NoWorse).expect_err("too few").needed.expect("some number");
+        assert!(needed > 50 && reach(needed, CompareResult::NoWorse).is_ok(), "{needed}");
+        assert_eq!(reach(4, CompareResult::NoHarmSeen), Err(UnreachableResult { have: 4, needed: Some(5) }));
         let none = Rule { margin: None, ..RULE };
         assert_eq!(
-            reach(&plan(500), &none, AwaitedResult::NoWorse),
+            super::reach(ComparePlan::Standard, &design(500), &none, CompareResult::NoWorse),
             Err(UnreachableResult { have: 500, needed: None })
         );
+    }
+
+    #[test]
+    fn stored_trials_reach_what_their_exact_tests_can_show() {
+        // Two-sided: C(6, 3) is 20, twice 1/20 is more than 0.05; C(8, 4) is 70.
+        let four = UnreachableResult { have: 3, needed: Some(4) };
+        assert_eq!(reach_fixed(&[(3, 3)], &RULE, CompareResult::Worse), Err(four));
+        assert_eq!(reach_fixed(&[(1, 1); 6], &RULE, CompareResult::Worse), Ok(()));
+        // By itself, each of two cases needs 1/40: 2/C(10, 5) is less.
+        let five = UnreachableResult { have: 4, needed: Some(5) };
+        assert_eq!(reach_fixed(&[(4, 4); 2], &RULE, CompareResult::Broke), Err(five));
+        let short = reach_fixed(&[(5, 5); 4], &RULE, CompareResult::NoWorse).expect_err("too few");
+        let needed = short.needed.expect("some number");
+        assert_eq!(reach_fixed(&[(needed, needed); 4], &RULE, CompareResult::NoWorse), Ok(()));
     }
 
     #[test]

@@ -1,46 +1,60 @@
-//! The answers there are.
+//! The results of a comparison.
+
+use std::str::FromStr;
 
 use serde::Serialize;
 
-/// How B compares with A.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(tag = "result", rename_all = "kebab-case")]
+/// A statement about the candidate. Several can be true at the same time: one case broke, and all together got better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CompareResult {
-    /// B passes more.
-    Better,
-    /// B passes less.
+    /// Some cases got worse.
+    Broke,
+    /// All cases together pass less often.
     Worse,
-    /// B passes less by no more than `margin`, if at all.
-    NoWorse {
-        /// The loss in rate that was said to be tolerated.
-        margin: f64,
-    },
+    /// All cases together pass more often.
+    Better,
+    /// All cases together lost less than the margin, if anything.
+    NoWorse,
+    /// The planned trials are done and show no harm.
+    NoHarmSeen,
     /// The trials do not tell.
-    Undecided {
-        /// How many more trials, both arms together, would find a difference of the size seen with a probability of
-        /// 80 %; none where none was seen, or it would take more than a million.
-        trials_needed: Option<u64>,
-    },
-    /// No case has a measured trial in both arms.
+    Undecided,
+    /// No case has a measured trial on both sides.
     NothingMeasured,
 }
 
 impl CompareResult {
-    /// The word, as it stands in a sentence; a margin and a number of trials are for the reader to add.
+    /// All results that a gate can name.
+    pub const GATED: [Self; 6] =
+        [Self::Broke, Self::Worse, Self::Better, Self::NoWorse, Self::NoHarmSeen, Self::Undecided];
+
+    /// The result as words of a sentence.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Better => "better",
+            Self::Broke => "broke",
             Self::Worse => "worse",
-            Self::NoWorse { .. } => "no worse",
-            Self::Undecided { .. } => "undecided",
+            Self::Better => "better",
+            Self::NoWorse => "no worse",
+            Self::NoHarmSeen => "no harm seen",
+            Self::Undecided => "undecided",
             Self::NothingMeasured => "nothing measured",
         }
     }
 
-    /// Whether more trials would change nothing.
+    /// Whether the trials show it; the other results say that the trials do not tell.
     #[must_use]
-    pub fn decided(self) -> bool {
-        matches!(self, Self::Better | Self::Worse | Self::NoWorse { .. })
+    pub fn is_shown(self) -> bool {
+        matches!(self, Self::Broke | Self::Worse | Self::Better | Self::NoWorse)
+    }
+}
+
+impl FromStr for CompareResult {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let name = text.replace('-', " ");
+        Self::GATED.into_iter().find(|result| result.as_str() == name).ok_or_else(|| format!("unknown result `{text}`"))
     }
 }

@@ -1,49 +1,65 @@
-//! Pairs of trials, one in each arm of the same case, that go on until something is decided.
+//! A comparison by pairs of trials, one on each side of the same case, that may stop after any pair.
 //!
-//! Each word below rules something out. Every look is valid: whether it stops at the first word that is decided or for any
-//! other reason, what is true is ruled out with probability `alpha` at most. See
-//! [`stats::discordance`](crate::stats::discordance) for why.
-//!
-//! `worse` rules out "worse in no case", and B's rate over the cases, as far as it was measured, is below A's: a case that
-//! broke is told of soon, and where as much got better elsewhere, that may not be known yet. `better` rules out "better in
-//! no case" and, as `no worse` does, that all cases together lost the margin: good news has to hold for all of them.
+//! Each result rules something out, with two kinds of evidence. `broke` rules out "no case got worse", by all discordant
+//! pairs ([`discordance`](crate::stats::discordance)). `worse`, `better` and `no worse` are about the mean of all cases, by
+//! the pairs of complete rounds ([`rounds`](crate::stats::rounds)). Whenever and why ever it stops, each true statement is
+//! ruled out with probability `alpha` at most.
 
 use serde::{Deserialize, Serialize};
 
 use super::pair_choice::{self, CaseTally, PairPurpose};
-use super::{CaseCount, Comparison, JoinedCases, ResultBasis, Rule, SideCounts, plan, result::CompareResult};
-use crate::stats::betting::NoWorse;
-use crate::stats::difference::{self, Difference};
-use crate::stats::discordance::{e_better, e_two_sided, e_worse};
-use crate::stats::proportion::Rate;
+use super::plan::{self, ComparePlan, PairDesign, USUAL_POWER};
+use super::result::CompareResult;
+use super::{CaseCount, Comparison, JoinedCases, ResultBasis, Rule, SideCounts};
+use crate::stats::difference;
+use crate::stats::discordance::{e_broke, e_two_sided, e_worse};
+use crate::stats::rounds::{RoundPairs, Rounds};
 use crate::stats::stratified::Stratum;
 
-/// After so many pairs, all of them lost, a case holds up no other.
+/// After so many pairs that were not measured, the rounds go on without a case.
 const HOPELESS: u64 = 5;
 
-/// A pair: the case by its place in the list of cases, and whether each trial passed; none for a trial that was lost (an
-/// error, unscored). A pair with a lost trial is counted apart and enters no figure.
+/// A pair: the place of its case in the list of cases, and whether each trial passed; none for a trial that was not measured
+/// (an error, unscored). Such a pair is counted separately and enters no rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {
     /// The place of its case.
     pub case: usize,
-    /// The trial in the first arm.
+    /// The trial of the baseline.
     pub baseline: Option<bool>,
-    /// The trial in the second arm.
+    /// The trial of the candidate.
     pub candidate: Option<bool>,
 }
 
-/// A comparison under way. It is made of its cases, its rule, its seed and the pairs fed so far, and nothing else: store
-/// those, and feed the pairs again to resume.
+/// A comparison that goes on. It follows from its cases, rule, plan, limit, seed and pairs alone: to resume, feed the same
+/// pairs again.
 #[derive(Clone, Debug)]
 pub struct SequentialTest {
     names: Vec<String>,
     rule: Rule,
+    plan: ComparePlan,
+    max_pairs: u64,
     seed: u64,
     pairs: Vec<Pair>,
     cases: Vec<Tally>,
-    /// That all cases together did not lose the margin.
-    overall: NoWorse,
+    rounds: Rounds,
+    /// The evidence that some case broke, as of now.
+    harm: f64,
+    /// The most that the evidence has been: what was once shown stays shown.
+    evidence: SequentialEvidence,
+}
+
+/// E-values: a result is shown from `1/alpha` on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SequentialEvidence {
+    /// Against "no case got worse".
+    pub broke: f64,
+    /// Against "the mean did not fall".
+    pub worse: f64,
+    /// Against "the mean did not rise".
+    pub better: f64,
+    /// Against "the mean fell by the margin or more"; none if no margin is set.
+    pub no_worse: Option<f64>,
 }
 
 /// A pair of a case that is not compared.
@@ -56,7 +72,7 @@ pub struct UnknownCase {
     pub cases: usize,
 }
 
-/// What the pairs of one case came to.
+/// The results of one case.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     baseline: CaseCount,
@@ -64,17 +80,38 @@ struct Tally {
     seen: CaseTally,
 }
 
+impl Tally {
+    /// Whether it may be a case that passed nearly always and never passes now. A case that failed on both sides gets a second
+    /// pair.
+    fn is_suspect(&self) -> bool {
+        let CaseTally { losses, tried, .. } = self.seen;
+        let tries = if self.candidate.rate.trials == 0 { HOPELESS } else { 2 };
+        self.candidate.rate.passed == 0 && (tried < tries || 2 * losses >= tried)
+    }
+}
+
 impl SequentialTest {
     /// A comparison of `cases` before its first pair. `seed` chooses among cases that seem to tell the same.
     #[must_use]
-    pub fn new(cases: Vec<String>, rule: Rule, seed: u64) -> Self {
-        let tallies = vec![Tally::default(); cases.len()];
-        let overall = NoWorse::new(cases.len(), rule.margin.unwrap_or_default());
-        Self { names: cases, rule, seed, pairs: Vec::new(), cases: tallies, overall }
+    pub fn new(cases: Vec<String>, rule: Rule, plan: ComparePlan, max_pairs: u64, seed: u64) -> Self {
+        let (tallies, rounds) = (vec![Tally::default(); cases.len()], Rounds::new(cases.len()));
+        let evidence = SequentialEvidence { broke: 1.0, worse: 1.0, better: 1.0, no_worse: rule.margin.map(|_| 1.0) };
+        Self {
+            names: cases,
+            rule,
+            plan,
+            max_pairs,
+            seed,
+            pairs: Vec::new(),
+            cases: tallies,
+            rounds,
+            harm: 1.0,
+            evidence,
+        }
     }
 
-    /// Takes in a pair. Feed pairs in the order in which they were started: failing trials may take longer, and the order
-    /// in which pairs end must not choose what is looked at.
+    /// Takes in a pair. Feed pairs in the order in which they started: failing trials may take longer, and the order in which
+    /// pairs end must not choose what is looked at.
     ///
     /// # Errors
     ///
@@ -87,8 +124,8 @@ impl SequentialTest {
         let (Some(a), Some(b)) = (pair.baseline, pair.candidate) else {
             tally.baseline.not_measured += u64::from(pair.baseline.is_none());
             tally.candidate.not_measured += u64::from(pair.candidate.is_none());
-            if tally.baseline.rate.trials == 0 && tally.seen.tried >= HOPELESS {
-                self.overall.leave_out(pair.case);
+            if tally.baseline.rate.trials == 0 && tally.seen.tried >= HOPELESS && self.rounds.leave_out(pair.case) {
+                self.look_at_rounds();
             }
             return Ok(());
         };
@@ -96,8 +133,23 @@ impl SequentialTest {
         tally.candidate.rate.add(b);
         tally.seen.losses += u64::from(a && !b);
         tally.seen.wins += u64::from(b && !a);
-        self.overall.feed(pair.case, i8::from(b) - i8::from(a));
+        if a != b {
+            let discordant: Vec<(u64, u64)> =
+                self.cases.iter().map(|tally| (tally.seen.losses, tally.seen.wins)).collect();
+            self.harm = e_broke(&discordant);
+            self.evidence.broke = self.evidence.broke.max(self.harm);
+        }
+        if self.rounds.feed(pair.case, i8::from(b) - i8::from(a)) {
+            self.look_at_rounds();
+        }
         Ok(())
+    }
+
+    fn look_at_rounds(&mut self) {
+        let (now, most) = (self.rounds.complete(), &mut self.evidence);
+        most.worse = most.worse.max(now.below(0.0));
+        most.better = most.better.max(now.above(0.0));
+        most.no_worse = most.no_worse.zip(self.rule.margin).map(|(most, margin)| most.max(now.above(-margin)));
     }
 
     /// The pairs fed so far, in their order.
@@ -106,99 +158,142 @@ impl SequentialTest {
         &self.pairs
     }
 
-    /// The case of the next pair; none without cases. `in_flight` are the cases of pairs that were started and not fed
-    /// yet. The answer depends on the seed, the pairs fed and `in_flight` alone.
+    /// The case of the next pair; none if the plan wants no further pair. `in_flight` are the cases of pairs that started and
+    /// were not fed yet. The answer depends on the seed, the pairs fed and `in_flight` alone.
     #[must_use]
     pub fn next_case(&self, in_flight: &[usize]) -> Option<usize> {
-        let mut seen: Vec<CaseTally> = self.cases.iter().map(|tally| tally.seen).collect();
+        let mut cases = self.cases.clone();
         for case in in_flight {
-            if let Some(case) = seen.get_mut(*case) {
-                case.tried += 1;
+            if let Some(case) = cases.get_mut(*case) {
+                case.seen.tried += 1;
             }
         }
         let step = (self.pairs.len() + in_flight.len()) as u64;
-        // Weyl's sequence, so that the generators of neighbouring steps are far apart.
+        // Weyl's sequence, so that the generators of neighboring steps are far apart.
         let mut rng = fastrand::Rng::with_seed(self.seed ^ step.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        (!seen.is_empty()).then(|| pair_choice::next(&seen, self.aim(), &mut rng))
+        let seen: Vec<CaseTally> = cases.iter().map(|tally| tally.seen).collect();
+        pair_choice::next(&seen, &self.open(&cases), self.purpose(), &mut rng)
     }
 
-    /// What the pairs so far come to. Stop once it is decided.
+    /// The cases that the plan may try next: those that were never tried, then suspects, then all.
+    fn open(&self, cases: &[Tally]) -> Vec<usize> {
+        let places = |wanted: fn(&Tally) -> bool| -> Vec<usize> {
+            (0..cases.len()).filter(|case| wanted(&cases[*case])).collect()
+        };
+        let untried = places(|tally| tally.seen.tried == 0);
+        if !untried.is_empty() {
+            return untried;
+        }
+        let suspects = if self.shows(self.evidence.broke) { Vec::new() } else { places(Tally::is_suspect) };
+        if suspects.is_empty() && self.plan != ComparePlan::Quick { places(|_| true) } else { suspects }
+    }
+
+    /// Works towards the result that is nearest.
+    fn purpose(&self) -> PairPurpose {
+        let rounds = self.rounds.complete();
+        let mean = self.rule.margin.map_or(0.0, |margin| rounds.above(-margin)).max(rounds.above(0.0));
+        let for_mean = self.plan != ComparePlan::Quick && (self.shows(self.evidence.broke) || mean > self.harm);
+        if for_mean { PairPurpose::Mean } else { PairPurpose::Harm }
+    }
+
+    /// Whether the plan wants no further pair, whatever the limit is.
     #[must_use]
-    pub fn result(&self) -> CompareResult {
-        let strata = self.strata();
-        let ResultBasis::Sequential { worse, better, .. } = self.evidence() else {
-            return CompareResult::NothingMeasured;
-        };
-        let holds = self.enough(self.overall.evidence());
-        // The mean of the cases' rates; the interval is for the whole comparison alone, and takes longer.
-        let mean = |arm: fn(&Stratum) -> Rate| {
-            let tried = strata.iter().filter_map(|stratum| arm(stratum).share());
-            tried.sum::<f64>()
-        };
-        let apart = mean(|stratum| stratum.candidate) - mean(|stratum| stratum.baseline);
-        match self.rule.margin {
-            _ if strata.iter().all(|stratum| stratum.baseline.trials == 0) => CompareResult::NothingMeasured,
-            _ if self.enough(better) && apart > 0.0 && holds => CompareResult::Better,
-            Some(margin) if holds => CompareResult::NoWorse { margin },
-            _ if self.enough(worse) && apart < 0.0 => CompareResult::Worse,
-            _ => CompareResult::Undecided { trials_needed: None },
+    pub fn is_decided(&self) -> bool {
+        let SequentialEvidence { broke, worse, better, no_worse } = self.evidence;
+        // Halfway to `better`, it goes on for that.
+        let no_worse = no_worse.is_some_and(|no_worse| self.shows(no_worse))
+            && !self.shows(self.rounds.complete().above(0.0).powi(2));
+        let mean = self.shows(worse) || self.shows(better) || no_worse;
+        match self.plan {
+            ComparePlan::Quick => self.shows(broke) || self.open(&self.cases).is_empty(),
+            ComparePlan::Standard => self.shows(broke) || mean,
+            ComparePlan::UntilDecided => mean,
         }
     }
 
-    /// Everything there is to show: the word, with the number of trials that would decide where it is undecided. The
-    /// interval is that of [`fixed`](super::fixed), which knows of no stop.
-    #[must_use]
-    pub fn comparison(&self) -> Comparison {
-        let strata = self.strata();
-        let difference = difference::of(&strata, self.rule.level);
-        let more = |difference: Difference| plan::more_trials(&strata, difference.difference, self.rule.alpha);
-        let word = match self.result() {
-            CompareResult::Undecided { .. } => CompareResult::Undecided { trials_needed: difference.and_then(more) },
-            word => word,
-        };
-        let arm = |counts: fn(&Tally) -> CaseCount| -> SideCounts {
-            self.names.iter().cloned().zip(self.cases.iter().map(counts)).collect()
-        };
-        let joined = JoinedCases::new(&arm(|tally| tally.baseline), &arm(|tally| tally.candidate));
-        let by_name: std::collections::BTreeMap<&String, &Tally> = self.names.iter().zip(&self.cases).collect();
-        let p = |(name, ..): &(String, CaseCount, CaseCount)| {
-            by_name.get(name).map_or(1.0, |tally| (1.0 / e_two_sided(tally.seen.losses, tally.seen.wins)).min(1.0))
-        };
-        let p: Vec<f64> = joined.both.iter().map(p).collect();
-        joined.comparison(word, self.evidence(), difference, &p, &self.rule)
-    }
-
-    fn strata(&self) -> Vec<Stratum> {
-        self.cases
-            .iter()
-            .map(|tally| Stratum { baseline: tally.baseline.rate, candidate: tally.candidate.rate })
-            .collect()
-    }
-
-    /// What it takes to the answer that is nearest: where that is `no worse`, or what changed is clear and only the
-    /// balance of all cases is not, pairs of every case.
-    fn aim(&self) -> PairPurpose {
-        match self.evidence() {
-            ResultBasis::Sequential { worse, better, no_worse }
-                if no_worse.is_some_and(|same| same > worse.max(better)) || self.enough(worse.max(better)) =>
-            {
-                PairPurpose::Balance
-            }
-            _ => PairPurpose::Change,
-        }
-    }
-
-    fn enough(&self, evidence: f64) -> bool {
+    fn shows(&self, evidence: f64) -> bool {
         evidence >= 1.0 / self.rule.alpha
     }
 
-    fn evidence(&self) -> ResultBasis {
-        let all = |of: fn(&CaseTally) -> u64| self.cases.iter().map(|tally| of(&tally.seen)).sum();
-        let (losses, wins) = (all(|seen| seen.losses), all(|seen| seen.wins));
-        ResultBasis::Sequential {
-            worse: e_worse(losses, wins),
-            better: e_better(losses, wins),
-            no_worse: self.rule.margin.map(|_| self.overall.evidence()),
+    /// The results of the pairs so far: never empty.
+    #[must_use]
+    pub fn results(&self) -> Vec<CompareResult> {
+        let SequentialEvidence { broke, worse, better, no_worse } = self.evidence;
+        if self.cases.iter().all(|tally| tally.baseline.rate.trials == 0) {
+            return vec![CompareResult::NothingMeasured];
+        }
+        let mut results = Vec::new();
+        if self.shows(broke) {
+            results.push(CompareResult::Broke);
+        }
+        // A loss within the margin is no `worse`.
+        if self.shows(better) {
+            results.push(CompareResult::Better);
+        } else if no_worse.is_some_and(|no_worse| self.shows(no_worse)) {
+            results.push(CompareResult::NoWorse);
+        } else if self.shows(worse) {
+            results.push(CompareResult::Worse);
+        }
+        if results.is_empty() {
+            let planned = self.is_decided() || self.pairs.len() as u64 >= self.max_pairs;
+            let harmless =
+                planned && self.plan != ComparePlan::UntilDecided && self.rounds.complete() != RoundPairs::default();
+            results.push(if harmless { CompareResult::NoHarmSeen } else { CompareResult::Undecided });
+        }
+        results
+    }
+
+    /// Everything there is to show.
+    #[must_use]
+    pub fn comparison(&self) -> Comparison {
+        let strata: Vec<Stratum> = self
+            .cases
+            .iter()
+            .map(|tally| Stratum { baseline: tally.baseline.rate, candidate: tally.candidate.rate })
+            .collect();
+        let results = self.results();
+        let difference = difference::of(&strata, self.rule.level).map(|mut difference| {
+            let interval = self.rounds.complete().interval(self.rule.level);
+            // Pairs that wait for their round may have moved the difference out of it.
+            difference.interval.low = interval.low.min(difference.difference);
+            difference.interval.high = interval.high.max(difference.difference);
+            difference
+        });
+        let side = |counts: fn(&Tally) -> CaseCount| -> SideCounts {
+            self.names.iter().cloned().zip(self.cases.iter().map(counts)).collect()
+        };
+        let joined = JoinedCases::new(&side(|tally| tally.baseline), &side(|tally| tally.candidate));
+        let by_name: std::collections::BTreeMap<&String, &CaseTally> =
+            self.names.iter().zip(self.cases.iter().map(|tally| &tally.seen)).collect();
+        let seen = |name: &String| by_name.get(name).copied().copied().unwrap_or_default();
+        let p: Vec<f64> = joined
+            .both
+            .iter()
+            .map(|(name, ..)| (1.0 / e_two_sided(seen(name).losses, seen(name).wins)).min(1.0))
+            .collect();
+        let mut broken: Vec<String> = Vec::new();
+        if results.contains(&CompareResult::Broke) {
+            broken.extend(self.names.iter().filter(|name| seen(name).losses > seen(name).wins).cloned());
+            broken.sort_by(|x, y| {
+                let evidence = |name| e_worse(seen(name).losses, seen(name).wins);
+                evidence(y).total_cmp(&evidence(x))
+            });
+        }
+        let trials_needed = difference
+            .filter(|_| results.contains(&CompareResult::Undecided))
+            .and_then(|difference| plan::more_trials(&strata, difference.difference, self.rule.alpha));
+        let measured: u64 = strata.iter().map(|stratum| stratum.baseline.trials).sum();
+        let detectable_drop =
+            difference.filter(|_| results.contains(&CompareResult::NoHarmSeen)).and_then(|difference| {
+                let design = PairDesign { cases: strata.len(), pairs: measured, before: difference.baseline };
+                plan::detectable(&design, &self.rule, USUAL_POWER)
+            });
+        let basis = ResultBasis::Sequential(self.evidence);
+        Comparison {
+            broken,
+            trials_needed,
+            detectable_drop,
+            ..joined.comparison(results, basis, difference, &p, &self.rule)
         }
     }
 }
@@ -213,41 +308,50 @@ mod tests {
         (0..count).map(|case| format!("case-{case}")).collect()
     }
 
-    /// Runs pairs of cases with these rates in A and B until a word is decided, 500 at most.
-    fn run(rates: &[(f64, f64)], seed: u64) -> SequentialTest {
-        let mut state = SequentialTest::new(names(rates.len()), RULE, seed);
-        let mut world = fastrand::Rng::with_seed(seed + 1000);
-        while !state.result().decided() && state.pairs().len() < 500 {
+    fn test(cases: usize, plan: ComparePlan) -> SequentialTest {
+        SequentialTest::new(names(cases), RULE, plan, 500, 1)
+    }
+
+    fn feed(state: &mut SequentialTest, case: usize, baseline: bool, candidate: bool, times: usize) {
+        for _ in 0..times {
+            state.feed(Pair { case, baseline: Some(baseline), candidate: Some(candidate) }).expect("a case");
+        }
+    }
+
+    /// Runs pairs of cases with these rates on both sides until the plan is done.
+    fn run(rates: &[(f64, f64)], plan: ComparePlan) -> SequentialTest {
+        let mut state = test(rates.len(), plan);
+        let mut world = fastrand::Rng::with_seed(1001);
+        while !state.is_decided() && state.pairs().len() < 500 {
             let case = state.next_case(&[]).expect("cases");
             let (a, b) = rates[case];
-            let pair = Pair { case, baseline: Some(world.f64() < a), candidate: Some(world.f64() < b) };
-            state.feed(pair).expect("a case");
+            feed(&mut state, case, world.f64() < a, world.f64() < b, 1);
         }
         state
     }
 
     #[test]
-    fn a_drop_of_few_cases_is_found_there() {
+    fn the_case_that_broke_is_named_and_tried_most() {
         let mut rates = vec![(1.0, 1.0); 20];
         rates[7] = (1.0, 0.1);
-        let state = run(&rates, 1);
-        assert_eq!(state.result(), CompareResult::Worse);
+        let state = run(&rates, ComparePlan::Standard);
         let found = state.comparison();
+        assert_eq!((found.results, found.broken), (vec![CompareResult::Broke], vec!["case-7".to_owned()]));
         assert!(found.unequal_trials && found.cases.len() == 20);
         let most = found.cases.iter().max_by_key(|case| case.baseline.rate.trials).expect("cases");
         assert_eq!(most.case, "case-7");
     }
 
     #[test]
-    fn good_news_ends_a_run_too() {
-        assert_eq!(run(&[(1.0, 1.0); 5], 1).result(), CompareResult::NoWorse { margin: 0.1 });
-        assert_eq!(run(&[(0.2, 0.9); 5], 1).result(), CompareResult::Better);
+    fn good_news_ends_a_comparison_too() {
+        assert_eq!(run(&[(1.0, 1.0); 5], ComparePlan::Standard).results(), [CompareResult::NoWorse]);
+        assert_eq!(run(&[(0.2, 0.9); 5], ComparePlan::Standard).results(), [CompareResult::Better]);
     }
 
     #[test]
-    fn feeding_the_same_pairs_again_resumes_where_it_stood() {
-        let done = run(&[(0.9, 0.6); 4], 5);
-        let mut again = SequentialTest::new(names(4), RULE, 5);
+    fn feeding_the_same_pairs_again_resumes_where_it_was() {
+        let done = run(&[(0.9, 0.6); 4], ComparePlan::UntilDecided);
+        let mut again = test(4, ComparePlan::UntilDecided);
         for pair in done.pairs() {
             assert_eq!(again.next_case(&[]), Some(pair.case));
             again.feed(*pair).expect("a case");
@@ -256,66 +360,91 @@ mod tests {
     }
 
     #[test]
-    fn where_only_the_balance_is_open_all_cases_are_tried() {
-        let mut state = SequentialTest::new(names(3), Rule { margin: None, ..RULE }, 1);
-        let mut feed = |case: usize, a: bool, b: bool, times: usize| {
-            for _ in 0..times {
-                state.feed(Pair { case, baseline: Some(a), candidate: Some(b) }).expect("a case");
-            }
-        };
-        // Twenty losses in one case, and one win in each of the others: the evidence is clear, the mean is not below zero.
-        feed(0, true, false, 20);
-        feed(1, false, true, 1);
-        feed(2, false, true, 1);
-        assert!(matches!(state.evidence(), ResultBasis::Sequential { worse, .. } if worse > 20.0));
-        assert!(!state.result().decided());
-        assert_eq!(state.next_case(&[]), Some(1));
-        assert_eq!(state.next_case(&[1]), Some(2));
+    fn one_case_that_broke_says_nothing_about_the_mean() {
+        let mut state = test(3, ComparePlan::UntilDecided);
+        feed(&mut state, 0, true, false, 20);
+        feed(&mut state, 1, false, true, 1);
+        feed(&mut state, 2, false, true, 1);
+        assert_eq!(state.results(), [CompareResult::Broke]);
+        // Only the mean is open, so the cases with the fewest pairs are next.
+        assert!(!state.is_decided());
+        assert_eq!((state.next_case(&[]), state.next_case(&[1])), (Some(1), Some(2)));
+        for case in [1, 2] {
+            feed(&mut state, case, false, true, 20);
+        }
+        assert_eq!(state.results(), [CompareResult::Broke, CompareResult::NoWorse]);
     }
 
     #[test]
-    fn lost_pairs_are_counted_apart_and_keep_no_case_busy() {
-        let mut state = SequentialTest::new(names(2), RULE, 1);
+    fn the_quick_plan_retries_what_failed_and_nothing_else() {
+        let mut state = test(4, ComparePlan::Quick);
+        for case in 0..4 {
+            assert_eq!(state.next_case(&[]), Some(case));
+            feed(&mut state, case, case != 2, case == 0, 1);
+        }
+        // Cases 1 and 3 failed on the candidate's side only, case 2 on both.
+        assert_eq!(state.next_case(&[1, 2]), Some(3));
+        feed(&mut state, 2, false, false, 1);
+        feed(&mut state, 1, true, true, 1);
+        assert_eq!((state.next_case(&[]), state.is_decided()), (Some(3), false));
+        feed(&mut state, 3, true, true, 1);
+        assert!(state.is_decided() && state.next_case(&[]).is_none());
+        assert_eq!(state.results(), [CompareResult::NoHarmSeen]);
+        let found = run(&[(1.0, 1.0), (1.0, 0.0), (1.0, 1.0)], ComparePlan::Quick);
+        assert_eq!((found.results(), found.pairs().len()), (vec![CompareResult::Broke], 8));
+    }
+
+    #[test]
+    fn no_harm_is_seen_only_once_the_plan_is_done() {
+        for (plan, expected) in
+            [(ComparePlan::Standard, CompareResult::NoHarmSeen), (ComparePlan::UntilDecided, CompareResult::Undecided)]
+        {
+            let mut state = SequentialTest::new(names(2), RULE, plan, 9, 1);
+            feed(&mut state, 0, true, true, 8);
+            assert_eq!(state.results(), [CompareResult::Undecided]);
+            feed(&mut state, 1, true, true, 1);
+            assert_eq!(state.results(), [expected]);
+        }
+        let mut state = SequentialTest::new(names(2), RULE, ComparePlan::Standard, 4, 1);
+        feed(&mut state, 0, true, true, 4);
+        assert_eq!(state.results(), [CompareResult::Undecided], "a case was never tried");
+    }
+
+    #[test]
+    fn pairs_that_were_not_measured_are_counted_separately_and_keep_no_case_busy() {
+        let mut state = test(2, ComparePlan::Standard);
+        assert_eq!(state.results(), [CompareResult::NothingMeasured]);
         for _ in 0..10 {
             let case = state.next_case(&[]).expect("cases");
-            let b = (case == 1).then_some(true);
-            state.feed(Pair { case, baseline: Some(true), candidate: b }).expect("a case");
+            let candidate = (case == 1).then_some(true);
+            state.feed(Pair { case, baseline: Some(true), candidate }).expect("a case");
         }
         let found = state.comparison();
         assert_eq!((found.baseline.not_measured, found.only_baseline.len(), found.cases.len()), (0, 0, 1));
         assert!(found.candidate.not_measured > 0 && found.baseline.rate.trials > 1, "{found:?}");
-        assert_eq!(SequentialTest::new(names(2), RULE, 1).result(), CompareResult::NothingMeasured);
     }
 
     #[test]
-    fn a_case_that_is_never_measured_keeps_no_word_from_being_said() {
-        let mut state = SequentialTest::new(names(3), RULE, 1);
-        while !state.result().decided() && state.pairs().len() < 400 {
-            let case = state.next_case(&[]).expect("cases");
-            state.feed(Pair { case, baseline: Some(true), candidate: (case != 1).then_some(true) }).expect("a case");
+    fn a_case_that_is_never_measured_prevents_no_result() {
+        for (plan, expected) in
+            [(ComparePlan::Standard, CompareResult::NoWorse), (ComparePlan::Quick, CompareResult::NoHarmSeen)]
+        {
+            let mut state = test(3, plan);
+            while !state.is_decided() && state.pairs().len() < 400 {
+                let case = state.next_case(&[]).expect("cases");
+                let pair = Pair { case, baseline: Some(true), candidate: (case != 1).then_some(true) };
+                state.feed(pair).expect("a case");
+            }
+            assert_eq!(state.results(), [expected]);
         }
-        assert_eq!(state.result(), CompareResult::NoWorse { margin: 0.1 });
-    }
-
-    #[test]
-    fn better_has_to_hold_for_all_cases_together() {
-        // One case that always failed passes now; what that costs the others is not known after one pair of each.
-        let mut state = SequentialTest::new(names(10), RULE, 1);
-        for pair in 0..30 {
-            let case = if pair < 10 { pair } else { 0 };
-            state.feed(Pair { case, baseline: Some(case != 0), candidate: Some(true) }).expect("a case");
-        }
-        assert!(matches!(state.evidence(), ResultBasis::Sequential { better, .. } if better > 20.0));
-        assert!(!state.result().decided());
-        assert_eq!(state.next_case(&[]), Some(1), "all cases in turn");
     }
 
     #[test]
     fn pairs_in_flight_go_to_different_cases_and_unknown_ones_are_refused() {
-        let mut state = SequentialTest::new(names(3), RULE, 1);
+        let mut state = test(3, ComparePlan::Standard);
         assert_eq!((state.next_case(&[0]), state.next_case(&[0, 1])), (Some(1), Some(2)));
         let wrong = state.feed(Pair { case: 3, baseline: None, candidate: None }).expect_err("no such case");
         assert_eq!(wrong.to_string(), "a pair is of case number 3, and only 3 cases are compared");
-        assert_eq!(SequentialTest::new(Vec::new(), RULE, 1).next_case(&[]), None);
+        assert_eq!(test(0, ComparePlan::Standard).next_case(&[]), None);
     }
 }

@@ -1,7 +1,8 @@
-//! A comparison of two arms as people read it: a sentence that answers, then the figures it rests on.
+//! A comparison as people read it: a sentence that answers, then the figures behind it.
 
 use std::fmt::Write;
 
+use crate::decide::plan::{ComparePlan, USUAL_POWER};
 use crate::decide::result::CompareResult;
 use crate::decide::{CaseChange, Comparison, ResultBasis, SideSummary};
 use crate::report::diagnostics::counted;
@@ -16,23 +17,25 @@ use crate::text::safe;
 /// Most cases that are listed by name; the others are counted.
 const MOST_CASES: usize = 12;
 
-/// The answer in a sentence: the word, both rates, the difference with its interval, how sure that is, and what it took.
+/// Most cases that the sentence names.
+const MOST_NAMED: usize = 3;
+
+/// The answer in a sentence: the results, both rates, the difference with its interval, how sure that is, what it took, and
+/// which cases broke.
 #[must_use]
 pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
     if compared.unchanged {
-        let arms = format!("{} and {}", safe::line(&compared.baseline), safe::line(&compared.candidate));
+        let sides = format!("{} and {}", safe::line(&compared.baseline), safe::line(&compared.candidate));
         let what = paint.on(Tone::Good, "unchanged");
         return format!(
-            "{what}: {arms} have the same skills, file by file: no trial is needed; --aa shows what is noise"
+            "{what}: {sides} have the same skills, file by file: no trial is needed; --aa shows what is noise"
         );
     }
-    let Comparison { result: word, baseline: a, candidate: b, difference, evidence, .. } = &compared.comparison;
-    let text = match word {
-        CompareResult::NoWorse { margin } => format!("no worse than by {} points", points(*margin)),
-        word => word.as_str().to_owned(),
-    };
-    let mut text = paint.on(tone(word), &text);
-    let Some(difference) = difference else {
+    let comparison = &compared.comparison;
+    let Comparison { baseline: a, candidate: b, .. } = comparison;
+    let results: Vec<String> = comparison.results.iter().map(|result| named(*result, compared, paint)).collect();
+    let mut text = results.join(", ");
+    let Some(difference) = comparison.difference else {
         let lost = a.not_measured + b.not_measured;
         let why = if lost > 0 {
             format!("{} ended in errors or unscored", trials(lost))
@@ -51,44 +54,107 @@ pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
         fraction(b.rate),
         signed(difference.difference),
         if by_trials(a, b) == signed(difference.difference) { "" } else { ", every case weighing the same" },
-        how_sure(word, evidence),
+        p_of_mean(comparison),
     );
     if let Some(SpentTrials { counted: used, limit: most, .. }) = compared.trials {
-        let how = if word.decided() { "decided after" } else { "after" };
+        let how = if comparison.is_decided() { "decided after" } else { "after" };
         let _ = write!(text, ", {how} {used} of at most {most} trials");
     }
-    let changed = compared.comparison.cases.iter().filter(|case| case.changed);
-    let (how, against) = match word {
-        CompareResult::Worse => ("better", changed.filter(|case| moved(case) > 0.0).count()),
-        _ => ("worse", changed.filter(|case| moved(case) < 0.0).count()),
-    };
-    if against > 0 {
-        let _ = write!(text, "; {} got {how} nevertheless", counted(against, "case"));
-    }
-    if let CompareResult::Undecided { trials_needed: more } = word {
-        let _ = match more {
-            Some(more) => write!(text, "; about {} would decide a difference of this size", more_trials(*more)),
-            None => write!(text, "; no difference was seen"),
-        };
-    }
-    text
+    text + &broken(comparison) + &got_better(comparison) + &not_shown(compared)
 }
 
-/// How probable the word's evidence is where the word is not true; nothing for `no worse` of stored trials, which goes by
-/// the interval.
-fn how_sure(word: &CompareResult, evidence: &ResultBasis) -> String {
-    match (word, evidence) {
-        (CompareResult::NoWorse { .. }, ResultBasis::Fixed { .. }) => String::new(),
-        (_, ResultBasis::Fixed { p_shown, .. }) => format!(", p = {}", probability(*p_shown)),
-        (_, ResultBasis::Sequential { worse, better, no_worse }) => {
-            let found = match word {
-                CompareResult::NoWorse { .. } => no_worse.unwrap_or(1.0),
-                _ => worse.max(*better),
+fn named(result: CompareResult, compared: &ComparisonResults, paint: Paint) -> String {
+    let tone = match result {
+        CompareResult::Better | CompareResult::NoWorse | CompareResult::NoHarmSeen => Tone::Good,
+        CompareResult::Broke | CompareResult::Worse => Tone::Bad,
+        CompareResult::Undecided => Tone::Open,
+        CompareResult::NothingMeasured => Tone::Broken,
+    };
+    match (result, compared.rule.margin) {
+        (CompareResult::NoWorse, Some(margin)) => {
+            paint.on(tone, &format!("no worse than by {} points", points(margin)))
+        }
+        _ => paint.on(tone, result.as_str()),
+    }
+}
+
+/// How probable such a difference of the means is if there is none; nothing for `no worse` of stored trials, which follows
+/// from the interval.
+fn p_of_mean(comparison: &Comparison) -> String {
+    let has = |result| comparison.results.contains(&result);
+    match comparison.evidence {
+        ResultBasis::Fixed { .. } if has(CompareResult::NoWorse) => String::new(),
+        ResultBasis::Fixed { p_shown, .. } => format!(", p = {}", probability(p_shown)),
+        ResultBasis::Sequential(evidence) => {
+            let p = if has(CompareResult::NoWorse) {
+                1.0 / evidence.no_worse.unwrap_or(1.0)
+            } else if has(CompareResult::Worse) || has(CompareResult::Better) {
+                1.0 / evidence.worse.max(evidence.better)
+            } else {
+                // The trials have chosen the direction.
+                2.0 / evidence.worse.max(evidence.better)
             };
-            // What Ville's inequality makes of an e-value: it holds at every look.
-            format!(", p ≤ {}", probability(up((1.0 / found).min(1.0))))
+            at_most(p)
         }
     }
+}
+
+/// The bound that an e-value is, which holds at every look; nothing if it says nothing.
+fn at_most(p: f64) -> String {
+    if p < 1.0 { format!(", p ≤ {}", probability(up(p))) } else { String::new() }
+}
+
+/// The cases that broke, the surest first.
+fn broken(comparison: &Comparison) -> String {
+    if comparison.broken.is_empty() {
+        return String::new();
+    }
+    let change = |name: &String| {
+        let case = comparison.cases.iter().find(|case| case.case == *name)?;
+        Some(format!("{} {} → {}", safe::line(name), fraction(case.baseline.rate), fraction(case.candidate.rate)))
+    };
+    let cases: Vec<String> = comparison.broken.iter().take(MOST_NAMED).filter_map(change).collect();
+    let more = comparison.broken.len().saturating_sub(MOST_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let p = match comparison.evidence {
+        ResultBasis::Fixed { .. } => String::new(),
+        ResultBasis::Sequential(evidence) => at_most(1.0 / evidence.broke),
+    };
+    format!("; what broke{p}: {}{more}", cases.join(", "))
+}
+
+/// Good news that bad news must not hide.
+fn got_better(comparison: &Comparison) -> String {
+    let bad = [CompareResult::Broke, CompareResult::Worse].iter().any(|result| comparison.results.contains(result));
+    let better = comparison.cases.iter().filter(|case| case.changed && case.difference() > 0.0).count();
+    if bad && better > 0 { format!("; {} got better nevertheless", counted(better, "case")) } else { String::new() }
+}
+
+/// What the trials could not show, or would have shown.
+fn not_shown(compared: &ComparisonResults) -> String {
+    let comparison = &compared.comparison;
+    let has = |result| comparison.results.contains(&result);
+    if has(CompareResult::Undecided) {
+        return match comparison.trials_needed {
+            Some(more) => format!("; about {} would decide a difference of this size", more_trials(more)),
+            None => "; no difference was seen".to_owned(),
+        };
+    }
+    if !has(CompareResult::NoHarmSeen) {
+        return String::new();
+    }
+    let quick = compared.trials.is_some_and(|spent| spent.plan == ComparePlan::Quick);
+    let dead = if quick { "; a case that went from always to never would have been found with 95 %" } else { "" };
+    let (before, power) = (comparison.difference.map_or(0.0, |difference| difference.baseline), USUAL_POWER * 100.0);
+    let drop = match comparison.detectable_drop {
+        Some(drop) => format!(
+            "; a drop of all cases from {:.0} to {:.0} % would have been found with {power:.0} % probability",
+            before * 100.0,
+            (before - drop).max(0.0) * 100.0
+        ),
+        None => format!("; so few trials find no drop of all cases with {power:.0} % probability"),
+    };
+    format!("{dead}{}{drop}", if quick { " probability" } else { "" })
 }
 
 /// The difference in points that the trials alone would give, whatever their cases.
@@ -96,16 +162,7 @@ fn by_trials(a: &SideSummary, b: &SideSummary) -> String {
     signed(b.rate.share().unwrap_or_default() - a.rate.share().unwrap_or_default())
 }
 
-fn tone(word: &CompareResult) -> Tone {
-    match word {
-        CompareResult::Better | CompareResult::NoWorse { .. } => Tone::Good,
-        CompareResult::Worse => Tone::Bad,
-        CompareResult::Undecided { .. } => Tone::Open,
-        CompareResult::NothingMeasured => Tone::Broken,
-    }
-}
-
-/// The sentence, and below it the arms, the cases that changed, and what else there is to say.
+/// The sentence, and under it the sides, the cases that changed, and notes.
 #[must_use]
 pub fn render(compared: &ComparisonResults, paint: Paint) -> String {
     let comparison = &compared.comparison;
@@ -124,7 +181,7 @@ pub fn render(compared: &ComparisonResults, paint: Paint) -> String {
     text
 }
 
-/// What an arm came to.
+/// The result of a side.
 #[must_use]
 pub fn side_line(shown: &SideSummary) -> String {
     let mut text = fraction(shown.rate);
@@ -137,16 +194,12 @@ pub fn side_line(shown: &SideSummary) -> String {
     text
 }
 
-/// The difference in the shares of a case.
-fn moved(case: &CaseChange) -> f64 {
-    case.candidate.rate.share().unwrap_or_default() - case.baseline.rate.share().unwrap_or_default()
-}
-
 /// The cases whose shares differ, the surest first, then those that differ most.
 #[must_use]
 pub fn moved_cases(comparison: &Comparison) -> Vec<&CaseChange> {
-    let mut cases: Vec<&CaseChange> = comparison.cases.iter().filter(|case| moved(case).abs() > f64::EPSILON).collect();
-    cases.sort_by(|x, y| x.p.total_cmp(&y.p).then_with(|| moved(y).abs().total_cmp(&moved(x).abs())));
+    let mut cases: Vec<&CaseChange> =
+        comparison.cases.iter().filter(|case| case.difference().abs() > f64::EPSILON).collect();
+    cases.sort_by(|x, y| x.p.total_cmp(&y.p).then_with(|| y.difference().abs().total_cmp(&x.difference().abs())));
     cases
 }
 
@@ -156,7 +209,7 @@ pub fn changed(case: &CaseChange) -> Option<String> {
     case.changed.then(|| format!("changed (p = {})", probability(case.adjusted)))
 }
 
-/// How many cases came to the same in both arms.
+/// How many cases have the same result on both sides.
 #[must_use]
 pub fn the_same(count: usize) -> String {
     format!("{} the same in both", counted(count, "case"))
@@ -257,7 +310,7 @@ fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
     if let Some(SpentTrials { counted: used, executed: run, .. }) =
         compared.trials.filter(|spent| spent.executed > spent.counted)
     {
-        let why = if comparison.result.decided() {
+        let why = if comparison.is_decided() {
             "were running when the result was reached, and are not counted"
         } else {
             "ended before earlier ones, and are not counted yet"
@@ -288,7 +341,7 @@ fn on_cases(lines: &mut Vec<String>, compared: &ComparisonResults) {
         let alpha = rate::points(compared.rule.alpha);
         let pairs = fraction(flipped);
         lines.push(format!(
-            "noise: the verdict flipped in {pairs} pairs of equal trials{share}; each wrong word is said in {alpha} % at most"
+            "noise: the verdict flipped in {pairs} pairs of equal trials{share}; each false result comes in {alpha} % at most"
         ));
     }
     for shares in compared.telling_nothing() {

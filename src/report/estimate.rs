@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::decide::plan::{USUAL_POWER, USUAL_RATE};
+use crate::decide::plan::{PlanPromise, USUAL_POWER, USUAL_RATE};
 use crate::report::diagnostics::counted;
 use crate::report::table::dollars;
 use crate::results::estimate::Estimate;
@@ -21,6 +21,24 @@ pub fn of_trials(estimate: &Estimate, trials: u64) -> String {
         (all.cost_usd.is_some() && estimate.unknown_cost > 0) || (all.tokens.is_some() && estimate.unknown_tokens > 0);
     let others = if in_part { ", if the others take as much as those that are known" } else { "" };
     format!("all {trials} trials, if it takes that many: about {}{others}\n", amounts.join(", "))
+}
+
+/// What a plan finds and costs, on a line.
+#[must_use]
+pub fn promise(promise: &PlanPromise) -> String {
+    let usual = promise.usual_trials.map(|usual| format!("about {usual} if nothing changed, "));
+    let dead = "a case that went from always to never is found with 95 % probability; ";
+    let drop = match promise.detectable_drop {
+        Some(drop) => detectable(USUAL_RATE, drop),
+        None => format!("no drop of all cases is found with {:.0} % probability", USUAL_POWER * 100.0),
+    };
+    format!(
+        "{}: {}at most {} trials; {}{drop}",
+        promise.plan.as_str(),
+        usual.unwrap_or_default(),
+        promise.max_trials,
+        if promise.finds_dead_case { dead } else { "" }
+    )
 }
 
 /// The drop that is found, of cases that pass so often now.

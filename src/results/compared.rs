@@ -1,7 +1,8 @@
-//! Two arms compared: the answer, every figure, and what it took to get there. The content of `comparison.json`.
+//! Both sides compared: the answer, every figure, and what it took. The content of `comparison.json`.
 
 use serde::Serialize;
 
+use crate::decide::plan::ComparePlan;
 use crate::decide::{Comparison, Rule, fixed};
 use crate::grade::checks::GENERAL;
 use crate::results::activation_shift::ActivationShift;
@@ -93,6 +94,8 @@ pub struct SpentTrials {
     pub executed: u64,
     /// The most that were allowed.
     pub limit: u64,
+    /// When it was to stop.
+    pub plan: ComparePlan,
     /// Pairs whose trials came to different verdicts, of those that were measured: between equal arms, the noise.
     pub flipped: Rate,
 }

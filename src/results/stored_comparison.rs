@@ -30,7 +30,13 @@ pub fn rule(arms: &ComparedSides) -> Rule {
     Rule { alpha: arms.alpha, margin: arms.margin, ..Rule::default() }
 }
 
-/// The cases that a run compares, by the trials of arm B.
+/// The comparison of a run with these sides before its first pair.
+#[must_use]
+pub fn sequential_test(arms: &ComparedSides) -> SequentialTest {
+    SequentialTest::new(arms.cases.clone(), rule(arms), arms.plan, arms.max_trials / 2, arms.seed)
+}
+
+/// The cases that a run compares, by the trials of the candidate.
 struct ComparedCases<'a>(HashMap<&'a str, usize>);
 
 impl<'a> ComparedCases<'a> {
@@ -52,7 +58,7 @@ impl<'a> ComparedCases<'a> {
 /// When its files cannot be read.
 pub fn course(run: &RunFolder, arms: &ComparedSides) -> Result<SequentialTest, StoreError> {
     let progress = run.progress()?;
-    let mut course = SequentialTest::new(arms.cases.clone(), rule(arms), arms.seed);
+    let mut course = sequential_test(arms);
     let cases = ComparedCases::of(arms);
     let verdict = |id: &TrialId| progress.records.get(id).map(|record| passed(record, arms.outcome_only));
     for pair in &run.pairs()? {
@@ -60,7 +66,7 @@ pub fn course(run: &RunFolder, arms: &ComparedSides) -> Result<SequentialTest, S
         let Some(case) = cases.place(pair) else { continue };
         // As while it runs: what began after a pair that is not there waits for it.
         let (Some(a), Some(b)) = (verdict(&pair.baseline), verdict(&pair.candidate)) else { break };
-        if course.result().decided() || course.feed(Pair { case, baseline: a, candidate: b }).is_err() {
+        if course.is_decided() || course.feed(Pair { case, baseline: a, candidate: b }).is_err() {
             break;
         }
     }
@@ -104,6 +110,7 @@ pub fn compared(
         counted: 2 * course.pairs().len() as u64,
         executed: ended.count() as u64,
         limit: arms.max_trials,
+        plan: arms.plan,
         flipped,
     };
     let labels = (arms.baseline.label.clone(), arms.candidate.label.clone());

@@ -1,5 +1,5 @@
-//! Runs the pairs of a comparison: a trial of each arm of the same case, side by side, until the question is decided or a
-//! limit is reached. Which case comes next is for [`decide`](crate::decide) to say, by the pairs before it.
+//! Runs the pairs of a comparison, a trial on each side of the same case, until its plan is done or a limit is reached.
+//! [`decide`](crate::decide) chooses the case of the next pair by the pairs before it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -19,14 +19,13 @@ use crate::trial::id::CaseInMode;
 use crate::trial::outcome::NoOutcome;
 use crate::trial::run_record::{PairRecord, PlanLine, TrialRecord};
 
-/// After how many pairs that measured nothing, with none that did, a comparison ends: what keeps those from being measured
-/// keeps all of them.
+/// A comparison ends if none of its first pairs was measured: what prevented that prevents it in all.
 const MOST_LOST: usize = 5;
 
 /// Why no further pair began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PairsStopped {
-    /// The question is decided.
+    /// The plan is done.
     Decided,
     /// The most trials were run.
     Trials,
@@ -64,10 +63,10 @@ struct NextPair<'a> {
     number: u32,
 }
 
-/// Runs pairs, as many at once as the run has room for, and returns what they come to.
+/// Runs pairs, as many at once as `jobs` allows, and returns their results.
 ///
 /// # Errors
-/// When the run's folder cannot be read.
+/// When the run's directory cannot be read.
 pub fn run(
     run: &RunContext,
     live: &LiveRun,
@@ -87,7 +86,7 @@ pub fn run(
     });
     let (alive, over) = channel::<()>();
     thread::scope(|scope| {
-        // Each pair takes the room of two trials.
+        // A pair is two trials at the same time.
         for _ in 0..run.settings.jobs.div_ceil(2).max(1) {
             let (alive, course) = (alive.clone(), &course);
             scope.spawn(move || {
@@ -114,7 +113,7 @@ fn lock(course: &Mutex<PairQueue>) -> MutexGuard<'_, PairQueue> {
     course.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The pair to run next, noted in the run's folder before it begins.
+/// The pair to run next, stored in the run's directory before it starts.
 fn next<'a>(
     run: &RunContext,
     live: &LiveRun,
@@ -138,6 +137,7 @@ fn next<'a>(
             return None;
         }
         None => {
+            // If there is none, a pair that is running may bring one, and goes on by itself.
             let case = course.state.next_case(&course.in_flight)?;
             let (paired, number) = (&pairing.cases[case], course.of_case[case] + 1);
             let pair =
@@ -178,11 +178,11 @@ impl PairQueue {
             if let Some(at) = self.in_flight.iter().position(|case| *case == pair.case) {
                 self.in_flight.swap_remove(at);
             }
-            // What ends after the decision was under way when it fell: it belongs to no figure.
+            // What was still running at the decision is not counted.
             if self.stopped == Some(PairsStopped::Decided) || self.state.feed(pair).is_err() {
                 continue;
             }
-            if self.state.result().decided() {
+            if self.state.is_decided() {
                 self.stopped = Some(PairsStopped::Decided);
             }
         }
@@ -193,7 +193,7 @@ impl PairQueue {
     }
 }
 
-/// Runs a pair. Which arm comes first changes from pair to pair, so that neither has the quieter time.
+/// Runs a pair. The sides take turns at being first, so that neither has the quieter time.
 ///
 /// # Errors
 /// Why a trial was not run.

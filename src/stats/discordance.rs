@@ -7,7 +7,7 @@
 //!
 //! Ramdas, Grünwald, Vovk and Shafer, Statistical Science 38 (2023) 576; the mixtures are of Robbins, AMS 41 (1970) 1397.
 
-use super::special::{beta_share, ln_beta, real};
+use super::special::{beta_share, len, ln_beta, real};
 
 /// Against "both alike": `2^(b+c) · B(½+b, ½+c) / B(½, ½)`, a bet on every probability of a loss with Jeffreys' prior.
 #[must_use]
@@ -28,10 +28,16 @@ pub fn e_worse(losses: u64, wins: u64) -> f64 {
     ln.exp().min(f64::MAX)
 }
 
-/// Against "in no case better": [`e_worse`] with the arms exchanged.
+/// The weight of all discordant pairs together in [`e_broke`]. Six losses in a row stay enough for α = 0.05.
+pub const TOGETHER: f64 = 0.95;
+
+/// Against "no case got worse", by the losses and wins of each case: `e_worse` of all pairs together, and the mean of the
+/// cases' own. A case that broke shows in the mean even if many others got better. Averages of bets are bets.
 #[must_use]
-pub fn e_better(losses: u64, wins: u64) -> f64 {
-    e_worse(wins, losses)
+pub fn e_broke(cases: &[(u64, u64)]) -> f64 {
+    let (losses, wins) = cases.iter().fold((0, 0), |sum, case| (sum.0 + case.0, sum.1 + case.1));
+    let own = cases.iter().map(|(losses, wins)| e_worse(*losses, *wins) / len(cases.len())).sum::<f64>();
+    TOGETHER * e_worse(losses, wins) + (1.0 - TOGETHER) * own.min(f64::MAX)
 }
 
 #[cfg(test)]
@@ -50,16 +56,24 @@ mod tests {
     }
 
     #[test]
-    fn a_fair_game_pays_one_on_average_whatever_the_side() {
+    fn a_fair_game_pays_one_on_average_in_either_direction() {
         for pairs in [1, 2, 7, 40] {
             let weights = binomial(pairs, 0.5);
             let mean = |e: fn(u64, u64) -> f64| -> f64 {
                 (0..=pairs).zip(&weights).map(|(losses, weight)| weight * e(losses, pairs - losses)).sum()
             };
-            for e in [e_two_sided, e_worse, e_better] {
+            for e in [e_two_sided, e_worse] {
                 close(mean(e), 1.0, &pairs);
             }
         }
+    }
+
+    #[test]
+    fn a_case_that_broke_shows_among_many_that_got_better_and_costs_nothing_otherwise() {
+        assert!(e_broke(&[(6, 0), (0, 0), (0, 0)]) >= 20.0);
+        let mut cases = vec![(0, 5); 20];
+        cases[7] = (16, 0);
+        assert!(e_worse(16, 95) < 1.0 && e_broke(&cases) >= 20.0);
     }
 
     #[test]

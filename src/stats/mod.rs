@@ -5,7 +5,6 @@
 
 pub mod agreement;
 pub mod amounts;
-pub mod betting;
 pub mod calibration;
 pub mod difference;
 pub mod discordance;
@@ -15,6 +14,7 @@ pub mod power;
 pub mod proportion;
 pub mod repeats;
 pub mod retrieval;
+pub mod rounds;
 pub mod sequence;
 pub mod special;
 pub mod stratified;

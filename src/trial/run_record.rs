@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::decide::plan::ComparePlan;
 use crate::settings::Isolation;
 use crate::settings::mode::SkillSelection;
 use crate::settings::trials::Trials;
@@ -57,12 +58,15 @@ pub struct ComparedSides {
     pub baseline: ComparedSide,
     /// What is asked about.
     pub candidate: ComparedSide,
-    /// How often each wrong word may be said.
+    /// The chance of each false result.
     pub alpha: f64,
-    /// The share by which B may pass less often and count as no worse; absent where that is not asked.
+    /// The tolerated loss in pass rate; absent if none is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
-    /// The most trials of both arms together.
+    /// When it stops.
+    #[serde(default)]
+    pub plan: ComparePlan,
+    /// The most trials of both sides together.
     pub max_trials: u64,
     /// What the choice of the next case begins with.
     pub seed: u64,
@@ -85,6 +89,7 @@ impl ComparedSides {
             candidate: b,
             alpha,
             margin: None,
+            plan: ComparePlan::default(),
             max_trials: 0,
             seed: 0,
             outcome_only: false,

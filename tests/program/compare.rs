@@ -55,15 +55,16 @@ fn json_of(text: &str) -> Value {
 }
 
 #[test]
-fn an_edit_that_breaks_a_skill_is_worse_than_the_commit_before_and_few_trials_say_so() {
+fn an_edit_that_breaks_a_skill_is_found_in_few_trials_and_the_cases_that_broke_are_named() {
     let stub = repository(4, BY_SKILL);
     break_skill(&stub);
     let ran = stub.run(&["compare", "main", "--run-id", "r", "--jobs", "4"]);
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
     let sentence =
-        ran.stdout.lines().find(|line| line.starts_with("worse: ")).unwrap_or_else(|| panic!("{}", ran.stdout));
+        ran.stdout.lines().find(|line| line.starts_with("broke: ")).unwrap_or_else(|| panic!("{}", ran.stdout));
     assert!(sentence.contains("→ 0/") && sentence.contains("−100 points (95 %: "), "{sentence}");
-    assert!(sentence.contains("of at most 400 trials"), "{sentence}");
+    assert!(sentence.contains("of at most 400 trials; what broke, p ≤ 0.0"), "{sentence}");
+    assert!(sentence.contains(": tidy/c") && sentence.ends_with(" and 1 more"), "{sentence}");
     assert!(stub.starts().len() <= 30, "{} trials", stub.starts().len());
     // Both arms had their own skills, and today's prompts.
     let commit = git(&stub, &["rev-parse", "HEAD"]);
@@ -104,6 +105,43 @@ fn an_edit_that_breaks_a_skill_is_worse_than_the_commit_before_and_few_trials_sa
 }
 
 #[test]
+fn each_plan_stops_at_its_own_time_and_a_harmless_edit_needs_a_pair_of_each_case_in_the_quick_one() {
+    let stub = repository(4, BY_SKILL);
+    let quick = stub.run(&["compare", "main", "--plan", "quick", "--run-id", "q"]);
+    assert!(quick.code == 0 && stub.starts().len() == 8, "{}{}", quick.stdout, quick.stderr);
+    for words in [
+        "\nno harm seen: 4/4 → 4/4 passed, ±0 points (95 %: ",
+        "), after 8 of at most 400 trials; a case that went from always to never would have been found with 95 % \
+         probability; so few trials find no drop of all cases with 80 % probability\n",
+    ] {
+        assert!(quick.stdout.contains(words), "{}", quick.stdout);
+    }
+    let stored = stub.json("q", "comparison.json");
+    assert_eq!(
+        (&stored["comparison"]["results"], &stored["trials"]["plan"]),
+        (&json!(["no-harm-seen"]), &json!("quick"))
+    );
+    assert_eq!(stub.run(&["compare", "q", "--gate", "no-harm-seen"]).code, 1);
+    let until = ["compare", "main", "--plan", "until-decided", "--max-trials", "20", "--run-id", "u"];
+    let undecided = stub.run(&until);
+    assert!(undecided.code == 4 && undecided.stdout.contains("\nundecided: 10/10 → 10/10"), "{}", undecided.stdout);
+    break_skill(&stub);
+    let broke = stub.run(&["compare", "main", "--plan", "quick", "--run-id", "b"]);
+    assert!(broke.code == 1 && broke.stdout.contains("\nbroke: 6/6 → 0/6 passed"), "{}", broke.stdout);
+    // It goes on until the mean of all cases is decided too.
+    let both = stub.run(&["compare", "main", "--plan", "until-decided", "--run-id", "both"]);
+    assert!(both.code == 1 && both.stdout.contains("\nbroke, worse: 8/8 → 0/8 passed"), "{}", both.stdout);
+    let dry = stub.run(&["compare", "main", "--dry-run", "--plan", "quick"]).stdout;
+    for words in [
+        "plan quick: about 9 if nothing changed, at most 400 trials; a case that went from always to never is found with 95 %",
+        "instead, --plan standard: at most 400 trials; a case that went from always to never is found",
+        "instead, --plan until-decided: at most 2000 trials; ",
+    ] {
+        assert!(dry.contains(words), "{dry}");
+    }
+}
+
+#[test]
 fn two_git_references_are_compared_as_they_are_whatever_the_working_tree_has() {
     let stub = repository(4, BY_SKILL);
     break_skill(&stub);
@@ -111,7 +149,7 @@ fn two_git_references_are_compared_as_they_are_whatever_the_working_tree_has() {
     fs::write(stub.root().join("skills/tidy/SKILL.md"), "---\nname: tidy\ndescription: Tidies.\n---\nDo.\n")
         .expect("a skill");
     let ran = stub.run(&["compare", "HEAD~1", "HEAD", "--jobs", "4", "--run-id", "r"]);
-    assert!(ran.code == 1 && ran.stdout.contains("\nworse: "), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.code == 1 && ran.stdout.contains("\nbroke: "), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("  B  the skills of HEAD ("), "{}", ran.stdout);
 }
 
@@ -193,7 +231,7 @@ fn run_and_compare_begin_with_the_same_options() {
 fn a_comparison_that_goes_on_at_its_limit_says_again_what_it_said() {
     let stub = repository(3, BY_SKILL);
     let ran = stub.run(&["compare", "HEAD", "--run-id", "r", "--jobs", "2", "--max-tokens", "300"]);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.code, 3, "a limit: {}{}", ran.stdout, ran.stderr);
     let said = |stdout: &str| stdout.lines().find(|line| line.starts_with("undecided: ")).map(str::to_owned);
     let before = said(&ran.stdout).unwrap_or_else(|| panic!("{}", ran.stdout));
     let again = stub.run(&["compare", "--resume", "--run-id", "r", "--max-tokens", "300"]);
@@ -247,14 +285,14 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     let same = stub.run(&["compare", "evals/baseline.jsonl", "after", "--json"]);
     let found = json_of(&same.stdout);
     assert_eq!(
-        (&found["comparison"]["result"], &found["comparison"]["candidate"]["rate"]["trials"]),
-        (&json!("worse"), &json!(18))
+        (&found["comparison"]["results"], &found["comparison"]["candidate"]["rate"]["trials"]),
+        (&json!(["worse"]), &json!(18))
     );
     let better = stub.run(&["compare", "after", "before,evals/baseline.jsonl", "--quiet"]);
     assert!(better.code == 0 && better.stdout.starts_with("better: 0/18 → 36/36 passed"), "{}", better.stdout);
     // A case alone shows too little, and the answer says what it takes.
     let few = stub.run(&["compare", "before", "after", "--case", "c1"]);
-    assert!(few.code == 3 && few.stdout.starts_with("undecided: 3/3 → 0/3 passed"), "{}", few.stdout);
+    assert!(few.code == 4 && few.stdout.starts_with("undecided: 3/3 → 0/3 passed"), "{}", few.stdout);
     assert!(few.stdout.contains(" more trials would decide a difference of this size\n"), "{}", few.stdout);
     let itself = stub.run(&["compare", "before", "after,before"]);
     assert!(itself.code == 2 && itself.stderr.contains("is on both sides"), "{}", itself.stderr);
@@ -397,7 +435,7 @@ fn one_version_against_itself_shows_how_often_verdicts_flip() {
         .replace("if grep -q \"BROKEN\"", "if [ $(($(wc -l < \"$folder/starts\") % 3)) = 0 ] || grep -q \"BROKEN\"");
     let stub = repository(2, &body);
     let ran = stub.run(&["compare", "--aa", "--max-trials", "24", "--jobs", "1", "--run-id", "r"]);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(
         ran.stdout.contains("  noise: the verdict flipped in 8/12 pairs of equal trials, 67 % ("),
         "{}",
@@ -407,7 +445,7 @@ fn one_version_against_itself_shows_how_often_verdicts_flip() {
 }
 
 #[test]
-fn a_single_case_that_got_worse_is_told_beside_good_news() {
+fn a_single_case_that_broke_fails_next_to_good_news_about_all() {
     // One case of twenty fails with the edited skill.
     let body = BY_SKILL.replace("if grep -q \"BROKEN\"", "if [ \"$prompt\" = 'Prompt 7' ] && grep -q \"BROKEN\"");
     let stub = repository(20, &body);
@@ -415,9 +453,10 @@ fn a_single_case_that_got_worse_is_told_beside_good_news() {
     break_skill(&stub);
     assert_eq!(stub.run(&["run", "--run-id", "after", "--trials", "8", "--jobs", "4"]).code, 1);
     let ran = stub.run(&["compare", "before", "after", "--margin", "0.2"]);
-    assert!(ran.stdout.starts_with("no worse than by 20 points: 160/160 → 152/160 passed"), "{}", ran.stdout);
     let sentence = ran.stdout.lines().next().unwrap_or_default();
-    assert!(sentence.ends_with(" … −2); 1 case got worse nevertheless"), "{sentence}");
+    assert!(sentence.starts_with("broke, no worse than by 20 points: 160/160 → 152/160 passed"), "{sentence}");
+    assert!(sentence.ends_with(" … −2); what broke: tidy/c7 8/8 → 0/8") && ran.code == 1, "{sentence}");
+    assert_eq!(stub.run(&["compare", "before", "after", "--margin", "0.2", "--gate", "worse"]).code, 0);
     assert!(ran.stdout.contains("  tidy/c7  8/8 → 0/8  changed (p = "), "{}", ran.stdout);
 }
 
@@ -436,7 +475,10 @@ if [ $seven = $broken ]; then answer=Fine; else answer=Broken; fi"#;
     assert_eq!(stub.run(&["run", "--run-id", "after", "--trials", "8", "--jobs", "4"]).code, 1);
     let ran = stub.run(&["compare", "before", "after"]);
     let sentence = ran.stdout.lines().next().unwrap_or_default();
-    assert!(sentence.starts_with("worse: ") && sentence.ends_with("; 1 case got better nevertheless"), "{sentence}");
+    assert!(
+        sentence.starts_with("broke, worse: ") && sentence.ends_with(" and 4 more; 1 case got better nevertheless"),
+        "{sentence}"
+    );
 }
 
 #[test]
@@ -467,8 +509,8 @@ fn a_skill_that_changes_no_outcome_is_not_worse_for_what_nobody_asks_without_it(
     fs::write(&table, rows.replace(",false,", ",true,")).expect("cases");
     let args = ["compare", "--with", "codex", "--without", "--max-trials", "60", "--run-id", "r"];
     let ran = stub.run(&args);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("30/30 → 30/30 passed"), "{}", ran.stdout);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("\nno harm seen: 30/30 → 30/30 passed"), "{}", ran.stdout);
     assert!(ran.stdout.contains("  judged by what both sides were asked"), "{}", ran.stdout);
     let again = stub.run(&["compare", "r"]);
     assert!(again.stdout.contains("30/30 → 30/30 passed"), "{}", again.stdout);
@@ -589,10 +631,14 @@ fn what_cannot_be_compared_is_told_with_what_to_do_and_starts_no_agent() {
         (&["compare", "HEAD", "docs"], "`docs` is neither a run nor a git reference"),
         (&["compare", "HEAD", "old.jsonl"], "one of HEAD and old.jsonl is a git reference"),
         (&["compare", "HEAD", "--with", "codex", "--without"], "cannot be used with"),
-        (&["compare", "HEAD", "--gate", "worse,undecided,better", "--max-trials", "20"], "this gate can never pass"),
+        (
+            &["compare", "HEAD", "--gate", "no-worse", "--max-trials", "20"],
+            "this gate can never fail at these numbers: it takes ",
+        ),
+        (&["compare", "HEAD", "--plan", "slow"], "invalid value 'slow'"),
         (&["compare", "HEAD", "--gate", "sideways"], "invalid value 'sideways'"),
         (
-            &["compare", "HEAD", "--gate", "worse,better,no-worse,undecided"],
+            &["compare", "HEAD", "--gate", "broke,worse,better,no-worse,no-harm-seen,undecided"],
             "this gate can never pass: it names every result",
         ),
         (&["compare", "--resume", "--run-id", "none"], "unknown run `none`"),
@@ -611,12 +657,12 @@ fn a_comparison_that_ended_before_it_tried_every_case_says_so_and_says_the_same_
     // As many pairs that are alike as would show `no worse by 20 points`, if there were no other case.
     let stub = repository(22, BY_SKILL);
     let ran = stub.run(&["compare", "HEAD", "--run-id", "r", "--jobs", "4", "--margin", "0.2", "--max-trials", "42"]);
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
     let note = "  not counted, measured on neither side: tidy/c21\n";
     assert!(ran.stdout.contains("\nundecided: 21/21 → 21/21 passed") && ran.stdout.contains(note), "{}", ran.stdout);
     let stored = stub.json("r", "comparison.json");
     let again = stub.run(&["compare", "r", "--json"]);
-    assert_eq!((again.code, &json_of(&again.stdout)), (3, &stored));
+    assert_eq!((again.code, &json_of(&again.stdout)), (4, &stored));
     let further = stub.run(&["compare", "--resume", "--run-id", "r", "--max-trials", "44"]);
     assert!(further.stdout.contains("decided after 44 of at most 44 trials"), "{}{}", further.stdout, further.stderr);
     let again = stub.run(&["compare", "r"]);
@@ -642,7 +688,7 @@ fn a_comparison_in_the_background_is_watched_stopped_and_gone_on_with_like_any_r
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
     wait_until("its end", || stub.run(&["status", "--run-id", "r"]).stdout.starts_with("r: finished"));
     let told = stub.run(&["compare", "r"]);
-    assert!(told.code == 1 && told.stdout.starts_with("worse: "), "{}{}", told.stdout, told.stderr);
+    assert!(told.code == 1 && told.stdout.starts_with("broke: "), "{}{}", told.stdout, told.stderr);
     let log = fs::read_to_string(stub.run_folder("r").join("runner.log")).expect("a log");
     assert!(log.contains(told.stdout.lines().next().expect("an answer")), "{log}");
     let stored = stub.run(&["compare", "r", "--background"]);
@@ -881,7 +927,7 @@ fn a_full_disk_stops_a_comparison_which_goes_on_once_there_is_room() {
     assert!(text("status").starts_with("r: cut short\n  why      tidy/"), "{}", text("status"));
     assert!(text("code-2") == "3\n" && lines("starts-2") - lines("starts-1") <= 2, "{}", text("out-2"));
     let kept = text("out-3").matches("(kept)").count();
-    assert!(text("code-3") == "3\n" && kept >= 1, "{}", text("out-3"));
+    assert!(text("code-3") == "0\n" && kept >= 1, "{}", text("out-3"));
     assert_eq!(lines("starts") - lines("starts-2"), 24 - kept, "{}", text("out-3"));
-    assert!(text("out-3").contains("undecided: 12/12 → 12/12 passed"), "{}", text("out-3"));
+    assert!(text("out-3").contains("no harm seen: 12/12 → 12/12 passed"), "{}", text("out-3"));
 }

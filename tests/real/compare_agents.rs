@@ -76,9 +76,9 @@ fn is_found_worse(mode: &str) {
     let live = edited(Rates { old: 0.95, edited: 0.2 });
     let (code, found) = compare(&live, mode, &[]);
     let comparison = &found["comparison"];
-    assert_eq!((code, comparison["result"].as_str()), (1, Some("worse")), "{found:#}");
+    assert_eq!((code, comparison["results"][0].as_str()), (1, Some("broke")), "{found:#}");
     let share = |arm: &str| comparison[arm]["share"].as_f64().expect("a share");
-    assert!(share("a") > 0.6 && share("b") < 0.6, "{found:#}");
+    assert!(share("baseline") > 0.6 && share("candidate") < 0.6, "{found:#}");
     assert_eq!(
         (&comparison["baseline"]["not_measured"], &comparison["candidate"]["not_measured"]),
         (&Value::from(0), &Value::from(0)),
@@ -103,7 +103,7 @@ fn claude_with_an_edit_that_makes_it_worse_is_worse_than_the_commit_before() {
 fn an_edit_that_the_model_does_not_mind_is_no_worse() {
     let live = edited(Rates { old: 1.0, edited: 1.0 });
     let (code, found) = compare(&live, "codex", &["--margin", "0.2"]);
-    assert_eq!((code, found["comparison"]["result"].as_str()), (0, Some("no-worse")), "{found:#}");
+    assert_eq!((code, found["comparison"]["results"][0].as_str()), (0, Some("no-worse")), "{found:#}");
 }
 
 fn codex_loses_to_the_neighbour_that_its_model_prefers() {
@@ -125,7 +125,7 @@ fn codex_loses_to_the_neighbour_that_its_model_prefers() {
     let live = Live::over(fixture, script);
     let arms = ["--baseline", "offer=alone", "--candidate", "offer=all", "--skill", "greeting", "--max-trials", "40"];
     let (code, found) = answer(&live, &[&arms[..], &["--mode", "codex"]].concat());
-    assert_eq!((code, found["comparison"]["result"].as_str()), (1, Some("worse")), "{found:#}");
+    assert_eq!((code, found["comparison"]["results"][0].as_str()), (1, Some("broke")), "{found:#}");
     let greeting = &found["triggering"]["skills"][0];
     assert_eq!(greeting["baseline"]["passed"], greeting["baseline"]["trials"], "alone it is always found: {found:#}");
     let [lost] = greeting["replaced_by"].as_array().expect("a list").as_slice() else { panic!("{found:#}") };

@@ -1,6 +1,7 @@
 //! Worlds in which the true rates are known, to hold comparisons against.
 
 use skill_evals::decide::Rule;
+use skill_evals::decide::plan::ComparePlan;
 use skill_evals::decide::sequential::{Pair, SequentialTest};
 
 /// The true rates of every case in A and B.
@@ -26,8 +27,9 @@ pub fn difference(rates: &Rates) -> f64 {
 }
 
 /// A new comparison of such cases.
-pub fn state(rates: &Rates, rule: Rule, seed: u64) -> SequentialTest {
-    SequentialTest::new((0..rates.len()).map(|case| format!("{case:03}")).collect(), rule, seed)
+pub fn state(rates: &Rates, rule: Rule, plan: ComparePlan, most: usize, seed: u64) -> SequentialTest {
+    let names = (0..rates.len()).map(|case| format!("{case:03}")).collect();
+    SequentialTest::new(names, rule, plan, most as u64, seed)
 }
 
 /// One pair of the case `case`.
@@ -36,11 +38,11 @@ pub fn pair(rates: &Rates, case: usize, world: &mut fastrand::Rng) -> Pair {
     Pair { case, baseline: Some(world.f64() < a), candidate: Some(world.f64() < b) }
 }
 
-/// Pairs by the comparison's own choice, until it is decided or there are `most`.
-pub fn until_decided(rates: &Rates, rule: Rule, seed: u64, most: usize) -> SequentialTest {
-    let mut state = state(rates, rule, seed);
+/// Pairs by the comparison's own choice, until its plan is done or there are `most`.
+pub fn run(rates: &Rates, rule: Rule, plan: ComparePlan, seed: u64, most: usize) -> SequentialTest {
+    let mut state = state(rates, rule, plan, most, seed);
     let mut world = fastrand::Rng::with_seed(seed ^ 0xA5A5_5A5A);
-    while state.pairs().len() < most && !state.result().decided() {
+    while state.pairs().len() < most && !state.is_decided() {
         let case = state.next_case(&[]).expect("cases");
         state.feed(pair(rates, case, &mut world)).expect("a case of the list");
     }

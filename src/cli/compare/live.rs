@@ -1,4 +1,4 @@
-//! Runs both arms of a comparison until the question is decided.
+//! Runs both sides of a comparison until its plan is done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -13,8 +13,7 @@ use crate::cli::terminal::Terminal;
 use crate::cli::{CliResult, CliResultOf, select, start};
 use skill_evals::cases::test_case::TestCase;
 use skill_evals::decide::Rule;
-use skill_evals::decide::plan::{self as power, PairDesign};
-use skill_evals::decide::sequential::SequentialTest;
+use skill_evals::decide::plan::{self as power, ComparePlan, PairDesign, PlanPromise};
 use skill_evals::process::interrupt;
 use skill_evals::report::paint::Paint;
 use skill_evals::report::{diagnostics, estimate as words};
@@ -29,9 +28,6 @@ use skill_evals::settings::trials::Trials;
 use skill_evals::text::safe;
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::run_record::{ComparedSides, PairRecord, RunChoices};
-
-/// The most trials of both arms together, where nothing else is said.
-const MOST_TRIALS: u64 = 400;
 
 /// Compares by running trials: `arms`, or those of the run to go on with.
 pub fn compare(args: &CompareArgs, arms: Option<ComparedSides>) -> CliResult {
@@ -57,7 +53,7 @@ pub fn compare(args: &CompareArgs, arms: Option<ComparedSides>) -> CliResult {
     if !args.start.resume && pairing::unchanged(&run, &arms) {
         if args.start.dry_run && args.json {
             let nothing = estimate::estimate(&[], &BTreeMap::new(), run.settings.max_cost_usd);
-            return print_plan(&pairing, None, &args.rule(), &nothing);
+            return print_plan(&pairing, arms.plan, None, &args.rule(), &nothing);
         }
         return args.tell(&compared::unchanged((arms.baseline.label, arms.candidate.label), args.rule()));
     }
@@ -65,31 +61,32 @@ pub fn compare(args: &CompareArgs, arms: Option<ComparedSides>) -> CliResult {
     arms.left_out.clone_from(&pairing.left_out);
     arms.outcome_only = pairing.outcome_only;
     tell_of_gone(&begun, &pairing, run.settings.force)?;
-    let pair_of_each = 2 * pairing.cases.len() as u64;
     let earlier = Some(arms.max_trials).filter(|most| *most > 0);
-    let most = args.max_trials.or(earlier).unwrap_or_else(|| MOST_TRIALS.max(pair_of_each));
-    // What has begun counts, whatever the limit is now.
+    let most = args.max_trials.or(earlier).unwrap_or_else(|| arms.plan.default_limit(pairing.cases.len()));
+    // Pairs that started count, whatever the limit is now.
     arms.max_trials = most.max(2 * begun.len() as u64);
     let rule = Rule { alpha: arms.alpha, margin: arms.margin, ..args.rule() };
     let numbers = PairDesign { cases: pairing.cases.len(), pairs: arms.max_trials / 2, before: power::USUAL_RATE };
     let remedy = "raise --max-trials, which counts both trials of a pair";
-    gate::check(&args.gate, &rule, ("pairs of trials", remedy), |claim| power::reach(&numbers, &rule, claim))?;
+    gate::check(&args.gate, &rule, ("pairs of trials", remedy), |result| {
+        power::reach(arms.plan, &numbers, &rule, result)
+    })?;
     run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
     run.sides = Some(arms.clone());
-    let foresee = |run: &RunContext| dry_run(args, run, &pairing, &numbers, &rule);
+    let foresee = |run: &RunContext| dry_run(args, run, &pairing, arms.plan, &numbers, &rule);
     match args.start.begin(&mut run, true, foresee)? {
         Some(exit) => Ok(exit),
-        None => execute(args, &run, &arms, &pairing, rule),
+        None => execute(args, &run, &arms, &pairing),
     }
 }
 
-/// Runs pairs until the question is decided, and tells what they came to.
-fn execute(args: &CompareArgs, run: &RunContext, arms: &ComparedSides, pairing: &Pairing, rule: Rule) -> CliResult {
+/// Runs pairs until the plan is done, and prints the results.
+fn execute(args: &CompareArgs, run: &RunContext, arms: &ComparedSides, pairing: &Pairing) -> CliResult {
     let live = opening::live(run).map_err(ToString::to_string)?;
     let most = usize::try_from(arms.max_trials).unwrap_or(usize::MAX);
     let terminal = Arc::new(Mutex::new(Terminal::new(run, most, args.says_more()).in_brief()));
     run.read_by(Arc::clone(&terminal));
-    let state = SequentialTest::new(arms.cases.clone(), rule, arms.seed);
+    let state = stored_comparison::sequential_test(arms);
     let (state, stopped) = pairs::run(run, live, pairing, state, arms.max_trials)?;
     terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
     let kept = run.close().map_err(|error| error.to_string());
@@ -122,7 +119,13 @@ fn execute(args: &CompareArgs, run: &RunContext, arms: &ComparedSides, pairing: 
     if args.says_more() {
         writeln!(stdout(), "{}", live.folder.path().display())?;
     }
-    Ok(if interrupt::raised() { Exit::Interrupted } else { exit })
+    let ended_early = !matches!(stopped, PairsStopped::Decided | PairsStopped::Trials);
+    Ok(match exit {
+        _ if interrupt::raised() => Exit::Interrupted,
+        // What a limit or a fault kept from being measured may be measured next time.
+        Exit::Undecided if ended_early => Exit::Infrastructure,
+        exit => exit,
+    })
 }
 
 /// The modes that both arms start from, where they do not name their own.
@@ -186,10 +189,17 @@ fn of_case(pair: &PairRecord) -> String {
     format!("{}/{}", pair.candidate.skill, pair.candidate.case)
 }
 
-fn dry_run(args: &CompareArgs, run: &RunContext, pairing: &Pairing, numbers: &PairDesign, rule: &Rule) -> CliResult {
+fn dry_run(
+    args: &CompareArgs,
+    run: &RunContext,
+    pairing: &Pairing,
+    plan: ComparePlan,
+    design: &PairDesign,
+    rule: &Rule,
+) -> CliResult {
     let ids: Vec<TrialId> = run.plan.ids().collect();
     let mut known = history::known_costs(&run.root, &run.settings.prices, &ids);
-    // An arm that never ran takes about what the other did.
+    // A side that never ran costs about as much as the other.
     for case in &pairing.cases {
         let [a, b] = [&case.baseline, &case.candidate].map(TestCase::case_in_mode);
         for (of, other) in [(&a, &b), (&b, &a)] {
@@ -200,39 +210,49 @@ fn dry_run(args: &CompareArgs, run: &RunContext, pairing: &Pairing, numbers: &Pa
     }
     let estimate = estimate::estimate(&ids, &known, run.settings.max_cost_usd);
     if args.json {
-        return print_plan(pairing, Some(numbers), rule, &estimate);
+        return print_plan(pairing, plan, Some(design), rule, &estimate);
     }
-    let found = power::detectable(numbers, rule, power::USUAL_POWER);
     let mut out = stdout();
-    let pairs = numbers.pairs;
     writeln!(
         out,
         "{}, at most {} trials in pairs, {} of them for a first look at every case",
         diagnostics::counted(pairing.cases.len(), "case"),
-        pairs * 2,
+        design.pairs * 2,
         ids.len()
     )?;
-    match found {
-        Some(drop) => {
-            writeln!(out, "{}; a drop of few cases is found sooner", words::detectable(numbers.before, drop))?;
-        }
-        None => writeln!(out, "so few trials find no drop with 80 % probability")?,
+    for promise in promises(plan, design, rule) {
+        let instead = if promise.plan == plan { "plan" } else { "instead, --plan" };
+        writeln!(out, "{instead} {}", words::promise(&promise))?;
     }
     for (case, why) in &pairing.left_out {
         writeln!(out, "{case} is left out: {why}")?;
     }
     writeln!(out, "the first look:")?;
     out.write_all(words::render(&estimate).as_bytes())?;
-    out.write_all(words::of_trials(&estimate, numbers.pairs * 2).as_bytes())?;
+    out.write_all(words::of_trials(&estimate, design.pairs * 2).as_bytes())?;
     Ok(Exit::Clean)
 }
 
-/// Prints what would run as one document: no `numbers` are of arms that are the same, for which nothing does.
-fn print_plan(pairing: &Pairing, numbers: Option<&PairDesign>, rule: &Rule, first_pass: &Estimate) -> CliResult {
-    let most = numbers.map_or(0, |numbers| numbers.pairs * 2);
-    let found = numbers.and_then(|numbers| power::detectable(numbers, rule, power::USUAL_POWER));
-    let plan = serde_json::json!({"unchanged": numbers.is_none(), "cases": pairing.cases.len(), "max_trials": most,
-        "rule": rule, "detectable_drop": found, "power": power::USUAL_POWER, "first_pass": first_pass,
+/// What each plan finds and costs, the chosen one first with its own limit.
+fn promises(chosen: ComparePlan, design: &PairDesign, rule: &Rule) -> Vec<PlanPromise> {
+    let others = ComparePlan::ALL.into_iter().filter(|plan| *plan != chosen);
+    let others = others.map(|plan| PlanPromise::of(plan, design.cases, plan.default_limit(design.cases), rule));
+    std::iter::once(PlanPromise::of(chosen, design.cases, design.pairs * 2, rule)).chain(others).collect()
+}
+
+/// Prints what would run as one document. There is no `design` if both sides are the same, so that nothing runs.
+fn print_plan(
+    pairing: &Pairing,
+    plan: ComparePlan,
+    design: Option<&PairDesign>,
+    rule: &Rule,
+    first_pass: &Estimate,
+) -> CliResult {
+    let most = design.map_or(0, |design| design.pairs * 2);
+    let plans = design.map(|design| promises(plan, design, rule)).unwrap_or_default();
+    let plan = serde_json::json!({"unchanged": design.is_none(), "cases": pairing.cases.len(), "plan": plan,
+        "max_trials": most, "rule": rule, "detectable_drop": plans.first().and_then(|promise| promise.detectable_drop),
+        "power": power::USUAL_POWER, "plans": plans, "first_pass": first_pass,
         "all_trials": first_pass.of_trials(most), "left_out": pairing.left_out});
     super::print_json(&mut stdout(), &plan)?;
     Ok(Exit::Clean)

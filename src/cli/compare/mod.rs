@@ -8,6 +8,7 @@ mod target;
 use std::io::{self, Write};
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::color::paint;
 use super::exit_code::Exit;
@@ -18,7 +19,8 @@ use super::start::StartArgs;
 use super::{CliResult, print_json};
 use crate::cli::output::{stderr, stdout};
 
-use gate::Gate;
+use skill_evals::decide::plan::ComparePlan;
+use skill_evals::decide::result::CompareResult;
 use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::report::{compared as words, github, markdown};
 use skill_evals::results::compared::ComparisonResults;
@@ -41,12 +43,13 @@ const EXAMPLES: &str = "Examples:
 A baseline file is the progress.jsonl of a run, kept anywhere.
 
 Exit codes:
-  0    better, or no worse by the margin
-  1    worse
+  0    better, no worse, no harm seen, or unchanged
+  1    broke or worse, whatever else holds
   2    could not run: invalid arguments, settings or cases, an unknown run, a gate that these numbers cannot decide
-  3    undecided, or nothing measured
+  3    not measured: no case on both sides, or it ended early
+  4    undecided
   130  interrupted
-With --gate the results it names exit with 1, `nothing measured` with 3, any other with 0.";
+With --gate the results it names exit with 1, what was not measured with 3, any other with 0.";
 
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
@@ -76,13 +79,16 @@ pub struct CompareArgs {
     /// Loss in pass rate that counts as no worse: 0.05 is five points of a hundred [default: 0.05]
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
     margin: Option<f64>,
-    /// Chance of a false better or worse [default: 0.05]
+    /// Chance of each false result [default: 0.05]
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
     alpha: Option<f64>,
-    /// Exit with 1 for these results [default: worse]
-    #[arg(long, value_name = "RESULT,…", value_delimiter = ',')]
-    gate: Vec<Gate>,
-    /// Maximum number of trials, both sides together [default: 400, or a pair of each case]
+    /// Exit with 1 for these results [default: broke,worse]
+    #[arg(long, value_name = "RESULT,…", value_delimiter = ',', value_parser = result_parser())]
+    gate: Vec<CompareResult>,
+    /// When to stop: `quick` finds cases that always passed and never do now [default: standard]
+    #[arg(long, value_name = "PLAN", value_parser = plan_parser(), conflicts_with = "resume")]
+    plan: Option<ComparePlan>,
+    /// Maximum number of trials, both sides together [default: by the plan and the number of cases]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
     max_trials: Option<u64>,
     #[command(flatten)]
@@ -126,6 +132,7 @@ impl CompareArgs {
         let of_arms = [&self.baseline, &self.candidate].into_iter().flatten().any(|arm| target::of_a_run(arm));
         let given = [
             ("--max-trials", self.max_trials.is_some()),
+            ("--plan", self.plan.is_some()),
             ("--run-id", self.start.run_id.is_some()),
             ("--dry-run", self.start.dry_run),
             ("--background", self.start.background),
@@ -138,7 +145,7 @@ impl CompareArgs {
         }
     }
 
-    /// Refuses to decide anew what a run has decided: its trials were chosen by these numbers.
+    /// Refuses to decide again what a run has decided: its trials were chosen by these numbers.
     fn refuse_what_decided(&self, run: &str) -> Result<(), String> {
         let names = self.select.names() != TestSelection::default();
         let given = [
@@ -165,7 +172,7 @@ impl CompareArgs {
             let paint = paint(&io::stdout());
             out.write_all(words::render(compared, paint).as_bytes())?;
         }
-        let exit = if compared.unchanged { Exit::Clean } else { gate::exit(compared.comparison.result, &self.gate) };
+        let exit = if compared.unchanged { Exit::Clean } else { gate::exit(&compared.comparison.results, &self.gate) };
         if self.github {
             let level = match exit {
                 Exit::Clean => "notice",
@@ -179,6 +186,15 @@ impl CompareArgs {
         }
         Ok(exit)
     }
+}
+
+fn result_parser() -> impl TypedValueParser<Value = CompareResult> {
+    PossibleValuesParser::new(["broke", "worse", "better", "no-worse", "no-harm-seen", "undecided"])
+        .try_map(|name| name.parse::<CompareResult>())
+}
+
+fn plan_parser() -> impl TypedValueParser<Value = ComparePlan> {
+    PossibleValuesParser::new(ComparePlan::ALL.map(ComparePlan::as_str)).try_map(|name| name.parse::<ComparePlan>())
 }
 
 /// A share above 0 and below 1.
@@ -202,14 +218,21 @@ mod tests {
     }
 
     #[test]
-    fn the_exit_code_is_that_of_the_result_or_of_the_gate() {
-        use skill_evals::decide::result::CompareResult;
-        let undecided = CompareResult::Undecided { trials_needed: None };
-        assert_eq!(gate::exit(CompareResult::Worse, &[]), Exit::Problems);
-        assert_eq!(gate::exit(CompareResult::NoWorse { margin: 0.1 }, &[]), Exit::Clean);
-        assert_eq!(gate::exit(undecided, &[]), Exit::Infrastructure);
-        assert_eq!(gate::exit(undecided, &[Gate::Worse]), Exit::Clean);
-        assert_eq!(gate::exit(undecided, &[Gate::Worse, Gate::Undecided]), Exit::Problems);
-        assert_eq!(gate::exit(CompareResult::NothingMeasured, &[Gate::Worse]), Exit::Infrastructure);
+    fn the_exit_code_is_that_of_the_results_or_of_the_gate() {
+        use skill_evals::decide::result::CompareResult::{
+            Better, Broke, NoHarmSeen, NoWorse, NothingMeasured, Undecided,
+        };
+        for (results, gate, exit) in [
+            (&[Broke, Better][..], &[][..], Exit::Problems),
+            (&[NoWorse], &[], Exit::Clean),
+            (&[NoHarmSeen], &[], Exit::Clean),
+            (&[NoHarmSeen], &[NoHarmSeen], Exit::Problems),
+            (&[Undecided], &[], Exit::Undecided),
+            (&[Undecided], &[Broke], Exit::Clean),
+            (&[Undecided], &[Broke, Undecided], Exit::Problems),
+            (&[NothingMeasured], &[Broke], Exit::Infrastructure),
+        ] {
+            assert_eq!(gate::exit(results, gate), exit, "{results:?} {gate:?}");
+        }
     }
 }

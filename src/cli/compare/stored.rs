@@ -125,7 +125,7 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<ComparisonResul
     match standing.state {
         RunState::Running => writeln!(stderr(), "{id} is running: this is its result so far")?,
         RunState::Finished => {}
-        state if compared.comparison.result.decided() => {
+        state if compared.comparison.is_decided() => {
             writeln!(stderr(), "{id} was {} once it was decided", state.as_str())?;
         }
         state => writeln!(stderr(), "{id} was {} before it was decided; to resume: {go_on}", state.as_str())?,

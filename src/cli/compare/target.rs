@@ -220,6 +220,7 @@ impl CompareArgs {
     fn sides(&self, (a, b): (ComparedSide, ComparedSide)) -> ComparedSides {
         let mut arms = ComparedSides::of(a, b, self.rule().alpha);
         arms.margin = self.rule().margin;
+        arms.plan = self.plan.unwrap_or_default();
         arms.max_trials = self.max_trials.unwrap_or_default();
         arms.seed = fastrand::u64(..);
         arms
