@@ -154,14 +154,14 @@ fn read_file(parent: impl AsFd, name: &Path, limit: u64) -> Result<Vec<u8>, Reso
     // `O_NONBLOCK` does not wait for ever if the file is now a pipe.
     let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let file = File::from(openat(parent, name, flags, Mode::empty())?);
-    if !file.metadata()?.is_file() {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
         return Err(ResourceError::Special);
     }
-    read_open(file, limit)
+    read_open(file, metadata.len(), limit)
 }
 
-fn read_open(file: File, limit: u64) -> Result<Vec<u8>, ResourceError> {
-    let size = file.metadata()?.len();
+fn read_open(file: File, size: u64, limit: u64) -> Result<Vec<u8>, ResourceError> {
     bounded::read_sized(file, size, limit).map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge => ResourceError::TooLarge { size, limit },
         _ => ResourceError::Io(error),
@@ -170,7 +170,7 @@ fn read_open(file: File, limit: u64) -> Result<Vec<u8>, ResourceError> {
 
 /// Reads a file during [`list`], at most `limit` bytes.
 pub(super) fn read_walked(file: &WalkedFile<'_>, limit: u64) -> Result<FileContent, ResourceError> {
-    read_open(file.open()?, limit).map(FileContent::File)
+    read_open(file.open()?, file.size, limit).map(FileContent::File)
 }
 
 /// Lists the files of the skill's directory `skill` of `root` by path, at most 1000. Leaves out links, special files, hidden

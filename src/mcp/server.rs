@@ -154,8 +154,7 @@ impl ServerHandler for Server {
             tools::RESOURCE => self.call_resource(arguments).await,
             other => {
                 let (skill, resource) = (tools::SKILL, tools::RESOURCE);
-                let why = format!("unknown tool `{other}`; the tools are `{skill}` and `{resource}`");
-                return Err(ErrorData::invalid_params(why, None));
+                return Err(invalid(format!("unknown tool `{other}`; the tools are `{skill}` and `{resource}`")));
             }
         };
         Ok(match answer {
@@ -180,11 +179,9 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let arguments = request.arguments.as_ref();
-        let invalid = |why: String| ErrorData::invalid_params(why, None);
         if request.name == prompts::SKILL {
-            let name = prompts::argument(arguments, prompts::NAME)?;
-            let name =
-                name.ok_or_else(|| invalid(format!("the prompt `{}` needs a `{}`", prompts::SKILL, prompts::NAME)))?;
+            let missing = || invalid(format!("the prompt `{}` needs a `{}`", prompts::SKILL, prompts::NAME));
+            let name = prompts::argument(arguments, prompts::NAME)?.ok_or_else(missing)?;
             return Ok(self.with_skill(name, prompts::embedded).await.map_err(invalid)?.into());
         }
         let user_text = prompts::argument(arguments, prompts::ARGUMENTS)?;
@@ -334,10 +331,14 @@ fn may_be_changed_link(library: &Library, change: &LibraryChange, address: &Addr
         && library.skill(slug).is_some_and(|served| served.files.iter().all(|file| file.path != *path))
 }
 
+fn invalid(why: String) -> ErrorData {
+    ErrorData::invalid_params(why, None)
+}
+
 /// Rejects a cursor: each list is one page, so the server never returns one.
 fn no_cursor(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor) {
-        Some(_) => Err(ErrorData::invalid_params("this cursor is not from here: there is one page only", None)),
+        Some(_) => Err(invalid("this cursor is not from here: there is one page only".to_owned())),
         None => Ok(()),
     }
 }

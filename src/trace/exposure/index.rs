@@ -1,4 +1,4 @@
-//! Where the shingles of skills' files are.
+//! An index of the shingles of skills' files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,21 +6,22 @@ use std::sync::Arc;
 use super::shingles;
 use crate::skill::{SKILL_FILE, SkillFile};
 
-/// Shingles of a file that are all kept, and of all files together. Of longer files a sample is kept.
-const OF_FILE: usize = 1 << 18;
-const OF_ALL: usize = 1 << 20;
+/// Maximum number of shingles of a file. Of a longer file, a sample is indexed.
+const MAX_PER_FILE: usize = 1 << 18;
 
-/// Where there are so many, as many of each file.
-const AT_LEAST: usize = 512;
+/// Number of shingles of all files after which [`MIN_PER_FILE`] is the maximum for each further file.
+const MAX_IN_ALL: usize = 1 << 20;
 
-/// Collects the files of skills.
+const MIN_PER_FILE: usize = 512;
+
+/// Builds an index of skills' files.
 #[derive(Debug, Default)]
 pub struct TextIndexBuilder {
     texts: TextIndex,
     shingles: Vec<(u64, u32)>,
 }
 
-/// Files of skills, by their shingles.
+/// An index of skills' files by their shingles.
 #[derive(Debug, Default)]
 pub struct TextIndex {
     pub(super) files: Vec<IndexedFile>,
@@ -43,18 +44,18 @@ pub struct TextIndex {
 pub(super) struct IndexedFile {
     pub skill: String,
     pub path: String,
-    /// How many shingles of it are kept.
+    /// Number of indexed shingles.
     pub shingles: u32,
-    /// One in two to the power of this is kept.
+    /// One of 2^`sample` shingles is indexed.
     pub sample: u32,
-    /// Its text, where that is too short for one.
+    /// Its text, if that is too short for a shingle.
     pub short: Option<String>,
-    /// Whether it is no file, but the front matter of one: that tells whether it changed, and no more.
+    /// Whether this is the front matter of a file. It only shows whether the file changed.
     pub is_head: bool,
 }
 
 impl IndexedFile {
-    /// Whether there is nothing in it to know it by.
+    /// Whether the file has no letters and digits.
     pub fn is_without_text(&self) -> bool {
         self.shingles == 0 && self.short.is_none()
     }
@@ -65,14 +66,13 @@ impl IndexedFile {
 }
 
 impl TextIndexBuilder {
-    /// For the files of a skill as it is from the change with this number on.
+    /// An index of the skill's files after the change with this number.
     #[must_use]
     pub fn of_change(number: usize) -> Self {
         Self { texts: TextIndex { change: Some(number), ..TextIndex::default() }, ..Self::default() }
     }
 
-    /// Adds the file at `path` below the directory of the skill with this slug. Of files that are no text only the name is
-    /// known.
+    /// Adds the file at `path` in the directory of the skill with this slug. Only the name of a binary file is indexed.
     pub fn add(&mut self, slug: &str, path: &str, content: &[u8]) {
         let text = std::str::from_utf8(content).ok().filter(|text| !text.contains('\0')).unwrap_or_default();
         let (head, body) = text.split_at(if path == SKILL_FILE { body_start(text) } else { 0 });
@@ -84,7 +84,7 @@ impl TextIndexBuilder {
     }
 
     fn add_text(&mut self, slug: &str, path: &str, text: &str, is_head: bool) {
-        let most = if self.shingles.len() < OF_ALL { OF_FILE } else { AT_LEAST };
+        let most = if self.shingles.len() < MAX_IN_ALL { MAX_PER_FILE } else { MIN_PER_FILE };
         let mut sample = 0;
         while text.len() >> sample > most {
             sample += 1;
@@ -104,7 +104,7 @@ impl TextIndexBuilder {
         self.texts.files.push(IndexedFile { skill, path, shingles, sample, short, is_head });
     }
 
-    /// The files, so that they can be found again.
+    /// Returns the index.
     #[must_use]
     pub fn build(self) -> Arc<TextIndex> {
         let Self { mut texts, mut shingles } = self;
@@ -147,13 +147,13 @@ impl TextIndex {
         (self.starts[bucket]..self.starts[bucket + 1]).find(|at| self.hashes[*at as usize] == hash)
     }
 
-    /// Where a shingle stands that stands first at `first`.
+    /// All positions of the shingle whose first position is `first`.
     pub(super) fn run(&self, first: u32) -> std::ops::Range<usize> {
         let (first, hash) = (first as usize, self.hashes[first as usize]);
         first..first + self.hashes[first..].iter().take_while(|next| **next == hash).count()
     }
 
-    /// The numbers of a skill's files.
+    /// A skill's files and their numbers.
     pub(super) fn of_skill(&self, slug: &str) -> impl Iterator<Item = (usize, &IndexedFile)> {
         let numbers = self.by_slug.get(slug).into_iter().flatten().map(|number| *number as usize);
         numbers.map(|number| (number, &self.files[number])).filter(|(_, file)| !file.is_head)
@@ -165,8 +165,8 @@ fn bucket(hash: u64, buckets: usize) -> usize {
     (hash >> (64 - buckets.trailing_zeros())) as usize
 }
 
-/// Where the body of a SKILL.md begins, in bytes: its front matter ends at the second line of three dashes. Of a file without
-/// a body its front matter is the text.
+/// The position of the body of a SKILL.md, in bytes: after the second line `---`. 0 if there is no body, so that the front
+/// matter is the text.
 fn body_start(text: &str) -> usize {
     let mut lines = text.split_inclusive('\n');
     let Some(first) = lines.next().filter(|line| line.trim_start_matches('\u{feff}').starts_with("---")) else {
