@@ -1,5 +1,7 @@
 //! The skill list and the texts that ask a model to load skills.
 
+use std::fmt::Write;
+
 use super::library::Library;
 use crate::profile::{PROFILES, ToolDisplay};
 use crate::settings::{BuiltIn, Wording};
@@ -75,7 +77,7 @@ pub(super) fn skill_list(library: &Library) -> String {
     for served in &library.skills {
         let description = served.skill.description.split_whitespace().collect::<Vec<_>>().join(" ");
         let (name, description) = (escape(&served.skill.name), escape(&description));
-        list += &format!("<skill><name>{name}</name><description>{description}</description></skill>\n");
+        let _ = writeln!(list, "<skill><name>{name}</name><description>{description}</description></skill>");
     }
     list + "</available_skills>"
 }
