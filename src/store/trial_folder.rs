@@ -125,6 +125,7 @@ impl TrialFolder {
     }
 
     /// The directory of one attempt at one vote of the judge, both from 1, which may not exist yet.
+    #[must_use]
     pub fn judging(&self, vote: u32, attempt: usize) -> TrialFolder {
         TrialFolder { path: self.path.join(JUDGING).join(format!("{vote}-{attempt}")), names: Vec::new() }
     }
