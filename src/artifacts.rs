@@ -1,5 +1,5 @@
-//! The types of the files that runs keep below `artifacts/skill-evals/<run>/`, to read them with serde: every file is JSON with
-//! a format number, written whole. A later version may add fields and variants, so the types are `non_exhaustive`.
+//! The types of the files that runs keep in `artifacts/skill-evals/<run>/`, to read them with serde. Every file is JSON with a
+//! format number. A later version may add fields and variants, so the types are `non_exhaustive`.
 //!
 //! | file | type |
 //! | --- | --- |

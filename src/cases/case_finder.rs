@@ -208,7 +208,9 @@ impl<'a> CaseFinder<'a> {
             let file = files_of_skill(&slug).next().unwrap_or_default();
             broken_cases.push(broken(FORMATS[0], &slug, base_name(&file), &path, problems));
         }
-        broken_cases.into_iter().for_each(|case| self.add(case));
+        for case in broken_cases {
+            self.add(case);
+        }
         self.catalog.problems.extend(unread.into_iter().map(|file| file.problem));
     }
 

@@ -29,7 +29,9 @@ impl Repository {
     /// Adds the skills in these roots, or in the default ones.
     pub(super) fn read_skills(&self, skill_roots: Option<&[RelativePath]>, catalog: &mut Catalog) {
         if let Some(roots) = skill_roots {
-            roots.iter().for_each(|root| self.read_named_root(root.as_path(), catalog));
+            for root in roots {
+                self.read_named_root(root.as_path(), catalog);
+            }
         } else {
             let roots = default_skill_roots().chain(["", SKILL_EVALS]).map(Path::new);
             for root in roots.filter(|root| self.root.join(root).is_dir()) {

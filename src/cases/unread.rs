@@ -10,7 +10,7 @@ use std::sync::Arc;
 use walkdir::{DirEntry, WalkDir};
 
 use crate::cases::case::{CaseFile, Files, FoundCase, file_formats};
-use crate::cases::catalog::{Catalog, EVALS};
+use crate::cases::catalog::{Catalog, EVALS, FoundSkill};
 use crate::cases::layout::Layout;
 use crate::files::bounded;
 use crate::settings::FILE;
@@ -166,7 +166,7 @@ pub(super) fn orphans(catalog: &Catalog, cases: &HashMap<Arc<str>, Vec<FoundCase
 
 /// The slug of the skill that a path names: the skill whose directory holds the file, or whose name is a part of the path.
 fn skill_of_path(path: &Path, catalog: &Catalog) -> Option<String> {
-    let mut skills = catalog.skills.iter().map(|found| found.skill());
+    let mut skills = catalog.skills.iter().map(FoundSkill::skill);
     let inside = skills.find(|skill| !skill.folder.as_os_str().is_empty() && path.starts_with(&skill.folder));
     inside.map(|skill| skill.slug.clone()).or_else(|| {
         let names = path.iter().rev().map(OsStr::to_string_lossy);

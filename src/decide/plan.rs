@@ -91,7 +91,7 @@ pub fn detectable(plan: &PairDesign, rule: &Rule, power: f64) -> Option<f64> {
     smallest(plan.before, found).map(|drop| drop.max(rule.margin.unwrap_or_default().min(plan.before)))
 }
 
-/// The same for stored runs of `pairs` trials in each arm: by the exact test, which looks once.
+/// The same for stored runs of `pairs` trials on each side: by the exact test, which looks once.
 #[must_use]
 pub fn detectable_fixed(pairs: u64, before: f64, rule: &Rule, power: f64) -> Option<f64> {
     let pairs = pairs.min(MOST_PLANNED);
@@ -240,9 +240,9 @@ fn reached(have: u64, said: impl Fn(u64) -> bool) -> Result<(), UnreachableResul
 /// Nobody pays for more.
 const MOST: u64 = 10_000;
 
-/// How many more trials, both arms together, would find a difference of the size seen with a probability of 80 %: those of
+/// How many more trials, both sides together, would find a difference of the size seen with a probability of 80 %: those of
 /// McNemar's exact test, one-sided at `alpha`, for pairs as discordant as the cases' rates make them, less those there are,
-/// and one of each case in each arm at least.
+/// and one of each case on each side at least.
 pub(super) fn more_trials(strata: &[Stratum], difference: f64, alpha: f64) -> Option<u64> {
     let tried: Vec<Discordance> = strata
         .iter()

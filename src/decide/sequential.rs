@@ -177,15 +177,18 @@ impl SequentialTest {
 
     /// The cases that the plan may try next: those that were never tried, then suspects, then all.
     fn open(&self, cases: &[Tally]) -> Vec<usize> {
-        let places = |wanted: fn(&Tally) -> bool| -> Vec<usize> {
-            (0..cases.len()).filter(|case| wanted(&cases[*case])).collect()
-        };
-        let untried = places(|tally| tally.seen.tried == 0);
+        let untried: Vec<usize> = (0..cases.len()).filter(|case| cases[*case].seen.tried == 0).collect();
         if !untried.is_empty() {
             return untried;
         }
-        let suspects = if self.shows(self.evidence.broke) { Vec::new() } else { places(Tally::is_suspect) };
-        if suspects.is_empty() && self.plan != ComparePlan::Quick { places(|_| true) } else { suspects }
+        let suspects = self.suspects(cases);
+        if suspects.is_empty() && self.plan != ComparePlan::Quick { (0..cases.len()).collect() } else { suspects }
+    }
+
+    /// The cases that may have broken, while it is open whether any did.
+    fn suspects(&self, cases: &[Tally]) -> Vec<usize> {
+        let wanted = |case: &usize| !self.shows(self.evidence.broke) && cases[*case].is_suspect();
+        (0..cases.len()).filter(wanted).collect()
     }
 
     /// Works towards the result that is nearest.
@@ -203,7 +206,9 @@ impl SequentialTest {
         // Halfway to `better`, it goes on for that.
         let no_worse = no_worse.is_some_and(|no_worse| self.shows(no_worse))
             && !self.shows(self.rounds.complete().above(0.0).powi(2));
-        let mean = self.shows(worse) || self.shows(better) || no_worse;
+        let none_suspect = self.suspects(&self.cases).is_empty();
+        // Good news waits for the cases that may have broken.
+        let mean = self.shows(worse) || (self.shows(better) || no_worse) && none_suspect;
         match self.plan {
             ComparePlan::Quick => self.shows(broke) || self.open(&self.cases).is_empty(),
             ComparePlan::Standard => self.shows(broke) || mean,

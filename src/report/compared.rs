@@ -171,8 +171,8 @@ pub fn render(compared: &ComparisonResults, paint: Paint) -> String {
         return text;
     }
     let shown = [("A", &compared.baseline, &comparison.baseline), ("B", &compared.candidate, &comparison.candidate)];
-    for (arm, label, shown) in shown {
-        let _ = writeln!(text, "  {arm}  {}: {}", safe::line(label), side_line(shown));
+    for (side, label, shown) in shown {
+        let _ = writeln!(text, "  {side}  {}: {}", safe::line(label), side_line(shown));
     }
     cases(&mut text, comparison);
     for line in told(compared) {
@@ -231,7 +231,7 @@ fn cases(text: &mut String, comparison: &Comparison) {
     };
 }
 
-/// What else there is to say, in lines: the skills that became active more or less often, what the arms took, and what the
+/// What else there is to say, in lines: the skills that became active more or less often, what the sides took, and what the
 /// figures do not hold. Names in it are as they were given.
 #[must_use]
 pub fn told(compared: &ComparisonResults) -> Vec<String> {
@@ -294,14 +294,14 @@ fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
         ("A", comparison.baseline.not_measured, comparison.candidate.not_measured),
         ("B", comparison.candidate.not_measured, comparison.baseline.not_measured),
     ];
-    for (arm, lost, other) in lost.into_iter().filter(|(_, lost, other)| lost > other) {
+    for (side, lost, other) in lost.into_iter().filter(|(_, lost, other)| lost > other) {
         lines.push(format!(
-            "more trials of side {arm} were not measured ({lost}, the other {other}): they are not counted"
+            "more trials of side {side} were not measured ({lost}, the other {other}): they are not counted"
         ));
     }
-    for (cases, arm) in [(&comparison.only_baseline, "A"), (&comparison.only_candidate, "B")] {
+    for (cases, side) in [(&comparison.only_baseline, "A"), (&comparison.only_candidate, "B")] {
         if !cases.is_empty() {
-            lines.push(format!("not counted, measured in {arm} only: {}", list(cases)));
+            lines.push(format!("not counted, measured in {side} only: {}", list(cases)));
         }
     }
     if !comparison.neither.is_empty() {

@@ -13,15 +13,15 @@ use crate::stats::proportion::Rate;
 /// The number of the format of `comparison.json`.
 pub const COMPARISON_FORMAT: u32 = 1;
 
-/// Two arms compared.
+/// Two sides compared.
 #[derive(Clone, Debug, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, with a key of its own")]
 pub struct ComparisonResults {
     /// [`COMPARISON_FORMAT`].
     pub format: u32,
-    /// What arm A is.
+    /// What the baseline is.
     pub baseline: String,
-    /// What arm B is.
+    /// What the candidate is.
     pub candidate: String,
     /// What was asked, and how sure the answer must be.
     pub rule: Rule,
@@ -29,39 +29,39 @@ pub struct ComparisonResults {
     pub comparison: Comparison,
     /// What B takes, by what A takes.
     pub amounts: Ratios,
-    /// Checks by name, with how often they passed in each arm, those with the largest difference first.
+    /// Checks by name, with how often they passed on each side, those with the largest difference first.
     pub checks: Vec<CheckShares>,
-    /// What became active in both arms; absent where no skill was to.
+    /// What became active on both sides; absent where no skill was to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub triggering: Option<ActivationShift>,
-    /// Whether arm A has no skills, so that the difference is what they are worth.
+    /// Whether the baseline has no skills, so that the difference is what they are worth.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub with_without: bool,
-    /// Whether both arms are judged by the checks that both were asked, since one had no skills.
+    /// Whether both sides are judged by the checks that both were asked, since one had no skills.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub outcome_only: bool,
-    /// Whether the skills of both arms are the same and nothing else differs, so that no trial was needed.
+    /// Whether the skills of both sides are the same and nothing else differs, so that no trial was needed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unchanged: bool,
-    /// Whether both arms are the same, so that what differs is noise.
+    /// Whether both sides are the same, so that what differs is noise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub aa: bool,
-    /// Cases that were left out because one arm has no skill for them, with the reason.
+    /// Cases that were left out because one side has no skill for them, with the reason.
     pub left_out: Vec<(String, String)>,
-    /// Cases that were asked or checked otherwise in the two arms, where both are in the same mode.
+    /// Cases that were asked or checked otherwise on the two sides, where both are in the same mode.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed_cases: Vec<String>,
-    /// Cases whose trials went on until they decided something, in an arm: their number depends on what they came to.
+    /// Cases whose trials went on until they decided something, in a side: their number depends on what they came to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub until_decided: Vec<String>,
-    /// How many trials of both arms it took, where they went on until something was decided.
+    /// How many trials of both sides it took, where they went on until something was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials: Option<SpentTrials>,
     /// Why answers are not a model's own.
     pub scripted: Vec<String>,
 }
 
-/// What one arm takes by what the other takes; none where no case told it in both.
+/// What one side takes by what the other takes; none where no case told it in both.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Ratios {
     /// Tokens read and written.
@@ -74,14 +74,14 @@ pub struct Ratios {
     pub commands: Option<Ratio>,
 }
 
-/// How often a check passed in each arm.
+/// How often a check passed on each side.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckShares {
     /// Its name.
     pub check: String,
-    /// In arm A.
+    /// In the baseline.
     pub baseline: Rate,
-    /// In arm B.
+    /// In the candidate.
     pub candidate: Rate,
 }
 
@@ -96,7 +96,7 @@ pub struct SpentTrials {
     pub limit: u64,
     /// When it was to stop.
     pub plan: ComparePlan,
-    /// Pairs whose trials came to different verdicts, of those that were measured: between equal arms, the noise.
+    /// Pairs whose trials came to different verdicts, of those that were measured: between equal sides, the noise.
     pub flipped: Rate,
 }
 
@@ -112,14 +112,14 @@ pub fn stored(labels: (String, String), a: &SideResults, b: &SideResults, rule: 
     ComparisonResults { changed_cases: asked_otherwise, until_decided, ..of(labels, comparison, a, b, rule) }
 }
 
-/// A comparison of arms that have the same skills and differ in nothing else.
+/// A comparison of sides that have the same skills and differ in nothing else.
 #[must_use]
 pub fn unchanged(labels: (String, String), rule: Rule) -> ComparisonResults {
     let none = SideResults::default();
     ComparisonResults { unchanged: true, ..stored(labels, &none, &none, rule) }
 }
 
-/// Everything there is to show of a comparison of these arms.
+/// Everything there is to show of a comparison of these sides.
 #[must_use]
 pub fn of(
     labels: (String, String),

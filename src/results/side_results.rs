@@ -1,4 +1,4 @@
-//! An arm of a comparison: what trials came to and took, by case. Read from progress files line by line, since runs may
+//! A side of a comparison: what trials came to and took, by case. Read from progress files line by line, since runs may
 //! have a million trials.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,7 +19,7 @@ use crate::trial::id::CaseInMode;
 use crate::trial::outcome::{Status, Verdict};
 use crate::trial::run_record::TrialRecord;
 
-/// What trials of one arm came to and took, by case.
+/// What trials of one side came to and took, by case.
 #[derive(Clone, Debug, Default)]
 pub struct SideResults {
     /// Whether trials are judged by what is asked without the skill too.
@@ -101,7 +101,7 @@ struct TrialFacts {
     commands: f32,
 }
 
-/// Reads the lines of a progress file into arms. A later line of the same trial takes the earlier one's place.
+/// Reads the lines of a progress file into sides. A later line of the same trial takes the earlier one's place.
 #[derive(Default)]
 pub struct SideReader {
     hasher: RandomState,
@@ -226,24 +226,24 @@ impl SideReader {
         self.names.iter().map(|case| (case.skill.as_str(), case.case.as_str()))
     }
 
-    /// Adds the trials whose case `name` gives a name to an arm.
-    pub fn add_to(&self, arm: &mut SideResults, name: impl Fn(&CaseInMode) -> Option<String>) {
+    /// Adds the trials whose case `name` gives a name to a side.
+    pub fn add_to(&self, side: &mut SideResults, name: impl Fn(&CaseInMode) -> Option<String>) {
         let names: Vec<Option<String>> = self.names.iter().map(name).collect();
         let of_arm = self.names.iter().zip(&names).filter(|(_, name)| name.is_some());
-        arm.modes.extend(of_arm.map(|(case, _)| case.mode.clone()));
+        side.modes.extend(of_arm.map(|(case, _)| case.mode.clone()));
         let until_decided = self.until_decided.iter().filter_map(|case| names[*case as usize].clone());
-        arm.until_decided.extend(until_decided);
+        side.until_decided.extend(until_decided);
         for (case, digests) in &self.inputs {
             if let Some(name) = &names[*case as usize] {
-                arm.inputs.entry(name.clone()).or_default().extend(digests.iter().cloned());
+                side.inputs.entry(name.clone()).or_default().extend(digests.iter().cloned());
             }
         }
         let checks: BTreeMap<u32, &Vec<(String, Status)>> = self.checks.iter().map(|(list, at)| (*at, list)).collect();
         let mut alike: BTreeMap<(u32, u32, u32), u64> = BTreeMap::new();
         for trial in &self.trials {
             let Some(name) = &names[trial.case as usize] else { continue };
-            let counts = arm.counts.entry(name.clone()).or_default();
-            let asked = checks.get(&trial.checks).filter(|_| arm.outcome_only);
+            let counts = side.counts.entry(name.clone()).or_default();
+            let asked = checks.get(&trial.checks).filter(|_| side.outcome_only);
             let verdict = asked.map_or(trial.verdict, |asked| without_the_skill(trial.verdict, asked));
             match verdict {
                 Verdict::Pass | Verdict::Fail => counts.rate.add(verdict == Verdict::Pass),
@@ -253,7 +253,7 @@ impl SideReader {
                 }
             }
             *alike.entry((trial.case, trial.checks, trial.activated)).or_default() += 1;
-            let took = arm.took.entry(name.clone()).or_default();
+            let took = side.took.entry(name.clone()).or_default();
             let mut keep = |list: fn(&mut CaseUsage) -> &mut Vec<f64>, amount: f64| {
                 if amount.is_finite() {
                     list(took).push(amount);
@@ -265,7 +265,7 @@ impl SideReader {
             keep(|took| &mut took.commands, f64::from(trial.commands));
             for (check, status) in checks.get(&trial.checks).into_iter().copied().flatten() {
                 if *status != Status::Unknown {
-                    arm.checks.entry(check.clone()).or_default().add(*status == Status::Pass);
+                    side.checks.entry(check.clone()).or_default().add(*status == Status::Pass);
                 }
             }
         }
@@ -274,15 +274,15 @@ impl SideReader {
             let skill = &self.names[case as usize].skill;
             let asked = checks.get(&made).and_then(|checks| ExpectedSkill::of(skill, checks));
             if let (Some(name), Some(asked), Some(active)) = (&names[case as usize], asked, activated.get(&active)) {
-                arm.triggered.count(name, asked, active, trials);
+                side.triggered.count(name, asked, active, trials);
             }
         }
-        arm.scripted.extend(self.scripted.iter().cloned());
+        side.scripted.extend(self.scripted.iter().cloned());
     }
 }
 
 impl SideResults {
-    /// The cases that were asked or checked otherwise in the two arms.
+    /// The cases that were asked or checked otherwise on the two sides.
     pub(super) fn asked_otherwise(a: &Self, b: &Self) -> Vec<String> {
         let both = a.inputs.iter().filter_map(|(case, a)| Some((case, a, b.inputs.get(case)?)));
         // Rows of old runs have no digests.
@@ -290,7 +290,7 @@ impl SideResults {
         known.filter(|(_, a, b)| a != b).map(|(case, ..)| case.clone()).collect()
     }
 
-    /// What trials of both arms took, by case; of cases that both have.
+    /// What trials of both sides took, by case; of cases that both have.
     pub(super) fn amounts(a: &Self, b: &Self, of: impl Fn(&CaseUsage) -> &Vec<f64>) -> Vec<Amounts> {
         let both = a.took.iter().filter_map(|(case, a)| Some((a, b.took.get(case)?)));
         both.map(|(a, b)| Amounts { baseline: of(a).clone(), candidate: of(b).clone() }).collect()

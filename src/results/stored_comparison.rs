@@ -1,4 +1,4 @@
-//! A run that compares two arms, read back: its pairs taken in again as while it ran, and what they came to.
+//! A run that compares two sides, read back: its pairs taken in again as while it ran, and what they came to.
 
 use std::collections::HashMap;
 
@@ -24,24 +24,24 @@ pub fn passed(record: &TrialRecord, outcome_only: bool) -> Option<bool> {
     }
 }
 
-/// How sure a run with these arms had to be.
+/// How sure a run with these sides had to be.
 #[must_use]
-pub fn rule(arms: &ComparedSides) -> Rule {
-    Rule { alpha: arms.alpha, margin: arms.margin, ..Rule::default() }
+pub fn rule(sides: &ComparedSides) -> Rule {
+    Rule { alpha: sides.alpha, margin: sides.margin, ..Rule::default() }
 }
 
 /// The comparison of a run with these sides before its first pair.
 #[must_use]
-pub fn sequential_test(arms: &ComparedSides) -> SequentialTest {
-    SequentialTest::new(arms.cases.clone(), rule(arms), arms.plan, arms.max_trials / 2, arms.seed)
+pub fn sequential_test(sides: &ComparedSides) -> SequentialTest {
+    SequentialTest::new(sides.cases.clone(), rule(sides), sides.plan, sides.max_trials / 2, sides.seed)
 }
 
 /// The cases that a run compares, by the trials of the candidate.
 struct ComparedCases<'a>(HashMap<&'a str, usize>);
 
 impl<'a> ComparedCases<'a> {
-    fn of(arms: &'a ComparedSides) -> Self {
-        Self(arms.cases.iter().enumerate().map(|(at, case)| (case.as_str(), at)).collect())
+    fn of(sides: &'a ComparedSides) -> Self {
+        Self(sides.cases.iter().enumerate().map(|(at, case)| (case.as_str(), at)).collect())
     }
 
     /// The place of a pair's case. A mode belongs to the names only where there are several.
@@ -51,18 +51,18 @@ impl<'a> ComparedCases<'a> {
     }
 }
 
-/// The course that a run with these arms has taken, up to its decision: the pairs that it began, with what their trials
+/// The course that a run with these sides has taken, up to its decision: the pairs that it began, with what their trials
 /// came to.
 ///
 /// # Errors
 /// When its files cannot be read.
-pub fn course(run: &RunFolder, arms: &ComparedSides) -> Result<SequentialTest, StoreError> {
+pub fn course(run: &RunFolder, sides: &ComparedSides) -> Result<SequentialTest, StoreError> {
     let progress = run.progress()?;
-    let mut course = sequential_test(arms);
-    let cases = ComparedCases::of(arms);
-    let verdict = |id: &TrialId| progress.records.get(id).map(|record| passed(record, arms.outcome_only));
+    let mut course = sequential_test(sides);
+    let cases = ComparedCases::of(sides);
+    let verdict = |id: &TrialId| progress.records.get(id).map(|record| passed(record, sides.outcome_only));
     for pair in &run.pairs()? {
-        // A case that no arm had any more when the run went on is not compared.
+        // A case that no side had any more when the run went on is not compared.
         let Some(case) = cases.place(pair) else { continue };
         // As while it runs: what began after a pair that is not there waits for it.
         let (Some(a), Some(b)) = (verdict(&pair.baseline), verdict(&pair.candidate)) else { break };
@@ -73,31 +73,31 @@ pub fn course(run: &RunFolder, arms: &ComparedSides) -> Result<SequentialTest, S
     Ok(course)
 }
 
-/// Everything there is to show of a run with these arms, once its pairs have taken this course.
+/// Everything there is to show of a run with these sides, once its pairs have taken this course.
 ///
 /// # Errors
 /// When its files cannot be read.
 pub fn compared(
     run: &RunFolder,
-    arms: &ComparedSides,
+    sides: &ComparedSides,
     course: &SequentialTest,
 ) -> Result<ComparisonResults, StoreError> {
     let pairs = run.pairs()?;
-    let cases = ComparedCases::of(arms);
+    let cases = ComparedCases::of(sides);
     let records = run.progress()?.records;
     let compared: Vec<(&PairRecord, &String)> =
-        pairs.iter().filter_map(|pair| Some((pair, &arms.cases[cases.place(pair)?]))).collect();
-    let arm = |of: fn(&PairRecord) -> &TrialId| {
+        pairs.iter().filter_map(|pair| Some((pair, &sides.cases[cases.place(pair)?]))).collect();
+    let side = |of: fn(&PairRecord) -> &TrialId| {
         // What ended after the decision, or waits for a pair that began before it, belongs to no figure.
         let used = compared.iter().take(course.pairs().len()).map(|(pair, name)| (of(pair), *name));
         let named: HashMap<CaseInMode, &String> = used.clone().map(|(id, name)| (CaseInMode::of(id), name)).collect();
         let mut trials = SideReader::default();
         used.filter_map(|(id, _)| records.get(id)).for_each(|record| trials.record(record));
-        let mut arm = SideResults { outcome_only: arms.outcome_only, ..SideResults::default() };
-        trials.add_to(&mut arm, |case| named.get(case).map(|name| (*name).clone()));
-        arm
+        let mut side = SideResults { outcome_only: sides.outcome_only, ..SideResults::default() };
+        trials.add_to(&mut side, |case| named.get(case).map(|name| (*name).clone()));
+        side
     };
-    let (a, b) = (arm(|pair| &pair.baseline), arm(|pair| &pair.candidate));
+    let (a, b) = (side(|pair| &pair.baseline), side(|pair| &pair.candidate));
     let ended =
         compared.iter().flat_map(|(pair, _)| [&pair.baseline, &pair.candidate]).filter(|id| records.contains_key(*id));
     let mut flipped = Rate::default();
@@ -109,16 +109,16 @@ pub fn compared(
     let spent = SpentTrials {
         counted: 2 * course.pairs().len() as u64,
         executed: ended.count() as u64,
-        limit: arms.max_trials,
-        plan: arms.plan,
+        limit: sides.max_trials,
+        plan: sides.plan,
         flipped,
     };
-    let labels = (arms.baseline.label.clone(), arms.candidate.label.clone());
+    let labels = (sides.baseline.label.clone(), sides.candidate.label.clone());
     Ok(ComparisonResults {
         trials: Some(spent),
-        with_without: arms.baseline.without && !arms.candidate.without,
-        aa: arms.baseline.again || arms.candidate.again,
-        left_out: arms.left_out.clone(),
-        ..compared::of(labels, course.comparison(), &a, &b, rule(arms))
+        with_without: sides.baseline.without && !sides.candidate.without,
+        aa: sides.baseline.again || sides.candidate.again,
+        left_out: sides.left_out.clone(),
+        ..compared::of(labels, course.comparison(), &a, &b, rule(sides))
     })
 }

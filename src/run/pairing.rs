@@ -1,4 +1,4 @@
-//! The two arms of a comparison: what each makes of the modes that were chosen, and the cases that both can run.
+//! The two sides of a comparison: what each makes of the modes that were chosen, and the cases that both can run.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -15,32 +15,32 @@ use crate::settings::mode::{Delivery, Mode};
 use crate::trial::id::CaseInMode;
 use crate::trial::run_record::{ComparedSide, ComparedSides, PairRecord};
 
-/// A case in both arms.
+/// A case on both sides.
 #[derive(Clone, Debug)]
 pub struct PairedCase {
     /// Its name: `skill/case`, and the mode where cases are compared in several.
     pub name: String,
-    /// In arm A.
+    /// In the baseline.
     pub baseline: TestCase,
-    /// In arm B.
+    /// In the candidate.
     pub candidate: TestCase,
 }
 
 /// What a comparison runs.
 #[derive(Clone, Debug, Default)]
 pub struct Pairing {
-    /// The cases that both arms can run.
+    /// The cases that both sides can run.
     pub cases: Vec<PairedCase>,
-    /// Cases that one arm has no skill for, by name, with the reason.
+    /// Cases that one side has no skill for, by name, with the reason.
     pub left_out: Vec<(String, String)>,
-    /// Whether one arm has no skills and the other has, so that both are judged by what both are asked.
+    /// Whether one side has no skills and the other has, so that both are judged by what both are asked.
     pub outcome_only: bool,
-    /// Where each case is among `cases`, by what its trials in arm A are called.
+    /// Where each case is among `cases`, by what its trials in the baseline are called.
     places: HashMap<CaseInMode, usize>,
 }
 
 impl ComparedSide {
-    /// The mode that this arm makes of `base`. Its name is that of the mode it starts from, and what is different.
+    /// The mode that this side makes of `base`. Its name is that of the mode it starts from, and what is different.
     ///
     /// # Errors
     /// When it names a mode that is not there.
@@ -87,25 +87,25 @@ fn free_name(name: &str, settings: &Settings) -> String {
     name
 }
 
-/// The versions of the skills that the arms ask for.
+/// The versions of the skills that the sides ask for.
 ///
 /// # Errors
 /// When git does not give one.
-pub fn versions(run: &RunContext, arms: &ComparedSides) -> Result<Vec<SkillVersion>, String> {
+pub fn versions(run: &RunContext, sides: &ComparedSides) -> Result<Vec<SkillVersion>, String> {
     let commits: BTreeSet<&String> =
-        [&arms.baseline, &arms.candidate].into_iter().filter_map(|arm| arm.commit.as_ref()).collect();
+        [&sides.baseline, &sides.candidate].into_iter().filter_map(|side| side.commit.as_ref()).collect();
     commits.into_iter().map(|commit| SkillVersion::of(&run.root, commit, &run.settings)).collect()
 }
 
-/// Whether the arms can differ in nothing but their skills, and have the same ones, file by file. What cannot be read differs.
+/// Whether the sides can differ in nothing but their skills, and have the same ones, file by file. What cannot be read differs.
 #[must_use]
-pub fn unchanged(run: &RunContext, arms: &ComparedSides) -> bool {
-    let but_skills = |arm: &ComparedSide| ComparedSide { label: String::new(), commit: None, ..arm.clone() };
-    if but_skills(&arms.baseline) != but_skills(&arms.candidate) || arms.baseline.commit == arms.candidate.commit {
+pub fn unchanged(run: &RunContext, sides: &ComparedSides) -> bool {
+    let but_skills = |side: &ComparedSide| ComparedSide { label: String::new(), commit: None, ..side.clone() };
+    if but_skills(&sides.baseline) != but_skills(&sides.candidate) || sides.baseline.commit == sides.candidate.commit {
         return false;
     }
-    let skills = |arm: &ComparedSide| -> Option<BTreeMap<String, String>> {
-        let version = arm.commit.as_ref().map(|commit| run.versions.iter().find(|version| version.commit == *commit));
+    let skills = |side: &ComparedSide| -> Option<BTreeMap<String, String>> {
+        let version = side.commit.as_ref().map(|commit| run.versions.iter().find(|version| version.commit == *commit));
         let (root, catalog) = match version {
             None => (run.root.as_path(), &run.catalog),
             Some(version) => version.map(|version| (version.root(), &version.catalog))?,
@@ -114,27 +114,27 @@ pub fn unchanged(run: &RunContext, arms: &ComparedSides) -> bool {
         let skills = catalog.skills.iter().map(FoundSkill::skill);
         skills.map(|skill| Some((skill.slug.clone(), digest(&skill.folder)?))).collect()
     };
-    skills(&arms.baseline).is_some_and(|of_a| skills(&arms.candidate) == Some(of_a))
+    skills(&sides.baseline).is_some_and(|of_a| skills(&sides.candidate) == Some(of_a))
 }
 
-/// The planned cases in both arms. A case in several modes counts as several.
+/// The planned cases on both sides. A case in several modes counts as several.
 ///
 /// # Errors
-/// When an arm names a mode that is not there, or both arms come to the same.
-pub fn pair(run: &RunContext, arms: &ComparedSides) -> Result<Pairing, String> {
+/// When a side names a mode that is not there, or both sides come to the same.
+pub fn pair(run: &RunContext, sides: &ComparedSides) -> Result<Pairing, String> {
     let mut pairing = Pairing::default();
     let mut both = Vec::new();
     for PlannedCase { planned, .. } in &run.plan.entries {
         let in_mode = |mode| TestCase { found: Arc::clone(&planned.found), mode };
-        let a = in_mode(arms.baseline.mode(&planned.mode, &run.settings)?);
-        both.push((a, in_mode(arms.candidate.mode(&planned.mode, &run.settings)?)));
+        let a = in_mode(sides.baseline.mode(&planned.mode, &run.settings)?);
+        both.push((a, in_mode(sides.candidate.mode(&planned.mode, &run.settings)?)));
     }
     let modes: BTreeSet<String> = both.iter().map(|(_, b)| b.mode.name.clone()).collect();
     let mut seen = BTreeSet::new();
     for (a, b) in both {
         let found = Arc::clone(&a.found);
         let name = b.case_in_mode().compared_as(modes.len() > 1);
-        // Where both arms name their mode, a case in several default modes is one.
+        // Where both sides name their mode, a case in several default modes is one.
         if !seen.insert(name.clone()) {
             continue;
         }
@@ -148,9 +148,9 @@ pub fn pair(run: &RunContext, arms: &ComparedSides) -> Result<Pairing, String> {
         let lacks = |planned: &TestCase| {
             run.skills_of(planned.mode.commit.as_deref()).is_none_or(|skills| skills.skill(&found.skill).is_none())
         };
-        let lacking = [(&a, &arms.baseline), (&b, &arms.candidate)].into_iter().find(|(planned, _)| lacks(planned));
-        if let Some((_, arm)) = lacking {
-            pairing.left_out.push((name, format!("unknown skill `{}` in {}", found.skill, arm.label)));
+        let lacking = [(&a, &sides.baseline), (&b, &sides.candidate)].into_iter().find(|(planned, _)| lacks(planned));
+        if let Some((_, side)) = lacking {
+            pairing.left_out.push((name, format!("unknown skill `{}` in {}", found.skill, side.label)));
         } else {
             pairing.outcome_only |= (a.mode.delivery == Delivery::None) != (b.mode.delivery == Delivery::None);
             pairing.places.insert(a.case_in_mode(), pairing.cases.len());
@@ -168,7 +168,7 @@ impl Pairing {
         (self.cases[place].candidate.trial(pair.candidate.number) == pair.candidate).then_some(place)
     }
 
-    /// Both arms of every case, each as often as it has been begun, and once at least.
+    /// Both sides of every case, each as often as it has been begun, and once at least.
     #[must_use]
     pub fn plan(&self, begun: &HashMap<CaseInMode, u32>) -> RunPlan {
         let both = self.cases.iter().flat_map(|case| [&case.baseline, &case.candidate]);

@@ -39,7 +39,7 @@ pub use repetition::{EffectiveRepetition, RepetitionSettings};
 pub use selection::{Suite, TestSelection};
 pub use server::{BuiltIn, McpSettings, OwnServer, SkillResult, ToolNames, Wording};
 pub use variables::{
-    BACKGROUND_VARIABLE, SUPERVISOR_VARIABLE, PREFIX, TREE_VARIABLE, VARIABLES, Variable, WATCHDOG_VARIABLE,
+    BACKGROUND_VARIABLE, PREFIX, SUPERVISOR_VARIABLE, TREE_VARIABLE, VARIABLES, Variable, WATCHDOG_VARIABLE,
 };
 
 /// The settings file, from the repository's root.
@@ -270,12 +270,10 @@ impl Settings {
             }
         }
         if let Some(turns) = file.max_turns {
-            match u64::try_from(*turns.get_ref()) {
-                Ok(most @ 1..=MOST_TURNS) => self.max_turns = Some(most),
-                _ => {
-                    problems
-                        .add(turns.span(), format!("`max_turns` is {}; expected 1 to {MOST_TURNS}", turns.get_ref()));
-                }
+            self.max_turns = u64::try_from(*turns.get_ref()).ok().filter(|most| (1..=MOST_TURNS).contains(most));
+            if self.max_turns.is_none() {
+                let message = format!("`max_turns` is {}; expected 1 to {MOST_TURNS}", turns.get_ref());
+                problems.add(turns.span(), message);
             }
         }
         self.repetition.apply(&file.trials, &file.threshold, &mut problems);
@@ -283,14 +281,7 @@ impl Settings {
             self.activation.extend(table.activation.map(|rule| (slug(name.get_ref()), rule)));
         }
         self.repetition.apply_skills(file.skills, &mut problems);
-        for (name, agent) in file.agents {
-            let known = AgentKind::ALL.map(AgentKind::as_str);
-            if !known.contains(&name.get_ref().as_str()) {
-                let message = format!("unknown agent `{}`; known: {}", name.get_ref(), known.join(", "));
-                problems.add(name.span(), message);
-            }
-            self.agents.insert(name.into_inner(), agent);
-        }
+        self.apply_agents(file.agents, &mut problems);
         for (name, table) in file.prices {
             self.prices.0.insert(name, table.price(&mut problems));
         }
@@ -314,6 +305,17 @@ impl Settings {
         self.require_recordings = file.require_recordings.or(self.require_recordings);
         self.own_columns.extend(file.own_columns);
         if problems.list.is_empty() { Ok(()) } else { Err(problems.list) }
+    }
+
+    fn apply_agents(&mut self, agents: BTreeMap<toml::Spanned<String>, AgentSettings>, problems: &mut Problems<'_>) {
+        for (name, agent) in agents {
+            let known = AgentKind::ALL.map(AgentKind::as_str);
+            if !known.contains(&name.get_ref().as_str()) {
+                let message = format!("unknown agent `{}`; known: {}", name.get_ref(), known.join(", "));
+                problems.add(name.span(), message);
+            }
+            self.agents.insert(name.into_inner(), agent);
+        }
     }
 
     /// Adds the file's own modes, and selects those that it names.

@@ -1,4 +1,4 @@
-//! How much more one arm takes than another: tokens, cost, seconds, commands.
+//! How much more one side takes than another: tokens, cost, seconds, commands.
 //!
 //! Amounts of agents differ by factors from case to case, so that they are compared as ratios within a case: what is
 //! estimated is the mean over the cases at hand of `mean ln B − mean ln A`, and shown is `exp` of it.
@@ -8,12 +8,12 @@ use serde::Serialize;
 use super::Interval;
 use super::special::{len, t_quantile, t_two_sided};
 
-/// What the trials of a case took in both arms.
+/// What the trials of a case took on both sides.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Amounts {
-    /// In the first arm, a number for each trial.
+    /// In the first side, a number for each trial.
     pub baseline: Vec<f64>,
-    /// In the second arm.
+    /// In the second side.
     pub candidate: Vec<f64>,
 }
 
@@ -22,25 +22,25 @@ pub struct Amounts {
 pub struct Ratio {
     /// The ratio of geometric means, paired by case: 1.12 is 12 % more.
     pub ratio: f64,
-    /// Where the true ratio may lie; none for a single case that was not tried twice in both arms, and where all cases
+    /// Where the true ratio may lie; none for a single case that was not tried twice on both sides, and where all cases
     /// changed by the same factor to the last digit.
     pub interval: Option<Interval>,
     /// How likely a ratio as far from 1 is where nothing changed; none where there is no interval.
     pub p: Option<f64>,
-    /// Cases with amounts in both arms.
+    /// Cases with amounts on both sides.
     pub cases: usize,
-    /// Cases with amounts in one arm only; in no figure.
+    /// Cases with amounts on one side only; in no figure.
     pub one_side_only: usize,
     /// Amounts that are no positive numbers, with `plus`; in no figure.
     pub unusable: usize,
 }
 
-/// The ratio over `cases`; none where no case has amounts in both arms. `plus` is added to every amount before its
+/// The ratio over `cases`; none where no case has amounts on both sides. `plus` is added to every amount before its
 /// logarithm: 0 for what is never 0 (tokens, cost, seconds), 1 for counts that may be (commands).
 ///
-/// Where every case was tried twice in both arms, the interval is Welch's on logarithms, stratified by case: the variance
+/// Where every case was tried twice on both sides, the interval is Welch's on logarithms, stratified by case: the variance
 /// is `Σ (s²_A/n_A + s²_B/n_B) / C²`, the degrees of freedom are Satterthwaite's (Biometrics Bulletin 2 (1946) 110). Else
-/// it is Student's over the cases' own differences, and up to 16 cases p is exact: of all ways to exchange the arms within
+/// it is Student's over the cases' own differences, and up to 16 cases p is exact: of all ways to exchange the sides within
 /// cases, the share that comes as far (Fisher, The Design of Experiments (1935), section 21).
 #[must_use]
 pub fn ratio(cases: &[Amounts], plus: f64, level: f64) -> Option<Ratio> {
@@ -75,7 +75,7 @@ pub fn ratio(cases: &[Amounts], plus: f64, level: f64) -> Option<Ratio> {
     Some(Ratio { ratio: all.mean.exp(), interval, p, cases, one_side_only: one_sided, unusable: given - used })
 }
 
-/// Up to this many cases, all ways to exchange the arms are tried: 65,536.
+/// Up to this many cases, all ways to exchange the sides are tried: 65,536.
 const EXACT: usize = 16;
 
 /// Some numbers.
@@ -106,7 +106,7 @@ struct StandardError {
 }
 
 impl StandardError {
-    /// Of the mean of the pairs' differences, by how much trials of one case vary in one arm.
+    /// Of the mean of the pairs' differences, by how much trials of one case vary on one side.
     fn within(pairs: &[(Sample, Sample)]) -> Option<Self> {
         let samples = pairs.iter().flat_map(|(a, b)| [a, b]);
         let parts: Vec<(f64, f64)> =

@@ -1,7 +1,7 @@
-//! Evidence from pairs of trials of one case, one in each arm, that may be looked at after every pair.
+//! Evidence from pairs of trials of one case, one on each side, that may be looked at after every pair.
 //!
-//! Only discordant pairs tell the arms apart: a loss (A alone passed) or a win (B alone passed). Where no case got worse, a
-//! discordant pair is a loss with probability ½ at most, whatever the cases and in whatever order they are chosen, as long
+//! Only discordant pairs tell the sides apart: a loss (only the baseline passed) or a win (only the candidate passed). If no
+//! case got worse, a discordant pair is a loss with probability ½ at most, whatever the cases and in whatever order they are chosen, as long
 //! as the choice looks only back. An e-value is a bet against that whose expected payout is at most 1, so that it reaches
 //! `1/α` at any time with probability `α` at most (Ville's inequality): stop there. Unlike a p it needs no plan.
 //!

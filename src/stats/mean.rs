@@ -7,7 +7,7 @@ use super::Interval;
 use super::proportion::{Rate, score_high, score_low, wilson};
 use super::special::{len, real, two_sided_z};
 
-/// A case: what an arm came to in it, and what is known of it by all arms.
+/// A case: what a side came to in it, and what is known of it by all sides.
 #[derive(Clone, Copy)]
 pub(super) struct CaseMean {
     pub own: Rate,
@@ -16,7 +16,7 @@ pub(super) struct CaseMean {
 }
 
 /// The mean of the rates of `cases` that were tried, and where it may lie; none where none was. The limits are those of
-/// [`difference`](super::difference::of), of one arm; one case alone has Wilson's.
+/// [`difference`](super::difference::of), of one side; one case alone has Wilson's.
 #[must_use]
 pub fn of(cases: &[Rate], level: f64) -> Option<(f64, Interval)> {
     let tried = cases.iter().copied().filter(|rate| rate.trials > 0);
@@ -34,7 +34,7 @@ pub fn of(cases: &[Rate], level: f64) -> Option<(f64, Interval)> {
     Some((mean, interval))
 }
 
-/// The cases of an arm that were tried about equally often.
+/// The cases of a side that were tried about equally often.
 pub(super) struct TrialGroup {
     /// The share of all cases.
     weight: f64,
@@ -73,7 +73,7 @@ pub(super) fn mean(parts: &[TrialGroup]) -> f64 {
     parts.iter().map(|part| part.weight * part.share).sum()
 }
 
-/// The parts of an arm: its cases by the power of two of their trials, so that a case that was tried once is not taken to
+/// The parts of a side: its cases by the power of two of their trials, so that a case that was tried once is not taken to
 /// be like one that was tried often. Every case was tried.
 pub(super) fn parts(cases: &[CaseMean]) -> Vec<TrialGroup> {
     let mut by_size: BTreeMap<u32, Vec<CaseMean>> = BTreeMap::new();

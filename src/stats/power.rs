@@ -1,7 +1,7 @@
 //! How often a plan finds what is there: by counting every outcome, not by a normal approximation, which promises 80 % and
 //! holds 76 (Connor, Biometrics 43 (1987) 207, against exact tests).
 //!
-//! Plans are of pairs, one trial in each arm of the same case, that are a loss (A alone passes) with probability `loss` and
+//! Plans are of pairs, one trial on each side of the same case, that are a loss (A alone passes) with probability `loss` and
 //! a win (B alone passes) with probability `win`.
 
 use super::discordance::e_worse;

@@ -1,8 +1,8 @@
-//! Do two arms differ, over cases that are hard and easy? One exact test for all shapes.
+//! Do two sides differ, over cases that are hard and easy? One exact test for all shapes.
 //!
-//! If the arms of a case do not differ, B's passes are hypergeometric, given how many of both arms' trials passed. Cases
-//! are independent, so that the distribution of B's passes over all of them is the convolution. With one trial in each
-//! arm this is McNemar's exact test, with one case it is Fisher's.
+//! If the sides of a case do not differ, the candidate's passes are hypergeometric, given how many trials of both sides
+//! passed. Cases are independent, so the distribution of the candidate's passes over all cases is the convolution. With one
+//! trial per case and side this is McNemar's exact test, with one case it is Fisher's.
 //!
 //! Cox, Analysis of Binary Data (1970), section 4.3 (exact conditional inference for several 2×2 tables); mid-p: Lancaster,
 //! JASA 56 (1961) 223.
@@ -12,21 +12,22 @@ use serde::Serialize;
 use super::proportion::Rate;
 use super::special::real;
 
-/// A case in two arms.
+/// A case on two sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stratum {
-    /// What the first arm came to.
+    /// The baseline's passes.
     pub baseline: Rate,
-    /// What the second arm came to.
+    /// The candidate's passes.
     pub candidate: Rate,
 }
 
-/// How likely B's passes are where the arms do not differ. Exact to 1e-12 of the probability or 1e-30, whichever is more.
+/// How likely the candidate's passes are if the sides do not differ. Exact to 1e-12 of the probability or 1e-30, whichever is
+/// more.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Tails {
-    /// The probability that B passes as little as it did, or less.
+    /// The probability that the candidate passes as little as it did, or less.
     pub less: f64,
-    /// The probability that B passes as much as it did, or more.
+    /// The probability that the candidate passes as much as it did, or more.
     pub greater: f64,
     /// The probability of just what happened.
     pub equal: f64,
@@ -65,8 +66,8 @@ impl Tails {
     }
 }
 
-/// The tails of B's passes over `strata`; a case that was not tried in both arms says nothing. Memory goes by the width of
-/// the distribution, not by the trials: 10,000 cases of 100 trials an arm take less than a second.
+/// The tails of the candidate's passes over `strata`; a case that was not tried on both sides says nothing. Memory follows
+/// the width of the distribution, not the trials: 10,000 cases of 100 trials a side take less than a second.
 #[must_use]
 pub fn exact(strata: &[Stratum]) -> Tails {
     let mut seen = 0;
@@ -98,7 +99,8 @@ struct Distribution {
 const CUT: f64 = 1e-40;
 
 impl Distribution {
-    /// The distribution of B's passes in one case. Where one arm was not tried, or all trials ended alike, it is one number.
+    /// The distribution of the candidate's passes in one case. It is one number if one side was not tried, or all trials
+    /// ended alike.
     fn of(stratum: Stratum) -> Self {
         let Stratum { baseline: a, candidate: b } = stratum;
         let passed = a.passed + b.passed;
@@ -182,7 +184,7 @@ mod tests {
             };
             let strata: Vec<Stratum> = cases.iter().map(of).collect();
             let tails = exact(&strata);
-            // The reference counts the first arm's passes: the more it passes, the less the second one.
+            // The reference counts the first side's passes: the more it passes, the less the second one.
             close(tails.less, number(&row["p_a_greater"]), &row);
             close(tails.greater, number(&row["p_a_less"]), &row);
             close(tails.mid_less(), number(&row["mid_greater"]), &row);

@@ -13,7 +13,7 @@ use crate::trial::id::TrialId;
 use crate::trial::run_record::{ProgressLine, TrialRecord};
 use crate::trial::spent::AttemptCost;
 
-/// How long a line may be only in the system's cache: it survives this process at once, and a power cut after this.
+/// How long a line may be only in the system's cache. It survives this process at once, and a power cut after this time.
 const SYNC: Duration = Duration::from_secs(1);
 
 /// The file, to append to. Several processes may append to one.
@@ -27,7 +27,7 @@ pub struct Ledger {
 struct OpenLedger {
     file: File,
     synced: Instant,
-    /// Whether a line was cut short since the disk was full.
+    /// Whether the last line was cut short because the disk was full.
     cut: bool,
 }
 
@@ -49,7 +49,7 @@ impl Ledger {
         if open.cut {
             line.insert(0, b'\n');
         }
-        // In one piece: the system puts it behind what other processes append.
+        // In one piece: the system appends it after lines of other processes.
         let written = open.file.write_all(&line);
         open.cut = written.is_err();
         written.at(&self.path)?;
@@ -69,15 +69,15 @@ pub(super) fn ends_within_a_line(file: &mut File) -> bool {
     read.is_ok() && last != *b"\n"
 }
 
-/// What a progress file says.
+/// The content of a progress file.
 #[derive(Debug, Default)]
 pub struct LedgerContents {
     /// The last line of each trial.
     pub records: BTreeMap<TrialId, TrialRecord>,
-    /// Attempts that measured nothing and are paid all the same, in order: those that the provider refused, and those
-    /// whose trial ran again in a later part of the run.
+    /// Further attempts whose cost counts, in order: those that the provider refused, and those whose trial ran again in a later
+    /// part of the run.
     pub refused: Vec<(TrialId, AttemptCost)>,
-    /// Lines that say nothing: cut short by a crash, or damaged.
+    /// Number of unreadable lines: cut short by a crash, or damaged.
     pub damaged: usize,
 }
 
@@ -86,7 +86,7 @@ impl LedgerContents {
         match serde_json::from_slice::<ProgressLine>(line) {
             Ok(ProgressLine::Ended(record)) => {
                 let (id, ended) = (record.id.clone(), record.ended.clone());
-                // A line with a time tells of an attempt; one without, of a new grade for the same attempt.
+                // A line with a time is about an attempt; one without is a new grade for the same attempt.
                 if let Some(earlier) = self.records.insert(id.clone(), *record)
                     && ended.is_some()
                     && earlier.ended != ended
@@ -99,20 +99,20 @@ impl LedgerContents {
         }
     }
 
-    /// What every attempt took, refused ones included.
+    /// The cost of all attempts, including refused ones.
     pub fn spent(&self) -> AttemptCost {
         let refused = self.refused.iter().map(|(_, spent)| *spent);
         self.records.values().map(|record| record.spent).chain(refused).fold(AttemptCost::default(), AttemptCost::and)
     }
 
-    /// The same as lines.
+    /// The content as lines.
     pub fn into_lines(self) -> Vec<ProgressLine> {
         let refused = self.refused.into_iter().map(|(refused, spent)| ProgressLine::Refused { refused, spent });
         refused.chain(self.records.into_values().map(|record| ProgressLine::Ended(Box::new(record)))).collect()
     }
 }
 
-/// Reads the file at `path`. One that is not there says nothing.
+/// Reads the file at `path`. A missing file is empty.
 pub(super) fn read(path: &Path) -> Result<LedgerContents, StoreError> {
     let mut found = LedgerContents::default();
     lines::for_each(path, |line| match line {
@@ -136,7 +136,7 @@ impl Follower {
         Self { path, read_up_to: 0, seen: LedgerContents::default() }
     }
 
-    /// What the file says by now. Reads what is new in it; a line that is still being written counts the next time.
+    /// Reads new lines and returns the content so far. A line that is still being written counts the next time.
     pub fn look(&mut self) -> Result<&LedgerContents, StoreError> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,

@@ -1,5 +1,4 @@
-//! What is kept on disk: run folders below `artifacts/skill-evals/`, recordings below `evals/recordings/`. The only
-//! place that knows the layout of either.
+//! The files on disk: runs in `artifacts/skill-evals/` and recordings in `evals/recordings/`. No other module knows their layout.
 
 mod ledger;
 pub mod pkbllm;
@@ -33,13 +32,13 @@ pub use ledger::{Follower, Ledger, LedgerContents};
 pub use run_files::{RunLock, each_line, runs};
 pub use trial_folder::TrialFolder;
 
-/// Run folders, from the repository's root.
+/// The directories of runs, from the repository's root.
 pub const RUNS: &str = "artifacts/skill-evals";
 
 /// Recordings, from the repository's root.
 pub const RECORDINGS: &str = "evals/recordings";
 
-/// The file with the facts of a trial, in its folder.
+/// The file with the facts of a trial, in its directory.
 pub const META: &str = "meta.json";
 
 const RUN: &str = "run.json";
@@ -52,23 +51,23 @@ const SESSION: &str = "session.md";
 const FINAL: &str = "final.txt";
 const WORKSPACE: &str = "workspace";
 
-/// Why something could not be read or kept.
+/// Why something could not be read or written.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// The system refused.
+    /// An error of the system.
     #[error(transparent)]
     Io(#[from] PathError),
-    /// Runs cannot be kept in the repository.
+    /// Runs cannot be stored in the repository.
     #[error(
         "{path}: {source}; runs are kept in the repository's {RUNS}: make it writable, or work in a clone that is yours"
     )]
     NoPlace {
-        /// What would have to be written to.
+        /// The directory that is not writable.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A stored file does not contain what it should.
+    /// A stored file has invalid content.
     #[error("{path}: {why}; the file is damaged or from another version")]
     Damaged {
         /// The file.
@@ -76,50 +75,50 @@ pub enum StoreError {
         /// What is wrong.
         why: String,
     },
-    /// There is no such run.
+    /// The run does not exist.
     #[error("unknown run `{id}`: not in {RUNS}; {hint}")]
     UnknownRun {
-        /// The id asked for.
+        /// The requested id.
         id: String,
-        /// What there is instead.
+        /// The runs that exist.
         hint: String,
     },
-    /// The folder is not of a run of ours.
+    /// The directory belongs to a run of another runner.
     #[error("pkbllm's runner left the run `{0}`; `skill-evals grade {RUNS}/{0} --as pkbllm` makes a stored run of it")]
     Foreign(String),
-    /// A run id that cannot be a folder's name.
+    /// The run id cannot be the name of a directory.
     #[error("the run id {id:?} {why}")]
     BadRunId {
-        /// The id asked for.
+        /// The requested id.
         id: String,
         /// What is wrong with it.
         why: &'static str,
     },
-    /// Another process runs the run.
+    /// Another process is running the run.
     #[error(
         "the run `{id}` is being run{who}; `skill-evals status --run-id {id}` shows it, `skill-evals stop {id}` ends it"
     )]
     Running {
         /// The run's id.
         id: String,
-        /// The process, where it is known.
+        /// The process, if known.
         who: String,
     },
-    /// A new run was given the id of an old one.
+    /// The id of a new run is that of an old one.
     #[error("the run `{0}` exists; --resume resumes it, another --run-id starts a new one")]
     Exists(String),
 }
 
-/// What stands for standard output where a file is to be named.
+/// The name of standard output among output files.
 pub const STDOUT: &str = "-";
 
-/// Writes a file in one step: to a temporary file next to it, which is then renamed into place. One that is there already
-/// keeps its permissions; a new one has those that the user's umask leaves.
+/// Writes a file in one step: into a temporary file next to it, which is then renamed. An existing file stays untouched on
+/// errors, and keeps its permissions; a new one gets those of the user's umask.
 pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     write_with(path, |file| file.write_all(content))
 }
 
-/// The same for a file that is too long to be made in memory: `write` writes it piece by piece.
+/// The same for a file that is too long for memory: `write` writes it piece by piece.
 pub fn write_with(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()>) -> Result<(), StoreError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder).at(folder)?;
@@ -133,8 +132,7 @@ pub fn write_with(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<(
     Ok(())
 }
 
-/// Writes a file that a user named: what a link points to, and into a pipe or a device where there is one; [`STDOUT`] is
-/// standard output.
+/// Writes a file that a user named. It follows links, and writes into an existing pipe or device. [`STDOUT`] is standard output.
 pub fn write_out(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()>) -> Result<(), StoreError> {
     if path == Path::new(STDOUT) {
         let out = io::stdout().as_fd().try_clone_to_owned();
@@ -147,17 +145,17 @@ pub fn write_out(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()
     write_with(&place, write)
 }
 
-/// Where a file that a user named is, or would be made.
+/// The path of a file that a user named, behind links.
 fn behind_links(path: &Path) -> PathBuf {
     match (path.canonicalize(), fs::read_link(path)) {
         (Ok(place), _) => place,
-        // What a link points to may be made.
+        // The target of a link may not exist yet.
         (Err(_), Ok(target)) => path.parent().unwrap_or(Path::new("")).join(target),
         (Err(_), Err(_)) => path.to_path_buf(),
     }
 }
 
-/// Whether [`write_out`] could write there now, to be asked before hours of work; makes nothing that stays.
+/// Checks, before hours of work, that [`write_out`] can write to this path. Leaves no file.
 pub fn check_out(path: &Path) -> Result<(), StoreError> {
     let place = behind_links(path);
     if place.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
@@ -171,19 +169,19 @@ pub fn check_out(path: &Path) -> Result<(), StoreError> {
     if path == Path::new(STDOUT) || place.exists() && !place.is_file() {
         return Ok(());
     }
-    // Folders that are missing are made with the file.
+    // Missing directories are created with the file.
     let mut folders = place.ancestors().skip(1).filter(|folder| folder.exists());
     Ok(tempfile::tempfile_in(folders.next().unwrap_or(Path::new("."))).map(drop).at(path)?)
 }
 
-/// How much room is asked for at a time.
+/// How much disk space is reserved at a time.
 const ROOM: usize = 64 << 10;
 
-/// Takes room on the disk of a folder, as much as a small trial leaves, until it is dropped.
+/// Reserves disk space for a small trial, until the file is dropped.
 pub fn take_room(folder: &Path) -> Result<File, StoreError> {
     let mut room = tempfile::tempfile_in(folder).at(folder)?;
     match room.write_all(&vec![0; ROOM]) {
-        // A file may be limited in size on a disk with room.
+        // The size of files may be limited on a disk with space.
         Err(error) if error.kind() != io::ErrorKind::FileTooLarge => Ok(Err(error).at(folder)?),
         _ => Ok(room),
     }
@@ -201,7 +199,7 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
         .map_err(|error| StoreError::Damaged { path: path.to_path_buf(), why: error.to_string() })
 }
 
-/// The folder of one run.
+/// The directory of a run.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
     id: String,
@@ -209,13 +207,13 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Makes the folder of a new run, with the given id, or one made from the time.
+    /// Creates the directory of a new run, with this id or one made from the time.
     pub fn create(root: &Path, id: Option<&str>) -> Result<Self, StoreError> {
         let runs = root.join(RUNS);
         if let Some(id) = id {
             check_run_id(id)?;
             let run = Self { path: runs.join(id), id: id.to_owned() };
-            // A folder without either was made for a run that could not begin; there is nothing in it to lose.
+            // An empty directory is left by a run that could not start.
             if run.is_run() {
                 return Err(StoreError::Exists(id.to_owned()));
             }
@@ -231,7 +229,7 @@ impl RunFolder {
             let path = runs.join(&id);
             match fs::create_dir(&path) {
                 Ok(()) => return Ok(Self { id, path }),
-                // Another process began its run in this very second.
+                // Another process started its run in the same second.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     number += 1;
                     id = format!("{stamp}-{number}");
@@ -241,14 +239,14 @@ impl RunFolder {
         }
     }
 
-    /// Checks that a new run can have this id; makes nothing.
+    /// Checks that a new run can have this id. Creates nothing.
     pub fn check_new(root: &Path, id: &str) -> Result<(), StoreError> {
         check_run_id(id)?;
         let run = Self { path: root.join(RUNS).join(id), id: id.to_owned() };
         if run.is_run() { Err(StoreError::Exists(id.to_owned())) } else { Ok(()) }
     }
 
-    /// Checks that a new run can have a folder; makes nothing.
+    /// Checks that a new run can have a directory. Creates nothing.
     pub fn check_place(root: &Path) -> Result<(), StoreError> {
         let runs = root.join(RUNS);
         let Some(nearest) = runs.ancestors().find(|folder| folder.exists()) else { return Ok(()) };
@@ -257,27 +255,23 @@ impl RunFolder {
         can.map_err(|error| StoreError::NoPlace { path: nearest.to_path_buf(), source: error.into() })
     }
 
-    /// The folder of an earlier run.
+    /// The directory of an earlier run. The error names the latest runs.
     pub fn open(root: &Path, id: &str) -> Result<Self, StoreError> {
         check_run_id(id)?;
         let path = root.join(RUNS).join(id);
         if path.is_dir() {
-            let foreign = pkbllm::is_one(&path);
-            return if foreign {
-                Err(StoreError::Foreign(id.to_owned()))
-            } else {
-                Ok(Self { id: id.to_owned(), path })
-            };
+            if pkbllm::is_one(&path) {
+                return Err(StoreError::Foreign(id.to_owned()));
+            }
+            return Ok(Self { id: id.to_owned(), path });
         }
-        let mut ids: Vec<String> = sub_folders(&root.join(RUNS));
-        ids.sort_by(|a, b| b.cmp(a));
-        ids.truncate(10);
-        let known: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let ids = sub_folders(&root.join(RUNS));
+        let known: Vec<&str> = ids.iter().rev().take(10).map(String::as_str).collect();
         let hint = if known.is_empty() { "no runs found".to_owned() } else { suggest(id, &known) };
         Err(StoreError::UnknownRun { id: id.to_owned(), hint })
     }
 
-    /// The folder of a run, or of a part of one, wherever it is.
+    /// A directory of a run, or of a part of one, wherever it is.
     pub fn at(path: &Path) -> Self {
         let id = path.file_name().map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy());
         Self { id: id.into_owned(), path: path.to_path_buf() }
@@ -288,51 +282,53 @@ impl RunFolder {
         &self.id
     }
 
-    /// The folder itself.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the run keeps its copy of the skills of a commit, or of the working tree.
+    /// The run's copy of the skills of a commit, or of the working tree.
     pub fn snapshot(&self, commit: Option<&str>) -> PathBuf {
         self.path.join(snapshot_name(commit))
     }
 
-    /// The SKILL.md of each skill in the run's copy of the working tree's skills, by slug; what is no text is left out.
+    /// The SKILL.md of each skill in the run's copy of the working tree's skills, by slug, if it is text.
     pub fn skill_texts(&self) -> BTreeMap<String, String> {
         let snapshot = self.snapshot(None);
-        let read = |slug: String| {
-            let content = below::read(&snapshot, &Path::new(&slug).join(SKILL_FILE), bounded::MAX_FILE).ok()?;
-            Some((slug, String::from_utf8(content).ok()?))
-        };
-        sub_folders(&snapshot).into_iter().filter_map(read).collect()
+        let mut texts = BTreeMap::new();
+        for slug in sub_folders(&snapshot) {
+            let content = below::read(&snapshot, &Path::new(&slug).join(SKILL_FILE), bounded::MAX_FILE).ok();
+            if let Some(text) = content.and_then(|content| String::from_utf8(content).ok()) {
+                texts.insert(slug, text);
+            }
+        }
+        texts
     }
 
-    /// Where the HTML report of this run alone goes.
+    /// The HTML report of this run alone.
     pub fn report(&self) -> PathBuf {
         self.path.join("report.html")
     }
 
-    /// The folder of a trial, which may not exist yet.
+    /// The directory of a trial, which may not exist yet.
     pub fn trial(&self, id: &TrialId) -> TrialFolder {
         TrialFolder::of(trial_path(&self.path.join(WORK), id), id)
     }
 
-    /// The folders of all trials that have a `meta.json` or a grade, in order.
+    /// The directories of all trials that have a `meta.json` or a grade, in order.
     pub fn trials(&self) -> Vec<TrialFolder> {
         trials_in(&self.path.join(WORK))
     }
 }
 
-/// Makes the folder of all runs, which tells git to pass over it: what a run keeps is large, and the machine's own.
+/// Creates the directory of all runs, which git ignores: artifacts are large and belong to this machine.
 fn make_runs(runs: &Path) -> Result<(), StoreError> {
     fs::create_dir_all(runs).at(runs)?;
     let rules = runs.join(".gitignore");
     if rules.exists() { Ok(()) } else { write_whole(&rules, b"*\n") }
 }
 
-/// The name of the copy of the skills of a commit, or of the working tree; `commit` may come from a file that an agent
-/// wrote.
+/// The name of the copy of the skills of a commit, or of the working tree. An agent may have written the `commit`.
 fn snapshot_name(commit: Option<&str>) -> String {
     match commit.filter(|commit| commit.bytes().all(|byte| byte.is_ascii_hexdigit())) {
         Some(commit) => format!("{SNAPSHOT}_{}", commit.get(..12).unwrap_or(commit)),
@@ -349,29 +345,28 @@ fn trial_path(base: &Path, id: &TrialId) -> PathBuf {
 }
 
 fn sub_folders(path: &Path) -> Vec<String> {
-    let entries = fs::read_dir(path).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.path().is_dir());
-    let mut names: Vec<String> = folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let entries = fs::read_dir(path).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }
 
-/// How many levels a trial is below the folder of all trials: skill, case, mode, and the repeat's number.
+/// The depth of a trial in the directory of all trials: skill, case, mode, and the repeat's number.
 const DEPTH: usize = 4;
 
-/// All trials in a run, in a part of one, or among recordings: `path` may be any folder from the run down to a trial.
-/// Below a trial's own folder nothing is searched: agents write there.
+/// All trials in a run, in a part of one, or among recordings: `path` may be any directory from the run down to a trial. The
+/// directory of a trial is not searched further, because agents write there.
 pub fn trials_below(path: &Path) -> Vec<TrialFolder> {
     let work = path.join(WORK);
     if work.is_dir() && !path.join(META).exists() { trials_in(&work) } else { trials_in(path) }
 }
 
-/// The trial kept in this very folder.
+/// The trial in this directory.
 pub fn trial_at(path: &Path) -> TrialFolder {
     TrialFolder::found(path.to_path_buf(), Path::new(""))
 }
 
-/// The trials at most [`DEPTH`] folders below `path`, in order; no link is followed.
+/// The trials at most [`DEPTH`] directories under `path`, in order. Links are not followed.
 fn trials_in(path: &Path) -> Vec<TrialFolder> {
     let mut walk = walkdir::WalkDir::new(path).max_depth(DEPTH).sort_by_file_name().into_iter();
     let mut found = Vec::new();
@@ -380,15 +375,15 @@ fn trials_in(path: &Path) -> Vec<TrialFolder> {
         if !entry.file_type().is_dir() {
             continue;
         }
-        // A recording that is not in its place yet, or not any more.
+        // Recordings that are being replaced.
         if entry.file_name().as_encoded_bytes().starts_with(recordings::NEW.as_bytes()) {
             walk.skip_current_dir();
             continue;
         }
         let has = |name| fs::symlink_metadata(entry.path().join(name)).is_ok_and(|found| found.is_file());
-        // One that lost its facts is told wherever they are read, and not passed over.
+        // A trial without its facts is not ignored: it is reported when they are read.
         if has(META) || has(GRADE) || has(seal::DIGESTS) {
-            // Up to four names of the path say which trial it must be; a folder named otherwise says nothing.
+            // The names in the path say which trial it must be.
             let names = entry.path().strip_prefix(path).unwrap_or(Path::new(""));
             found.push(TrialFolder::found(entry.path().to_path_buf(), names));
             walk.skip_current_dir();
@@ -397,16 +392,16 @@ fn trials_in(path: &Path) -> Vec<TrialFolder> {
     found
 }
 
-/// What a trial's folder belongs to.
+/// The owner of a trial's directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrialOwner {
     /// This run of the repository.
     Run(String),
-    /// Its recordings.
+    /// The recordings of the repository.
     Recordings,
 }
 
-/// What the folder of a trial in the repository at `root` belongs to, by its path alone.
+/// The owner of a trial's directory in the repository at `root`, by its path alone.
 pub fn place(root: &Path, folder: &Path) -> Option<TrialOwner> {
     if folder.starts_with(root.join(RECORDINGS)) {
         return Some(TrialOwner::Recordings);
@@ -415,20 +410,20 @@ pub fn place(root: &Path, folder: &Path) -> Option<TrialOwner> {
     Some(TrialOwner::Run(run.to_string_lossy().into_owned()))
 }
 
-/// The recordings of a case in the repository at `root`: the names of the modes that have one.
+/// The names of the modes in which a case of the repository at `root` is recorded.
 pub fn recorded_modes(root: &Path, skill: &str, case: &str) -> Vec<String> {
     sub_folders(&root.join(RECORDINGS).join(skill).join(case))
 }
 
-/// The folder of a trial's recording, which may not exist.
+/// The directory of a trial's recording, which may not exist.
 pub fn recording(root: &Path, id: &TrialId) -> TrialFolder {
     TrialFolder::of(trial_path(&root.join(RECORDINGS), id), id)
 }
 
-fn check_format(path: &Path, found: u32, known: u32) -> Result<(), StoreError> {
-    if found == known {
+fn check_format(path: &Path, format: u32, known: u32) -> Result<(), StoreError> {
+    if format == known {
         return Ok(());
     }
-    let why = format!("it has format {found}, this version reads format {known}");
+    let why = format!("it has format {format}, this version reads format {known}");
     Err(StoreError::Damaged { path: path.to_path_buf(), why })
 }

@@ -1,5 +1,5 @@
-//! Run folders of pkbllm's runner, as `run_skill_evals.py` leaves them: `work/<skill>/<case>/` is the agent's working folder
-//! with the evidence in it. Only read here.
+//! Reads runs of pkbllm's runner `run_skill_evals.py`: `work/<skill>/<case>/` is the agent's working directory with the evidence
+//! in it.
 
 use std::ffi::OsStr;
 use std::io;
@@ -18,27 +18,27 @@ use crate::text::redact::strings;
 /// The largest stream that is read, in bytes.
 const MAX_STREAM: u64 = 512 << 20;
 
-/// What the runner says of a judge that gave it nothing to read, in place of an answer.
+/// The file that the runner writes if its judge gave no readable answer.
 const NORMALIZED: &str = "judge.normalized.json";
 
-/// Files and folders in a case's folder that are not of its workspace: evidence, the skills, the agent's home.
+/// Entries of a case's directory that are not part of its workspace: evidence, the skills, the agent's home.
 const NOT_WORKSPACE: [&str; 9] =
     ["trace.jsonl", "stderr.txt", FINAL, META, GRADE, JUDGEMENT, NORMALIZED, AGENT.home, ".eval_home"];
 
-/// The agent that the runner starts: the one that its format of cases was made for.
+/// The agent that the runner starts.
 const AGENT: &Profile = profile::DEFAULT;
 
-/// The exit status by which the runner told that it ended an agent.
+/// The exit status of an agent that the runner ended.
 const TIMED_OUT: i32 = 124;
 
-/// A run of pkbllm's.
+/// A run of pkbllm's runner.
 #[derive(Debug)]
 pub struct PkbllmRun {
     /// Its folder.
     pub folder: PathBuf,
-    /// Its cases that came to an end.
+    /// Its cases that have a grade.
     pub trials: Vec<PkbllmTrial>,
-    /// The folders of cases that have no grade: they were cut short.
+    /// The directories of cases without a grade: they were cut short.
     pub cut_short: Vec<PathBuf>,
 }
 
@@ -59,15 +59,15 @@ pub struct PkbllmTrial {
     pub prompt: String,
     /// The suite that was chosen.
     pub suite: Option<String>,
-    /// The agent's exit status; none where the runner ended it.
+    /// The agent's exit status; `None` if the runner ended it.
     pub exit_code: Option<i32>,
-    /// Whether the runner ended it, since its time was up.
+    /// Whether the runner ended it at its timeout.
     pub timed_out: bool,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
-    /// When the case ended, as the progress file has it.
+    /// When the case ended, by the progress file.
     pub ended: Option<String>,
-    /// The answer of its judge, where one was asked, as it stands.
+    /// The answer of its judge as stored, if there was one.
     pub judged: Option<Result<String, String>>,
 }
 
@@ -117,7 +117,7 @@ struct PkbllmProgressLine {
 }
 
 impl PkbllmRun {
-    /// Reads the run in `folder`.
+    /// Reads the run in `folder`. An error names the file, and the line if known.
     pub fn read(folder: &Path) -> Result<Self, String> {
         if !folder.join(WORK).is_dir() {
             return Err(format!(
@@ -142,7 +142,7 @@ impl PkbllmRun {
         Ok(run)
     }
 
-    /// When it began, where its id is the time, as the runner makes it.
+    /// When it started, if its id is the time, as the runner makes it.
     pub fn began(&self) -> Option<String> {
         let time = jiff::civil::DateTime::strptime("%Y%m%d-%H%M%S", self.folder.file_name()?.to_str()?).ok()?;
         Some(jiff::tz::TimeZone::UTC.to_timestamp(time).ok()?.to_string())
@@ -155,12 +155,12 @@ impl PkbllmRun {
             .ok_or_else(|| format!("{}: it is not there", self.folder.join(at).join(META).display()))?;
         let PkbllmChecks { exit_code, duration_s } = graded.deterministic;
         let timed_out = exit_code == TIMED_OUT;
-        let same = |line: &&PkbllmProgressLine| line.skill_slug == facts.skill.slug && line.case_id == facts.case.id;
+        let mut progress = ended.iter().rev();
+        let end = progress.find(|line| line.skill_slug == facts.skill.slug && line.case_id == facts.case.id);
         let answer = self.text(&at.join(JUDGEMENT))?.map(Ok);
-        let lost = || Some(Err("is not there".to_owned()));
         Ok(Some(PkbllmTrial {
             folder: at.to_path_buf(),
-            ended: ended.iter().rev().find(same).map(|line| line.ts.clone()),
+            ended: end.map(|line| line.ts.clone()),
             skill: facts.skill.name,
             slug: facts.skill.slug,
             case: facts.case.id,
@@ -172,18 +172,18 @@ impl PkbllmRun {
             duration_ms: std::time::Duration::try_from_secs_f64(duration_s)
                 .map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
             judged: match self.text(&at.join(NORMALIZED))? {
-                Some(_) => answer.or_else(lost),
+                Some(_) => answer.or_else(|| Some(Err("is not there".to_owned()))),
                 None => answer,
             },
         }))
     }
 
-    /// A stream or another file in a case's folder; `None` where it is not there.
+    /// A stream or another file in a case's directory, if it exists.
     pub fn bytes(&self, trial: &PkbllmTrial, name: &str) -> Result<Option<Vec<u8>>, String> {
         read(&self.folder, &trial.folder.join(name))
     }
 
-    /// The session file of the agent, where its home was kept: the one that is about the trace's thread.
+    /// The session file of the agent for the trace's thread, if its home was stored.
     pub fn session(&self, trial: &PkbllmTrial, thread: &str) -> Option<Vec<u8>> {
         let mut found = None;
         let sessions = trial.folder.join(".eval_home").join(AGENT.home).join(AGENT.sessions);
@@ -198,7 +198,7 @@ impl PkbllmRun {
         found
     }
 
-    /// The keys and tokens of the login that was copied into the agent's home, to be masked.
+    /// The keys and tokens of the credentials in the agent's home, which must be masked.
     pub fn secrets(&self, trial: &PkbllmTrial) -> Vec<String> {
         let login = trial.folder.join(".eval_home").join(AGENT.home).join(AGENT.credentials);
         let login = read(&self.folder, &login);
@@ -206,7 +206,7 @@ impl PkbllmRun {
         strings(&login)
     }
 
-    /// Hands every file of a case's workspace to `take`, by its path there, with its size. Says whether all were seen.
+    /// Calls `take` with every file of a case's workspace. Returns whether it saw all files.
     pub fn workspace(&self, trial: &PkbllmTrial, take: &mut dyn FnMut(&below::WalkedFile<'_>) -> WalkControl) -> bool {
         let walked = below::walk(&self.folder, &trial.folder, |name| name == ".git", &mut |entry| {
             if Self::is_workspace(entry.path) { take(entry) } else { WalkControl::On }
@@ -214,12 +214,12 @@ impl PkbllmRun {
         walked.unwrap_or(false)
     }
 
-    /// Whether what is at this path in a case's folder is of its workspace.
+    /// Whether this path in a case's directory is part of its workspace.
     pub fn is_workspace(path: &Path) -> bool {
         path.iter().next().is_none_or(|first| NOT_WORKSPACE.iter().all(|name| first != *name))
     }
 
-    /// The skills as its agents were given them, where they were kept.
+    /// The skills that its agents got, if stored.
     pub fn skills(&self) -> Option<PathBuf> {
         Some(self.folder.join(SNAPSHOT)).filter(|folder| folder.is_dir())
     }
@@ -234,16 +234,17 @@ impl PkbllmRun {
     }
 }
 
-/// Whether the folder is a run of pkbllm's: where ours have modes below a case, it has the facts.
+/// Whether the directory is a run of pkbllm's runner: its cases have their facts where ours have modes.
 pub(super) fn is_one(folder: &Path) -> bool {
     let work = folder.join(WORK);
-    let has_facts = |case: &Path| case.join(META).is_file();
-    let cases =
-        |skill: String| sub_folders(&work.join(&skill)).into_iter().map(move |case| Path::new(&skill).join(case));
-    !folder.join(RUN).exists() && sub_folders(&work).into_iter().flat_map(cases).any(|case| has_facts(&work.join(case)))
+    !folder.join(RUN).exists()
+        && sub_folders(&work).iter().any(|skill| {
+            let skill = work.join(skill);
+            sub_folders(&skill).iter().any(|case| skill.join(case).join(META).is_file())
+        })
 }
 
-/// When cases ended, as the progress file says; empty where the runner was not asked for one.
+/// When cases ended, by the progress file, which is optional.
 fn ended(folder: &Path) -> Result<Vec<PkbllmProgressLine>, String> {
     let name = "progress.jsonl";
     let text = read(folder, Path::new(name))?.unwrap_or_default();
@@ -251,10 +252,10 @@ fn ended(folder: &Path) -> Result<Vec<PkbllmProgressLine>, String> {
     lines.map(|(before, line)| parse(&folder.join(name), before, line)).collect()
 }
 
-/// Reads JSON that stands behind so many lines of its file.
+/// Parses JSON that follows this many lines of its file.
 fn parse<T: DeserializeOwned>(path: &Path, before: usize, bytes: &[u8]) -> Result<T, String> {
     serde_json::from_slice(bytes).map_err(|error| {
-        // serde_json says the place itself, counted from where it began.
+        // serde_json adds its own place, counted from the start of the JSON.
         let said = error.to_string();
         let what = said.split(" at line ").next().unwrap_or_default().to_owned();
         format!("{}:{}:{}: {what}", path.display(), before + error.line().max(1), error.column())

@@ -1,5 +1,4 @@
-//! Which cases have recordings, looked up skill by skill, so that cases without any cost nothing; and how new ones come
-//! into their place.
+//! Which cases have recordings, and how new recordings replace old ones.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -10,37 +9,37 @@ use super::{At, RECORDINGS, StoreError, TrialFolder, sub_folders, trial_path, tr
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::trial::id::TrialId;
 
-/// The folder of a trial's recording below `recordings`, a folder like that of all recordings.
+/// The directory of a trial's recording in `recordings`, which has the layout of all recordings.
 pub fn recording_in(recordings: &Path, id: &TrialId) -> TrialFolder {
     TrialFolder::of(trial_path(recordings, id), id)
 }
 
-/// Whether anything is recorded of the case and mode of `id`, its first repeat or another.
+/// Whether any repeat of the case and mode of `id` is recorded.
 pub fn is_recorded(root: &Path, id: &TrialId) -> bool {
     trial_path(&root.join(RECORDINGS), id).parent().is_some_and(|mode| !sub_folders(mode).is_empty())
 }
 
-/// How the names of folders for new recordings begin. No skill is called so: ids begin with no full stop.
+/// The prefix of directories for new recordings. No skill has such a name: ids do not begin with a dot.
 pub(super) const NEW: &str = ".new-";
 
-/// Below such a folder: recordings on their way out, by the paths that they had.
+/// The directory in it for old recordings while they are replaced, by their paths.
 const OLD: &str = "old";
 
-/// A folder for new recordings until they are put in their place, on the same file system; gone when it is dropped.
+/// A directory for new recordings until they replace the old ones, on the same file system. It is removed when dropped.
 #[derive(Debug)]
 pub struct StagedRecordings {
     folder: tempfile::TempDir,
-    /// Locked as long as this process lives: what a killed one left is not locked.
+    /// Locked while this process lives. The directory of a killed process is not locked.
     _lock: File,
 }
 
 impl StagedRecordings {
-    /// Makes it, and removes what killed processes left of theirs. A recording that one of them had moved aside, with
-    /// nothing in its place yet, is put back.
+    /// Creates it, and removes the directories of killed processes. An old recording that such a process had not replaced yet
+    /// is moved back.
     pub fn new(root: &Path) -> Result<Self, StoreError> {
         let recordings = root.join(RECORDINGS);
         fs::create_dir_all(&recordings).at(&recordings)?;
-        // Nobody looks for what is left while another folder is made and not locked yet.
+        // Another process must not remove this directory before it is locked.
         let gate = File::open(&recordings).at(&recordings)?;
         gate.lock().at(&recordings)?;
         for name in sub_folders(&recordings).into_iter().filter(|name| name.starts_with(NEW)) {
@@ -52,17 +51,16 @@ impl StagedRecordings {
         Ok(Self { folder, _lock: lock })
     }
 
-    /// The folder itself, in which recordings lie as in that of all recordings.
+    /// The path of the directory, which has the layout of all recordings.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Puts the new recordings of the case and mode of `id` in the place of those that there are: all repeats, so that
-    /// none of an earlier recording stays among them. Returns their folder.
+    /// Replaces the recordings of the case and mode of `id` by the new ones, with all repeats. Returns their directory.
     pub fn put(&self, root: &Path, id: &TrialId) -> Result<PathBuf, StoreError> {
         let mode = |base: &Path| base.join(&id.skill).join(&id.case).join(&id.mode);
         let (new, place) = (mode(self.path()), mode(&root.join(RECORDINGS)));
-        // Moved aside before it is removed: there is no moment with half a recording.
+        // The old recording is moved before it is removed, so it is never incomplete.
         let old = mode(&self.path().join(OLD));
         for folder in [&place, &old].into_iter().filter_map(|folder| folder.parent()) {
             fs::create_dir_all(folder).at(folder)?;
@@ -76,8 +74,7 @@ impl StagedRecordings {
     }
 }
 
-/// Removes a folder for new recordings whose process is gone, and puts back what that had moved aside. A link in its
-/// place is nobody's.
+/// Removes a directory for new recordings whose process is gone, and moves old recordings back. Ignores a link.
 fn remove_left_over(recordings: &Path, folder: &Path) -> Result<(), StoreError> {
     let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
     if !is_folder(folder) {
@@ -98,26 +95,27 @@ fn remove_left_over(recordings: &Path, folder: &Path) -> Result<(), StoreError> 
     Ok(fs::remove_dir_all(folder).at(folder)?)
 }
 
-/// The recordings of the repository at `root` that are not as they were made, and why.
+/// The damaged recordings of the repository at `root`, with the problem of each.
 pub fn damaged_recordings(root: &Path) -> Vec<(TrialFolder, Diagnostic)> {
-    let check = |recording: TrialFolder| {
-        let problem = match recording.meta().err()? {
-            StoreError::Damaged { path, why } => (path, why),
-            other => (recording.path().to_path_buf(), other.to_string()),
+    let mut damaged = Vec::new();
+    for recording in trials_below(&root.join(RECORDINGS)) {
+        let (path, why) = match recording.meta() {
+            Ok(_) => continue,
+            Err(StoreError::Damaged { path, why }) => (path, why),
+            Err(other) => (recording.path().to_path_buf(), other.to_string()),
         };
-        let (path, why) = problem;
         let place = SourceLocation::file(path.strip_prefix(root).unwrap_or(&path));
         let problem = Diagnostic::new(Code::DamagedRecording, place, why);
-        Some((recording, problem.help("record it again with `skill-evals run --record`")))
-    };
-    trials_below(&root.join(RECORDINGS)).into_iter().filter_map(check).collect()
+        damaged.push((recording, problem.help("record it again with `skill-evals run --record`")));
+    }
+    damaged
 }
 
-/// The recordings of a repository.
+/// Looks up the recordings of a repository. Cases come skill by skill, so one skill is remembered.
 #[derive(Debug)]
 pub struct Recordings {
     folder: PathBuf,
-    /// The skill that was asked for last, and its cases that have any: cases come skill by skill.
+    /// The last skill, and its cases that have recordings.
     last: (String, HashSet<String>),
 }
 

@@ -1,4 +1,4 @@
-//! The files of a run folder that are about the run as a whole, and the lock that lets only one process run it.
+//! The files of a run's directory about the run as a whole, and the lock that lets only one process run it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -34,11 +34,10 @@ const RUNNER: &str = "runner.pid";
 const STOPPING: &str = "stopping";
 const LOCK: &str = "runner.lock";
 
-/// How often a lock that another process has is tried again.
+/// How often a lock of another process is tried again.
 const LOCK_TRIES: usize = 10;
 
-/// Shows that this process is the run's only runner, until dropped. The system releases it when the process ends,
-/// however it ends.
+/// The lock of the run's only runner, until dropped. The system releases it when the process ends, however it ends.
 #[derive(Debug)]
 pub struct RunLock {
     _file: File,
@@ -46,25 +45,25 @@ pub struct RunLock {
 }
 
 impl RunLock {
-    /// Takes room on the disk of the run: where trials fill it, how the run ended can still be noted.
+    /// Reserves disk space, so that the end of the run can be stored even if trials fill the disk.
     pub fn keep_room(&self, folder: &RunFolder) -> Result<(), StoreError> {
         *self.room.lock().unwrap_or_else(PoisonError::into_inner) = Some(super::take_room(&folder.path)?);
         Ok(())
     }
 
-    /// Gives that room back.
+    /// Releases that space.
     pub fn give_room(&self) {
         self.room.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
 impl RunFolder {
-    /// Takes the run for this process, or for this and others of a shared run, and notes who runs it.
+    /// Locks the run for this process, or for the processes of a shared run, and stores who runs it.
     pub fn lock(&self, runner: Runner) -> Result<RunLock, StoreError> {
         let path = self.path.join(LOCK);
         let file = File::create(&path).at(&path)?;
         let take = || if runner.shared { file.try_lock_shared() } else { file.try_lock() };
-        // A process that asks whether the run is live has the lock for a moment.
+        // A process that checks whether the run is running has the lock for a moment.
         let mut tried = take();
         for _ in 0..LOCK_TRIES {
             if tried.is_ok() {
@@ -82,23 +81,23 @@ impl RunFolder {
             Err(TryLockError::Error(error)) => return Ok(Err(error).at(&path)?),
         }
         write_json(&self.path.join(RUNNER), &runner)?;
-        // Left over from an earlier part of the run, if a `stop` was itself killed.
+        // An earlier part of the run may have left it, if a `stop` was killed.
         let _ = fs::remove_file(self.path.join(STOPPING));
         Ok(RunLock { _file: file, room: Mutex::default() })
     }
 
-    /// Whether a process runs this run.
+    /// Whether a process is running this run.
     pub fn is_live(&self) -> bool {
         let lock = File::open(self.path.join(LOCK));
         lock.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Whether this is the folder of a run, rather than of something that somebody put beside the runs.
+    /// Whether this is the directory of a run.
     pub fn is_run(&self) -> bool {
         [RUN, PROGRESS].into_iter().any(|name| self.path.join(name).is_file())
     }
 
-    /// Adds trials to the run's plan, those that are not in it yet. Returns how many it has then.
+    /// Adds the trials that are not in the run's plan yet. Returns how many the plan has then.
     pub fn add_to_plan(&self, trials: impl Iterator<Item = PlanLine>) -> Result<usize, StoreError> {
         let path = self.path.join(PLAN);
         let mut known = self.plan()?;
@@ -107,56 +106,58 @@ impl RunFolder {
         Ok(known.len())
     }
 
-    /// Adds a trial to the plan that is not in it yet.
+    /// Adds a new trial to the plan.
     pub fn plan_further(&self, id: &TrialId) -> Result<(), StoreError> {
         let path = self.path.join(PLAN);
         Ok(append(&path, &[id]).at(&path)?)
     }
 
-    /// The trials that the run has, of all its parts and all processes that share it.
+    /// The trials of all parts of the run and all processes that share it. Damaged lines are ignored.
     pub fn plan(&self) -> Result<BTreeSet<TrialId>, StoreError> {
         Ok(self.plan_lines()?.into_iter().map(|line| line.id).collect())
     }
 
-    /// The same, with what was planned of their cases, in the order in which they were planned.
+    /// The same as lines, in the order in which they were planned.
     pub fn plan_lines(&self) -> Result<Vec<PlanLine>, StoreError> {
         let path = self.path.join(PLAN);
         Ok(read_lines(&path).at(&path)?)
     }
 
-    /// Adds a pair of trials to those that the run has begun.
+    /// Adds a pair of trials that starts.
     pub fn add_pair(&self, pair: &PairRecord) -> Result<(), StoreError> {
         let path = self.path.join(PAIRS);
         Ok(append(&path, &[pair]).at(&path)?)
     }
 
-    /// The pairs of trials that the run has begun, in their order.
+    /// The pairs of trials that have started, in order. A damaged last line was cut short: its pair did not start.
     pub fn pairs(&self) -> Result<Vec<PairRecord>, StoreError> {
         let path = self.path.join(PAIRS);
         Ok(read_lines(&path).at(&path)?)
     }
 
-    /// How many lines of the file of pairs are none: their pairs are in no figure. A last one that was cut short is none of
-    /// them, since its pair did not begin.
+    /// Number of damaged lines in the file of pairs, whose pairs are not counted. A last line that was cut short is not one of
+    /// them.
     pub fn damaged_pairs(&self) -> Result<usize, StoreError> {
         let path = self.path.join(PAIRS);
-        let is_pair = |line: &TraceLine<'_>| matches!(line, TraceLine::Whole(line) if serde_json::from_slice::<PairRecord>(line).is_ok());
-        let (mut damaged, mut last) = (0, true);
+        let (mut damaged, mut is_last_damaged) = (0, false);
         lines::for_each(&path, |line| {
-            last = is_pair(&line);
-            damaged += usize::from(!last);
+            is_last_damaged = match line {
+                TraceLine::Whole(line) => serde_json::from_slice::<PairRecord>(line).is_err(),
+                TraceLine::Overlong => true,
+            };
+            damaged += usize::from(is_last_damaged);
         })
         .at(&path)?;
-        let cut = !last && File::open(&path).is_ok_and(|mut file| ledger::ends_within_a_line(&mut file));
-        Ok(damaged - usize::from(cut))
+        let is_cut = is_last_damaged && File::open(&path).is_ok_and(|mut file| ledger::ends_within_a_line(&mut file));
+        Ok(damaged - usize::from(is_cut))
     }
 
-    /// Keeps what comparing the run's arms came to.
+    /// Writes the result of comparing the run's sides.
     pub fn write_comparison(&self, comparison: &impl Serialize) -> Result<(), StoreError> {
         write_json(&self.path.join(COMPARISON), comparison)
     }
 
-    /// Notes that the run is being stopped, before its runner is told to end.
+    /// Marks the run as being stopped, before its runner gets the signal.
     pub fn note_stopping(&self) -> Result<(), StoreError> {
         super::write_whole(&self.path.join(STOPPING), b"")
     }
@@ -166,32 +167,32 @@ impl RunFolder {
         self.path.join(STOPPING).exists()
     }
 
-    /// Notes how the run ended, and why if that is not clear, where it is known what it was to do.
+    /// Writes how and why the run ended, if it has a record.
     pub fn write_ended(&self, how: RunEndKind, why: Option<&str>) -> Result<(), StoreError> {
         let Some(record) = self.run_record()? else { return Ok(()) };
         let ended = Some(RunEnd { at: jiff::Timestamp::now().to_string(), how, why: why.map(str::to_owned) });
         self.write_run(&RunRecord { ended, ..record })?;
-        // Left over from the run's earlier part at most.
+        // An earlier part of the run may have left it.
         let _ = fs::remove_file(self.path.join(STOPPING));
         Ok(())
     }
 
-    /// The process that runs this run, or ran it last.
+    /// The process that runs this run, or was the last to do so.
     pub fn runner(&self) -> Option<Runner> {
         read_json(&self.path.join(RUNNER)).ok()
     }
 
-    /// Where a run in the background writes what it has to say.
+    /// The output of a run in the background.
     pub fn log(&self) -> PathBuf {
         self.path.join(LOG)
     }
 
-    /// Keeps what the run is to do.
+    /// Writes the record of the run.
     pub fn write_run(&self, record: &RunRecord) -> Result<(), StoreError> {
         write_json(&self.path.join(RUN), record)
     }
 
-    /// What the run is to do; `None` where that was never written.
+    /// The record of the run, if it has one.
     pub fn run_record(&self) -> Result<Option<RunRecord>, StoreError> {
         let path = self.path.join(RUN);
         match read_json::<RunRecord>(&path) {
@@ -214,12 +215,12 @@ impl RunFolder {
         Follower::new(self.path.join(PROGRESS))
     }
 
-    /// Where the progress file is.
+    /// The path of the progress file.
     pub fn progress_path(&self) -> PathBuf {
         self.path.join(PROGRESS)
     }
 
-    /// What the progress file says.
+    /// The content of the progress file. Damaged lines are no error.
     pub fn progress(&self) -> Result<LedgerContents, StoreError> {
         ledger::read(&self.path.join(PROGRESS))
     }
@@ -235,55 +236,56 @@ impl RunFolder {
         super::write_whole(&path, &text)
     }
 
-    /// Keeps what runs at this moment.
+    /// Writes which trials are running.
     pub fn write_current(&self, current: &CurrentTrials) -> Result<(), StoreError> {
         write_json(&self.path.join(CURRENT), current)
     }
 
-    /// What ran when that was last noted.
+    /// The trials that were running when that was last written.
     pub fn current(&self) -> CurrentTrials {
         read_json(&self.path.join(CURRENT)).unwrap_or_default()
     }
 
-    /// Keeps the summary so far.
+    /// Writes the summary so far.
     pub fn write_partial_summary(&self, summary: &impl Serialize) -> Result<(), StoreError> {
         write_json(&self.path.join(PARTIAL), summary)
     }
 
-    /// Keeps the summary, as data and as text, in place of the partial one.
+    /// Writes the summary, as data and as text, and removes the partial one.
     pub fn write_summary(&self, summary: &impl Serialize, text: &str) -> Result<(), StoreError> {
         write_json(&self.path.join(SUMMARY), summary)?;
         super::write_whole(&self.path.join(SUMMARY_TEXT), text.as_bytes())?;
         for name in [PARTIAL, CURRENT] {
-            // What is left over is only out of date.
+            // A file that stays is only out of date.
             let _ = fs::remove_file(self.path.join(name));
         }
         Ok(())
     }
 
-    /// Whether the run came to its end.
+    /// Whether the run has a summary, which is written at its end.
     pub fn has_summary(&self) -> bool {
         self.path.join(SUMMARY).is_file()
     }
 
-    /// The summary as it was kept.
+    /// The stored summary.
     pub fn summary(&self) -> Result<Value, StoreError> {
         read_json(&self.path.join(SUMMARY))
     }
 
-    /// Removes the run and all that it kept.
+    /// Removes the run with all its files.
     pub fn remove(&self) -> Result<(), StoreError> {
         Ok(fs::remove_dir_all(&self.path).at(&self.path)?)
     }
 
-    /// When something in the run's folder last changed, to find the latest run.
+    /// When the run's files last changed, to find the latest run.
     fn changed(&self) -> Option<std::time::SystemTime> {
-        let time = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
-        [RUN, PROGRESS, SUMMARY].into_iter().filter_map(|name| time(&self.path.join(name))).max().or(time(&self.path))
+        let modified = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+        let files = [RUN, PROGRESS, SUMMARY].into_iter().filter_map(|name| modified(&self.path.join(name)));
+        files.max().or_else(|| modified(&self.path))
     }
 }
 
-/// What the whole lines of a file hold, a JSON value each; lines that are none are left out.
+/// The JSON values of a file's lines. Damaged lines are ignored.
 fn read_lines<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
     let mut found = Vec::new();
     lines::for_each(path, |line| {
@@ -294,7 +296,7 @@ fn read_lines<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
     Ok(found)
 }
 
-/// Adds lines to a file, a JSON value each.
+/// Appends lines to a file, a JSON value each.
 fn append<T: Serialize>(path: &Path, values: &[T]) -> io::Result<()> {
     let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
     // A line cut short by a crash is closed, so that the next one is not lost with it.
@@ -303,11 +305,11 @@ fn append<T: Serialize>(path: &Path, values: &[T]) -> io::Result<()> {
         serde_json::to_writer(&mut text, value)?;
         text.push(b'\n');
     }
-    // In one piece: the system puts it behind what other processes append.
+    // In one piece: the system appends it after lines of other processes.
     file.write_all(&text)
 }
 
-/// Hands each line of a progress file to `take`; one that is too long to be one is handed over empty.
+/// Calls `take` with each line of a progress file; with an empty one for an overlong line.
 pub fn each_line(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), StoreError> {
     let found = lines::for_each(path, |line| match line {
         TraceLine::Whole(line) => take(line),
@@ -316,7 +318,7 @@ pub fn each_line(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), StoreEr
     Ok(found.at(path)?)
 }
 
-/// All runs of the repository at `root`, the latest first; not those that another runner left.
+/// All runs of the repository at `root`, the latest first, without those of other runners.
 pub fn runs(root: &Path) -> Vec<RunFolder> {
     let folder = root.join(RUNS);
     let ids = sub_folders(&folder).into_iter().filter(|id| super::check_run_id(id).is_ok());

@@ -1,4 +1,4 @@
-//! The digests of a recording's files: a recording that was changed by anything but a new recording is refused.
+//! The digests of a recording's files. A recording that was changed by anything but a new recording is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,22 +10,22 @@ use super::{At, JUDGEMENT, StoreError, read_json, sub_folders, write_json};
 use crate::files::bounded;
 use crate::trial::evidence::digest;
 
-/// The file with the digests, in a recording's folder.
+/// The file with the digests, in a recording's directory.
 pub(super) const DIGESTS: &str = "digests.json";
 
 /// The number of its format.
 const DIGESTS_FORMAT: u32 = 1;
 
-/// What to do about a recording that is not as it was made.
+/// What to do about a changed recording.
 const REMEDY: &str = "restore the recording's directory from version control, or record the trial again";
 
 #[derive(Debug, Serialize, Deserialize)]
 struct SealedDigests {
     format: u32,
-    /// How many repeats were recorded together: those in the folders beside this one, and this.
+    /// How many repeats were recorded together: this one and those next to it.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     repeats: u32,
-    /// The digest of each file beside or below this one, by its path.
+    /// The digest of each file of the recording, by its path.
     files: BTreeMap<String, String>,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn seal(folder: &Path, repeats: u32) -> Result<(), StoreError> {
     write_json(&folder.join(DIGESTS), &SealedDigests { format: DIGESTS_FORMAT, repeats, files: files(folder)? })
 }
 
-/// Checks the files of the recording in `folder` against their digests.
+/// Checks the files of the recording in `folder` against their digests, and that no repeat is missing or new.
 pub(super) fn verify(folder: &Path) -> Result<(), StoreError> {
     let path = folder.join(DIGESTS);
     if !path.exists() {
@@ -59,7 +59,7 @@ pub(super) fn verify(folder: &Path) -> Result<(), StoreError> {
         return Err(StoreError::Damaged { path: folder.parent().unwrap_or(folder).to_path_buf(), why });
     }
     let found = files(folder)?;
-    // A judge's answer may be dropped: a trial without one says so wherever it is shown.
+    // A judge's answer may be removed: every report of a trial shows whether it has one.
     if !found.contains_key(JUDGEMENT) {
         digests.files.remove(JUDGEMENT);
     }
@@ -79,18 +79,17 @@ pub(super) fn verify(folder: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The repeats that lie where the recording in `folder` lies, itself among them; `None` where it was put elsewhere.
+/// The repeats next to the recording in `folder`, including itself; `None` if it is not in a directory of repeats.
 fn repeats_beside(folder: &Path) -> Option<BTreeSet<String>> {
-    let is_number = |name: &str| name.parse::<u32>().is_ok();
-    let is_repeat = is_number(&folder.file_name()?.to_string_lossy());
-    let names = sub_folders(folder.parent().filter(|_| is_repeat)?);
-    Some(names.into_iter().filter(|name| is_number(name)).collect())
+    folder.file_name()?.to_string_lossy().parse::<u32>().ok()?;
+    let names = sub_folders(folder.parent()?).into_iter();
+    Some(names.filter(|name| name.parse::<u32>().is_ok()).collect())
 }
 
-/// The digests of all that is in and below `folder` and is not a directory, by path. Recordings have plain files alone.
+/// The digests of all files in `folder`, by path. Recordings have regular files only.
 fn files(folder: &Path) -> Result<BTreeMap<String, String>, StoreError> {
     let mut files = BTreeMap::new();
-    // Files that other tools leave there are not part of the recording.
+    // Hidden files come from other tools.
     let ours = |entry: &DirEntry| entry.depth() != 1 || !entry.file_name().to_string_lossy().starts_with('.');
     for entry in WalkDir::new(folder).into_iter().filter_entry(ours) {
         let entry = entry.map_err(std::io::Error::from).at(folder)?;

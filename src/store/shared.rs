@@ -1,4 +1,4 @@
-//! A run that many processes share: nextest starts one for each trial.
+//! A run that several processes share: nextest starts one for each trial.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 use super::{At, RUNS, RunFolder, StoreError, make_runs, sub_folders};
 use crate::trial::run_record::RunRecord;
 
-/// Locked while a process looks for the shared run, or begins it.
+/// Locked while a process searches the shared run, or starts it.
 const LOCK: &str = ".lock";
 
 impl RunFolder {
-    /// The run that is shared under `key`, say a UUID: taken if another process began it, else begun. Its id is the one
-    /// given, else the time of its beginning and the start of the key. `begin` makes its record where there is none yet.
+    /// The run that is shared under `key`, for example a UUID. The first process creates it. Its id is the given one, else its
+    /// start time and the start of the key. `begin` makes its record if there is none yet.
     pub fn shared(
         root: &Path,
         id: Option<&str>,

@@ -1,4 +1,4 @@
-//! The folder of one trial, in a run or as a recording.
+//! The directory of a trial, in a run or as a recording.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,11 +15,11 @@ use crate::trial::evidence::{META_FORMAT, Meta};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{GRADE_FORMAT, Grade};
 
-/// The folder of one trial: in a run, or a recording.
+/// The directory of a trial, in a run or as a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrialFolder {
     path: PathBuf,
-    /// The last names of its path, out of `skill/case/mode/number`: what its own files say must agree.
+    /// The last names of its path, of `skill/case/mode/number`. Its files must agree with them.
     names: Vec<String>,
 }
 
@@ -34,47 +34,47 @@ impl TrialFolder {
         Self { path, names }
     }
 
-    /// Which trial its path says that it is.
+    /// The id of the trial by its path.
     pub fn id(&self) -> Option<TrialId> {
         let [skill, case, mode, number] = self.names.as_slice() else { return None };
         let number = number.parse().ok()?;
         Some(TrialId { skill: skill.clone(), case: case.clone(), mode: mode.clone(), number })
     }
 
-    /// The folder itself.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether a trial was kept here. A recording that has lost its facts is still one, and cannot be read.
+    /// Whether a trial is stored here. A recording without its facts exists, but cannot be read.
     pub fn exists(&self) -> bool {
-        let has_any = || fs::read_dir(&self.path).is_ok_and(|mut found| found.next().is_some());
-        self.path.join(META).is_file() || (self.is_recording() && has_any())
+        self.path.join(META).is_file()
+            || (self.is_recording() && fs::read_dir(&self.path).is_ok_and(|mut entries| entries.next().is_some()))
     }
 
-    /// Whether it is a recording: it is not in the folder of a run's trials.
+    /// Whether it is a recording: it is not among the trials of a run.
     fn is_recording(&self) -> bool {
         let path = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
         path.ancestors().nth(DEPTH).and_then(Path::file_name).is_none_or(|name| name != WORK)
     }
 
-    /// Whether a grade was kept here, as it is in a run.
+    /// Whether it has a grade.
     pub fn has_grade(&self) -> bool {
         self.path.join(GRADE).is_file()
     }
 
-    /// Empties the folder, or makes it.
+    /// Empties the directory, or creates it.
     pub fn clear(&self) -> Result<(), StoreError> {
         self.remove()?;
         Ok(fs::create_dir_all(&self.path).at(&self.path)?)
     }
 
-    /// Takes room for what is noted of a trial, before anything is paid for it: until the file is dropped, no other trial has it.
+    /// Reserves disk space for the trial before it costs anything, until the file is dropped.
     pub fn take_room(&self) -> Result<File, StoreError> {
         super::take_room(&self.path)
     }
 
-    /// Removes the folder with all that is in it.
+    /// Removes the directory with its content.
     pub fn remove(&self) -> Result<(), StoreError> {
         match fs::remove_dir_all(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Ok(Err(error).at(&self.path)?),
@@ -82,76 +82,76 @@ impl TrialFolder {
         }
     }
 
-    /// The copy of the skills, of a commit or of the working tree, that the trial's run gave to its agents, where it is a
-    /// run's trial and has one.
+    /// The copy of the skills, of a commit or of the working tree, that the trial's run gave to its agents, if there is one.
     pub fn snapshot(&self, commit: Option<&str>) -> Option<PathBuf> {
-        // Below the run: work, skill, case, mode, number.
+        // In the run: work, skill, case, mode, number.
         let snapshot = self.path.ancestors().nth(5)?.join(snapshot_name(commit));
         snapshot.is_dir().then_some(snapshot)
     }
 
-    /// Where the agent's event stream goes.
+    /// The agent's event stream.
     pub fn trace(&self) -> PathBuf {
         self.path.join("trace.jsonl")
     }
 
-    /// Where the agent's standard error goes.
+    /// The agent's standard error.
     pub fn stderr(&self) -> PathBuf {
         self.path.join("stderr.txt")
     }
 
-    /// Where the files go that the agent made or changed.
+    /// The files that the agent created or changed.
     pub fn workspace(&self) -> PathBuf {
         self.path.join(WORKSPACE)
     }
 
-    /// Where the skills go as they are from changes in mid-session on, a folder for each change by its number, from 0.
+    /// The skills after each change during the session, a directory for each change by its number, from 0.
     pub fn changes(&self) -> PathBuf {
         self.path.join("changes")
     }
 
-    /// Keeps the facts of the run.
+    /// Writes the facts of the trial.
     pub fn write_meta(&self, meta: &Meta) -> Result<(), StoreError> {
         write_json(&self.path.join(META), meta)
     }
 
-    /// Keeps the grade; written last, it says that the trial is finished.
+    /// Writes the grade. It is written last, so a trial with a grade is finished.
     pub fn write_grade(&self, grade: &Grade) -> Result<(), StoreError> {
         write_json(&self.path.join(GRADE), grade)
     }
 
-    /// Keeps what a judge said.
+    /// Writes the judgement.
     pub fn write_judgement(&self, judgement: &Judgement) -> Result<(), StoreError> {
         write_json(&self.path.join(JUDGEMENT), judgement)
     }
 
-    /// The folder of one attempt at one vote of the judge, both from 1, which may not exist yet.
+    /// The directory of one attempt at one vote of the judge, both from 1, which may not exist yet.
+    #[must_use]
     pub fn judging(&self, vote: u32, attempt: usize) -> TrialFolder {
         TrialFolder { path: self.path.join(JUDGING).join(format!("{vote}-{attempt}")), names: Vec::new() }
     }
 
-    /// Keeps the final message.
+    /// Writes the final message.
     pub fn write_final(&self, text: &str) -> Result<(), StoreError> {
         write_whole(&self.path.join(FINAL), text.as_bytes())
     }
 
-    /// Keeps the readable log.
+    /// Writes the readable log.
     pub fn write_session(&self, text: &str) -> Result<(), StoreError> {
         write_whole(&self.path.join(SESSION), text.as_bytes())
     }
 
-    /// Keeps another file.
+    /// Writes another file.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {
         write_whole(&self.path.join(name), content)
     }
 
-    /// Keeps the digests of all its files, as one of `repeats` recordings of a case in a mode: from then on it is refused
-    /// once a file has changed or a repeat is gone.
+    /// Writes the digests of all its files, as one of `repeats` recordings of a case in a mode. It is refused once a file has
+    /// changed or a repeat is gone.
     pub fn seal(&self, repeats: u32) -> Result<(), StoreError> {
         seal::seal(&self.path, repeats)
     }
 
-    /// The facts of the run.
+    /// The facts of the trial. An error if they contradict each other, or the files of a recording have changed.
     pub fn meta(&self) -> Result<Meta, StoreError> {
         if self.is_recording() {
             seal::verify(&self.path)?;
@@ -165,8 +165,8 @@ impl TrialFolder {
         }
     }
 
-    /// Whether the trial that the facts speak of is the one that is kept here: agents can write files that look like
-    /// ours, and what a file says of itself must not lead anywhere else.
+    /// Checks that the facts are about the trial in this directory. Agents can write such files too, and the names in them must
+    /// not lead to other directories.
     fn check_id(&self, id: &TrialId) -> Result<(), String> {
         let mode = id.mode.replace('+', "-");
         for (what, name) in [("skill", &id.skill), ("mode", &mode)] {
@@ -188,7 +188,7 @@ impl TrialFolder {
         Ok(grade)
     }
 
-    /// What a judge said; `None` where none was asked.
+    /// The judgement, if there is one.
     pub fn judgement(&self) -> Result<Option<Judgement>, StoreError> {
         let path = self.path.join(JUDGEMENT);
         if !path.exists() {
@@ -199,7 +199,7 @@ impl TrialFolder {
         Ok(Some(judgement))
     }
 
-    /// The final message; `None` where there was none.
+    /// The final message, if there is one.
     pub fn final_text(&self) -> Result<Option<String>, StoreError> {
         let path = self.path.join(FINAL);
         match bounded::read(&path) {

@@ -1,4 +1,4 @@
-//! What happens in a run, as one stream: the terminal, the progress files and the reports are its readers.
+//! The events of a run, which the terminal, the progress files and the reports read.
 
 use std::time::Duration;
 
@@ -7,33 +7,33 @@ use crate::trial::outcome::{NoOutcome, NotRun, Outcome};
 use crate::trial::run_record::TrialRecord;
 use crate::trial::spent::AttemptCost;
 
-/// What happens in a run, in order. Everything that reports on a run reads these.
+/// An event of a run. Everything that reports on a run reads these, in order.
 #[derive(Debug)]
 pub enum RunEvent {
-    /// A trial was added to those of the run: its case goes on until it is decided.
+    /// A trial was added to the run, because its case runs until it is decided.
     Planned(TrialId),
     /// A trial has begun.
     Started(TrialId),
-    /// The provider refused an attempt at a trial for now; it is tried again.
+    /// The provider was temporarily unavailable for an attempt at a trial, which is tried again.
     Refused {
         /// Which trial.
         id: TrialId,
-        /// What the attempt took, where the agent told.
+        /// The cost of the attempt, if the agent reported it.
         spent: AttemptCost,
     },
     /// A trial, or its judge, waits for its provider before it is tried again.
     Waits {
         /// Which trial.
         id: TrialId,
-        /// What it waits for, in words.
+        /// The reason, in words.
         why: String,
         /// Which of its attempts was refused, from 1.
         attempt: u32,
-        /// How often it is tried at most.
+        /// Maximum number of attempts.
         of: u32,
-        /// How long no trial of this provider starts.
+        /// The time in which no trial of this provider starts.
         pause: Duration,
-        /// How long all pauses may still take, this one included, until the trial is given up.
+        /// The time that all pauses may still take, including this one, until the trial is given up.
         at_most: Duration,
     },
     /// The agent of a trial did something, in a few words.
@@ -42,41 +42,41 @@ pub enum RunEvent {
     Finished {
         /// Which trial.
         id: TrialId,
-        /// What became of it.
+        /// Its result.
         result: Box<Result<Outcome, NoOutcome>>,
         /// How often its agent was started.
         attempts: u32,
     },
-    /// A trial had ended in an earlier part of this run; its result stands.
+    /// A trial had ended in an earlier part of this run; its result is kept.
     Kept {
-        /// The result, graded anew.
+        /// The result, graded again.
         outcome: Box<Outcome>,
         /// How often its agent was started.
         attempts: u32,
-        /// Whether the progress file lacks it, or says something else.
+        /// Whether the progress file lacks the result, or has another one.
         news: bool,
     },
-    /// A trial that measured nothing in an earlier part of this run has ended anew; what it took then is paid all the same.
+    /// A trial that could not be measured in an earlier part of this run has ended again. Its earlier cost still counts.
     Repeated {
         /// Which trial.
         id: TrialId,
-        /// What it took in that part.
+        /// Its cost in that part.
         spent: AttemptCost,
     },
-    /// A trial was not begun.
+    /// A trial was not started.
     Skipped(TrialId, NotRun),
     /// Nothing has happened for a while.
     Tick,
 }
 
 impl RunEvent {
-    /// The row of the trial that it ends, when it ends one.
+    /// The record of the trial that ended with this event.
     pub fn record(&self) -> Option<TrialRecord> {
         let (Self::Finished { attempts, .. } | Self::Kept { attempts, .. }) = self else { return None };
         Some(TrialRecord::new(self.outcome()?, *attempts))
     }
 
-    /// The outcome that it brings, when it brings one.
+    /// The outcome in this event.
     pub fn outcome(&self) -> Option<&Outcome> {
         match self {
             Self::Finished { result, .. } => result.as_ref().as_ref().ok(),
@@ -88,7 +88,7 @@ impl RunEvent {
 
 /// Reads a run's events.
 pub trait EventListener: Send {
-    /// Hears what happened. Called from whatever thread it happened in, one event at a time.
+    /// Handles an event. Called from any thread, with one event at a time.
     fn on_event(&mut self, event: &RunEvent);
 }
 

@@ -1,4 +1,4 @@
-//! What a trial leaves behind, and what grading looks at.
+//! The evidence of a trial, which grading uses.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,39 +19,39 @@ use crate::trial::sandbox::Sandbox;
 /// The number of the `meta.json` format.
 pub const META_FORMAT: u32 = 1;
 
-/// Most files listed of a workspace.
+/// Maximum number of files that are listed of a workspace.
 pub const MAX_FILES: usize = 10_000;
 
-/// What grading looks at.
+/// The evidence of a trial.
 #[derive(Debug)]
 pub struct Evidence<'a> {
-    /// Facts about the run.
+    /// Facts about the trial.
     pub meta: &'a Meta,
-    /// The agent's event stream in normal form.
+    /// The agent's event stream in its common form.
     pub trace: &'a Trace,
-    /// The agent's final message; `None` where there was none.
+    /// The agent's final message, if there is one.
     pub final_text: Option<&'a str>,
 }
 
 impl Evidence<'_> {
-    /// Whether nobody wrote down what was offered, as in trials of a runner that kept no session: what follows from the offer
-    /// alone cannot be asked then.
+    /// Whether it is not known which skills were offered, because another runner stored no session. Checks of the offer do not
+    /// apply then.
     pub fn is_offer_unseen(&self) -> bool {
         self.meta.imported.is_some() && self.trace.offered.is_none()
     }
 
-    /// How much of the description of the skill with this slug the model was shown; `None` if it was to be offered no skill.
+    /// How much of the description of this skill entered the model's context; `None` in a mode without skills.
     pub fn described(&self, slug: &str) -> Option<DescriptionVisibility> {
         let delivery = self.meta.delivery;
         let offered = self.trace.offered.as_ref();
         let seen = offered.and_then(|offered| offered.described.get(slug)).copied().unwrap_or_default();
-        // What a server's tools say is in no agent's evidence: the rest of a description may be there.
+        // No evidence shows the descriptions of a server's tools: the rest of a description may be there.
         let hidden = delivery.mcp() && seen != DescriptionVisibility::Whole;
         delivery.offers_skills().then_some(if hidden { DescriptionVisibility::Unknown } else { seen })
     }
 }
 
-/// Facts about a run: the content of `meta.json`. [`Meta::for_a_judge`] is what a judge may read of it.
+/// Facts about a trial: the content of `meta.json`. A judge may read [`Meta::for_a_judge`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Meta {
@@ -72,62 +72,62 @@ pub struct Meta {
     pub suite: Option<String>,
     /// The program.
     pub agent: AgentMeta,
-    /// The way of the skills.
+    /// How the agent got the skills.
     pub delivery: Delivery,
-    /// Which skills were offered, where not all were.
+    /// Which skills were offered, if not all.
     #[serde(default, skip_serializing_if = "SkillSelection::is_all")]
     pub offer: SkillSelection,
-    /// The commit whose skills were offered, where it was not the working tree's.
+    /// The commit whose skills were offered, if not those of the working tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// The MCP server that offered the skills, where the mode has one.
+    /// The MCP server that offered the skills, if the mode has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerMeta>,
-    /// Why the answers are not a model's own: set when the model was scripted. Shown wherever results are.
+    /// The name of the mock model, if the answers are not a model's own. Every report shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scripted: Option<String>,
-    /// Where it comes from, where another runner ran it.
+    /// The source of a trial that another runner ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
-    /// When the agent was started, RFC 3339, UTC; empty where that is not known.
+    /// When the agent was started, RFC 3339, UTC; empty if not known.
     pub started: String,
     /// The attempts before this one, which the provider refused.
     #[serde(default, skip_serializing_if = "RefusedAttempts::is_none")]
     pub refused_before: RefusedAttempts,
     /// How the agent's process ended.
     pub ending: Ending,
-    /// What decides the run, each part with its digest.
+    /// What decides the trial, each part with its digest.
     pub inputs: Inputs,
-    /// The workspace at the end, by path.
+    /// The files of the workspace at the end, by path.
     pub files: Vec<WorkspaceFile>,
     /// Whether `files` lacks some.
     #[serde(default)]
     pub files_truncated: bool,
-    /// Files that were looked for by their paths, whatever `files` lacks.
+    /// Files that were searched by their paths, whatever `files` lacks.
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "lossy_paths")]
     pub files_looked_for: Vec<PathBuf>,
-    /// The files of the skills that the trial changed, made or removed, by `<slug>/…`, at most 100. Each trial has a copy
-    /// of its own: no other one has read them so.
+    /// The files of skills that the trial changed, created or removed, by `<slug>/…`, at most 100. Each trial has its own copy:
+    /// no other trial read them.
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "lossy_paths")]
     pub skills_changed: Vec<PathBuf>,
-    /// What happened to the skills while the agent was at work, in the case's order.
+    /// The changes to the skills during the session, in the case's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeMeta>,
-    /// What kept the agent to its own folders; `None` where that was not recorded yet.
+    /// The isolation of the agent; absent if not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
-    /// What was asked for and not enforced, in words.
+    /// What was requested and not enforced, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_enforced: Vec<String>,
 }
 
 impl Meta {
-    /// What the MCP server of skills and its tools are called, or would be.
+    /// The names of the MCP server of skills and its tools, also if the mode has none.
     pub fn tool_names(&self) -> ToolNames {
         self.server.as_ref().map(|server| server.names.clone()).unwrap_or_default()
     }
 
-    /// The facts without what is expected of the case.
+    /// The facts without what the case expects.
     #[must_use]
     pub fn for_a_judge(&self) -> Meta {
         let case = CaseMeta { should_trigger: None, source: None, ..self.case.clone() };
@@ -135,28 +135,29 @@ impl Meta {
         Meta { case, changes, suite: None, refused_before: RefusedAttempts::default(), ..self.clone() }
     }
 
-    /// What these facts say that their own digests deny, in words; `None` where they agree.
+    /// The contradiction between these facts and their own digests, in words.
     pub fn contradiction(&self) -> Option<String> {
-        let case = &self.case;
-        let system = case.system_prompt.as_deref();
-        let parts = [
-            ("prompt", Some(case.prompt.as_str())),
-            ("system prompt", system),
-            ("sandbox", Some(case.sandbox.as_str())),
-        ];
-        let denied = parts.into_iter().find(|(part, content)| {
-            let known = self.inputs.0.get(*part);
-            known.is_some_and(|known| content.is_none_or(|content| digest(content.as_bytes()) != *known))
-        });
-        denied.map(|(part, _)| format!("its {part} is not the one that its digest is of"))
+        let CaseMeta { prompt, system_prompt, sandbox, .. } = &self.case;
+        for (part, content) in [
+            ("prompt", Some(prompt.as_str())),
+            ("system prompt", system_prompt.as_deref()),
+            ("sandbox", Some(sandbox.as_str())),
+        ] {
+            if let Some(known) = self.inputs.0.get(part)
+                && content.is_none_or(|content| digest(content.as_bytes()) != *known)
+            {
+                return Some(format!("its {part} is not the one that its digest is of"));
+            }
+        }
+        None
     }
 
-    /// Whether the user ended the run while the agent was at work.
+    /// Whether the user ended the run while the agent was running.
     pub fn was_interrupted(&self) -> bool {
         self.ending.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Interrupted)
     }
 
-    /// Which trial it was.
+    /// The id of the trial.
     pub fn id(&self) -> TrialId {
         TrialId {
             skill: self.skill.slug.clone(),
@@ -177,13 +178,13 @@ pub struct SkillMeta {
     pub slug: String,
 }
 
-/// A case without what it expects beside whether its skill should trigger.
+/// A case without what it expects, except whether its skill should trigger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CaseMeta {
     /// Its id.
     pub id: String,
-    /// Where it stood.
+    /// Where it is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceMeta>,
     /// Whether the skill should trigger.
@@ -191,33 +192,33 @@ pub struct CaseMeta {
     pub should_trigger: Option<bool>,
     /// What the agent was asked.
     pub prompt: String,
-    /// What its system prompt said besides.
+    /// What was added to its system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// What the agent might touch.
+    /// What the agent may touch.
     pub sandbox: Sandbox,
-    /// How long it might take, in seconds.
+    /// Its timeout in seconds.
     pub timeout_s: u64,
-    /// How often the model might be asked, where that was limited.
+    /// Maximum number of turns, if limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u64>,
 }
 
-/// Where a trial or a run comes from that another runner ran.
+/// The source of a trial or a run that another runner ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Imported {
     /// The runner.
     pub runner: String,
-    /// The folder that it left.
+    /// The directory that it left.
     pub folder: PathBuf,
-    /// What it wrote down of a trial nowhere, in words.
+    /// What it did not store, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
 }
 
 impl Imported {
-    /// In words.
+    /// The source in words.
     pub fn told(&self) -> String {
         let unknown = if self.unknown.is_empty() { "" } else { "; not known: " };
         format!("run by {} in {}{unknown}{}", self.runner, self.folder.display(), self.unknown.join(", "))
@@ -230,7 +231,7 @@ impl Imported {
 pub struct SourceMeta {
     /// The file, from the repository's root.
     pub file: PathBuf,
-    /// The line on which it begins, from 1; 0 where the file as a whole stands for it.
+    /// The line on which it begins, from 1; 0 if it is the whole file.
     pub line: usize,
 }
 
@@ -240,34 +241,34 @@ pub struct SourceMeta {
 pub struct AgentMeta {
     /// Which one.
     pub kind: AgentKind,
-    /// Its version, as it says.
+    /// Its version, as it reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The model, as asked for or as the agent says.
+    /// The model, as requested or as the agent reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
-/// The MCP server that offered the skills, as it answered us before the agent was started.
+/// The MCP server that offered the skills, as it answered before the agent was started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ServerMeta {
-    /// What it and its tools are called.
+    /// The names of the server and its tools.
     #[serde(flatten)]
     pub names: ToolNames,
     /// Its tools, by their own names.
     pub tools: Vec<String>,
-    /// Whether what it tells a model at the start, its instructions and its tools, names the skill under test.
+    /// Whether its instructions or tools name the skill under test.
     pub tells_of_skill: bool,
-    /// Whether claude was told to show its tools to the model from the start; codex has no such choice.
+    /// Whether claude shows its tools to the model from the start; codex has no such choice.
     #[serde(default = "always")]
     pub always_load: bool,
-    /// How long it took until it had answered us, in milliseconds.
+    /// The time until it had answered, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ms: Option<u64>,
 }
 
-/// As it was before there was a choice.
+/// The default of older files.
 fn always() -> bool {
     true
 }
@@ -306,25 +307,24 @@ impl fmt::Display for RefusedAttempts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Ending {
-    /// Its exit status, when it exited.
+    /// Its exit status, if it exited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// The signal that ended it, when one did.
+    /// The signal that ended it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// Whether it ran into its timeout.
+    /// Whether it reached its timeout.
     #[serde(default)]
     pub timed_out: bool,
-    /// Why it did not run, or was not let run to its end.
+    /// Why it did not run, or was ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<Trouble>,
-    /// The end of what it wrote to standard error, when it did not end well.
+    /// The end of its standard error, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_words: Option<String>,
     /// Wall time from start to end in milliseconds.
     pub duration_ms: u64,
-    /// How long nothing had come of it when its time was up, in milliseconds; 0 where something came even later, while
-    /// it was being ended.
+    /// How long it had been silent at its timeout, in milliseconds; 0 if it wrote something even while it was ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_ms: Option<u64>,
     /// The longest such silence before that one.
@@ -333,26 +333,26 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Whether it was still at work when its time was up, and went on while it was being ended.
+    /// Whether it was still writing at its timeout and while it was ended.
     pub fn went_on(&self) -> bool {
         self.timed_out && self.silent_ms == Some(0)
     }
 }
 
-/// What decides a run, each part with the BLAKE3 digest of its content: two runs with equal parts saw the same.
+/// What decides a trial, each part with the BLAKE3 digest of its content. Two trials with equal parts had the same inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 #[non_exhaustive]
 pub struct Inputs(pub BTreeMap<String, String>);
 
-/// How the name of a part begins that is the whole of a skill.
+/// The prefix of the name of a part that is a whole skill.
 pub const SKILL_PART: &str = "skill ";
 
-/// The part that is the names and descriptions of all skills that were offered.
+/// The part with the names and descriptions of all offered skills.
 pub const CATALOGUE_PART: &str = "catalogue of skills";
 
 impl Inputs {
-    /// A digest of all parts but the skills: what was asked, and how.
+    /// A digest of all parts except the skills.
     pub fn besides_skills(&self) -> String {
         let parts = self.0.iter().filter(|(name, _)| !name.starts_with(SKILL_PART) && *name != CATALOGUE_PART);
         let lines: Vec<String> = parts.map(|(name, content)| format!("{name}\n{content}\n")).collect();
@@ -376,27 +376,27 @@ pub fn digest(content: &[u8]) -> String {
     blake3::hash(content).to_hex()[..32].to_owned()
 }
 
-/// A file in the workspace at the end; also a folder that a case asks for and that holds none, with `/` at its end.
+/// A file in the workspace at the end; or an empty directory that a case requires, with `/` at its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WorkspaceFile {
-    /// Below the workspace. What is not UTF-8 in it is kept as U+FFFD, and what is a secret as `[masked]`.
+    /// The path in the workspace. Bytes that are not UTF-8 become U+FFFD, and secrets `[masked]`.
     #[serde(serialize_with = "lossy_path")]
     pub path: PathBuf,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Whether the agent made or changed it; false for an untouched file of the fixture.
+    /// Whether the agent created or changed it; false for an unchanged file of the fixture.
     pub changed: bool,
 }
 
 impl WorkspaceFile {
-    /// Whether it is a folder without files.
+    /// Whether it is a directory without files.
     pub fn is_folder(&self) -> bool {
         self.path.as_os_str().as_encoded_bytes().ends_with(b"/")
     }
 }
 
-/// Names need not be UTF-8, JSON has to be.
+/// JSON must be UTF-8, names of files need not be.
 fn lossy_path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
 }

@@ -1,4 +1,4 @@
-//! Which trials there are, and what they are called.
+//! The names of trials, and of cases in modes.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ impl TrialId {
     }
 }
 
-/// As in artifact paths and messages: `xlsx/verify/codex`, `/2` behind it for a repeat.
+/// The form in artifact paths and messages: `xlsx/verify/codex`, followed by `/2` for a repeat.
 impl fmt::Display for TrialId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.skill, self.case, self.mode)?;
@@ -38,7 +38,7 @@ impl fmt::Display for TrialId {
     }
 }
 
-/// What all trials of a case in a mode have in common.
+/// The name of a case in a mode, which all its trials share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CaseInMode {
     /// The skill's slug.
@@ -50,12 +50,12 @@ pub struct CaseInMode {
 }
 
 impl CaseInMode {
-    /// That of a trial.
+    /// The case and mode of a trial.
     pub fn of(id: &TrialId) -> Self {
         Self { skill: id.skill.clone(), case: id.case.clone(), mode: id.mode.clone() }
     }
 
-    /// What the case is called where two arms are compared: its mode belongs to its name where cases are compared in several.
+    /// The name of the case in a comparison: it includes the mode if cases are compared in several modes.
     pub fn compared_as(&self, several_modes: bool) -> String {
         let Self { skill, case, mode } = self;
         if several_modes { format!("{skill}/{case}/{mode}") } else { format!("{skill}/{case}") }

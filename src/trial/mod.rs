@@ -1,4 +1,4 @@
-//! What a trial is and what it leaves: its id, its evidence, its outcome, and the records a run keeps of it.
+//! A trial: its id, its evidence, its outcome, and the records that a run keeps of it.
 
 pub mod event;
 pub mod evidence;

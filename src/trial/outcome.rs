@@ -1,6 +1,6 @@
-//! What a trial came to: checks, a verdict, and the figures that compare over time.
+//! The outcome of a trial: checks, a verdict, and metrics that can be compared over time.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::settings::Isolation;
 use crate::settings::mode::AgentKind;
 use crate::text::diagnostic::Diagnostic;
+use crate::text::words::words;
 use crate::trace::description::DescriptionVisibility;
 pub use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Activation, Resource, Usage};
@@ -24,17 +25,17 @@ pub const GRADE_FORMAT: u32 = 1;
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Goal {
-    /// Was the task done?
+    /// Was the task completed?
     Outcome,
     /// Was the skill used as it should be?
     Process,
-    /// Does the answer have the form asked for?
+    /// Does the answer have the requested form?
     Style,
     /// Did it get there without thrashing?
     Efficiency,
 }
 
-/// What a check found.
+/// The status of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -47,7 +48,7 @@ pub enum Status {
     Unknown,
 }
 
-/// What a check found: one named question about a trial, answered from the evidence.
+/// The result of a check: one named assertion about a trial, answered by its evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CheckResult {
@@ -55,16 +56,16 @@ pub struct CheckResult {
     pub id: String,
     /// What it is about.
     pub goal: Goal,
-    /// What it found.
+    /// The status.
     pub status: Status,
     /// What was expected.
     pub expected: String,
     /// What was found, from the evidence.
     pub found: String,
-    /// Whether it is a repository's own check, which only that repository's harness can make.
+    /// Whether it is a custom check, which only the repository's harness can run.
     #[serde(default, skip_serializing_if = "is_false")]
     pub custom: bool,
-    /// The events that decided it, the one to look at first.
+    /// The events that decided it, the most important one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<Span>,
 }
@@ -74,35 +75,18 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Of a trial.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// Every check passed.
-    Pass,
-    /// At least one check failed.
-    Fail,
-    /// Nothing was measured: infrastructure.
-    Error,
-    /// The judge gave no usable answer.
-    Unscored,
-}
-
-impl Verdict {
-    /// The verdict as printed and stored.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Verdict::Pass => "pass",
-            Verdict::Fail => "fail",
-            Verdict::Error => "error",
-            Verdict::Unscored => "unscored",
-        }
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+words! {
+    /// The verdict of a trial.
+    #[derive(PartialOrd, Ord)]
+    pub enum Verdict {
+        /// Every check passed.
+        Pass = "pass",
+        /// At least one check failed.
+        Fail = "fail",
+        /// The trial could not be measured, because of its infrastructure.
+        Error = "error",
+        /// The judge gave no usable answer.
+        Unscored = "unscored",
     }
 }
 
@@ -112,60 +96,60 @@ impl fmt::Display for Verdict {
 pub struct Grade {
     /// [`GRADE_FORMAT`].
     pub format: u32,
-    /// What it came to.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why nothing was measured, when the verdict is `error`, or nothing was judged, when it is `unscored`.
+    /// Why the trial could not be measured if the verdict is `error`, or not judged if it is `unscored`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<Trouble>,
-    /// Every check made, in a fixed order.
+    /// Every check, in a fixed order.
     pub checks: Vec<CheckResult>,
-    /// What compares over time.
+    /// Metrics that can be compared over time.
     pub metrics: Metrics,
-    /// What the rubric judge had to say, where one was wanted.
+    /// The result of the judge, if one was wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<Judged>,
-    /// The share of the case's trials that must pass; absent where that is for the reader to say.
+    /// The share of the case's trials that must pass; absent if the reader decides that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
-    /// The most trials of the case, where it goes on until they tell on which side of the threshold it stands.
+    /// Maximum number of trials of the case, if it runs until it is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_trials: Option<u32>,
 }
 
-/// What the rubric judge had to say of a trial.
+/// The result of the judge of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Judged {
-    /// Nothing: the recording holds no answer of a judge, and the trial was graded by its evidence alone.
+    /// The recording has no answer of a judge, so the trial was graded by its evidence alone.
     NotRecorded,
-    /// Nothing that counts: its stored answer is about other evidence, or was asked for with another template.
+    /// The stored answer of the judge is about other evidence, or was requested with another template.
     Stale,
-    /// It was asked, and its checks are among the others.
+    /// The judge answered, and its checks are among the others.
     Asked {
         /// Pass, fail or unscored.
         verdict: Verdict,
         /// 0 to 100: the mean of the usable answers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         score: Option<f64>,
-        /// How many votes were asked for.
+        /// How many votes were requested.
         votes: u32,
-        /// The share of the votes that say what the majority says; nothing where there is no majority.
+        /// The share of the votes that agree with the majority; absent if there is no majority.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agreement: Option<f64>,
-        /// The program that judged; the default one in grades that do not name theirs.
+        /// The program that judged.
         #[serde(default)]
         agent: AgentKind,
-        /// The model it asked, where that is known.
+        /// The model that judged, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// What the judging took, where the judge told.
+        /// The cost of judging, if the judge reported it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
     },
 }
 
-/// The figures of a trial.
+/// The metrics of a trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Metrics {
@@ -173,50 +157,50 @@ pub struct Metrics {
     pub duration_ms: u64,
     /// Shell commands run.
     pub commands: u64,
-    /// Shell commands that did more than open a SKILL.md or look around.
+    /// Shell commands that did more than read a SKILL.md or inspect files.
     pub effective_commands: u64,
-    /// Tokens and cost; absent where the agent did not tell.
+    /// Tokens and cost; absent if the agent did not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// The same by model; empty where the agent did not tell.
+    /// The same by model; empty if the agent did not report it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<String, Usage>,
-    /// Tokens of the requests that were answered, where the agent did not live to tell their sum: it took no less.
+    /// Tokens of the answered requests, if the agent ended before it reported their sum: a lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_at_least: Option<u64>,
-    /// What the model read before it said anything, in tokens: the system prompt, the tools, the catalogues of skills
-    /// and the prompt. The difference between two modes of one case is what their catalogues and tools differ by.
+    /// What the model read before its first output, in tokens: the system prompt, the tools, the skill list and the prompt.
+    /// Two modes of one case differ here by their skill lists and tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_input_tokens: Option<u64>,
-    /// Turns, as the agent counts them.
+    /// Turns, by the agent's count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
-    /// How long it took by the agent's own clock, in milliseconds.
+    /// The duration by the agent's own clock, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_duration_ms: Option<u64>,
-    /// Time spent waiting for the model in milliseconds.
+    /// Time that the agent waited for the model, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_duration_ms: Option<u64>,
-    /// How much of the skill's description the model was shown; absent where it was to be offered no skill.
+    /// How much of the skill's description entered the model's context; absent in a mode without skills.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub described: Option<DescriptionVisibility>,
-    /// Skills that became active, in order.
+    /// Activations of skills, in order.
     pub activations: Vec<Activation>,
     /// Resources that were loaded, in order.
     pub resources: Vec<Resource>,
-    /// Looks at skills that were no activation.
+    /// Inspections of skills without an activation.
     pub inspections: Vec<String>,
-    /// Tool calls that the agent did not allow.
+    /// Tool calls that the agent denied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denials: Vec<String>,
     /// Events that the decoder does not know.
     pub unknown_events: u64,
-    /// Lines of the trace that are no event.
+    /// Lines of the trace that are not an event.
     pub damaged_lines: u64,
 }
 
 impl Grade {
-    /// Every check with its name, [`numbered`] where several are called the same; failed ones first, then what is unknown.
+    /// Every check with its name, [`numbered`] if several have the same id; failed ones first, then unknown ones.
     pub fn named_checks(&self) -> Vec<(String, &CheckResult)> {
         let ids: Vec<&str> = self.checks.iter().map(|check| check.id.as_str()).collect();
         let mut checks: Vec<(String, &CheckResult)> = numbered(&ids).into_iter().zip(&self.checks).collect();
@@ -229,76 +213,70 @@ impl Grade {
     }
 }
 
-/// The names of checks as readers tell them apart: `must-include 2 of 3` where a case has three of that name.
+/// Unique names of checks: `must-include 2 of 3` if a case has three checks with that id.
 pub fn numbered(ids: &[&str]) -> Vec<String> {
-    let mut seen: HashMap<&str, (usize, usize)> = HashMap::new();
-    for id in ids {
-        seen.entry(id).or_default().1 += 1;
-    }
     let mut names = Vec::with_capacity(ids.len());
-    for id in ids {
-        names.push(match seen.get_mut(id) {
-            Some((at, all)) if *all > 1 => {
-                *at += 1;
-                format!("{id} {at} of {all}")
-            }
-            _ => (*id).to_owned(),
+    for (at, id) in ids.iter().enumerate() {
+        let count = |ids: &[&str]| ids.iter().filter(|other| *other == id).count();
+        names.push(match count(ids) {
+            1 => (*id).to_owned(),
+            all => format!("{id} {} of {all}", count(&ids[..=at])),
         });
     }
     names
 }
 
-/// What became of a trial.
+/// The outcome of a trial.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Which trial.
     pub id: TrialId,
-    /// What it came to.
+    /// The grade.
     pub grade: Grade,
     /// Where the evidence is.
     pub folder: PathBuf,
-    /// Why the answers are not a model's own.
+    /// The name of the mock model, if the answers are not a model's own.
     pub scripted: Option<String>,
-    /// What the agent and its judge took.
+    /// The cost of the agent and its judge.
     pub spent: AttemptCost,
-    /// What kept the agent to its own folders; `None` where it did not start, or that was not stored.
+    /// The isolation of the agent; `None` if the agent did not start, or the isolation was not stored.
     pub isolation: Option<Isolation>,
-    /// A digest of what was asked and checked, and how, but for the skills; `None` where it did not start.
+    /// A digest of the prompt, the checks and the setup, without the skills; `None` if the agent did not start.
     pub inputs: Option<String>,
 }
 
 /// Why there is no outcome.
 #[derive(Clone, Debug)]
 pub enum NoOutcome {
-    /// The case, or what it needs, is wrong.
+    /// The case, or something that it needs, is invalid.
     BadCase(Vec<Diagnostic>),
     /// There is no recording.
     NotRecorded,
-    /// The recording was made of something else than the case and skills of today.
+    /// The case or the skills have changed since the recording.
     Stale {
-        /// The recording's folder.
+        /// The recording's directory.
         folder: PathBuf,
-        /// What differs.
+        /// What has changed.
         changed: Vec<String>,
     },
-    /// The recording, or what an earlier part of the run stored, cannot be read or graded.
+    /// The recording, or the result of an earlier part of the run, cannot be read or graded.
     Unreadable(String),
-    /// The run could not be opened, so that no trial of it can start.
+    /// The run could not be opened, so none of its trials can start.
     NotOpened(String),
-    /// It was not started.
+    /// The trial was not started.
     NotRun(NotRun),
 }
 
-/// Why a trial was not started. It costs nothing and says nothing; a resumed run starts it.
+/// Why a trial was not started. A resumed run starts it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NotRun {
     /// The run was interrupted.
     Interrupted,
-    /// The run has cost what it may, in US dollars.
+    /// The run reached its cost limit, in US dollars.
     CostLimit(f64),
-    /// The run has taken as many tokens as it may.
+    /// The run reached its token limit.
     TokenLimit(u64),
-    /// What an earlier trial came to could not be stored.
+    /// The result of an earlier trial could not be stored.
     NotStored,
 }
 

@@ -1,4 +1,4 @@
-//! What a run folder's own files hold, beside the trials: `run.json`, `progress.jsonl`, `current.json`, `runner.pid`.
+//! The files of a run's directory about the run as a whole: `run.json`, `progress.jsonl`, `current.json`, `runner.pid`.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +13,10 @@ use crate::trial::id::TrialId;
 use crate::trial::outcome::{Outcome, Status, Verdict, numbered};
 use crate::trial::spent::AttemptCost;
 
-/// The number of the format of all of them.
+/// The format number of these files.
 pub const RUN_FORMAT: u32 = 1;
 
-/// What a run was to do, and how it ended: the content of `run.json`.
+/// What a run is to do, and how it ended: the content of `run.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunRecord {
@@ -28,35 +28,34 @@ pub struct RunRecord {
     pub created: String,
     /// The version of this program.
     pub version: String,
-    /// What processes that share the run have in common, where several do: one for each trial, none of which knows the
-    /// others' trials.
+    /// The key of the processes that share the run, if each trial has its own process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_by: Option<String>,
-    /// How many trials it has, where one process runs them all; `plan.jsonl` says which.
+    /// How many trials it has, if one process runs them all; `plan.jsonl` lists them.
     pub planned: usize,
-    /// Whether that is where it begins, since cases go on until they are decided; further trials are added to `plan.jsonl`.
+    /// Whether trials are added to `plan.jsonl` while it runs, because cases run until they are decided.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub grows: bool,
-    /// What was chosen: a resumed run takes these where nothing else is said.
+    /// What was chosen. A resumed run uses these choices by default.
     pub chosen: RunChoices,
-    /// What the run compares, where it does; absent from any other run.
+    /// The sides that the run compares; absent if it is not a comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sides: Option<ComparedSides>,
-    /// Where it comes from, where another runner ran it.
+    /// The source of a run that another runner ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
-    /// How it ended; absent while it runs, and where it was killed.
+    /// How it ended; absent while it runs, and if it was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<RunEnd>,
 }
 
-/// What a run compares: the same cases in two arms, in pairs of trials, until the question is decided.
+/// What a run compares: the same cases on two sides, in pairs of trials, until the question is decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ComparedSides {
-    /// What is compared against: the version before an edit, or without the skill.
+    /// The side to compare with: the version before an edit, or without the skill.
     pub baseline: ComparedSide,
-    /// What is asked about.
+    /// The side in question.
     pub candidate: ComparedSide,
     /// The chance of each false result.
     pub alpha: f64,
@@ -66,41 +65,40 @@ pub struct ComparedSides {
     /// When it stops.
     #[serde(default)]
     pub plan: ComparePlan,
-    /// The most trials of both sides together.
+    /// Maximum number of trials of both sides together.
     pub max_trials: u64,
-    /// What the choice of the next case begins with.
+    /// The seed for the choice of the next case.
     pub seed: u64,
-    /// Whether both arms are judged by the checks that both are asked, since one has no skills.
+    /// Whether only checks that apply to both sides count, because one side has no skills.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outcome_only: bool,
-    /// The cases that are compared, by name, those that were not tried yet too.
+    /// The names of the compared cases, including those not tried yet.
     pub cases: Vec<String>,
-    /// Cases that one arm has no skill for, by name, with the reason.
+    /// The names of cases for which one side has no skill, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<(String, String)>,
 }
 
 impl ComparedSides {
-    /// Two arms, of no cases yet and with no limit.
-    pub fn of(a: ComparedSide, b: ComparedSide, alpha: f64) -> Self {
-        let (cases, left_out) = (Vec::new(), Vec::new());
+    /// Two sides without cases yet, and without a limit.
+    pub fn of(baseline: ComparedSide, candidate: ComparedSide, alpha: f64) -> Self {
         Self {
-            baseline: a,
-            candidate: b,
+            baseline,
+            candidate,
             alpha,
             margin: None,
             plan: ComparePlan::default(),
             max_trials: 0,
             seed: 0,
             outcome_only: false,
-            cases,
-            left_out,
+            cases: Vec::new(),
+            left_out: Vec::new(),
         }
     }
 }
 
 impl ComparedSide {
-    /// The same, called this.
+    /// The same with this label.
     #[must_use]
     pub fn called(self, label: String) -> Self {
         Self { label, ..self }
@@ -112,20 +110,20 @@ impl ComparedSide {
         Self { mode, ..self }
     }
 
-    /// Whether it is the modes that were chosen, as they are.
+    /// Whether it changes nothing about the chosen modes.
     pub fn changes_nothing(&self) -> bool {
         Self { label: String::new(), ..self.clone() } == Self::default()
     }
 }
 
-/// One arm: what it changes of the modes that were chosen.
+/// One side: what it changes about the chosen modes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ComparedSide {
-    /// What users call it.
+    /// Its name for users.
     pub label: String,
-    /// The mode, where it is not that of the case.
+    /// The mode, if it is not that of the case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     /// The model.
@@ -140,7 +138,7 @@ pub struct ComparedSide {
     /// Whether no skills are offered.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub without: bool,
-    /// Whether it is the other arm over again, to see what changes by itself.
+    /// Whether it repeats the other side, to see what changes by chance.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
 }
@@ -151,10 +149,10 @@ pub struct PlanLine {
     /// Which.
     #[serde(flatten)]
     pub id: TrialId,
-    /// The share of its case's trials that must pass, where the case goes on until it is decided.
+    /// The share of its case's trials that must pass, if the case runs until it is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
-    /// The most trials of its case then.
+    /// Maximum number of trials of its case then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_trials: Option<u32>,
 }
@@ -165,13 +163,13 @@ impl From<TrialId> for PlanLine {
     }
 }
 
-/// A line of `pairs.jsonl`: a pair of trials of one case, one in each arm, in the order in which they began.
+/// A line of `pairs.jsonl`: a pair of trials of one case, one on each side. Lines are in the order in which pairs started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PairRecord {
-    /// The trial in arm A.
+    /// The trial of the baseline.
     pub baseline: TrialId,
-    /// The trial in arm B.
+    /// The trial of the candidate.
     pub candidate: TrialId,
 }
 
@@ -181,19 +179,19 @@ pub struct PairRecord {
 pub struct RunEnd {
     /// When, RFC 3339, UTC.
     pub at: String,
-    /// In which way.
+    /// The way in which it ended.
     pub how: RunEndKind,
     /// Why, if a result could not be stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// In which way a run ended.
+/// The way in which a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum RunEndKind {
-    /// It went through its whole plan.
+    /// It ran its whole plan.
     Finished,
     /// Ctrl-C or a signal ended it.
     Interrupted,
@@ -217,37 +215,37 @@ pub struct RunChoices {
     pub tasks: Vec<String>,
     /// Cases by `id` or `skill/id`.
     pub cases: Vec<String>,
-    /// At most so many skills.
+    /// Maximum number of skills.
     pub max_skills: Option<usize>,
-    /// At most so many cases of each.
+    /// Maximum number of cases of each.
     pub max_cases: Option<usize>,
     /// Modes by name.
     pub modes: Vec<String>,
     /// The model.
     pub model: Option<String>,
-    /// How often each case runs, whatever it says itself; absent where that was not said.
+    /// Trials of each case, whatever the case says; absent if not chosen.
     pub trials: Option<Trials>,
-    /// The share of a case's trials that must pass, whatever it says itself; absent where that was not said.
+    /// The share of a case's trials that must pass, whatever the case says; absent if not chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
-    /// Seconds for cases that name no timeout.
+    /// Timeout in seconds of cases that set none.
     pub timeout_s: Option<u64>,
-    /// Whether a judge is asked, where that was said.
+    /// Whether every trial is judged, or none; absent if not chosen.
     pub judge: Option<bool>,
-    /// How often, where that was said.
+    /// Votes of the judge on each trial; absent if not chosen.
     pub judge_votes: Option<u32>,
     /// Whether recordings were replayed.
     pub replay: bool,
-    /// Tests by name, as filters of `cargo test` choose them.
+    /// Filters of test names, as of `cargo test`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<String>,
-    /// The very trials, as `skill/case/mode`, where no rule chose them.
+    /// The trials as `skill/case/mode`, if the other choices do not determine them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trials_by_name: Vec<String>,
 }
 
 impl RunChoices {
-    /// Whether anything was said about which cases run.
+    /// Whether these choices select cases.
     pub fn selects(&self) -> bool {
         self.suite.is_some()
             || !(self.skills.is_empty() && self.tasks.is_empty() && self.cases.is_empty())
@@ -256,8 +254,8 @@ impl RunChoices {
             || !(self.filters.is_empty() && self.trials_by_name.is_empty())
     }
 
-    /// These choices, and those of `earlier` where nothing was said. Which cases run is one choice: naming a case
-    /// drops an earlier suite.
+    /// These choices, with those of `earlier` as defaults. The selection of cases is one choice: naming a case drops an earlier
+    /// suite.
     #[must_use]
     pub fn or(self, earlier: RunChoices) -> RunChoices {
         let cases = if self.selects() { self.clone() } else { earlier.clone() };
@@ -280,19 +278,19 @@ impl RunChoices {
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum ProgressLine {
-    /// An attempt at a trial that the provider refused; it is paid all the same.
+    /// An attempt at a trial that the provider refused; its cost counts.
     Refused {
         /// Which trial.
         refused: TrialId,
-        /// What it took.
+        /// Its cost.
         #[serde(flatten)]
         spent: AttemptCost,
     },
-    /// A trial that has ended; a later line of the same trial takes its place.
+    /// A trial that has ended; a later line of the same trial replaces it.
     Ended(Box<TrialRecord>),
 }
 
-/// A trial that has ended, with all that is compared: a row of the table of results.
+/// A trial that has ended: a row of the table of results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TrialRecord {
@@ -302,50 +300,50 @@ pub struct TrialRecord {
     /// The run it belongs to; absent in a run's own progress file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub run: String,
-    /// What it came to.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why it measured nothing.
+    /// Why it could not be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<Trouble>,
-    /// Every check, by name in the order of the grade, with what it found.
+    /// Every check, by id in the order of the grade, with its status.
     #[serde(default)]
     pub checks: Vec<(String, Status)>,
     /// Wall time of the agent in milliseconds.
     pub duration_ms: u64,
-    /// Shell commands that did more than open a SKILL.md or look around.
+    /// Shell commands that did more than read a SKILL.md or inspect files.
     #[serde(default)]
     pub effective_commands: u64,
-    /// Turns, where the agent counts them.
+    /// Turns, if the agent counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
-    /// The share of the case's trials that must pass, where that is known.
+    /// The share of the case's trials that must pass, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
-    /// The most trials of its case, where that goes on until it is decided.
+    /// Maximum number of trials of its case, if the case runs until it is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_trials: Option<u32>,
-    /// The skills that became active, in order.
+    /// The activated skills, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub activated: Vec<String>,
-    /// How much of the skill's description the model was shown; absent where it was to be offered no skill.
+    /// How much of the skill's description entered the model's context; absent in a mode without skills.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub described: Option<DescriptionVisibility>,
     /// Tokens and cost of the last attempt.
     #[serde(flatten)]
     pub spent: AttemptCost,
-    /// How often the agent was started: more than once where the provider refused for now.
+    /// How often the agent was started: more than once if the provider was temporarily unavailable.
     #[serde(default = "once")]
     pub attempts: u32,
-    /// Why the answers are not a model's own.
+    /// The name of the mock model, if the answers are not a model's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scripted: Option<String>,
-    /// What kept the agent to its own folders; absent where that is not known.
+    /// The isolation of the agent; absent if not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
-    /// When it ended, RFC 3339, UTC; absent where that is no longer known.
+    /// When it ended, RFC 3339, UTC; absent if no longer known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
-    /// A digest of what was asked and checked, and how, but for the skills; absent where it did not start.
+    /// A digest of the prompt, the checks and the setup, without the skills; absent if the agent did not start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<String>,
 }
@@ -355,7 +353,7 @@ fn once() -> u32 {
 }
 
 impl TrialRecord {
-    /// The row of an outcome that took so many attempts.
+    /// The record of an outcome after this many attempts.
     pub fn new(outcome: &Outcome, attempts: u32) -> Self {
         let grade = &outcome.grade;
         Self {
@@ -380,26 +378,26 @@ impl TrialRecord {
         }
     }
 
-    /// The checks that failed; none of a trial that measured nothing, whatever it left.
+    /// The failed checks; none of a trial that could not be measured.
     pub fn failed(&self) -> impl Iterator<Item = String> {
         let ids: Vec<&str> = self.checks.iter().map(|(id, _)| id.as_str()).collect();
-        let failed = |(_, status): &(String, Status)| self.verdict == Verdict::Fail && *status == Status::Fail;
-        numbered(&ids).into_iter().zip(&self.checks).filter(move |(_, check)| failed(check)).map(|(name, _)| name)
+        let checks = numbered(&ids).into_iter().zip(&self.checks).filter(|_| self.verdict == Verdict::Fail);
+        checks.filter(|(_, (_, status))| *status == Status::Fail).map(|(name, _)| name)
     }
 }
 
-/// What runs at this moment: the content of `current.json`.
+/// The trials that are running: the content of `current.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CurrentTrials {
     /// [`RUN_FORMAT`].
     pub format: u32,
     /// When this was written, RFC 3339, UTC.
     pub updated: String,
-    /// The trials under way, in the order in which they began.
+    /// The running trials, in the order in which they started.
     pub running: Vec<RunningTrial>,
 }
 
-/// A trial under way.
+/// A running trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunningTrial {
     /// Which trial.
@@ -412,13 +410,13 @@ pub struct RunningTrial {
 /// The process that runs a run: the content of `runner.pid`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Runner {
-    /// Its number.
+    /// Its id.
     pub pid: i32,
-    /// When it started, as its system counts: tells it from a later process of the same number. Absent where the
-    /// system does not tell.
+    /// When it started, by the system's count. It distinguishes the process from a later one with the same id. Absent if the
+    /// system does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<u64>,
-    /// Whether it runs the trials in processes of its own, and so holds no lock itself.
+    /// Whether it runs each trial in its own process, and so holds no lock itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
 }

@@ -1,4 +1,4 @@
-//! Which events of a trace decided a check, and which part of their text.
+//! The events of a trace that decided a check, and the part of their text.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::trace::Step;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventRef {
-    /// The list of skills that the agent offered to its model.
+    /// The skill list that the agent offered to its model.
     Offered,
     /// The agent put the skill under test into the conversation.
     Injected,
@@ -32,18 +32,18 @@ pub enum EventPart {
     Name,
     /// The command line, or the input of a call.
     Input,
-    /// What it printed or answered.
+    /// The output of a command, or the result of a call.
     Output,
     /// The path at this place.
     Path(usize),
 }
 
-/// An event that decided a check. The first span of a check is the one to look at.
+/// An event that decided a check. The first span of a check is the most important one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// The event.
     pub event: EventRef,
-    /// The part of its text that decided; absent if the whole event did.
+    /// The part of its text that decided the check; absent if the whole event did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<TextRange>,
 }
@@ -53,7 +53,7 @@ pub struct Span {
 pub struct TextRange {
     /// Which text.
     pub part: EventPart,
-    /// Where in it, in bytes of the text as the trace keeps it.
+    /// The range in it, in bytes of the text in the trace.
     pub bytes: Range<usize>,
 }
 
@@ -79,7 +79,7 @@ impl Span {
 }
 
 impl Step {
-    /// Its texts.
+    /// Its texts, by part.
     #[doc(hidden)]
     pub fn texts(&self) -> Vec<(EventPart, &str)> {
         match self {

@@ -1,4 +1,4 @@
-//! What a trial, or an attempt at one, took in tokens and money.
+//! The cost of a trial, or of an attempt at one, in tokens and money.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,32 +6,31 @@ use crate::settings::Prices;
 use crate::settings::mode::AgentKind;
 use crate::trace::Usage;
 
-/// What is known of what an attempt took, of the agent and its judge together.
+/// The known cost of an attempt, of the agent and its judge together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AttemptCost {
-    /// Tokens read and written, so far as they were told.
+    /// Tokens read and written, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// US dollars, as the agent told or else by `[prices]`, so far as that is known.
+    /// US dollars, as the agent reported or else by `[prices]`, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Whether it took more tokens than are known here.
+    /// Whether it used more tokens than are known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tokens_incomplete: bool,
-    /// Whether it cost more than is known here.
+    /// Whether it cost more than is known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cost_incomplete: bool,
 }
 
 impl AttemptCost {
-    /// What one program took: its own word, and where it named no cost, `prices`.
+    /// The cost of one program: as it reported, or by `prices` if it reported no cost.
     pub fn by(agent: AgentKind, model: Option<&str>, usage: Option<&Usage>, prices: &Prices) -> Self {
         let Some(usage) = usage else {
             return Self { tokens_incomplete: true, cost_incomplete: true, ..Self::default() };
         };
-        let by_price = || Some(price(usage, prices.of(agent.as_str(), model)?));
-        let cost_usd = usage.cost_usd.or_else(by_price);
+        let cost_usd = usage.cost_usd.or_else(|| Some(price(usage, prices.of(agent.as_str(), model)?)));
         Self {
             tokens: Some(usage.total_tokens()),
             cost_usd,
@@ -40,7 +39,7 @@ impl AttemptCost {
         }
     }
 
-    /// Both together.
+    /// The cost of both together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -52,7 +51,7 @@ impl AttemptCost {
     }
 }
 
-/// The sum of what is known; nothing where nothing is.
+/// The sum of the known values; `None` if none is known.
 fn sum<T>(a: Option<T>, b: Option<T>, both: fn(T, T) -> T) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(both(a, b)),

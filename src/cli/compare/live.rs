@@ -29,68 +29,68 @@ use skill_evals::text::safe;
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::run_record::{ComparedSides, PairRecord, RunChoices};
 
-/// Compares by running trials: `arms`, or those of the run to go on with.
-pub fn compare(args: &CompareArgs, arms: Option<ComparedSides>) -> CliResult {
+/// Compares by running trials: `sides`, or those of the run to resume.
+pub fn compare(args: &CompareArgs, sides: Option<ComparedSides>) -> CliResult {
     let (repository, mut settings, catalog) = args.start.read()?;
     settings.resume = args.start.resume;
     settings.record = false;
     settings.repetition.asked.trials = Some(Trials::Times(1));
     let mut chosen = args.select.chosen();
-    chosen.modes = modes_to_run(args, arms.as_ref());
-    let (chosen, mut arms, begun) = match arms {
-        Some(arms) => (chosen, arms, Vec::new()),
+    chosen.modes = modes_to_run(args, sides.as_ref());
+    let (chosen, mut sides, begun) = match sides {
+        Some(sides) => (chosen, sides, Vec::new()),
         None => earlier(&repository.root, &settings, chosen)?,
     };
     select::apply(&chosen, &mut settings)?;
-    // An arm's model rules over the model of both.
+    // A side's model rules over the model of both.
     if let Some(model) = settings.model.take() {
         settings.modes.iter_mut().for_each(|mode| Arc::make_mut(mode).model = Some(model.clone()));
     }
     let mut run = start::planned(repository, settings, catalog, chosen)?;
-    run.versions = pairing::versions(&run, &arms)?;
-    let pairing = pairing::pair(&run, &arms)?;
+    run.versions = pairing::versions(&run, &sides)?;
+    let pairing = pairing::pair(&run, &sides)?;
     check(&pairing)?;
-    if !args.start.resume && pairing::unchanged(&run, &arms) {
+    if !args.start.resume && pairing::unchanged(&run, &sides) {
         if args.start.dry_run && args.json {
             let nothing = estimate::estimate(&[], &BTreeMap::new(), run.settings.max_cost_usd);
-            return print_plan(&pairing, arms.plan, None, &args.rule(), &nothing);
+            return print_plan(&pairing, sides.plan, None, &args.rule(), &nothing);
         }
-        return args.tell(&compared::unchanged((arms.baseline.label, arms.candidate.label), args.rule()));
+        return args.tell(&compared::unchanged((sides.baseline.label, sides.candidate.label), args.rule()));
     }
-    arms.cases = pairing.cases.iter().map(|case| case.name.clone()).collect();
-    arms.left_out.clone_from(&pairing.left_out);
-    arms.outcome_only = pairing.outcome_only;
+    sides.cases = pairing.cases.iter().map(|case| case.name.clone()).collect();
+    sides.left_out.clone_from(&pairing.left_out);
+    sides.outcome_only = pairing.outcome_only;
     tell_of_gone(&begun, &pairing, run.settings.force)?;
-    let earlier = Some(arms.max_trials).filter(|most| *most > 0);
-    let most = args.max_trials.or(earlier).unwrap_or_else(|| arms.plan.default_limit(pairing.cases.len()));
+    let earlier = Some(sides.max_trials).filter(|most| *most > 0);
+    let most = args.max_trials.or(earlier).unwrap_or_else(|| sides.plan.default_limit(pairing.cases.len()));
     // Pairs that started count, whatever the limit is now.
-    arms.max_trials = most.max(2 * begun.len() as u64);
-    let rule = Rule { alpha: arms.alpha, margin: arms.margin, ..args.rule() };
-    let numbers = PairDesign { cases: pairing.cases.len(), pairs: arms.max_trials / 2, before: power::USUAL_RATE };
+    sides.max_trials = most.max(2 * begun.len() as u64);
+    let rule = Rule { alpha: sides.alpha, margin: sides.margin, ..args.rule() };
+    let numbers = PairDesign { cases: pairing.cases.len(), pairs: sides.max_trials / 2, before: power::USUAL_RATE };
     let remedy = "raise --max-trials, which counts both trials of a pair";
     gate::check(&args.gate, &rule, ("pairs of trials", remedy), |result| {
-        power::reach(arms.plan, &numbers, &rule, result)
+        power::reach(sides.plan, &numbers, &rule, result)
     })?;
     run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
-    run.sides = Some(arms.clone());
-    let foresee = |run: &RunContext| dry_run(args, run, &pairing, arms.plan, &numbers, &rule);
+    run.sides = Some(sides.clone());
+    let foresee = |run: &RunContext| dry_run(args, run, &pairing, sides.plan, &numbers, &rule);
     match args.start.begin(&mut run, true, foresee)? {
         Some(exit) => Ok(exit),
-        None => execute(args, &run, &arms, &pairing),
+        None => execute(args, &run, &sides, &pairing),
     }
 }
 
 /// Runs pairs until the plan is done, and prints the results.
-fn execute(args: &CompareArgs, run: &RunContext, arms: &ComparedSides, pairing: &Pairing) -> CliResult {
+fn execute(args: &CompareArgs, run: &RunContext, sides: &ComparedSides, pairing: &Pairing) -> CliResult {
     let live = opening::live(run).map_err(ToString::to_string)?;
-    let most = usize::try_from(arms.max_trials).unwrap_or(usize::MAX);
+    let most = usize::try_from(sides.max_trials).unwrap_or(usize::MAX);
     let terminal = Arc::new(Mutex::new(Terminal::new(run, most, args.says_more()).in_brief()));
     run.read_by(Arc::clone(&terminal));
-    let state = stored_comparison::sequential_test(arms);
-    let (state, stopped) = pairs::run(run, live, pairing, state, arms.max_trials)?;
+    let state = stored_comparison::sequential_test(sides);
+    let (state, stopped) = pairs::run(run, live, pairing, state, sides.max_trials)?;
     terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
     let kept = run.close().map_err(|error| error.to_string());
-    let compared = stored_comparison::compared(&live.folder, arms, &state)?;
+    let compared = stored_comparison::compared(&live.folder, sides, &state)?;
     let written = live.folder.write_comparison(&compared).map_err(|error| error.to_string());
     if args.says_more() {
         writeln!(stdout())?;
@@ -128,10 +128,10 @@ fn execute(args: &CompareArgs, run: &RunContext, arms: &ComparedSides, pairing: 
     })
 }
 
-/// The modes that both arms start from, where they do not name their own.
-fn modes_to_run(args: &CompareArgs, arms: Option<&ComparedSides>) -> Vec<String> {
-    match arms {
-        Some(arms) if arms.baseline.mode.is_none() || arms.candidate.mode.is_none() => args.mode.clone(),
+/// The modes that both sides start from, if they do not name their own.
+fn modes_to_run(args: &CompareArgs, sides: Option<&ComparedSides>) -> Vec<String> {
+    match sides {
+        Some(sides) if sides.baseline.mode.is_none() || sides.candidate.mode.is_none() => args.mode.clone(),
         _ => Vec::new(),
     }
 }
@@ -146,11 +146,11 @@ fn earlier(
     let id = folder.id();
     let record =
         folder.run_record()?.ok_or_else(|| format!("{id} does not say what it was to do: it has no run.json"))?;
-    let arms = record
+    let sides = record
         .sides
         .ok_or_else(|| format!("{id} compares nothing; to resume: skill-evals run --resume --run-id {id}"))?;
     stored::warn_of_unmeasured_pairs(&folder)?;
-    Ok((chosen.or(record.chosen), arms, folder.pairs()?))
+    Ok((chosen.or(record.chosen), sides, folder.pairs()?))
 }
 
 /// Refuses what cannot be compared before it costs anything.

@@ -111,7 +111,7 @@ pub fn compare(args: &CompareArgs) -> CliResult {
             args.tell(&compared)
         }
         CompareTarget::Again(run) => args.tell(&stored::again(args, &run)?),
-        CompareTarget::Run(arms) => live::compare(args, Some(*arms)),
+        CompareTarget::Run(sides) => live::compare(args, Some(*sides)),
         CompareTarget::Resume => live::compare(args, None),
     }
 }
@@ -129,14 +129,14 @@ impl CompareArgs {
 
     /// Refuses options that mean nothing where trials are only read.
     fn refuse_what_runs(&self) -> Result<(), String> {
-        let of_arms = [&self.baseline, &self.candidate].into_iter().flatten().any(|arm| target::of_a_run(arm));
+        let of_sides = [&self.baseline, &self.candidate].into_iter().flatten().any(|side| target::of_a_run(side));
         let given = [
             ("--max-trials", self.max_trials.is_some()),
             ("--plan", self.plan.is_some()),
             ("--run-id", self.start.run_id.is_some()),
             ("--dry-run", self.start.dry_run),
             ("--background", self.start.background),
-            ("--baseline and --candidate with more than mode=", of_arms),
+            ("--baseline and --candidate with more than mode=", of_sides),
         ];
         let given = given.into_iter().find_map(|(name, given)| given.then_some(name));
         match self.start.limits.first_given().or(self.select.first_of_a_run().or(given).map(str::to_owned)) {

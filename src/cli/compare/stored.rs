@@ -17,15 +17,15 @@ use skill_evals::results::stored_comparison;
 use skill_evals::results::stored_sides::{self, Incomparable, TrialSide};
 use skill_evals::store::RunFolder;
 
-/// Compares stored trials of two arms.
+/// Compares stored trials of two sides.
 pub fn compare(args: &CompareArgs, root: &Path, a: &StoredSide, b: &StoredSide) -> CliResultOf<ComparisonResults> {
     args.refuse_what_runs()?;
     let (of_a, of_b) = (sources(root, a)?, sources(root, b)?);
     if let (true, Some(both)) = (a.mode == b.mode, of_a.iter().find(|path| of_b.contains(path))) {
         return Err(format!("{} is on both sides: its trials would be compared with themselves", both.display()).into());
     }
-    let side = |arm: &StoredSide, paths: &[PathBuf]| -> CliResultOf<TrialSide> {
-        Ok(TrialSide { label: arm.label.clone(), trials: read(paths)?, mode: arm.mode.clone() })
+    let side = |side: &StoredSide, paths: &[PathBuf]| -> CliResultOf<TrialSide> {
+        Ok(TrialSide { label: side.label.clone(), trials: read(paths)?, mode: side.mode.clone() })
     };
     let (a, b) = (side(a, &of_a)?, side(b, &of_b)?);
     let stored = a.trials.cases().chain(b.trials.cases()).collect();
@@ -46,16 +46,16 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredSide, b: &StoredSide) 
     Ok(compared::stored((a.label.clone(), b.label.clone()), &in_a, &in_b, rule))
 }
 
-/// The trials of each case that both arms have.
+/// The trials of each case that both sides have.
 fn design(a: &SideCounts, b: &SideCounts) -> Vec<(u64, u64)> {
     let both = a.iter().filter_map(|(case, in_a)| Some((in_a.rate.trials, b.get(case)?.rate.trials)));
     both.collect()
 }
 
-/// The files with the trials of an arm, each once.
-fn sources(root: &Path, arm: &StoredSide) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+/// The files with the trials of a side, each once.
+fn sources(root: &Path, side: &StoredSide) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut paths = Vec::new();
-    for source in &arm.sources {
+    for source in &side.sources {
         let path = progress_of(root, source)?.canonicalize()?;
         if paths.contains(&path) {
             return Err(format!("{source} is named twice on one side: its trials would count twice").into());
@@ -108,13 +108,13 @@ pub fn warn_of_unmeasured_pairs(run: &RunFolder) -> CliResultOf<()> {
     Ok(())
 }
 
-/// What comparing the arms of a run came to, so far.
+/// The result of a run that compares, so far.
 pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<ComparisonResults> {
     args.refuse_what_runs()?;
     args.refuse_what_decided(run.id())?;
     let record = run.run_record()?.and_then(|record| record.sides);
-    let arms = record.ok_or_else(|| format!("{} compared nothing", run.id()))?;
-    let compared = stored_comparison::compared(run, &arms, &stored_comparison::course(run, &arms)?)?;
+    let sides = record.ok_or_else(|| format!("{} compared nothing", run.id()))?;
+    let compared = stored_comparison::compared(run, &sides, &stored_comparison::course(run, &sides)?)?;
     let (id, standing) = (run.id(), standing(run)?);
     let go_on = format!("skill-evals compare --resume --run-id {id}");
     if standing.damaged_lines > 0 {

@@ -17,13 +17,13 @@ pub enum CompareTarget {
     Stored(StoredSide, StoredSide),
     /// Show what a run that compared came to.
     Again(RunFolder),
-    /// Run trials of both arms.
+    /// Run trials of both sides.
     Run(Box<ComparedSides>),
     /// Go on with a run.
     Resume,
 }
 
-/// Stored trials that make up an arm.
+/// Stored trials that make up a side.
 pub struct StoredSide {
     /// What users call it.
     pub label: String,
@@ -46,19 +46,19 @@ pub fn asked(args: &CompareArgs, root: &Path) -> Result<CompareTarget, Box<dyn E
     }
 }
 
-fn stored(sources: &str, arm: &ComparedSide) -> StoredSide {
-    let label = match &arm.mode {
+fn stored(sources: &str, side: &ComparedSide) -> StoredSide {
+    let label = match &side.mode {
         Some(mode) => format!("{sources} in the mode {mode}"),
         None => sources.to_owned(),
     };
-    StoredSide { label, sources: sources.split(',').map(str::to_owned).collect(), mode: arm.mode.clone() }
+    StoredSide { label, sources: sources.split(',').map(str::to_owned).collect(), mode: side.mode.clone() }
 }
 
 /// What a name on the command line stands for.
 enum NamedSide {
     /// A run.
     Run(RunFolder),
-    /// Runs and files, as an arm has them.
+    /// Runs and files, as a side has them.
     Sources,
     /// A commit, by its full hash.
     Commit(String),
@@ -126,31 +126,31 @@ fn of_two(
         .into()),
         _ => {
             let [in_a, in_b] = match args.mode.as_slice() {
-                [] => [a, b].map(|arm| arm.mode.clone()),
+                [] => [a, b].map(|side| side.mode.clone()),
                 [both] => [Some(both.clone()), Some(both.clone())],
                 [in_a, in_b] => [Some(in_a.clone()), Some(in_b.clone())],
                 _ => return Err("two runs are compared in one mode, or in one each".into()),
             };
-            let arm = |sources: &str, arm: &ComparedSide, mode| stored(sources, &arm.clone().in_mode(mode));
-            Ok(CompareTarget::Stored(arm(first, a, in_a), arm(second, b, in_b)))
+            let side = |sources: &str, side: &ComparedSide, mode| stored(sources, &side.clone().in_mode(mode));
+            Ok(CompareTarget::Stored(side(first, a, in_a), side(second, b, in_b)))
         }
     }
 }
 
-/// An arm with the skills of a commit, which `name` stands for.
-fn of_commit(name: &str, commit: String, arm: &ComparedSide, option: &str) -> Result<ComparedSide, String> {
-    if arm.commit.is_some() {
+/// A side with the skills of a commit, which `name` stands for.
+fn of_commit(name: &str, commit: String, side: &ComparedSide, option: &str) -> Result<ComparedSide, String> {
+    if side.commit.is_some() {
         return Err(format!("{name} says which skills the side has: leave out skills= in {option}"));
     }
     let short = commit.get(..12).unwrap_or(&commit);
-    let besides = if arm.changes_nothing() { String::new() } else { format!(", {}", arm.label) };
+    let besides = if side.changes_nothing() { String::new() } else { format!(", {}", side.label) };
     let label = format!("the skills of {name} ({short}){besides}");
-    let mut arm = arm.clone().called(label);
-    arm.commit = Some(commit);
-    Ok(arm)
+    let mut side = side.clone().called(label);
+    side.commit = Some(commit);
+    Ok(side)
 }
 
-/// A single name is a run with arms or modes to compare, or a git reference.
+/// A single name is a run with sides or modes to compare, or a git reference.
 fn of_one(
     args: &CompareArgs,
     root: &Path,
@@ -179,7 +179,7 @@ fn of_one(
     }
 }
 
-/// The arms that options name.
+/// The sides that options name.
 fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(ComparedSide, ComparedSide), String> {
     let in_mode =
         |mode: &str| ComparedSide::default().called(format!("the mode {mode}")).in_mode(Some(mode.to_owned()));
@@ -193,13 +193,13 @@ fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(Com
         again.again = true;
         return Ok((working_tree(), again));
     }
-    let named = [&a, &b].into_iter().filter(|arm| arm.mode.is_some()).count();
-    let besides = |mode: &str, arm: ComparedSide| {
-        if arm.changes_nothing() {
+    let named = [&a, &b].into_iter().filter(|side| side.mode.is_some()).count();
+    let besides = |mode: &str, side: ComparedSide| {
+        if side.changes_nothing() {
             return in_mode(mode);
         }
-        let label = format!("the mode {mode}, {}", arm.label);
-        arm.called(label).in_mode(Some(mode.to_owned()))
+        let label = format!("the mode {mode}, {}", side.label);
+        side.called(label).in_mode(Some(mode.to_owned()))
     };
     match (args.mode.as_slice(), named) {
         ([first, second], 0) => Ok((besides(first, a), besides(second, b))),
@@ -218,12 +218,12 @@ fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(Com
 
 impl CompareArgs {
     fn sides(&self, (a, b): (ComparedSide, ComparedSide)) -> ComparedSides {
-        let mut arms = ComparedSides::of(a, b, self.rule().alpha);
-        arms.margin = self.rule().margin;
-        arms.plan = self.plan.unwrap_or_default();
-        arms.max_trials = self.max_trials.unwrap_or_default();
-        arms.seed = fastrand::u64(..);
-        arms
+        let mut sides = ComparedSides::of(a, b, self.rule().alpha);
+        sides.margin = self.rule().margin;
+        sides.plan = self.plan.unwrap_or_default();
+        sides.max_trials = self.max_trials.unwrap_or_default();
+        sides.seed = fastrand::u64(..);
+        sides
     }
 }
 
@@ -231,10 +231,10 @@ fn working_tree() -> ComparedSide {
     ComparedSide::default().called("the working tree".to_owned())
 }
 
-/// An arm as `--baseline` and `--candidate` write it: `key=value`, separated by commas.
+/// A side as `--baseline` and `--candidate` write it: `key=value`, separated by commas.
 fn side(text: Option<&str>, root: &Path) -> Result<ComparedSide, String> {
     let Some(text) = text else { return Ok(working_tree()) };
-    let mut arm = ComparedSide::default().called(text.to_owned());
+    let mut side = ComparedSide::default().called(text.to_owned());
     let mut seen = BTreeSet::new();
     for part in text.split(',') {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
@@ -243,14 +243,14 @@ fn side(text: Option<&str>, root: &Path) -> Result<ComparedSide, String> {
             return Err(format!("{text:?} says `{key}` twice"));
         }
         match key {
-            "without" if value.is_empty() => arm.without = true,
+            "without" if value.is_empty() => side.without = true,
             key @ ("mode" | "model" | "offer" | "skills") if value.is_empty() => {
                 return Err(format!("`{key}` in {text:?} has no value; write {key}=…"));
             }
-            "mode" => arm.mode = Some(value.to_owned()),
-            "model" => arm.model = Some(value.to_owned()),
-            "offer" => arm.offer = Some(offer(value)?),
-            "skills" => arm.commit = Some(git::commit(root, value).map_err(|error| error.to_string())?),
+            "mode" => side.mode = Some(value.to_owned()),
+            "model" => side.model = Some(value.to_owned()),
+            "offer" => side.offer = Some(offer(value)?),
+            "skills" => side.commit = Some(git::commit(root, value).map_err(|error| error.to_string())?),
             key => {
                 return Err(format!(
                     "{text:?} names `{key}`; known: mode=, model=, offer=all|alone|SKILL+SKILL, skills=GIT-REF, without"
@@ -258,12 +258,12 @@ fn side(text: Option<&str>, root: &Path) -> Result<ComparedSide, String> {
             }
         }
     }
-    Ok(arm)
+    Ok(side)
 }
 
-/// Whether an arm names more than a mode, which only trials to come can follow.
-pub fn of_a_run(arm: &str) -> bool {
-    arm.split(',').any(|part| part.split('=').next().is_some_and(|key| key.trim() != "mode"))
+/// Whether a side names more than a mode, which only trials to come can follow.
+pub fn of_a_run(side: &str) -> bool {
+    side.split(',').any(|part| part.split('=').next().is_some_and(|key| key.trim() != "mode"))
 }
 
 fn offer(text: &str) -> Result<SkillSelection, String> {

@@ -166,7 +166,9 @@ impl RowReader<'_> {
             let values = self.values(field);
             if !values.is_empty() {
                 let line = self.row.line_of(column);
-                values.into_iter().for_each(|value| draft.set(field, column, line, value));
+                for value in values {
+                    draft.set(field, column, line, value);
+                }
             }
         }
         draft.case.during = self.during();
