@@ -174,6 +174,14 @@ const MOST: usize = 20;
 #[must_use]
 pub fn shown(summary: &Summary) -> String {
     let mut text = String::new();
+    if summary.aged > 0 {
+        let _ = writeln!(
+            text,
+            "{} replayed aged recordings: names or descriptions of other skills changed since; `skill-evals run --aged --record` \
+             measures them again",
+            counted(summary.aged, "trial")
+        );
+    }
     let cut = &summary.cut_descriptions.0;
     for ((mode, skill), CutCount { trials, shown: least }) in cut.iter().take(MOST) {
         let (skill, mode, trials) = (safe::line(skill), safe::line(mode), counted(*trials, "trial"));

@@ -45,6 +45,8 @@ pub struct Summary {
     pub comparisons: BTreeSet<String>,
     /// Why answers are not a model's own, for those that are not.
     pub scripted: BTreeSet<String>,
+    /// Trials whose recording is aged: the names or descriptions of other skills changed since.
+    pub aged: usize,
     /// How many trials there were to be, where that is known.
     pub planned: Option<usize>,
     /// Trials that were not started, by reason.
@@ -250,6 +252,7 @@ impl Summary {
             threshold,
             comparisons: BTreeSet::new(),
             scripted: BTreeSet::new(),
+            aged: 0,
             planned: None,
             not_run: BTreeMap::new(),
             isolation_wanted: Isolation::default(),
@@ -286,6 +289,7 @@ impl Summary {
         if let Some(by) = &record.scripted {
             self.scripted.insert(by.clone());
         }
+        self.aged += usize::from(record.aged);
         if let Some(isolation) = record.isolation {
             *self.isolation.entry(isolation.as_str()).or_default() += 1;
         }
@@ -414,6 +418,7 @@ impl Serialize for Summary {
             comparisons: &'a BTreeSet<String>,
             #[serde(skip_serializing_if = "BTreeSet::is_empty")]
             scripted: &'a BTreeSet<String>,
+            aged: usize,
             #[serde(skip_serializing_if = "Option::is_none")]
             planned: Option<usize>,
             not_run: &'a BTreeMap<String, usize>,
@@ -439,6 +444,7 @@ impl Serialize for Summary {
             threshold: self.threshold,
             comparisons: &self.comparisons,
             scripted: &self.scripted,
+            aged: self.aged,
             planned: self.planned,
             not_run: &self.not_run,
             isolation: &self.isolation,

@@ -24,7 +24,7 @@ pub fn outcome(id: TrialId, grade: Grade, meta: &Meta, folder: &TrialFolder, pri
     let spent = spent(meta, &grade, prices);
     let (folder, scripted) = (folder.path().to_path_buf(), meta.scripted.clone());
     let inputs = Some(inputs(meta, &grade));
-    Outcome { id, grade, folder, scripted, spent, isolation: meta.isolation, inputs }
+    Outcome { id, grade, folder, scripted, spent, isolation: meta.isolation, inputs, aged: false }
 }
 
 /// A digest of what was asked and checked, and how, but for the skills.

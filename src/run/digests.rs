@@ -195,9 +195,23 @@ pub fn opened_skills(inputs: &Inputs) -> Vec<String> {
     inputs.0.keys().filter_map(|name| name.strip_prefix(SKILL_PART)).map(str::to_owned).collect()
 }
 
-/// The parts in which a recording differs from a trial `now`. If no model is requested now, any recorded model fits.
-pub fn stale_parts(recorded: &Inputs, now: &Inputs) -> Vec<String> {
-    let mut changed = recorded.differences(now);
-    changed.retain(|part| part != MODEL_PART || now.0.contains_key(MODEL_PART));
-    changed
+/// How what decides a trial has changed since its recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordingDrift {
+    /// The changed parts that make the recording stale.
+    pub stale: Vec<String>,
+    /// Whether the names or descriptions of the offered skills changed. The description of the skill under test is part of
+    /// its files, which make the recording stale; a neighbor's only makes it aged.
+    pub aged: bool,
+}
+
+impl RecordingDrift {
+    /// Compares a recording with a trial `now`. If no model is requested now, any recorded model fits.
+    pub fn between(recorded: &Inputs, now: &Inputs) -> Self {
+        let mut stale = recorded.differences(now);
+        stale.retain(|part| part != MODEL_PART || now.0.contains_key(MODEL_PART));
+        let aged = stale.iter().any(|part| part == CATALOGUE_PART);
+        stale.retain(|part| part != CATALOGUE_PART);
+        Self { stale, aged }
+    }
 }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use crate::cases::test_case::TestCase;
 use crate::results::table;
 use crate::run::context::RunContext;
-use crate::run::digests::{SkillFolders, opened_skills, stale_parts};
+use crate::run::digests::{RecordingDrift, SkillFolders, opened_skills};
 use crate::run::judge;
 use crate::run::measure::LiveTrial;
 use crate::run::opening;
@@ -49,11 +49,12 @@ pub fn replay_from(
     let unreadable = |error: &dyn Display| NoOutcome::Unreadable(error.to_string());
     let (meta, grade) = regrade(run, case, skill, folder).map_err(|error| unreadable(&error))?;
     let now = run.digested(&SkillFolders::Repository, case, &planned.mode, &opened_skills(&meta.inputs));
-    let changed = stale_parts(&meta.inputs, &now.map_err(|error| unreadable(&error))?);
-    if !changed.is_empty() {
-        return Err(NoOutcome::Stale { folder: folder.path().to_path_buf(), changed });
+    let drift = RecordingDrift::between(&meta.inputs, &now.map_err(|error| unreadable(&error))?);
+    if !drift.stale.is_empty() {
+        return Err(NoOutcome::Stale { folder: folder.path().to_path_buf(), changed: drift.stale });
     }
-    Ok(table::outcome(id, grade, &meta, folder, &run.settings.prices))
+    let outcome = table::outcome(id, grade, &meta, folder, &run.settings.prices);
+    Ok(Outcome { aged: drift.aged, ..outcome })
 }
 
 /// Runs repeat `number` of a planned trial with its agent, and stores everything. `tell` gets an event for each thing
@@ -95,6 +96,7 @@ pub fn run_live(
             spent: AttemptCost { tokens_incomplete: true, cost_incomplete: true, ..AttemptCost::default() },
             isolation: None,
             inputs: None,
+            aged: false,
         }),
     }
 }
@@ -150,6 +152,7 @@ pub fn lost(run: &RunContext, planned: &TestCase, record: &TrialRecord) -> Optio
         spent: record.spent,
         isolation: record.isolation,
         inputs: record.inputs.clone(),
+        aged: false,
     })
 }
 

@@ -243,6 +243,8 @@ pub struct Outcome {
     pub isolation: Option<Isolation>,
     /// A digest of the prompt, the checks and the setup, without the skills; `None` if the agent did not start.
     pub inputs: Option<String>,
+    /// Whether the recording is aged: the names or descriptions of other skills changed since. The outcome counts.
+    pub aged: bool,
 }
 
 /// Why there is no outcome.

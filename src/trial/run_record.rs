@@ -346,6 +346,9 @@ pub struct TrialRecord {
     /// A digest of the prompt, the checks and the setup, without the skills; absent if the agent did not start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<String>,
+    /// Whether its recording is aged: the names or descriptions of other skills changed since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aged: bool,
 }
 
 fn once() -> u32 {
@@ -373,6 +376,7 @@ impl TrialRecord {
             attempts,
             scripted: outcome.scripted.clone(),
             inputs: outcome.inputs.clone(),
+            aged: outcome.aged,
             isolation: outcome.isolation,
             ended: None,
         }

@@ -284,6 +284,33 @@ fn the_advice_for_a_stale_recording_works_as_it_is_printed() {
 }
 
 #[test]
+fn a_changed_description_of_another_skill_makes_recordings_aged_and_they_still_count() {
+    let stub = Stub::new(2, "");
+    let neighbor = |description: &str| {
+        let file = stub.root().join("skills/other/SKILL.md");
+        std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+        std::fs::write(file, format!("---\nname: other\ndescription: {description}\n---\n\nDo it.\n")).expect("a file");
+    };
+    neighbor("Does something else.");
+    assert_eq!(stub.run(&["run", "--skill", "tidy", "--record"]).code, 0);
+    let fresh = stub.run(&["run", "--skill", "tidy", "--replay"]);
+    assert!(fresh.code == 0 && !fresh.stdout.contains("aged"), "{}", fresh.stdout);
+    let none = stub.run(&["run", "--aged"]);
+    assert!(none.code == 2 && none.stderr.contains("no recording is aged"), "{}", none.stderr);
+
+    neighbor("Tidies everything up.");
+    let aged = stub.run(&["run", "--skill", "tidy", "--replay"]);
+    assert!(aged.code == 0 && aged.stdout.contains("2 passed"), "{}", aged.stdout);
+    assert!(aged.stdout.contains("2 trials replayed aged recordings"), "{}", aged.stdout);
+    let none = stub.run(&["run", "--stale"]);
+    assert!(none.code == 2 && none.stderr.contains("no recording is stale"), "{}", none.stderr);
+    let starts = stub.starts().len();
+    assert_eq!(stub.run(&["run", "--aged", "--record"]).code, 0);
+    assert_eq!(stub.starts().len(), starts + 2);
+    assert!(!stub.run(&["run", "--skill", "tidy", "--replay"]).stdout.contains("aged"));
+}
+
+#[test]
 fn only_what_is_stale_or_failed_can_be_run_again() {
     let stub = Stub::new(3, "");
     let nothing = stub.run(&["run", "--stale"]);

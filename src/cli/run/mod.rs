@@ -53,6 +53,9 @@ pub struct RunArgs {
     /// Only trials whose recording is stale.
     #[arg(long, conflicts_with_all = ["resume", "replay", "failed"])]
     stale: bool,
+    /// Only trials whose recording is aged: the names or descriptions of other skills changed since.
+    #[arg(long, conflicts_with_all = ["resume", "replay", "failed"])]
+    aged: bool,
     /// Only cases that did not pass in this run: failed, not measured, not judged or not run
     #[arg(long, value_name = "RUN-ID", conflicts_with_all = ["resume", "replay"])]
     failed: Option<String>,
@@ -122,11 +125,36 @@ impl RunArgs {
         if plan.is_empty() {
             return Err(select::nothing(&run.chosen.filters, &run.catalog, &run.settings).into());
         }
-        if self.stale {
-            plan = stale(&run)?;
+        if self.stale || self.aged {
+            plan = self.outdated(&run)?;
             run.chosen.trials_by_name = names(&plan);
         }
         Ok(run.with_plan(plan))
+    }
+
+    /// The cases whose recordings are outdated as the options say, in every mode in which they are recorded.
+    fn outdated(&self, run: &RunContext) -> CliResultOf<RunPlan> {
+        let filters = Filters::new(&run.chosen.filters, false);
+        let mut entries = Vec::new();
+        for found in run.settings.selection.cases(&run.catalog).map_err(|problems| problems.join("\n"))? {
+            let recorded = store::recorded_modes(&run.root, &found.skill, &found.id);
+            for planned in plan::planned(&run.settings, found, &recorded) {
+                let replayed = ready::ready(run, &planned).and_then(|ready| trial::replay(run, &ready, 1));
+                let is_wanted = match replayed {
+                    Ok(outcome) => self.aged && outcome.aged,
+                    Err(NoOutcome::Stale { .. } | NoOutcome::Unreadable(_)) => self.stale,
+                    Err(_) => false,
+                };
+                if is_wanted && filters.want(|| planned.test_name()) {
+                    entries.push(PlannedCase::of(planned, &run.settings));
+                }
+            }
+        }
+        if entries.is_empty() {
+            let which = if self.stale { "stale" } else { "aged" };
+            return Err(format!("no recording is {which}").into());
+        }
+        Ok(RunPlan { entries })
     }
 }
 
@@ -171,23 +199,6 @@ fn earlier(root: &Path, settings: &Settings, failed: Option<&str>) -> Result<Opt
 
 fn names(plan: &RunPlan) -> Vec<String> {
     plan.entries.iter().map(|entry| entry.planned.trial(1).to_string()).collect()
-}
-
-/// Of the plan what is recorded and stale, in every mode in which it is recorded.
-fn stale(run: &RunContext) -> Result<RunPlan, Box<dyn Error>> {
-    let mut entries = Vec::new();
-    for found in run.settings.selection.cases(&run.catalog).map_err(|problems| problems.join("\n"))? {
-        let recorded = store::recorded_modes(&run.root, &found.skill, &found.id);
-        for planned in plan::planned(&run.settings, found, &recorded) {
-            let replayed = ready::ready(run, &planned).and_then(|ready| trial::replay(run, &ready, 1));
-            if matches!(replayed, Err(NoOutcome::Stale { .. } | NoOutcome::Unreadable(_))) {
-                entries.push(PlannedCase::of(planned, &run.settings));
-            }
-        }
-    }
-    let filters = Filters::new(&run.chosen.filters, false);
-    entries.retain(|entry: &PlannedCase| filters.want(|| entry.planned.test_name()));
-    if entries.is_empty() { Err("no recording is stale".into()) } else { Ok(RunPlan { entries }) }
 }
 
 fn dry_run(args: &RunArgs, run: &RunContext) -> CliResult {

@@ -54,6 +54,7 @@ fn every_choice_of_the_command_line_has_a_variable() {
         "--write-progress",
         "--force",
         "--stale",
+        "--aged",
         "--failed",
         "--accept-failing",
         "--color",
