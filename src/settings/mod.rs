@@ -39,7 +39,7 @@ pub use repetition::{EffectiveRepetition, RepetitionSettings};
 pub use selection::{Suite, TestSelection};
 pub use server::{BuiltIn, McpSettings, OwnServer, SkillResult, ToolNames, Wording};
 pub use variables::{
-    BACKGROUND_VARIABLE, SUPERVISOR_VARIABLE, PREFIX, TREE_VARIABLE, VARIABLES, Variable, WATCHDOG_VARIABLE,
+    BACKGROUND_VARIABLE, PREFIX, SUPERVISOR_VARIABLE, TREE_VARIABLE, VARIABLES, Variable, WATCHDOG_VARIABLE,
 };
 
 /// The settings file, from the repository's root.

@@ -73,4 +73,4 @@ pub fn code(text: &str) -> String {
     let space = if text.is_empty() || text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{ticks}{space}{text}{space}{ticks}")
 }
-// 
+//

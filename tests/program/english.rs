@@ -43,7 +43,8 @@ fn words() -> Vec<(fancy_regex::Regex, String)> {
 
 /// The hard words of a text, each as a line that begins with `place`.
 fn hard(place: &str, text: &str, words: &[(fancy_regex::Regex, String)]) -> Vec<String> {
-    let found = words.iter().flat_map(|(word, instead)| word.find_iter(text).flatten().map(move |found| (found, instead)));
+    let found =
+        words.iter().flat_map(|(word, instead)| word.find_iter(text).flatten().map(move |found| (found, instead)));
     found.map(|(found, instead)| format!("{place}: `{}` in {text:?}: {instead}", found.as_str())).collect()
 }
 
