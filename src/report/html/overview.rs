@@ -172,7 +172,7 @@ struct SkillCell {
 impl SkillCell {
     fn add(&mut self, counts: &CaseCounts) {
         let TrialCounts { passed, failed, errors, unscored, .. } = counts.counts;
-        self.cases.push(counts.tried());
+        self.cases.push(counts.case_share());
         self.flaky += usize::from(passed > 0 && failed > 0);
         self.not_measured += errors + unscored;
         self.not_run += counts.not_run.values().sum::<usize>();
