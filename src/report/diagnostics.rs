@@ -1,6 +1,7 @@
 //! Diagnostics in the layout of rustc's errors.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
@@ -55,7 +56,12 @@ pub fn allowed(diagnostics: &[Diagnostic]) -> String {
         let reason = problem.reason.as_deref().unwrap_or_default();
         rules.entry(problem.code.as_str()).or_insert((0, reason)).0 += 1;
     }
-    rules.iter().map(|(rule, (count, why))| format!("allowed {count}× {rule}: {}\n", safe::line(why))).collect()
+    let mut text = String::new();
+    for (rule, (count, why)) in rules {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "allowed {count}× {rule}: {}", safe::line(why));
+    }
+    text
 }
 
 /// "1 case", "2 cases".

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::results::summary::Summary;
-use crate::trial::run_record::TrialRecord;
 
 /// By `skill/case`, the file of the case (relative to the git repository) and its line, from 1.
 pub type CaseLocations = BTreeMap<String, (PathBuf, usize)>;
@@ -12,8 +11,6 @@ pub type CaseLocations = BTreeMap<String, (PathBuf, usize)>;
 /// The results to export.
 pub struct Results<'a> {
     pub summary: &'a Summary,
-    /// The trials that ended.
-    pub trials: &'a [TrialRecord],
     /// Looks up the places of cases.
     pub places: &'a dyn Fn() -> CaseLocations,
 }

@@ -25,9 +25,6 @@ pub static EXPORT: Export = Export {
 };
 
 /// The summary as a document.
-///
-/// # Errors
-/// When the text cannot be written as XML.
 pub fn junit(summary: &Summary) -> Result<String, SerializeError> {
     let mut suites: BTreeMap<&String, TestSuite> = BTreeMap::new();
     for (key, counts) in &summary.cases {

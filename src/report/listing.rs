@@ -1,5 +1,6 @@
 //! The planned trials of a repository, as lines and as JSON.
 
+use std::fmt::Write;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -66,7 +67,12 @@ pub fn render(trials: &[ListedTrial], aligned: bool) -> String {
         [first, second] = [0, 1].map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
         gap = "  ";
     }
-    rows.iter().map(|[name, expected, rest]| format!("{name:first$}{gap}{expected:second$}{gap}{rest}\n")).collect()
+    let mut text = String::new();
+    for [name, expected, rest] in rows {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{name:first$}{gap}{expected:second$}{gap}{rest}");
+    }
+    text
 }
 
 fn cells(trial: &ListedTrial) -> [String; 3] {

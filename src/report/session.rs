@@ -119,7 +119,9 @@ fn evaluation(text: &mut String, grade: &Grade, timeline: &Timeline) {
 fn metrics(text: &mut String, metrics: &Metrics) {
     section(text, "Metrics");
     text.push('\n');
-    let mut line = |name: &str, value: String| text.push_str(&format!("- {name}: {value}\n"));
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "- {name}: {value}");
+    };
     line("duration", format!("{} ms", metrics.duration_ms));
     if let Some(waited) = metrics.api_duration_ms {
         line("waiting for the model", format!("{waited} ms"));

@@ -49,7 +49,9 @@ fn head(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
     let ShownTrial { meta, grade, .. } = trial;
     let name = paint.on(Tone::Strong, &safe::line(&meta.id().to_string()));
     let _ = writeln!(text, "{name}: {}", paint.on(grade.verdict.into(), grade.verdict.as_str()));
-    let mut line = |label: &str, value: &str| text.push_str(&format!("  {label:<12}{}\n", safe::line(value)));
+    let mut line = |label: &str, value: &str| {
+        let _ = writeln!(text, "  {label:<12}{}", safe::line(value));
+    };
     if let Some(by) = &meta.scripted {
         line("note", &scripted(by));
     }
@@ -76,7 +78,7 @@ fn head(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
 fn checks(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
     let ShownTrial { grade, timeline, .. } = trial;
     let mut passed = Vec::new();
-    for (at, (name, check)) in grade.named_checks().into_iter().enumerate() {
+    for (name, check) in grade.named_checks() {
         let (word, tone) = match check.status {
             Status::Fail => ("failed", Tone::Bad),
             Status::Unknown => ("unknown", Tone::Broken),
@@ -89,7 +91,8 @@ fn checks(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
         let _ = writeln!(text, "\n{}  {name} ({goal})", paint.on(tone, word));
         let _ = writeln!(text, "  expected  {}", safe::line(&check.expected));
         let _ = writeln!(text, "  found     {}", safe::line(&check.found));
-        if let Some(finding) = timeline.findings.get(at) {
+        let at = grade.checks.iter().position(|known| std::ptr::eq(known, check));
+        if let Some(finding) = at.and_then(|at| timeline.findings.get(at)) {
             evidence(text, timeline, finding, paint);
         }
     }

@@ -55,9 +55,6 @@ pub struct Calibration {
 }
 
 /// The judged trials of a run.
-///
-/// # Errors
-/// When a stored answer cannot be read.
 pub fn read(run: &RunFolder) -> Result<Vec<JudgedTrial>, StoreError> {
     let mut trials = Vec::new();
     for folder in run.trials() {

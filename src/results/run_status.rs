@@ -136,9 +136,6 @@ impl UnpassedTrial {
 }
 
 /// The status of a run, by its files and by the processes that exist.
-///
-/// # Errors
-/// When its files cannot be read.
 pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
     let live = is_live(run);
     let progress = run.progress()?;
@@ -177,12 +174,10 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
         (_, _, None) => RunState::Killed,
     };
     let (share, interval) = summary.share().unzip();
-    let mut undecided = Vec::new();
-    for (key, counts) in summary.cases {
-        if let Some(threshold_side) = counts.side() {
-            undecided.push(UndecidedCase { key, counts, threshold_side });
-        }
-    }
+    let undecided = summary.cases.into_iter().filter_map(|(key, counts)| {
+        let threshold_side = counts.side()?;
+        Some(UndecidedCase { key, counts, threshold_side })
+    });
     Ok(RunStatus {
         id: run.id().to_owned(),
         why: why.flatten().filter(|_| state == RunState::NotStored),
@@ -195,7 +190,7 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
         done,
         share,
         interval,
-        undecided,
+        undecided: undecided.collect(),
         damaged_lines: progress.damaged,
         damaged_pairs: run.damaged_pairs()?,
         compares,
@@ -218,9 +213,6 @@ fn running(run: &RunFolder, progress: &LedgerContents, live: bool) -> Vec<Runnin
 }
 
 /// The number of planned trials; `None` if it was never written.
-///
-/// # Errors
-/// When the plan cannot be read.
 pub fn planned(run: &RunFolder) -> Result<Option<usize>, StoreError> {
     let plan = run.plan()?.len();
     Ok(if plan > 0 { Some(plan) } else { run.run_record().ok().flatten().map(|record| record.planned) })

@@ -41,9 +41,6 @@ impl TrialSide {
 }
 
 /// Whether the sides are compared mode by mode. Otherwise each side has a single mode, and the modes may differ.
-///
-/// # Errors
-/// When the sides cannot be compared.
 pub fn by_mode(baseline: &BTreeSet<&str>, candidate: &BTreeSet<&str>) -> Result<bool, Incomparable> {
     let several = baseline.len() > 1 || candidate.len() > 1;
     if several && baseline.is_disjoint(candidate) {
@@ -55,9 +52,6 @@ pub fn by_mode(baseline: &BTreeSet<&str>, candidate: &BTreeSet<&str>) -> Result<
 }
 
 /// The results of both sides in the cases that are `chosen`, by skill and id.
-///
-/// # Errors
-/// When the sides cannot be compared.
 pub fn counts(
     baseline: &TrialSide,
     candidate: &TrialSide,

@@ -369,11 +369,10 @@ impl Summary {
         let rates: Vec<Rate> =
             self.cases.values().map(|case| case.counts.rate()).filter(|rate| rate.trials > 0).collect();
         let k = rates.iter().map(|rate| rate.trials).min().filter(|k| *k > 1)?;
-        let [pass_at_k, pass_hat_k] = [repeats::pass_at_k, repeats::pass_hat_k].map(|figure| {
-            let figures: Vec<f64> = rates.iter().filter_map(|rate| figure(*rate, k)).collect();
-            figures.iter().sum::<f64>() / real(figures.len() as u64)
-        });
-        Some(RepeatFigures { k, pass_at_k, pass_hat_k })
+        let mean = |figures: Vec<f64>| figures.iter().sum::<f64>() / real(figures.len() as u64);
+        let any = rates.iter().filter_map(|rate| repeats::pass_at_k(*rate, k)).collect();
+        let all = rates.iter().filter_map(|rate| repeats::pass_hat_k(*rate, k)).collect();
+        Some(RepeatFigures { k, pass_at_k: mean(any), pass_hat_k: mean(all) })
     }
 
     /// The number of cases with this verdict.

@@ -9,9 +9,6 @@ use crate::trial::run_record::{ProgressLine, TrialRecord};
 use crate::trial::spent::AttemptCost;
 
 /// The row of a stored trial.
-///
-/// # Errors
-/// When its files cannot be read.
 pub fn row(folder: &TrialFolder, prices: &Prices) -> Result<TrialRecord, StoreError> {
     let (meta, grade) = (folder.meta()?, folder.grade()?);
     let outcome = outcome(meta.id(), grade, &meta, folder, prices);
@@ -50,9 +47,6 @@ fn spent(meta: &Meta, grade: &Grade, prices: &Prices) -> AttemptCost {
 
 /// Appends the results of these trials to the run's progress file if the file lacks them. The file is not rewritten:
 /// other processes append to it at the same time.
-///
-/// # Errors
-/// When files cannot be read or written.
 pub fn complete_progress(
     run: &RunFolder,
     ids: impl Iterator<Item = TrialId>,
@@ -69,9 +63,6 @@ pub fn complete_progress(
 
 /// Rewrites the progress file of a run with the results of the trials' own files, which are never older. Keeps what only
 /// the progress file knows: attempts, end times and refusals of the provider.
-///
-/// # Errors
-/// When files cannot be read or written.
 pub fn repair_progress(run: &RunFolder, prices: &Prices) -> Result<(), StoreError> {
     let mut progress = run.progress()?;
     for folder in run.trials() {

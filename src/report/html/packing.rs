@@ -42,9 +42,6 @@ struct SharedTexts {
 
 impl Packer {
     /// Packs a document of a trial of this skill.
-    ///
-    /// # Errors
-    /// When it cannot be JSON.
     pub fn pack(&mut self, skill: &str, document: &impl Serialize) -> io::Result<PackedDocument> {
         let json = serde_json::to_vec(document)?;
         let behind = *self.by_skill.entry(skill.to_owned()).or_insert(self.common.len());
@@ -71,9 +68,6 @@ impl Packer {
     }
 
     /// Writes a packed document. `place` is the place of its trial in the index.
-    ///
-    /// # Errors
-    /// When `out` takes no more.
     pub fn write(&mut self, out: &mut impl Write, place: usize, packed: &PackedDocument) -> io::Result<()> {
         let behind = packed.behind;
         if let Some(common) = self.common.get(behind).filter(|_| self.written.insert(behind)) {

@@ -58,9 +58,6 @@ pub struct ChangedSkill {
 }
 
 /// Writes everything before the trials. `overview` is markup.
-///
-/// # Errors
-/// When `out` takes no more.
 pub fn begin(
     out: &mut impl Write,
     title: &str,
@@ -87,9 +84,6 @@ pub fn begin(
 }
 
 /// Writes the end.
-///
-/// # Errors
-/// When `out` takes no more.
 pub fn end(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"</body>\n</html>\n")
 }
