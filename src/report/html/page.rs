@@ -22,7 +22,7 @@ const SCRIPTS: [(&str, &str); 13] = [
     ("trace.js", include_str!("trace.js")),
     ("entry.js", include_str!("entry.js")),
     ("trial.js", include_str!("trial.js")),
-    ("beside.js", include_str!("beside.js")),
+    ("pair.js", include_str!("pair.js")),
     ("list.js", include_str!("list.js")),
     ("main.js", include_str!("main.js")),
 ];
