@@ -173,7 +173,7 @@ pub fn scripted(count: usize) -> String {
     let (trials, they) =
         if count == 1 { ("1 trial was".to_owned(), "it says") } else { (format!("{count} trials were"), "they say") };
     format!(
-        "skill-evals: {trials} replayed from recordings of a scripted model; {they} nothing about a model. \
+        "skill-evals: {trials} replayed from recordings of a mock model; {they} nothing about a real model. \
          SKILL_EVALS_LIVE=1 runs agents."
     )
 }

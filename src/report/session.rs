@@ -29,7 +29,7 @@ pub fn session(meta: &Meta, grade: &Grade, timeline: &Timeline) -> String {
 fn head(text: &mut String, meta: &Meta, grade: &Grade) {
     let _ = writeln!(text, "# {}: {}", meta.id(), grade.verdict);
     if let Some(by) = &meta.scripted {
-        let _ = writeln!(text, "\n> **Mock model**: {}.", safe::markdown(&scripted(by)));
+        let _ = writeln!(text, "\n> **Note**: {}.", safe::markdown(&scripted(by)));
     }
     if let Some(imported) = &meta.imported {
         let _ = writeln!(text, "\n> **Imported**: {}.", safe::markdown(&imported.told()));

@@ -28,7 +28,7 @@ impl KnownCost {
 }
 
 /// The trials that would run, and what they may cost.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Estimate {
     pub trials: Vec<String>,
     /// The number of trials that run in any case, if cases go on until they are decided.
@@ -70,17 +70,8 @@ impl Estimate {
 /// Adds up the known costs of these trials.
 #[must_use]
 pub fn estimate(ids: &[TrialId], known: &BTreeMap<CaseInMode, KnownCost>, max_cost_usd: Option<f64>) -> Estimate {
-    let mut estimate = Estimate {
-        trials: ids.iter().map(ToString::to_string).collect(),
-        at_least: None,
-        detectable_drop: None,
-        problems: Vec::new(),
-        known_cost_usd: 0.0,
-        unknown_cost: 0,
-        known_tokens: 0,
-        unknown_tokens: 0,
-        max_cost_usd,
-    };
+    let trials = ids.iter().map(ToString::to_string).collect();
+    let mut estimate = Estimate { trials, max_cost_usd, ..Estimate::default() };
     for id in ids {
         let known = known.get(&CaseInMode::of(id)).copied().unwrap_or_default();
         match known.cost_usd {

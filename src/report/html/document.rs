@@ -6,7 +6,8 @@ use crate::grade::rubric::Judgement;
 use crate::report::trial::{self, goal, scripted};
 use crate::results::timeline::{CheckFinding, EventPart, Timeline, TimelineEvent};
 use crate::trial::evidence::Evidence;
-use crate::trial::outcome::{CheckResult, Grade, Metrics};
+use crate::trial::id::TrialId;
+use crate::trial::outcome::{CheckResult, Grade, Metrics, Verdict};
 
 /// A file that the agent made or changed.
 #[derive(Debug, Default, Serialize)]
@@ -39,11 +40,9 @@ pub struct JudgeDialogue {
 #[derive(Debug, Serialize)]
 pub struct TrialDocument<'a> {
     run: &'a str,
-    skill: &'a str,
-    case: &'a str,
-    mode: &'a str,
-    trial: u32,
-    verdict: &'a str,
+    #[serde(flatten)]
+    id: TrialId,
+    verdict: Verdict,
     #[serde(skip_serializing_if = "Option::is_none")]
     trouble: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,11 +97,8 @@ impl<'a> TrialDocument<'a> {
         let checks = grade.checks.iter().zip(&timeline.findings);
         Self {
             run: &meta.run_id,
-            skill: &meta.skill.slug,
-            case: &meta.case.id,
-            mode: &meta.mode,
-            trial: meta.trial,
-            verdict: grade.verdict.as_str(),
+            id: meta.id(),
+            verdict: grade.verdict,
             trouble: grade.trouble.as_ref().map(ToString::to_string),
             scripted: meta.scripted.as_deref().map(scripted),
             facts: facts(evidence),

@@ -93,7 +93,7 @@ fn head(html: &mut String, overview: &Overview<'_>) {
     );
     for by in &overview.summary.scripted {
         let note = escape::text(&capital(&scripted(by)));
-        let _ = writeln!(html, "<p class=\"note scripted\"><b>Mock model.</b> {note}.</p>");
+        let _ = writeln!(html, "<p class=\"note scripted\">{note}.</p>");
     }
     for note in overview.notes {
         let _ = writeln!(html, "<p class=\"note\">{}</p>", escape::text(note));

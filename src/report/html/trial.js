@@ -55,7 +55,7 @@ function trialHead(row, trace) {
     { class: "trial-head" },
     el("h1", { tabindex: "-1" }, badge(row.verdict), " ", shown(row.skill + "/" + row.case), el("small", {}, " ", shown(row.mode), " · repeat " + row.n, row.ofRun && [" · run ", shown(row.ofRun)])),
     trace && trace.trouble && el("p", { class: "note" }, el("b", {}, row.verdict === "error" ? "Nothing was measured: " : "Not judged: "), shown(trace.trouble)),
-    trace && trace.scripted && el("p", { class: "note scripted" }, el("b", {}, "Mock model: "), shown(trace.scripted)),
+    trace && trace.scripted && el("p", { class: "note scripted" }, el("b", {}, "Note: "), shown(trace.scripted)),
   );
 }
 
