@@ -12,7 +12,6 @@ use crate::text::safe;
 
 /// Errors, then warnings, each with its line and mark, then a line with counts. Allowed diagnostics are only counted.
 /// Empty if there are none.
-#[must_use]
 pub fn render(diagnostics: &[Diagnostic], paint: Paint) -> String {
     let mut text = String::new();
     for (severity, level) in [(Severity::Error, Level::ERROR), (Severity::Warning, Level::WARNING)] {
@@ -29,7 +28,6 @@ pub fn render(diagnostics: &[Diagnostic], paint: Paint) -> String {
 }
 
 /// "3 errors, 1 warning, 2 allowed by evals.toml".
-#[must_use]
 pub fn counts(diagnostics: &[Diagnostic]) -> String {
     let mut parts = Vec::new();
     for (severity, word) in [(Severity::Error, "error"), (Severity::Warning, "warning")] {
@@ -49,7 +47,6 @@ pub fn counts(diagnostics: &[Diagnostic]) -> String {
 }
 
 /// A line for each rule that the settings allow to be broken: how often it is broken, and the reason.
-#[must_use]
 pub fn allowed(diagnostics: &[Diagnostic]) -> String {
     let mut rules: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
     for problem in diagnostics.iter().filter(|problem| problem.severity == Severity::Allowed) {
@@ -65,7 +62,6 @@ pub fn allowed(diagnostics: &[Diagnostic]) -> String {
 }
 
 /// "1 case", "2 cases".
-#[must_use]
 pub fn counted(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }

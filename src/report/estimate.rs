@@ -8,7 +8,6 @@ use crate::report::table::dollars;
 use crate::results::estimate::Estimate;
 
 /// The expected cost of this many trials, on a line; empty if no cost is known.
-#[must_use]
 pub fn of_trials(estimate: &Estimate, trials: u64) -> String {
     let expected = estimate.of_trials(trials);
     let cost = expected.cost_usd.map(dollars);
@@ -24,7 +23,6 @@ pub fn of_trials(estimate: &Estimate, trials: u64) -> String {
 }
 
 /// What a plan finds and costs, on a line.
-#[must_use]
 pub fn promise(promise: &PlanPromise) -> String {
     let usual = promise.usual_trials.map(|usual| format!("about {usual} if nothing changed, "));
     let dead = "a case that went from always to never is found with 95 % probability; ";
@@ -42,7 +40,6 @@ pub fn promise(promise: &PlanPromise) -> String {
 }
 
 /// The drop that a comparison finds, if the cases now pass with the rate `before`.
-#[must_use]
 pub fn detectable(before: f64, drop: f64) -> String {
     format!(
         "if all cases pass {:.0} % now, a drop of {:.0} points in all of them is found with {:.0} % probability",
@@ -53,7 +50,6 @@ pub fn detectable(before: f64, drop: f64) -> String {
 }
 
 /// A line for each trial, then what they may cost.
-#[must_use]
 pub fn render(estimate: &Estimate) -> String {
     let all = estimate.trials.len();
     let mut text = String::new();

@@ -20,7 +20,6 @@ pub static EXPORT: Export = Export {
 };
 
 /// A line for each case that did not pass: an error if it failed, a warning if it was not measured or not run.
-#[must_use]
 pub fn annotations(summary: &Summary, places: &CaseLocations) -> String {
     let mut text = String::new();
     for (key, row) in &summary.cases {
@@ -39,7 +38,6 @@ pub fn annotations(summary: &Summary, places: &CaseLocations) -> String {
 }
 
 /// The result of a comparison on a line; `level` is `error`, `warning` or `notice`.
-#[must_use]
 pub fn answer(compared: &ComparisonResults, level: &str) -> String {
     format!("::{level}::{}\n", message(&compared::sentence(compared, Paint::Plain)))
 }

@@ -7,7 +7,6 @@ use crate::results::judges::{Calibration, Judges};
 use crate::results::share::Share;
 use crate::text::safe;
 
-#[must_use]
 pub fn render(judges: &Judges) -> String {
     let mut text = format!("judged: {} passed", share(judges.passed));
     if judges.unscored > 0 {

@@ -35,7 +35,6 @@ pub struct ListedTrial {
 }
 
 /// The planned trials with their problems.
-#[must_use]
 pub fn listed(planned: &[TestCase], catalog: &Catalog, tree: &dyn RepoFiles, settings: &Settings) -> Vec<ListedTrial> {
     let mut trials = Vec::new();
     for test in planned {
@@ -59,7 +58,6 @@ pub fn listed(planned: &[TestCase], catalog: &Catalog, tree: &dyn RepoFiles, set
 
 /// A line for each trial: its name, what is expected, and its file or its problem. `aligned` pads the columns for people;
 /// otherwise tabs separate them for programs.
-#[must_use]
 pub fn render(trials: &[ListedTrial], aligned: bool) -> String {
     let rows: Vec<[String; 3]> = trials.iter().map(cells).collect();
     let (mut first, mut second, mut gap) = (0, 0, "\t");

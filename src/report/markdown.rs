@@ -19,7 +19,6 @@ pub static EXPORT: Export = Export {
 };
 
 /// A comparison as part of a page: its result, then the figures as code.
-#[must_use]
 pub fn comparison(results: &ComparisonResults) -> String {
     let text = compared::render(results, Paint::Plain);
     let (answer, figures) = text.split_once('\n').unwrap_or((&text, ""));
@@ -27,7 +26,6 @@ pub fn comparison(results: &ComparisonResults) -> String {
 }
 
 /// The summary as a page.
-#[must_use]
 pub fn summary(summary: &Summary) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.

@@ -33,7 +33,6 @@ pub enum Tone {
 
 impl Paint {
     /// `text` in the color of its tone. Spaces at its end only pad, so they stay plain.
-    #[must_use]
     pub fn on(self, tone: Tone, text: &str) -> String {
         let word = text.trim_end();
         if self == Self::Plain || word.is_empty() {
@@ -52,7 +51,6 @@ impl Paint {
     }
 
     /// A count in the color of its tone; 0 stays plain.
-    #[must_use]
     pub fn count(self, tone: Tone, count: usize, what: &str) -> String {
         let text = format!("{count} {what}");
         if count == 0 { text } else { self.on(tone, &text) }

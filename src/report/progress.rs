@@ -37,7 +37,6 @@ struct ActiveTrial {
 
 impl ProgressBoard {
     /// A run of `total` trials, `jobs` at once.
-    #[must_use]
     pub fn new(total: usize, jobs: usize) -> Self {
         Self { total, jobs: jobs.max(1), done: 0, not_passed: 0, spent: Duration::ZERO, running: Vec::new() }
     }
@@ -90,13 +89,11 @@ impl ProgressBoard {
     }
 
     /// Whether no trial is running.
-    #[must_use]
     pub fn is_idle(&self) -> bool {
         self.running.is_empty()
     }
 
     /// A line for each running trial, the longest running first, and one with counts.
-    #[must_use]
     pub fn lines(&self, now: Duration) -> Vec<String> {
         let mut running: Vec<&ActiveTrial> = self.running.iter().collect();
         running.sort_by_key(|running| running.since);
@@ -115,7 +112,6 @@ impl ProgressBoard {
     }
 
     /// "12 of 40 done, 1 not passed, 8 running, about 3 min left".
-    #[must_use]
     pub fn counts(&self, now: Duration) -> String {
         let mut text = format!("{} of {} done", self.done, self.total);
         if self.not_passed > 0 {
@@ -158,7 +154,6 @@ impl ProgressBoard {
 }
 
 /// "7 s", "2:05 min", "1:02 h".
-#[must_use]
 pub fn duration(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
@@ -168,7 +163,6 @@ pub fn duration(time: Duration) -> String {
 }
 
 /// The note at the end of a run in which `count` trials replayed a mock model.
-#[must_use]
 pub fn scripted(count: usize) -> String {
     let (trials, they) =
         if count == 1 { ("1 trial was".to_owned(), "it says") } else { (format!("{count} trials were"), "they say") };

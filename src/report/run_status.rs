@@ -12,7 +12,6 @@ use crate::results::run_status::{RunState, RunStatus, UndecidedCase};
 use crate::trial::outcome::Verdict;
 
 /// The status of a run, over several lines.
-#[must_use]
 pub fn status(run: &RunStatus, paint: Paint) -> String {
     let mut text = String::new();
     let pid = match (run.state, run.pid) {
@@ -120,7 +119,6 @@ fn undecided(text: &mut String, run: &RunStatus) {
 }
 
 /// A line for each run.
-#[must_use]
 pub fn runs(runs: &[RunStatus], paint: Paint) -> String {
     let width = runs.iter().map(|run| run.id.len()).max().unwrap_or(0);
     let mut text = String::new();

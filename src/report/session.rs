@@ -9,7 +9,6 @@ use crate::text::safe;
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::{Grade, Metrics, Status, numbered};
 
-#[must_use]
 pub fn session(meta: &Meta, grade: &Grade, timeline: &Timeline) -> String {
     let mut text = String::new();
     head(&mut text, meta, grade);

@@ -30,7 +30,6 @@ pub struct ShownTrial<'a> {
 }
 
 /// The trial as text.
-#[must_use]
 pub fn show(trial: &ShownTrial<'_>, paint: Paint) -> String {
     let mut text = String::new();
     head(&mut text, trial, paint);

@@ -21,7 +21,6 @@ use crate::trial::spent::AttemptCost;
 const MAX_PASSED: usize = 20;
 
 /// A line for each case in each mode. The worst case is last, next to the cursor.
-#[must_use]
 pub fn table(summary: &Summary, paint: Paint) -> String {
     let mut rows = worst_first(summary);
     rows.sort_by_key(|(_, row)| Reverse(share(row)));
@@ -50,7 +49,6 @@ pub fn table(summary: &Summary, paint: Paint) -> String {
 }
 
 /// `4/5`: the trials that passed, of those that were measured; of those that were run, if none was measured.
-#[must_use]
 pub fn passed(counts: &CaseCounts) -> String {
     let measured = counts.counts.rate();
     match counts.counts.ended() {
@@ -70,7 +68,6 @@ fn word(counts: &CaseCounts) -> &'static str {
 }
 
 /// The cases, those with the lowest share of passed trials first, and those that were not run last.
-#[must_use]
 pub fn worst_first(summary: &Summary) -> Vec<(&CaseInMode, &CaseCounts)> {
     let mut rows: Vec<(&CaseInMode, &CaseCounts)> = summary.cases.iter().collect();
     rows.sort_by_key(|(_, row)| share(row));
@@ -101,7 +98,6 @@ fn cases(summary: &Summary) -> Option<String> {
 }
 
 /// The counts in a line: how trials ended, trials that were not run, isolation, retries, tokens, cost.
-#[must_use]
 pub fn closing(summary: &Summary, paint: Paint) -> String {
     let total = &summary.total;
     let mut text = cases(summary).map(|cases| format!("{cases}\ntrials: ")).unwrap_or_default();
@@ -127,7 +123,6 @@ pub fn closing(summary: &Summary, paint: Paint) -> String {
 }
 
 /// The number of cases without a recording, and what to do about them.
-#[must_use]
 pub fn unrecorded(summary: &Summary, required: bool) -> Option<String> {
     let count = summary.cases.values().filter(|row| row.not_run.contains_key(NOT_RECORDED)).count();
     if count == 0 {
@@ -143,7 +138,6 @@ pub fn unrecorded(summary: &Summary, required: bool) -> Option<String> {
 }
 
 /// The number of trials by verdict.
-#[must_use]
 pub fn endings(counts: &TrialCounts, paint: Paint) -> String {
     let parts = [
         paint.count(Tone::Good, counts.passed, "passed"),
@@ -159,7 +153,6 @@ const MAX_DESCRIPTIONS: usize = 20;
 
 /// Lines with the cut descriptions, the pass rate, the figures of repeats, and whether a case has too few trials for its
 /// threshold. A single trial has only the first.
-#[must_use]
 pub fn shown(summary: &Summary) -> String {
     let mut text = String::new();
     if summary.aged > 0 {
@@ -235,7 +228,6 @@ fn too_few(threshold: f64, passed: u64) -> Option<String> {
 }
 
 /// A cost, as far as it is known.
-#[must_use]
 pub fn cost(spent: &AttemptCost) -> String {
     match (spent.cost_usd, spent.cost_incomplete) {
         (Some(cost), true) => format!("at least {}", dollars(cost)),
@@ -246,7 +238,6 @@ pub fn cost(spent: &AttemptCost) -> String {
 }
 
 /// The tokens, as far as they are known.
-#[must_use]
 pub fn tokens(spent: &AttemptCost) -> String {
     match (spent.tokens, spent.tokens_incomplete) {
         (Some(tokens), true) => format!("at least {tokens} tokens"),
@@ -257,13 +248,11 @@ pub fn tokens(spent: &AttemptCost) -> String {
 }
 
 /// An amount of US dollars; small amounts have more decimals.
-#[must_use]
 pub fn dollars(amount: f64) -> String {
     if amount >= 0.1 { format!("${amount:.2}") } else { format!("${amount:.4}") }
 }
 
 /// `2:05`, or `1:02:05` from an hour on.
-#[must_use]
 pub fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -272,7 +261,6 @@ pub fn clock(time: Duration) -> String {
 
 /// The failed checks, the troubles, and the reasons of trials that were not run. Each has its number unless it is that
 /// of all trials.
-#[must_use]
 pub fn why(counts: &CaseCounts) -> String {
     let all = counts.counts.ended() + counts.not_run.values().sum::<usize>();
     let checks = counts.failed_checks.iter().map(|(name, count)| (name.as_str(), *count));
@@ -288,7 +276,6 @@ pub fn why(counts: &CaseCounts) -> String {
 }
 
 /// Whether a case was decided; `None` if it does not go on until it is.
-#[must_use]
 pub fn decided(counts: &CaseCounts) -> Option<String> {
     let (trials, most) = (counts.counts.ended(), counts.max_trials?);
     // Other runs of the case may have had a fixed number of trials.

@@ -15,7 +15,6 @@ const MAX_BYTES: usize = 64 << 10;
 pub type NameStyle = fn(&str) -> String;
 
 /// An event in a few words.
-#[must_use]
 pub fn title(event: &TimelineEvent, name: NameStyle) -> String {
     let by = match event.depth {
         0 => String::new(),
@@ -63,7 +62,6 @@ fn list(names: &[String], name: NameStyle) -> String {
 }
 
 /// A note at an event.
-#[must_use]
 pub fn note(note: &Note, name: NameStyle) -> String {
     match note {
         Note::Loaded { skill, how, seen, .. } => {
@@ -86,14 +84,12 @@ fn seen_part(seen: Option<f64>) -> String {
 }
 
 /// The time of an event, `21:04:46.559`. The head of the session has the day.
-#[must_use]
 pub fn clock(event: &TimelineEvent) -> Option<&str> {
     let clock = event.time.as_deref()?.split_once('T')?.1.trim_end_matches('Z');
     Some(clock.get(..12).unwrap_or(clock))
 }
 
 /// The durations and tokens that the agent reported: `after 1.2 s, took 0.3 s, 1200 tokens read, 30 written`.
-#[must_use]
 pub fn figures(event: &TimelineEvent) -> String {
     let mut parts = Vec::new();
     for (label, duration) in [("after", event.gap_ms), ("took", event.took_ms)] {
@@ -109,7 +105,6 @@ pub fn figures(event: &TimelineEvent) -> String {
 }
 
 /// A text of an event as far as it is shown, with the file that has the rest.
-#[must_use]
 pub fn shown<'a>(what: &EventKind, text: &'a str) -> Cow<'a, str> {
     let file = match what {
         EventKind::Prompt { .. } | EventKind::System { .. } => META,
@@ -123,7 +118,6 @@ pub fn shown<'a>(what: &EventKind, text: &'a str) -> Cow<'a, str> {
 }
 
 /// Where to find texts that the trace cut and steps that it dropped; `None` if there are none.
-#[must_use]
 pub fn left_out(events: &[TimelineEvent], dropped: u64) -> Option<String> {
     let mut parts = Vec::new();
     if dropped > 0 {

@@ -11,7 +11,6 @@ const WIDTH: usize = 41;
 
 /// A line for each run, the oldest first, with its share and interval drawn on a scale from 0 to 100. A run is marked if
 /// its inputs differ from those of the run before it: the two show no trend.
-#[must_use]
 pub fn chart(points: &[TrendPoint]) -> String {
     let mut rows = Vec::new();
     for (number, trend) in trends(points).enumerate() {

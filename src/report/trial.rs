@@ -25,7 +25,6 @@ pub const RECORDINGS_REQUIRED: &str =
 pub const NOT_JUDGED: &str = "graded without the rubric: the recording holds no judge's answer";
 
 /// A failed trial and its failed checks, on a line.
-#[must_use]
 pub fn failed(outcome: &Outcome, paint: Paint) -> String {
     let failed = outcome.grade.named_checks().into_iter().filter(|(_, check)| check.status == Status::Fail);
     let checks: Vec<String> = failed.map(|(name, _)| name).collect();
@@ -33,13 +32,11 @@ pub fn failed(outcome: &Outcome, paint: Paint) -> String {
 }
 
 /// A trial that measured nothing for a reason that was printed for another trial, on a line.
-#[must_use]
 pub fn as_above(outcome: &Outcome, paint: Paint) -> String {
     format!("{} (as above)\n", headline(outcome, paint))
 }
 
 /// A passed trial, on a line.
-#[must_use]
 pub fn passed(outcome: &Outcome, paint: Paint) -> String {
     let judged = match &outcome.grade.judged {
         Some(Judged::NotRecorded) => format!(" ({NOT_JUDGED})"),
@@ -50,7 +47,6 @@ pub fn passed(outcome: &Outcome, paint: Paint) -> String {
 }
 
 /// A trial and its verdict.
-#[must_use]
 pub fn headline(outcome: &Outcome, paint: Paint) -> String {
     let verdict = outcome.grade.verdict;
     format!("{}: {}", safe::line(&outcome.id.to_string()), paint.on(verdict.into(), verdict.as_str()))
@@ -58,7 +54,6 @@ pub fn headline(outcome: &Outcome, paint: Paint) -> String {
 
 /// Graded trials of a case in a mode, for the reader of a failing test: the checks that did not pass, their evidence, and
 /// where to look. Trials with equal results share a block, which has their number.
-#[must_use]
 pub fn graded<'a>(
     root: &Path,
     case: &FoundCase,
@@ -133,7 +128,6 @@ fn findings(case: &FoundCase, outcome: &Outcome, paint: Paint) -> String {
 }
 
 /// The command that shows a trial of a run, or a recording.
-#[must_use]
 pub fn show_command(id: &TrialId, run: Option<&str>) -> String {
     // Without a number, `show` chooses the first trial that failed.
     let number = if id.number == 1 { "/1" } else { "" };
@@ -143,7 +137,6 @@ pub fn show_command(id: &TrialId, run: Option<&str>) -> String {
 
 /// The commands that show a trial of a run, or a recording, and run it again. `has_mode` says whether the settings have its
 /// mode: a side of a comparison may have a mode of its own.
-#[must_use]
 pub fn again(id: &TrialId, run: Option<&str>, has_mode: bool) -> Vec<(&'static str, String)> {
     let mut commands = vec![("show in a terminal", show_command(id, run))];
     if has_mode {
@@ -157,7 +150,6 @@ pub fn again(id: &TrialId, run: Option<&str>, has_mode: bool) -> Vec<(&'static s
 }
 
 /// The note that every report has if a mock model gave the answers.
-#[must_use]
 pub fn scripted(by: &str) -> String {
     format!("a mock model ({by}) gave the answers; they say nothing about a real model")
 }
@@ -173,7 +165,6 @@ fn toned(text: &mut String, paint: Paint, tone: Tone, label: &str, value: &str) 
 }
 
 /// What reports say of every trial.
-#[must_use]
 pub fn facts(meta: &Meta) -> Vec<(&'static str, String)> {
     let agent = format!("{} {}", meta.agent.kind.as_str(), meta.agent.version.as_deref().unwrap_or_default());
     vec![
@@ -188,7 +179,6 @@ pub fn facts(meta: &Meta) -> Vec<(&'static str, String)> {
 }
 
 /// The name of a goal.
-#[must_use]
 pub fn goal(goal: Goal) -> &'static str {
     match goal {
         Goal::Outcome => "outcome",
@@ -210,7 +200,6 @@ pub enum RerunCommand {
 
 impl RerunCommand {
     /// The command that runs a trial again and records it.
-    #[must_use]
     pub fn record_again(&self, id: &TrialId) -> String {
         let TrialId { skill, case, mode, .. } = id;
         match self {
@@ -227,7 +216,6 @@ impl RerunCommand {
 }
 
 /// A trial without an outcome: the problem, and what to do.
-#[must_use]
 pub fn not_graded(id: &TrialId, problem: &NoOutcome, door: &RerunCommand, paint: Paint) -> String {
     let name = safe::line(&id.to_string());
     match problem {

@@ -13,7 +13,6 @@ const MAX_MISTAKES: usize = 20;
 
 /// For each mode a line for each skill, and the mistakes. Leaves out a mode that has neither a mistake nor a case that
 /// expects its skill not to activate.
-#[must_use]
 pub fn triggering(summary: &Summary) -> String {
     let mut text = String::new();
     for (mode, confusion) in &summary.triggering {

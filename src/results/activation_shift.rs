@@ -75,7 +75,6 @@ pub struct ReplacementSkill {
 
 impl ActivationShift {
     /// `None` if no case expects a skill on both sides.
-    #[must_use]
     pub fn of(baseline: &TriggeredTrials, candidate: &TriggeredTrials, level: f64) -> Option<Self> {
         let mut cases: BTreeMap<&str, Vec<(&CaseTriggered, &CaseTriggered)>> = BTreeMap::new();
         for (name, before) in &baseline.cases {

@@ -56,7 +56,6 @@ pub struct Estimate {
 
 impl Estimate {
     /// The cost of this many trials, at the mean of the trials with a known cost.
-    #[must_use]
     pub fn of_trials(&self, trials: u64) -> KnownCost {
         let [with_cost, with_tokens] = [self.unknown_cost, self.unknown_tokens]
             .map(|unknown| Some((self.trials.len() - unknown) as u64).filter(|known| *known > 0));
@@ -68,7 +67,6 @@ impl Estimate {
 }
 
 /// Adds up the known costs of these trials.
-#[must_use]
 pub fn estimate(ids: &[TrialId], known: &BTreeMap<CaseInMode, KnownCost>, max_cost_usd: Option<f64>) -> Estimate {
     let trials = ids.iter().map(ToString::to_string).collect();
     let mut estimate = Estimate { trials, max_cost_usd, ..Estimate::default() };

@@ -77,7 +77,6 @@ pub fn read(run: &RunFolder) -> Result<Vec<JudgedTrial>, StoreError> {
 }
 
 /// The figures of these trials. `labels` are people's verdicts, by the names of trials.
-#[must_use]
 pub fn of(trials: &[JudgedTrial], labels: Option<&BTreeMap<String, bool>>) -> Judges {
     let mut rate = Rate::default();
     trials.iter().filter_map(|trial| trial.passed).for_each(|passed| rate.add(passed));

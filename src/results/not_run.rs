@@ -27,7 +27,6 @@ struct StoredReason {
 
 impl NotRunReasons {
     /// Files that cannot be read give no reasons.
-    #[must_use]
     pub fn of(run: &RunFolder) -> Self {
         let state = run_status::standing(run).map_or(RunState::Finished, |status| status.state);
         let otherwise = match state {
@@ -53,7 +52,6 @@ impl NotRunReasons {
     }
 
     /// Why this trial was not run.
-    #[must_use]
     pub fn why(&self, id: &TrialId) -> &str {
         self.by_case.get(&CaseInMode::of(id)).map_or(self.otherwise, String::as_str)
     }

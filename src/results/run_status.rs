@@ -110,7 +110,6 @@ pub struct RunningTime {
 
 impl RunState {
     /// The state in words.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             RunState::Running => "running",
@@ -219,7 +218,6 @@ pub fn planned(run: &RunFolder) -> Result<Option<usize>, StoreError> {
 }
 
 /// Whether a process runs this run: it has the lock, or it starts a process for each trial and none is running now.
-#[must_use]
 pub fn is_live(run: &RunFolder) -> bool {
     run.is_live() || run.runner().is_some_and(|runner| runner.shared && background::lives(runner))
 }

@@ -66,14 +66,12 @@ pub struct Timing {
 }
 
 /// `greeting__implicit__mcp__1`, with [`FAILED`] before it if the verdict is `fail` or `error`. Valid as a file name.
-#[must_use]
 pub fn id(trial: &TrialId, verdict: Verdict) -> String {
     let prefix = if matches!(verdict, Verdict::Fail | Verdict::Error) { FAILED } else { "" };
     format!("{prefix}{}__{}__{}__{}", trial.skill, trial.case, trial.mode, trial.number)
 }
 
 impl<'a> Session<'a> {
-    #[must_use]
     pub fn new(meta: &'a Meta, grade: &'a Grade, answer: Option<&'a str>) -> Self {
         let metrics = &grade.metrics;
         Self {

@@ -33,7 +33,6 @@ pub struct CaseShare {
 
 impl CaseShare {
     /// The 95 % confidence interval. If trials go on until they decide something, the interval holds after each of them.
-    #[must_use]
     pub fn interval(self) -> Interval {
         let interval = if self.until_decided { beta_binomial } else { wilson };
         interval(self.rate, LEVEL)
@@ -42,7 +41,6 @@ impl CaseShare {
 
 /// The mean of the shares of these cases, weighted equally, with its interval; `None` if no case was measured. The mean
 /// of one case has the interval of that case.
-#[must_use]
 pub fn together(cases: &[CaseShare]) -> Option<(f64, Interval)> {
     let measured: Vec<&CaseShare> = cases.iter().filter(|case| case.rate.trials > 0).collect();
     if let [only] = measured.as_slice() {

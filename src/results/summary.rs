@@ -153,13 +153,11 @@ impl TrialCounts {
     }
 
     /// All trials that ended.
-    #[must_use]
     pub fn ended(&self) -> usize {
         self.passed + self.failed + self.errors + self.unscored
     }
 
     /// Trials that passed, of those that were measured.
-    #[must_use]
     pub fn rate(&self) -> Rate {
         Rate::new(self.passed as u64, (self.passed + self.failed) as u64)
     }
@@ -167,7 +165,6 @@ impl TrialCounts {
 
 impl CaseCounts {
     /// The counts of a case of which nothing else is known.
-    #[must_use]
     pub fn of(tally: TrialTally, repetition: EffectiveRepetition) -> Self {
         let TrialTally { passed, failed, errors, unscored } = tally;
         let counts = TrialCounts { passed, failed, errors, unscored, ..TrialCounts::default() };
@@ -175,7 +172,6 @@ impl CaseCounts {
     }
 
     /// The verdict of the trials that were run, or an error if the others can still change it. `None` if none was run.
-    #[must_use]
     pub fn verdict(&self) -> Option<Verdict> {
         let TrialCounts { passed, failed, errors, unscored, .. } = self.counts;
         let tally = TrialTally { passed, failed, errors, unscored };
@@ -205,14 +201,12 @@ impl CaseCounts {
     }
 
     /// Whether the case goes on until it is decided, is undecided, and may have further trials.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.side() == Some(ThresholdSide::Undecided)
             && self.max_trials.is_some_and(|most| self.counts.ended() < most as usize)
     }
 
     /// The number of trials that measured nothing and may run again; 0 if the case is decided without them.
-    #[must_use]
     pub fn not_measured(&self) -> usize {
         match self.side() {
             Some(ThresholdSide::Above | ThresholdSide::Below) => 0,
@@ -221,13 +215,11 @@ impl CaseCounts {
     }
 
     /// The side of its threshold on which the case is; `None` if it does not go on until it is decided.
-    #[must_use]
     pub fn side(&self) -> Option<ThresholdSide> {
         self.max_trials.and(self.threshold).map(|threshold| standing(self.counts.rate(), threshold, LEVEL))
     }
 
     /// Its measured trials.
-    #[must_use]
     pub fn case_share(&self) -> CaseShare {
         CaseShare { rate: self.counts.rate(), until_decided: self.max_trials.is_some() }
     }
@@ -235,7 +227,6 @@ impl CaseCounts {
 
 impl Summary {
     /// A summary of these runs, before any trial is added.
-    #[must_use]
     pub fn new(runs: Vec<String>, threshold: f64) -> Self {
         Self {
             runs,
@@ -322,7 +313,6 @@ impl Summary {
     }
 
     /// The number of agents without bubblewrap, and of all agents. `None` if no agent was to have it.
-    #[must_use]
     pub fn not_isolated(&self) -> Option<(usize, usize)> {
         let alone = self.isolation.get(Isolation::Agent.as_str()).copied()?;
         let all = self.isolation.values().sum::<usize>();
@@ -330,14 +320,12 @@ impl Summary {
     }
 
     /// The pass rate with cases weighted equally, and its interval. A comparison has none: its sides are two things.
-    #[must_use]
     pub fn share(&self) -> Option<(f64, Interval)> {
         let cases: Vec<CaseShare> = self.cases.values().map(CaseCounts::case_share).collect();
         share::together(&cases).filter(|_| self.comparisons.is_empty())
     }
 
     /// The pass rate of each group of cases, by the name of the group. Groups without measured trials are absent.
-    #[must_use]
     pub fn shares(&self, group: fn(&CaseInMode) -> &String) -> BTreeMap<&String, (f64, Interval)> {
         let mut groups: BTreeMap<&String, Vec<CaseShare>> = BTreeMap::new();
         for (key, counts) in &self.cases {
@@ -361,7 +349,6 @@ impl Summary {
     }
 
     /// Means over the cases, where `k` is the smallest number of measured trials of a case. `None` if that is 1.
-    #[must_use]
     pub fn repeats(&self) -> Option<RepeatFigures> {
         if !self.comparisons.is_empty() {
             return None;
@@ -376,7 +363,6 @@ impl Summary {
     }
 
     /// The number of cases with this verdict.
-    #[must_use]
     pub fn cases_with(&self, verdict: Verdict) -> usize {
         self.cases.values().filter(|row| row.verdict() == Some(verdict)).count()
     }

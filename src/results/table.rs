@@ -16,7 +16,6 @@ pub fn row(folder: &TrialFolder, prices: &Prices) -> Result<TrialRecord, StoreEr
 }
 
 /// The outcome of a stored trial.
-#[must_use]
 pub fn outcome(id: TrialId, grade: Grade, meta: &Meta, folder: &TrialFolder, prices: &Prices) -> Outcome {
     let spent = spent(meta, &grade, prices);
     let (folder, scripted) = (folder.path().to_path_buf(), meta.scripted.clone());

@@ -48,7 +48,6 @@ pub struct TrendPoint {
 }
 
 /// Groups of neighboring runs with the same inputs, in the order of `points`. Only runs of one group show a trend.
-#[must_use]
 pub fn trends(points: &[TrendPoint]) -> impl DoubleEndedIterator<Item = &[TrendPoint]> {
     points.chunk_by(|before, after| before.inputs == after.inputs)
 }

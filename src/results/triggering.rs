@@ -52,7 +52,6 @@ impl ExpectedSkill {
 
     /// Whether the agent was wrong to activate this. `Several` may hold a skill that should not activate: the counts of
     /// that skill have it.
-    #[must_use]
     pub fn is_missed_by(&self, activated: &ActivatedSkill) -> bool {
         match (self, activated) {
             (Self::For(skill), ActivatedSkill::Skill(activated)) => skill != activated,
@@ -120,13 +119,11 @@ impl Confusion {
     }
 
     /// Every skill that was expected or activated.
-    #[must_use]
     pub fn skills(&self) -> Vec<SkillTriggering> {
         self.skills.iter().map(|(skill, counts)| SkillTriggering::new(skill, *counts)).collect()
     }
 
     /// The cells with mistakes, the most frequent first.
-    #[must_use]
     pub fn mistakes(&self) -> Vec<(&ExpectedSkill, &ActivatedSkill, u64)> {
         let cells = self.cells.iter().map(|((expected, activated), count)| (expected, activated, *count));
         let mut mistakes: Vec<_> = cells.filter(|(expected, activated, _)| expected.is_missed_by(activated)).collect();

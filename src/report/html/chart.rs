@@ -4,7 +4,6 @@ use crate::stats::Interval;
 use crate::stats::special::real;
 
 /// A dot for a share and a line for its interval, from 0 to 100 %.
-#[must_use]
 pub fn interval(share: f64, interval: Interval) -> String {
     let [low, high, share] = [interval.low, interval.high, share].map(|share| 2.0 + share.clamp(0.0, 1.0) * 96.0);
     format!(
@@ -16,7 +15,6 @@ pub fn interval(share: f64, interval: Interval) -> String {
 }
 
 /// Shares over time, the latest last, with their intervals as a band.
-#[must_use]
 pub fn sparkline(points: &[(f64, Interval)]) -> String {
     let (mut shares, mut lows, mut highs) = (Vec::new(), Vec::new(), Vec::new());
     for (at, (share, interval)) in points.iter().enumerate() {

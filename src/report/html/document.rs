@@ -83,7 +83,6 @@ struct Highlight {
 
 impl<'a> TrialDocument<'a> {
     /// `commands` show and repeat the trial; `folder` is its directory, as a reader would write it.
-    #[must_use]
     pub fn new(
         commands: Vec<(&'static str, String)>,
         evidence: &'a Evidence<'a>,

@@ -73,7 +73,6 @@ struct UnrunTrial {
 }
 
 impl Index {
-    #[must_use]
     pub fn new(runs: Vec<String>, compares: bool) -> Self {
         Self { runs, compares, ..Self::default() }
     }

@@ -41,7 +41,6 @@ const END: &str = "</section>\n</main>\n<main id=\"one\" hidden></main>\n\
     <div id=\"said\" role=\"status\" aria-live=\"polite\"></div>\n";
 
 /// The first screen as markup.
-#[must_use]
 pub fn overview(overview: &Overview<'_>) -> String {
     let mut html = String::new();
     head(&mut html, overview);
@@ -59,7 +58,6 @@ pub fn overview(overview: &Overview<'_>) -> String {
 }
 
 /// The title, in plain text.
-#[must_use]
 pub fn title(summary: &Summary) -> String {
     format!("{}: {}", summary.runs.join(", "), headline(summary))
 }

@@ -61,7 +61,6 @@ impl Packer {
     }
 
     /// The most bytes of the page that shared texts take.
-    #[must_use]
     pub fn common_length(&self) -> u64 {
         let lengths = self.common.iter().filter_map(|common| base64::encoded_len(common.deflated.len(), true));
         lengths.sum::<usize>() as u64

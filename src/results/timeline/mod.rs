@@ -85,7 +85,6 @@ pub enum EventKind {
 
 impl EventKind {
     /// Its texts, each with its part of the event.
-    #[must_use]
     pub fn texts(&self) -> Vec<(EventPart, &str)> {
         match self {
             Self::System { text }
@@ -159,7 +158,6 @@ pub struct TextPiece {
 }
 
 impl Timeline {
-    #[must_use]
     pub fn new(evidence: &Evidence<'_>, grade: &Grade) -> Self {
         let entries = events::of(evidence);
         let findings = findings::of(&entries, evidence, grade);
@@ -172,7 +170,6 @@ impl Timeline {
     }
 
     /// The text that a piece is part of.
-    #[must_use]
     pub fn text_of(&self, piece: &TextPiece) -> Option<&str> {
         self.entries.get(piece.entry)?.what.text(piece.part)
     }
