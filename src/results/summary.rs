@@ -40,6 +40,8 @@ pub struct Summary {
     pub comparisons: BTreeSet<String>,
     /// The authors of mock models whose answers were replayed.
     pub scripted: BTreeSet<String>,
+    /// Trials that replayed an aged recording: names or descriptions of other skills changed since.
+    pub aged: usize,
     /// The number of planned trials, if known.
     pub planned: Option<usize>,
     /// Trials that were not started, by reason.
