@@ -68,11 +68,6 @@ impl ExportArgs {
         self.0.iter().any(|chosen| chosen.export.name == name)
     }
 
-    /// Whether none was.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Whether one is printed in place of the table.
     pub fn in_place(&self) -> bool {
         self.0.iter().any(|chosen| matches!(chosen.export.target, ExportTarget::Output))

@@ -20,7 +20,6 @@ use skill_evals::settings::{Prices, Settings, load};
 use skill_evals::store::{self, LedgerContents, RunFolder, StoreError, TrialFolder};
 use skill_evals::text::safe;
 use skill_evals::trial::id::TrialId;
-use skill_evals::trial::run_record::TrialRecord;
 
 #[derive(Args)]
 #[command(after_help = exit_code::HELP)]
@@ -51,10 +50,10 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     let what = if args.what.is_empty() { vec![named_runs::latest(&root)?.id().to_owned()] } else { args.what.clone() };
     let folders = named_runs::open(&root, &what)?;
     named_runs::distinct(folders.iter())?;
-    let (mut trials, mut unreadable) = (Vec::new(), Vec::new());
+    let mut unreadable = Vec::new();
     for (what, run) in what.iter().zip(&folders) {
         summary.runs.push(run.id().to_owned());
-        unreadable.extend(add_run(&mut summary, run, named_runs::is_folder(what), &settings.prices, &mut trials)?);
+        unreadable.extend(add_run(&mut summary, run, named_runs::is_folder(what), &settings.prices)?);
     }
     if summary.total.ended() == 0 && unreadable.is_empty() {
         return Err(super::no_trials(&what.join(", "), &folders).into());
@@ -65,7 +64,7 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     }
     let places =
         || args.repository.read_quietly().map(|(_, _, catalog)| export::places(&root, &catalog)).unwrap_or_default();
-    let results = Results { summary: &summary, trials: &trials, places: &places };
+    let results = Results { summary: &summary, places: &places };
     args.exports.write_files(&results)?;
     let mut out = stdout();
     args.exports.print(&results, &mut out)?;
@@ -87,7 +86,7 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
 pub fn of_run(run: &RunFolder, settings: &Settings) -> CliResultOf<Summary> {
     let mut summary = Summary::new(vec![run.id().to_owned()], settings.repetition.threshold());
     summary.isolation_wanted = settings.isolation.kind;
-    add_run(&mut summary, run, false, &settings.prices, &mut Vec::new())?;
+    add_run(&mut summary, run, false, &settings.prices)?;
     Ok(summary)
 }
 
@@ -98,13 +97,7 @@ pub fn write(run: &RunFolder, settings: &Settings) -> CliResultOf<()> {
 }
 
 /// Adds the trials of a run from their own folders, and what its plan has beside them. Returns what could not be read.
-fn add_run(
-    summary: &mut Summary,
-    run: &RunFolder,
-    part: bool,
-    prices: &Prices,
-    trials: &mut Vec<TrialRecord>,
-) -> CliResultOf<Vec<StoreError>> {
+fn add_run(summary: &mut Summary, run: &RunFolder, part: bool, prices: &Prices) -> CliResultOf<Vec<StoreError>> {
     let folders = if part { store::trials_below(run.path()) } else { run.trials() };
     let (mut unreadable, mut seen) = (Vec::new(), BTreeSet::new());
     let progress = run.progress()?;
@@ -116,8 +109,7 @@ fn add_run(
                 let attempts = progress.records.get(&row.id).map_or(row.attempts, |known| known.attempts);
                 seen.insert(row.id.clone());
                 row.attempts = attempts;
-                trials.push(row);
-                trials.last().into_iter().for_each(|trial| summary.add(trial));
+                summary.add(&row);
             }
             Err(error) => unreadable.push(error),
         }

@@ -147,7 +147,7 @@ fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, F
     }
     if tally.all() > 1 && problems.is_empty() {
         let (passed, all, must) = (tally.passed, tally.all(), needed(tally.all(), repetition.threshold));
-        let share = rate::of_case(&case).map(|share| format!(", {share}")).unwrap_or_default();
+        let share = rate::of_case(case.case_share()).map(|share| format!(", {share}")).unwrap_or_default();
         let decided = table::decided(&case).map(|decided| format!("; {decided}")).unwrap_or_default();
         problems.push(format!("{passed} of {all} trials passed{share}; {must} must{decided}\n"));
     }

@@ -1,6 +1,7 @@
-//! Diagnostics drawn as rustc draws its errors.
+//! Diagnostics in the layout of rustc's errors.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
@@ -9,9 +10,8 @@ use crate::report::paint::Paint;
 use crate::text::diagnostic::{Diagnostic, Severity};
 use crate::text::safe;
 
-/// `diagnostics`, errors first, else in the order given, each with its line and mark; then a line that counts them, and
-/// those that the settings allow, which are not drawn. Empty for none.
-#[must_use]
+/// Errors, then warnings, each with its line and mark, then a line with counts. Allowed diagnostics are only counted.
+/// Empty if there are none.
 pub fn render(diagnostics: &[Diagnostic], paint: Paint) -> String {
     let mut text = String::new();
     for (severity, level) in [(Severity::Error, Level::ERROR), (Severity::Warning, Level::WARNING)] {
@@ -28,31 +28,40 @@ pub fn render(diagnostics: &[Diagnostic], paint: Paint) -> String {
 }
 
 /// "3 errors, 1 warning, 2 allowed by evals.toml".
-#[must_use]
 pub fn counts(diagnostics: &[Diagnostic]) -> String {
-    let of = |severity| lint::count(diagnostics, severity);
-    let (errors, warnings, allowed) = (of(Severity::Error), of(Severity::Warning), of(Severity::Allowed));
-    let part = |count: usize, word: &str| (count > 0).then(|| counted(count, word));
-    let none = (errors + warnings == 0).then(|| "no problems".to_owned());
-    let allowed = (allowed > 0).then(|| format!("{allowed} allowed by evals.toml"));
-    let parts = [none, part(errors, "error"), part(warnings, "warning"), allowed];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let mut parts = Vec::new();
+    for (severity, word) in [(Severity::Error, "error"), (Severity::Warning, "warning")] {
+        let count = lint::count(diagnostics, severity);
+        if count > 0 {
+            parts.push(counted(count, word));
+        }
+    }
+    if parts.is_empty() {
+        parts.push("no problems".to_owned());
+    }
+    let allowed = lint::count(diagnostics, Severity::Allowed);
+    if allowed > 0 {
+        parts.push(format!("{allowed} allowed by evals.toml"));
+    }
+    parts.join(", ")
 }
 
-/// A line for each rule that the settings allow to be broken here: how often it is, and why it may be. Empty for none.
-#[must_use]
+/// A line for each rule that the settings allow to be broken: how often it is broken, and the reason.
 pub fn allowed(diagnostics: &[Diagnostic]) -> String {
     let mut rules: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
     for problem in diagnostics.iter().filter(|problem| problem.severity == Severity::Allowed) {
         let reason = problem.reason.as_deref().unwrap_or_default();
         rules.entry(problem.code.as_str()).or_insert((0, reason)).0 += 1;
     }
-    let lines = rules.iter().map(|(rule, (count, why))| format!("allowed {count}× {rule}: {}\n", safe::line(why)));
-    lines.collect()
+    let mut text = String::new();
+    for (rule, (count, why)) in rules {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "allowed {count}× {rule}: {}", safe::line(why));
+    }
+    text
 }
 
 /// "1 case", "2 cases".
-#[must_use]
 pub fn counted(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
@@ -77,13 +86,11 @@ fn draw(diagnostic: &Diagnostic, level: Level<'_>, paint: Paint) -> String {
     }
     let renderer = if paint == Paint::Color { Renderer::styled() } else { Renderer::plain() };
     let drawn = renderer.render(&groups);
-    // An excerpt cut at its start counts its columns from the cut.
-    let counted = place.excerpt.as_ref().and_then(|excerpt| excerpt.text.get(..excerpt.mark.start));
-    match counted.map(|before| before.chars().count() + 1).filter(|counted| *counted != place.column) {
-        Some(counted) => {
-            let position = |column: usize| format!("{path}:{}:{column}", place.line);
-            drawn.replacen(&position(counted), &position(place.column), 1)
-        }
-        None => drawn,
-    }
+    // The renderer counts the columns of an excerpt from its start, which may not be the start of the line.
+    let Some(before) = place.excerpt.as_ref().and_then(|excerpt| excerpt.text.get(..excerpt.mark.start)) else {
+        return drawn;
+    };
+    let [drawn_position, position] =
+        [before.chars().count() + 1, place.column].map(|column| format!("{path}:{}:{column}", place.line));
+    drawn.replacen(&drawn_position, &position, 1)
 }

@@ -1,4 +1,4 @@
-//! What a run may cost, in words.
+//! The expected cost of a run as text.
 
 use std::fmt::Write;
 
@@ -7,24 +7,22 @@ use crate::report::diagnostics::counted;
 use crate::report::table::dollars;
 use crate::results::estimate::Estimate;
 
-/// What so many trials would take in all, on a line; nothing where nothing is known of them.
-#[must_use]
+/// The expected cost of this many trials, on a line; empty if no cost is known.
 pub fn of_trials(estimate: &Estimate, trials: u64) -> String {
-    let all = estimate.of_trials(trials);
-    let cost = all.cost_usd.map(dollars);
-    let tokens = all.tokens.map(|tokens| format!("{tokens} tokens"));
+    let expected = estimate.of_trials(trials);
+    let cost = expected.cost_usd.map(dollars);
+    let tokens = expected.tokens.map(|tokens| format!("{tokens} tokens"));
+    let some_unknown =
+        (cost.is_some() && estimate.unknown_cost > 0) || (tokens.is_some() && estimate.unknown_tokens > 0);
     let amounts: Vec<String> = cost.into_iter().chain(tokens).collect();
     if amounts.is_empty() {
         return String::new();
     }
-    let in_part =
-        (all.cost_usd.is_some() && estimate.unknown_cost > 0) || (all.tokens.is_some() && estimate.unknown_tokens > 0);
-    let others = if in_part { ", if the others take as much as those that are known" } else { "" };
+    let others = if some_unknown { ", if the others take as much as those that are known" } else { "" };
     format!("all {trials} trials, if it takes that many: about {}{others}\n", amounts.join(", "))
 }
 
 /// What a plan finds and costs, on a line.
-#[must_use]
 pub fn promise(promise: &PlanPromise) -> String {
     let usual = promise.usual_trials.map(|usual| format!("about {usual} if nothing changed, "));
     let dead = "a case that went from always to never is found with 95 % probability; ";
@@ -41,8 +39,7 @@ pub fn promise(promise: &PlanPromise) -> String {
     )
 }
 
-/// The drop that is found, of cases that pass so often now.
-#[must_use]
+/// The drop that a comparison finds, if the cases now pass with the rate `before`.
 pub fn detectable(before: f64, drop: f64) -> String {
     format!(
         "if all cases pass {:.0} % now, a drop of {:.0} points in all of them is found with {:.0} % probability",
@@ -52,8 +49,7 @@ pub fn detectable(before: f64, drop: f64) -> String {
     )
 }
 
-/// The estimate in words: a line for each trial, then what they may cost.
-#[must_use]
+/// A line for each trial, then what they may cost.
 pub fn render(estimate: &Estimate) -> String {
     let all = estimate.trials.len();
     let mut text = String::new();
@@ -68,15 +64,19 @@ pub fn render(estimate: &Estimate) -> String {
     if let Some(drop) = estimate.detectable_drop {
         let _ = writeln!(text, "held against another run like it, {}", detectable(USUAL_RATE, drop));
     }
-    let of = |unknown: usize, amount: String| match (all - unknown, unknown) {
-        (0, _) => "unknown: no earlier run or recording of these cases shows it".to_owned(),
-        (_, 0) => format!("at most {amount}, by what the same cases took before"),
-        (known, unknown) => {
-            format!("at most {amount} for {known} of them, by what they took before; unknown for {unknown}")
-        }
-    };
-    let _ = writeln!(text, "cost: {}", of(estimate.unknown_cost, dollars(estimate.known_cost_usd)));
-    let _ = writeln!(text, "tokens: {}", of(estimate.unknown_tokens, estimate.known_tokens.to_string()));
+    for (label, unknown, amount) in [
+        ("cost", estimate.unknown_cost, dollars(estimate.known_cost_usd)),
+        ("tokens", estimate.unknown_tokens, estimate.known_tokens.to_string()),
+    ] {
+        let _ = match (all - unknown, unknown) {
+            (0, _) => writeln!(text, "{label}: unknown: no earlier run or recording of these cases shows it"),
+            (_, 0) => writeln!(text, "{label}: at most {amount}, by what the same cases took before"),
+            (known, unknown) => writeln!(
+                text,
+                "{label}: at most {amount} for {known} of them, by what they took before; unknown for {unknown}"
+            ),
+        };
+    }
     if let Some(limit) = estimate.max_cost_usd {
         let _ = writeln!(text, "no trial starts once the known cost reaches {}", dollars(limit));
     }

@@ -1,5 +1,5 @@
-//! Results as workflow commands of GitHub Actions: each case that did not pass is marked at its own line in the changed
-//! files, and a comparison is answered. <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>
+//! Results as workflow commands of GitHub Actions: an annotation at the line of each case that did not pass, or with the
+//! result of a comparison. <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>
 
 use std::fmt::Write;
 
@@ -19,8 +19,7 @@ pub static EXPORT: Export = Export {
     render: |results| Ok(annotations(results.summary, &(results.places)())),
 };
 
-/// A line for each case that did not pass: an error where it failed, a warning where nothing was measured, or nothing run.
-#[must_use]
+/// A line for each case that did not pass: an error if it failed, a warning if it was not measured or not run.
 pub fn annotations(summary: &Summary, places: &CaseLocations) -> String {
     let mut text = String::new();
     for (key, row) in &summary.cases {
@@ -31,19 +30,19 @@ pub fn annotations(summary: &Summary, places: &CaseLocations) -> String {
         };
         let place = places.get(&format!("{}/{}", key.skill, key.case));
         let place = place.map(|(file, line)| format!(" file={},line={line}", property(&file.to_string_lossy())));
-        let said = message(&format!("{}/{} in the mode {}: {}", key.skill, key.case, key.mode, why(row)));
-        let _ = writeln!(text, "::{level}{}::{said}", place.unwrap_or_default());
+        let message = message(&format!("{}/{} in the mode {}: {}", key.skill, key.case, key.mode, why(row)));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "::{level}{}::{message}", place.unwrap_or_default());
     }
     text
 }
 
-/// The answer of a comparison on a line of its own; `level` is `error`, `warning` or `notice`.
-#[must_use]
+/// The result of a comparison on a line; `level` is `error`, `warning` or `notice`.
 pub fn answer(compared: &ComparisonResults, level: &str) -> String {
     format!("::{level}::{}\n", message(&compared::sentence(compared, Paint::Plain)))
 }
 
-/// Text that ends no command and begins none.
+/// Text that neither ends a command nor begins one.
 fn message(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }

@@ -1,14 +1,12 @@
-//! What judges came to, as people read it.
+//! The figures of judges as text.
 
 use std::fmt::Write;
 
 use crate::report::rate::{self, fraction};
 use crate::results::judges::{Calibration, Judges};
-use crate::results::triggering::Share;
+use crate::results::share::Share;
 use crate::text::safe;
 
-/// The figures in lines.
-#[must_use]
 pub fn render(judges: &Judges) -> String {
     let mut text = format!("judged: {} passed", share(judges.passed));
     if judges.unscored > 0 {
@@ -17,8 +15,8 @@ pub fn render(judges: &Judges) -> String {
     text.push('\n');
     match &judges.votes {
         Some(votes) => {
-            let number = |found: Option<f64>| found.map_or_else(|| "-".to_owned(), |found| format!("{found:.2}"));
-            let (ac1, kappa) = (number(votes.ac1), number(votes.fleiss));
+            let [ac1, kappa] = [votes.ac1, votes.fleiss]
+                .map(|figure| figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.2}")));
             let (alike, items) = (rate::points(votes.observed), votes.items);
             let _ = writeln!(text, "votes on the same trial: {alike} % alike, AC1 {ac1}, κ {kappa} ({items} trials)");
         }
@@ -30,26 +28,26 @@ pub fn render(judges: &Judges) -> String {
     text
 }
 
-fn against_people(text: &mut String, found: &Calibration) {
-    let _ = writeln!(text, "of what people passed, it passed {}", share(found.sensitivity));
-    let _ = writeln!(text, "of what people failed, it failed {}", share(found.specificity));
-    if let Some(kappa) = found.kappa {
+fn against_people(text: &mut String, calibration: &Calibration) {
+    let _ = writeln!(text, "of what people passed, it passed {}", share(calibration.sensitivity));
+    let _ = writeln!(text, "of what people failed, it failed {}", share(calibration.specificity));
+    if let Some(kappa) = calibration.kappa {
         let _ = writeln!(text, "κ with people: {kappa:.2}");
     }
-    let _ = match &found.corrected {
+    let _ = match &calibration.corrected {
         Some(corrected) => {
             let share = rate::share(corrected.rate, corrected.interval);
             writeln!(text, "people would have passed {share} of all that it judged")
         }
-        None if found.sensitivity.rate.trials == 0 => {
+        None if calibration.sensitivity.rate.trials == 0 => {
             writeln!(text, "nothing that people passed has a label: its rate cannot be corrected")
         }
-        None if found.specificity.rate.trials == 0 => {
+        None if calibration.specificity.rate.trials == 0 => {
             writeln!(text, "nothing that people failed has a label: its rate cannot be corrected")
         }
         None => writeln!(text, "the labels do not show that it is better than a coin: its rate cannot be corrected"),
     };
-    for trial in &found.unmatched {
+    for trial in &calibration.unmatched {
         let _ = writeln!(text, "labeled, but not judged in these runs: {}", safe::line(trial));
     }
 }

@@ -1,6 +1,6 @@
-//! A summary as JUnit XML, which CI servers show: a suite for each skill, a test for each of its cases in each mode. What
-//! measured nothing is an `error`, never a `failure`; what was not run is `skipped`. A case with several trials is one test;
-//! a property says how they ended. Jenkins' schema (junit-10.xsd of its xUnit plugin) takes it.
+//! A summary as JUnit XML, which CI servers show: a suite for each skill, a test for each case in each mode. Trials that
+//! measured nothing are an `error`, never a `failure`; a case that was not run is `skipped`. The XML is valid for the schema
+//! junit-10.xsd of Jenkins' xUnit plugin.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,8 +13,7 @@ use crate::report::table::{self, why};
 use crate::report::trial::scripted;
 use crate::results::summary::{CaseCounts, Summary};
 use crate::text::safe;
-use crate::trial::id::CaseInMode;
-use crate::trial::id::test_name;
+use crate::trial::id::{CaseInMode, test_name};
 use crate::trial::outcome::Verdict;
 
 /// `--junit FILE`.
@@ -26,70 +25,57 @@ pub static EXPORT: Export = Export {
 };
 
 /// The summary as a document.
-///
-/// # Errors
-/// When the text cannot be written as XML.
 pub fn junit(summary: &Summary) -> Result<String, SerializeError> {
     let mut suites: BTreeMap<&String, TestSuite> = BTreeMap::new();
     for (key, counts) in &summary.cases {
         let suite = suites.entry(&key.skill).or_insert_with(|| TestSuite::new(key.skill.as_str()));
         suite.add_test_case(test_case(key, counts, &summary.runs));
-        suite.add_properties(repeats(key, counts));
+        if counts.counts.ended() > 1 {
+            // Jenkins' schema has properties of suites only, not of tests.
+            let name = format!("repeats of {}", test_name(&key.skill, &key.case, &key.mode));
+            suite.add_property(Property::new(name, table::endings(&counts.counts, Paint::Plain)));
+        }
     }
     let mut report = Report::new(format!("skill-evals {}", summary.runs.join(", ")).trim_end());
     for mut suite in suites.into_values() {
-        let took: u64 = suite_time(summary, &suite);
-        suite.set_time(Duration::from_millis(took));
+        let duration_ms = summary.skills.get(suite.name.as_str()).map_or(0, |counts| counts.duration_ms);
+        suite.set_time(Duration::from_millis(duration_ms));
         for by in &summary.scripted {
             suite.add_property(Property::new("scripted", scripted(by)));
         }
         report.add_test_suite(suite);
     }
     report.set_time(Duration::from_millis(summary.total.duration_ms));
-    // Jenkins' schema has this attribute at suites only.
+    // Jenkins' schema has this attribute of suites only.
     let text = report.to_string()?;
     Ok(text.replacen(&format!(" skipped=\"{}\"", report.skipped), "", 1))
 }
 
-/// What GitLab and Jenkins show of a test that did not pass: why, and the command that shows the trial.
+/// What GitLab and Jenkins show of a test that did not pass: the reason, and the command that shows the trial.
 fn description(key: &CaseInMode, why: &str, runs: &[String]) -> String {
-    let place = match runs {
+    let source = match runs {
         [] => "--recording".to_owned(),
         [run] => format!("--run {run}"),
         _ => return why.to_owned(),
     };
     let trial = safe::word(&format!("{}/{}/{}", key.skill, key.case, key.mode));
-    format!("{why}\nskill-evals show {trial} {place}")
-}
-
-fn suite_time(summary: &Summary, suite: &TestSuite) -> u64 {
-    summary.skills.get(suite.name.as_str()).map_or(0, |counts| counts.duration_ms)
-}
-
-/// How the trials of a case ended, where it has several: a property of the suite, since Jenkins' schema knows none of tests.
-fn repeats(key: &CaseInMode, row: &CaseCounts) -> Option<Property> {
-    let name = format!("repeats of {}", test_name(&key.skill, &key.case, &key.mode));
-    (row.counts.ended() > 1).then(|| Property::new(name, table::endings(&row.counts, Paint::Plain)))
+    format!("{why}\nskill-evals show {trial} {source}")
 }
 
 fn test_case(key: &CaseInMode, row: &CaseCounts, runs: &[String]) -> TestCase {
     let why = why(row);
-    let not = |kind: NonSuccessKind| {
-        let mut status = TestCaseStatus::non_success(kind);
-        status.set_message(why.as_str());
-        status.set_description(description(key, &why, runs));
-        status
-    };
-    let status = match row.verdict() {
+    let mut status = match row.verdict() {
         Some(Verdict::Pass) => TestCaseStatus::success(),
-        Some(Verdict::Fail) => not(NonSuccessKind::Failure),
-        Some(Verdict::Error | Verdict::Unscored) => not(NonSuccessKind::Error),
-        None => {
-            let mut status = TestCaseStatus::skipped();
-            status.set_message(why.as_str());
-            status
-        }
+        Some(Verdict::Fail) => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        Some(Verdict::Error | Verdict::Unscored) => TestCaseStatus::non_success(NonSuccessKind::Error),
+        None => TestCaseStatus::skipped(),
     };
+    if row.verdict() != Some(Verdict::Pass) {
+        status.set_message(why.as_str());
+    }
+    if matches!(status, TestCaseStatus::NonSuccess { .. }) {
+        status.set_description(description(key, &why, runs));
+    }
     let mut case = TestCase::new(test_name(&key.skill, &key.case, &key.mode), status);
     case.set_classname(key.skill.as_str()).set_time(Duration::from_millis(row.counts.duration_ms));
     case

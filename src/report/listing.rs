@@ -1,4 +1,4 @@
-//! The trials of a repository as lines and as JSON.
+//! The planned trials of a repository, as lines and as JSON.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::text::diagnostic::Diagnostic;
 use crate::text::safe;
 
-/// One trial.
+/// A planned trial.
 #[derive(Clone, Debug, Serialize)]
 pub struct ListedTrial {
     /// The test's name.
@@ -24,65 +24,66 @@ pub struct ListedTrial {
     pub case: String,
     /// The mode's name.
     pub mode: String,
-    /// Whether the skill should trigger; nothing where that cannot be read.
+    /// Whether the skill should trigger; `None` if the case cannot be read.
     pub should_trigger: Option<bool>,
-    /// Where the case is written down, relative to the repository's root.
+    /// The file of the case, relative to the repository's root.
     pub file: PathBuf,
-    /// The line on which it starts, from 1.
+    /// The line on which the case starts, from 1.
     pub line: usize,
-    /// What keeps it from running.
+    /// Why the trial cannot run.
     pub problems: Vec<Diagnostic>,
 }
 
-/// The planned trials, with what keeps each from running.
-#[must_use]
+/// The planned trials with their problems.
 pub fn listed(planned: &[TestCase], catalog: &Catalog, tree: &dyn RepoFiles, settings: &Settings) -> Vec<ListedTrial> {
-    let listed = |planned: &TestCase| {
-        let found = &planned.found;
-        let repetition = settings.repetition.of(&found.skill, found.repetition());
-        let mut problems = lint::case_errors(found, catalog, tree, &settings.lint);
-        problems.extend(lint::never_decided(found, repetition, tree));
-        ListedTrial {
-            name: planned.test_name(),
-            skill: found.skill.to_string(),
-            case: found.id.clone(),
-            mode: planned.mode.name.clone(),
-            should_trigger: found.should_trigger(),
-            file: found.file.to_path_buf(),
-            line: found.line,
+    let mut trials = Vec::new();
+    for test in planned {
+        let case = &test.found;
+        let repetition = settings.repetition.of(&case.skill, case.repetition());
+        let mut problems = lint::case_errors(case, catalog, tree, &settings.lint);
+        problems.extend(lint::never_decided(case, repetition, tree));
+        trials.push(ListedTrial {
+            name: test.test_name(),
+            skill: case.skill.to_string(),
+            case: case.id.clone(),
+            mode: test.mode.name.clone(),
+            should_trigger: case.should_trigger(),
+            file: case.file.to_path_buf(),
+            line: case.line,
             problems,
-        }
-    };
-    planned.iter().map(listed).collect()
+        });
+    }
+    trials
 }
 
-/// A line for each trial: name, what is expected, place, and what is wrong. `aligned` pads the columns for people;
-/// otherwise they are separated by tabs for programs.
-#[must_use]
-pub fn render(listed: &[ListedTrial], aligned: bool) -> String {
-    let rows: Vec<[String; 3]> = listed.iter().map(cells).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let (first, second) = if aligned { (width(0), width(1)) } else { (0, 0) };
-    let gap = if aligned { "  " } else { "\t" };
+/// A line for each trial: its name, what is expected, and its file or its problem. `aligned` pads the columns for people;
+/// otherwise tabs separate them for programs.
+pub fn render(trials: &[ListedTrial], aligned: bool) -> String {
+    let rows: Vec<[String; 3]> = trials.iter().map(cells).collect();
+    let (mut first, mut second, mut gap) = (0, 0, "\t");
+    if aligned {
+        [first, second] = [0, 1].map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+        gap = "  ";
+    }
     let mut text = String::new();
     for [name, expected, rest] in rows {
-        // Writing to a String cannot fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{name:first$}{gap}{expected:second$}{gap}{rest}");
     }
     text
 }
 
-fn cells(listed: &ListedTrial) -> [String; 3] {
-    let expected = match (listed.problems.is_empty(), listed.should_trigger) {
+fn cells(trial: &ListedTrial) -> [String; 3] {
+    let expected = match (trial.problems.is_empty(), trial.should_trigger) {
         (false, _) => "broken",
         (true, Some(true)) => "triggers",
         (true, Some(false)) => "stays-quiet",
         (true, None) => "unknown",
     };
-    let rest = match listed.problems.as_slice() {
-        [] => format!("{}:{}", listed.file.display(), listed.line),
+    let rest = match trial.problems.as_slice() {
+        [] => format!("{}:{}", trial.file.display(), trial.line),
         [only] => only.to_string(),
         [first, others @ ..] => format!("{first} (and {} more)", others.len()),
     };
-    [safe::line(&listed.name), expected.to_owned(), safe::line(&rest)]
+    [safe::line(&trial.name), expected.to_owned(), safe::line(&rest)]
 }

@@ -1,4 +1,4 @@
-//! Results as Markdown: a summary, the content of `summary.md`, and a comparison.
+//! Results as Markdown: a summary (the content of `summary.md`) and a comparison.
 
 use std::fmt::Write;
 
@@ -18,52 +18,45 @@ pub static EXPORT: Export = Export {
     render: |results| Ok(summary(results.summary)),
 };
 
-/// A comparison as a part of a page: its answer, then the figures, indented by four since that is code: nothing in it is
-/// Markdown.
-#[must_use]
-pub fn comparison(found: &ComparisonResults) -> String {
-    let text = compared::render(found, Paint::Plain);
+/// A comparison as part of a page: its result, then the figures as code.
+pub fn comparison(results: &ComparisonResults) -> String {
+    let text = compared::render(results, Paint::Plain);
     let (answer, figures) = text.split_once('\n').unwrap_or((&text, ""));
-    let mut page = format!("# Compared\n\n{}\n\n", cell(answer));
-    figures.lines().for_each(|line| page.extend(["    ", line, "\n"]));
-    page
+    format!("# Compared\n\n{}\n\n{}", safe::markdown(answer), code(figures))
 }
 
 /// The summary as a page.
-#[must_use]
 pub fn summary(summary: &Summary) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = writeln!(text, "# {}\n\n{}\n", summary.runs.join(", "), table::closing(summary, Paint::Plain));
     for by in &summary.scripted {
-        let _ = writeln!(text, "> Note: {}.\n", cell(&trial::scripted(by)));
+        let _ = writeln!(text, "> Note: {}.\n", safe::markdown(&trial::scripted(by)));
     }
     for line in table::shown(summary).lines() {
         let _ = writeln!(text, "{line}\n");
     }
     groups(&mut text, "mode", summary.modes.iter());
     groups(&mut text, "skill", summary.skills.iter());
-    text.push_str(
-        "## Cases\n\n| case | mode | passed | share (95 %) | what did not |\n| --- | --- | ---: | ---: | --- |\n",
-    );
+    text.push_str("## Cases\n\n| case | mode | passed | share (95 %) | details |\n| --- | --- | ---: | ---: | --- |\n");
     for (key, counts) in table::worst_first(summary) {
         let CaseInMode { skill, case, mode } = key;
-        let (passed, share) = (table::passed(counts), rate::of_case(counts).unwrap_or_default());
-        let _ = writeln!(text, "| {skill}/{case} | {mode} | {passed} | {share} | {} |", cell(&table::why(counts)));
+        let (passed, share) = (table::passed(counts), rate::of_case(counts.case_share()).unwrap_or_default());
+        let details = safe::markdown(&table::why(counts));
+        let _ = writeln!(text, "| {skill}/{case} | {mode} | {passed} | {share} | {details} |");
     }
     let triggering = triggering::triggering(summary);
     if !triggering.is_empty() {
-        // Indented by four it is code: nothing in it is Markdown.
-        let _ = writeln!(text, "\n## Triggering\n");
-        triggering.lines().for_each(|line| text.extend(["    ", line, "\n"]));
+        let _ = write!(text, "\n## Triggering\n\n{}", code(&triggering));
     }
     text
 }
 
-fn groups<'a>(text: &mut String, what: &str, groups: impl Iterator<Item = (&'a String, &'a TrialCounts)>) {
+/// A table of the groups of this kind.
+fn groups<'a>(text: &mut String, kind: &str, groups: impl Iterator<Item = (&'a String, &'a TrialCounts)>) {
     let _ = writeln!(
         text,
-        "| {what} | passed | failed | errors | unscored | tokens | cost |\n\
+        "| {kind} | passed | failed | errors | unscored | tokens | cost |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     );
     for (name, counts) in groups {
@@ -75,7 +68,7 @@ fn groups<'a>(text: &mut String, what: &str, groups: impl Iterator<Item = (&'a S
     text.push('\n');
 }
 
-/// Text that stays within its cell.
-fn cell(text: &str) -> String {
-    safe::markdown(text)
+/// Lines as an indented code block, in which nothing is Markdown.
+fn code(text: &str) -> String {
+    text.lines().flat_map(|line| ["    ", line, "\n"]).collect()
 }

@@ -1,4 +1,4 @@
-//! What a reader sees: words and drawings made from values, never from the disk.
+//! Results as text and drawings. Nothing here reads the disk.
 
 pub mod compared;
 pub mod comparison;
@@ -27,6 +27,6 @@ pub mod trend;
 pub mod trial;
 pub mod triggering;
 
-/// Everything that the results of a run can be written as. Each is a module that has its text and says where that goes.
+/// The formats in which the results of a run can be written.
 #[cfg(feature = "program")]
 pub static EXPORTS: [&export::Export; 4] = [&junit::EXPORT, &markdown::EXPORT, &json::EXPORT, &github::EXPORT];

@@ -1,39 +1,38 @@
-//! The colours of what a reader sees: one for each verdict, wherever it is said.
+//! The colors of reports: each verdict has the same color everywhere.
 
 use crate::trial::outcome::Verdict;
 
-/// Whether text is coloured. Whoever prints decides it; what makes text is told.
+/// Whether text is colored. The caller that prints decides it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Paint {
-    /// Text alone: for files, pipes, and those who want no colours.
+    /// Text alone, for files, pipes and users who want no colors.
     #[default]
     Plain,
     /// With ANSI escape codes.
     Color,
 }
 
-/// What a colour says.
+/// The meaning of a color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// It passed; it is as it should be.
+    /// Passed.
     Good,
-    /// It failed; it got worse.
+    /// Failed, or got worse.
     Bad,
     /// Nothing was measured.
     Broken,
-    /// It was measured, and nobody has decided.
+    /// Measured, but not decided.
     Open,
-    /// It was not run, or matters little.
+    /// Not run, or of little importance.
     Faint,
-    /// It is what a part of the text is about.
+    /// The subject of a part of the text.
     Strong,
-    /// A check looked at it.
+    /// The evidence of a check.
     Mark,
 }
 
 impl Paint {
-    /// `text` in the colour of its tone; the spaces at its end, which only pad, are left as they are.
-    #[must_use]
+    /// `text` in the color of its tone. Spaces at its end only pad, so they stay plain.
     pub fn on(self, tone: Tone, text: &str) -> String {
         let word = text.trim_end();
         if self == Self::Plain || word.is_empty() {
@@ -51,8 +50,7 @@ impl Paint {
         format!("\u{1b}[{code}m{word}\u{1b}[0m{}", &text[word.len()..])
     }
 
-    /// A number of things of this tone; none of them is nothing to see.
-    #[must_use]
+    /// A count in the color of its tone; 0 stays plain.
     pub fn count(self, tone: Tone, count: usize, what: &str) -> String {
         let text = format!("{count} {what}");
         if count == 0 { text } else { self.on(tone, &text) }

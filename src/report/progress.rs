@@ -1,5 +1,4 @@
-//! What a reader sees while trials run: a line for each running trial, and one that counts. Pure: takes what
-//! happened and when, and returns lines.
+//! The progress of a run as lines: one for each running trial, and one with counts. Callers pass the time.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -9,20 +8,20 @@ use crate::trial::event::RunEvent;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
 
-/// Most running trials shown at once.
-const MOST_LINES: usize = 16;
+/// The most running trials that are shown at once.
+const MAX_LINES: usize = 16;
 
-/// How long a trial runs before anything is said where there is no terminal, and how often then.
+/// Without a terminal, a running trial is reported this often.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What is known of a run under way.
+/// The progress of an active run.
 #[derive(Debug)]
 pub struct ProgressBoard {
     total: usize,
     jobs: usize,
     done: usize,
     not_passed: usize,
-    /// The time that finished trials took, all together.
+    /// The sum of the times of finished trials.
     spent: Duration,
     running: Vec<ActiveTrial>,
 }
@@ -32,35 +31,34 @@ struct ActiveTrial {
     id: TrialId,
     since: Duration,
     last: Option<String>,
-    /// How often a plain line has told that it still runs.
-    told: u32,
+    /// How many plain lines reported that the trial is still running.
+    reported: u32,
 }
 
 impl ProgressBoard {
     /// A run of `total` trials, `jobs` at once.
-    #[must_use]
     pub fn new(total: usize, jobs: usize) -> Self {
         Self { total, jobs: jobs.max(1), done: 0, not_passed: 0, spent: Duration::ZERO, running: Vec::new() }
     }
 
-    /// There is one trial more.
+    /// Adds a trial to the plan.
     pub fn planned(&mut self) {
         self.total += 1;
     }
 
-    /// A trial began at `now`, counted from the run's start.
+    /// A trial began at `now`, which counts from the run's start.
     pub fn started(&mut self, id: &TrialId, now: Duration) {
-        self.running.push(ActiveTrial { id: id.clone(), since: now, last: None, told: 0 });
+        self.running.push(ActiveTrial { id: id.clone(), since: now, last: None, reported: 0 });
     }
 
-    /// Its agent did something.
+    /// The trial's agent did something.
     pub fn heard(&mut self, id: &TrialId, words: &str) {
         if let Some(running) = self.running.iter_mut().find(|running| running.id == *id) {
             running.last = Some(safe::line(words));
         }
     }
 
-    /// It waits for its provider. Answers with a line that says for what and for how long.
+    /// The trial waits for its provider. Returns a line with the reason and the pause.
     pub fn waits(&mut self, wait: &RunEvent) -> Option<String> {
         let RunEvent::Waits { id, why, attempt, of, pause, at_most } = wait else { return None };
         let why = safe::line(why);
@@ -72,7 +70,7 @@ impl ProgressBoard {
         ))
     }
 
-    /// It ended at `now`. Answers with a plain line where that is news: one that was told to be running.
+    /// The trial ended at `now`. Returns a plain line if a plain line reported that it was running.
     pub fn finished(&mut self, id: &TrialId, result: &Result<Outcome, NoOutcome>, now: Duration) -> Option<String> {
         let word = match result {
             Ok(outcome) => outcome.grade.verdict.as_str(),
@@ -87,36 +85,33 @@ impl ProgressBoard {
         let running = self.running.swap_remove(at);
         let took = now.saturating_sub(running.since);
         self.spent += took;
-        (running.told > 0).then(|| format!("{id}: {word} after {}", duration(took)))
+        (running.reported > 0).then(|| format!("{id}: {word} after {}", duration(took)))
     }
 
-    /// Whether anything runs.
-    #[must_use]
+    /// Whether no trial is running.
     pub fn is_idle(&self) -> bool {
         self.running.is_empty()
     }
 
-    /// A line for each running trial, the longest running first, and one that counts.
-    #[must_use]
+    /// A line for each running trial, the longest running first, and one with counts.
     pub fn lines(&self, now: Duration) -> Vec<String> {
         let mut running: Vec<&ActiveTrial> = self.running.iter().collect();
         running.sort_by_key(|running| running.since);
-        let width = running.iter().take(MOST_LINES).map(|running| running.id.to_string().len()).max().unwrap_or(0);
-        let line = |running: &&ActiveTrial| {
+        let width = running.iter().take(MAX_LINES).map(|running| running.id.to_string().len()).max().unwrap_or(0);
+        let mut lines = Vec::new();
+        for running in running.iter().take(MAX_LINES) {
             let last = running.last.as_deref().unwrap_or("starts");
             let elapsed = duration(now.saturating_sub(running.since));
-            format!("  {:width$}  {elapsed:>7}  {last}", running.id.to_string())
-        };
-        let mut lines: Vec<String> = running.iter().take(MOST_LINES).map(line).collect();
-        if running.len() > MOST_LINES {
-            lines.push(format!("  and {} more", running.len() - MOST_LINES));
+            lines.push(format!("  {:width$}  {elapsed:>7}  {last}", running.id.to_string()));
+        }
+        if running.len() > MAX_LINES {
+            lines.push(format!("  and {} more", running.len() - MAX_LINES));
         }
         lines.push(self.counts(now));
         lines
     }
 
     /// "12 of 40 done, 1 not passed, 8 running, about 3 min left".
-    #[must_use]
     pub fn counts(&self, now: Duration) -> String {
         let mut text = format!("{} of {} done", self.done, self.total);
         if self.not_passed > 0 {
@@ -130,26 +125,26 @@ impl ProgressBoard {
         text
     }
 
-    /// How long the rest is expected to take, by what finished trials took.
+    /// The expected time until all trials end, by the mean time of finished trials.
     fn rest(&self, now: Duration) -> Option<Duration> {
         let done = u32::try_from(self.done).ok().filter(|done| *done > 0)?;
         let usual = self.spent / done;
         let waiting = self.total.saturating_sub(self.done + self.running.len());
-        let under_way: Duration =
+        let running: Duration =
             self.running.iter().map(|running| usual.saturating_sub(now.saturating_sub(running.since))).sum();
-        let work = usual * u32::try_from(waiting).unwrap_or(u32::MAX) + under_way;
-        let side_by_side = self.jobs.min(self.total.saturating_sub(self.done)).max(1);
-        Some(work / u32::try_from(side_by_side).unwrap_or(u32::MAX))
+        let work = usual * u32::try_from(waiting).unwrap_or(u32::MAX) + running;
+        let parallel = self.jobs.min(self.total.saturating_sub(self.done)).max(1);
+        Some(work / u32::try_from(parallel).unwrap_or(u32::MAX))
     }
 
-    /// Plain lines that are due at `now`, for where there is no terminal: one for each trial every [`PATIENCE`].
+    /// The plain lines that are due at `now`: one for each trial every [`PATIENCE`].
     pub fn due(&mut self, now: Duration) -> Vec<String> {
         let mut lines = Vec::new();
         for running in &mut self.running {
             let elapsed = now.saturating_sub(running.since);
-            if elapsed >= PATIENCE * (running.told + 1) {
-                // One that slept through several turns is told once.
-                running.told = u32::try_from(elapsed.as_secs() / PATIENCE.as_secs()).unwrap_or(u32::MAX);
+            if elapsed >= PATIENCE * (running.reported + 1) {
+                // One line even if several are due.
+                running.reported = u32::try_from(elapsed.as_secs() / PATIENCE.as_secs()).unwrap_or(u32::MAX);
                 let last = running.last.as_deref().unwrap_or("starts");
                 lines.push(format!("{}: still running after {}: {last}", running.id, duration(elapsed)));
             }
@@ -159,7 +154,6 @@ impl ProgressBoard {
 }
 
 /// "7 s", "2:05 min", "1:02 h".
-#[must_use]
 pub fn duration(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
@@ -168,13 +162,12 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
-/// What is said at the end of a run in which `count` trials replayed a scripted model.
-#[must_use]
+/// The note at the end of a run in which `count` trials replayed a mock model.
 pub fn scripted(count: usize) -> String {
     let (trials, they) =
         if count == 1 { ("1 trial was".to_owned(), "it says") } else { (format!("{count} trials were"), "they say") };
     format!(
-        "skill-evals: {trials} replayed from recordings of a scripted model; {they} nothing about a model. \
+        "skill-evals: {trials} replayed from recordings of a mock model; {they} nothing about a real model. \
          SKILL_EVALS_LIVE=1 runs agents."
     )
 }

@@ -1,18 +1,14 @@
-//! A trial as a log to read, `session.md`: what was asked, what the agent did and when, what it came to.
+//! The log of a trial, `session.md`: the prompt, the agent's events, the answer, the evaluation and the metrics.
 
 use std::fmt::Write;
 
 use crate::report::timeline::{self as words, clock, figures};
-use crate::report::trial::{goal, scripted, show_command};
+use crate::report::trial::{facts, goal, scripted, show_command};
 use crate::results::timeline::{EventKind, EventPart, Timeline};
-use crate::settings::Isolation;
 use crate::text::safe;
-use crate::trace::Activation;
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::{Grade, Metrics, Status, numbered};
 
-/// The log.
-#[must_use]
 pub fn session(meta: &Meta, grade: &Grade, timeline: &Timeline) -> String {
     let mut text = String::new();
     head(&mut text, meta, grade);
@@ -32,24 +28,14 @@ pub fn session(meta: &Meta, grade: &Grade, timeline: &Timeline) -> String {
 fn head(text: &mut String, meta: &Meta, grade: &Grade) {
     let _ = writeln!(text, "# {}: {}", meta.id(), grade.verdict);
     if let Some(by) = &meta.scripted {
-        let _ = writeln!(text, "\n> **Scripted**: {}.", safe::markdown(&scripted(by)));
+        let _ = writeln!(text, "\n> **Note**: {}.", safe::markdown(&scripted(by)));
     }
     if let Some(imported) = &meta.imported {
         let _ = writeln!(text, "\n> **Imported**: {}.", safe::markdown(&imported.told()));
     }
     text.push('\n');
-    let agent = format!("{} {}", meta.agent.kind.as_str(), meta.agent.version.as_deref().unwrap_or_default());
-    let facts = [
-        ("agent", agent.trim_end()),
-        ("model", meta.agent.model.as_deref().unwrap_or("unknown")),
-        ("skills", meta.delivery.as_str()),
-        ("sandbox", meta.case.sandbox.as_str()),
-        ("isolation", meta.isolation.map_or("not recorded", Isolation::as_str)),
-        ("started", &meta.started),
-        ("run", &meta.run_id),
-    ];
-    for (name, value) in facts {
-        let _ = writeln!(text, "- {name}: {}", safe::markdown(value));
+    for (name, value) in facts(meta) {
+        let _ = writeln!(text, "- {name}: {}", safe::markdown(&value));
     }
     if !meta.refused_before.is_none() {
         let _ = writeln!(text, "- {}", meta.refused_before);
@@ -65,29 +51,29 @@ fn head(text: &mut String, meta: &Meta, grade: &Grade) {
 
 fn steps(text: &mut String, timeline: &Timeline) {
     section(text, "What happened");
-    for (at, entry) in timeline.entries.iter().enumerate() {
-        // What was asked has a section of its own.
-        if matches!(entry.what, EventKind::Prompt { .. } | EventKind::System { .. }) {
+    for (at, event) in timeline.entries.iter().enumerate() {
+        // The prompts have sections of their own.
+        if matches!(event.what, EventKind::Prompt { .. } | EventKind::System { .. }) {
             continue;
         }
-        let time = clock(entry).map_or_else(String::new, |time| format!("{} ", safe::markdown(time)));
-        let title = words::title(entry, safe::code);
-        let figures = match figures(entry) {
+        let time = clock(event).map_or_else(String::new, |time| format!("{} ", safe::markdown(time)));
+        let title = words::title(event, safe::code);
+        let figures = match figures(event) {
             figures if figures.is_empty() => figures,
             figures => format!(" ({figures})"),
         };
         let _ = writeln!(text, "\n{}. {time}{title}{figures}", at + 1);
-        for mark in &entry.marks {
+        for mark in &event.marks {
             let _ = writeln!(text, "\n*{}*", words::note(mark, safe::code));
         }
-        for (part, whole) in entry.what.texts() {
-            match (&entry.what, part) {
-                // So has the answer; names and paths stand in the title.
+        for (part, whole) in event.what.texts() {
+            match (&event.what, part) {
+                // The answer has a section of its own. Names and paths are in the title.
                 (EventKind::Said { answer: true, .. }, _) | (_, EventPart::Name | EventPart::Path(_)) => {}
                 (EventKind::Command { .. } | EventKind::Tool { .. }, _) => {
-                    fence(text, &words::shown(&entry.what, whole));
+                    fence(text, &words::shown(&event.what, whole));
                 }
-                _ => quote(text, &words::shown(&entry.what, whole)),
+                _ => quote(text, &words::shown(&event.what, whole)),
             }
         }
     }
@@ -96,13 +82,13 @@ fn steps(text: &mut String, timeline: &Timeline) {
     }
 }
 
-/// The text of the entry that is the answer, or the prompts, in a section of its own.
+/// A section for each event that has a title.
 fn sections(text: &mut String, timeline: &Timeline, title: impl Fn(&EventKind) -> Option<&'static str>) {
-    for entry in &timeline.entries {
-        let Some(title) = title(&entry.what) else { continue };
+    for event in &timeline.entries {
+        let Some(title) = title(&event.what) else { continue };
         section(text, title);
-        for (_, whole) in entry.what.texts() {
-            quote(text, &words::shown(&entry.what, whole));
+        for (_, whole) in event.what.texts() {
+            quote(text, &words::shown(&event.what, whole));
         }
     }
 }
@@ -122,10 +108,10 @@ fn evaluation(text: &mut String, grade: &Grade, timeline: &Timeline) {
             Status::Fail => "**fail**",
             Status::Unknown => "unknown",
         };
-        let seen = timeline.findings.get(at).and_then(|finding| finding.entry);
-        let seen = seen.map(|entry| (entry + 1).to_string()).unwrap_or_default();
-        let (expected, found) = (cell(&check.expected), cell(&check.found));
-        let _ = writeln!(text, "| {} | {} | {status} | {expected} | {found} | {seen} |", cell(name), goal(check.goal));
+        let event = timeline.findings.get(at).and_then(|finding| finding.entry);
+        let event = event.map(|place| (place + 1).to_string()).unwrap_or_default();
+        let [name, expected, found] = [name, &check.expected, &check.found].map(|cell| safe::markdown(cell));
+        let _ = writeln!(text, "| {name} | {} | {status} | {expected} | {found} | {event} |", goal(check.goal));
     }
 }
 
@@ -157,12 +143,11 @@ fn metrics(text: &mut String, metrics: &Metrics) {
     if let Some(described) = metrics.described {
         line("description before the model", described.to_string());
     }
-    let skill = |found: &Activation| format!("{} by {}", safe::code(&found.skill), found.how.as_str());
-    line("skills activated", list(metrics.activations.iter().map(skill)));
-    line(
-        "resources loaded",
-        list(metrics.resources.iter().map(|found| safe::code(&format!("{}/{}", found.skill, found.path)))),
-    );
+    let skills =
+        metrics.activations.iter().map(|skill| format!("{} by {}", safe::code(&skill.skill), skill.how.as_str()));
+    line("skills activated", list(skills));
+    let resources = metrics.resources.iter().map(|found| safe::code(&format!("{}/{}", found.skill, found.path)));
+    line("resources loaded", list(resources));
     line("looks at skills without activating", metrics.inspections.len().to_string());
     line("calls that were not allowed", list(metrics.denials.iter().map(|denial| safe::code(denial))));
     if metrics.unknown_events + metrics.damaged_lines > 0 {
@@ -179,7 +164,7 @@ fn section(text: &mut String, title: &str) {
     let _ = writeln!(text, "\n## {title}");
 }
 
-/// A text that may hold anything, as a quotation.
+/// Any text as a quotation.
 fn quote(text: &mut String, quoted: &str) {
     text.push('\n');
     for line in safe::block(quoted).lines() {
@@ -187,7 +172,7 @@ fn quote(text: &mut String, quoted: &str) {
     }
 }
 
-/// Output, in a fence longer than any within.
+/// Output in a fence that is longer than any fence in it.
 fn fence(text: &mut String, output: &str) {
     if output.trim().is_empty() {
         return;
@@ -196,9 +181,4 @@ fn fence(text: &mut String, output: &str) {
     let longest = output.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let _ = write!(text, "\n{fence}text\n{output}\n{fence}\n");
-}
-
-/// A text as a cell of a table.
-fn cell(value: &str) -> String {
-    safe::markdown(value)
 }

@@ -1,4 +1,4 @@
-//! A trial for a reader at a terminal: what did not pass and the evidence for it, then the session from its beginning.
+//! A trial for the terminal: the checks that did not pass with their evidence, then the session.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -6,50 +6,46 @@ use std::path::Path;
 use crate::report::paint::{Paint, Tone};
 use crate::report::timeline::{self as words, clock, figures};
 use crate::report::trial::{goal, scripted};
-use crate::results::timeline::{CheckFinding, EventKind, EventPart, TextPiece, Timeline, TimelineEvent};
+use crate::results::timeline::{CheckFinding, EventKind, EventPart, TextPiece, Timeline};
 use crate::text::safe;
 use crate::trial::evidence::Meta;
-use crate::trial::outcome::{CheckResult, Grade, Status};
+use crate::trial::outcome::{Grade, Status};
 
-/// Most pieces of evidence that are quoted for a check; the session marks them all.
-const MOST_PIECES: usize = 3;
+/// The most pieces of evidence that are quoted for a check. The session marks them all.
+const MAX_PIECES: usize = 3;
 
-/// Most characters before and behind such a piece, and of it.
+/// The most characters that are quoted before a piece, and after it; twice as many of the piece itself.
 const AROUND: usize = 60;
 
-/// A trial.
+/// A trial to show.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownTrial<'a> {
-    /// The facts.
     pub meta: &'a Meta,
-    /// What it came to.
     pub grade: &'a Grade,
-    /// What happened.
     pub timeline: &'a Timeline,
-    /// Where its case is written down, where it still is.
+    /// The file and line of its case, if it still exists.
     pub case: Option<(&'a Path, usize)>,
-    /// Its folder, as a reader would name it.
+    /// Its directory, as a reader would write it.
     pub folder: &'a Path,
 }
 
-/// The text.
-#[must_use]
-pub fn show(shown: &ShownTrial<'_>, paint: Paint) -> String {
+/// The trial as text.
+pub fn show(trial: &ShownTrial<'_>, paint: Paint) -> String {
     let mut text = String::new();
-    head(&mut text, shown, paint);
-    checks(&mut text, shown, paint);
-    for (at, entry) in shown.timeline.entries.iter().enumerate() {
-        self::entry(&mut text, shown.timeline, at, entry, paint);
+    head(&mut text, trial, paint);
+    checks(&mut text, trial, paint);
+    for at in 0..trial.timeline.entries.len() {
+        event(&mut text, trial.timeline, at, paint);
     }
-    if let Some(left_out) = words::left_out(&shown.timeline.entries, shown.timeline.dropped) {
+    if let Some(left_out) = words::left_out(&trial.timeline.entries, trial.timeline.dropped) {
         let _ = writeln!(text, "\n{}", paint.on(Tone::Faint, &left_out));
     }
     text
 }
 
 // Writing to a string cannot fail, here and below.
-fn head(text: &mut String, shown: &ShownTrial<'_>, paint: Paint) {
-    let ShownTrial { meta, grade, .. } = shown;
+fn head(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
+    let ShownTrial { meta, grade, .. } = trial;
     let name = paint.on(Tone::Strong, &safe::line(&meta.id().to_string()));
     let _ = writeln!(text, "{name}: {}", paint.on(grade.verdict.into(), grade.verdict.as_str()));
     let mut line = |label: &str, value: &str| {
@@ -69,21 +65,17 @@ fn head(text: &mut String, shown: &ShownTrial<'_>, paint: Paint) {
     for change in &meta.changes {
         line("skills", &change.summary());
     }
-    if let Some((file, at)) = shown.case {
+    if let Some((file, at)) = trial.case {
         line("case", &format!("{}:{at}", file.display()));
     }
-    line("files", &shown.folder.display().to_string());
+    line("files", &trial.folder.display().to_string());
     if let Some(trouble) = &grade.trouble {
         let _ = writeln!(text, "\n{}  {}", paint.on(Tone::Broken, "why"), safe::line(&trouble.to_string()));
     }
 }
 
-fn checks(text: &mut String, shown: &ShownTrial<'_>, paint: Paint) {
-    let ShownTrial { grade, timeline, .. } = shown;
-    let finding = |check: &CheckResult| {
-        let at = grade.checks.iter().position(|known| std::ptr::eq(known, check))?;
-        timeline.findings.get(at)
-    };
+fn checks(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
+    let ShownTrial { grade, timeline, .. } = trial;
     let mut passed = Vec::new();
     for (name, check) in grade.named_checks() {
         let (word, tone) = match check.status {
@@ -98,77 +90,78 @@ fn checks(text: &mut String, shown: &ShownTrial<'_>, paint: Paint) {
         let _ = writeln!(text, "\n{}  {name} ({goal})", paint.on(tone, word));
         let _ = writeln!(text, "  expected  {}", safe::line(&check.expected));
         let _ = writeln!(text, "  found     {}", safe::line(&check.found));
-        evidence(text, timeline, finding(check), paint);
+        let at = grade.checks.iter().position(|known| std::ptr::eq(known, check));
+        if let Some(finding) = at.and_then(|at| timeline.findings.get(at)) {
+            evidence(text, timeline, finding, paint);
+        }
     }
     if !passed.is_empty() {
         let _ = writeln!(text, "\n{}  {}", paint.on(Tone::Good, "passed"), passed.join(", "));
     }
 }
 
-/// Where a check looked, and the pieces of text that decided it.
-fn evidence(text: &mut String, timeline: &Timeline, finding: Option<&CheckFinding>, paint: Paint) {
-    let Some(finding) = finding else { return };
+/// The events that decided a check, with their pieces of text.
+fn evidence(text: &mut String, timeline: &Timeline, finding: &CheckFinding, paint: Paint) {
     if finding.pieces.is_empty() {
-        if let Some((at, entry)) = finding.entry.and_then(|at| Some((at, timeline.entries.get(at)?))) {
-            let _ = writeln!(text, "  see       {}  {}", at + 1, words::title(entry, safe::line));
+        if let Some((at, event)) = finding.entry.and_then(|at| Some((at, timeline.entries.get(at)?))) {
+            let _ = writeln!(text, "  see       {}  {}", at + 1, words::title(event, safe::line));
         }
         return;
     }
-    for piece in finding.pieces.iter().take(MOST_PIECES) {
+    for piece in finding.pieces.iter().take(MAX_PIECES) {
         if let Some(quoted) = quoted(timeline, piece, paint) {
             let _ = writeln!(text, "  see       {}  {quoted}", piece.entry + 1);
         }
     }
-    let more = finding.pieces.len().saturating_sub(MOST_PIECES);
+    let more = finding.pieces.len().saturating_sub(MAX_PIECES);
     if more > 0 {
         let _ = writeln!(text, "            and {more} more places, marked below");
     }
 }
 
-/// The first line of a piece, with what stands around it on that line.
+/// The first line of a piece, with the text around it on that line.
 fn quoted(timeline: &Timeline, piece: &TextPiece, paint: Paint) -> Option<String> {
-    let texts = timeline.entries.get(piece.entry)?.what.texts();
-    let (_, whole) = texts.into_iter().find(|(part, _)| *part == piece.part)?;
-    let (before, from) = (whole.get(..piece.bytes.start)?, whole.get(piece.bytes.clone())?);
-    let behind = whole.get(piece.bytes.end..)?;
+    let whole = timeline.text_of(piece)?;
+    let (before, hit, after) =
+        (whole.get(..piece.bytes.start)?, whole.get(piece.bytes.clone())?, whole.get(piece.bytes.end..)?);
     let before = before.rsplit('\n').next().unwrap_or_default();
     let skipped = before.chars().count().saturating_sub(AROUND);
     let before: String = before.chars().skip(skipped).collect();
-    let line = from.lines().next().unwrap_or_default();
-    let hit: String = line.chars().take(2 * AROUND).collect();
-    let whole_hit = hit.len() == from.len();
-    let behind: String = match behind.lines().next() {
-        Some(rest) if whole_hit => rest.chars().take(AROUND).collect(),
-        _ => String::new(),
-    };
+    let quoted: String = hit.lines().next().unwrap_or_default().chars().take(2 * AROUND).collect();
     let start = if skipped > 0 { "…" } else { "" };
-    let end = if whole_hit { "" } else { "…" };
-    let hit = paint.on(Tone::Mark, &safe::line(&hit));
-    Some(format!("{start}{}{hit}{}{end}", safe::line(&before), safe::line(&behind)))
+    let (after, end) = if quoted.len() == hit.len() {
+        (after.lines().next().unwrap_or_default().chars().take(AROUND).collect(), "")
+    } else {
+        (String::new(), "…")
+    };
+    let quoted = paint.on(Tone::Mark, &safe::line(&quoted));
+    Some(format!("{start}{}{quoted}{}{end}", safe::line(&before), safe::line(&after)))
 }
 
-fn entry(text: &mut String, timeline: &Timeline, at: usize, entry: &TimelineEvent, paint: Paint) {
-    let indent = "  ".repeat(entry.depth as usize);
-    let time = clock(entry).map(|time| format!("  {}", paint.on(Tone::Faint, &safe::line(time)))).unwrap_or_default();
-    let title = paint.on(title_tone(&entry.what), &words::title(entry, safe::line));
-    let figures = match figures(entry) {
+fn event(text: &mut String, timeline: &Timeline, at: usize, paint: Paint) {
+    let event = &timeline.entries[at];
+    let indent = "  ".repeat(event.depth as usize);
+    let time = clock(event).map(|time| format!("  {}", paint.on(Tone::Faint, &safe::line(time)))).unwrap_or_default();
+    let title = paint.on(title_tone(&event.what), &words::title(event, safe::line));
+    let figures = match figures(event) {
         figures if figures.is_empty() => figures,
         figures => format!("  {}", paint.on(Tone::Faint, &format!("({figures})"))),
     };
     let _ = writeln!(text, "\n{indent}{:>3}{time}  {title}{figures}", at + 1);
-    for mark in &entry.marks {
+    for mark in &event.marks {
         let _ = writeln!(text, "{indent}     {}", paint.on(Tone::Open, &words::note(mark, safe::line)));
     }
-    for (part, whole) in entry.what.texts() {
-        // Names and paths stand in the title.
+    for (part, whole) in event.what.texts() {
+        // Names and paths are in the title.
         if matches!(part, EventPart::Name | EventPart::Path(_)) {
             continue;
         }
-        let sign = if matches!((&entry.what, part), (EventKind::Command { .. }, EventPart::Input)) { "$ " } else { "" };
+        let prompt =
+            if matches!((&event.what, part), (EventKind::Command { .. }, EventPart::Input)) { "$ " } else { "" };
         let pieces = timeline.pieces_of(at).filter(|piece| piece.part == part);
-        let marked = marked(&words::shown(&entry.what, whole), pieces, paint);
+        let marked = marked(&words::shown(&event.what, whole), pieces, paint);
         for line in marked.trim_end().lines() {
-            let _ = writeln!(text, "{indent}     {sign}{line}");
+            let _ = writeln!(text, "{indent}     {prompt}{line}");
         }
     }
 }
@@ -182,7 +175,7 @@ fn title_tone(what: &EventKind) -> Tone {
     }
 }
 
-/// A text made safe to show, with the pieces that a check looked at marked, line by line.
+/// A text made safe to show, with the pieces that decided a check marked.
 fn marked<'a>(whole: &str, pieces: impl Iterator<Item = &'a TextPiece>, paint: Paint) -> String {
     let mut pieces: Vec<_> = pieces.map(|piece| piece.bytes.clone()).collect();
     pieces.sort_by_key(|piece| (piece.start, piece.end));
@@ -191,7 +184,7 @@ fn marked<'a>(whole: &str, pieces: impl Iterator<Item = &'a TextPiece>, paint: P
         let from = piece.start.max(at);
         let (Some(before), Some(hit)) = (whole.get(at..from), whole.get(from..piece.end)) else { continue };
         text.push_str(&safe::block(before));
-        // A pager ends colours with the line.
+        // A pager ends colors at the end of a line.
         let lines: Vec<String> = safe::block(hit).split('\n').map(|line| paint.on(Tone::Mark, line)).collect();
         text.push_str(&lines.join("\n"));
         at = piece.end;

@@ -1,4 +1,4 @@
-//! A summary as people read it on a terminal.
+//! A summary as text for a terminal.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,8 +9,7 @@ use crate::decide::threshold::ThresholdSide;
 use crate::report::diagnostics::counted;
 use crate::report::paint::{Paint, Tone};
 use crate::report::rate;
-use crate::results::cut_descriptions::CutCount;
-use crate::results::summary::{CaseCounts, NOT_RECORDED, RepeatFigures, Summary, TrialCounts};
+use crate::results::summary::{CaseCounts, CutDescription, NOT_RECORDED, RepeatFigures, Summary, TrialCounts};
 use crate::stats::LEVEL;
 use crate::stats::repeats;
 use crate::text::safe;
@@ -18,46 +17,38 @@ use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
 use crate::trial::spent::AttemptCost;
 
-/// Most passed cases that have a line of their own; more are counted.
-const MOST_PASSED: usize = 20;
+/// If more cases passed, they have no lines of their own and are counted.
+const MAX_PASSED: usize = 20;
 
-/// A line for each case in each mode, the worst last: next to the cursor.
-#[must_use]
+/// A line for each case in each mode. The worst case is last, next to the cursor.
 pub fn table(summary: &Summary, paint: Paint) -> String {
     let mut rows = worst_first(summary);
     rows.sort_by_key(|(_, row)| Reverse(share(row)));
-    let has_passed = |row: &&(&CaseInMode, &CaseCounts)| row.1.verdict() == Some(Verdict::Pass);
-    let passed_rows = rows.iter().filter(has_passed).count();
-    if passed_rows > MOST_PASSED {
-        rows.retain(|row| !has_passed(&row));
-    }
-    let cells: Vec<[String; 4]> = rows
-        .iter()
-        .map(|(key, counts)| {
-            let share = rate::of_case(counts).map(|share| format!("  {share}")).unwrap_or_default();
-            [format!("{}/{}", key.skill, key.case), key.mode.clone(), passed(counts), share]
-        })
-        .collect();
-    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let (first, second, third, shares) = (width(0), width(1), width(2), width(3));
-    let fourth = rows.iter().map(|(_, counts)| word(counts).len()).fold(6, usize::max);
     let mut text = String::new();
-    if passed_rows > MOST_PASSED {
+    let passed_rows = rows.iter().filter(|(_, row)| row.verdict() == Some(Verdict::Pass)).count();
+    // Writing to a string cannot fail, here and below.
+    if passed_rows > MAX_PASSED {
+        rows.retain(|(_, row)| row.verdict() != Some(Verdict::Pass));
         let _ = writeln!(text, "{passed_rows} cases passed");
     }
+    let mut cells: Vec<[String; 4]> = Vec::new();
+    for (key, counts) in &rows {
+        let share = rate::of_case(counts.case_share()).map(|share| format!("  {share}")).unwrap_or_default();
+        cells.push([format!("{}/{}", key.skill, key.case), key.mode.clone(), passed(counts), share]);
+    }
+    let [first, second, third, shares] =
+        [0, 1, 2, 3].map(|column| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+    let fourth = rows.iter().map(|(_, counts)| word(counts).len()).fold(6, usize::max);
     for ([case, mode, passed, share], (_, counts)) in cells.iter().zip(&rows) {
-        let word = word(counts);
         let tone = counts.verdict().map_or(Tone::Faint, Tone::from);
-        let word = paint.on(tone, &format!("{word:fourth$}"));
+        let word = paint.on(tone, &format!("{:fourth$}", word(counts)));
         let line = format!("{case:first$}  {mode:second$}  {passed:>third$}{share:shares$}  {word}  {}", why(counts));
-        // Writing to a string cannot fail.
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text
 }
 
-/// How many of a case's trials passed, of how many that were measured; of how many that were run, where none was.
-#[must_use]
+/// `4/5`: the trials that passed, of those that were measured; of those that were run, if none was measured.
 pub fn passed(counts: &CaseCounts) -> String {
     let measured = counts.counts.rate();
     match counts.counts.ended() {
@@ -67,7 +58,7 @@ pub fn passed(counts: &CaseCounts) -> String {
     }
 }
 
-/// What a case came to, in a word: `flaky` where both were seen and the case did not pass for it.
+/// The verdict of a case in a word. A case that failed is `flaky` if a trial of it passed.
 fn word(counts: &CaseCounts) -> &'static str {
     match counts.verdict() {
         Some(Verdict::Fail) if counts.counts.passed > 0 => "flaky",
@@ -77,7 +68,6 @@ fn word(counts: &CaseCounts) -> &'static str {
 }
 
 /// The cases, those with the lowest share of passed trials first, and those that were not run last.
-#[must_use]
 pub fn worst_first(summary: &Summary) -> Vec<(&CaseInMode, &CaseCounts)> {
     let mut rows: Vec<(&CaseInMode, &CaseCounts)> = summary.cases.iter().collect();
     rows.sort_by_key(|(_, row)| share(row));
@@ -92,43 +82,36 @@ fn share(row: &CaseCounts) -> usize {
     }
 }
 
-/// How many cases came to what, where that is not what their trials did: cases have repeats.
+/// The number of cases by verdict, if any case has repeats. Otherwise the trials say the same.
 fn cases(summary: &Summary) -> Option<String> {
-    let rows = summary.cases.values();
-    if rows.clone().all(|row| row.counts.ended() <= 1) {
+    if summary.cases.values().all(|row| row.counts.ended() <= 1) {
         return None;
     }
     let mut words: BTreeMap<&str, usize> = BTreeMap::new();
-    rows.for_each(|row| *words.entry(word(row)).or_default() += 1);
+    summary.cases.values().for_each(|row| *words.entry(word(row)).or_default() += 1);
     let passed = words.remove(Verdict::Pass.as_str()).unwrap_or_default();
-    let said = |(word, count): (&str, &usize)| format!(", {count} {}", if word == "fail" { "failed" } else { word });
-    let others: String = words.iter().map(|(word, count)| said((*word, count))).collect();
-    Some(format!("{passed} of {} passed{others}", counted(summary.cases.len(), "case")))
+    let mut text = format!("{passed} of {} passed", counted(summary.cases.len(), "case"));
+    for (word, count) in words {
+        let _ = write!(text, ", {count} {}", if word == "fail" { "failed" } else { word });
+    }
+    Some(text)
 }
 
-/// The counts in a line: what ended how, what was not run, whose agents were not isolated, tokens, cost.
-#[must_use]
+/// The counts in a line: how trials ended, trials that were not run, isolation, retries, tokens, cost.
 pub fn closing(summary: &Summary, paint: Paint) -> String {
     let total = &summary.total;
-    let mut text = cases(summary).map(|cases| format!("{cases}\n")).unwrap_or_default();
-    if !text.is_empty() {
-        text.push_str("trials: ");
-    }
+    let mut text = cases(summary).map(|cases| format!("{cases}\ntrials: ")).unwrap_or_default();
     text.push_str(&endings(total, paint));
     for (why, count) in &summary.not_run {
         let _ = write!(text, ", {count} not run ({why})");
     }
-    if let Some((alone, all)) = summary.on_their_own() {
-        let of = if alone == all { "no agent".to_owned() } else { format!("{alone} of {all} agents not") };
-        let _ = write!(text, "; {of} inside bubblewrap");
+    if let Some((alone, all)) = summary.not_isolated() {
+        let agents = if alone == all { "no agent".to_owned() } else { format!("{alone} of {all} agents not") };
+        let _ = write!(text, "; {agents} inside bubblewrap");
     }
     if total.retries > 0 {
-        let _ = write!(
-            text,
-            "; {} {} after a refusal",
-            total.retries,
-            if total.retries == 1 { "retry" } else { "retries" }
-        );
+        let retries = if total.retries == 1 { "retry" } else { "retries" };
+        let _ = write!(text, "; {} {retries} after a refusal", total.retries);
     }
     if total.spent.tokens.is_some() {
         let _ = write!(text, "; {}", tokens(&total.spent));
@@ -139,23 +122,22 @@ pub fn closing(summary: &Summary, paint: Paint) -> String {
     text
 }
 
-/// How many cases, each in its mode, were not run for want of a recording, and what to do about it.
-#[must_use]
+/// The number of cases without a recording, and what to do about them.
 pub fn unrecorded(summary: &Summary, required: bool) -> Option<String> {
-    let lacks = |row: &&CaseCounts| row.not_run.contains_key(NOT_RECORDED);
-    let count = summary.cases.values().filter(lacks).count();
+    let count = summary.cases.values().filter(|row| row.not_run.contains_key(NOT_RECORDED)).count();
+    if count == 0 {
+        return None;
+    }
     let what_to_do = if required {
         "record them with `skill-evals run --record`, or set `require_recordings = false` in evals/evals.toml"
     } else {
         "--require-recordings makes that an error"
     };
-    (count > 0).then(|| {
-        format!("not run: {count} of {}, for want of a recording; {what_to_do}", counted(summary.cases.len(), "case"))
-    })
+    let cases = counted(summary.cases.len(), "case");
+    Some(format!("not run: {count} of {cases}, for want of a recording; {what_to_do}"))
 }
 
-/// How many ended in which way.
-#[must_use]
+/// The number of trials by verdict.
 pub fn endings(counts: &TrialCounts, paint: Paint) -> String {
     let parts = [
         paint.count(Tone::Good, counts.passed, "passed"),
@@ -166,12 +148,11 @@ pub fn endings(counts: &TrialCounts, paint: Paint) -> String {
     parts.join(", ")
 }
 
-/// Most descriptions that are listed; the others are counted.
-const MOST: usize = 20;
+/// The most cut descriptions that are listed; others are counted.
+const MAX_DESCRIPTIONS: usize = 20;
 
-/// What the trials show, in lines: the descriptions that were cut, the share that passed, what repeats show, and whether
-/// they can tell the threshold from chance. Of a single trial nothing but the first.
-#[must_use]
+/// Lines with the cut descriptions, the pass rate, the figures of repeats, and whether a case has too few trials for its
+/// threshold. A single trial has only the first.
 pub fn shown(summary: &Summary) -> String {
     let mut text = String::new();
     if summary.aged > 0 {
@@ -182,16 +163,17 @@ pub fn shown(summary: &Summary) -> String {
             counted(summary.aged, "trial")
         );
     }
-    let cut = &summary.cut_descriptions.0;
-    for ((mode, skill), CutCount { trials, shown: least }) in cut.iter().take(MOST) {
+    let cut = &summary.cut_descriptions;
+    for CutDescription { mode, skill, trials, shown } in cut.values().take(MAX_DESCRIPTIONS) {
         let (skill, mode, trials) = (safe::line(skill), safe::line(mode), counted(*trials, "trial"));
         let _ = writeln!(
             text,
-            "not all of the description of `{skill}` entered the model's context in {mode}: {least} ({trials})"
+            "not all of the description of `{skill}` entered the model's context in {mode}: {shown} ({trials})"
         );
     }
-    if cut.len() > MOST {
-        let _ = writeln!(text, "and so with {} more; --json has all", counted(cut.len() - MOST, "description"));
+    if cut.len() > MAX_DESCRIPTIONS {
+        let more = counted(cut.len() - MAX_DESCRIPTIONS, "description");
+        let _ = writeln!(text, "and so with {more} more; --json has all");
     }
     sides(&mut text, summary);
     let Some((share, interval)) = summary.share().filter(|_| summary.total.rate().trials > 1) else { return text };
@@ -205,7 +187,7 @@ pub fn shown(summary: &Summary) -> String {
     text
 }
 
-/// What each mode of comparisons came to: their arms are modes, and mean nothing together.
+/// The pass rate of each mode of comparisons. Their sides are modes and have no rate together.
 fn sides(text: &mut String, summary: &Summary) {
     if summary.comparisons.is_empty() {
         return;
@@ -220,21 +202,22 @@ fn sides(text: &mut String, summary: &Summary) {
         writeln!(text, "the sides of a comparison have no share together; how they differ: {}", commands.join(", "));
 }
 
-/// Says where even a case whose trials all passed has too few of them to tell its threshold from chance: a line for each
-/// threshold, the lowest first, with the fewest such trials.
+/// A line for each threshold, the lowest first, if even cases whose trials all passed have too few trials for it. Names
+/// the smallest number of trials.
 fn chance(summary: &Summary) -> String {
     let mut fewest: Vec<(f64, u64)> = Vec::new();
-    // Where trials go on until they decide, that has a rule of its own.
-    let all_pass = |row: &&CaseCounts| row.max_trials.is_none() && row.counts.failed == 0 && row.counts.passed > 1;
-    for row in summary.cases.values().filter(all_pass) {
-        fewest.extend(row.threshold.map(|threshold| (threshold, row.counts.passed as u64)));
+    for row in summary.cases.values() {
+        // Cases that go on until they are decided have a rule of their own.
+        if row.max_trials.is_none() && row.counts.failed == 0 && row.counts.passed > 1 {
+            fewest.extend(row.threshold.map(|threshold| (threshold, row.counts.passed as u64)));
+        }
     }
     fewest.sort_by(|(a, few), (b, many)| a.total_cmp(b).then(few.cmp(many)));
     fewest.dedup_by_key(|(threshold, _)| *threshold);
     fewest.into_iter().filter_map(|(threshold, passed)| too_few(threshold, passed)).collect()
 }
 
-/// The line for so many trials that all passed, where they are too few.
+/// The line for this many trials that all passed, if they are too few.
 fn too_few(threshold: f64, passed: u64) -> Option<String> {
     let shown = repeats::shown_by_all_passing(passed, LEVEL);
     let needed = repeats::needed_all_passing(threshold, LEVEL).filter(|needed| *needed > passed)?;
@@ -244,8 +227,7 @@ fn too_few(threshold: f64, passed: u64) -> Option<String> {
     ))
 }
 
-/// What is known of a cost, in words.
-#[must_use]
+/// A cost, as far as it is known.
 pub fn cost(spent: &AttemptCost) -> String {
     match (spent.cost_usd, spent.cost_incomplete) {
         (Some(cost), true) => format!("at least {}", dollars(cost)),
@@ -255,8 +237,7 @@ pub fn cost(spent: &AttemptCost) -> String {
     }
 }
 
-/// What is known of the tokens, in words.
-#[must_use]
+/// The tokens, as far as they are known.
 pub fn tokens(spent: &AttemptCost) -> String {
     match (spent.tokens, spent.tokens_incomplete) {
         (Some(tokens), true) => format!("at least {tokens} tokens"),
@@ -266,43 +247,42 @@ pub fn tokens(spent: &AttemptCost) -> String {
     }
 }
 
-/// An amount of US dollars, with as many places as say something.
-#[must_use]
+/// An amount of US dollars; small amounts have more decimals.
 pub fn dollars(amount: f64) -> String {
     if amount >= 0.1 { format!("${amount:.2}") } else { format!("${amount:.4}") }
 }
 
-/// A time in minutes and seconds, hours where there are any.
-#[must_use]
+/// `2:05`, or `1:02:05` from an hour on.
 pub fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
 }
 
-/// What did not pass or was not run, with how often where that was not each time.
-#[must_use]
+/// The failed checks, the troubles, and the reasons of trials that were not run. Each has its number unless it is that
+/// of all trials.
 pub fn why(counts: &CaseCounts) -> String {
-    let not_run: usize = counts.not_run.values().sum();
-    let all = counts.counts.ended() + not_run;
-    let times = |name: &str, times: usize| {
-        if times == all { safe::line(name) } else { format!("{} ({times}×)", safe::line(name)) }
-    };
-    let checks = counts.failed_checks.iter().map(|(name, count)| times(name, *count));
-    let troubles = counts.troubles.iter().map(|(name, count)| times(name, *count));
-    let not_run = counts.not_run.iter().map(|(why, count)| times(why, *count));
-    checks.chain(troubles).chain(not_run).chain(decided(counts)).collect::<Vec<_>>().join(", ")
+    let all = counts.counts.ended() + counts.not_run.values().sum::<usize>();
+    let checks = counts.failed_checks.iter().map(|(name, count)| (name.as_str(), *count));
+    let troubles = counts.troubles.iter().map(|(name, count)| (*name, *count));
+    let not_run = counts.not_run.iter().map(|(reason, count)| (reason.as_str(), *count));
+    let mut parts = Vec::new();
+    for (name, count) in checks.chain(troubles).chain(not_run) {
+        let name = safe::line(name);
+        parts.push(if count == all { name } else { format!("{name} ({count}×)") });
+    }
+    parts.extend(decided(counts));
+    parts.join(", ")
 }
 
-/// Whether a case was decided, where it goes on until it is.
-#[must_use]
+/// Whether a case was decided; `None` if it does not go on until it is.
 pub fn decided(counts: &CaseCounts) -> Option<String> {
     let (trials, most) = (counts.counts.ended(), counts.max_trials?);
-    // Some of the runs may have had a number of trials that was said beforehand.
-    let of =
+    // Other runs of the case may have had a fixed number of trials.
+    let trials =
         if trials <= most as usize { format!("{trials} of at most {most} trials") } else { counted(trials, "trial") };
     Some(match counts.side()? {
-        ThresholdSide::Undecided => format!("undecided after {of}"),
-        ThresholdSide::Above | ThresholdSide::Below => format!("decided after {of}"),
+        ThresholdSide::Undecided => format!("undecided after {trials}"),
+        ThresholdSide::Above | ThresholdSide::Below => format!("decided after {trials}"),
     })
 }

@@ -1,4 +1,4 @@
-//! How often cases passed, run by run, as a chart for the terminal.
+//! The pass rate of each run, as a chart for the terminal.
 
 use std::fmt::Write;
 
@@ -9,32 +9,25 @@ use crate::text::safe;
 /// Columns of the chart: one for each 2.5 points, and one more.
 const WIDTH: usize = 41;
 
-/// A line for each run, the oldest first: what passed, its share, and that share with its interval drawn on a scale from 0
-/// to 100. A run whose skills, cases or modes are not those of the run before it is marked: the two say nothing about a
-/// trend.
-#[must_use]
+/// A line for each run, the oldest first, with its share and interval drawn on a scale from 0 to 100. A run is marked if
+/// its inputs differ from those of the run before it: the two show no trend.
 pub fn chart(points: &[TrendPoint]) -> String {
-    let width = points.iter().map(|point| point.run.chars().count()).max().unwrap_or_default();
-    let numbers: Vec<String> = points.iter().map(|point| fraction(point.rate)).collect();
-    let shares: Vec<String> = points.iter().map(|point| rate::share(point.share, point.interval)).collect();
-    let widest = |texts: &[String]| texts.iter().map(|text| text.chars().count()).max().unwrap_or_default();
-    let (number, share) = (widest(&numbers), widest(&shares));
-    let mut text = format!(
-        "  {:width$}  {:>number$}  {:share$}  0{:>half$}{:>half$}\n",
-        "",
-        "",
-        "",
-        "50",
-        "100",
-        half = WIDTH / 2
-    );
-    // The first run of each trend but the first.
-    let marks = trends(points).enumerate().flat_map(|(number, trend)| {
-        trend.iter().enumerate().map(move |(at, _)| if number > 0 && at == 0 { '≠' } else { ' ' })
-    });
-    for ((point, mark), (count, passed)) in points.iter().zip(marks).zip(numbers.iter().zip(&shares)) {
-        let run = safe::line(&point.run);
-        let _ = writeln!(text, "{mark} {run:width$}  {count:>number$}  {passed:share$}  {}", drawn(point).trim_end());
+    let mut rows = Vec::new();
+    for (number, trend) in trends(points).enumerate() {
+        for (at, point) in trend.iter().enumerate() {
+            let mark = if number > 0 && at == 0 { '≠' } else { ' ' };
+            rows.push((mark, fraction(point.rate), rate::share(point.share, point.interval), point));
+        }
+    }
+    let run = points.iter().map(|point| point.run.chars().count()).max().unwrap_or_default();
+    let count = rows.iter().map(|(_, count, ..)| count.chars().count()).max().unwrap_or_default();
+    let share = rows.iter().map(|(_, _, share, _)| share.chars().count()).max().unwrap_or_default();
+    let half = WIDTH / 2;
+    let mut text = format!("  {:run$}  {:>count$}  {:share$}  0{:>half$}{:>half$}\n", "", "", "", "50", "100");
+    for (mark, passed, percent, point) in &rows {
+        let (name, drawn) = (safe::line(&point.run), drawn(point));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{mark} {name:run$}  {passed:>count$}  {percent:share$}  {}", drawn.trim_end());
     }
     if text.contains("\n≠") {
         text.push_str("≠ other skills, cases, checks or settings than in the run above: not a trend\n");
@@ -50,14 +43,14 @@ fn drawn(point: &TrendPoint) -> String {
         clippy::cast_precision_loss,
         reason = "a column"
     )]
-    let column = |share: f64| ((share.clamp(0.0, 1.0) * (WIDTH - 1) as f64).round() as usize).min(WIDTH - 1);
-    let (low, high, at) = (column(point.interval.low), column(point.interval.high), column(point.share));
+    let [low, high, middle] = [point.interval.low, point.interval.high, point.share]
+        .map(|share| ((share.clamp(0.0, 1.0) * (WIDTH - 1) as f64).round() as usize).min(WIDTH - 1));
     (0..WIDTH)
-        .map(|place| match place {
-            place if place == at => '●',
-            place if place == low => '├',
-            place if place == high => '┤',
-            place if low < place && place < high => '─',
+        .map(|column| match column {
+            column if column == middle => '●',
+            column if column == low => '├',
+            column if column == high => '┤',
+            column if low < column && column < high => '─',
             _ => ' ',
         })
         .collect()

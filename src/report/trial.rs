@@ -1,4 +1,4 @@
-//! A trial in words: what a failing test prints.
+//! A trial as text: what a failing test prints.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -6,9 +6,11 @@ use std::path::Path;
 use crate::cases::case::FoundCase;
 use crate::report::diagnostics;
 use crate::report::paint::{Paint, Tone};
+use crate::settings::Isolation;
 use crate::store::{self, TrialOwner};
 use crate::text::diagnostic::shown_path;
 use crate::text::safe;
+use crate::trial::evidence::Meta;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Goal, Judged, NoOutcome, Outcome, Status, Verdict};
 
@@ -19,25 +21,22 @@ pub const NO_RECORDING: &str = "no recording; SKILL_EVALS_LIVE=1 runs the agent"
 pub const RECORDINGS_REQUIRED: &str =
     "  required    by `require_recordings`: in evals/evals.toml, SKILL_EVALS_REQUIRE_RECORDINGS, or since CI is set\n";
 
-/// What is said of a recording whose case wants a judge, and that holds no answer of one.
+/// A note on a trial whose case has a rubric and whose recording has no judge's answer.
 pub const NOT_JUDGED: &str = "graded without the rubric: the recording holds no judge's answer";
 
-/// A trial that failed, on a line: its id, and the checks that did.
-#[must_use]
+/// A failed trial and its failed checks, on a line.
 pub fn failed(outcome: &Outcome, paint: Paint) -> String {
     let failed = outcome.grade.named_checks().into_iter().filter(|(_, check)| check.status == Status::Fail);
     let checks: Vec<String> = failed.map(|(name, _)| name).collect();
     format!("{}  {}\n", headline(outcome, paint), safe::line(&checks.join(", ")))
 }
 
-/// A trial that measured nothing for a reason that was told of another, on a line.
-#[must_use]
+/// A trial that measured nothing for a reason that was printed for another trial, on a line.
 pub fn as_above(outcome: &Outcome, paint: Paint) -> String {
     format!("{} (as above)\n", headline(outcome, paint))
 }
 
-/// A trial that passed, on a line.
-#[must_use]
+/// A passed trial, on a line.
 pub fn passed(outcome: &Outcome, paint: Paint) -> String {
     let judged = match &outcome.grade.judged {
         Some(Judged::NotRecorded) => format!(" ({NOT_JUDGED})"),
@@ -48,42 +47,40 @@ pub fn passed(outcome: &Outcome, paint: Paint) -> String {
 }
 
 /// A trial and its verdict.
-#[must_use]
 pub fn headline(outcome: &Outcome, paint: Paint) -> String {
     let verdict = outcome.grade.verdict;
     format!("{}: {}", safe::line(&outcome.id.to_string()), paint.on(verdict.into(), verdict.as_str()))
 }
 
-/// Graded trials of a case in a mode, for the reader of a failing test: which checks did not pass, on what evidence, and
-/// where to look. Those that differ in nothing are one block, which says how many they are.
-#[must_use]
+/// Graded trials of a case in a mode, for the reader of a failing test: the checks that did not pass, their evidence, and
+/// where to look. Trials with equal results share a block, which has their number.
 pub fn graded<'a>(
     root: &Path,
-    found: &FoundCase,
+    case: &FoundCase,
     outcomes: impl IntoIterator<Item = &'a Outcome>,
     paint: Paint,
 ) -> Vec<String> {
     let mut blocks: Vec<(String, Vec<&Outcome>)> = Vec::new();
     for outcome in outcomes {
-        let text = findings(found, outcome, paint);
+        let text = findings(case, outcome, paint);
         match blocks.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, alike)) => alike.push(outcome),
+            Some((_, equal)) => equal.push(outcome),
             None => blocks.push((text, vec![outcome])),
         }
     }
-    blocks.iter().filter_map(|(text, alike)| block(root, text, alike, paint)).collect()
+    blocks.iter().filter_map(|(text, equal)| block(root, text, equal, paint)).collect()
 }
 
-/// Trials that came to the same, under the name of the first.
-fn block(root: &Path, findings: &str, alike: &[&Outcome], paint: Paint) -> Option<String> {
-    let (first, others) = alike.split_first()?;
-    let times = if others.is_empty() { String::new() } else { format!("{}× ", alike.len()) };
+/// Trials with equal results, under the name of the first.
+fn block(root: &Path, findings: &str, outcomes: &[&Outcome], paint: Paint) -> Option<String> {
+    let (first, others) = outcomes.split_first()?;
+    let times = if others.is_empty() { String::new() } else { format!("{}× ", outcomes.len()) };
     let mut text = format!("{times}{}{findings}", headline(first, paint));
-    let others: Vec<String> = others.iter().map(|outcome| outcome.id.number.to_string()).collect();
-    let beside = if others.is_empty() { String::new() } else { format!(" (and {} next to it)", others.join(", ")) };
-    line(&mut text, "look into", &format!("{}{beside}", shown_path(root, &first.folder).display()));
-    if let Some(place) = store::place(root, &first.folder) {
-        let run = if let TrialOwner::Run(run) = &place { Some(run.as_str()) } else { None };
+    let numbers: Vec<String> = others.iter().map(|outcome| outcome.id.number.to_string()).collect();
+    let others = if others.is_empty() { String::new() } else { format!(" (and {} next to it)", numbers.join(", ")) };
+    line(&mut text, "look into", &format!("{}{others}", shown_path(root, &first.folder).display()));
+    if let Some(owner) = store::place(root, &first.folder) {
+        let run = if let TrialOwner::Run(run) = &owner { Some(run.as_str()) } else { None };
         line(&mut text, "show it", &show_command(&first.id, run));
     }
     if first.grade.judged == Some(Judged::NotRecorded) {
@@ -95,8 +92,8 @@ fn block(root: &Path, findings: &str, alike: &[&Outcome], paint: Paint) -> Optio
     Some(text)
 }
 
-/// What a trial came to, from behind its verdict on.
-fn findings(found: &FoundCase, outcome: &Outcome, paint: Paint) -> String {
+/// The result of a trial, after the verdict of the headline.
+fn findings(case: &FoundCase, outcome: &Outcome, paint: Paint) -> String {
     let grade = &outcome.grade;
     let mut text = match grade.verdict {
         Verdict::Error => " (nothing was measured)\n",
@@ -109,55 +106,52 @@ fn findings(found: &FoundCase, outcome: &Outcome, paint: Paint) -> String {
     }
     let mut passed = Vec::new();
     for (name, check) in grade.named_checks() {
-        let (mark, tone) = match check.status {
+        let (label, tone) = match check.status {
             Status::Fail => ("failed", Tone::Bad),
             Status::Unknown => ("unknown", Tone::Broken),
             Status::Pass => {
-                // One of several of its name says which by what it expected.
+                // Checks of the same name are told apart by what they expect.
                 let which = if name == check.id { String::new() } else { format!(" ({})", check.expected) };
                 passed.push(format!("{name}{which}"));
                 continue;
             }
         };
-        toned(&mut text, paint, tone, mark, &format!("{name} ({})", goal(check.goal)));
+        toned(&mut text, paint, tone, label, &format!("{name} ({})", goal(check.goal)));
         line(&mut text, "  expected", &check.expected);
         line(&mut text, "  found", &check.found);
     }
     if !passed.is_empty() {
         toned(&mut text, paint, Tone::Good, "passed", &passed.join(", "));
     }
-    line(&mut text, "case", &format!("{}:{}", found.file.display(), found.line));
+    line(&mut text, "case", &format!("{}:{}", case.file.display(), case.line));
     text
 }
 
 /// The command that shows a trial of a run, or a recording.
-#[must_use]
 pub fn show_command(id: &TrialId, run: Option<&str>) -> String {
-    // The first repeat has no number: without one the first that failed is meant.
+    // Without a number, `show` chooses the first trial that failed.
     let number = if id.number == 1 { "/1" } else { "" };
-    let place = run.map_or_else(|| "--recording".to_owned(), |run| format!("--run {run}"));
-    format!("skill-evals show {} {place}", safe::word(&format!("{id}{number}")))
+    let source = run.map_or_else(|| "--recording".to_owned(), |run| format!("--run {run}"));
+    format!("skill-evals show {} {source}", safe::word(&format!("{id}{number}")))
 }
 
-/// The commands that show a trial of a run, or a recording, and measure it anew. An arm of a comparison may be in a mode of
-/// its own, which no other run has: `has_mode` says that it is one of the settings'.
-#[must_use]
+/// The commands that show a trial of a run, or a recording, and run it again. `has_mode` says whether the settings have its
+/// mode: a side of a comparison may have a mode of its own.
 pub fn again(id: &TrialId, run: Option<&str>, has_mode: bool) -> Vec<(&'static str, String)> {
-    let mut commands = vec![("show it in a terminal", show_command(id, run))];
+    let mut commands = vec![("show in a terminal", show_command(id, run))];
     if has_mode {
         let case = safe::word(&format!("{}/{}", id.skill, id.case));
-        commands.push(("run it again", format!("skill-evals run --case {case} --mode {}", safe::word(&id.mode))));
-        commands.push(("run it again and record it", RerunCommand::Program.record_again(id)));
+        commands.push(("run again", format!("skill-evals run --case {case} --mode {}", safe::word(&id.mode))));
+        commands.push(("run again and record", RerunCommand::Program.record_again(id)));
     } else if let Some(run) = run {
-        commands.push(("the result of its comparison", format!("skill-evals compare {}", safe::word(run))));
+        commands.push(("result of the comparison", format!("skill-evals compare {}", safe::word(run))));
     }
     commands
 }
 
-/// What has to be said wherever results of a scripted model are shown.
-#[must_use]
+/// The note that every report has if a mock model gave the answers.
 pub fn scripted(by: &str) -> String {
-    format!("the answers were scripted ({by}); they say nothing about a model")
+    format!("a mock model ({by}) gave the answers; they say nothing about a real model")
 }
 
 fn line(text: &mut String, label: &str, value: &str) {
@@ -165,13 +159,26 @@ fn line(text: &mut String, label: &str, value: &str) {
     let _ = writeln!(text, "  {label:<12}{}", safe::line(value));
 }
 
-/// A line whose label is coloured.
+/// A line with a colored label.
 fn toned(text: &mut String, paint: Paint, tone: Tone, label: &str, value: &str) {
     let _ = writeln!(text, "  {}{}", paint.on(tone, &format!("{label:<12}")), safe::line(value));
 }
 
-/// A goal as a reader sees it.
-#[must_use]
+/// What reports say of every trial.
+pub fn facts(meta: &Meta) -> Vec<(&'static str, String)> {
+    let agent = format!("{} {}", meta.agent.kind.as_str(), meta.agent.version.as_deref().unwrap_or_default());
+    vec![
+        ("agent", agent.trim_end().to_owned()),
+        ("model", meta.agent.model.clone().unwrap_or_else(|| "unknown".to_owned())),
+        ("skills", meta.delivery.as_str().to_owned()),
+        ("sandbox", meta.case.sandbox.as_str().to_owned()),
+        ("isolation", meta.isolation.map_or("not recorded", Isolation::as_str).to_owned()),
+        ("started", meta.started.clone()),
+        ("run", meta.run_id.clone()),
+    ]
+}
+
+/// The name of a goal.
 pub fn goal(goal: Goal) -> &'static str {
     match goal {
         Goal::Outcome => "outcome",
@@ -181,19 +188,18 @@ pub fn goal(goal: Goal) -> &'static str {
     }
 }
 
-/// How a reader runs something again: by the program, or by a harness.
+/// How a reader runs a trial again: with the program, or with a harness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RerunCommand {
     /// `skill-evals run`.
     #[default]
     Program,
-    /// The command that runs the harness, as far as its own arguments.
+    /// The command that runs the harness, without arguments of the test.
     Harness(String),
 }
 
 impl RerunCommand {
-    /// The command that measures a trial anew and records what it measured.
-    #[must_use]
+    /// The command that runs a trial again and records it.
     pub fn record_again(&self, id: &TrialId) -> String {
         let TrialId { skill, case, mode, .. } = id;
         match self {
@@ -209,8 +215,7 @@ impl RerunCommand {
     }
 }
 
-/// A trial without an outcome: what is wrong, and what to do.
-#[must_use]
+/// A trial without an outcome: the problem, and what to do.
 pub fn not_graded(id: &TrialId, problem: &NoOutcome, door: &RerunCommand, paint: Paint) -> String {
     let name = safe::line(&id.to_string());
     match problem {

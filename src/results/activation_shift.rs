@@ -1,5 +1,4 @@
-//! How often a skill becomes active in one arm and in the other, and what does in its place: offered beside others, what it
-//! loses to its neighbours, and to which one.
+//! How often each skill activates in the baseline and in the candidate, and what activates instead of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,113 +9,110 @@ use crate::stats::difference::{self, Difference};
 use crate::stats::proportion::Rate;
 use crate::stats::stratified::Stratum;
 
-/// The trials of one arm in which it was asked what becomes active.
+/// The trials of one side whose case expects a skill to activate, or not to.
 #[derive(Clone, Debug, Default)]
 pub struct TriggeredTrials {
-    /// By whose case it was.
     pub confusion: Confusion,
-    /// The cases in which their skill should become active, by the name that they have in the comparison.
+    /// The cases that expect their skill, by their names in the comparison.
     cases: BTreeMap<String, CaseTriggered>,
 }
 
-/// A case in which its skill should become active.
+/// A case that expects its skill to activate.
 #[derive(Clone, Debug, Default)]
 struct CaseTriggered {
     skill: String,
-    /// The trials in which it did.
+    /// The trials in which the skill activated.
     rate: Rate,
-    /// What did in the others.
+    /// What activated in the other trials.
     replaced_by: BTreeMap<ActivatedSkill, u64>,
 }
 
 impl TriggeredTrials {
-    /// Counts so many trials of a case of this name.
-    pub fn count(&mut self, name: &str, asked: ExpectedSkill, activated: &[String], trials: u64) {
-        let (active, hit) = self.confusion.count(asked.clone(), activated, trials);
-        let ExpectedSkill::For(skill) = asked else { return };
+    /// Counts trials of the case with this name.
+    pub fn count(&mut self, name: &str, expected: ExpectedSkill, activated: &[String], trials: u64) {
+        let (activated, hit) = self.confusion.count(expected.clone(), activated, trials);
+        let ExpectedSkill::For(skill) = expected else { return };
         let case = self.cases.entry(name.to_owned()).or_default();
         case.skill = skill;
         case.rate = case.rate.plus(Rate::new(if hit { trials } else { 0 }, trials));
         if !hit {
-            *case.replaced_by.entry(active).or_default() += trials;
+            *case.replaced_by.entry(activated).or_default() += trials;
         }
     }
 }
 
-/// What becomes of the triggering of skills from one arm to the other.
+/// How the triggering of skills differs between two sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct ActivationShift {
-    /// Skills that should become active in cases of both arms; the one that loses most comes first.
+    /// The skills that cases of both sides expect; the skill that loses most comes first.
     pub skills: Vec<SkillShift>,
-    /// Arm A: precision and recall of each skill, and the confusion matrix.
     pub baseline: Confusion,
-    /// The same of arm B.
     pub candidate: Confusion,
 }
 
-/// A skill in cases in which it should become active, in both arms.
+/// A skill in the cases that expect it on both sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct SkillShift {
-    /// Its slug.
+    /// The skill's slug.
     pub skill: String,
-    /// How often it did in arm A.
+    /// How often it activated.
     pub baseline: Rate,
-    /// How often it did in arm B.
     pub candidate: Rate,
-    /// B less A, each of its cases weighing the same.
+    /// Candidate minus baseline, cases weighted equally.
     pub difference: Difference,
-    /// What became active where it did not, that which gained most first.
+    /// What activated instead, the largest gain first.
     pub replaced_by: Vec<ReplacementSkill>,
 }
 
-/// What became active in place of a skill.
+/// What activated instead of a skill, with the number of trials.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReplacementSkill {
     /// Another skill, `several skills`, or nothing.
     pub activated: Option<String>,
-    /// In so many trials of arm A.
     pub baseline: u64,
-    /// In so many trials of arm B.
     pub candidate: u64,
 }
 
 impl ActivationShift {
-    /// Of two arms; none where no skill should become active in a case of both.
-    #[must_use]
-    pub fn of(a: &TriggeredTrials, b: &TriggeredTrials, level: f64) -> Option<Self> {
-        let mut skills: BTreeMap<&str, Vec<(&CaseTriggered, &CaseTriggered)>> = BTreeMap::new();
-        for (name, in_a) in &a.cases {
-            if let Some(in_b) = b.cases.get(name) {
-                skills.entry(&in_a.skill).or_default().push((in_a, in_b));
+    /// `None` if no case expects a skill on both sides.
+    pub fn of(baseline: &TriggeredTrials, candidate: &TriggeredTrials, level: f64) -> Option<Self> {
+        let mut cases: BTreeMap<&str, Vec<(&CaseTriggered, &CaseTriggered)>> = BTreeMap::new();
+        for (name, before) in &baseline.cases {
+            if let Some(after) = candidate.cases.get(name) {
+                cases.entry(&before.skill).or_default().push((before, after));
             }
         }
         let mut skills: Vec<SkillShift> =
-            skills.into_iter().filter_map(|(skill, cases)| SkillShift::of(skill, &cases, level)).collect();
+            cases.into_iter().filter_map(|(skill, cases)| SkillShift::of(skill, &cases, level)).collect();
         skills.sort_by(|x, y| x.difference.difference.total_cmp(&y.difference.difference));
-        (!skills.is_empty()).then(|| Self { skills, baseline: a.confusion.clone(), candidate: b.confusion.clone() })
+        let (baseline, candidate) = (&baseline.confusion, &candidate.confusion);
+        (!skills.is_empty()).then(|| Self { skills, baseline: baseline.clone(), candidate: candidate.clone() })
     }
 }
 
 impl SkillShift {
     fn of(skill: &str, cases: &[(&CaseTriggered, &CaseTriggered)], level: f64) -> Option<Self> {
-        let strata: Vec<Stratum> = cases.iter().map(|(a, b)| Stratum { baseline: a.rate, candidate: b.rate }).collect();
-        let all = |arm: fn(&Stratum) -> Rate| strata.iter().map(arm).fold(Rate::default(), Rate::plus);
-        let seen: BTreeSet<&ActivatedSkill> =
-            cases.iter().flat_map(|(a, b)| a.replaced_by.keys().chain(b.replaced_by.keys())).collect();
-        let instead = seen.into_iter().map(|active| ReplacementSkill {
-            activated: active.name().map(str::to_owned),
-            baseline: cases.iter().filter_map(|(a, _)| a.replaced_by.get(active)).sum(),
-            candidate: cases.iter().filter_map(|(_, b)| b.replaced_by.get(active)).sum(),
-        });
-        let mut instead: Vec<ReplacementSkill> = instead.collect();
-        instead.sort_by_key(|instead| i128::from(instead.baseline) - i128::from(instead.candidate));
-        let difference = difference::of(&strata, level)?;
+        let strata: Vec<Stratum> =
+            cases.iter().map(|(before, after)| Stratum { baseline: before.rate, candidate: after.rate }).collect();
+        let activated: BTreeSet<&ActivatedSkill> = cases
+            .iter()
+            .flat_map(|(before, after)| before.replaced_by.keys().chain(after.replaced_by.keys()))
+            .collect();
+        let mut replaced_by = Vec::new();
+        for activated in activated {
+            replaced_by.push(ReplacementSkill {
+                activated: activated.name().map(str::to_owned),
+                baseline: cases.iter().filter_map(|(before, _)| before.replaced_by.get(activated)).sum(),
+                candidate: cases.iter().filter_map(|(_, after)| after.replaced_by.get(activated)).sum(),
+            });
+        }
+        replaced_by.sort_by_key(|skill| i128::from(skill.baseline) - i128::from(skill.candidate));
         Some(Self {
             skill: skill.to_owned(),
-            baseline: all(|of| of.baseline),
-            candidate: all(|of| of.candidate),
-            difference,
-            replaced_by: instead,
+            baseline: strata.iter().map(|case| case.baseline).fold(Rate::default(), Rate::plus),
+            candidate: strata.iter().map(|case| case.candidate).fold(Rate::default(), Rate::plus),
+            difference: difference::of(&strata, level)?,
+            replaced_by,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What a run may cost at most, by what the same cases cost before.
+//! The most that a run may cost, by what the same cases cost before.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::stats::special::real;
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::id::{CaseInMode, TrialId};
 
-/// The most that a trial of a case was known to take.
+/// The most that a trial of a case cost before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct KnownCost {
     /// US dollars.
@@ -18,7 +18,7 @@ pub struct KnownCost {
 }
 
 impl KnownCost {
-    /// Takes what another trial took into account.
+    /// Takes the cost of another trial into account.
     pub fn at_least(&mut self, cost_usd: Option<f64>, tokens: Option<u64>) {
         if let Some(cost) = cost_usd {
             self.cost_usd = Some(self.cost_usd.map_or(cost, |known| known.max(cost)));
@@ -27,63 +27,51 @@ impl KnownCost {
     }
 }
 
-/// What would run, and what it may cost.
-#[derive(Clone, Debug, Serialize)]
+/// The trials that would run, and what they may cost.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Estimate {
-    /// The trials that would run, or may.
     pub trials: Vec<String>,
-    /// How many of them run in any case, where cases go on until they are decided.
+    /// The number of trials that run in any case, if cases go on until they are decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<usize>,
-    /// The smallest drop, of cases that pass nine times in ten, that comparing the run with another like it would find with
-    /// a probability of 80 %; absent where it would find none, and where the number of trials is open.
+    /// The smallest drop that a comparison with a similar run finds with 80 % probability, if the cases pass nine times
+    /// in ten. Absent if it finds none, or if the number of trials is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detectable_drop: Option<f64>,
-    /// What keeps cases from running; their trials are none of these.
+    /// Why cases cannot run; `trials` does not include them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Diagnostic>,
-    /// The most that trials with a known cost may cost together, in US dollars.
+    /// The most that the trials with a known cost cost together, in US dollars.
     pub known_cost_usd: f64,
-    /// How many trials have no known cost.
+    /// The number of trials without a known cost.
     pub unknown_cost: usize,
-    /// The most that trials with known tokens may take together.
+    /// The most tokens that the trials with known tokens use together.
     pub known_tokens: u64,
-    /// How many trials have no known tokens.
+    /// The number of trials without known tokens.
     pub unknown_tokens: usize,
-    /// The limit: when the known cost reaches it no further trial starts.
+    /// No further trial starts once the known cost reaches this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost_usd: Option<f64>,
 }
 
 impl Estimate {
-    /// What so many trials of these would take, each as much as the mean of those that are known; absent where none is.
-    #[must_use]
+    /// The cost of this many trials, at the mean of the trials with a known cost.
     pub fn of_trials(&self, trials: u64) -> KnownCost {
-        let known = |unknown: usize| Some(self.trials.len() - unknown).filter(|known| *known > 0);
+        let [with_cost, with_tokens] = [self.unknown_cost, self.unknown_tokens]
+            .map(|unknown| Some((self.trials.len() - unknown) as u64).filter(|known| *known > 0));
         KnownCost {
-            cost_usd: known(self.unknown_cost).map(|known| self.known_cost_usd / real(known as u64) * real(trials)),
-            tokens: known(self.unknown_tokens).map(|known| (self.known_tokens / known as u64).saturating_mul(trials)),
+            cost_usd: with_cost.map(|known| self.known_cost_usd / real(known) * real(trials)),
+            tokens: with_tokens.map(|known| (self.known_tokens / known).saturating_mul(trials)),
         }
     }
 }
 
-/// Adds up what is known of these trials.
-#[must_use]
+/// Adds up the known costs of these trials.
 pub fn estimate(ids: &[TrialId], known: &BTreeMap<CaseInMode, KnownCost>, max_cost_usd: Option<f64>) -> Estimate {
-    let mut estimate = Estimate {
-        trials: ids.iter().map(ToString::to_string).collect(),
-        at_least: None,
-        detectable_drop: None,
-        problems: Vec::new(),
-        known_cost_usd: 0.0,
-        unknown_cost: 0,
-        known_tokens: 0,
-        unknown_tokens: 0,
-        max_cost_usd,
-    };
+    let trials = ids.iter().map(ToString::to_string).collect();
+    let mut estimate = Estimate { trials, max_cost_usd, ..Estimate::default() };
     for id in ids {
-        let key = CaseInMode::of(id);
-        let known = known.get(&key).copied().unwrap_or_default();
+        let known = known.get(&CaseInMode::of(id)).copied().unwrap_or_default();
         match known.cost_usd {
             Some(cost) => estimate.known_cost_usd += cost,
             None => estimate.unknown_cost += 1,

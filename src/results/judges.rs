@@ -1,10 +1,10 @@
-//! What judges said of stored trials: how far their votes agree, and how far they agree with people.
+//! Judges' verdicts on stored trials: how much their votes agree, and how much they agree with people.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::results::triggering::Share;
+use crate::results::share::Share;
 use crate::stats::LEVEL;
 use crate::stats::agreement::{self, Agreement};
 use crate::stats::calibration::{CorrectedRate, JudgeAccuracy};
@@ -12,12 +12,12 @@ use crate::stats::proportion::Rate;
 use crate::store::{RunFolder, StoreError};
 use crate::trial::outcome::Verdict;
 
-/// What a judge said of one trial.
+/// A judge's verdict on one trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JudgedTrial {
-    /// The trial as it is printed everywhere: `skill/case/mode`, `/2` behind it for a repeat.
+    /// `skill/case/mode`, with `/2` at the end for a repeat.
     pub trial: String,
-    /// What most votes say; none where there is no majority.
+    /// The verdict of the majority; `None` without one.
     pub passed: Option<bool>,
     /// Usable votes that say pass.
     pub pass_votes: u64,
@@ -25,60 +25,58 @@ pub struct JudgedTrial {
     pub fail_votes: u64,
 }
 
-/// What judges came to over many trials.
+/// Judges' verdicts on many trials.
 #[derive(Clone, Debug, Serialize)]
 pub struct Judges {
-    /// How many of the judged trials the judge passed; those without a majority are in neither number.
+    /// Trials that the judge passed, of those with a majority.
     pub passed: Share,
     /// Trials without a majority of votes.
     pub unscored: usize,
-    /// How far the votes on the same trial agree; absent where no trial has two.
+    /// How much the votes on the same trial agree; absent if no trial has two votes.
     pub votes: Option<Agreement>,
-    /// How far the judge agrees with people; absent without labels.
+    /// How much the judge agrees with people; absent without labels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
 }
 
-/// A judge held against people.
+/// A judge compared with people.
 #[derive(Clone, Debug, Serialize)]
 pub struct Calibration {
-    /// Of what people passed, what the judge passed.
+    /// Of the trials that people passed, those that the judge passed.
     pub sensitivity: Share,
-    /// Of what people failed, what the judge failed.
+    /// Of the trials that people failed, those that the judge failed.
     pub specificity: Share,
-    /// Cohen's κ of the judge and the people; absent where both gave one answer to everything.
+    /// Cohen's κ of the judge and the people; absent if both gave one answer to everything.
     pub kappa: Option<f64>,
-    /// The rate that people would have given to all judged trials; absent where the judge is no better than a coin.
+    /// The estimated rate that people would give to all judged trials; absent if the judge is no better than a coin.
     pub corrected: Option<CorrectedRate>,
-    /// Labelled trials that no judge scored in these runs.
+    /// Labeled trials that no judge scored in these runs.
     pub unmatched: Vec<String>,
 }
 
 /// The judged trials of a run.
-///
-/// # Errors
-/// When a stored answer cannot be read.
 pub fn read(run: &RunFolder) -> Result<Vec<JudgedTrial>, StoreError> {
-    let mut found = Vec::new();
+    let mut trials = Vec::new();
     for folder in run.trials() {
         let Some(judgement) = folder.judgement()? else { continue };
-        let count = |passed| {
-            let answers = judgement.votes.iter().filter_map(|vote| vote.answer.as_ref());
-            answers.filter(|answer| answer.overall_pass == passed).count() as u64
-        };
         let passed = match judgement.verdict {
             Verdict::Pass => Some(true),
             Verdict::Fail => Some(false),
             Verdict::Error | Verdict::Unscored => None,
         };
+        let mut votes = Rate::default();
+        judgement
+            .votes
+            .iter()
+            .filter_map(|vote| vote.answer.as_ref())
+            .for_each(|answer| votes.add(answer.overall_pass));
         let trial = folder.meta()?.id().to_string();
-        found.push(JudgedTrial { trial, passed, pass_votes: count(true), fail_votes: count(false) });
+        trials.push(JudgedTrial { trial, passed, pass_votes: votes.passed, fail_votes: votes.failed() });
     }
-    Ok(found)
+    Ok(trials)
 }
 
-/// What these trials come to, held against `labels` where there are any: what people say of trials, by name.
-#[must_use]
+/// The figures of these trials. `labels` are people's verdicts, by the names of trials.
 pub fn of(trials: &[JudgedTrial], labels: Option<&BTreeMap<String, bool>>) -> Judges {
     let mut rate = Rate::default();
     trials.iter().filter_map(|trial| trial.passed).for_each(|passed| rate.add(passed));
@@ -102,11 +100,11 @@ fn calibration(trials: &[JudgedTrial], labels: &BTreeMap<String, bool>, rate: Ra
             None => unmatched.push(trial.clone()),
         }
     }
-    let JudgeAccuracy { passed_right: passed, failed_right: failed } = judge;
-    let table = [vec![passed.passed, passed.failed()], vec![failed.failed(), failed.passed]];
+    let JudgeAccuracy { passed_right, failed_right } = judge;
+    let table = [vec![passed_right.passed, passed_right.failed()], vec![failed_right.failed(), failed_right.passed]];
     Calibration {
-        sensitivity: passed.into(),
-        specificity: failed.into(),
+        sensitivity: passed_right.into(),
+        specificity: failed_right.into(),
         kappa: agreement::cohen(&table),
         corrected: judge.correct(rate, LEVEL),
         unmatched,

@@ -1,9 +1,7 @@
-//! The results of runs as data: rows of trials read from the store, and what is computed on them. How they look is the
-//! business of `report`.
+//! The results of runs as data: trials read from the store, and what is computed from them. `report` turns them into text.
 
 pub mod activation_shift;
 pub mod compared;
-pub mod cut_descriptions;
 pub mod estimate;
 pub mod judges;
 pub mod not_run;
@@ -18,3 +16,8 @@ pub mod table;
 pub mod timeline;
 pub mod trend;
 pub mod triggering;
+
+/// Whether JSON leaves a field out because it says nothing.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -1,4 +1,4 @@
-//! Why trials of a stored run's plan have no result.
+//! Why planned trials of a stored run have no result.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,15 @@ use crate::results::run_status::{self, RunState};
 use crate::store::RunFolder;
 use crate::trial::id::{CaseInMode, TrialId};
 
-/// What summaries once had in the place of a reason.
-const NO_REASON: &str = "not run";
-
-/// Why trials were not run: what the run noted of their case, else how the run stands.
+/// The reasons of a run's trials without a result.
 #[derive(Debug)]
 pub struct NotRunReasons {
-    noted: BTreeMap<CaseInMode, String>,
-    /// Why those were not of which the run noted nothing.
+    by_case: BTreeMap<CaseInMode, String>,
+    /// The reason of trials whose case the run's summary does not explain.
     pub otherwise: &'static str,
 }
 
-/// What a stored summary says of a case.
+/// The part of a case in a stored summary that is needed here.
 #[derive(Deserialize)]
 struct StoredReason {
     #[serde(flatten)]
@@ -29,10 +26,9 @@ struct StoredReason {
 }
 
 impl NotRunReasons {
-    /// The reasons of this run. What of its files cannot be read tells none.
-    #[must_use]
+    /// Files that cannot be read give no reasons.
     pub fn of(run: &RunFolder) -> Self {
-        let state = run_status::standing(run).map_or(RunState::Finished, |standing| standing.state);
+        let state = run_status::standing(run).map_or(RunState::Finished, |status| status.state);
         let otherwise = match state {
             RunState::Running => "the run is still running",
             RunState::Finished => "it has no result in the run's directory",
@@ -42,19 +38,21 @@ impl NotRunReasons {
             RunState::Killed => "the run was killed",
         };
         let mut summary = run.summary().unwrap_or_default();
-        let cases = summary["cases"].take();
-        let cases: Vec<serde_json::Value> = serde_json::from_value(cases).unwrap_or_default();
-        let cases = cases.into_iter().filter_map(|case| serde_json::from_value::<StoredReason>(case).ok());
-        let noted = cases.filter_map(|case| {
-            let reasons: Vec<String> = case.not_run.into_keys().filter(|why| why != NO_REASON).collect();
-            (!reasons.is_empty()).then(|| (case.key, reasons.join(" or ")))
-        });
-        Self { noted: noted.collect(), otherwise }
+        let cases: Vec<serde_json::Value> = serde_json::from_value(summary["cases"].take()).unwrap_or_default();
+        let mut by_case = BTreeMap::new();
+        for case in cases {
+            let Ok(case) = serde_json::from_value::<StoredReason>(case) else { continue };
+            // An old summary has "not run" in place of a reason.
+            let reasons: Vec<String> = case.not_run.into_keys().filter(|reason| reason != "not run").collect();
+            if !reasons.is_empty() {
+                by_case.insert(case.key, reasons.join(" or "));
+            }
+        }
+        Self { by_case, otherwise }
     }
 
     /// Why this trial was not run.
-    #[must_use]
     pub fn why(&self, id: &TrialId) -> &str {
-        self.noted.get(&CaseInMode::of(id)).map_or(self.otherwise, String::as_str)
+        self.by_case.get(&CaseInMode::of(id)).map_or(self.otherwise, String::as_str)
     }
 }

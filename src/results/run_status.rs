@@ -1,9 +1,10 @@
-//! Where a run stands.
+//! The status of a run.
 
 use serde::Serialize;
 
 use crate::decide::threshold::ThresholdSide;
 use crate::process::background;
+use crate::results::is_default;
 use crate::results::summary::{CaseCounts, Summary, TrialCounts};
 use crate::stats::Interval;
 use crate::store::{LedgerContents, RunFolder, StoreError};
@@ -11,120 +12,104 @@ use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::{RunEndKind, TrialRecord};
 
-/// Where a run stands.
+/// The status of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunStatus {
     /// The run's id.
     pub id: String,
-    /// What it is doing.
     pub state: RunState,
-    /// Why it ended before its end, if a result could not be stored.
+    /// Why the run stopped early, if a result could not be stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// The process that runs it, or ran it last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
-    /// How many trials it has, where that is known.
+    /// The number of planned trials, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<usize>,
-    /// The trials that have ended.
+    /// The trials that ended.
     pub done: TrialCounts,
-    /// The mean of the cases' shares of passed trials, each weighing the same; absent where nothing was measured, and where
-    /// the trials are of two arms.
+    /// The pass rate, cases weighted equally. Absent if nothing was measured, and for a comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// Where the true mean may lie, with a confidence of 95 %.
+    /// The 95 % confidence interval of `share`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
-    /// Those that failed, with the checks that did, and those that measured nothing, with why.
     pub not_passed: Vec<UnpassedTrial>,
-    /// Those under way; of a run that was killed, those that were.
+    /// The running trials; those that were running when the run was killed.
     pub running: Vec<RunningTime>,
-    /// How many have not ended, those under way included: what is done and what is left are what was planned.
+    /// The number of planned trials that did not end, running ones included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remaining: Option<usize>,
-    /// Cases that go on until they are decided.
+    /// The cases that go on until they are decided.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub undecided: Vec<UndecidedCase>,
-    /// Lines of the progress file that could not be read.
+    /// Unreadable lines of the progress file.
     pub damaged_lines: usize,
-    /// Lines of the file of pairs that could not be read.
-    #[serde(skip_serializing_if = "is_none")]
+    /// Unreadable lines of the file of pairs.
+    #[serde(skip_serializing_if = "is_default")]
     pub damaged_pairs: usize,
-    /// Whether it compares two arms: `compare` goes on with it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    /// Whether the run is a comparison, which `compare` resumes.
+    #[serde(skip_serializing_if = "is_default")]
     pub compares: bool,
-    /// Whether it replayed recordings.
+    /// Whether the run replayed recordings.
     #[serde(skip)]
     pub replayed: bool,
-    /// How many cases go on until they are decided, are not, and may have further trials.
+    /// The number of undecided cases that may have further trials.
     #[serde(skip)]
     pub open: usize,
-    /// How many trials measured nothing and would be run again.
+    /// The number of trials that would run again because they measured nothing.
     #[serde(skip)]
     pub again: usize,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-fn is_none(count: &usize) -> bool {
-    *count == 0
 }
 
 /// A case that goes on until it is decided.
 #[derive(Clone, Debug, Serialize)]
 pub struct UndecidedCase {
-    /// Which, in which mode.
     #[serde(flatten)]
     pub key: CaseInMode,
-    /// Its trials so far.
     #[serde(flatten)]
     pub counts: CaseCounts,
-    /// What they tell.
     pub threshold_side: ThresholdSide,
 }
 
-/// What a run is doing.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum RunState {
-    /// A process runs it, or several do.
+    /// One or more processes run it.
     Running,
-    /// All its trials have ended.
+    /// All its trials ended.
     Finished,
-    /// Ctrl-C or a signal ended it before its end.
+    /// Ctrl-C or a signal ended it early.
     Interrupted,
-    /// `stop` ended it before its end.
+    /// `stop` ended it early.
     Stopped,
-    /// A result could not be stored: it started nothing more.
-    #[serde(rename = "not-stored")]
+    /// A result could not be stored, so the run started nothing more.
     NotStored,
-    /// It runs no more and did not come to its end: killed, or the machine went down.
+    /// No process runs it, and it did not end by itself: it was killed, or the machine went down.
     Killed,
 }
 
 /// A trial that ended and did not pass.
 #[derive(Clone, Debug, Serialize)]
 pub struct UnpassedTrial {
-    /// Which.
     pub trial: String,
-    /// What it came to.
     pub verdict: Verdict,
-    /// The checks that failed, or why nothing was measured.
+    /// The failed checks, or why nothing was measured.
     pub why: String,
 }
 
-/// A trial under way.
+/// A running trial.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunningTime {
-    /// Which.
     pub trial: String,
-    /// Since when, in seconds.
+    /// How long it has been running.
     pub seconds: u64,
 }
 
 impl RunState {
-    /// The state in a word.
-    #[must_use]
+    /// The state in words.
     pub fn as_str(self) -> &'static str {
         match self {
             RunState::Running => "running",
@@ -149,14 +134,11 @@ impl UnpassedTrial {
     }
 }
 
-/// Where a run stands, by its files and by the processes that there are.
-///
-/// # Errors
-/// When its files cannot be read.
+/// The status of a run, by its files and by the processes that exist.
 pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
     let live = is_live(run);
     let progress = run.progress()?;
-    // A damaged run.json is no reason to be silent about what was measured.
+    // If run.json is damaged, report at least what was measured.
     let record = run.run_record().ok().flatten();
     let planned = planned(run)?;
     let mut summary = Summary::new(Vec::new(), 1.0);
@@ -172,7 +154,7 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
         summary.add_planned(line);
     }
     let done = summary.total;
-    let left = planned.map(|planned| planned.saturating_sub(done.ended()));
+    let remaining = planned.map(|planned| planned.saturating_sub(done.ended()));
     let compares = record.as_ref().is_some_and(|record| record.sides.is_some());
     summary.comparisons.extend(compares.then(|| run.id().to_owned()));
     let replayed = record.as_ref().is_some_and(|record| record.chosen.replay);
@@ -180,10 +162,10 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
     let open = summary.cases.values().filter(|case| case.is_open()).count();
     let again = summary.cases.values().map(CaseCounts::not_measured).sum();
     let (how, why) = record.and_then(|record| record.ended).map(|ended| (ended.how, ended.why)).unzip();
-    let state = match (live, left, how) {
+    let state = match (live, remaining, how) {
         (true, ..) => RunState::Running,
         (_, _, Some(RunEndKind::NotStored)) => RunState::NotStored,
-        // Trials that could not run at all are left over by a run that went through its plan. Some plan as they go.
+        // A run that finished its plan may have trials left that could not run. Some runs plan as they go.
         (_, Some(0), _) if !compares && (open == 0 || !grows) => RunState::Finished,
         (_, _, Some(RunEndKind::Finished)) => RunState::Finished,
         (_, _, Some(RunEndKind::Interrupted)) => RunState::Interrupted,
@@ -191,9 +173,9 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
         (_, _, None) => RunState::Killed,
     };
     let (share, interval) = summary.share().unzip();
-    let deciding = summary.cases.into_iter().filter_map(|(key, counts)| {
-        let stands = counts.side()?;
-        Some(UndecidedCase { key, counts, threshold_side: stands })
+    let undecided = summary.cases.into_iter().filter_map(|(key, counts)| {
+        let threshold_side = counts.side()?;
+        Some(UndecidedCase { key, counts, threshold_side })
     });
     Ok(RunStatus {
         id: run.id().to_owned(),
@@ -201,13 +183,13 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
         state,
         pid: run.runner().map(|runner| runner.pid),
         planned,
-        remaining: left,
+        remaining,
         not_passed,
         running: running(run, &progress, live),
         done,
         share,
         interval,
-        undecided: deciding.collect(),
+        undecided: undecided.collect(),
         damaged_lines: progress.damaged,
         damaged_pairs: run.damaged_pairs()?,
         compares,
@@ -217,30 +199,25 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
     })
 }
 
-/// The trials under way; of a run that was killed, those that were.
 fn running(run: &RunFolder, progress: &LedgerContents, live: bool) -> Vec<RunningTime> {
     let (now, current) = (jiff::Timestamp::now(), run.current());
     let until = if live { now } else { current.updated.parse().unwrap_or(now) };
-    let seconds = |since: &str| {
-        let since: jiff::Timestamp = since.parse().unwrap_or(until);
-        u64::try_from(until.duration_since(since).as_secs()).unwrap_or_default()
-    };
-    let running = current.running.iter().filter(|running| !progress.records.contains_key(&running.id));
-    running.map(|running| RunningTime { trial: running.id.to_string(), seconds: seconds(&running.since) }).collect()
+    let mut times = Vec::new();
+    for trial in current.running.iter().filter(|trial| !progress.records.contains_key(&trial.id)) {
+        let since: jiff::Timestamp = trial.since.parse().unwrap_or(until);
+        let seconds = u64::try_from(until.duration_since(since).as_secs()).unwrap_or_default();
+        times.push(RunningTime { trial: trial.id.to_string(), seconds });
+    }
+    times
 }
 
-/// How many trials the run has; `None` where that was never written.
-///
-/// # Errors
-/// When its plan cannot be read.
+/// The number of planned trials; `None` if it was never written.
 pub fn planned(run: &RunFolder) -> Result<Option<usize>, StoreError> {
     let plan = run.plan()?.len();
     Ok(if plan > 0 { Some(plan) } else { run.run_record().ok().flatten().map(|record| record.planned) })
 }
 
-/// Whether a process runs the run: it has the lock, or it is the one that starts a process for each trial, none of which
-/// may run at this very moment.
-#[must_use]
+/// Whether a process runs this run: it has the lock, or it starts a process for each trial and none is running now.
 pub fn is_live(run: &RunFolder) -> bool {
     run.is_live() || run.runner().is_some_and(|runner| runner.shared && background::lives(runner))
 }

@@ -1,31 +1,46 @@
-//! How often cases passed, as a share with its interval: one case, and cases together. Whatever shows either takes it from here.
+//! The share of trials that passed, with its interval. Every report takes both from here.
+
+use serde::Serialize;
 
 use crate::stats::proportion::{Rate, wilson};
 use crate::stats::sequence::beta_binomial;
 use crate::stats::{Interval, LEVEL, mean};
 
-/// A case as far as its share goes.
+/// A rate with its share and Wilson's interval.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Share {
+    #[serde(flatten)]
+    pub rate: Rate,
+    /// 0 to 1; absent without trials.
+    pub share: Option<f64>,
+    /// The 95 % confidence interval of the share.
+    pub interval: Interval,
+}
+
+impl From<Rate> for Share {
+    fn from(rate: Rate) -> Self {
+        Self { rate, share: rate.share(), interval: wilson(rate, LEVEL) }
+    }
+}
+
+/// The measured trials of a case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CaseShare {
-    /// Trials that passed, of those that were measured.
     pub rate: Rate,
-    /// Whether they went on until they decided something, rather than being counted beforehand.
+    /// Whether the trials went on until they decided something. Otherwise their number was fixed before they began.
     pub until_decided: bool,
 }
 
 impl CaseShare {
-    /// Where the true share of passing trials may lie. For trials that were counted beforehand it is Wilson's interval; where
-    /// they went on until they decided something, one that holds however often one looks.
-    #[must_use]
+    /// The 95 % confidence interval. If trials go on until they decide something, the interval holds after each of them.
     pub fn interval(self) -> Interval {
-        let of = if self.until_decided { beta_binomial } else { wilson };
-        of(self.rate, LEVEL)
+        let interval = if self.until_decided { beta_binomial } else { wilson };
+        interval(self.rate, LEVEL)
     }
 }
 
-/// The mean of the shares of these cases, each weighing the same however often it was tried, and where the true mean may lie;
-/// none where none was measured. One case has the interval of its own, which no others widen.
-#[must_use]
+/// The mean of the shares of these cases, weighted equally, with its interval; `None` if no case was measured. The mean
+/// of one case has the interval of that case.
 pub fn together(cases: &[CaseShare]) -> Option<(f64, Interval)> {
     let measured: Vec<&CaseShare> = cases.iter().filter(|case| case.rate.trials > 0).collect();
     if let [only] = measured.as_slice() {

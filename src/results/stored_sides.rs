@@ -1,4 +1,4 @@
-//! Stored trials of two sides, made the arms of a comparison.
+//! Stored trials as the two sides of a comparison.
 
 use std::collections::BTreeSet;
 
@@ -9,31 +9,21 @@ use crate::results::side_results::{SideReader, SideResults};
 /// The stored trials of one side.
 #[derive(Default)]
 pub struct TrialSide {
-    /// What users call it.
+    /// The name that users gave it.
     pub label: String,
-    /// Its trials.
     pub trials: SideReader,
-    /// Only those in this mode count.
+    /// If set, only trials in this mode count.
     pub mode: Option<String>,
 }
 
 /// Why two sides cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Incomparable {
-    /// A side is empty.
     #[error("{side} holds no trials that ended")]
-    NoTrials {
-        /// What users call it.
-        side: String,
-    },
-    /// Neither have they a mode in common nor have they one each.
+    NoTrials { side: String },
+    /// The sides share no mode, and at least one has several.
     #[error("the runs have no mode in common ({baseline} against {candidate})")]
-    NoCommonMode {
-        /// The modes of one side.
-        baseline: String,
-        /// Those of the other.
-        candidate: String,
-    },
+    NoCommonMode { baseline: String, candidate: String },
 }
 
 impl TrialSide {
@@ -44,46 +34,43 @@ impl TrialSide {
     fn modes(&self) -> BTreeSet<&str> {
         self.trials.modes().into_iter().filter(|mode| self.counts(mode)).collect()
     }
+
+    fn asks_for_the_skill(&self) -> bool {
+        self.trials.asks_for_the_skill(|mode| self.counts(mode))
+    }
 }
 
-/// Whether trials are held against each other mode by mode; else each side has a single mode, and that may be what differs.
-///
-/// # Errors
-/// When nothing can be held against anything so.
-pub fn by_mode(a: &BTreeSet<&str>, b: &BTreeSet<&str>) -> Result<bool, Incomparable> {
-    let several = a.len() > 1 || b.len() > 1;
-    if several && a.is_disjoint(b) {
-        let list = |modes: &BTreeSet<&str>| modes.iter().copied().collect::<Vec<_>>().join(", ");
-        return Err(Incomparable::NoCommonMode { baseline: list(a), candidate: list(b) });
+/// Whether the sides are compared mode by mode. Otherwise each side has a single mode, and the modes may differ.
+pub fn by_mode(baseline: &BTreeSet<&str>, candidate: &BTreeSet<&str>) -> Result<bool, Incomparable> {
+    let several = baseline.len() > 1 || candidate.len() > 1;
+    if several && baseline.is_disjoint(candidate) {
+        let [baseline, candidate] =
+            [baseline, candidate].map(|modes| modes.iter().copied().collect::<Vec<_>>().join(", "));
+        return Err(Incomparable::NoCommonMode { baseline, candidate });
     }
     Ok(several)
 }
 
-/// The arms that the sides make: their trials of the cases that are `chosen`, by skill and id.
-///
-/// # Errors
-/// When they cannot be compared.
+/// The results of both sides in the cases that are `chosen`, by skill and id.
 pub fn counts(
-    a: &TrialSide,
-    b: &TrialSide,
+    baseline: &TrialSide,
+    candidate: &TrialSide,
     chosen: impl Fn(&str, &str) -> bool,
 ) -> Result<(SideResults, SideResults), Incomparable> {
-    let (in_a, in_b) = (a.modes(), b.modes());
-    for (side, modes) in [(a, &in_a), (b, &in_b)] {
-        if modes.is_empty() {
+    for side in [baseline, candidate] {
+        if side.modes().is_empty() {
             return Err(Incomparable::NoTrials { side: side.label.clone() });
         }
     }
-    let several = by_mode(&in_a, &in_b)?;
-    let asks = |side: &TrialSide| side.trials.asks_for_the_skill(|mode| side.counts(mode));
-    let outcome_only = asks(a) != asks(b);
-    let arm = |side: &TrialSide| {
-        let mut arm = SideResults { outcome_only, ..SideResults::default() };
-        side.trials.add_to(&mut arm, |case| {
-            let wanted = side.counts(&case.mode) && chosen(&case.skill, &case.case);
-            wanted.then(|| case.compared_as(several))
+    let several = by_mode(&baseline.modes(), &candidate.modes())?;
+    let outcome_only = baseline.asks_for_the_skill() != candidate.asks_for_the_skill();
+    let [baseline, candidate] = [baseline, candidate].map(|side| {
+        let mut results = SideResults { outcome_only, ..SideResults::default() };
+        side.trials.add_to(&mut results, |case| {
+            let counts = side.counts(&case.mode) && chosen(&case.skill, &case.case);
+            counts.then(|| case.compared_as(several))
         });
-        arm
-    };
-    Ok((arm(a), arm(b)))
+        results
+    });
+    Ok((baseline, candidate))
 }

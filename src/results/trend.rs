@@ -1,10 +1,11 @@
-//! How often a repository's cases passed, run by run.
+//! The pass rate of a repository's cases, run by run.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
 use crate::files::material::Material;
+use crate::results::is_default;
 use crate::results::share::{self, CaseShare};
 use crate::results::side_results::{SideReader, SideResults};
 use crate::stats::Interval;
@@ -12,89 +13,82 @@ use crate::stats::proportion::Rate;
 use crate::store::{RunFolder, StoreError};
 use crate::trial::evidence::digest;
 
-/// Which trials are looked at.
+/// The trials that count.
 #[derive(Clone, Debug, Default)]
 pub struct TrendFilter {
-    /// Only those of this skill, by slug.
+    /// If set, only trials of this skill, by slug.
     pub skill: Option<String>,
-    /// Only those in this mode.
+    /// If set, only trials in this mode.
     pub mode: Option<String>,
 }
 
-/// What a run came to.
+/// The pass rate of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrendPoint {
     /// The run's id.
     pub run: String,
-    /// When it began, RFC 3339, UTC; absent where that was not kept.
+    /// When the run began, RFC 3339, UTC; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
     /// All measured trials together.
     #[serde(flatten)]
     pub rate: Rate,
-    /// The mean of the cases' shares, each weighing the same.
+    /// The pass rate, cases weighted equally.
     pub share: f64,
-    /// Where the true mean may lie.
+    /// The 95 % confidence interval of `share`.
     pub interval: Interval,
-    /// What tells runs of the same skills, cases, checks, settings and modes from others.
+    /// A digest of the skills, cases, checks, settings and modes.
     pub inputs: String,
-    /// Why answers are not a model's own, where they are not.
+    /// The authors of mock models whose answers were replayed.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub scripted: BTreeSet<String>,
-    /// Lines of its progress file that cannot be read, whichever trials they were of.
-    #[serde(skip_serializing_if = "is_none")]
+    /// Unreadable lines of the progress file, of any trials.
+    #[serde(skip_serializing_if = "is_default")]
     pub damaged_lines: usize,
 }
 
-/// Stretches of runs of the same skills, cases, checks, settings and modes, in the order of `points`. Only within one do
-/// shares tell a trend.
-#[must_use]
+/// Groups of neighboring runs with the same inputs, in the order of `points`. Only runs of one group show a trend.
 pub fn trends(points: &[TrendPoint]) -> impl DoubleEndedIterator<Item = &[TrendPoint]> {
     points.chunk_by(|before, after| before.inputs == after.inputs)
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-fn is_none(count: &usize) -> bool {
-    *count == 0
+impl TrendFilter {
+    fn matches(&self, skill: &str, mode: &str) -> bool {
+        self.skill.as_deref().is_none_or(|only| only == skill) && self.mode.as_deref().is_none_or(|only| only == mode)
+    }
 }
 
-/// The point of a run; none where it measured nothing of what is wanted, or compared two arms, which are no one point.
-///
-/// # Errors
-/// When its progress file cannot be read.
-pub fn point(run: &RunFolder, wanted: &TrendFilter) -> Result<Option<TrendPoint>, StoreError> {
+/// The point of a run; `None` if it measured nothing that matches, or if it is a comparison, which has two points.
+pub fn point(run: &RunFolder, filter: &TrendFilter) -> Result<Option<TrendPoint>, StoreError> {
     let record = run.run_record().ok().flatten();
     if record.as_ref().is_some_and(|record| record.sides.is_some()) {
         return Ok(None);
     }
     let reader = SideReader::of(&run.progress_path())?;
-    let mut found = SideResults::default();
-    let is = |wanted: &Option<String>, name: &str| wanted.as_deref().is_none_or(|wanted| wanted == name);
-    reader.add_to(&mut found, |case| {
-        (is(&wanted.skill, &case.skill) && is(&wanted.mode, &case.mode)).then(|| case.compared_as(true))
-    });
-    found.counts.retain(|_, counts| counts.rate.trials > 0);
-    let cases = found.counts.iter();
-    let cases =
-        cases.map(|(name, counts)| CaseShare { rate: counts.rate, until_decided: found.until_decided.contains(name) });
-    let cases: Vec<CaseShare> = cases.collect();
-    let Some((share, interval)) = share::together(&cases) else { return Ok(None) };
+    let mut results = SideResults::default();
+    reader.add_to(&mut results, |case| filter.matches(&case.skill, &case.mode).then(|| case.compared_as(true)));
+    results.counts.retain(|_, counts| counts.rate.trials > 0);
+    let mut cases = Vec::new();
     // One skill may change without the others.
     let snapshot = run.snapshot(None);
-    let skills = wanted.skill.as_ref().map_or_else(|| snapshot.clone(), |skill| snapshot.join(skill));
+    let skills = filter.skill.as_ref().map_or_else(|| snapshot.clone(), |skill| snapshot.join(skill));
     let skills = Material::list(&skills).whole().ok().and_then(|material| material.digest().ok());
-    // What each case asked and checked; rows of old runs do not tell.
-    let asked = |case: &String| found.inputs.get(case).into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
-    let asked_of: Vec<String> = found.counts.keys().map(|case| format!("{case} {}", asked(case))).collect();
-    let inputs = digest(format!("{}\n{}", skills.unwrap_or_default(), asked_of.join("\n")).as_bytes());
+    let mut inputs = vec![skills.unwrap_or_default()];
+    for (name, counts) in &results.counts {
+        cases.push(CaseShare { rate: counts.rate, until_decided: results.until_decided.contains(name) });
+        // Rows of old runs have no digests.
+        let digests: Vec<String> = results.inputs.get(name).into_iter().flatten().cloned().collect();
+        inputs.push(format!("{name} {}", digests.join(" ")));
+    }
+    let Some((share, interval)) = share::together(&cases) else { return Ok(None) };
     Ok(Some(TrendPoint {
         run: run.id().to_owned(),
         created: record.map(|record| record.created),
         rate: cases.into_iter().fold(Rate::default(), |sum, case| sum.plus(case.rate)),
         share,
         interval,
-        inputs,
-        scripted: found.scripted,
+        inputs: digest(inputs.join("\n").as_bytes()),
+        scripted: results.scripted,
         damaged_lines: reader.damaged,
     }))
 }

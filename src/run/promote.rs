@@ -204,7 +204,7 @@ impl fmt::Display for ReplayResult {
                     let measured = all.iter().filter(|verdict| matches!(verdict, Verdict::Pass | Verdict::Fail));
                     measured.for_each(|verdict| rate.add(*verdict == Verdict::Pass));
                     let case = CaseShare { rate, until_decided: *until_decided };
-                    let share = rate::tried(case).map(|share| format!(", {share}")).unwrap_or_default();
+                    let share = rate::of_case(case).map(|share| format!(", {share}")).unwrap_or_default();
                     write!(f, "{}/{} passed{share}", rate.passed, rate.trials)?;
                     match all.len() as u64 - rate.trials {
                         0 => Ok(()),

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, NotRun, Outcome};
-use crate::trial::run_record::TrialRecord;
 use crate::trial::spent::AttemptCost;
 
 /// An event of a run. Everything that reports on a run reads these, in order.
@@ -70,12 +69,6 @@ pub enum RunEvent {
 }
 
 impl RunEvent {
-    /// The record of the trial that ended with this event.
-    pub fn record(&self) -> Option<TrialRecord> {
-        let (Self::Finished { attempts, .. } | Self::Kept { attempts, .. }) = self else { return None };
-        Some(TrialRecord::new(self.outcome()?, *attempts))
-    }
-
     /// The outcome in this event.
     pub fn outcome(&self) -> Option<&Outcome> {
         match self {

@@ -41,7 +41,7 @@ await withPage(async (page) => {
   await page.waitForSelector(".checks .to-event");
   await click(page, ".checks .to-event");
   await page.waitForSelector(".side.target");
-  await click(page, "[rel=beside]");
+  await click(page, "[rel=compare]");
   await page.waitForSelector("#one .event");
   assert.equal(await page.$(".pair"), null);
 });

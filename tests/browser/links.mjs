@@ -22,5 +22,5 @@ await withPage(async (page) => {
     assert.ok((await text(page, "body")).length > 100);
   }
   await open(page, "#t=no/such/trial/1");
-  assert.ok((await text(page, "#one")).includes("There is no such trial"));
+  assert.ok((await text(page, "#one")).includes("This report has no trial"));
 });

@@ -13,7 +13,7 @@ await withPage(async (page) => {
     assert.ok(sides.includes("run " + run) && sides.includes("run " + other), run + ": " + sides);
     await open(page, "#t=greeting/explicit/codex/1&r=" + run);
     await page.waitForSelector("#one .event");
-    assert.equal(await text(page, "[rel=beside]"), "Beside run " + other);
+    assert.equal(await text(page, "[rel=compare]"), "Compare with run " + other);
     assert.ok((await text(page, "#one h1")).includes("run " + run));
     assert.ok((await text(page, ".events")).includes("AHOY from " + run));
   }

@@ -20,7 +20,7 @@ await withPage(async (page) => {
   }
   assert.match(await text(page, ".mark.loaded.under-test"), /loaded greeting \(read SKILL\.md, 100 % of it seen\)/);
   assert.match(await text(page, ".gap"), /later$/);
-  assert.ok((await texts(page, ".aside")).some((aside) => /read, 64 written tokens/.test(aside)));
+  assert.ok((await texts(page, ".aside")).some((aside) => /tokens read, 64 written/.test(aside)));
   // Long outputs are folded.
   assert.equal(await page.$$eval(".event details", (all) => all.filter((one) => one.open).length < all.length), true);
   await click(page, "h2 button", "Unfold all");

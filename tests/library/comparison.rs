@@ -59,7 +59,7 @@ fn the_log_tells_what_happened_and_what_it_came_to() {
     let log = session::session(&meta, &grade, &Timeline::new(&evidence, &grade));
     for part in [
         "# template-generator/template-generator/mcp: pass",
-        "> **Scripted**: the answers were scripted (stand-in model)",
+        "> **Note**: a mock model (stand-in model) gave the answers",
         "## Prompt\n\n> I'm starting a new Python service",
         "called `mcp__skilljack__skill`",
         "*resource `template-generator/templates/config.json` loaded*",

@@ -278,7 +278,7 @@ fn a_run_that_compares_is_reported_with_its_arms_beside_each_other() {
 fn recordings_are_reported_too() {
     let fixture = Fixture::copy_of_sample();
     let page = report(&fixture, &["evals/recordings/greeting"]);
-    assert!(page.contains("Scripted.") && index(&page)["rows"].as_array().expect("rows").len() > 5);
+    assert!(page.contains("A mock model (") && index(&page)["rows"].as_array().expect("rows").len() > 5);
 }
 
 #[test]

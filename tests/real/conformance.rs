@@ -132,7 +132,7 @@ fn uses_the_skill(mode: &'static Mode) {
     assert_eq!(trial.meta.agent.version.as_deref().map(|version| version.split('.').count()), Some(3));
     assert_eq!(trial.meta.scripted.as_deref(), Some("stand-in model"));
     let log = trial.text("session.md");
-    assert!(log.contains("> **Scripted**") && log.contains("## Evaluation"), "{log}");
+    assert!(log.contains("> **Note**: a mock model") && log.contains("## Evaluation"), "{log}");
     let times = log.lines().filter(|line| line.contains(". ") && line.matches(':').count() == 2);
     assert!(times.count() >= 2, "steps have times: {log}");
 }

@@ -40,7 +40,7 @@ use skill_evals::text::safe;
 use skill_evals::trial::event::{EventListener, RunEvent};
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
-use skill_evals::trial::run_record::{RunChoices, TrialRecord};
+use skill_evals::trial::run_record::RunChoices;
 
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
@@ -242,16 +242,6 @@ fn dry_run(args: &RunArgs, run: &RunContext) -> CliResult {
     Ok(exit)
 }
 
-/// Keeps the trials of a run in memory, to export them.
-#[derive(Debug, Default)]
-struct ExportCollector(Vec<TrialRecord>);
-
-impl EventListener for ExportCollector {
-    fn on_event(&mut self, event: &RunEvent) {
-        self.0.extend(event.record());
-    }
-}
-
 /// Keeps the outcomes of a run in memory, to compare its modes.
 #[derive(Debug, Default)]
 struct OutcomeCollector(Vec<Outcome>);
@@ -271,10 +261,6 @@ fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
     if !modes.is_empty() {
         run.read_by(Arc::clone(&compared));
     }
-    let ended = Arc::<Mutex<ExportCollector>>::default();
-    if !args.exports.is_empty() {
-        run.read_by(Arc::clone(&ended));
-    }
     scheduler::run(run);
     terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
     // Reported last, where it is seen: the trials are stored, only their summary is not.
@@ -282,8 +268,7 @@ fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
     let summary = &run.figures().summary;
     let mut exit = Exit::of_summary(summary);
     // What others are told of it is no reason to say nothing here.
-    let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
-    let results = Results { summary, trials: &ended.0, places: &|| export::places(&run.root, &run.catalog) };
+    let results = Results { summary, places: &|| export::places(&run.root, &run.catalog) };
     let file = args.exports.write_files(&results).err();
     // What cannot be printed is stored and recorded all the same.
     let printed =

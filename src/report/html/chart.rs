@@ -1,52 +1,44 @@
-//! Charts as SVG: rates with their intervals, and rates over time. Shares are lengths; no chart has a text of a user.
-
-use std::fmt::Write;
+//! Charts as SVG: rates with their intervals, and rates over time. No chart has a text of a user.
 
 use crate::stats::Interval;
+use crate::stats::special::real;
 
-/// A dot for the share that passed and a line for where the true one may lie, from 0 to 100 %.
-#[must_use]
+/// A dot for a share and a line for its interval, from 0 to 100 %.
 pub fn interval(share: f64, interval: Interval) -> String {
-    let at = |share: f64| 2.0 + share.clamp(0.0, 1.0) * 96.0;
+    let [low, high, share] = [interval.low, interval.high, share].map(|share| 2.0 + share.clamp(0.0, 1.0) * 96.0);
     format!(
         "<svg class=\"whisker\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
          <line class=\"axis\" x1=\"2\" x2=\"98\" y1=\"5\" y2=\"5\"/>\
-         <line class=\"range\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"5\" y2=\"5\"/>\
-         <line class=\"dot\" x1=\"{share:.1}\" x2=\"{share:.1}\" y1=\"5\" y2=\"5\"/></svg>",
-        at(interval.low),
-        at(interval.high),
-        share = at(share),
+         <line class=\"range\" x1=\"{low:.1}\" x2=\"{high:.1}\" y1=\"5\" y2=\"5\"/>\
+         <line class=\"dot\" x1=\"{share:.1}\" x2=\"{share:.1}\" y1=\"5\" y2=\"5\"/></svg>"
     )
 }
 
-/// Shares over time, the latest last, each with its interval as a band.
-#[must_use]
+/// Shares over time, the latest last, with their intervals as a band.
 pub fn sparkline(points: &[(f64, Interval)]) -> String {
-    let Some(last) = points.last() else { return String::new() };
-    #[expect(clippy::cast_precision_loss, reason = "there are some dozens of runs")]
-    let x = |at: usize| 2.0 + 96.0 * at as f64 / (points.len() - 1).max(1) as f64;
-    let y = |share: f64| 22.0 - share.clamp(0.0, 1.0) * 20.0;
-    let path = |of: &dyn Fn(&(f64, Interval)) -> f64| {
-        let places = points.iter().enumerate().map(|(at, point)| format!("{:.1},{:.1}", x(at), y(of(point))));
-        places.collect::<Vec<_>>()
-    };
-    let (mut low, high) = (path(&|point| point.1.low), path(&|point| point.1.high));
-    low.reverse();
-    let mut svg = String::from(
-        "<svg class=\"sparkline\" viewBox=\"0 0 100 24\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
-    );
-    // Writing to a string cannot fail.
-    let _ = write!(
-        svg,
-        "<polygon class=\"band\" points=\"{} {}\"/><polyline class=\"line\" points=\"{}\"/>\
-         <line class=\"dot\" x1=\"{end:.1}\" x2=\"{end:.1}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/></svg>",
-        high.join(" "),
-        low.join(" "),
-        path(&|point| point.0).join(" "),
-        end = x(points.len() - 1),
-        at = y(last.0),
-    );
-    svg
+    let (mut shares, mut lows, mut highs) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, (share, interval)) in points.iter().enumerate() {
+        let x = 2.0 + 96.0 * real(at as u64) / real((points.len() - 1).max(1) as u64);
+        let [share, low, high] =
+            [*share, interval.low, interval.high].map(|share| (x, 22.0 - share.clamp(0.0, 1.0) * 20.0));
+        shares.push(share);
+        lows.push(low);
+        highs.push(high);
+    }
+    let Some((x, y)) = shares.last() else { return String::new() };
+    lows.reverse();
+    format!(
+        "<svg class=\"sparkline\" viewBox=\"0 0 100 24\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
+         <polygon class=\"band\" points=\"{} {}\"/><polyline class=\"line\" points=\"{}\"/>\
+         <line class=\"dot\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/></svg>",
+        path(&highs),
+        path(&lows),
+        path(&shares),
+    )
+}
+
+fn path(points: &[(f64, f64)]) -> String {
+    points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-// What differs between two texts, by lines and by words. Pure.
+// The differences of two texts, by lines and by words. Pure.
 
-/** Most edits that are looked for; texts that differ in more are told as wholly other. */
-const MOST_EDITS = 600;
+/** With more edits than this, two texts have nothing in common. */
+const MAX_EDITS = 600;
 
 /**
- * The shortest edit from list `a` to list `b`, by Myers: [{ kind: "same" | "gone" | "new", a, b }], where `a` and `b` are
- * the items. Past MOST_EDITS all of `a` is gone and all of `b` is new.
+ * The shortest edit from list `a` to list `b`, by Myers: [{ kind: "same" | "gone" | "new", a, b }] with the items `a` and
+ * `b`. Beyond MAX_EDITS all of `a` is gone and all of `b` is new.
  */
 function edits(a, b, same = (x, y) => x === y) {
   let start = 0;
@@ -29,7 +29,7 @@ function shortest(a, b, same) {
   const gone = (item) => ({ kind: "gone", a: item });
   const fresh = (item) => ({ kind: "new", b: item });
   if (!a.length || !b.length) return [...a.map(gone), ...b.map(fresh)];
-  const most = Math.min(a.length + b.length, MOST_EDITS);
+  const most = Math.min(a.length + b.length, MAX_EDITS);
   const reach = new Map([[1, 0]]);
   const steps = [];
   for (let depth = 0; depth <= most; depth++) {
@@ -49,7 +49,7 @@ function shortest(a, b, same) {
   return [...a.map(gone), ...b.map(fresh)];
 }
 
-/** Goes back through the furthest reaching paths. */
+/** Follows the furthest reaching paths back to the start. */
 function way(a, b, steps, depths) {
   const found = [];
   let x = a.length;
@@ -69,12 +69,12 @@ function way(a, b, steps, depths) {
   return found.reverse();
 }
 
-/** Words with the white space between them: `["one", " ", "two"]`. */
+/** The words and the white space of a text: `["one", " ", "two"]`. */
 function words(text) {
   return text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) || [];
 }
 
-/** Two texts by words, in pieces of { kind, text }: what is gone stands before what is new in its place. */
+/** Two texts by words, in pieces of { kind, text }. A deletion is before the insertion that replaces it. */
 function wordDiff(a, b) {
   const pieces = [];
   const add = (kind, text) => {
@@ -84,7 +84,7 @@ function wordDiff(a, b) {
   };
   let gone = "";
   let fresh = "";
-  // White space between two changes belongs to them, unless what follows is the same again.
+  // White space between two changes belongs to both.
   let between = "";
   for (const edit of edits(words(a), words(b))) {
     const text = edit.kind === "new" ? edit.b : edit.a;

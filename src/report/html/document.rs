@@ -1,39 +1,38 @@
-//! A trial as the page shows it once it is opened.
+//! A trial's data as the page shows it when the trial is opened.
 
 use serde::Serialize;
 
 use crate::grade::rubric::Judgement;
-use crate::report::trial::{goal, scripted};
+use crate::report::trial::{self, goal, scripted};
 use crate::results::timeline::{CheckFinding, EventPart, Timeline, TimelineEvent};
-use crate::settings::Isolation;
 use crate::trial::evidence::Evidence;
-use crate::trial::outcome::{CheckResult, Grade, Metrics};
+use crate::trial::id::TrialId;
+use crate::trial::outcome::{CheckResult, Grade, Metrics, Verdict};
 
 /// A file that the agent made or changed.
 #[derive(Debug, Default, Serialize)]
 pub struct WrittenFile {
-    /// Below the workspace.
+    /// Relative to the workspace.
     pub path: String,
     /// In bytes.
     pub size: u64,
-    /// What the fixture had in its place; absent where it had nothing.
+    /// The content of the fixture's file; absent if the fixture has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// What it holds; absent where that is not shown.
+    /// The new content; absent if it is not shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// Why its content is not shown.
+    /// Why the content is not shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// What the judge was asked and answered.
+/// The judge's question and answers.
 #[derive(Debug, Serialize)]
 pub struct JudgeDialogue {
-    /// What it was asked; absent where that is no longer known.
+    /// Absent if the template, the case or the skill changed since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// What it answered.
     pub judgement: Judgement,
 }
 
@@ -41,11 +40,9 @@ pub struct JudgeDialogue {
 #[derive(Debug, Serialize)]
 pub struct TrialDocument<'a> {
     run: &'a str,
-    skill: &'a str,
-    case: &'a str,
-    mode: &'a str,
-    trial: u32,
-    verdict: &'a str,
+    #[serde(flatten)]
+    id: TrialId,
+    verdict: Verdict,
     #[serde(skip_serializing_if = "Option::is_none")]
     trouble: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +59,7 @@ pub struct TrialDocument<'a> {
     commands: Vec<(&'static str, String)>,
 }
 
-/// A check with where it looked.
+/// A check with the events that decided it.
 #[derive(Debug, Serialize)]
 struct LocatedCheck<'a> {
     #[serde(flatten)]
@@ -85,8 +82,7 @@ struct Highlight {
 }
 
 impl<'a> TrialDocument<'a> {
-    /// The document of a trial kept in `folder`, as people write that path; `commands` show and repeat it.
-    #[must_use]
+    /// `commands` show and repeat the trial; `folder` is its directory, as a reader would write it.
     pub fn new(
         commands: Vec<(&'static str, String)>,
         evidence: &'a Evidence<'a>,
@@ -100,15 +96,12 @@ impl<'a> TrialDocument<'a> {
         let checks = grade.checks.iter().zip(&timeline.findings);
         Self {
             run: &meta.run_id,
-            skill: &meta.skill.slug,
-            case: &meta.case.id,
-            mode: &meta.mode,
-            trial: meta.trial,
-            verdict: grade.verdict.as_str(),
+            id: meta.id(),
+            verdict: grade.verdict,
             trouble: grade.trouble.as_ref().map(ToString::to_string),
             scripted: meta.scripted.as_deref().map(scripted),
             facts: facts(evidence),
-            checks: checks.map(|(check, finding)| looked(check, finding, &timeline.entries)).collect(),
+            checks: checks.map(|(check, finding)| located(check, finding, timeline)).collect(),
             entries: &timeline.entries,
             dropped: timeline.dropped,
             metrics: &grade.metrics,
@@ -122,31 +115,24 @@ impl<'a> TrialDocument<'a> {
 
 fn facts(evidence: &Evidence<'_>) -> Vec<(&'static str, String)> {
     let meta = evidence.meta;
-    let agent = format!("{} {}", meta.agent.kind.as_str(), meta.agent.version.as_deref().unwrap_or_default());
-    let mut facts = vec![
-        ("agent", agent.trim_end().to_owned()),
-        ("model", meta.agent.model.clone().unwrap_or_else(|| "unknown".to_owned())),
-        ("skills", meta.delivery.as_str().to_owned()),
-        ("sandbox", meta.case.sandbox.as_str().to_owned()),
-        ("isolation", meta.isolation.map_or("not recorded", Isolation::as_str).to_owned()),
-        ("started", meta.started.clone()),
-        ("run", meta.run_id.clone()),
-    ];
+    let mut facts = trial::facts(meta);
     facts.extend(meta.commit.clone().map(|commit| ("skills of the commit", commit)));
     facts.extend(meta.changes.iter().map(|change| ("during the session", change.summary())));
     facts.extend(meta.not_enforced.iter().map(|open| ("not enforced", open.clone())));
     facts
 }
 
-fn looked<'a>(check: &'a CheckResult, finding: &CheckFinding, entries: &[TimelineEvent]) -> LocatedCheck<'a> {
-    let pieces = finding.pieces.iter().filter_map(|piece| {
-        let texts = entries.get(piece.entry)?.what.texts();
-        let text = texts.into_iter().find(|(part, _)| *part == piece.part)?.1;
-        let units = |bytes: usize| Some(text.get(..bytes)?.encode_utf16().count());
-        let (from, to) = (units(piece.bytes.start)?, units(piece.bytes.end)?);
-        Some(Highlight { entry: piece.entry, part: part(piece.part), from, to })
-    });
-    LocatedCheck { check, about: goal(check.goal), entry: finding.entry, pieces: pieces.collect() }
+fn located<'a>(check: &'a CheckResult, finding: &CheckFinding, timeline: &Timeline) -> LocatedCheck<'a> {
+    let mut pieces = Vec::new();
+    for piece in &finding.pieces {
+        let Some(text) = timeline.text_of(piece) else { continue };
+        let [from, to] = [piece.bytes.start, piece.bytes.end]
+            .map(|bytes| text.get(..bytes).map(|before| before.encode_utf16().count()));
+        if let (Some(from), Some(to)) = (from, to) {
+            pieces.push(Highlight { entry: piece.entry, part: part(piece.part), from, to });
+        }
+    }
+    LocatedCheck { check, about: goal(check.goal), entry: finding.entry, pieces }
 }
 
 fn part(part: EventPart) -> String {

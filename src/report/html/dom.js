@@ -1,6 +1,6 @@
-// Elements. Texts only ever become text nodes: there is no markup in this page's scripts.
+// Makes elements. Texts only become text nodes: the scripts of this page have no markup.
 
-/** An element with attributes (`on…` are listeners, false and undefined are left out) and children, texts among them. */
+/** An element with attributes (`on…` are listeners; false and undefined are left out) and children, which may be texts. */
 function el(tag, attributes, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
@@ -12,22 +12,22 @@ function el(tag, attributes, ...children) {
   return element;
 }
 
-/** A text of an agent or a user as nodes: hidden characters by their numbers, `ranges` of it marked. */
+/** A text of an agent or a user as nodes: hidden characters as numbers, `ranges` marked. */
 function shown(text, ranges = []) {
   return lit(text, ranges).map((piece) => {
     const nodes = visible(piece.text).map((part) =>
-      part.hidden ? el("span", { class: "hidden-char", title: "a character that is not shown" }, part.text) : part.text,
+      part.hidden ? el("span", { class: "hidden-char", title: "an invisible character" }, part.text) : part.text,
     );
     return piece.lit ? el("mark", {}, nodes) : nodes;
   });
 }
 
-/** The same on one line. */
+/** A text on one line. */
 function shownLine(text) {
   return shown(text.replace(/\s+/g, " "));
 }
 
-/** Tells those who cannot see what changed. */
+/** Announces a change to screen readers. */
 function say(text) {
   document.getElementById("said").textContent = text;
 }
@@ -36,7 +36,7 @@ async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // Where the browser does not give the clipboard to a file.
+    // Some browsers give a file no clipboard.
     const area = el("textarea", { readonly: true, class: "copying" });
     area.value = text;
     document.body.append(area);
@@ -53,17 +53,17 @@ function download(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 
-/** A button that copies a text, or what makes one. */
+/** A button that copies a text, or the result of a function. */
 function copyButton(label, text, what) {
   return el("button", { type: "button", class: "quiet", onclick: () => copy(typeof text === "function" ? text() : text, what) }, label);
 }
 
-/** A verdict or a check's status, told by word and sign and not by colour alone. */
+/** A verdict or a check's status by word and sign, not by color alone. */
 function badge(word) {
   return el("span", { class: "badge " + word }, el("span", { "aria-hidden": "true" }, SIGNS[word] || "·"), " " + inWords(word));
 }
 
-/** A verdict as people say it. */
+/** A verdict in words. */
 function inWords(verdict) {
   return verdict === NOT_RUN ? "not run" : verdict;
 }

@@ -1,9 +1,9 @@
 // One event of a session.
 
-/** Lines of an output that are shown before it is unfolded. */
+/** An output with more lines is folded. */
 const SHORT = 12;
 
-/** What kinds of events are called. */
+/** The names of the kinds of events. */
 const KINDS = {
   system: "System prompt",
   prompt: "Prompt",
@@ -18,14 +18,14 @@ const KINDS = {
   end: "End",
 };
 
-/** How a skill became active, in words. */
+/** How a skill activated. */
 const MECHANISMS = { injected: "injected", "read-skill-file": "read SKILL.md", "skill-tool": "skill tool", "mcp-tool": "MCP tool" };
 
 function nameOf(entry) {
   return entry.kind === "said" && entry.answer ? "Answer" : KINDS[entry.kind] || entry.kind;
 }
 
-/** The event of this number, with the pieces that checks looked at: [{ part, from, to }]. `link` is its own address. */
+/** An event with its number, its own address, and the pieces that decided checks: [{ part, from, to }]. */
 function entryView(entry, number, pieces, link) {
   const of = (part) => pieces.filter((piece) => piece.part === part);
   const depth = Math.min(entry.depth || 0, 4);
@@ -80,7 +80,7 @@ function bodyView(entry, of) {
   }
 }
 
-/** JSON on several lines; as it is where a piece of it is marked, whose place would move. */
+/** JSON on several lines. Unchanged if a piece of it is marked, since the piece would move. */
 function pretty(text, pieces) {
   if (pieces.some((piece) => piece.from > 0 || piece.to < text.length)) return text;
   try {
@@ -99,7 +99,7 @@ function block(text, pieces, kind) {
   return el("pre", { class: kind, tabindex: "0" }, shown(text, pieces));
 }
 
-/** A text behind its first line. */
+/** A text folded to its first line. */
 function fold(kind, text, pieces, summary, open) {
   if (!text.trim()) return null;
   const whole = pieces.length && pieces.every((piece) => piece.from === 0 && piece.to >= text.length);
@@ -107,14 +107,14 @@ function fold(kind, text, pieces, summary, open) {
   return el("details", { open: open || pieces.length > 0 }, el("summary", {}, shownLine(summary)), block(text, ranges, kind));
 }
 
-/** What a command printed: short as it is, long behind its first lines. */
+/** An output; a long one is folded. */
 function outputView(output, pieces) {
   const text = (output || "").replace(/\s+$/, "");
   if (!text) return null;
   const lines = text.split("\n");
   if (lines.length <= SHORT && text.length < 1500) return block(text, pieces, "output");
   const about = count(lines.length) + (lines.length === 1 ? " line" : " lines");
-  return fold("output", text, pieces, about + ": " + firstLine(text, 80), false);
+  return fold("output", text, pieces, "Output, " + about + ": " + firstLine(text, 80), false);
 }
 
 function markView(mark) {
@@ -129,11 +129,11 @@ function markView(mark) {
     case "denied":
       return el("span", { class: "mark failed" }, "not allowed");
     default:
-      return el("span", { class: "mark" }, "looked at skills");
+      return el("span", { class: "mark" }, "inspected skills");
   }
 }
 
 function timesView(entry) {
-  const tokens = entry.tokens && count(entry.tokens.read) + " read" + (entry.tokens.written ? ", " + count(entry.tokens.written) + " written" : "");
-  return [tokens && tokens + " tokens", entry.took_ms && "took " + duration(entry.took_ms), clock(entry.time)].filter(Boolean).join(" · ");
+  const tokens = entry.tokens && count(entry.tokens.read) + " tokens read" + (entry.tokens.written ? ", " + count(entry.tokens.written) + " written" : "");
+  return [tokens, entry.took_ms && "took " + duration(entry.took_ms), clock(entry.time)].filter(Boolean).join(" · ");
 }

@@ -18,12 +18,12 @@ pub(super) fn text(text: &str) -> String {
     escaped
 }
 
-/// JSON as the content of a script element: a `<` can only stand in a string.
+/// JSON as the content of a script element. In JSON a `<` is always in a string.
 pub(super) fn json(json: &str) -> String {
     json.replace('<', "\\u003c")
 }
 
-/// The value of a parameter behind the `#` of an address.
+/// The value of a parameter after the `#` of an address.
 pub(super) fn fragment(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }

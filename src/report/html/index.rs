@@ -1,4 +1,4 @@
-//! What the page knows of every trial before one is opened.
+//! The data of all trials that the page needs before one is opened.
 
 use std::collections::HashMap;
 
@@ -8,73 +8,71 @@ use crate::trial::id::TrialId;
 use crate::trial::outcome::{Status, Verdict};
 use crate::trial::run_record::TrialRecord;
 
-/// The index: names once, and a row for each trial that refers to them by place.
+/// A row for each trial. Rows refer to names by their places.
 #[derive(Debug, Default, Serialize)]
 pub struct Index {
-    /// The runs.
     runs: Vec<String>,
-    /// Whether some trials are what the others are compared with.
+    /// Whether some trials are the baseline of the others.
     compares: bool,
-    /// Skills, cases, modes and checks by name.
+    /// The names of skills, cases, modes and checks.
     names: Vec<String>,
-    /// The trials.
     pub rows: Vec<IndexEntry>,
-    /// Trials of the plan that were not run.
+    /// Planned trials that were not run.
     not_run: Vec<UnrunTrial>,
     #[serde(skip)]
     known: HashMap<String, u32>,
 }
 
-/// A trial. Names are places in `Index::names`.
+/// The id of a trial, with places in `Index::runs` and `Index::names`.
 #[derive(Debug, Serialize)]
-pub struct IndexEntry {
+struct IndexedId {
     run: usize,
     skill: u32,
     case: u32,
     mode: u32,
     n: u32,
-    /// The mode of the trial that it is compared with, where it is what that one is compared with.
+    /// Of a baseline trial, the mode of its candidate trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<u32>,
+}
+
+/// A trial. Checks are places in `Index::names`.
+#[derive(Debug, Serialize)]
+pub struct IndexEntry {
+    #[serde(flatten)]
+    id: IndexedId,
     verdict: Verdict,
     /// Checks that failed.
     failed: Vec<u32>,
-    /// Checks of which the evidence does not show what they found.
+    /// Checks with an unknown result.
     unknown: Vec<u32>,
     ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<f64>,
-    /// What tells equal final messages from others.
+    /// A digest of the final message.
     #[serde(skip_serializing_if = "str::is_empty")]
     answer: String,
-    /// What tells equal calls and commands from others.
+    /// A digest of the calls and commands.
     #[serde(skip_serializing_if = "str::is_empty")]
     calls: String,
-    /// Whether its session is in the page.
+    /// Whether the page has the session.
     pub kept: bool,
-    /// Why it is not, where nothing could be read.
+    /// Why nothing was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
 }
 
-/// A trial that was not run. Names are places in `Index::names`.
+/// A trial that was not run.
 #[derive(Debug, Serialize)]
 struct UnrunTrial {
-    run: usize,
-    skill: u32,
-    case: u32,
-    mode: u32,
-    n: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    before: Option<u32>,
+    #[serde(flatten)]
+    id: IndexedId,
     why: String,
 }
 
 impl Index {
-    /// An index without trials yet.
-    #[must_use]
     pub fn new(runs: Vec<String>, compares: bool) -> Self {
         Self { runs, compares, ..Self::default() }
     }
@@ -90,22 +88,28 @@ impl Index {
         place
     }
 
-    /// Adds a trial of the run at this place of the runs. `before`: the mode of its counterpart, of a trial that others are
-    /// compared with.
-    pub fn add(&mut self, run: usize, record: &TrialRecord, before: Option<&str>, answer: String, calls: String) {
-        let of = |status: Status| record.checks.iter().filter(move |(_, found)| *found == status);
-        let failed: Vec<&String> = of(Status::Fail).map(|(check, _)| check).collect();
-        let unknown: Vec<&String> = of(Status::Unknown).map(|(check, _)| check).collect();
-        let row = IndexEntry {
+    fn id(&mut self, run: usize, id: &TrialId, before: Option<&str>) -> IndexedId {
+        IndexedId {
             run,
-            skill: self.name(&record.id.skill),
-            case: self.name(&record.id.case),
-            mode: self.name(&record.id.mode),
-            n: record.id.number,
+            skill: self.name(&id.skill),
+            case: self.name(&id.case),
+            mode: self.name(&id.mode),
+            n: id.number,
             before: before.map(|mode| self.name(mode)),
+        }
+    }
+
+    fn checks(&mut self, record: &TrialRecord, status: Status) -> Vec<u32> {
+        record.checks.iter().filter(|(_, found)| *found == status).map(|(check, _)| self.name(check)).collect()
+    }
+
+    /// Adds a trial of the run at this place. `before` is the mode of the candidate trial, of a baseline trial.
+    pub fn add(&mut self, run: usize, record: &TrialRecord, before: Option<&str>, answer: String, calls: String) {
+        let row = IndexEntry {
+            id: self.id(run, &record.id, before),
             verdict: record.verdict,
-            failed: failed.into_iter().map(|check| self.name(check)).collect(),
-            unknown: unknown.into_iter().map(|check| self.name(check)).collect(),
+            failed: self.checks(record, Status::Fail),
+            unknown: self.checks(record, Status::Unknown),
             ms: record.duration_ms,
             tokens: record.spent.tokens,
             cost: record.spent.cost_usd,
@@ -117,17 +121,9 @@ impl Index {
         self.rows.push(row);
     }
 
-    /// Adds a trial that was not run, with the reason.
+    /// Adds a trial that was not run.
     pub fn add_not_run(&mut self, run: usize, id: &TrialId, before: Option<&str>, why: String) {
-        let row = UnrunTrial {
-            run,
-            skill: self.name(&id.skill),
-            case: self.name(&id.case),
-            mode: self.name(&id.mode),
-            n: id.number,
-            before: before.map(|mode| self.name(mode)),
-            why,
-        };
-        self.not_run.push(row);
+        let id = self.id(run, id, before);
+        self.not_run.push(UnrunTrial { id, why });
     }
 }

@@ -1,12 +1,12 @@
-// The list of cases with their repeats. Only the rows in sight are in the document.
+// The list of cases with their repeats. Only the visible rows are in the document.
 
-/** Rows beyond the window that are drawn. */
+/** Rows that are drawn above and below the visible ones. */
 const BEYOND = 8;
 
-/** Repeats of a case that are drawn in its row. */
-const MOST_REPEATS = 24;
+/** The most repeats of a case that its row shows. */
+const MAX_REPEATS = 24;
 
-/** The filters above the list, of these choices. `current()` are those in force, `change(filters)` is called with what was chosen. */
+/** The filters above the list. `current()` returns the active filters; `change(filters)` is called with the chosen ones. */
 function filterBar(rows, choices, current, compares, change) {
   const filters = current();
   const choose = (key, label, names, of) =>
@@ -26,7 +26,7 @@ function filterBar(rows, choices, current, compares, change) {
   return el(
     "form",
     { class: "filters", role: "search", "aria-label": "Filter", onsubmit: (event) => event.preventDefault() },
-    el("label", { class: "text" }, el("span", {}, "Text in names and sessions"), el("input", { type: "search", name: "q", value: filters.q || "", autocomplete: "off", spellcheck: "false", placeholder: "Search   /", oninput: (event) => change({ ...current(), q: event.target.value }) })),
+    el("label", { class: "text" }, el("span", {}, "Search names and sessions"), el("input", { type: "search", name: "q", value: filters.q || "", autocomplete: "off", spellcheck: "false", placeholder: "key: /", oninput: (event) => change({ ...current(), q: event.target.value }) })),
     choose("verdict", "Verdict", WORST, "any"),
     choose("skill", "Skill", choices.skills, "any"),
     filters.skill && choose("case", "Case", ofSkill(), "any"),
@@ -34,11 +34,11 @@ function filterBar(rows, choices, current, compares, change) {
     choose("check", "Check not passed", choices.checks, "any"),
     choices.runs.length > 1 && !compares && choose("run", "Run", choices.runs, "any"),
     choose("sort", "Sort", sorts.slice(1), sorts[0]),
-    compares && el("label", { class: "tick" }, el("input", { type: "checkbox", name: "differs", checked: Boolean(filters.differs), onchange: (event) => change({ ...current(), differs: event.target.checked ? "1" : "" }) }), el("span", {}, "only what differs")),
+    compares && el("label", { class: "tick" }, el("input", { type: "checkbox", name: "differs", checked: Boolean(filters.differs), onchange: (event) => change({ ...current(), differs: event.target.checked ? "1" : "" }) }), el("span", {}, "only differences")),
   );
 }
 
-/** Has the fields say what is in force; one that says so already is left alone, and with it the caret in it. */
+/** Sets the fields to the active filters. A field with the right value stays as it is, so that its caret stays too. */
 function setFilters(bar, filters) {
   for (const field of bar.elements) {
     const value = filters[field.name] || "";
@@ -47,7 +47,7 @@ function setFilters(bar, filters) {
   }
 }
 
-/** A list that draws `groups` as they come into sight. */
+/** A list that draws `groups` as they become visible. */
 function caseList(link) {
   const inner = el("div", { class: "rows", role: "list" });
   let groups = [];
@@ -76,7 +76,7 @@ function caseList(link) {
       drawn = "";
       draw(false);
     },
-    /** Brings a row into sight and into focus. */
+    /** Scrolls to a row and focuses it. */
     focus(at) {
       const place = Math.min(Math.max(at, 0), groups.length - 1);
       const wanted = inner.getBoundingClientRect().top + scrollY + place * height();
@@ -93,7 +93,7 @@ function rowView(group, at, all, link) {
   const share = group.share === null ? "–" : Math.round(group.share * 100) + " %";
   const why = [...group.failed.map(([check, times]) => check + (times < group.measured ? " " + times + "×" : "")), ...group.troubles].join(", ");
   const name = el("span", { class: "case" }, shown(group.skill + "/"), el("b", {}, shown(group.case)), el("small", {}, " ", shown(group.mode)));
-  const repeats = (rows) => [rows.slice(0, MOST_REPEATS).map((row) => repeatLink(row, link)), rows.length > MOST_REPEATS && el("small", {}, "+" + (rows.length - MOST_REPEATS))];
+  const repeats = (rows) => [rows.slice(0, MAX_REPEATS).map((row) => repeatLink(row, link)), rows.length > MAX_REPEATS && el("small", {}, "+" + (rows.length - MAX_REPEATS))];
   return el(
     "div",
     { class: "row " + WORST[group.worst], role: "listitem", "aria-posinset": at + 1, "aria-setsize": all, "data-at": at },
@@ -107,6 +107,6 @@ function rowView(group, at, all, link) {
 }
 
 function repeatLink(row, link) {
-  const what = "repeat " + row.n + (row.ofRun && " of run " + row.ofRun) + ": " + inWords(row.verdict) + (row.arm === "a" ? ", before" : "");
+  const what = "repeat " + row.n + (row.ofRun && " of run " + row.ofRun) + ": " + inWords(row.verdict) + (row.side === "baseline" ? ", before" : "");
   return el("a", { class: "dot " + row.verdict, href: link(row), title: what, "aria-label": idOf(row) + ", " + what }, SIGNS[row.verdict]);
 }

@@ -1,15 +1,15 @@
-// A long list that is made piece by piece: what is looked at stands there at once, the rest follows while nobody waits.
+// A long list that is made in pieces: the visible items at once, the others while the browser is idle.
 
-/** Items that are made before anything is shown. */
+/** Items that are made before the list is shown. */
 const AT_ONCE = 30;
 
-/** How long items are made before the page may draw again, in milliseconds. */
+/** Milliseconds of making items, after which the page may draw. */
 const PIECE = 24;
 
-/** The list that is open: its element, what makes an item, which item an event is in, and which of its `count` are there. */
+/** The open list. `make` makes an item, `itemOf` is the item of an event; items `from` to `to` of `count` are made. */
 let long = { list: null, make: null, itemOf: null, count: 0, from: 0, to: 0 };
 
-/** Fills `list` with `make(at)` for each place below `count`, beginning around the event at the place `first`. */
+/** Fills `list` with `count` items, beginning around the event at the place `first`. */
 function fillLong(list, count, make, first, itemOf = (place) => place) {
   long = { list, make, itemOf, count, from: 0, to: 0 };
   const item = itemOf(first);
@@ -18,14 +18,14 @@ function fillLong(list, count, make, first, itemOf = (place) => place) {
   return list;
 }
 
-/** Makes items anew from those around this place on. */
+/** Makes the items around this place, and no others. */
 function beginAt(place) {
   long.from = long.to = Math.max(place - AT_ONCE / 3, 0);
   long.list.replaceChildren();
   below(AT_ONCE);
 }
 
-/** Makes the next items, `most` of them or as many as a piece of time allows. */
+/** Makes the next items: `most` of them, or as many as the time allows. */
 function below(most) {
   const until = performance.now() + PIECE;
   const items = [];
@@ -34,7 +34,7 @@ function below(most) {
   long.list.setAttribute("aria-busy", String(!isWhole()));
 }
 
-/** The same for those before; what is in sight stays where it is. */
+/** Makes the items before; the visible ones keep their place. */
 function above() {
   if (!long.from) return;
   const until = performance.now() + PIECE;
@@ -51,7 +51,7 @@ function isWhole() {
   return long.from === 0 && long.to === long.count;
 }
 
-/** Makes a piece, and the next one later, as long as this list is the open one. */
+/** Makes a piece, and later the next one, as long as this list is open. */
 function goOn(of) {
   if (of !== long || isWhole()) return;
   below();
@@ -59,19 +59,19 @@ function goOn(of) {
   setTimeout(goOn, 0, of);
 }
 
-/** Makes what stands next to what is there, for those who step out of it. */
+/** Makes the items next to those that are there. */
 function drawMore() {
   below();
   above();
 }
 
-/** Makes the item with the event at this place, if it is not there. */
+/** Makes the item with the event at this place, if it is missing. */
 function drawAt(place) {
   const item = long.itemOf(place);
   if (item >= 0 && item < long.count && (item < long.from || item >= long.to)) beginAt(item);
 }
 
-/** Makes all that is missing: on paper, and where all items are to change. */
+/** Makes all missing items: to print, and to change all items. */
 function drawAll() {
   while (!isWhole()) drawMore();
 }

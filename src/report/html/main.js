@@ -1,6 +1,6 @@
-// Puts the page together: reads the index, follows the address, and listens to keys.
+// The page: reads the index, follows the address, and listens to keys.
 
-/** Milliseconds without typing before sessions are searched. */
+/** Milliseconds without typing after which sessions are searched. */
 const PAUSE = 200;
 
 const index = JSON.parse(document.getElementById("index").textContent);
@@ -15,21 +15,21 @@ const ran = countRan(rows);
 let filters = {};
 let found = new Set();
 let search = 0;
-/** The text that `found` is of. */
+/** The text that `found` belongs to. */
 let searched;
 let groups = [];
 let scrolled = 0;
-/** The trial that is open: the place in the list to come back to. */
+/** The open trial: the list returns to its row. */
 let reading = null;
 
-/** The address of a trial, with the filters that are set. */
+/** The address of a trial, with the active filters. */
 function linkTo(row, more = {}) {
   return writeRoute({ ...filters, t: idOf(row), r: row.ofRun, w: row.other ? "1" : "", ...more });
 }
 
 function rowAt(route) {
   const named = rows.filter((row) => idOf(row) === route.t && (!route.r || row.run === route.r));
-  return named.find((row) => row.arm === "b") || named[0];
+  return named.find((row) => row.side === "candidate") || named[0];
 }
 
 function showList(route) {
@@ -51,16 +51,16 @@ function showList(route) {
   if (at >= 0) list.focus(at);
 }
 
-/** What stands above the list: made once, and changed where it has to be, so that little is laid out anew. */
+/** The elements above the list, made once and then changed, so that little is laid out again. */
 let [head, bar, barOf] = [null, null, ""];
 
 function drawList() {
   groups = selected(allGroups, filters, found);
   const nextHead = el("h2", {}, "Trials ", el("small", { id: "count" }, countText()), Object.keys(filters).length > 0 && el("a", { class: "clear", href: "#" }, "show all"));
-  // The cases to choose from are those of the skill.
+  // The choice of cases depends on the skill.
   const nextBar = bar && barOf === filters.skill ? bar : filterBar(rows, choices, () => filters, compares, (chosen) => go(filtersOf(chosen)));
   if (!bar) {
-    const labels = el("div", { class: "row labels", "aria-hidden": "true" }, ["case", "repeats", "passed", "what did not", "time", "tokens"].map((name) => el("span", {}, name)));
+    const labels = el("div", { class: "row labels", "aria-hidden": "true" }, ["case", "trials", "pass rate", "failed checks, errors", "time", "tokens"].map((name) => el("span", {}, name)));
     document.getElementById("trials").replaceChildren(nextHead, nextBar, labels, list.element);
   } else {
     head.replaceWith(nextHead);
@@ -73,7 +73,7 @@ function drawList() {
   list.show(groups);
 }
 
-/** What the filters leave: they choose trials, and the cases are those of these trials. */
+/** The number of trials that the filters leave, and of their cases. */
 function countText() {
   const chosen = groups.flatMap((group) => [...group.rows, ...group.before]);
   const trials = countRan(chosen);
@@ -82,7 +82,7 @@ function countText() {
   return part(trials, ran, "trial") + " in " + part(groups.length, allGroups.length, "case") + (missing ? ", " + count(missing) + " not run" : "");
 }
 
-/** Looks into the sessions, unless something else is typed meanwhile. */
+/** Searches the sessions, until the user types another text. */
 function searchFor(text) {
   searched = text;
   const own = ++search;
@@ -109,9 +109,9 @@ async function showTrial(route) {
   filters = filtersOf(route);
   const others = row && route.w && row.other ? [row.other] : [];
   const traces = await Promise.all((row ? [row, ...others] : []).map((one) => openTrace(one.place)));
-  // The address may have moved on while the sessions were unpacked.
+  // The address may have changed while the sessions were unpacked.
   if (writeRoute(readRoute(location.hash)) !== writeRoute(route)) return;
-  const view = row ? viewOf(row, traces, route) : [el("p", { class: "note" }, "There is no such trial in this report: ", shown(route.t || ""), ". ", el("a", { href: "#" }, "Show all"))];
+  const view = row ? viewOf(row, traces, route) : [el("p", { class: "note" }, "This report has no trial ", shown(route.t || ""), ". ", el("a", { href: "#" }, "Show all"))];
   one.replaceChildren(...view.filter(Boolean));
   one.dataset.trial = keyOf(route);
   reading = row;
@@ -127,27 +127,27 @@ async function showTrial(route) {
 
 const keyOf = (route) => [route.t, route.r, route.w].join("\n");
 
-/** The page of a trial, or of two where there are two traces. */
+/** The page of a trial; with two traces, of a pair. */
 function viewOf(row, traces, route) {
   const order = (groups.length ? groups : selected(allGroups, filters, found)).flatMap((group) => group.rows);
   const at = order.indexOf(row);
   const around = (step) => (at >= 0 && order[at + step] ? linkTo(order[at + step]) : null);
   const { other } = row;
   const twin = other && (other.run === row.run ? "mode " + other.mode : "run " + other.run);
-  const beside = other && (traces.length > 1 ? { link: linkTo(row, { w: "" }), label: "Alone" } : { link: linkTo(row), label: "Beside " + twin });
-  const neighbours = { before: around(-1), after: around(1), beside };
+  const compare = other && (traces.length > 1 ? { link: linkTo(row, { w: "" }), label: "This trial only" } : { link: linkTo(row), label: "Compare with " + twin });
+  const neighbours = { before: around(-1), after: around(1), compare };
   if (traces.length < 2) return trialView(row, traces[0], route, neighbours);
-  return besideView(row, { [row.arm]: traces[0], [other.arm]: traces[1] }, route, neighbours);
+  return pairPage(row, { [row.side]: traces[0], [other.side]: traces[1] }, route, neighbours);
 }
 
-/** Brings the event of a route into sight. */
+/** Scrolls to the event of a route. */
 function showEvent(route) {
   one.querySelectorAll(".target").forEach((event) => event.classList.remove("target"));
   const place = eventOf(route);
   drawAt(place);
   const event = document.getElementById("e" + (place + 1));
   if (!event) return;
-  // In the list of what differs those that are the same are hidden.
+  // A list of differences hides equal events.
   const onlyChanged = one.querySelector("#changed-only:checked");
   if (onlyChanged && !event.getClientRects().length) onlyChanged.click();
   event.classList.add("target");
@@ -155,7 +155,7 @@ function showEvent(route) {
   event.focus({ preventScroll: true });
 }
 
-/** Goes somewhere; typing leaves no trail behind it. */
+/** Changes the address without a new entry in the browser's history. */
 function go(route) {
   history.replaceState(null, "", writeRoute(route) === "#" ? location.pathname + location.search : writeRoute(route));
   follow();
@@ -192,7 +192,7 @@ function keyInList(key) {
 }
 
 function keyInTrial(key) {
-  const follow = { n: "[rel=next]", p: "[rel=prev]", b: "[rel=beside]", u: "[rel=up]" }[key];
+  const follow = { n: "[rel=next]", p: "[rel=prev]", b: "[rel=compare]", u: "[rel=up]" }[key];
   const link = follow && one.querySelector(follow);
   if (link) link.click();
   else if (key === "j" || key === "k") step(".event, .pair:not(.heads)", key === "j" ? 1 : -1);
@@ -201,7 +201,7 @@ function keyInTrial(key) {
   return true;
 }
 
-/** Moves the focus among the elements that can be seen. */
+/** Moves the focus among the visible elements. */
 function step(selector, by) {
   drawMore();
   const places = [...one.querySelectorAll(selector)].filter((place) => place.getClientRects().length);

@@ -1,9 +1,9 @@
-//! Runs as one HTML file that needs nothing else: no network, no server, no file beside it.
+//! Runs as one HTML file that needs no network, no server and no other file.
 //!
-//! The first screen is written here, as markup and SVG; the list of trials and their sessions are drawn by the scripts in
-//! this folder, from an index in JSON and a packed document for each trial. Texts of users and agents reach the page as
-//! escaped text or as data, and the scripts make text nodes of them: nothing of them is ever markup. The page's policy
-//! (`default-src 'none'`, scripts and styles by their hashes) holds even where that should fail.
+//! Rust writes the first screen as markup and SVG. The scripts in this directory draw the list of trials and the sessions
+//! from an index in JSON and a packed document for each trial. Texts of users and agents are escaped text or data, and
+//! the scripts only make text nodes of them, so they never become markup. The page's policy (`default-src 'none'`, scripts
+//! and styles by their hashes) is a second defense.
 
 pub mod chart;
 pub mod document;

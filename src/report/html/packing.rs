@@ -1,5 +1,5 @@
-//! Trials' documents as the page holds them: JSON, deflated, in base64. Documents of one skill have most of their text in
-//! common (the skill itself, the names of all that there is), which stands in the page once: each is deflated behind it.
+//! Packs trials' documents for the page: JSON, deflated, in base64. The documents of one skill share most of their text
+//! (the skill itself, the names of all skills). The page has that text once, and each document is deflated after it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
@@ -10,18 +10,17 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use serde::Serialize;
 
-/// As much of the beginning and of the end of a skill's first document stands before the others.
+/// The shared text is this many bytes of the start, and of the end, of a skill's first document.
 const HALF: usize = 6 * 1024;
 
-/// What stands between the common text and a document; JSON never holds it.
+/// Separates the shared text from a document; never in JSON.
 const END: u8 = 0;
 
 /// A packed document.
 #[derive(Debug)]
 pub struct PackedDocument {
-    /// Which common text it is packed behind.
+    /// The place of its shared text.
     pub behind: usize,
-    /// The document.
     pub text: Vec<u8>,
 }
 
@@ -33,28 +32,22 @@ pub struct Packer {
     written: BTreeSet<usize>,
 }
 
-/// What the documents of a skill have in common.
+/// The text that the documents of a skill share.
 #[derive(Debug)]
 struct SharedTexts {
     plain: Vec<u8>,
-    /// Deflated up to a whole byte: what is deflated behind it goes on there.
+    /// Deflated up to a whole byte, so that a document can follow.
     deflated: Vec<u8>,
 }
 
 impl Packer {
     /// Packs a document of a trial of this skill.
-    ///
-    /// # Errors
-    /// When it cannot be JSON.
     pub fn pack(&mut self, skill: &str, document: &impl Serialize) -> io::Result<PackedDocument> {
         let json = serde_json::to_vec(document)?;
-        let behind = if let Some(behind) = self.by_skill.get(skill) {
-            *behind
-        } else {
-            self.by_skill.insert(skill.to_owned(), self.common.len());
+        let behind = *self.by_skill.entry(skill.to_owned()).or_insert(self.common.len());
+        if behind == self.common.len() {
             self.common.push(SharedTexts { plain: ends(&json), deflated: Vec::new() });
-            self.common.len() - 1
-        };
+        }
         let common = &mut self.common[behind];
         let mut deflated = DeflateEncoder::new(Vec::new(), Compression::default());
         deflated.write_all(&common.plain)?;
@@ -67,19 +60,13 @@ impl Packer {
         Ok(PackedDocument { behind, text: STANDARD.encode(own).into_bytes() })
     }
 
-    /// How many bytes of the page what documents have in common takes at most.
-    #[must_use]
+    /// The most bytes of the page that shared texts take.
     pub fn common_length(&self) -> u64 {
-        self.common
-            .iter()
-            .map(|common| base64::encoded_len(common.deflated.len(), true).unwrap_or_default() as u64)
-            .sum()
+        let lengths = self.common.iter().filter_map(|common| base64::encoded_len(common.deflated.len(), true));
+        lengths.sum::<usize>() as u64
     }
 
-    /// Writes the packed document of the trial at this place of the index.
-    ///
-    /// # Errors
-    /// When `out` takes no more.
+    /// Writes a packed document. `place` is the place of its trial in the index.
     pub fn write(&mut self, out: &mut impl Write, place: usize, packed: &PackedDocument) -> io::Result<()> {
         let behind = packed.behind;
         if let Some(common) = self.common.get(behind).filter(|_| self.written.insert(behind)) {
@@ -92,7 +79,7 @@ impl Packer {
     }
 }
 
-/// The beginning and the end of a document, closed.
+/// The start and the end of a document, with a separator.
 fn ends(json: &[u8]) -> Vec<u8> {
     let (from, to) = (json.len().min(HALF), json.len().saturating_sub(HALF));
     [&json[..from], &json[to.max(from)..], &[END]].concat()

@@ -1,4 +1,4 @@
-//! The file itself: its head with the policy, the first screen, the index, the scripts, and the packed trials.
+//! The file: its head with the policy, the first screen, the index, the scripts, and the packed trials.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::escape;
 use super::index::Index;
 
-/// The scripts, in the order in which they stand on the page: each uses those above it.
+/// The scripts in the order of the page: each uses those before it.
 const SCRIPTS: [(&str, &str); 13] = [
     ("text.js", include_str!("text.js")),
     ("diff.js", include_str!("diff.js")),
@@ -22,7 +22,7 @@ const SCRIPTS: [(&str, &str); 13] = [
     ("trace.js", include_str!("trace.js")),
     ("entry.js", include_str!("entry.js")),
     ("trial.js", include_str!("trial.js")),
-    ("beside.js", include_str!("beside.js")),
+    ("pair.js", include_str!("pair.js")),
     ("list.js", include_str!("list.js")),
     ("main.js", include_str!("main.js")),
 ];
@@ -39,30 +39,25 @@ fn script() -> String {
 }
 
 fn policy(script: &str) -> String {
-    let hash = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
+    let [script, style] = [script, STYLE].map(|text| STANDARD.encode(Sha256::digest(text.as_bytes())));
     format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; \
-         form-action 'none'",
-        hash(script),
-        hash(STYLE)
+        "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; img-src data:; base-uri 'none'; \
+         form-action 'none'"
     )
 }
 
-/// A skill whose text is not the same in two runs; empty where a run did not have it.
+/// A skill whose text differs between two runs.
 #[derive(Debug, Serialize)]
 pub struct ChangedSkill {
-    /// Its slug.
+    /// The skill's slug.
     pub skill: String,
-    /// Its SKILL.md in the run that is compared with.
+    /// Its SKILL.md in the baseline run; empty if that run had none.
     pub before: String,
-    /// In the reported run.
+    /// Its SKILL.md in the reported run; empty if that run had none.
     pub after: String,
 }
 
-/// Writes everything that stands before the trials. `overview` is markup.
-///
-/// # Errors
-/// When `out` takes no more.
+/// Writes everything before the trials. `overview` is markup.
 pub fn begin(
     out: &mut impl Write,
     title: &str,
@@ -89,9 +84,6 @@ pub fn begin(
 }
 
 /// Writes the end.
-///
-/// # Errors
-/// When `out` takes no more.
 pub fn end(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"</body>\n</html>\n")
 }

@@ -1,9 +1,9 @@
-// What the address says behind its `#`: the filters, or the trial and the event that are open. Pure.
+// The address after its `#`: the filters, or the open trial and event. Pure.
 
-/** The keys of filters, in the order in which they are written. */
+/** The keys of filters, in the order of an address. */
 const FILTERS = ["skill", "case", "mode", "run", "verdict", "check", "differs", "q", "sort"];
 
-/** `#t=a%2Fb&e=3` as { t: "a/b", e: "3" }; what cannot be read is left out. */
+/** `#t=a%2Fb&e=3` as { t: "a/b", e: "3" }. Unreadable parts are left out. */
 function readRoute(hash) {
   const route = {};
   for (const part of hash.replace(/^#/, "").split("&")) {
@@ -12,7 +12,7 @@ function readRoute(hash) {
     try {
       route[key] = decodeURIComponent(value);
     } catch {
-      // Somebody's broken link: as if it were not there.
+      // A broken link: as if the part were missing.
     }
   }
   return route;
@@ -24,12 +24,12 @@ function writeRoute(route) {
   return "#" + keys.map((key) => key + "=" + encodeURIComponent(route[key]).replace(/%2F/g, "/")).join("&");
 }
 
-/** The place of the event that a route names; -1 where it names none. */
+/** The place of a route's event; -1 if it has none. */
 function eventOf(route) {
   return /^\d+$/.test(route.e || "") ? Number(route.e) - 1 : -1;
 }
 
-/** Only the filters of a route. */
+/** The filters of a route. */
 function filtersOf(route) {
   return Object.fromEntries(FILTERS.filter((key) => route[key]).map((key) => [key, route[key]]));
 }

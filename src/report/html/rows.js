@@ -1,9 +1,9 @@
-// The rows of the index: what they are called, which a filter leaves, in which order, and which belong together. Pure.
+// The rows of the index: their names, filters, order and groups. Pure.
 
-/** What is called neither pass nor fail, nor any other verdict: what was not run. */
+/** In place of a verdict, for a trial that was not run. */
 const NOT_RUN = "not-run";
 
-/** Makes of the index the rows that all else works on: names in place of numbers, and what was not run behind them. */
+/** The rows of an index: names instead of numbers; trials that were not run are last. */
 function rowsOf(index) {
   const name = (at) => index.names[at];
   const runs = apart(index.runs);
@@ -13,7 +13,7 @@ function rowsOf(index) {
     place,
     run: runs[row.run],
     runAt: row.run,
-    arm: row.before === undefined ? "b" : "a",
+    side: row.before === undefined ? "candidate" : "baseline",
     skill: name(row.skill),
     case: name(row.case),
     mode: name(row.mode),
@@ -29,14 +29,14 @@ function rowsOf(index) {
     kept: row.kept,
     why: row.why,
   }));
-  const several = new Set(rows.filter((row) => row.arm === "b").map((row) => row.runAt)).size > 1;
+  const several = new Set(rows.filter((row) => row.side === "candidate").map((row) => row.runAt)).size > 1;
   rows.forEach((row, at) => {
     const { before } = all[at];
     row.key = [row.skill, row.case, before === undefined ? row.mode : name(before)].join("\n");
-    // The run, where the name alone does not tell which trial it is.
-    row.ofRun = several || row.arm === "a" ? row.run : "";
+    // The run, if the name alone does not identify the trial.
+    row.ofRun = several || row.side === "baseline" ? row.run : "";
   });
-  // So that no group of them has to be sorted: run by run, the repeats in their order.
+  // By run and repeat, so that no group has to be sorted.
   rows.sort((a, b) => a.runAt - b.runAt || a.n - b.n);
   if (index.compares) {
     pairUp(rows);
@@ -48,7 +48,7 @@ function rowsOf(index) {
   return rows;
 }
 
-/** Names of which none is another's: the second of a name has its number behind it. */
+/** Distinct names: the second of two equal names gets a number. */
 function apart(names) {
   return names.map((name, at) => {
     const earlier = names.slice(0, at).filter((other) => other === name).length;
@@ -57,22 +57,22 @@ function apart(names) {
 }
 
 /**
- * Gives each row the trial of the other arm that stands beside it, as `other`: the same repeat of the run at the same place
- * among its arm's runs; of the first where the other arm has fewer.
+ * Sets `other` of each row to its partner on the other side: the same repeat of the run at the same place among the runs of
+ * its side, or of the first run if that side has fewer.
  */
 function pairUp(rows) {
-  const runs = (arm) => [...new Set(rows.filter((row) => row.arm === arm).map((row) => row.runAt))].sort((a, b) => a - b);
-  const of = { a: runs("a"), b: runs("b") };
-  const key = (arm, place, row) => [arm, place, row.n, row.key].join("\n");
-  const known = new Map(rows.map((row) => [key(row.arm, of[row.arm].indexOf(row.runAt), row), row]));
+  const runsOf = (side) => [...new Set(rows.filter((row) => row.side === side).map((row) => row.runAt))].sort((a, b) => a - b);
+  const runs = { baseline: runsOf("baseline"), candidate: runsOf("candidate") };
+  const key = (side, place, row) => [side, place, row.n, row.key].join("\n");
+  const known = new Map(rows.map((row) => [key(row.side, runs[row.side].indexOf(row.runAt), row), row]));
   for (const row of rows) {
-    const other = row.arm === "a" ? "b" : "a";
-    const place = of[row.arm].indexOf(row.runAt);
-    row.other = known.get(key(other, place < of[other].length ? place : 0, row));
+    const other = row.side === "baseline" ? "candidate" : "baseline";
+    const place = runs[row.side].indexOf(row.runAt);
+    row.other = known.get(key(other, place < runs[other].length ? place : 0, row));
   }
 }
 
-/** What the filters have to choose from. */
+/** The choices of the filters. */
 function choicesOf(rows) {
   const values = (of) => [...new Set(rows.flatMap(of))].sort();
   return {
@@ -83,14 +83,14 @@ function choicesOf(rows) {
   };
 }
 
-/** What a trial is called in an address. */
+/** The name of a trial in an address. */
 function idOf(row) {
   return row.skill + "/" + row.case + "/" + row.mode + "/" + row.n;
 }
 
 const WORST = ["fail", "error", "unscored", NOT_RUN, "pass"];
 
-/** Whether a row passes the filters; `q` is looked for in names, checks and reasons. */
+/** Whether a row matches the filters; `q` is searched in names, checks and reasons. */
 function matches(row, filters) {
   for (const key of ["skill", "case", "mode", "run", "verdict"]) {
     if (filters[key] && row[key] !== filters[key]) return false;
@@ -101,13 +101,13 @@ function matches(row, filters) {
   return !filters.q || named(row, filters.q.toLowerCase());
 }
 
-/** Whether a row's own names have this text, in lower case. */
+/** Whether a name of a row has this text, in lower case. */
 function named(row, text) {
   const names = [idOf(row), row.run, row.verdict, row.why || "", ...row.failed, ...row.unknown];
   return names.some((name) => name.toLowerCase().includes(text));
 }
 
-/** The trials of a case in a mode, as one group: repeats in their order, those of the other arm apart. */
+/** The trials of a case in a mode as one group; `before` has those of the baseline. */
 function groupsOf(rows) {
   const groups = new Map();
   for (const row of rows) {
@@ -116,7 +116,7 @@ function groupsOf(rows) {
       group = { skill: row.skill, case: row.case, mode: row.mode, rows: [], before: [] };
       groups.set(row.key, group);
     }
-    (row.arm === "a" ? group.before : group.rows).push(row);
+    (row.side === "baseline" ? group.before : group.rows).push(row);
   }
   for (const group of groups.values()) finish(group);
   return [...groups.values()];
@@ -135,7 +135,7 @@ function finish(group) {
   group.ms = mean(group.rows.map((row) => row.ms).filter((ms) => ms !== undefined));
   group.tokens = mean(group.rows.map((row) => row.tokens).filter((tokens) => tokens !== undefined));
   const failed = new Map();
-  // What an error left undone did not fail.
+  // Checks of an error are not failures.
   for (const row of group.rows.filter((row) => row.verdict === "fail")) {
     for (const check of row.failed) failed.set(check, (failed.get(check) || 0) + 1);
   }
@@ -148,8 +148,8 @@ function mean(numbers) {
 }
 
 /**
- * Whether anything that a reader cares for differs between the arms of a group. Repeats that only one of them has are no
- * difference by themselves, unless the other has none, or they move the share.
+ * Whether the sides of a group differ in verdicts, checks, answers or calls. Extra repeats on one side are a difference
+ * only if the other side has none, or if they change the share.
  */
 function differs(group) {
   const ran = (rows) => rows.filter((row) => row.verdict !== NOT_RUN);
@@ -178,8 +178,8 @@ function byName(a, b) {
 }
 
 /**
- * The groups of which the filters leave a trial, sorted. They hide the other trials of a group, whose figures stay those of
- * all its trials. `found`: places of rows in whose sessions the text `q` was found.
+ * The groups with a trial that matches the filters, sorted. The other trials of a group are hidden, but its figures count
+ * all of them. `found` has the places of the rows whose sessions have the text `q`.
  */
 function selected(groups, filters, found = new Set()) {
   const { q, ...others } = filters;

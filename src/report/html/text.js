@@ -1,6 +1,6 @@
-// Text as people read it. Pure: no document is touched here.
+// Formats text. Pure.
 
-/** Milliseconds in words: `320 ms`, `4.2 s`, `3:05`. */
+/** Milliseconds as `320 ms`, `4.2 s` or `3:05`. */
 function duration(ms) {
   if (ms < 1000) return Math.round(ms) + " ms";
   if (ms < 60000) return (ms / 1000).toFixed(1) + " s";
@@ -13,7 +13,7 @@ function count(number) {
   return String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
-/** US dollars, with as many places as say something. */
+/** US dollars; small amounts have more decimals. */
 function dollars(amount) {
   return "$" + (amount >= 0.1 ? amount.toFixed(2) : amount.toFixed(4));
 }
@@ -24,10 +24,10 @@ function clock(time) {
   return found ? found[1] : "";
 }
 
-/** Characters that a reader does not see, or that would draw what follows in another order. */
+/** Characters that are invisible or change the direction of the text after them. */
 const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]/g;
 
-/** `text` in pieces: what can be shown as it is, and hidden characters by their numbers. */
+/** `text` in pieces: visible text, and hidden characters as numbers. */
 function visible(text) {
   const pieces = [];
   let from = 0;
@@ -41,7 +41,7 @@ function visible(text) {
   return pieces;
 }
 
-/** `text` cut at the ends of `ranges` ({from, to}): pieces that are lit or not. Ranges may overlap. */
+/** `text` in pieces that are inside `ranges` ({from, to}), or `lit`, and outside. Ranges may overlap. */
 function lit(text, ranges) {
   const edges = new Set([0, text.length]);
   for (const { from, to } of ranges) {
@@ -66,7 +66,7 @@ function firstLine(text, most) {
   return line.length > most || line.length < text.trim().length ? line.slice(0, most) + " …" : line;
 }
 
-/** Whether a text in this value has `wanted`, in small letters: no key has, and no word that the page itself writes. */
+/** Whether a text in this value has `wanted`, in lower case. Keys and the page's own words do not count. */
 function holdsText(value, wanted) {
   if (typeof value === "string") return value.toLowerCase().includes(wanted);
   if (value === null || typeof value !== "object") return false;

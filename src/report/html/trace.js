@@ -1,18 +1,18 @@
-// The sessions: each lies packed (JSON, raw deflate, base64) in a script element of its own, and is read when asked for.
-// What the sessions of a skill have in common is packed once, in an element that theirs name: they go on where it ends.
+// Reads sessions. Each is packed (JSON, raw deflate, base64) in its own script element. The sessions of a skill share a
+// packed text, in an element that they name: their data continues that text.
 
-/** Sessions read last, by their places. */
+/** The latest sessions, by their places. */
 const opened = new Map();
 
-/** Most sessions that are kept once read. */
-const MOST_OPENED = 8;
+/** The most sessions that are kept. */
+const MAX_OPENED = 8;
 
-/** The document of the trial at this place; null where the page does not have it. */
+/** The document of the trial at this place; null if the page does not have it. */
 async function openTrace(place) {
   if (opened.has(place)) return opened.get(place);
   const read = await readTrace(place);
   opened.set(place, read);
-  if (opened.size > MOST_OPENED) opened.delete(opened.keys().next().value);
+  if (opened.size > MAX_OPENED) opened.delete(opened.keys().next().value);
   return read;
 }
 
@@ -21,7 +21,7 @@ async function readTrace(place) {
   return packed && JSON.parse(await inflated(packed));
 }
 
-/** The element of a session; a link may open the page before the browser has read it to its end. */
+/** The element of a session. Waits for the whole page if a link opens a session early. */
 async function packedAt(place) {
   const find = () => document.getElementById("t" + place);
   if (!find() && document.readyState === "loading") {
@@ -30,7 +30,7 @@ async function packedAt(place) {
   return find();
 }
 
-/** The bytes of what sessions have in common, by the elements that they are in. */
+/** The bytes of shared texts, by the ids of their elements. */
 const commons = new Map();
 
 function bytesOf(element) {
@@ -49,15 +49,15 @@ async function inflated(packed) {
   return text.slice(text.indexOf("\0") + 1);
 }
 
-/** How long a search works before the page may draw again, in milliseconds. */
+/** Milliseconds of searching, after which the page may draw. */
 const SLICE = 12;
 
 /**
- * Looks for a text in the sessions of these rows, and hands over the places where it was found so far with the share that
- * was searched. `goes()` says whether anybody still wants to know.
+ * Searches a text in the sessions of these rows. Calls `tell` with the places of the rows that have it and the share of
+ * rows searched. `goes()` returns false to stop.
  */
 async function searchTraces(rows, text, tell, goes) {
-  // As JSON has it, so that few sessions need to be parsed.
+  // As JSON spells it, so that few sessions need to be parsed.
   const wanted = JSON.stringify(text).slice(1, -1).toLowerCase();
   const found = new Set();
   let since = performance.now();

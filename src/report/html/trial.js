@@ -1,8 +1,8 @@
-// One trial: its checks, its session, the files it wrote, its judge.
+// A trial: its checks, session, files and judge.
 
-/** The page of a trial. `route` is where it stands. */
+/** The page of a trial. `route` is its address. */
 function trialView(row, trace, route, neighbours) {
-  // Events count from 1, as in the terminal.
+  // Events are numbered from 1, as in the terminal.
   const here = (place) => writeRoute({ ...route, e: String(place + 1) });
   const pieces = new Map();
   for (const check of trace ? trace.checks : []) {
@@ -19,13 +19,13 @@ function trialView(row, trace, route, neighbours) {
     el(
       "div",
       { class: "columns" },
-      el("aside", { "aria-label": "Checks" }, checksView(trace, here), repeatView(trace), factsView(trace)),
+      el("aside", { "aria-label": "Checks" }, checksView(trace, here), commandsView(trace), factsView(trace)),
       el(
         "div",
         { class: "session" },
         el("h2", {}, "Session ", foldAll()),
         fillLong(el("ol", { class: "events" }), trace.entries.length, event, eventOf(route)),
-        trace.dropped > 0 && el("p", { class: "note" }, "… and " + count(trace.dropped) + " more; trace.jsonl in the trial's folder has all."),
+        trace.dropped > 0 && el("p", { class: "note" }, "… and " + count(trace.dropped) + " more events: see trace.jsonl in the trial's directory."),
         filesView(trace.files),
         judgeView(trace.judge),
       ),
@@ -33,7 +33,7 @@ function trialView(row, trace, route, neighbours) {
   ];
 }
 
-function trialBar(row, trace, route, { before, after, beside }) {
+function trialBar(row, trace, route, { before, after, compare }) {
   const link = (to, label, key) => (to ? el("a", { href: to, rel: key }, label) : el("span", { class: "off" }, label));
   const name = idOf(row) + (row.ofRun && "-" + row.ofRun);
   return el(
@@ -42,7 +42,7 @@ function trialBar(row, trace, route, { before, after, beside }) {
     el("a", { href: writeRoute(filtersOf(route)), rel: "up" }, "← All trials"),
     link(before, "Previous", "prev"),
     link(after, "Next", "next"),
-    beside && el("a", { href: beside.link, rel: "beside" }, beside.label),
+    compare && el("a", { href: compare.link, rel: "compare" }, compare.label),
     el("span", { class: "space" }),
     trace && copyButton("Copy", () => trialText(row, trace), "the trial"),
     trace && el("button", { type: "button", class: "quiet", onclick: () => download(name + ".json", "application/json", JSON.stringify(trace, null, 2)) }, "Download"),
@@ -55,7 +55,7 @@ function trialHead(row, trace) {
     { class: "trial-head" },
     el("h1", { tabindex: "-1" }, badge(row.verdict), " ", shown(row.skill + "/" + row.case), el("small", {}, " ", shown(row.mode), " · repeat " + row.n, row.ofRun && [" · run ", shown(row.ofRun)])),
     trace && trace.trouble && el("p", { class: "note" }, el("b", {}, row.verdict === "error" ? "Nothing was measured: " : "Not judged: "), shown(trace.trouble)),
-    trace && trace.scripted && el("p", { class: "note scripted" }, el("b", {}, "Scripted: "), shown(trace.scripted)),
+    trace && trace.scripted && el("p", { class: "note scripted" }, el("b", {}, "Note: "), shown(trace.scripted)),
   );
 }
 
@@ -65,22 +65,24 @@ function notRun(row) {
 
 function leftOut(row) {
   const command = "skill-evals show " + idOf(row) + " --run " + row.run;
-  return el("p", { class: "note" }, "The session of this trial was left out to keep the file small. ", el("code", {}, shown(command)), " shows it. ", copyButton("Copy", command, "the command"));
+  return el("p", { class: "note" }, "The session of this trial was left out to keep this file small. To see it, run ", el("code", {}, shown(command)), ". ", copyButton("Copy", command, "the command"));
 }
 
 const ORDER = ["fail", "unknown", "pass"];
 
-/** The checks, those that failed first, each with a link to what it is about. */
+/** The checks, failed ones first, each with a link to the event that decided it. */
 function checksView(trace, here) {
   const checks = [...trace.checks].sort((a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status));
   const passed = checks.filter((check) => check.status === "pass");
+  // Checks with the same name are told apart by what they expect.
+  const isRepeated = (check) => checks.filter((other) => other.id === check.id).length > 1;
   const item = (check) =>
     el(
       "li",
       { class: "check " + check.status },
       el("div", {}, badge(check.status), " ", checkName(check, here), el("small", {}, " " + check.about)),
       check.status !== "pass" && el("dl", {}, el("dt", {}, "expected"), el("dd", {}, shown(check.expected)), el("dt", {}, "found"), el("dd", {}, shown(check.found))),
-      check.status === "pass" && el("p", {}, shown(firstLine(check.found, 120))),
+      check.status === "pass" && el("p", {}, isRepeated(check) && [shown(firstLine(check.expected, 120)), ": "], shown(firstLine(check.found, 120))),
     );
   const others = checks.filter((check) => check.status !== "pass");
   return el(
@@ -89,26 +91,26 @@ function checksView(trace, here) {
     el("h2", {}, "Checks"),
     others.length > 0 && el("ul", { class: "checks" }, others.map(item)),
     passed.length > 0 && el("details", { open: !others.length }, el("summary", {}, passed.length + " passed"), el("ul", { class: "checks" }, passed.map(item))),
-    !checks.length && el("p", {}, "There was nothing to check."),
+    !checks.length && el("p", {}, "No checks."),
   );
 }
 
-/** What a check is called, with a link to the event that it is about. */
+/** The name of a check, with a link to the event that decided it. */
 function checkName(check, here) {
   return check.entry === undefined ? el("b", {}, shown(check.id)) : el("a", { href: here(check.entry), class: "to-event" }, shown(check.id));
 }
 
-function repeatView(trace) {
+function commandsView(trace) {
   const line = ([what, command]) => el("li", {}, el("span", {}, what), el("code", {}, shown(command)), copyButton("Copy", command, "the command"));
-  return el("section", { class: "later" }, el("h2", {}, "Again"), el("ul", { class: "commands" }, trace.commands.map(line)));
+  return el("section", { class: "later" }, el("h2", {}, "Commands"), el("ul", { class: "commands" }, trace.commands.map(line)));
 }
 
 function factsView(trace) {
   const { metrics } = trace;
-  const facts = [...trace.facts, ["took", duration(metrics.duration_ms)], ["commands", metrics.commands + ", " + metrics.effective_commands + " effective"]];
+  const facts = [...trace.facts, ["time", duration(metrics.duration_ms)], ["commands", metrics.commands + ", " + metrics.effective_commands + " effective"]];
   if (metrics.usage) facts.push(["tokens", count(metrics.usage.input_tokens) + " read, " + count(metrics.usage.output_tokens) + " written"]);
   if (metrics.usage && metrics.usage.cost_usd !== undefined) facts.push(["cost", dollars(metrics.usage.cost_usd)]);
-  facts.push(["folder", trace.folder]);
+  facts.push(["directory", trace.folder]);
   return el("section", { class: "later" }, el("h2", {}, "Facts"), el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, shown(String(value)))])));
 }
 
@@ -123,7 +125,7 @@ function foldAll() {
   ];
 }
 
-/** Lines beside a change that are shown. */
+/** Lines that are shown around a change. */
 const AROUND = 3;
 
 function filesView(files) {
@@ -148,11 +150,11 @@ function linesView(before, after) {
       skipped++;
       return;
     }
-    if (skipped) view.push(el("span", { class: "skipped" }, "  … " + skipped + " lines the same\n"));
+    if (skipped) view.push(el("span", { class: "skipped" }, "  … " + skipped + " equal lines\n"));
     skipped = 0;
     view.push(lineView(line));
   });
-  if (skipped) view.push(el("span", { class: "skipped" }, "  … " + skipped + " lines the same\n"));
+  if (skipped) view.push(el("span", { class: "skipped" }, "  … " + skipped + " equal lines\n"));
   return view;
 }
 
@@ -177,13 +179,13 @@ function judgeView(judge) {
     "section",
     { class: "judge" },
     el("h2", {}, "Judge ", badge(judgement.verdict)),
-    judgement.scripted && el("p", { class: "note scripted" }, el("b", {}, "Scripted: "), shown(judgement.scripted)),
-    el("details", {}, el("summary", {}, "What it was asked"), question ? block(question, [], "input") : el("p", {}, "The question is no longer the one that was asked: its template, the case or the skill have changed since.")),
+    judgement.scripted && el("p", { class: "note scripted" }, el("b", {}, "Mock model: "), shown(judgement.scripted)),
+    el("details", {}, el("summary", {}, "The judge's prompt"), question ? block(question, [], "input") : el("p", {}, "Not available: the template, the case or the skill has changed since.")),
     judgement.votes.map(vote),
   );
 }
 
-/** A trial as plain text, to paste somewhere. */
+/** A trial as plain text, to copy. */
 function trialText(row, trace) {
   const checks = trace.checks.map((check) => "- " + check.status + " " + check.id + ": expected " + check.expected + "; found " + check.found);
   const events = trace.entries.map((entry, at) => at + 1 + ". " + entry.kind + "\n" + [textOf(entry), outputOf(entry)].filter(Boolean).join("\n"));

@@ -1,22 +1,22 @@
-//! Where each check looked.
+//! The events that decided each check.
 
-use crate::results::timeline::{CheckFinding, EventKind, EventPart, TextPiece, TimelineEvent};
+use crate::results::timeline::{CheckFinding, EventKind, TextPiece, TimelineEvent};
 use crate::skill::slug;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{CheckResult, Grade};
 use crate::trial::span::{EventRef, Span};
 
-/// Shortest quotation that is looked for in a session.
+/// The fewest bytes of a quotation that is searched for in a session.
 const MIN_QUOTED: usize = 3;
 
-/// What each check of the grade is about.
-pub(super) fn of(entries: &[TimelineEvent], evidence: &Evidence<'_>, grade: &Grade) -> Vec<CheckFinding> {
-    let session = FindingReader { entries, evidence };
-    grade.checks.iter().map(|check| session.finding(check)).collect()
+/// A finding for each check of the grade.
+pub(super) fn of(events: &[TimelineEvent], evidence: &Evidence<'_>, grade: &Grade) -> Vec<CheckFinding> {
+    let reader = FindingReader { events, evidence };
+    grade.checks.iter().map(|check| reader.finding(check)).collect()
 }
 
 struct FindingReader<'a> {
-    entries: &'a [TimelineEvent],
+    events: &'a [TimelineEvent],
     evidence: &'a Evidence<'a>,
 }
 
@@ -25,61 +25,59 @@ impl FindingReader<'_> {
         let Some(first) = check.spans.first() else { return self.quoted(check) };
         let mut pieces: Vec<TextPiece> = check.spans.iter().filter_map(|span| self.piece(span)).collect();
         pieces.sort_by_key(|piece| (piece.entry, piece.bytes.start));
-        CheckFinding { entry: self.entry(first.event), pieces }
+        CheckFinding { entry: self.place(first.event), pieces }
     }
 
     fn piece(&self, span: &Span) -> Option<TextPiece> {
-        let (entry, text) = (self.entry(span.event)?, span.text.as_ref()?);
+        let (entry, text) = (self.place(span.event)?, span.text.as_ref()?);
         Some(TextPiece { entry, part: text.part, bytes: text.bytes.clone() })
     }
 
-    fn entry(&self, event: EventRef) -> Option<usize> {
-        let injected = |what: &EventKind| matches!(what, EventKind::Injected { skill } if slug(skill) == self.evidence.meta.skill.slug);
+    /// The place of an event in the session.
+    fn place(&self, event: EventRef) -> Option<usize> {
+        let under_test = &self.evidence.meta.skill.slug;
         match event {
-            EventRef::Step(_) => self.entries.iter().position(|entry| entry.step == Some(event)),
+            EventRef::Step(_) => self.events.iter().position(|known| known.step == Some(event)),
             EventRef::Answer => self.find(|what| matches!(what, EventKind::Said { answer: true, .. })),
-            EventRef::End => self.entries.len().checked_sub(1),
-            EventRef::Injected => self.find(injected),
-            // If nobody wrote down what was offered, what was asked.
+            EventRef::End => self.events.len().checked_sub(1),
+            EventRef::Injected => {
+                self.find(|what| matches!(what, EventKind::Injected { skill } if slug(skill) == *under_test))
+            }
+            // If the agent did not report what was offered, the prompt.
             EventRef::Offered => self
                 .find(|what| matches!(what, EventKind::Offered { .. }))
                 .or_else(|| self.find(|what| matches!(what, EventKind::Prompt { .. }))),
         }
     }
 
-    fn find(&self, is_it: impl Fn(&EventKind) -> bool) -> Option<usize> {
-        self.entries.iter().position(|entry| is_it(&entry.what))
+    fn find(&self, matches: impl Fn(&EventKind) -> bool) -> Option<usize> {
+        self.events.iter().position(|event| matches(&event.what))
     }
 
-    /// What a check of a repository's own, or of a judge, quotes from the session: the longest that is found.
+    /// The longest text that a custom check or a judge quotes and that is in the session; without one, the answer.
     fn quoted(&self, check: &CheckResult) -> CheckFinding {
-        let mut quoted: Vec<&str> = ['`', '"']
-            .into_iter()
-            .flat_map(|mark| check.found.split(mark).skip(1).step_by(2))
-            .filter(|text| text.len() >= MIN_QUOTED)
-            .collect();
+        let in_backticks = check.found.split('`').skip(1).step_by(2);
+        let in_quotes = check.found.split('"').skip(1).step_by(2);
+        let mut quoted: Vec<&str> = in_backticks.chain(in_quotes).filter(|text| text.len() >= MIN_QUOTED).collect();
         quoted.sort_by_key(|text| std::cmp::Reverse(text.len()));
-        let place = |quoted: &str| {
-            self.texts().find_map(|(entry, part, text)| {
-                let from = text.find(quoted)?;
-                Some(TextPiece { entry, part, bytes: from..from + quoted.len() })
-            })
-        };
-        match quoted.into_iter().find_map(place) {
+        match quoted.into_iter().find_map(|quoted| self.search(quoted)) {
             Some(piece) => CheckFinding { entry: Some(piece.entry), pieces: vec![piece] },
-            None => CheckFinding { entry: self.entry(EventRef::Answer), pieces: Vec::new() },
+            None => CheckFinding { entry: self.place(EventRef::Answer), pieces: Vec::new() },
         }
     }
 
-    /// All texts of what the agent did and said.
-    fn texts(&self) -> impl Iterator<Item = (usize, EventPart, &str)> {
-        let of_agent = |what: &EventKind| {
-            !matches!(what, EventKind::Prompt { .. } | EventKind::System { .. } | EventKind::End { .. })
-        };
-        self.entries
-            .iter()
-            .enumerate()
-            .filter(move |(_, entry)| of_agent(&entry.what))
-            .flat_map(|(at, entry)| entry.what.texts().into_iter().map(move |(part, text)| (at, part, text)))
+    /// The first place of a text in what the agent did and said.
+    fn search(&self, quoted: &str) -> Option<TextPiece> {
+        for (entry, event) in self.events.iter().enumerate() {
+            if matches!(event.what, EventKind::Prompt { .. } | EventKind::System { .. } | EventKind::End { .. }) {
+                continue;
+            }
+            for (part, text) in event.what.texts() {
+                if let Some(from) = text.find(quoted) {
+                    return Some(TextPiece { entry, part, bytes: from..from + quoted.len() });
+                }
+            }
+        }
+        None
     }
 }

@@ -1,7 +1,7 @@
-//! A session as a reader follows it, on a page or in a terminal: what happened, in order, and where each check looked.
-//! It is made from the evidence and the grade of a trial, and decides nothing.
+//! A session as a reader follows it: its events in order, and the events that decided each check. Made from the evidence
+//! and the grade of a trial; it decides nothing.
 
-mod entries;
+mod events;
 mod findings;
 #[cfg(test)]
 mod tests;
@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
+use crate::results::is_default;
 use crate::trace::Mechanism;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::Grade;
@@ -19,91 +20,71 @@ use crate::trial::span::EventRef;
 /// A session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Timeline {
-    /// What happened, in order.
+    /// In order of time.
     pub entries: Vec<TimelineEvent>,
-    /// For each check of the grade, in its order, what it is about.
+    /// One for each check of the grade, in the same order.
     pub findings: Vec<CheckFinding>,
-    /// Steps that the trace did not keep.
+    /// The number of steps that the trace did not keep.
     pub dropped: u64,
 }
 
-/// One thing that happened.
+/// An event of a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimelineEvent {
-    /// What.
     #[serde(flatten)]
     pub what: EventKind,
-    /// When it ended, RFC 3339, where the agent told.
+    /// When the event ended, RFC 3339, if the agent reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
-    /// From the end of what came before to this one's beginning, or else to its end, in milliseconds; where both are known.
+    /// Milliseconds between the end of the previous timed event and the start of this one, or its end if it has no start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap_ms: Option<u64>,
-    /// How long a call took, in milliseconds, where the agent told.
+    /// How many milliseconds a call took, if the agent reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub took_ms: Option<u64>,
-    /// 0 for the agent itself, 1 for its sub-agents, 2 for theirs.
-    #[serde(skip_serializing_if = "is_zero")]
+    /// 0 for the agent itself, 1 for its sub-agents, 2 for their sub-agents.
+    #[serde(skip_serializing_if = "is_default")]
     pub depth: u32,
-    /// What the model's answers that began here took.
+    /// The tokens of the model's answers that began here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<AnswerTokens>,
-    /// What of the skills was seen here, and what was not allowed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Note>,
-    /// The step of the trace that it is, if it is one.
+    /// The step of the trace, if the event is one.
     #[serde(skip)]
     pub step: Option<EventRef>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
-/// What an entry is. Texts of the trace come cut, as it keeps them, and say so.
+/// The kind of an event, with its texts. The trace may have cut the texts; then they say so.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum EventKind {
-    /// What the system prompt said besides.
+    /// The case's addition to the system prompt.
     System { text: String },
-    /// What the agent was asked.
+    /// The prompt of the case.
     Prompt { text: String },
-    /// The skills that were offered, the agent's own included.
-    Offered {
-        /// Names in the agent's catalogue.
-        native: Vec<String>,
-        /// Tools of MCP servers.
-        mcp: Vec<String>,
-    },
+    /// The names in the agent's skill list, its own skills included, and the tools of MCP servers.
+    Offered { native: Vec<String>, mcp: Vec<String> },
     /// The agent put a skill into the conversation, since the prompt named it.
     Injected { skill: String },
-    /// The agent said something; `answer`: it is the final message, and whole.
+    /// A message of the agent. `answer` marks the final message, which is never cut.
     Said { text: String, answer: bool },
-    /// The model thought.
+    /// The model's thinking.
     Thought { text: String },
-    /// A shell command.
-    Command {
-        command: String,
-        /// Absent where there was none.
-        exit: Option<i64>,
-        output: String,
-        /// Whether it did more than look.
-        effective: bool,
-    },
-    /// Another tool.
+    /// A shell command. `effective`: it did more than inspect.
+    Command { command: String, exit: Option<i64>, output: String, effective: bool },
+    /// A call of another tool.
     Tool { name: String, input: String, output: String, failed: bool },
-    /// Files were changed by the agent's own editing tool.
+    /// The agent's editing tool changed files.
     Files { paths: Vec<String> },
-    /// The agent reported something.
+    /// A notice of the agent.
     Notice { text: String },
-    /// How the agent's process ended.
+    /// The end of the agent's process.
     End { text: String },
 }
 
 impl EventKind {
-    /// Its texts, with the part of the entry that each is.
-    #[must_use]
+    /// Its texts, each with its part of the event.
     pub fn texts(&self) -> Vec<(EventPart, &str)> {
         match self {
             Self::System { text }
@@ -123,6 +104,10 @@ impl EventKind {
             Self::Offered { .. } => Vec::new(),
         }
     }
+
+    fn text(&self, part: EventPart) -> Option<&str> {
+        self.texts().into_iter().find(|(own, _)| *own == part).map(|(_, text)| text)
+    }
 }
 
 /// Tokens of the model's answers.
@@ -130,31 +115,31 @@ impl EventKind {
 pub struct AnswerTokens {
     /// Tokens read, cached ones included.
     pub read: u64,
-    /// Tokens written, where the agent told.
+    /// Tokens written, if the agent reported them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<u64>,
 }
 
-/// Something noted at an entry.
+/// A note at an event. `seen` is the share of a file's text that entered the model's context.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "note", rename_all = "kebab-case")]
 pub enum Note {
-    /// A skill became active.
+    /// A skill activated.
     Loaded { skill: String, how: Mechanism, seen: Option<f64>, under_test: bool },
-    /// A file of a skill was loaded.
+    /// The model read a file of a skill.
     Resource { skill: String, path: String, seen: Option<f64> },
-    /// A call that was to load a skill failed.
+    /// A call to load a skill failed.
     FailedLoad { skill: String },
-    /// Skills were looked at, which made none active.
+    /// The agent inspected skills, which activated none.
     Looked,
     /// The agent did not allow the call.
     Denied,
 }
 
-/// What a check is about.
+/// The events that decided a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CheckFinding {
-    /// The entry to look at; absent where nothing happened that it could be.
+    /// The place of the event to look at; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<usize>,
     /// The pieces of text that decided it.
@@ -162,28 +147,30 @@ pub struct CheckFinding {
     pub pieces: Vec<TextPiece>,
 }
 
-/// A piece of an entry's text.
+/// A piece of an event's text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TextPiece {
-    /// Whose.
+    /// The place of the event.
     pub entry: usize,
-    /// Which text of it.
     pub part: EventPart,
-    /// Where in that text, in bytes.
+    /// The range in that part of the event.
     pub bytes: Range<usize>,
 }
 
 impl Timeline {
-    /// The session of a trial.
-    #[must_use]
     pub fn new(evidence: &Evidence<'_>, grade: &Grade) -> Self {
-        let entries = entries::of(evidence);
+        let entries = events::of(evidence);
         let findings = findings::of(&entries, evidence, grade);
         Self { entries, findings, dropped: evidence.trace.steps_dropped }
     }
 
-    /// The pieces of this entry's text that any check looked at.
-    pub fn pieces_of(&self, entry: usize) -> impl Iterator<Item = &TextPiece> {
-        self.findings.iter().flat_map(|finding| &finding.pieces).filter(move |piece| piece.entry == entry)
+    /// The pieces of an event's text that decided any check.
+    pub fn pieces_of(&self, place: usize) -> impl Iterator<Item = &TextPiece> {
+        self.findings.iter().flat_map(|finding| &finding.pieces).filter(move |piece| piece.entry == place)
+    }
+
+    /// The text that a piece is part of.
+    pub fn text_of(&self, piece: &TextPiece) -> Option<&str> {
+        self.entries.get(piece.entry)?.what.text(piece.part)
     }
 }

@@ -6,6 +6,8 @@ use crate::trial::evidence::Meta;
 use crate::trial::outcome::{CheckResult, Goal, Metrics, Status, Verdict};
 use crate::trial::span::{EventRef, Span};
 
+const ANSWER: &str = "Ahoy, Ada!\nahoy";
+
 fn meta() -> Meta {
     serde_json::from_value(json!({
         "format": 1, "run_id": "r", "skill": { "name": "greeting", "slug": "greeting" },
@@ -46,44 +48,31 @@ fn trace() -> Trace {
     trace.command("rm -rf build".into(), Some(0), String::new());
     trace.now = at(8, 0);
     trace.command("touch out/a.txt".into(), Some(1), String::new());
-    trace.push(Step::Message("Ahoy, Ada!\nahoy".into()));
+    trace.push(Step::Message(ANSWER.into()));
     trace.now = at(6, 1);
     trace.push(Step::Message("(sub-agent) done".into()));
     trace.finish()
 }
 
-fn timeline(checks: Vec<CheckResult>) -> Timeline {
-    let (meta, trace) = (meta(), trace());
-    let evidence = Evidence { meta: &meta, trace: &trace, final_text: Some("Ahoy, Ada!\nahoy") };
-    let metrics = Metrics::default();
-    let grade = Grade {
-        format: 1,
-        verdict: Verdict::Fail,
-        trouble: None,
-        checks,
-        metrics,
-        judged: None,
-        threshold: None,
-        max_trials: None,
-    };
-    Timeline::new(&evidence, &grade)
+fn timeline(trace: &Trace, final_text: &str, checks: Vec<CheckResult>) -> Timeline {
+    let (verdict, metrics) = (Verdict::Fail, Metrics::default());
+    let grade =
+        Grade { format: 1, verdict, trouble: None, checks, metrics, judged: None, threshold: None, max_trials: None };
+    Timeline::new(&Evidence { meta: &meta(), trace, final_text: Some(final_text) }, &grade)
 }
 
 /// The event that a check looks at, and the texts that it marks.
 fn marked(check: CheckResult) -> (Option<usize>, Vec<String>) {
-    let timeline = timeline(vec![check]);
+    let timeline = timeline(&trace(), ANSWER, vec![check]);
     let finding = &timeline.findings[0];
-    let text = |piece: &TextPiece| {
-        let texts = timeline.entries[piece.entry].what.texts();
-        let (_, text) = texts.into_iter().find(|(part, _)| *part == piece.part).expect("a text");
-        text[piece.bytes.clone()].to_owned()
-    };
-    (finding.entry, finding.pieces.iter().map(text).collect())
+    let marked =
+        finding.pieces.iter().map(|piece| timeline.text_of(piece).expect("a text")[piece.bytes.clone()].to_owned());
+    (finding.entry, marked.collect())
 }
 
 #[test]
 fn what_sub_agents_did_comes_where_it_happened_with_times_tokens_and_marks() {
-    let entries = timeline(Vec::new()).entries;
+    let entries = timeline(&trace(), ANSWER, Vec::new()).entries;
     let kinds: Vec<String> = entries
         .iter()
         .map(|entry| serde_json::to_value(entry).expect("JSON")["kind"].as_str().unwrap_or_default().to_owned())
@@ -119,24 +108,14 @@ fn a_check_without_events_leads_to_what_it_quotes() {
 
 #[test]
 fn an_answer_that_the_trace_cut_is_whole_and_one_that_it_lacks_is_added() {
-    let (meta, mut trace) = (meta(), TraceBuilder::default());
+    let mut trace = TraceBuilder::default();
     let long = "é".repeat(5_000);
     trace.push(Step::Message(long.clone()));
     let trace = trace.finish();
-    let grade = Grade {
-        format: 1,
-        verdict: Verdict::Pass,
-        trouble: None,
-        checks: Vec::new(),
-        metrics: Metrics::default(),
-        judged: None,
-        threshold: None,
-        max_trials: None,
-    };
     for (said, entries) in [(long.as_str(), 3), ("else", 4)] {
-        let evidence = Evidence { meta: &meta, trace: &trace, final_text: Some(said) };
-        let timeline = Timeline::new(&evidence, &grade);
-        let answer = |entry: &TimelineEvent| entry.what == EventKind::Said { text: said.to_owned(), answer: true };
-        assert_eq!((timeline.entries.len(), timeline.entries.iter().filter(|e| answer(e)).count()), (entries, 1));
+        let timeline = timeline(&trace, said, Vec::new());
+        let answer = EventKind::Said { text: said.to_owned(), answer: true };
+        let answers = timeline.entries.iter().filter(|event| event.what == answer).count();
+        assert_eq!((timeline.entries.len(), answers), (entries, 1));
     }
 }
