@@ -1,5 +1,5 @@
-//! The shapes of claude's lines, as far as they are read. Lists and texts are read up to a limit and the rest passed
-//! over, so that no line, whatever is in it, takes more memory than its own length.
+//! The shapes of claude's lines, as far as they are read. Lists and texts are read up to a limit and the rest is skipped, so
+//! that no line takes more memory than its own length.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,18 +12,23 @@ use serde_json::value::RawValue;
 
 use crate::agent::lenient;
 use crate::agent::refusal::Refusal;
+use crate::text::cut::bytes;
 use crate::trace::exposure::MAX_ANSWER;
 use crate::trace::trouble::Trouble;
-use crate::trace::{MAX_TEXT, OpenCall, Usage, cut};
+use crate::trace::{OpenCall, Usage, cut};
 
-/// Most items of a list that are read.
+/// The most items of a list that are read.
 const MAX_ITEMS: usize = 1_000;
 
-/// Most bytes of a call's input that are kept for a moment.
-const MAX_KEPT: usize = 64 << 10;
+/// The longest input of a call, in bytes, that is stored until its answer.
+const MAX_STORED_INPUT: usize = 64 << 10;
 
-/// Longest input of a call that is looked into: no command line, path or name of a skill is longer.
-const MAX_INPUT: usize = 1 << 20;
+/// The longest input of a call, in bytes, that is parsed: no command line, path or name of a skill is longer.
+const MAX_PARSED_INPUT: usize = 1 << 20;
+
+pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Option<T> {
+    serde_json::from_slice(line).ok()
+}
 
 /// What every line has.
 #[derive(Deserialize)]
@@ -36,7 +41,7 @@ pub(super) struct LineHead {
     pub timestamp: Option<String>,
     #[serde(default, deserialize_with = "lenient::option")]
     pub uuid: Option<String>,
-    /// The call that started the sub-agent whose line it is.
+    /// The call that started the sub-agent of this line.
     #[serde(default, deserialize_with = "lenient::option")]
     pub parent_tool_use_id: Option<String>,
 }
@@ -62,7 +67,7 @@ pub(super) struct McpServerStatus {
 #[derive(Deserialize)]
 pub(super) struct Assistant {
     pub message: ModelMessage,
-    /// What kind of error claude tells of in the model's place.
+    /// The kind of error that claude reports in place of an answer.
     #[serde(default, deserialize_with = "lenient::option")]
     pub error: Option<String>,
 }
@@ -82,13 +87,10 @@ pub(super) struct ModelMessage {
     pub stop_reason: Option<String>,
 }
 
-/// What claude calls the model that it is itself when there is no answer.
-const SYNTHETIC: &str = "<synthetic>";
-
 impl ModelMessage {
-    /// Whether it is claude's word and not the model's.
+    /// Whether claude wrote the message, and not the model.
     pub(super) fn is_synthetic(&self) -> bool {
-        self.model.as_deref() == Some(SYNTHETIC)
+        self.model.as_deref() == Some("<synthetic>")
     }
 }
 
@@ -113,7 +115,7 @@ pub(super) struct Block {
     pub thinking: Option<String>,
     pub id: Option<String>,
     pub name: Option<String>,
-    /// Of a reference to a tool that a search found.
+    /// The tool that a search found.
     #[serde(deserialize_with = "lenient::option")]
     pub tool_name: Option<String>,
     pub input: Option<Box<RawValue>>,
@@ -123,24 +125,70 @@ pub(super) struct Block {
     pub is_error: Option<bool>,
 }
 
-/// Tokens of one request, or of all of them.
-#[derive(Clone, Copy, Default, Deserialize)]
-#[expect(clippy::struct_field_names, reason = "the names on the wire")]
+impl Block {
+    /// The call of a tool that this block is, by the sub-agent that the call `by` started.
+    pub(super) fn call(self, by: &str) -> OpenCall<ToolInput> {
+        let input = self.input.as_deref().map_or("", RawValue::get);
+        let parsed = if input.len() <= MAX_PARSED_INPUT { serde_json::from_str(input).ok() } else { None };
+        let mut fields: ToolInput = parsed.unwrap_or_default();
+        let mut input = input.to_owned();
+        if input.len() > MAX_STORED_INPUT {
+            fields.command.iter_mut().for_each(|command| shorten(command, MAX_STORED_INPUT));
+            shorten(&mut input, MAX_STORED_INPUT);
+            input = cut(input);
+        }
+        let (id, tool) = (self.id.unwrap_or_default(), self.name.unwrap_or_default());
+        OpenCall { by: by.to_owned(), id, tool, input, waits_for_agents: false, more: fields }
+    }
+}
+
+/// The fields of a call's input that are read.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ToolInput {
+    #[serde(deserialize_with = "lenient::option")]
+    pub command: Option<String>,
+    #[serde(deserialize_with = "lenient::option")]
+    skill: Option<String>,
+    #[serde(deserialize_with = "lenient::option")]
+    name: Option<String>,
+    #[serde(deserialize_with = "lenient::option")]
+    pub file_path: Option<String>,
+    #[serde(deserialize_with = "lenient::option")]
+    pub notebook_path: Option<String>,
+}
+
+impl ToolInput {
+    /// The skill that a call of the skill tool requests.
+    pub(super) fn skill(&self) -> Option<&str> {
+        let skill = self.skill.as_ref().or(self.command.as_ref()).or(self.name.as_ref());
+        skill.map(|skill| skill.trim_start_matches('/'))
+    }
+}
+
+/// Tokens of one request, or the totals of a run or a model.
+#[derive(Clone, Copy, Deserialize)]
 pub(super) struct ClaudeTokens {
+    #[serde(alias = "inputTokens")]
     input_tokens: u64,
+    #[serde(alias = "cacheCreationInputTokens")]
     cache_creation_input_tokens: Option<u64>,
+    #[serde(alias = "cacheReadInputTokens")]
     cache_read_input_tokens: Option<u64>,
+    #[serde(alias = "outputTokens")]
     output_tokens: Option<u64>,
+    #[serde(default, rename = "costUSD", deserialize_with = "lenient::option")]
+    cost_usd: Option<f64>,
 }
 
 impl ClaudeTokens {
-    /// All that was read: this vendor counts cached tokens apart.
+    /// All tokens read: claude reports cached tokens apart.
     pub(super) fn input(&self) -> u64 {
         let cached = [self.cache_creation_input_tokens, self.cache_read_input_tokens].into_iter().flatten();
         cached.fold(self.input_tokens, u64::saturating_add)
     }
 
-    /// In the words of the normal form; `None` where what was written is not told.
+    /// The common form; `None` if the number of written tokens is not reported.
     fn usage(self, cost_usd: Option<f64>) -> Option<Usage> {
         Some(Usage {
             input_tokens: self.input(),
@@ -151,54 +199,6 @@ impl ClaudeTokens {
             cost_usd: cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0),
         })
     }
-
-    fn plus(self, other: ClaudeTokens) -> ClaudeTokens {
-        let sum = |a: Option<u64>, b: Option<u64>| Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0)));
-        ClaudeTokens {
-            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
-            cache_creation_input_tokens: sum(self.cache_creation_input_tokens, other.cache_creation_input_tokens),
-            cache_read_input_tokens: sum(self.cache_read_input_tokens, other.cache_read_input_tokens),
-            output_tokens: sum(self.output_tokens, other.output_tokens),
-        }
-    }
-}
-
-/// The same, as the totals of one model name them.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ModelTokens {
-    input_tokens: u64,
-    output_tokens: u64,
-    cache_read_input_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
-    #[serde(default, rename = "costUSD", deserialize_with = "lenient::option")]
-    cost_usd: Option<f64>,
-}
-
-impl ModelTokens {
-    fn tokens(&self) -> ClaudeTokens {
-        ClaudeTokens {
-            input_tokens: self.input_tokens,
-            cache_creation_input_tokens: self.cache_creation_input_tokens,
-            cache_read_input_tokens: self.cache_read_input_tokens,
-            output_tokens: Some(self.output_tokens),
-        }
-    }
-}
-
-/// Totals by model: of what is of another shape nothing is known.
-enum Models {
-    Absent,
-    Unreadable,
-    Known(BTreeMap<String, ModelTokens>),
-}
-
-fn models<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Models, D::Error> {
-    Ok(lenient::option(deserializer)?.map_or(Models::Unreadable, Models::Known))
-}
-
-fn no_models() -> Models {
-    Models::Absent
 }
 
 #[derive(Deserialize)]
@@ -223,12 +223,42 @@ pub(super) struct ResultLine {
     total_cost_usd: Option<f64>,
     #[serde(default, deserialize_with = "lenient::option")]
     usage: Option<ClaudeTokens>,
-    #[serde(default = "no_models", rename = "modelUsage", deserialize_with = "models")]
-    models: Models,
+    /// The totals by model; empty if they are absent, `None` if they are unreadable.
+    #[serde(default = "no_models", rename = "modelUsage", deserialize_with = "lenient::option")]
+    models: Option<BTreeMap<String, ClaudeTokens>>,
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub permission_denials: FirstItems<Denial>,
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a default for serde")]
+fn no_models() -> Option<BTreeMap<String, ClaudeTokens>> {
+    Some(BTreeMap::new())
+}
+
+impl ResultLine {
+    /// The totals of the run. If they are reported by model, those count: they include sub-agents.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let models = self.models.as_ref()?;
+        if models.is_empty() {
+            return self.usage?.usage(self.total_cost_usd);
+        }
+        let mut sum = Usage::default();
+        for tokens in models.values() {
+            sum = sum.plus(tokens.usage(None)?);
+        }
+        let cost_usd = self.total_cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0);
+        Some(Usage { cost_usd, ..sum })
+    }
+
+    /// The totals of each model, if they are reported.
+    pub(super) fn usage_by_model(&self) -> BTreeMap<String, Usage> {
+        let models = self.models.iter().flatten().take(MAX_ITEMS);
+        let usages = models.map(|(name, tokens)| Some((name.clone(), tokens.usage(tokens.cost_usd)?)));
+        usages.collect::<Option<_>>().unwrap_or_default()
+    }
+}
+
+/// A call that claude did not allow.
 #[derive(Deserialize)]
 pub(super) struct Denial {
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -236,56 +266,31 @@ pub(super) struct Denial {
     pub tool_input: Option<Box<RawValue>>,
 }
 
-/// The totals of a run, over every model that took part where they are told by model: sub-agents cost too.
-pub(super) fn as_usage(result: &ResultLine) -> Option<Usage> {
-    let tokens = match &result.models {
-        Models::Unreadable => return None,
-        Models::Known(models) if !models.is_empty() => {
-            models.values().fold(ClaudeTokens::default(), |sum, model| sum.plus(model.tokens()))
-        }
-        Models::Known(_) | Models::Absent => result.usage?,
-    };
-    tokens.usage(result.total_cost_usd)
-}
-
-/// The totals of each model, where they are told.
-pub(super) fn by_model(result: &ResultLine) -> BTreeMap<String, Usage> {
-    match &result.models {
-        Models::Known(models) => {
-            let usage = |model: &ModelTokens| model.tokens().usage(model.cost_usd);
-            let told = models.iter().take(MAX_ITEMS);
-            told.filter_map(|(name, model)| Some((name.clone(), usage(model)?))).collect()
-        }
-        Models::Unreadable | Models::Absent => BTreeMap::new(),
-    }
-}
-
-/// claude waits and tries again.
+/// claude waits and asks the provider again.
 #[derive(Deserialize)]
 pub(super) struct Retry {
     #[serde(default, deserialize_with = "lenient::option")]
     attempt: Option<u64>,
     #[serde(default, deserialize_with = "lenient::option")]
     max_retries: Option<u64>,
-    /// How long it waits, in milliseconds: no less than the provider asked for.
+    /// How long claude waits, in milliseconds: at least as long as the provider asked for.
     #[serde(default, rename = "retry_delay_ms", deserialize_with = "lenient::option")]
     delay_ms: Option<f64>,
     #[serde(default, deserialize_with = "lenient::option")]
     pub error_status: Option<u64>,
     #[serde(default, deserialize_with = "lenient::option")]
-    pub error: Option<String>,
+    error: Option<String>,
 }
 
 impl Retry {
-    /// Why an agent that did not get beyond it measured nothing.
+    /// Why nothing was measured if the agent ended while it waited.
     pub(super) fn trouble(&self) -> Trouble {
         let refusal = Refusal { status: self.error_status, code: self.error.as_deref(), ..Refusal::default() };
         let what = format!("the provider had not answered when the agent was ended: {self}");
-        Trouble::new(refusal.kind(), what).after(self.wait())
+        Trouble::new(refusal.kind(), what).after(self.delay())
     }
 
-    /// How long claude waits before it asks again.
-    pub(super) fn wait(&self) -> Option<Duration> {
+    pub(super) fn delay(&self) -> Option<Duration> {
         Duration::try_from_secs_f64(self.delay_ms? / 1000.0).ok()
     }
 }
@@ -323,70 +328,15 @@ pub(super) struct LimitInfo {
     pub status: Option<String>,
 }
 
-/// What is looked at of a call's input.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct ToolInput {
-    #[serde(deserialize_with = "lenient::option")]
-    pub command: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub skill: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub name: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub path: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub pattern: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub file_path: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub notebook_path: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub uri: Option<String>,
-    /// The input as it is, where it is short enough to be read again.
-    #[serde(skip)]
-    pub raw: String,
-}
-
-impl ToolInput {
-    /// The skill that a call of the skill tool asks for.
-    pub(super) fn asked_skill(&self) -> Option<&str> {
-        let asked = self.skill.as_ref().or(self.command.as_ref()).or(self.name.as_ref());
-        asked.map(|skill| skill.trim_start_matches('/'))
-    }
-}
-
-impl Block {
-    /// The tool call that this is, of the sub-agent that the call `by` started.
-    pub(super) fn call(self, by: &str) -> OpenCall<ToolInput> {
-        let input = self.input.as_deref().map_or("", RawValue::get);
-        let short = Some(input).filter(|input| input.len() <= MAX_INPUT);
-        let mut fields: ToolInput = short.and_then(|input| serde_json::from_str(input).ok()).unwrap_or_default();
-        if input.len() <= MAX_KEPT {
-            input.clone_into(&mut fields.raw);
-        } else {
-            fields = ToolInput { command: fields.command.map(shortened), ..fields };
-        }
-        let input = if input.len() > MAX_TEXT { cut(shortened(input.to_owned())) } else { input.to_owned() };
-        let (id, tool) = (self.id.unwrap_or_default(), self.name.unwrap_or_default());
-        OpenCall { by: by.to_owned(), id, tool, input, waits_for_agents: false, more: fields }
-    }
-}
-
-fn shortened(mut text: String) -> String {
-    shorten(&mut text, MAX_KEPT);
-    text
-}
-
-fn shorten(text: &mut String, most: usize) {
-    let kept = crate::text::cut::bytes(text, most).0.len();
-    if kept < text.len() {
-        text.truncate(kept);
+fn shorten(text: &mut String, max_bytes: usize) {
+    let length = bytes(text, max_bytes).0.len();
+    if length < text.len() {
+        text.truncate(length);
         text.shrink_to_fit();
     }
 }
 
-/// The first items of a list; the rest is passed over.
+/// The first items of a list.
 pub(super) struct FirstItems<T>(pub Vec<T>);
 
 impl<T> Default for FirstItems<T> {
@@ -425,12 +375,12 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for FirstItems<T> {
     }
 }
 
-/// A message's content: blocks, or a text alone.
+/// A message's content: a list of blocks, or one text.
 #[derive(Default)]
 pub(super) struct MessageContent(pub Vec<Block>);
 
 impl MessageContent {
-    /// Whether there may be more blocks than were read.
+    /// Whether the message may have more blocks than are read.
     pub(super) fn is_full(&self) -> bool {
         self.0.len() >= MAX_ITEMS
     }
@@ -464,7 +414,7 @@ impl<'de> Deserialize<'de> for MessageContent {
     }
 }
 
-/// What a tool answered: a text, or the texts and names of tools in a list of blocks, up to a limit.
+/// A tool's answer: the texts, and the names of tools that a search found, up to a limit.
 pub(super) struct ToolTexts(pub String);
 
 impl<'de> Deserialize<'de> for ToolTexts {
@@ -472,7 +422,7 @@ impl<'de> Deserialize<'de> for ToolTexts {
         let content = MessageContent::deserialize(deserializer)?;
         let texts: Vec<String> = content.0.into_iter().filter_map(|block| block.text.or(block.tool_name)).collect();
         let mut text = texts.join("\n");
-        // One more than is looked at, so that it shows.
+        // One byte more than the limit shows that the answer is longer.
         shorten(&mut text, MAX_ANSWER + 1);
         Ok(Self(text))
     }
