@@ -1,4 +1,4 @@
-//! What both ways of starting claude have in common: what it may do, and what it is told in files.
+//! What both ways of starting claude have in common: what it may do, and what it reads from files.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::home;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment};
-use crate::agent::files::{files_trouble, write_private};
+use crate::agent::files::{file_trouble, write_private};
 use crate::cases::case::Case;
 use crate::files::bounded;
 use crate::settings::ToolNames;
@@ -27,7 +27,7 @@ pub(super) struct ArgumentChoices<'a> {
 }
 
 impl<'a> ArgumentChoices<'a> {
-    /// The choices for a trial; writes the configuration of the MCP server.
+    /// The choices for a trial. Writes the configuration of the MCP server.
     pub(super) fn new(assignment: &Assignment<'a>) -> Result<Self, Trouble> {
         let Assignment { case, mode, settings, .. } = *assignment;
         Ok(Self {
@@ -35,21 +35,21 @@ impl<'a> ArgumentChoices<'a> {
             max_turns: settings.max_turns_of(case.max_turns),
             permissions: permissions(case, mode, assignment.server.map(|server| &server.names)),
             mcp_config: mcp_config(assignment)?,
-            // An empty list of sources, not none: without one claude reads every settings file that there is.
+            // The list is empty, not absent: without a list claude reads every settings file.
             setting_sources: if mode.delivery.native() { "project" } else { "" },
             schema: assignment.schema.as_deref().map(schema).transpose()?,
         })
     }
 
-    /// The command in a home that is prepared, without its arguments but for those of the login.
+    /// Prepares the home. The command has no arguments yet, except for the credentials.
     pub(super) fn command(self, assignment: &Assignment<'_>, program: PathBuf) -> Result<AgentCommand, Trouble> {
-        let users = home::prepare(assignment.room)?;
+        let users = home::prepare(assignment.trial_env)?;
         let visible: Vec<&str> = users.variables.iter().map(String::as_str).collect();
         let mut env = environment(assignment, &visible);
         env.extend(users.env);
-        // Nothing that is not the case's: no telemetry, no update, no title for the session.
+        // No requests that do not belong to the case: telemetry, updates, the session's title.
         env.insert("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC".into(), "1".into());
-        // How long claude waits for a server that is always to be loaded; see `mcp_config`.
+        // How long claude waits for a server with `alwaysLoad`; see `mcp_config`.
         env.insert("MCP_CONNECT_TIMEOUT_MS".into(), "60000".into());
         let Permissions { not_enforced, open, .. } = self.permissions;
         Ok(AgentCommand {
@@ -68,7 +68,7 @@ impl<'a> ArgumentChoices<'a> {
     }
 }
 
-/// What claude may do without asking: in an eval there is no user to ask.
+/// What claude may do without asking: an eval has no user to ask.
 pub(super) struct Permissions {
     pub mode: &'static str,
     pub allowed: Vec<String>,
@@ -78,62 +78,47 @@ pub(super) struct Permissions {
 }
 
 fn permissions(case: &Case, mode: &Mode, server: Option<&ToolNames>) -> Permissions {
-    let mut allowed: Vec<String> = ["Read", "Glob", "Grep"].map(str::to_owned).to_vec();
-    let mut permissions = match case.sandbox {
-        // Without leave for all of Bash claude still runs what it knows to only read.
-        Sandbox::ReadOnly => Permissions {
-            mode: "default",
-            allowed: Vec::new(),
-            disallowed: vec!["Write", "Edit", "NotebookEdit"],
-            not_enforced: vec!["claude itself judges which shell commands only read".to_owned()],
-            open: Vec::new(),
-        },
-        Sandbox::WorkspaceWrite => {
-            allowed.insert(0, "Bash".to_owned());
-            // Its editing tools then write in the working folder, and ask elsewhere.
-            Permissions {
-                mode: "acceptEdits",
-                allowed: Vec::new(),
-                disallowed: Vec::new(),
-                not_enforced: Vec::new(),
-                open: vec!["shell commands can write outside the workspace"],
-            }
-        }
-    };
-    permissions.open.push("reading is not limited to the workspace");
-    permissions.not_enforced.push("shell commands see the variables with the login".to_owned());
-    if mode.delivery.native() {
-        allowed.push("Skill".to_owned());
-    }
+    let can_write = case.sandbox == Sandbox::WorkspaceWrite;
+    let mut allowed = Vec::from_iter(can_write.then_some("Bash"));
+    allowed.extend(["Read", "Glob", "Grep"]);
+    allowed.extend(mode.delivery.native().then_some("Skill"));
+    let mut allowed: Vec<String> = allowed.into_iter().map(str::to_owned).collect();
     allowed.extend(server.map(|names| format!("mcp__{}", names.server)));
-    permissions.allowed = allowed;
-    permissions
+    let mut not_enforced = vec!["shell commands see the variables with the login".to_owned()];
+    let mut open = vec!["reading is not limited to the workspace"];
+    if can_write {
+        open.insert(0, "shell commands can write outside the workspace");
+        // Its editing tools may write in the working directory, and ask elsewhere.
+        return Permissions { mode: "acceptEdits", allowed, disallowed: Vec::new(), not_enforced, open };
+    }
+    // Even without a permission for Bash, claude runs commands that it knows to only read.
+    not_enforced.insert(0, "claude itself judges which shell commands only read".to_owned());
+    Permissions { mode: "default", allowed, disallowed: vec!["Write", "Edit", "NotebookEdit"], not_enforced, open }
 }
 
-/// The MCP servers as a file that nobody else can read: arguments every user of the machine sees. Without `alwaysLoad`
-/// claude begins while a slow server is still `pending`, and without its tools; and where it has its model search for
-/// tools, shows none of the server's.
+/// Writes the MCP servers into a file that no other user can read, unlike arguments. Without `alwaysLoad`, claude starts while a
+/// slow server is `pending`, and then offers none of its tools; if its model searches for tools, claude shows none of them.
 fn mcp_config(assignment: &Assignment<'_>) -> Result<Option<PathBuf>, Trouble> {
     let Some(server) = assignment.server else { return Ok(None) };
-    let mut entry = json!({
+    let mut config = json!({
         "type": "stdio",
         "command": server.program,
         "args": server.args,
         "env": server.env,
     });
     if server.always_load {
-        entry["alwaysLoad"] = json!(true);
+        config["alwaysLoad"] = json!(true);
     }
-    let config = json!({ "mcpServers": { server.names.server.as_str(): entry } });
-    let path = assignment.room.path().join("mcp.json");
+    let config = json!({ "mcpServers": { server.names.server.as_str(): config } });
+    let path = assignment.trial_env.path().join("mcp.json");
     write_private(&path, config.to_string().as_bytes())?;
     Ok(Some(path))
 }
 
-/// The text of an output schema. Without the dialect's name: where a schema names another than draft 7, claude drops it
-/// without a word, offers no tool to answer with, and fails at the end.
+/// The text of an output schema, without the dialect's name: if a schema names another dialect than draft 7, claude drops it,
+/// offers no tool to answer with, and fails at the end.
 fn schema(path: &Path) -> Result<String, Trouble> {
-    let text = bounded::read_text(path).map_err(|error| files_trouble(path, &error))?;
+    let text = bounded::read_text(path).map_err(|error| file_trouble(path, &error))?;
     match serde_json::from_str(&text) {
         Ok(Value::Object(mut schema)) => {
             schema.remove("$schema");

@@ -1,11 +1,11 @@
-//! `claude -p`: everything by its arguments, the prompt last.
+//! `claude -p`: all input is in its arguments, the prompt last.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::call::ArgumentChoices;
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, long_prompt, own_args};
+use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, long_prompt, settings_args_of};
 use crate::agent::files::write_private;
 use crate::trace::trouble::Trouble;
 
@@ -16,7 +16,7 @@ pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<A
     if let Some(text) = &assignment.case.system_prompt {
         args.extend(system_prompt(assignment, text)?);
     }
-    args.extend(own_args(assignment).map(Into::into));
+    args.extend(settings_args_of(assignment).map(Into::into));
     let input = long_prompt(assignment)?;
     if input.is_none() {
         // A prompt may start with a dash.
@@ -25,43 +25,43 @@ pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<A
     let mut command = choices.command(assignment, program)?;
     command.args.extend(args);
     command.input = input;
-    // It exits before a pipe has taken all that it wrote.
-    command.by_file = Some(assignment.room.path().join("stdout"));
+    // It exits before a pipe has taken all its output.
+    command.by_file = Some(assignment.trial_env.path().join("stdout"));
     Ok(command)
 }
 
-/// The system prompt as an argument, or as a file where it is too long for one.
+/// The system prompt as an argument, or as a file if it is too long for an argument.
 fn system_prompt(assignment: &Assignment<'_>, text: &str) -> Result<Vec<OsString>, Trouble> {
     if text.len() <= LONGEST_ARGUMENT {
         return Ok(vec![format!("--append-system-prompt={text}").into()]);
     }
-    let path = assignment.room.home().join("system-prompt");
+    let path = assignment.trial_env.home().join("system-prompt");
     write_private(&path, text.as_bytes())?;
     Ok(vec!["--append-system-prompt-file".into(), path.into()])
 }
 
-/// The arguments but for the prompts.
-fn args(call: &ArgumentChoices<'_>) -> Vec<OsString> {
+/// The arguments without the prompts.
+fn args(choices: &ArgumentChoices<'_>) -> Vec<OsString> {
     let mut args: Vec<OsString> = ["-p", "--output-format", "stream-json", "--verbose"].map(OsString::from).to_vec();
     let mut option = |name: &str, value: &str| args.push(format!("{name}={value}").into());
-    if let Some(model) = call.model {
+    if let Some(model) = choices.model {
         option("--model", model);
     }
-    if let Some(most) = call.max_turns {
+    if let Some(most) = choices.max_turns {
         option("--max-turns", &most.to_string());
     }
-    option("--permission-mode", call.permissions.mode);
-    option("--allowedTools", &call.permissions.allowed.join(","));
-    if !call.permissions.disallowed.is_empty() {
-        option("--disallowedTools", &call.permissions.disallowed.join(","));
+    option("--permission-mode", choices.permissions.mode);
+    option("--allowedTools", &choices.permissions.allowed.join(","));
+    if !choices.permissions.disallowed.is_empty() {
+        option("--disallowedTools", &choices.permissions.disallowed.join(","));
     }
-    if let Some(schema) = &call.schema {
+    if let Some(schema) = &choices.schema {
         option("--json-schema", schema);
     }
-    option("--setting-sources", call.setting_sources);
-    // The user's and the project's own MCP servers are none of the case's.
+    option("--setting-sources", choices.setting_sources);
+    // The MCP servers of the user and the project do not belong to the case.
     args.push("--strict-mcp-config".into());
-    if let Some(config) = &call.mcp_config {
+    if let Some(config) = &choices.mcp_config {
         args.extend(["--mcp-config".into(), config.into()]);
     }
     args
