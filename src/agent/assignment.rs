@@ -13,13 +13,9 @@ use crate::settings::mode::Mode;
 pub struct Assignment<'a> {
     /// The repository, which the agent does not see.
     pub root: &'a Path,
-    /// The case.
     pub case: &'a Case,
-    /// The mode.
     pub mode: &'a Mode,
-    /// The settings of the run.
     pub settings: &'a Settings,
-    /// The directories of the agent.
     pub trial_env: &'a TrialEnv,
     /// The MCP server of skills, if the mode has one.
     pub server: Option<&'a ServerCommand>,

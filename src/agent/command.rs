@@ -12,13 +12,10 @@ use crate::settings::mode::{AgentKind, Mode};
 use crate::settings::{Isolation, ROOT, Settings};
 use crate::trace::trouble::{Trouble, TroubleKind};
 
-/// How to start an agent.
+#[derive(Default)]
 pub struct AgentCommand {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments.
     pub args: Vec<OsString>,
-    /// Its whole environment.
     pub env: BTreeMap<OsString, OsString>,
     /// Values that must not be stored.
     pub secrets: Vec<String>,
@@ -39,8 +36,6 @@ pub struct AgentCommand {
 }
 
 impl AgentCommand {
-    /// What isolates the agent.
-    #[must_use]
     pub fn isolation(&self) -> Isolation {
         if self.sandbox.is_some() { Isolation::Bwrap } else { Isolation::Agent }
     }

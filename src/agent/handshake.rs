@@ -33,9 +33,6 @@ pub struct ServerOffer {
 
 impl Handshake {
     /// What the server offered, after it ended in this way.
-    ///
-    /// # Errors
-    /// What it did instead of listing its tools, in words that follow "the server: ".
     pub fn result(self, ending: &Ending) -> Result<ServerOffer, String> {
         if self.is_complete { Ok(self.offer) } else { Err(self.failure.unwrap_or_else(|| no_list(ending))) }
     }

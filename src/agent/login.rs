@@ -9,7 +9,6 @@ use crate::settings::mode::{AgentKind, Mode};
 /// The credentials that an agent would use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Login {
-    /// These.
     Found(String),
     /// There may be some; where they would be.
     Unknown(String),
@@ -37,7 +36,6 @@ pub struct LoginSources<'a> {
 
 impl<'a> LoginSources<'a> {
     /// The sources of this agent, in a mode or in any.
-    #[must_use]
     pub fn new(settings: &'a Settings, kind: AgentKind, mode: Option<&'a Mode>) -> Self {
         Self { settings, kind, mode }
     }
@@ -61,7 +59,6 @@ impl<'a> LoginSources<'a> {
     }
 
     /// The account of its requests.
-    #[must_use]
     pub fn account(&self) -> Account {
         let arguments = if self.has_argument() { self.arguments().cloned().collect() } else { Vec::new() };
         let command = self.settings.agents.get(self.kind.as_str()).and_then(|agent| agent.command.clone());

@@ -21,12 +21,9 @@ use crate::trial::evidence::ServerMeta;
 /// How long a server may take to list its tools.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How to start the server.
 #[derive(Clone, Debug)]
 pub struct ServerCommand {
-    /// The program, absolute.
     pub program: PathBuf,
-    /// Its arguments.
     pub args: Vec<String>,
     /// Its environment, in addition to the agent's.
     pub env: BTreeMap<String, String>,
@@ -41,9 +38,6 @@ pub struct ServerCommand {
 impl ServerCommand {
     /// The server that the settings choose for the skills in the directory `skills`: the repository's own, or this program
     /// with the arguments `mcp --skills DIR`.
-    ///
-    /// # Errors
-    /// The program is missing.
     pub fn new(settings: &Settings, root: &Path, skills: &Path) -> Result<Self, Trouble> {
         let always_load = settings.mcp.always_load;
         let Some(own) = &settings.mcp.own else {
@@ -77,7 +71,6 @@ impl ServerCommand {
     }
 
     /// Has our server log its client's requests for lists in the file at `path`.
-    #[must_use]
     pub fn logging_to(mut self, path: &Path) -> Self {
         if !self.is_own {
             self.env.insert(ASKED_VARIABLE.to_owned(), path.to_string_lossy().into_owned());
@@ -91,9 +84,6 @@ impl ServerCommand {
 
     /// Starts the server as an agent with this environment and sandbox would, requests its tools, and ends it. `skill` is the
     /// slug of the skill under test.
-    ///
-    /// # Errors
-    /// The server does not start, answers something else, or has no skill tool.
     pub fn probe(
         &self,
         trial_env: &TrialEnv,

@@ -4,21 +4,21 @@
 //! there. The files next to these directories are what agents share. An agent imports those, but neither another agent nor
 //! this file.
 
-pub mod assignment;
-pub mod command;
+mod assignment;
+pub(crate) mod command;
 mod derived_file;
 mod files;
-pub mod handshake;
+pub(crate) mod handshake;
 mod interface;
-pub mod isolation;
+pub(crate) mod isolation;
 mod lenient;
-pub mod login;
-pub mod mcp_probe;
+pub(crate) mod login;
+pub(crate) mod mcp_probe;
 mod recorder;
 mod refusal;
-pub mod sandbox;
-pub mod snapshot;
-pub mod trial_env;
+mod sandbox;
+pub(crate) mod snapshot;
+pub(crate) mod trial_env;
 pub mod turns;
 
 use std::path::Path;
@@ -31,14 +31,16 @@ use crate::skill::{SKILL_FILE, Skill, USER_ONLY};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
 
-pub use assignment::Assignment;
-pub use command::AgentCommand;
+pub(crate) use assignment::Assignment;
+pub(crate) use command::AgentCommand;
 pub use interface::{Agent, WorkOwner};
+pub use isolation::bwrap;
 use sandbox::SandboxProgram;
+pub use trial_env::{ScratchDir, without_trial_paths};
 
 macro_rules! programs {
     ($($family:ident: $($kind:ident = $word:literal),+;)+) => {
-        $(pub mod $family;)+
+        $(mod $family;)+
 
         /// The agent of this kind.
         #[must_use]
@@ -55,16 +57,12 @@ macro_rules! programs {
 agents!(programs);
 
 /// How to start the mode's agent for a trial, inside the sandbox of the settings. Writes what the agent needs into its home.
-///
-/// # Errors
-/// The program or a required sandbox is missing, or the home cannot be prepared.
-pub fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
+pub(crate) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
     isolation::isolated(of(assignment.mode.agent).command(assignment)?, assignment)
 }
 
 /// Why an agent did not start to work, if its ending shows it.
-#[must_use]
-pub fn trouble_at_start(
+pub(crate) fn trouble_at_start(
     ending: &Ending,
     sandbox: Option<&SandboxProgram>,
     assignment: &Assignment<'_>,
@@ -88,8 +86,7 @@ fn unknown_argument(last_words: &str) -> Option<Trouble> {
 
 /// The file of the skill in `directory` that keeps the mode from offering the skill to this prompt, and why. A trial of it could
 /// only be an error.
-#[must_use]
-pub fn withheld(
+pub(crate) fn withheld(
     mode: &Mode,
     settings: &Settings,
     skill: &Skill,

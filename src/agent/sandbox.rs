@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 /// A program that runs another program in a sandbox.
 #[derive(Clone, Debug)]
 pub struct SandboxProgram {
-    /// The program.
     pub program: PathBuf,
     /// Its arguments, up to the other program's path.
     pub args: Vec<OsString>,
@@ -14,7 +13,6 @@ pub struct SandboxProgram {
 
 impl SandboxProgram {
     /// The command that runs `program` in the sandbox.
-    #[must_use]
     pub fn around(&self, program: &Path, args: Vec<OsString>) -> (PathBuf, Vec<OsString>) {
         let mut all = self.args.clone();
         all.push(program.into());
@@ -23,7 +21,6 @@ impl SandboxProgram {
     }
 
     /// Whether the sandbox shows a path of the machine. Later arguments cover earlier ones.
-    #[must_use]
     pub fn shows(&self, path: &Path) -> bool {
         let mut shown = false;
         for words in self.args.windows(3) {

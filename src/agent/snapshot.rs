@@ -26,9 +26,6 @@ pub struct SkillSnapshot {
 impl SkillSnapshot {
     /// Copies the skills of `catalog`, found in `root`, into the directory `name` of the scratch directory. A skill that cannot
     /// be copied is left out; [`Self::digest`] says why.
-    ///
-    /// # Errors
-    /// A directory cannot be created.
     pub fn take(scratch: &ScratchDir, name: &str, root: &Path, catalog: &Catalog) -> Result<Self, WorkspaceError> {
         let directory = scratch.path().join(name);
         fs::create_dir(&directory).at(&directory)?;
@@ -49,9 +46,6 @@ impl SkillSnapshot {
 
     /// The digest of the skill with this slug, as [`InputReader`](crate::run::digests::InputReader) computes it. It is
     /// computed during the copy, so it is the digest of what agents get.
-    ///
-    /// # Errors
-    /// Why the skill is not in the snapshot: its trials cannot run.
     pub fn digest(&self, slug: &str) -> Result<&str, String> {
         match self.digests.get(slug) {
             Some(Ok(digest)) => Ok(digest),
@@ -60,13 +54,10 @@ impl SkillSnapshot {
         }
     }
 
-    /// The slugs of its skills.
     pub fn slugs(&self) -> impl Iterator<Item = &str> {
         self.digests.keys().map(String::as_str)
     }
 
-    /// The skills with these slugs.
-    #[must_use]
     pub fn part(&self, slugs: &[String]) -> Self {
         let originals = self
             .originals
@@ -77,9 +68,6 @@ impl SkillSnapshot {
     }
 
     /// Stores a copy at `path`, unless there is one.
-    ///
-    /// # Errors
-    /// The skills cannot be copied.
     pub fn keep(&self, path: &Path) -> Result<(), WorkspaceError> {
         if path.exists() {
             return Ok(());
@@ -113,9 +101,6 @@ fn copy_skill(from: &Path, found: &FoundSkill, to: &Path, contents: &mut SkillCo
 }
 
 /// Prepares the changes of skills during the session that a case wants. Stores the new versions in `directory`, by number.
-///
-/// # Errors
-/// A new version cannot be given to an agent, or cannot be copied.
 pub fn prepare_changes(
     case: &Case,
     repository: &Path,
@@ -140,9 +125,6 @@ pub fn prepare_changes(
 
 /// Gives the skills to the trial environment, and links them where the mode's agent looks for skills. The trial environment
 /// gets its own copy, unless a sandbox shows the originals read-only (`shown`).
-///
-/// # Errors
-/// A copy, a directory or a link cannot be created.
 pub fn deliver(
     mode: &Mode,
     snapshot: &SkillSnapshot,

@@ -11,7 +11,7 @@ use std::thread;
 
 use serde_json::json;
 use skill_evals::agent;
-use skill_evals::agent::trial_env::without_trial_paths;
+use skill_evals::agent::without_trial_paths;
 use skill_evals::cases::repository::{Layout, Repository, Scope};
 use skill_evals::run::skill_texts::TextReader;
 use skill_evals::settings::mode::AgentKind;

@@ -60,10 +60,7 @@ impl<'a> ArgumentChoices<'a> {
             secrets: users.secrets,
             not_enforced,
             open,
-            sandbox: None,
-            by_file: None,
-            input: None,
-            dialogue: None,
+            ..AgentCommand::default()
         })
     }
 }

@@ -64,14 +64,14 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             self.recorder.trace.damaged_lines += 1;
             return;
         };
-        let by = head.parent_tool_use_id.unwrap_or_default();
-        let time = head.timestamp.or_else(|| self.times.get(head.uuid.as_deref()?).cloned());
+        let by = head.parent_tool_use_id.0.unwrap_or_default();
+        let time = head.timestamp.0.or_else(|| self.times.get(head.uuid.0.as_deref()?).cloned());
         self.recorder.set_time(time.as_deref());
         self.recorder.trace.now = Moment { began: None, ended: time, depth: u32::from(!by.is_empty()) };
         if !by.is_empty() {
-            self.sub_agents.shown(head.uuid, &by);
+            self.sub_agents.shown(head.uuid.0, &by);
         }
-        let read = match (head.kind.as_str(), head.subtype.as_deref().unwrap_or_default()) {
+        let read = match (head.kind.as_str(), head.subtype.0.as_deref().unwrap_or_default()) {
             ("system", "init") => parse(line).map(|init| self.init(init)),
             ("system", "api_retry") => parse(line).map(|retry: Retry| {
                 self.notice(retry.to_string());
@@ -83,11 +83,11 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             ("user", _) => parse(line).map(|message| self.user(message, &by)),
             ("result", _) => parse(line).map(|result| self.result(result)),
             ("control_request", _) => parse(line).map(|ControlRequest { request }| {
-                let tool = request.tool_name.unwrap_or_default();
-                self.notice(format!("claude asked: {} {tool}", request.subtype));
+                let tool = request.tool_name.0.unwrap_or_default();
+                self.notice(format!("claude asked: {} {tool}", request.subtype.0.unwrap_or_default()));
             }),
             ("rate_limit_event", _) => parse(line).map(|RateLimit { rate_limit_info }| {
-                let status = rate_limit_info.status.unwrap_or_else(|| "unknown".to_owned());
+                let status = rate_limit_info.0.and_then(|info| info.status.0).unwrap_or_else(|| "unknown".to_owned());
                 if status != "allowed" {
                     self.notice(format!("rate limit: {status}"));
                 }
@@ -124,11 +124,11 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             self.recorder.trace.damaged_lines += 1;
             return;
         };
-        let Some(by) = self.sub_agents.line(own, head.uuid.as_deref()) else { return };
+        let Some(by) = self.sub_agents.line(own, head.uuid.0.as_deref()) else { return };
         self.forked(&by);
         let depth = 1 + u32::from(self.sub_agents.is_nested(&by));
-        self.recorder.set_time(head.timestamp.as_deref());
-        self.recorder.trace.now = Moment { began: None, ended: head.timestamp, depth };
+        self.recorder.set_time(head.timestamp.0.as_deref());
+        self.recorder.trace.now = Moment { began: None, ended: head.timestamp.0, depth };
         // Standard output showed what the agent waited for.
         let waiting = self.recorder.trace.waiting.clone();
         let read = match head.kind.as_str() {
@@ -181,8 +181,8 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         if self.interrupted_in_sub_agent.is_none() {
             trace.waiting = WaitingFor::Model;
         }
-        trace.agent_version = init.claude_code_version;
-        trace.model = init.model;
+        trace.agent_version = init.claude_code_version.0;
+        trace.model = init.model.0;
         let tools = init.tools.0.into_iter().filter(|tool| tool.starts_with("mcp__")).collect();
         let servers = init.mcp_servers.0.into_iter().map(|server| (server.name, server.status)).collect();
         // The line lists the skills that a user can call; the session file lists those that the model is offered.
@@ -197,8 +197,8 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             let texts: Vec<String> = message.content.0.into_iter().filter_map(|block| block.text).collect();
             let synthetic = SyntheticMessage {
                 text: texts.join(" "),
-                error: line.error,
-                stop_reason: message.stop_reason,
+                error: line.error.0,
+                stop_reason: message.stop_reason.0,
                 retried: self.retried_status(),
                 model_answered: self.recorder.trace.answers > 0,
             };
@@ -215,18 +215,18 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             trace.lose("a message of more parts than are read");
         }
         // An answer may have several lines with the same id and usage. Only the input is right: it is the usage at the start.
-        if let Some(usage) = &message.usage {
+        if let Some(usage) = &message.usage.0 {
             if by.is_empty() {
                 trace.first_request(usage.input());
             }
-            if message.id.is_none() || message.id != self.answer_id {
+            if message.id.0.is_none() || message.id.0 != self.answer_id {
                 trace.answered(trace.steps.len(), usage.input(), None);
-                self.answer_id = message.id;
+                self.answer_id = message.id.0;
             }
         }
         for block in message.content.0 {
             match block.kind.as_str() {
-                "thinking" => self.recorder.trace.thought(block.thinking),
+                "thinking" => self.recorder.trace.thought(block.thinking.0),
                 "text" => self.recorder.message(&block.text.unwrap_or_default()),
                 "tool_use" | "server_tool_use" | "mcp_tool_use" if block.id.is_some() => self.call(block, by),
                 _ => {}
@@ -246,8 +246,8 @@ impl<'a, 's> StreamDecoder<'a, 's> {
     /// Notes the end of a task. If a task is stopped while its call waits for it, the model did not stop it.
     fn task_ended(&mut self, task: &FinishedTask) {
         self.sub_agents.task_ended(task);
-        let call_id = task.tool_use_id.as_str();
-        if matches!(task.status.as_str(), "stopped" | "killed")
+        let call_id = task.tool_use_id.0.as_deref().unwrap_or_default();
+        if matches!(task.status.0.as_deref(), Some("stopped" | "killed"))
             && !call_id.is_empty()
             && self.open.last(|call| call.id == call_id).is_some()
         {
@@ -307,7 +307,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         if is_interrupted && self.is_hidden_tool(&call) {
             self.interrupted_tool = Some(call.tool.clone());
         }
-        let failed = block.is_error.unwrap_or(false);
+        let failed = block.is_error.0.unwrap_or(false);
         if !by.is_empty() {
             self.sub_agents.called(&call.tool, failed);
         }
@@ -320,17 +320,17 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         let tool_use = match tool.as_str() {
             "Bash" => ToolUse::Shell {
                 exit_code: if failed { exit_code(&output) } else { Some(0) },
-                command: fields.command.unwrap_or_else(|| input.clone()),
+                command: fields.command.0.unwrap_or_else(|| input.clone()),
             },
             SKILL_TOOL => {
                 let skill = fields.skill().map(str::to_owned);
                 let loaded = !failed || skill.as_ref().is_some_and(|skill| self.sub_agents.forks.has(skill));
                 ToolUse::LoadSkill { skill, loaded }
             }
-            "Read" | "NotebookRead" => ToolUse::ReadFile(fields.file_path.unwrap_or_default()),
+            "Read" | "NotebookRead" => ToolUse::ReadFile(fields.file_path.0.unwrap_or_default()),
             "Glob" | "Grep" | "LS" => ToolUse::SearchFiles,
             "Write" | "Edit" | "MultiEdit" | "NotebookEdit" if !failed => {
-                ToolUse::ChangeFiles(vec![fields.file_path.or(fields.notebook_path).unwrap_or_default()])
+                ToolUse::ChangeFiles(vec![fields.file_path.0.or(fields.notebook_path.0).unwrap_or_default()])
             }
             _ => ToolUse::Other,
         };
@@ -341,25 +341,27 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         let synthetic = self.synthetic.remove("").filter(|synthetic| !synthetic.text.is_empty());
         let retried = self.retried_status();
         let trace = &mut self.recorder.trace;
-        trace.turns = result.num_turns;
-        (trace.agent_duration_ms, trace.api_duration_ms) = (result.duration_ms, result.duration_api_ms);
+        trace.turns = result.num_turns.0;
+        (trace.agent_duration_ms, trace.api_duration_ms) = (result.duration_ms.0, result.duration_api_ms.0);
         trace.models = result.usage_by_model();
         trace.usage = result.usage().or(trace.usage);
-        for denial in result.permission_denials.0 {
-            trace.deny(&denial.tool_name, denial.tool_input.as_deref().map_or("", |raw| raw.get()));
+        for denial in result.permission_denials.0.into_iter().flat_map(|denials| denials.0) {
+            let tool = denial.tool_name.0.unwrap_or_default();
+            trace.deny(&tool, denial.tool_input.as_deref().map_or("", |raw| raw.get()));
         }
         if self.interrupted_in_sub_agent.is_none() {
             trace.waiting = WaitingFor::Nothing;
         }
         self.sub_agents.agent_answered();
-        let text = result.result.unwrap_or_default();
-        if let Some(stop) = stop_reason(&result.subtype, result.stop_reason.as_deref(), synthetic.as_ref()) {
+        let (text, subtype) = (result.result.unwrap_or_default(), result.subtype.0.unwrap_or_default());
+        if let Some(stop) = stop_reason(&subtype, result.stop_reason.0.as_deref(), synthetic.as_ref()) {
             trace.stopped = Some(stop);
         } else if result.is_error.unwrap_or(false) {
-            let status = result.api_error_status.map(|status| format!("{status} ")).unwrap_or_default();
-            let words = format!("{status}{} {text} {}", result.subtype, result.errors.0.join("; "));
+            let status = result.api_error_status.0.map(|status| format!("{status} ")).unwrap_or_default();
+            let errors = result.errors.0.unwrap_or_default().0.join("; ");
+            let words = format!("{status}{subtype} {text} {errors}");
             let code = synthetic.as_ref().and_then(|synthetic| synthetic.error.as_deref());
-            let refusal = Refusal { status: result.api_error_status, code, message: &text, retried };
+            let refusal = Refusal { status: result.api_error_status.0, code, message: &text, retried };
             let what = format!("the result is an error: {}", excerpt(&words));
             trace.trouble = Some(Trouble::new(refusal.kind(), what));
         } else if let Some(synthetic) = synthetic {
@@ -373,7 +375,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
 
     /// The HTTP status that claude retries, if the model has not answered since.
     fn retried_status(&self) -> Option<u64> {
-        self.retry.as_ref()?.error_status
+        self.retry.as_ref()?.error_status.0
     }
 
     /// The tool that a hidden sub-agent waits for, if the agent waits for its sub-agents.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::session::BODY;
 use super::wire::{UserLine, parse};
-use crate::agent::lenient;
+use crate::agent::lenient::Lenient;
 use crate::skill::slug;
 
 /// The most sub-agents that are told apart.
@@ -16,10 +16,10 @@ const MAX_AGENTS: usize = 10_000;
 /// The fields that show whether a line of a sub-agent's file is a skill's body.
 #[derive(Deserialize)]
 struct SkillBodyHead {
-    #[serde(default, rename = "agentId", deserialize_with = "lenient::or_default")]
-    agent: String,
-    #[serde(default, rename = "isMeta", deserialize_with = "lenient::or_default")]
-    is_meta: bool,
+    #[serde(rename = "agentId")]
+    agent: Lenient<String>,
+    #[serde(rename = "isMeta")]
+    is_meta: Lenient<bool>,
 }
 
 /// The skills that ran in sub-agents of their own.
@@ -35,9 +35,10 @@ impl Forks {
     /// Reads a line of the sub-agents' files.
     pub(super) fn line(&mut self, line: &[u8]) {
         let Some(SkillBodyHead { agent, is_meta }) = parse(line) else { return };
+        let agent = agent.0.unwrap_or_default();
         if self.skills.len() < MAX_AGENTS && !self.skills.contains_key(&agent) {
             // The task that a model gives to a sub-agent is never meta, so no model can fake a body.
-            let skill = parse(line).filter(|_| is_meta).and_then(|line| skill_of_body(&line));
+            let skill = parse(line).filter(|_| is_meta.0 == Some(true)).and_then(|line| skill_of_body(&line));
             self.skills.insert(agent, skill);
         }
     }

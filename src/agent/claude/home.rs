@@ -85,7 +85,6 @@ pub(super) fn users_home() -> Option<PathBuf> {
     set("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| Some(PathBuf::from(set("HOME")?).join(".claude")))
 }
 
-/// Prepares the home.
 pub(super) fn prepare(trial_env: &TrialEnv) -> Result<ClaudeUserConfig, Trouble> {
     let directory = trial_env.home().join(".claude");
     fs::create_dir_all(&directory).map_err(|error| file_trouble(&directory, &error))?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::agent::lenient;
+use crate::agent::lenient::Lenient;
 use crate::agent::recorder::TraceRecorder;
 use crate::lint::SkillList;
 use crate::skill::{Skill, slug};
@@ -58,14 +58,13 @@ pub(super) struct Attachment {
     #[serde(default)]
     names: Vec<String>,
     /// The text of a list of skills.
-    #[serde(default, deserialize_with = "lenient::option")]
-    content: Option<String>,
+    content: Lenient<String>,
     /// The servers with instructions.
-    #[serde(default, rename = "addedNames", deserialize_with = "lenient::or_default")]
-    servers: Vec<String>,
+    #[serde(rename = "addedNames")]
+    servers: Lenient<Vec<String>>,
     /// The instructions of each server.
-    #[serde(default, rename = "addedBlocks", deserialize_with = "lenient::or_default")]
-    blocks: Vec<String>,
+    #[serde(rename = "addedBlocks")]
+    blocks: Lenient<Vec<String>>,
 }
 
 /// What the attachments showed.
@@ -84,7 +83,9 @@ impl AttachmentFacts {
             self.add_visibilities(recorder.listed(entries.iter().map(|(name, text)| (*name, text.as_str()))));
             self.names.get_or_insert_default().extend(attachment.names);
         } else if attachment.kind == SERVER_INSTRUCTIONS {
-            for (server, instructions) in attachment.servers.iter().zip(&attachment.blocks) {
+            for (server, instructions) in
+                attachment.servers.0.iter().flatten().zip(attachment.blocks.0.iter().flatten())
+            {
                 let skills = recorder.described_by_server(server, instructions);
                 self.add_visibilities(skills.into_iter().map(|skill| (skill, DescriptionVisibility::Whole)));
             }
@@ -106,7 +107,7 @@ impl Attachment {
     fn entries(&self) -> Vec<(&str, String)> {
         let mut entries: Vec<(&str, String)> = Vec::new();
         let mut names = self.names.iter().map(String::as_str).peekable();
-        for line in self.content.iter().flat_map(|content| content.lines()) {
+        for line in self.content.0.iter().flat_map(|content| content.lines()) {
             let entry = names.peek().and_then(|name| Some((*name, line.strip_prefix("- ")?.strip_prefix(*name)?)));
             match entry {
                 Some((name, text)) if text.is_empty() || text.starts_with(':') => {
@@ -127,11 +128,11 @@ impl Attachment {
     pub(super) fn slimmed(&self, skills: &[&str]) -> Option<Value> {
         if self.kind == SERVER_INSTRUCTIONS {
             return Some(
-                json!({ "type": SERVER_INSTRUCTIONS, "addedNames": self.servers, "addedBlocks": self.blocks }),
+                json!({ "type": SERVER_INSTRUCTIONS, "addedNames": self.servers.0, "addedBlocks": self.blocks.0 }),
             );
         }
         let mut slim = (self.kind == SKILL_LIST).then(|| json!({ "type": SKILL_LIST, "names": self.names }))?;
-        if self.content.is_some() {
+        if self.content.0.is_some() {
             let entry = |(name, text): (&str, String)| match skills.contains(&slug(name).as_str()) {
                 true if text.is_empty() => format!("- {name}"),
                 true => format!("- {name}:{text}"),

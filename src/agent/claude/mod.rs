@@ -49,7 +49,6 @@ const SESSION: &str = AgentKind::ClaudeCli.profile().session;
 /// `claude`, by the way in which it is started.
 #[derive(Debug)]
 pub enum ClaudeCode {
-    /// `claude -p`.
     Cli,
     /// With the dialogue of the Agent SDK.
     Sdk,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::listing::{Attachment, AttachmentFacts};
 use super::wire::parse;
-use crate::agent::lenient;
+use crate::agent::lenient::Lenient;
 use crate::agent::recorder::TraceRecorder;
 use crate::agent::turns::TurnSign;
 use crate::trace::Mechanism;
@@ -27,8 +27,7 @@ struct SessionLine {
     #[serde(default, rename = "isMeta")]
     is_meta: bool,
     message: Option<SessionMessage>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    attachment: Option<Attachment>,
+    attachment: Lenient<Attachment>,
 }
 
 #[derive(Deserialize)]
@@ -36,8 +35,7 @@ struct SessionMessage {
     #[serde(default)]
     role: String,
     /// The same in every line of one answer of the model.
-    #[serde(default, deserialize_with = "lenient::option")]
-    id: Option<String>,
+    id: Lenient<String>,
     #[serde(default)]
     content: Value,
 }
@@ -72,7 +70,7 @@ impl<'a, 's> SessionDecoder<'a, 's> {
         {
             self.facts.times.insert(id.clone(), time);
         }
-        if let Some(attachment) = line.attachment {
+        if let Some(attachment) = line.attachment.0 {
             self.facts.attachments.add(attachment, self.recorder);
         }
         let Some(message) = line.message.filter(|message| message.role == "user") else { return };
@@ -110,7 +108,7 @@ pub(super) fn turn_signs(line: &[u8]) -> Vec<TurnSign> {
     let blocks = content.as_array().into_iter().flatten();
     let sign = |block: &Value| match (role.as_str(), block.get("type")?.as_str()?) {
         ("assistant", "tool_use") => {
-            Some(TurnSign::Called { call: block.get("id")?.as_str()?.to_owned(), answer: id.clone() })
+            Some(TurnSign::Called { call: block.get("id")?.as_str()?.to_owned(), answer: id.0.clone() })
         }
         ("user", "tool_result") => Some(TurnSign::Answered(block.get("tool_use_id")?.as_str()?.to_owned())),
         _ => None,
@@ -122,7 +120,7 @@ pub(super) fn turn_signs(line: &[u8]) -> Vec<TurnSign> {
 /// that the prompt called. `None` for the rest.
 pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
     let line: SessionLine = parse(line)?;
-    if let Some(attachment) = line.attachment.and_then(|attachment| attachment.slimmed(skills)) {
+    if let Some(attachment) = line.attachment.0.and_then(|attachment| attachment.slimmed(skills)) {
         let line = json!({ "type": "attachment", "attachment": attachment });
         return Some(format!("{line}\n").into_bytes());
     }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use serde::Deserialize;
 
 use super::forks::Forks;
-use crate::agent::lenient;
+use crate::agent::lenient::Lenient;
 
 /// The tools that start a sub-agent, in the versions of claude so far.
 pub(super) const TOOLS: [&str; 2] = ["Agent", "Task"];
@@ -17,29 +17,23 @@ const MAX_LINES: usize = 200_000;
 /// The field that only lines of a sub-agent's own file have.
 #[derive(Deserialize)]
 pub(super) struct TranscriptLine {
-    #[serde(default, rename = "agentId", deserialize_with = "lenient::or_default")]
-    agent: String,
+    #[serde(rename = "agentId")]
+    agent: Lenient<String>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct StartedTask {
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    task_id: String,
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    task_type: String,
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    tool_use_id: String,
+    task_id: Lenient<String>,
+    task_type: Lenient<String>,
+    tool_use_id: Lenient<String>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct FinishedTask {
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    task_id: String,
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub status: String,
+    task_id: Lenient<String>,
+    pub status: Lenient<String>,
     /// The call that started it.
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub tool_use_id: String,
+    pub tool_use_id: Lenient<String>,
 }
 
 /// What the run shows about its sub-agents.
@@ -72,16 +66,17 @@ impl SubAgents {
     }
 
     pub(super) fn task_started(&mut self, task: StartedTask) {
-        if task.task_type == "local_agent" && self.started.len() < MAX_LINES {
-            self.running.insert(task.task_id.clone());
-            self.started.insert(task.task_id, task.tool_use_id);
+        if task.task_type.0.as_deref() == Some("local_agent") && self.started.len() < MAX_LINES {
+            let id = task.task_id.0.unwrap_or_default();
+            self.running.insert(id.clone());
+            self.started.insert(id, task.tool_use_id.0.unwrap_or_default());
         }
     }
 
     /// A task ended. After the agent's answer, a stopped task did not end: claude stops it because claude is ended.
     pub(super) fn task_ended(&mut self, task: &FinishedTask) {
-        if !self.agent_answered || matches!(task.status.as_str(), "completed" | "failed") {
-            self.running.remove(&task.task_id);
+        if !self.agent_answered || matches!(task.status.0.as_deref(), Some("completed" | "failed")) {
+            self.running.remove(task.task_id.0.as_deref().unwrap_or_default());
         }
     }
 
@@ -103,12 +98,13 @@ impl SubAgents {
     /// output showed the line.
     pub(super) fn line(&mut self, line: TranscriptLine, id: Option<&str>) -> Option<String> {
         let shown = id.and_then(|id| self.shown_lines.get(id));
-        let parent = self.with_file.entry(line.agent.clone()).or_default();
+        let agent = line.agent.0.unwrap_or_default();
+        let parent = self.with_file.entry(agent.clone()).or_default();
         if let Some(shown) = shown {
             parent.get_or_insert_with(|| shown.clone());
             return None;
         }
-        Some(parent.clone().unwrap_or(line.agent))
+        Some(parent.clone().unwrap_or(agent))
     }
 
     /// Whether neither standard output nor a file shows what some sub-agent did.

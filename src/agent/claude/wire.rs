@@ -7,10 +7,10 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::agent::lenient;
+use crate::agent::lenient::Lenient;
 use crate::agent::refusal::Refusal;
 use crate::text::cut::bytes;
 use crate::trace::exposure::MAX_ANSWER;
@@ -35,15 +35,11 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Option<T> {
 pub(super) struct LineHead {
     #[serde(rename = "type")]
     pub kind: String,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub subtype: Option<String>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub timestamp: Option<String>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub uuid: Option<String>,
+    pub subtype: Lenient<String>,
+    pub timestamp: Lenient<String>,
+    pub uuid: Lenient<String>,
     /// The call that started the sub-agent of this line.
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub parent_tool_use_id: Option<String>,
+    pub parent_tool_use_id: Lenient<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -52,10 +48,8 @@ pub(super) struct InitLine {
     pub tools: FirstItems<String>,
     pub skills: FirstItems<String>,
     pub mcp_servers: FirstItems<McpServerStatus>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub model: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub claude_code_version: Option<String>,
+    pub model: Lenient<String>,
+    pub claude_code_version: Lenient<String>,
 }
 
 #[derive(Deserialize)]
@@ -68,29 +62,24 @@ pub(super) struct McpServerStatus {
 pub(super) struct Assistant {
     pub message: ModelMessage,
     /// The kind of error that claude reports in place of an answer.
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub error: Option<String>,
+    pub error: Lenient<String>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct ModelMessage {
     /// The same in every line of one answer of the model.
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub id: Option<String>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub model: Option<String>,
+    pub id: Lenient<String>,
+    pub model: Lenient<String>,
     #[serde(default)]
     pub content: MessageContent,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub usage: Option<ClaudeTokens>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub stop_reason: Option<String>,
+    pub usage: Lenient<ClaudeTokens>,
+    pub stop_reason: Lenient<String>,
 }
 
 impl ModelMessage {
     /// Whether claude wrote the message, and not the model.
     pub(super) fn is_synthetic(&self) -> bool {
-        self.model.as_deref() == Some("<synthetic>")
+        self.model.0.as_deref() == Some("<synthetic>")
     }
 }
 
@@ -111,18 +100,15 @@ pub(super) struct Block {
     #[serde(rename = "type")]
     pub kind: String,
     pub text: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub thinking: Option<String>,
+    pub thinking: Lenient<String>,
     pub id: Option<String>,
     pub name: Option<String>,
     /// The tool that a search found.
-    #[serde(deserialize_with = "lenient::option")]
-    pub tool_name: Option<String>,
+    pub tool_name: Lenient<String>,
     pub input: Option<Box<RawValue>>,
     pub tool_use_id: Option<String>,
     pub content: Option<ToolTexts>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub is_error: Option<bool>,
+    pub is_error: Lenient<bool>,
 }
 
 impl Block {
@@ -133,7 +119,7 @@ impl Block {
         let mut fields: ToolInput = parsed.unwrap_or_default();
         let mut input = input.to_owned();
         if input.len() > MAX_STORED_INPUT {
-            fields.command.iter_mut().for_each(|command| shorten(command, MAX_STORED_INPUT));
+            fields.command.0.iter_mut().for_each(|command| shorten(command, MAX_STORED_INPUT));
             shorten(&mut input, MAX_STORED_INPUT);
             input = cut(input);
         }
@@ -146,22 +132,17 @@ impl Block {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ToolInput {
-    #[serde(deserialize_with = "lenient::option")]
-    pub command: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    skill: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    name: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub file_path: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub notebook_path: Option<String>,
+    pub command: Lenient<String>,
+    skill: Lenient<String>,
+    name: Lenient<String>,
+    pub file_path: Lenient<String>,
+    pub notebook_path: Lenient<String>,
 }
 
 impl ToolInput {
     /// The skill that a call of the skill tool requests.
     pub(super) fn skill(&self) -> Option<&str> {
-        let skill = self.skill.as_ref().or(self.command.as_ref()).or(self.name.as_ref());
+        let skill = self.skill.0.as_ref().or(self.command.0.as_ref()).or(self.name.0.as_ref());
         skill.map(|skill| skill.trim_start_matches('/'))
     }
 }
@@ -177,8 +158,8 @@ pub(super) struct ClaudeTokens {
     cache_read_input_tokens: Option<u64>,
     #[serde(alias = "outputTokens")]
     output_tokens: Option<u64>,
-    #[serde(default, rename = "costUSD", deserialize_with = "lenient::option")]
-    cost_usd: Option<f64>,
+    #[serde(rename = "costUSD")]
+    cost_usd: Lenient<f64>,
 }
 
 impl ClaudeTokens {
@@ -203,31 +184,25 @@ impl ClaudeTokens {
 
 #[derive(Deserialize)]
 pub(super) struct ResultLine {
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub subtype: String,
+    pub subtype: Lenient<String>,
     pub is_error: Option<bool>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub api_error_status: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub stop_reason: Option<String>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub num_turns: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub duration_ms: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub duration_api_ms: Option<u64>,
+    pub api_error_status: Lenient<u64>,
+    pub stop_reason: Lenient<String>,
+    pub num_turns: Lenient<u64>,
+    pub duration_ms: Lenient<u64>,
+    pub duration_api_ms: Lenient<u64>,
     pub result: Option<String>,
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub errors: FirstItems<String>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    total_cost_usd: Option<f64>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    usage: Option<ClaudeTokens>,
+    pub errors: Lenient<FirstItems<String>>,
+    total_cost_usd: Lenient<f64>,
+    usage: Lenient<ClaudeTokens>,
     /// The totals by model; empty if they are absent, `None` if they are unreadable.
-    #[serde(default = "no_models", rename = "modelUsage", deserialize_with = "lenient::option")]
+    #[serde(default = "no_models", rename = "modelUsage", deserialize_with = "models")]
     models: Option<BTreeMap<String, ClaudeTokens>>,
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub permission_denials: FirstItems<Denial>,
+    pub permission_denials: Lenient<FirstItems<Denial>>,
+}
+
+fn models<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BTreeMap<String, ClaudeTokens>>, D::Error> {
+    Ok(Lenient::deserialize(deserializer)?.0)
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "a default for serde")]
@@ -240,20 +215,20 @@ impl ResultLine {
     pub(super) fn usage(&self) -> Option<Usage> {
         let models = self.models.as_ref()?;
         if models.is_empty() {
-            return self.usage?.usage(self.total_cost_usd);
+            return self.usage.0?.usage(self.total_cost_usd.0);
         }
         let mut sum = Usage::default();
         for tokens in models.values() {
             sum = sum.plus(tokens.usage(None)?);
         }
-        let cost_usd = self.total_cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0);
+        let cost_usd = self.total_cost_usd.0.filter(|cost| cost.is_finite() && *cost >= 0.0);
         Some(Usage { cost_usd, ..sum })
     }
 
     /// The totals of each model, if they are reported.
     pub(super) fn usage_by_model(&self) -> BTreeMap<String, Usage> {
         let models = self.models.iter().flatten().take(MAX_ITEMS);
-        let usages = models.map(|(name, tokens)| Some((name.clone(), tokens.usage(tokens.cost_usd)?)));
+        let usages = models.map(|(name, tokens)| Some((name.clone(), tokens.usage(tokens.cost_usd.0)?)));
         usages.collect::<Option<_>>().unwrap_or_default()
     }
 }
@@ -261,45 +236,40 @@ impl ResultLine {
 /// A call that claude did not allow.
 #[derive(Deserialize)]
 pub(super) struct Denial {
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub tool_name: String,
+    pub tool_name: Lenient<String>,
     pub tool_input: Option<Box<RawValue>>,
 }
 
 /// claude waits and asks the provider again.
 #[derive(Deserialize)]
 pub(super) struct Retry {
-    #[serde(default, deserialize_with = "lenient::option")]
-    attempt: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    max_retries: Option<u64>,
+    attempt: Lenient<u64>,
+    max_retries: Lenient<u64>,
     /// How long claude waits, in milliseconds: at least as long as the provider asked for.
-    #[serde(default, rename = "retry_delay_ms", deserialize_with = "lenient::option")]
-    delay_ms: Option<f64>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub error_status: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    error: Option<String>,
+    #[serde(rename = "retry_delay_ms")]
+    delay_ms: Lenient<f64>,
+    pub error_status: Lenient<u64>,
+    error: Lenient<String>,
 }
 
 impl Retry {
     /// Why nothing was measured if the agent ended while it waited.
     pub(super) fn trouble(&self) -> Trouble {
-        let refusal = Refusal { status: self.error_status, code: self.error.as_deref(), ..Refusal::default() };
+        let refusal = Refusal { status: self.error_status.0, code: self.error.0.as_deref(), ..Refusal::default() };
         let what = format!("the provider had not answered when the agent was ended: {self}");
         Trouble::new(refusal.kind(), what).after(self.delay())
     }
 
     pub(super) fn delay(&self) -> Option<Duration> {
-        Duration::try_from_secs_f64(self.delay_ms? / 1000.0).ok()
+        Duration::try_from_secs_f64(self.delay_ms.0? / 1000.0).ok()
     }
 }
 
 impl fmt::Display for Retry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = |number: Option<u64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
-        write!(f, "retry {} of {}: ", number(self.attempt), number(self.max_retries))?;
-        write!(f, "{} {}", number(self.error_status), self.error.as_deref().unwrap_or_default())
+        write!(f, "retry {} of {}: ", number(self.attempt.0), number(self.max_retries.0))?;
+        write!(f, "{} {}", number(self.error_status.0), self.error.0.as_deref().unwrap_or_default())
     }
 }
 
@@ -310,22 +280,18 @@ pub(super) struct ControlRequest {
 
 #[derive(Deserialize)]
 pub(super) struct ControlBody {
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub subtype: String,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub tool_name: Option<String>,
+    pub subtype: Lenient<String>,
+    pub tool_name: Lenient<String>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct RateLimit {
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub rate_limit_info: LimitInfo,
+    pub rate_limit_info: Lenient<LimitInfo>,
 }
 
 #[derive(Default, Deserialize)]
 pub(super) struct LimitInfo {
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub status: Option<String>,
+    pub status: Lenient<String>,
 }
 
 fn shorten(text: &mut String, max_bytes: usize) {
@@ -388,29 +354,13 @@ impl MessageContent {
 
 impl<'de> Deserialize<'de> for MessageContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Blocks;
-        impl<'de> Visitor<'de> for Blocks {
-            type Value = MessageContent;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a list of blocks")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<MessageContent, E> {
-                let text = Block { kind: "text".to_owned(), text: Some(text.to_owned()), ..Block::default() };
-                Ok(MessageContent(vec![text]))
-            }
-
-            fn visit_unit<E>(self) -> Result<MessageContent, E> {
-                Ok(MessageContent::default())
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<MessageContent, A::Error> {
-                let list = FirstItems::<Block>::deserialize(serde::de::value::SeqAccessDeserializer::new(items))?;
-                Ok(MessageContent(list.0))
-            }
+        let raw = <&RawValue>::deserialize(deserializer)?.get();
+        if raw.starts_with('"') {
+            let text = Some(serde_json::from_str(raw).map_err(D::Error::custom)?);
+            return Ok(Self(vec![Block { kind: "text".to_owned(), text, ..Block::default() }]));
         }
-        deserializer.deserialize_any(Blocks)
+        let blocks: Option<FirstItems<Block>> = serde_json::from_str(raw).map_err(D::Error::custom)?;
+        Ok(Self(blocks.unwrap_or_default().0))
     }
 }
 
@@ -420,7 +370,7 @@ pub(super) struct ToolTexts(pub String);
 impl<'de> Deserialize<'de> for ToolTexts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let content = MessageContent::deserialize(deserializer)?;
-        let texts: Vec<String> = content.0.into_iter().filter_map(|block| block.text.or(block.tool_name)).collect();
+        let texts: Vec<String> = content.0.into_iter().filter_map(|block| block.text.or(block.tool_name.0)).collect();
         let mut text = texts.join("\n");
         // One byte more than the limit shows that the answer is longer.
         shorten(&mut text, MAX_ANSWER + 1);

@@ -69,11 +69,8 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
             max_turns.map(|most| format!("codex knows no limit on turns: {most} were asked for")),
         ),
         open: vec![open],
-        reads: Vec::new(),
-        sandbox: None,
-        by_file: None,
         input,
-        dialogue: None,
+        ..AgentCommand::default()
     })
 }
 

@@ -7,7 +7,7 @@ use super::code::CODE;
 use super::rollout::RolloutFacts;
 use super::wire::{CodexTokens, RolloutError, mcp_tool};
 use crate::agent::interface::WorkOwner;
-use crate::agent::lenient;
+use crate::agent::lenient::Lenient;
 use crate::agent::recorder::{EndedCall, ToolUse, TraceRecorder, texts};
 use crate::agent::refusal::retry_after;
 use crate::trace::trouble::Trouble;
@@ -18,12 +18,9 @@ struct EventLine {
     #[serde(rename = "type")]
     kind: String,
     item: Option<EventItem>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    usage: Option<CodexTokens>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    message: Option<String>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    error: Option<ErrorMessage>,
+    usage: Lenient<CodexTokens>,
+    message: Lenient<String>,
+    error: Lenient<ErrorMessage>,
 }
 
 #[derive(Deserialize)]
@@ -35,31 +32,23 @@ struct ErrorMessage {
 struct EventItem {
     #[serde(rename = "type")]
     kind: String,
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    id: String,
+    id: Lenient<String>,
     text: Option<String>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    message: Option<String>,
+    message: Lenient<String>,
     command: Option<String>,
     aggregated_output: Option<String>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    exit_code: Option<i64>,
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    changes: Vec<FileChange>,
+    exit_code: Lenient<i64>,
+    changes: Lenient<Vec<FileChange>>,
     server: Option<String>,
     tool: Option<String>,
     arguments: Option<Value>,
     result: Option<Value>,
     error: Option<Value>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    status: Option<String>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    query: Option<String>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    prompt: Option<String>,
+    status: Lenient<String>,
+    query: Lenient<String>,
+    prompt: Lenient<String>,
     /// The sub-agents that a call started.
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    receiver_thread_ids: Vec<String>,
+    receiver_thread_ids: Lenient<Vec<String>>,
 }
 
 impl EventItem {
@@ -69,7 +58,7 @@ impl EventItem {
     }
 
     fn changed_paths(self) -> Vec<String> {
-        self.changes.into_iter().map(|change| change.path).collect()
+        self.changes.0.into_iter().flatten().map(|change| change.path).collect()
     }
 }
 
@@ -93,19 +82,19 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
         ("item.started" | "item.updated" | "item.completed", Some(item)) => match item.kind.as_str() {
             "agent_message" => format!("says: {}", item.text?),
             "reasoning" => "thinks".to_owned(),
-            "command_execution" => match item.exit_code {
+            "command_execution" => match item.exit_code.0 {
                 Some(code) => format!("ran ({code}): {}", item.command?),
                 None => format!("runs: {}", item.command?),
             },
             "mcp_tool_call" => format!("calls {}/{}", item.server?, item.tool?),
             "collab_tool_call" => format!("calls {}", item.tool?),
             "file_change" => format!("writes {}", item.changed_paths().join(", ")),
-            "web_search" => format!("searches: {}", item.query?),
+            "web_search" => format!("searches: {}", item.query.0?),
             _ => return None,
         },
         ("turn.completed", _) => "is done".to_owned(),
         ("turn.failed", _) => "failed".to_owned(),
-        ("error", _) => event.message?,
+        ("error", _) => event.message.0?,
         _ => return None,
     };
     Some(excerpt(&words))
@@ -168,17 +157,17 @@ impl<'a, 's> EventDecoder<'a, 's> {
                 trace.waiting = WaitingFor::Nothing;
                 // A number that is not reported is not 0.
                 let is_whole = |tokens: &CodexTokens| tokens.input_tokens.is_some() && tokens.output_tokens.is_some();
-                let tokens = event.usage.filter(is_whole);
+                let tokens = event.usage.0.filter(is_whole);
                 self.usage = self.usage.zip(tokens).map(|(sum, tokens)| sum.plus(tokens.usage()));
                 trace.usage = self.usage;
             }
             ("turn.failed", _) => {
                 trace.waiting = WaitingFor::Nothing;
-                let message = event.error.and_then(|error| error.message);
+                let message = event.error.0.and_then(|error| error.message);
                 self.turn_failed(&message.unwrap_or_else(|| "no reason given".to_owned()));
             }
             // The announcement of a retry; the end of the turn shows the result.
-            ("error", _) => trace.push(Step::Notice(event.message.unwrap_or_default())),
+            ("error", _) => trace.push(Step::Notice(event.message.0.unwrap_or_default())),
             (other, _) => trace.unknown_event(other, line),
         }
     }
@@ -194,7 +183,10 @@ impl<'a, 's> EventDecoder<'a, 's> {
         };
         if let Some(tool) = tool {
             let (by, input) = (String::new(), String::new());
-            self.open.made(trace, OpenCall { by, id: item.id, tool, input, waits_for_agents, more: () });
+            self.open.made(
+                trace,
+                OpenCall { by, id: item.id.0.unwrap_or_default(), tool, input, waits_for_agents, more: () },
+            );
         }
         self.update_waiting();
     }
@@ -224,7 +216,8 @@ impl<'a, 's> EventDecoder<'a, 's> {
     fn item_completed(&mut self, item: EventItem, line: &[u8]) {
         if item.kind != "error" {
             self.recorder.trace.reached(AgentProgress::Answering);
-            let _ = self.open.answered(&mut self.recorder.trace, "", &item.id);
+            let id = item.id.0.as_deref().unwrap_or_default();
+            let _ = self.open.answered(&mut self.recorder.trace, "", id);
             self.update_waiting();
         }
         let trace = &mut self.recorder.trace;
@@ -239,7 +232,7 @@ impl<'a, 's> EventDecoder<'a, 's> {
             }
             "command_execution" if self.facts.conversation => self.commands += 1,
             "command_execution" => {
-                let (command, exit_code) = (item.command.unwrap_or_default(), item.exit_code);
+                let (command, exit_code) = (item.command.unwrap_or_default(), item.exit_code.0);
                 self.recorder.wrote(&command);
                 let output = item.aggregated_output.unwrap_or_default();
                 let call = EndedCall { tool: String::new(), input: String::new(), output, failed: false };
@@ -249,19 +242,19 @@ impl<'a, 's> EventDecoder<'a, 's> {
             "mcp_tool_call" => self.mcp_call(item),
             "collab_tool_call" => {
                 let name = item.tool.unwrap_or_default();
-                let failed = item.status.as_deref() == Some("failed");
+                let failed = item.status.0.as_deref() == Some("failed");
                 if name == "spawn_agent" && !failed {
-                    self.facts.spawned.extend(item.receiver_thread_ids);
+                    self.facts.spawned.extend(item.receiver_thread_ids.0.into_iter().flatten());
                 }
                 if !self.facts.conversation {
-                    let input = item.prompt.unwrap_or_default();
+                    let input = item.prompt.0.unwrap_or_default();
                     trace.push(Step::Tool { name, input, output: String::new(), failed });
                 }
             }
             "file_change" => trace.push(Step::FileChange(item.changed_paths())),
-            "error" => trace.push(Step::Notice(item.message.unwrap_or_default())),
+            "error" => trace.push(Step::Notice(item.message.0.unwrap_or_default())),
             "web_search" => {
-                let input = item.query.unwrap_or_default();
+                let input = item.query.0.unwrap_or_default();
                 trace.push(Step::Tool { name: "web_search".to_owned(), input, output: String::new(), failed: false });
             }
             "reasoning" if !self.facts.thoughts => trace.thought(item.text),
@@ -273,7 +266,7 @@ impl<'a, 's> EventDecoder<'a, 's> {
     /// A call of an MCP server's tool for which the rollout does not report whether it failed.
     fn mcp_call(&mut self, item: EventItem) {
         let name = mcp_tool(&item.server.unwrap_or_default(), &item.tool.unwrap_or_default());
-        let failed = item.status.as_deref() == Some("failed") || item.error.as_ref().is_some_and(|e| !e.is_null());
+        let failed = item.status.0.as_deref() == Some("failed") || item.error.as_ref().is_some_and(|e| !e.is_null());
         let input = item.arguments.map(|value| value.to_string()).unwrap_or_default();
         let output = item.result.or(item.error).unwrap_or_default();
         let trace = &mut self.recorder.trace;

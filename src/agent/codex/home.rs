@@ -26,7 +26,6 @@ pub(super) struct CodexUserConfig {
     pub secrets: Vec<String>,
 }
 
-/// Prepares the agent's home.
 pub(super) fn prepare(trial_env: &TrialEnv) -> Result<CodexUserConfig, Trouble> {
     let home = trial_env.home().join(".codex");
     fs::create_dir_all(&home).map_err(|error| file_trouble(&home, &error))?;

@@ -50,7 +50,6 @@ const SKILL_SETTINGS: &str = "agents/openai.yaml";
 /// Variables that hold credentials.
 const LOGIN_VARIABLES: [&str; 3] = ["OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN"];
 
-/// `codex exec`.
 #[derive(Debug)]
 pub struct Codex;
 

@@ -67,7 +67,6 @@ pub(super) struct RolloutFacts {
 pub(super) struct RolloutDecoder<'a, 's> {
     pub recorder: &'a mut TraceRecorder<'s>,
     of_sub_agents: bool,
-    /// The current sub-agent.
     thread: String,
     /// Whether the current lines are a copy of the parent's conversation.
     copied: bool,
@@ -111,18 +110,18 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
             return;
         };
         let depth = self.depths.get(&self.thread).copied().unwrap_or(u32::from(self.of_sub_agents));
-        self.recorder.set_time(timestamp.as_deref());
-        self.recorder.trace.now = Moment { began: None, ended: timestamp, depth };
+        self.recorder.set_time(timestamp.0.as_deref());
+        self.recorder.trace.now = Moment { began: None, ended: timestamp.0, depth };
         match (kind.as_str(), payload.kind.as_deref()) {
             ("session_meta", _) if self.of_sub_agents => self.sub_agent(payload),
-            ("session_meta", _) => self.recorder.trace.agent_version = payload.cli_version,
-            ("token_usage_record", _) => self.tokens(payload.usage.as_ref()),
+            ("session_meta", _) => self.recorder.trace.agent_version = payload.cli_version.0,
+            ("token_usage_record", _) => self.tokens(payload.usage.0.as_ref()),
             ("turn_context", _) if !self.of_sub_agents => {
-                let model = payload.model.or(self.recorder.trace.model.take());
+                let model = payload.model.0.or(self.recorder.trace.model.take());
                 self.recorder.trace.model = model;
             }
             ("event_msg", Some("error" | "task_complete" | "stream_error")) => self.error(&payload),
-            ("event_msg", Some("item_completed")) => self.item(payload.item),
+            ("event_msg", Some("item_completed")) => self.item(payload.item.0.unwrap_or_default()),
             ("response_item", Some(_)) => self.response(payload, raw.get().as_bytes()),
             _ => {}
         }
@@ -154,11 +153,11 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
     /// parent's conversation.
     fn sub_agent(&mut self, first: RolloutPayload) {
         self.copied = true;
-        if let (Some(id), Some(parent)) = (first.id, first.parent_thread_id)
+        if let (Some(id), Some(parent)) = (first.id.0, first.parent_thread_id.0)
             && !self.facts.threads.contains(&id)
         {
             self.copied = false;
-            self.facts.threads.extend([Some(id.clone()), first.agent_path].into_iter().flatten());
+            self.facts.threads.extend([Some(id.clone()), first.agent_path.0].into_iter().flatten());
             let parent_depth = self.depths.get(&parent).copied().unwrap_or(0);
             self.depths.insert(id.clone(), parent_depth.saturating_add(1));
             self.thread = id;
@@ -185,7 +184,7 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
         let error = payload.reported_error();
         if !self.of_sub_agents {
             let trace = &mut self.recorder.trace;
-            trace.agent_duration_ms = payload.duration_ms.or(trace.agent_duration_ms);
+            trace.agent_duration_ms = payload.duration_ms.0.or(trace.agent_duration_ms);
             self.facts.error = error.or(self.facts.error.take());
         } else if let Some(error) = error {
             self.facts.refused.insert(self.thread.clone(), error);
@@ -199,20 +198,21 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
             if item.is_by_code() {
                 self.code.called_mcp(call, self.recorder.trace.steps.len());
             } else {
-                self.mcp_failures.insert(self.unique_id(&item.id), call.failed);
+                self.mcp_failures.insert(self.unique_id(&item.id.0.unwrap_or_default()), call.failed);
             }
         } else if item.is_command_by_code() {
             self.facts.shell_calls += usize::from(!self.of_sub_agents);
-            let command = script(&item.command);
+            let command = script(&item.command.0.unwrap_or_default());
             self.code.ran(&command);
-            self.recorder.scripts_ran(&command, item.exit_code);
-            self.recorder.trace.command(command, item.exit_code, item.aggregated_output);
+            self.recorder.scripts_ran(&command, item.exit_code.0);
+            let output = item.aggregated_output.0.unwrap_or_default();
+            self.recorder.trace.command(command, item.exit_code.0, output);
         }
     }
 
     /// Records the model's thoughts, or its summary of them.
     fn thought(&mut self, payload: RolloutPayload) {
-        let parts = payload.summary.into_iter().chain(payload.content.unwrap_or_default());
+        let parts = payload.summary.0.into_iter().chain(payload.content).flatten();
         let texts: Vec<String> = parts.map(|part| part.text).collect();
         self.facts.thoughts = true;
         self.recorder.trace.thought(Some(texts.join("\n\n")));

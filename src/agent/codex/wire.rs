@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::agent::lenient;
+use crate::agent::lenient::Lenient;
 use crate::agent::refusal::Refusal;
 use crate::trace::trouble::TroubleKind;
 use crate::trace::{StopReason, Usage};
@@ -13,8 +13,7 @@ use crate::trace::{StopReason, Usage};
 pub(super) struct RolloutLine<'a> {
     #[serde(rename = "type")]
     pub kind: String,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub timestamp: Option<String>,
+    pub timestamp: Lenient<String>,
     #[serde(borrow)]
     pub payload: &'a RawValue,
 }
@@ -28,12 +27,9 @@ pub(super) struct RolloutPayload {
     /// Null for encrypted thoughts.
     pub content: Option<Vec<RolloutContent>>,
     /// Of thoughts: what codex may show of them.
-    #[serde(deserialize_with = "lenient::or_default")]
-    pub summary: Vec<RolloutContent>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub cli_version: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub model: Option<String>,
+    pub summary: Lenient<Vec<RolloutContent>>,
+    pub cli_version: Lenient<String>,
+    pub model: Lenient<String>,
     pub name: Option<String>,
     pub namespace: Option<String>,
     /// A text; for a search for tools, an object.
@@ -41,26 +37,20 @@ pub(super) struct RolloutPayload {
     pub input: Option<String>,
     pub call_id: Option<String>,
     /// The thread's own id, in its first line.
-    #[serde(deserialize_with = "lenient::option")]
-    pub id: Option<String>,
+    pub id: Lenient<String>,
     /// The thread that started it, in the first line of a sub-agent.
-    #[serde(deserialize_with = "lenient::option")]
-    pub parent_thread_id: Option<String>,
+    pub parent_thread_id: Lenient<String>,
     /// The name by which its parent knows it, in the same line.
-    #[serde(deserialize_with = "lenient::option")]
-    pub agent_path: Option<String>,
+    pub agent_path: Lenient<String>,
     pub output: Value,
     /// The tools that a search found.
     pub tools: Value,
-    #[serde(deserialize_with = "lenient::option")]
-    pub usage: Option<CodexTokens>,
+    pub usage: Lenient<CodexTokens>,
     /// How long a completed task took.
-    #[serde(deserialize_with = "lenient::option")]
-    pub duration_ms: Option<u64>,
+    pub duration_ms: Lenient<u64>,
     error: Value,
     codex_error_info: Value,
-    #[serde(deserialize_with = "lenient::or_default")]
-    pub item: CompletedItem,
+    pub item: Lenient<CompletedItem>,
 }
 
 impl RolloutPayload {
@@ -114,42 +104,38 @@ impl RolloutError {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct CompletedItem {
-    #[serde(rename = "type", deserialize_with = "lenient::or_default")]
-    kind: String,
-    #[serde(deserialize_with = "lenient::or_default")]
-    pub id: String,
-    #[serde(deserialize_with = "lenient::or_default")]
-    pub command: Vec<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
-    pub aggregated_output: String,
-    #[serde(deserialize_with = "lenient::option")]
-    pub exit_code: Option<i64>,
-    #[serde(deserialize_with = "lenient::or_default")]
-    server: String,
-    #[serde(deserialize_with = "lenient::or_default")]
-    tool: String,
+    #[serde(rename = "type")]
+    kind: Lenient<String>,
+    pub id: Lenient<String>,
+    pub command: Lenient<Vec<String>>,
+    pub aggregated_output: Lenient<String>,
+    pub exit_code: Lenient<i64>,
+    server: Lenient<String>,
+    tool: Lenient<String>,
     arguments: Value,
-    #[serde(deserialize_with = "lenient::or_default")]
-    status: String,
+    status: Lenient<String>,
     error: Value,
 }
 
 impl CompletedItem {
     /// Whether the model's code caused it. If the model calls a tool itself, the item has the id of that call.
     pub(super) fn is_by_code(&self) -> bool {
-        self.id.starts_with("exec-")
+        self.id.0.as_ref().is_some_and(|id| id.starts_with("exec-"))
     }
 
     /// Whether it is a command that the model's code ran.
     pub(super) fn is_command_by_code(&self) -> bool {
-        self.kind == "CommandExecution" && self.is_by_code()
+        self.kind.0.as_deref() == Some("CommandExecution") && self.is_by_code()
     }
 
     /// The call of an MCP server's tool, if it is one.
     pub(super) fn mcp_call(&self) -> Option<McpCall> {
-        let failed = self.status == "failed" || !self.error.is_null();
-        let tool = mcp_tool(&self.server, &self.tool);
-        (self.kind == "McpToolCall").then(|| McpCall { tool, input: self.arguments.to_string(), failed })
+        if self.kind.0.as_deref() != Some("McpToolCall") {
+            return None;
+        }
+        let failed = self.status.0.as_deref() == Some("failed") || !self.error.is_null();
+        let tool = mcp_tool(self.server.0.as_deref().unwrap_or_default(), self.tool.0.as_deref().unwrap_or_default());
+        Some(McpCall { tool, input: self.arguments.to_string(), failed })
     }
 }
 
@@ -158,7 +144,6 @@ impl CompletedItem {
 pub(super) struct McpCall {
     /// The tool, by the name that the model sees.
     pub tool: String,
-    /// Its input as JSON.
     pub input: String,
     pub failed: bool,
 }

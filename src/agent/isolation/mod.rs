@@ -24,7 +24,6 @@ pub use unseen::{advice, not_found, unknown, unseen};
 /// What isolates agents on this machine.
 #[derive(Debug)]
 pub enum IsolationStatus {
-    /// This bubblewrap.
     Bwrap(PathBuf),
     /// Only what agents do by themselves, and why.
     Nothing(String),
@@ -35,9 +34,7 @@ pub enum IsolationStatus {
 /// A program in a sandbox, and what it needs there.
 #[derive(Clone, Copy)]
 pub struct SandboxedProgram<'a> {
-    /// The program.
     pub program: &'a Path,
-    /// Its whole environment.
     pub env: &'a BTreeMap<OsString, OsString>,
     /// Files outside its trial environment that it has to read.
     pub reads: &'a [PathBuf],
@@ -45,22 +42,18 @@ pub struct SandboxedProgram<'a> {
     pub server: Option<&'a ServerCommand>,
     /// The repository, which it does not see.
     pub root: &'a Path,
-    /// Its trial environment.
     pub trial_env: &'a TrialEnv,
-    /// The settings of the run.
     pub settings: &'a Settings,
 }
 
 impl SandboxedProgram<'_> {
     /// The sandbox for it, with this bubblewrap.
-    #[must_use]
     pub fn sandbox(&self, bwrap: PathBuf) -> SandboxProgram {
         SandboxProgram { program: bwrap, args: view::arguments(self) }
     }
 }
 
 /// The isolation that these settings give on this machine.
-#[must_use]
 pub fn status(settings: &IsolationSettings) -> IsolationStatus {
     let why = match settings.kind {
         Isolation::Bwrap => match bwrap::working() {
@@ -79,9 +72,6 @@ pub fn status(settings: &IsolationSettings) -> IsolationStatus {
 
 /// Puts the command into a sandbox. If there is no sandbox, and the settings do not require one, the command lists what is not
 /// enforced.
-///
-/// # Errors
-/// The settings require isolation and there is none.
 pub fn isolated(mut command: AgentCommand, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
     match status(&assignment.settings.isolation) {
         IsolationStatus::Bwrap(bwrap) => {

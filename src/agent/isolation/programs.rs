@@ -18,7 +18,6 @@ const MAX_DEPTH: usize = 3;
 
 /// The paths, canonical, that no program's directory may show.
 pub(super) struct PrivatePaths {
-    /// The repository.
     pub root: PathBuf,
     /// The user's home, and the directory with all trial environments.
     pub others: Vec<PathBuf>,

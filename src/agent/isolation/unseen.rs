@@ -17,7 +17,6 @@ const MAX_WORDS: usize = 8;
 
 /// The paths that the sandbox does not show although the program's last words name them, by path or as a program on the PATH.
 /// Instead of a program, the list has its directory if that shows nothing private.
-#[must_use]
 pub fn unseen(last_words: &str, sandbox: &SandboxProgram, repository: &Path, trial_env: &TrialEnv) -> Vec<PathBuf> {
     let private = PrivatePaths::new(repository, trial_env);
     let mut paths: Vec<PathBuf> = Vec::new();
@@ -57,14 +56,12 @@ fn trimmed(text: &str) -> &str {
 }
 
 /// The setting that shows these paths; `None` if there are none.
-#[must_use]
 pub fn advice(paths: &[PathBuf]) -> Option<String> {
     let quoted: Vec<String> = paths.iter().map(|path| format!("{:?}", path.display().to_string())).collect();
     (!paths.is_empty()).then(|| format!("add {} to `isolation_read` in {FILE}", quoted.join(", ")))
 }
 
 /// The trouble of an agent that ended because a program is not in the sandbox.
-#[must_use]
 pub fn not_found(
     agent: AgentKind,
     ending: &Ending,
@@ -81,7 +78,6 @@ pub fn not_found(
 }
 
 /// What to do if no path is known.
-#[must_use]
 pub fn unknown(agent: AgentKind) -> String {
     let name = agent.as_str();
     format!(

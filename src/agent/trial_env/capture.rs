@@ -17,10 +17,8 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 /// The most bytes of a workspace that are stored.
 const MAX_BYTES: u64 = 32 << 20;
 
-/// The files of a workspace.
 #[derive(Debug, Default)]
 pub struct CapturedFiles {
-    /// The files, by path.
     pub files: Vec<WorkspaceFile>,
     /// Whether some files are missing from the list.
     pub truncated: bool,
@@ -30,9 +28,6 @@ impl TrialEnv {
     /// Lists the workspace's files, and stores in `directory` those that the agent created or changed. Contents and names
     /// pass through `mask`. Symbolic links are neither followed nor stored; if the workspace is one, it has no files. The
     /// files `required` are listed however many others there are; a link that stays in the workspace counts as its target.
-    ///
-    /// # Errors
-    /// A file cannot be stored.
     pub fn capture(
         &self,
         required: &[&Path],
@@ -98,7 +93,6 @@ impl TrialEnv {
 /// The file at `path` in the directory `workspace`, or the first file if `path` is a directory, through links that stay in the
 /// workspace. An empty directory is listed with a `/` at its end. `changed` says whether the agent changed a file, by its real
 /// path in the workspace; `None` if the file is not part of the workspace.
-#[must_use]
 pub fn wanted(
     workspace: &Path,
     path: &Path,

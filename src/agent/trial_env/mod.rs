@@ -28,7 +28,7 @@ use scratch::FreeEnvs;
 use skills::EnvSkills;
 use versions::PreparedChanges;
 
-pub use capture::{CapturedFiles, wanted};
+pub use capture::wanted;
 pub use paths::{masked, relative, without_trial_paths};
 pub use scratch::ScratchDir;
 pub(crate) use skills::{OriginalSkills, SkillContents, file_mode};
@@ -45,7 +45,6 @@ pub enum WorkspaceError {
          directory outside"
     )]
     InsideRepository {
-        /// The scratch directory.
         folder: PathBuf,
         /// The directory above it.
         repository: PathBuf,
@@ -55,7 +54,6 @@ pub enum WorkspaceError {
     /// A fixture cannot be given to an agent.
     #[error("the fixture {folder}: {problem}", folder = folder.display())]
     Fixture {
-        /// The fixture's directory.
         folder: PathBuf,
         /// Why it cannot be copied.
         problem: MaterialProblem,
@@ -63,7 +61,6 @@ pub enum WorkspaceError {
     /// The new version of a skill cannot be given to an agent.
     #[error("the skill in {folder}: {problem}", folder = folder.display())]
     Skill {
-        /// Its directory.
         folder: PathBuf,
         /// Why it cannot be copied.
         problem: MaterialProblem,
@@ -122,7 +119,6 @@ impl TrialEnv {
     const REQUEST_LOG: &str = "mcp-asked";
 
     /// The directory with the others in it; the agent does not know it.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.directory.as_ref().map_or(Path::new(""), TempDir::path)
     }
@@ -162,7 +158,6 @@ impl TrialEnv {
 
     /// The files of its skills that differ from the originals with the changes that were made, by path in [`Self::skills`], at
     /// most 100. The check is once, after the trial.
-    #[must_use]
     pub fn changed_skills(&self, changes: &[ChangeMeta]) -> Vec<PathBuf> {
         let Some(skills) = self.skills.as_ref().filter(|_| !self.is_untouched()).and_then(EnvSkills::files) else {
             return Vec::new();
@@ -176,9 +171,6 @@ impl TrialEnv {
     }
 
     /// Creates a link at `path` to `target`, unless it exists.
-    ///
-    /// # Errors
-    /// The link cannot be created.
     pub fn link(&self, path: &Path, target: &Path) -> io::Result<()> {
         if fs::read_link(path).is_ok_and(|known| known == target) {
             return Ok(());
@@ -186,32 +178,24 @@ impl TrialEnv {
         std::os::unix::fs::symlink(target, path)
     }
 
-    /// The agent's working directory.
-    #[must_use]
     pub fn workspace(&self) -> PathBuf {
         self.path().join(Self::WORKSPACE)
     }
 
-    /// The agent's home.
-    #[must_use]
     pub fn home(&self) -> PathBuf {
         self.path().join(Self::HOME)
     }
 
-    /// The agent's directory for temporary files.
-    #[must_use]
     pub fn tmp(&self) -> PathBuf {
         self.path().join(Self::TMP)
     }
 
     /// Where our MCP server logs the agent's requests for lists.
-    #[must_use]
     pub fn request_log_path(&self) -> PathBuf {
         self.tmp().join(Self::REQUEST_LOG)
     }
 
     /// What our MCP server logged; `None` if it logged nothing.
-    #[must_use]
     pub fn request_log(&self) -> Option<String> {
         let log = below::read(&self.tmp(), Path::new(Self::REQUEST_LOG), MAX_REQUEST_LOG).ok()?;
         Some(String::from_utf8_lossy(&log).into_owned())
@@ -219,21 +203,16 @@ impl TrialEnv {
 
     /// Where its agent finds the skills, a directory for each slug; it exists if the mode delivers skills. A sandbox mounts
     /// it read-only, since the agent must not write to it.
-    #[must_use]
     pub fn skills(&self) -> PathBuf {
         self.path().join(Self::SKILLS)
     }
 
     /// What a sandbox mounts there: its own copy, or the originals.
-    #[must_use]
     pub fn skills_to_mount(&self) -> PathBuf {
         self.skills.as_ref().and_then(EnvSkills::files).map_or_else(|| self.skills(), |files| files.directory.clone())
     }
 
     /// Creates these directories in the workspace, unless they exist.
-    ///
-    /// # Errors
-    /// A directory cannot be created.
     pub fn create_directories(&self, paths: &[RelativePath]) -> Result<(), WorkspaceError> {
         for path in paths {
             let path = self.workspace().join(path.as_path());
@@ -243,9 +222,6 @@ impl TrialEnv {
     }
 
     /// Copies a fixture into the workspace. Returns the digest of what the agent gets.
-    ///
-    /// # Errors
-    /// It cannot be copied.
     pub fn copy_fixture(&mut self, fixture: &Path) -> Result<String, WorkspaceError> {
         let workspace = self.workspace();
         let failed = |problem| WorkspaceError::Fixture { folder: fixture.to_path_buf(), problem };

@@ -89,9 +89,6 @@ impl TrialEnv {
 
     /// Makes the change with this number, from 0. It renames directories, so the agent sees the old or the new version of the
     /// skill and nothing in between.
-    ///
-    /// # Errors
-    /// The skill is missing, exists already, or cannot be moved; in words.
     pub fn make_change(&self, number: usize) -> Result<(), String> {
         self.changes.as_ref().ok_or(NOT_PREPARED)?.make(number)
     }
