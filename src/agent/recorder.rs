@@ -116,10 +116,11 @@ impl<'a> TraceRecorder<'a> {
 
     /// Records the scripts of skills that a command ran.
     pub(super) fn scripts_ran(&mut self, command: &str, exit_code: Option<i64>) {
+        if exit_code != Some(0) {
+            return;
+        }
         let command_here = relative(command);
-        if exit_code != Some(0)
-            || !(Paths::of(&command_here).are_about_skills() || !self.skill_files(&command_here).is_empty())
-        {
+        if !Paths::of(&command_here).are_about_skills() && self.skill_files(&command_here).is_empty() {
             return;
         }
         for script in shell::scripts(&command_here) {

@@ -109,10 +109,10 @@ pub fn prepare_changes(
 ) -> Result<(), WorkspaceError> {
     for (number, change) in case.during.iter().enumerate() {
         let mut material = None;
-        if let Some(folder) = &change.folder {
-            let folder: PathBuf = repository.join(folder.as_path());
-            let failed = |problem| WorkspaceError::Skill { folder: folder.clone(), problem };
-            let listed = Material::list(&folder).whole().map_err(failed)?;
+        if let Some(path) = &change.folder {
+            let source: PathBuf = repository.join(path.as_path());
+            let failed = |problem| WorkspaceError::Skill { directory: source.clone(), problem };
+            let listed = Material::list(&source).whole().map_err(failed)?;
             let to = directory.join(number.to_string());
             fs::create_dir_all(&to).at(&to)?;
             listed.copy(&to, file_mode).map_err(failed)?;
@@ -146,7 +146,10 @@ pub fn deliver(
         if let Some(parent) = link.parent() {
             fs::create_dir_all(parent).at(&link)?;
         }
-        trial_env.link(&link, &trial_env.skills()).at(&link)?;
+        // A trial environment that is used again has it.
+        if !fs::read_link(&link).is_ok_and(|target| target == trial_env.skills()) {
+            std::os::unix::fs::symlink(trial_env.skills(), &link).at(&link)?;
+        }
     }
     Ok(())
 }

@@ -76,13 +76,15 @@ pub(super) struct ClaudeUserConfig {
     pub key_helper: Option<PathBuf>,
 }
 
-fn set(name: &str) -> Option<OsString> {
+fn users_variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 /// The directory of the user's configuration.
 pub(super) fn users_home() -> Option<PathBuf> {
-    set("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| Some(PathBuf::from(set("HOME")?).join(".claude")))
+    users_variable("CLAUDE_CONFIG_DIR")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(users_variable("HOME")?).join(".claude")))
 }
 
 pub(super) fn prepare(trial_env: &TrialEnv) -> Result<ClaudeUserConfig, Trouble> {
@@ -92,7 +94,7 @@ pub(super) fn prepare(trial_env: &TrialEnv) -> Result<ClaudeUserConfig, Trouble>
     let variables: Vec<String> = names.filter(|name| is_passed_on(name)).collect();
     // Every trial masks the values of variables whose names look secret; this one's does not.
     let mut secrets = std::env::var(HEADERS).map_or_else(|_| Vec::new(), |headers| header_values(&headers));
-    let home = set("HOME").map(PathBuf::from);
+    let home = users_variable("HOME").map(PathBuf::from);
     if let Some(text) = users_home().and_then(|home| read_if_exists(&home.join(CREDENTIALS)).transpose()) {
         let text = text?;
         write_private(&directory.join(CREDENTIALS), text.as_bytes())?;
@@ -103,7 +105,7 @@ pub(super) fn prepare(trial_env: &TrialEnv) -> Result<ClaudeUserConfig, Trouble>
     let mut env = BTreeMap::new();
     for (provider, variable, file) in PROVIDER_FILES {
         let path = home.as_ref().map(|home| home.join(file)).filter(|path| path.is_file());
-        if let (Some(_), None, Some(path)) = (set(provider), set(variable), path) {
+        if let (Some(_), None, Some(path)) = (users_variable(provider), users_variable(variable), path) {
             env.insert(variable.into(), path.into());
         }
     }
@@ -117,7 +119,7 @@ impl ClaudeUserConfig {
     fn add_settings(&mut self, directory: &Path) -> Result<(), Trouble> {
         let Some(settings) = users_settings()? else { return Ok(()) };
         for (name, value) in settings.get("env").and_then(Value::as_object).into_iter().flatten() {
-            if let Some(value) = value.as_str().filter(|_| is_passed_on(name) && set(name).is_none()) {
+            if let Some(value) = value.as_str().filter(|_| is_passed_on(name) && users_variable(name).is_none()) {
                 if looks_secret(name, value) {
                     self.secrets.push(value.to_owned());
                 }
@@ -126,7 +128,7 @@ impl ClaudeUserConfig {
         }
         let Some(helper) = settings.get(KEY_HELPER).and_then(Value::as_str) else { return Ok(()) };
         // `~` would be the trial's home.
-        let helper = match (helper.strip_prefix("~/"), set("HOME")) {
+        let helper = match (helper.strip_prefix("~/"), users_variable("HOME")) {
             (Some(rest), Some(home)) => format!("{}/{rest}", Path::new(&home).display()),
             _ => helper.to_owned(),
         };

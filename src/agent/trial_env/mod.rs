@@ -10,7 +10,6 @@ mod versions;
 
 use std::collections::HashMap;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -41,27 +40,27 @@ pub enum WorkspaceError {
     Io(#[from] PathError),
     /// The scratch directory is where agents would follow somebody's instructions.
     #[error(
-        "{folder} is in {repository}, which holds {sign}: agents would read it; set SKILL_EVALS_SCRATCH to a \
+        "{directory} is in {repository}, which holds {sign}: agents would read it; set SKILL_EVALS_SCRATCH to a \
          directory outside"
     )]
     InsideRepository {
-        folder: PathBuf,
+        directory: PathBuf,
         /// The directory above it.
         repository: PathBuf,
         /// What makes agents read it.
         sign: &'static str,
     },
     /// A fixture cannot be given to an agent.
-    #[error("the fixture {folder}: {problem}", folder = folder.display())]
+    #[error("the fixture {directory}: {problem}", directory = directory.display())]
     Fixture {
-        folder: PathBuf,
+        directory: PathBuf,
         /// Why it cannot be copied.
         problem: MaterialProblem,
     },
     /// The new version of a skill cannot be given to an agent.
-    #[error("the skill in {folder}: {problem}", folder = folder.display())]
+    #[error("the skill in {directory}: {problem}", directory = directory.display())]
     Skill {
-        folder: PathBuf,
+        directory: PathBuf,
         /// Why it cannot be copied.
         problem: MaterialProblem,
     },
@@ -170,14 +169,6 @@ impl TrialEnv {
         *self.untouched.get_or_init(|| self.skills.as_ref().is_none_or(EnvSkills::are_untouched))
     }
 
-    /// Creates a link at `path` to `target`, unless it exists.
-    pub fn link(&self, path: &Path, target: &Path) -> io::Result<()> {
-        if fs::read_link(path).is_ok_and(|known| known == target) {
-            return Ok(());
-        }
-        std::os::unix::fs::symlink(target, path)
-    }
-
     pub fn workspace(&self) -> PathBuf {
         self.path().join(Self::WORKSPACE)
     }
@@ -224,7 +215,7 @@ impl TrialEnv {
     /// Copies a fixture into the workspace. Returns the digest of what the agent gets.
     pub fn copy_fixture(&mut self, fixture: &Path) -> Result<String, WorkspaceError> {
         let workspace = self.workspace();
-        let failed = |problem| WorkspaceError::Fixture { folder: fixture.to_path_buf(), problem };
+        let failed = |problem| WorkspaceError::Fixture { directory: fixture.to_path_buf(), problem };
         let material = Material::list(fixture).whole().map_err(failed)?;
         let mode = |executable| if executable { 0o755 } else { 0o644 };
         let copied = material.copy(&workspace, mode).map_err(failed)?;

@@ -50,7 +50,7 @@ impl ScratchDir {
             let mut signs = std::iter::once(".git").chain(profile::of_all(|profile| profile.follows.iter().copied()));
             if let Some(sign) = signs.find(|sign| is_sign(&ancestor.join(sign))) {
                 let repository = ancestor.to_path_buf();
-                return Err(WorkspaceError::InsideRepository { folder: base.clone(), repository, sign });
+                return Err(WorkspaceError::InsideRepository { directory: base.clone(), repository, sign });
             }
         }
         sweep(&base);

@@ -255,8 +255,8 @@ impl SkillsCopy {
 
     /// The paths of files that differ from the originals with these changes made: changed, removed and new files, at most 100.
     /// A file that was written again with the same content is not one of them.
-    pub(super) fn changed<'a>(&self, changes: impl Iterator<Item = &'a ChangedSkillVersion>) -> Vec<PathBuf> {
-        let contents = self.contents.after(changes);
+    pub(super) fn changed<'a>(&self, made: impl Iterator<Item = &'a ChangedSkillVersion>) -> Vec<PathBuf> {
+        let contents = self.contents.after(made);
         let mut changed = BTreeSet::new();
         for file in &contents.files {
             let path = self.directory.join(&file.path);

@@ -80,7 +80,7 @@ impl TrialEnv {
             let to = changes.waiting.path().join(changes.versions.len().to_string());
             std::fs::create_dir(&to).at(&to)?;
             let copied = contents.copy_skill(&change.skill, material, &to);
-            copied.map_err(|problem| WorkspaceError::Skill { folder: to, problem })?;
+            copied.map_err(|problem| WorkspaceError::Skill { directory: to, problem })?;
         }
         changes.versions.push(ChangedSkillVersion { kind: change.kind, skill: change.skill.clone(), contents });
         self.changes = Some(changes);
