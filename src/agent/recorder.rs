@@ -90,7 +90,7 @@ impl<'a> TraceRecorder<'a> {
             ToolUse::ChangeFiles(paths) => return self.trace.push(Step::FileChange(paths)),
             ToolUse::LoadSkill { skill: None, .. } => self.trace.lose("a call of the skill tool that names no skill"),
             // Models may not call this skill, so the call says nothing about what would have happened to it.
-            ToolUse::LoadSkill { .. } if failed && output.contains(USER_ONLY) => self.trace.explore(&evidence),
+            ToolUse::LoadSkill { .. } if failed && output.contains(USER_ONLY) => self.trace.inspect(&evidence),
             ToolUse::LoadSkill { skill: Some(skill), loaded: true } => {
                 self.trace.activate(&skill, Mechanism::SkillTool, &evidence);
             }
@@ -150,7 +150,7 @@ impl<'a> TraceRecorder<'a> {
         let evidence = format!("{tool} {}", excerpt(input));
         let fields: Value = serde_json::from_str(input).unwrap_or_default();
         if self.lists_skills(tool, fields.get("server").and_then(Value::as_str), input, output) {
-            self.trace.explore(&evidence);
+            self.trace.inspect(&evidence);
         }
         match self.requested_file(tool, &fields) {
             Some((skill, path)) => self.server_answered(&skill, &path, output, failed, &evidence),
@@ -168,7 +168,7 @@ impl<'a> TraceRecorder<'a> {
         let Some((skill, path)) = self.requested_file(tool, &fields) else { return };
         let evidence = format!("{tool} {}", excerpt(input));
         if !failed && !self.entered_context(&slug(&skill), &path) {
-            return self.trace.explore(&evidence);
+            return self.trace.inspect(&evidence);
         }
         if !failed && path == SKILL_FILE {
             // The code printed what this call answered: the MCP tool loaded the skill, not a read of its file.
@@ -308,7 +308,7 @@ impl<'a> TraceRecorder<'a> {
             && (paths.are_about_skills() || !named_files.is_empty())
             && !paths.below_skills().any(|(skill, _)| self.trace.is_active(skill))
         {
-            self.trace.explore(evidence);
+            self.trace.inspect(evidence);
         }
         seen_files.into_iter().map(|file| file.skill).collect()
     }

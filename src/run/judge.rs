@@ -243,7 +243,7 @@ impl Judge<'_> {
             mode: &Mode::new("judge", judge.agent, Delivery::None),
             // The model and limits of the agent under test are not the judge's.
             settings: &Settings { model: judge.model.clone(), max_turns: None, ..self.run.settings.clone() },
-            room: &trial_env,
+            trial_env: &trial_env,
             server: None,
             schema: Some(schema),
         };

@@ -103,7 +103,8 @@ impl LiveTrial<'_> {
             case.during.is_empty() && matches!(isolation::status(&run.settings.isolation), IsolationStatus::Bwrap(_));
         snapshot::deliver(mode, skills, &mut trial_env, shared).map_err(|error| disk(&error))?;
         if mode.delivery != Delivery::None {
-            snapshot::prepare_changes(case, &run.root, &mut trial_env, &folder.changes()).map_err(|error| disk(&error))?;
+            snapshot::prepare_changes(case, &run.root, &mut trial_env, &folder.changes())
+                .map_err(|error| disk(&error))?;
         }
         trial_env.allow_reuse();
         Ok(trial_env)
@@ -144,8 +145,15 @@ impl LiveTrial<'_> {
         let schema = self.schema(&trial_env, &mut inputs)?;
         let started = jiff::Timestamp::now();
         let timeout = case.timeout.unwrap_or(settings.timeout);
-        let assignment =
-            Assignment { root: &run.root, case, mode, settings, room: &trial_env, server: server.as_ref(), schema };
+        let assignment = Assignment {
+            root: &run.root,
+            case,
+            mode,
+            settings,
+            trial_env: &trial_env,
+            server: server.as_ref(),
+            schema,
+        };
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
         let AgentRun { ending, not_enforced, isolation, redactor, server, changes, trace, final_text } =
             agent_run::run(&assignment, timeout, folder, &live.redactors, self.texts(), &on_progress)?;

@@ -422,7 +422,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             let trouble = Trouble::new(TroubleKind::NoAnswer, "claude ended without an answer of a model");
             trace.trouble.get_or_insert(trouble);
         }
-        while let Some(call) = self.open.given_up(&mut self.recorder.trace) {
+        while let Some(call) = self.open.take_unanswered(&mut self.recorder.trace) {
             self.ended(call, String::new(), true);
         }
     }

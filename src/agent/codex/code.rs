@@ -101,7 +101,7 @@ impl CodeCalls {
             recorder.trace.at = None;
         }
         let unreported = self.possible_commands.saturating_sub(self.reported_commands);
-        recorder.trace.untold_commands = recorder.trace.untold_commands.saturating_add(unreported);
+        recorder.trace.unreported_commands = recorder.trace.unreported_commands.saturating_add(unreported);
     }
 }
 

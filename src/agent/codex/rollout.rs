@@ -9,7 +9,7 @@ use super::listing;
 use super::wire::{CodexTokens, CompletedItem, RolloutContent, RolloutError, RolloutLine, RolloutPayload};
 use crate::agent::recorder::{EndedCall, ToolUse, TraceRecorder, texts};
 use crate::agent::turns::TurnSign;
-use crate::trace::{Mechanism, Moment, OfferedSkills, OpenCall, OpenCalls, Step, TurnBuilder, Usage};
+use crate::trace::{Mechanism, Moment, OfferedSkills, OpenCall, OpenCalls, Step, Usage};
 
 /// The tools with which models run shell commands, in the versions of codex so far.
 const SHELL_TOOLS: [&str; 5] = ["exec_command", "shell_command", "shell", "local_shell", "container.exec"];
@@ -72,8 +72,8 @@ pub(super) struct RolloutDecoder<'a, 's> {
     copied: bool,
     /// How deep each sub-agent is under the agent.
     depths: HashMap<String, u32>,
-    /// The current answer of the model.
-    turn: TurnBuilder,
+    /// The first step of the current answer of the model.
+    turn: Option<usize>,
     open: OpenCalls,
     /// The calls of tools of MCP servers that have ended and have no answer yet, and whether they failed.
     mcp_failures: HashMap<String, bool>,
@@ -89,7 +89,7 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
             thread: String::new(),
             copied: false,
             depths: HashMap::new(),
-            turn: TurnBuilder::default(),
+            turn: None,
             open: OpenCalls::default(),
             mcp_failures: HashMap::new(),
             code: CodeCalls::default(),
@@ -133,7 +133,7 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
             && !kind.ends_with("_output")
             && !IGNORED.contains(&kind.as_str());
         if is_by_model {
-            self.turn.begins(self.recorder.trace.steps.len());
+            self.turn.get_or_insert(self.recorder.trace.steps.len());
             self.facts.refused.remove(&self.thread);
         }
         match kind.as_str() {
@@ -170,7 +170,7 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
         trace.answers += u64::from(!self.of_sub_agents);
         let Some(tokens) = tokens else { return };
         let usage = tokens.usage();
-        let step = self.turn.ends(trace.steps.len());
+        let step = self.turn.take().unwrap_or(trace.steps.len());
         trace.answered(step, usage.input_tokens, tokens.output_tokens.filter(|tokens| *tokens > 0));
         if self.of_sub_agents {
             self.facts.usage = self.facts.usage.plus(usage);
@@ -326,7 +326,7 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
 
     /// Records the calls without an answer. Returns what the rollout reported.
     pub(super) fn finish(mut self) -> RolloutFacts {
-        while let Some(call) = self.open.given_up(&mut self.recorder.trace) {
+        while let Some(call) = self.open.take_unanswered(&mut self.recorder.trace) {
             if !call.tool.ends_with("wait_agent") {
                 let is_shell = SHELL_TOOLS.contains(&call.tool.as_str());
                 self.facts.unanswered = Some(if is_shell { "shell".to_owned() } else { call.tool.clone() });
