@@ -1,4 +1,4 @@
-//! What is kept of an agent's own session files: whole by a trial, slimmed by its recording.
+//! What trials and recordings store of an agent's own session files: a trial all lines, its recording the lines it needs.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -6,49 +6,45 @@ use std::path::{Path, PathBuf};
 
 use crate::text::lines::{self, TraceLine};
 
-/// The file with what the sub-agents of a trial did, in its folder: each has a session file of its own, which are kept as
-/// one.
+/// The file of a trial with the session files of all its sub-agents.
 pub(super) const SUB_AGENTS: &str = "subagents.jsonl";
 
-/// Most bytes that one such file is made of: an agent may leave any number of files, and of any size.
-const MAX_KEPT: u64 = 512 << 20;
+/// The most bytes that are read for one derived file. An agent may leave any number of files of any size.
+const MAX_BYTES: u64 = 512 << 20;
 
-/// What stands for a line that is too long to be read. It is no JSON, so that what was lost is lost there too.
+/// Replaces a line that is too long. It is not JSON, so a decoder counts it as damaged.
 const OVERLONG: &[u8] = b"a line that is too long to be read\n";
 
-/// A file of evidence that is made of others, line by line. It is not there until there is something to keep.
+/// A file of evidence that holds the lines of other files. The first [`Self::add`] creates it.
 pub(super) struct DerivedFile<'a> {
     path: PathBuf,
     mask: &'a dyn Fn(&[u8]) -> Vec<u8>,
     file: Option<BufWriter<File>>,
-    /// How many bytes more are read.
-    left: u64,
+    /// How many more bytes may be read.
+    bytes_left: u64,
 }
 
 impl<'a> DerivedFile<'a> {
-    /// A file at `path`, of lines that are passed through `mask`.
+    /// A file at `path`; every line passes through `mask`.
     pub(super) fn new(path: PathBuf, mask: &'a dyn Fn(&[u8]) -> Vec<u8>) -> Self {
-        Self { path, mask, file: None, left: MAX_KEPT }
+        Self { path, mask, file: None, bytes_left: MAX_BYTES }
     }
 
-    /// Whether something has been kept.
     pub(super) fn is_begun(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Keeps all lines of `from` behind those kept before; of a file that is too large, that it was there.
+    /// Appends all lines of `from`. If `from` is too large, appends one unreadable line instead.
     pub(super) fn add(&mut self, from: File) -> io::Result<()> {
-        let mut file = match self.file.take() {
+        let file = match &mut self.file {
             Some(file) => file,
-            None => BufWriter::new(File::create(&self.path)?),
+            file => file.insert(BufWriter::new(File::create(&self.path)?)),
         };
         let size = from.metadata()?.len();
-        if size > self.left {
-            file.write_all(OVERLONG)?;
-            self.file = Some(file);
-            return Ok(());
+        if size > self.bytes_left {
+            return file.write_all(OVERLONG);
         }
-        self.left -= size;
+        self.bytes_left -= size;
         let mut result = Ok(());
         lines::for_each_of(from.take(size), &mut |line| {
             if result.is_ok() {
@@ -58,24 +54,32 @@ impl<'a> DerivedFile<'a> {
                 };
             }
         })?;
-        self.file = Some(file);
         result
     }
 
-    /// Ends the file.
+    /// Writes what is buffered.
     pub(super) fn finish(self) -> io::Result<()> {
         self.file.map_or(Ok(()), |mut file| file.flush())
     }
 }
 
-/// The lines of the file at `path` as a recording keeps them; none where there is no file.
-pub(super) fn slimmed(path: &Path, slim: impl Fn(&[u8]) -> Option<Vec<u8>>) -> io::Result<Vec<u8>> {
-    let mut kept = Vec::new();
+/// Passes every line of the file at `path` to a decoder. The decoder gets an empty line, which it counts as damaged, for one
+/// that is too long.
+pub(super) fn for_each_line(path: &Path, mut decode: impl FnMut(&[u8])) -> io::Result<()> {
     lines::for_each(path, |line| match line {
-        TraceLine::Whole(line) => kept.extend(slim(line).into_iter().flatten()),
-        TraceLine::Overlong => kept.extend_from_slice(OVERLONG),
+        TraceLine::Whole(line) => decode(line),
+        TraceLine::Overlong => decode(b""),
+    })
+}
+
+/// The lines of the file at `path` as a recording stores them; none if there is no file.
+pub(super) fn slimmed(path: &Path, slim: impl Fn(&[u8]) -> Option<Vec<u8>>) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    lines::for_each(path, |line| match line {
+        TraceLine::Whole(line) => content.extend(slim(line).into_iter().flatten()),
+        TraceLine::Overlong => content.extend_from_slice(OVERLONG),
     })?;
-    Ok(kept)
+    Ok(content)
 }
 
 #[cfg(test)]
@@ -83,22 +87,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_file_that_is_too_large_only_that_it_was_there_is_kept() {
-        let folder = tempfile::tempdir().expect("a directory");
+    fn a_file_that_is_too_large_leaves_one_line() {
+        let directory = tempfile::tempdir().expect("a directory");
         let file = |name: &str, text: &str, size: u64| {
-            let path = folder.path().join(name);
+            let path = directory.path().join(name);
             std::fs::write(&path, text).expect("a file");
             let file = File::options().read(true).write(true).open(path).expect("a file");
             file.set_len(size.max(text.len() as u64)).expect("a size");
             file
         };
         let mask = |line: &[u8]| line.to_vec();
-        let mut kept = DerivedFile::new(folder.path().join("kept"), &mask);
-        for from in [file("a", "one\n\ntwo", 0), file("b", "", MAX_KEPT), file("c", "three\n", 0)] {
-            kept.add(from).expect("a kept file");
+        let mut derived = DerivedFile::new(directory.path().join("derived"), &mask);
+        for from in [file("a", "one\n\ntwo", 0), file("b", "", MAX_BYTES), file("c", "three\n", 0)] {
+            derived.add(from).expect("a derived file");
         }
-        kept.finish().expect("a kept file");
-        let text = std::fs::read_to_string(folder.path().join("kept")).expect("a kept file");
+        derived.finish().expect("a derived file");
+        let text = std::fs::read_to_string(directory.path().join("derived")).expect("a derived file");
         assert_eq!(text, format!("one\ntwo\n{}three\n", String::from_utf8_lossy(OVERLONG)));
     }
 }

@@ -1,4 +1,4 @@
-//! Files of an agent's home: logins that are copied there, and the trouble with them.
+//! Files in an agent's home, such as copied credentials.
 
 use std::io;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 use crate::files::bounded;
 use crate::trace::trouble::{Trouble, TroubleKind};
 
-/// The content of a file, if there is one.
-pub(super) fn read_if_there(path: &Path) -> Result<Option<String>, Trouble> {
+/// The content of a file, if it exists.
+pub(super) fn read_if_exists(path: &Path) -> Result<Option<String>, Trouble> {
     match bounded::read_text(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
-        Err(error) => Err(files_trouble(path, &error)),
+        Err(error) => Err(file_trouble(path, &error)),
     }
 }
 
@@ -20,9 +20,9 @@ pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), Trouble> 
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    file.and_then(|mut file| file.write_all(content)).map_err(|error| files_trouble(path, &error))
+    file.and_then(|mut file| file.write_all(content)).map_err(|error| file_trouble(path, &error))
 }
 
-pub(super) fn files_trouble(path: &Path, error: &io::Error) -> Trouble {
+pub(super) fn file_trouble(path: &Path, error: &io::Error) -> Trouble {
     Trouble::new(TroubleKind::Files, format!("{}: {error}", path.display()))
 }

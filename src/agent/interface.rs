@@ -1,4 +1,4 @@
-//! What every agent can do: all that the rest of the program knows of one.
+//! What every agent can do. The rest of the program knows nothing else about an agent.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -25,65 +25,64 @@ pub enum WorkOwner {
     Model,
     /// The program said that it is done.
     End,
-    /// The program waits so long before it asks its provider again.
+    /// The program waits this long before it asks its provider again.
     Waits(Duration),
-    /// A tool or the program itself went on. While the agent is being ended it says such things of what it drops.
+    /// A tool or the program itself. While the agent is being ended, such lines are about calls that it drops.
     Other,
 }
 
-/// A program under test: how it is found and started, what it leaves, and how that reads.
+/// A program under test: how to find and start it, what it leaves, and how to read that.
 pub trait Agent: Sync {
-    /// Which one it is, in settings and artifacts.
+    /// Its name in settings and artifacts.
     fn kind(&self) -> AgentKind;
 
-    /// The file of the skill in `folder` that keeps it from being offered where this is asked, and what it says, where one
-    /// does.
-    fn withholds(&self, _skill: &Skill, _folder: &Path, _prompt: &str) -> Option<(&'static str, &'static str)> {
+    /// The file of the skill in `directory` that keeps the agent from offering the skill to this prompt, and its reason.
+    fn withholds(&self, _skill: &Skill, _directory: &Path, _prompt: &str) -> Option<(&'static str, &'static str)> {
         None
     }
 
-    /// What it would log in with.
+    /// The credentials that it would use.
     fn login(&self, around: &LoginSources<'_>) -> Login;
 
-    /// How to start it for a trial; writes what it needs into its home.
+    /// How to start it for a trial. Writes what it needs into its home.
     ///
     /// # Errors
-    /// When the program is missing, or its home cannot be prepared.
+    /// The program is missing, or its home cannot be prepared.
     fn command(&self, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble>;
 
-    /// Copies what it left in its home and is evidence into the trial's folder, each piece passed through `mask`.
+    /// Copies the evidence in its home into the trial's directory. All content passes through `mask`.
     ///
     /// # Errors
-    /// When it cannot be copied.
-    fn keep_evidence(&self, room: &TrialEnv, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()>;
+    /// The evidence cannot be copied.
+    fn keep_evidence(&self, trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()>;
 
-    /// The evidence files in a trial's folder as a recording keeps them: less bulk, no machine's paths. Of lists
-    /// of skills they keep the descriptions of those with these slugs.
+    /// The evidence in a trial's directory as a recording stores it: smaller, and without paths of this machine. Lists of
+    /// skills have only the descriptions of skills with these slugs.
     ///
     /// # Errors
-    /// When they cannot be read.
-    fn recorded_evidence(&self, folder: &Path, skills: &[&str]) -> io::Result<Vec<(&'static str, Vec<u8>)>>;
+    /// The evidence cannot be read.
+    fn recorded_evidence(&self, directory: &Path, skills: &[&str]) -> io::Result<Vec<(&'static str, Vec<u8>)>>;
 
-    /// Reads the event stream in a trial's folder. `reference` tells the calls of the MCP server of skills from others,
-    /// and the skills' texts from others.
+    /// Reads the evidence in a trial's directory. `reference` has the names of the skills' MCP server, and the texts of the
+    /// skills.
     ///
     /// # Errors
-    /// When the files cannot be read; what they hold is never an error.
-    fn decode(&self, reference: &Reference, folder: &Path) -> io::Result<Trace>;
+    /// The files cannot be read. Their content is never an error.
+    fn decode(&self, reference: &Reference, directory: &Path) -> io::Result<Trace>;
 
     /// Whose work a line of its output shows.
     fn work(&self, line: &[u8]) -> WorkOwner;
 
-    /// The file that it writes its session to while it is at work, as soon as there is one.
-    fn session(&self, room: &TrialEnv) -> Option<File>;
+    /// The file of its running session, as soon as it exists.
+    fn session(&self, trial_env: &TrialEnv) -> Option<File>;
 
-    /// What a line of that file says of the model's calls.
+    /// What a line of that file says about the model's calls.
     fn signs(&self, line: &[u8]) -> Vec<TurnSign>;
 
-    /// What a line of the event stream says that the agent does, in a few words; `None` for lines of no interest.
+    /// What the agent does by a line of its output, in a few words; `None` for uninteresting lines.
     fn describe(&self, line: &[u8]) -> Option<String>;
 
-    /// The arguments with which its program runs a shell command in its own sandbox; `None` where it has no sandbox.
+    /// The arguments with which its program runs a shell command in its own sandbox; `None` if it has no sandbox.
     fn in_sandbox(&self, _script: &str) -> Option<Vec<OsString>> {
         None
     }
@@ -91,7 +90,7 @@ pub trait Agent: Sync {
     /// Its program.
     ///
     /// # Errors
-    /// When it is missing; says how to get it.
+    /// The program is missing; says how to get it.
     fn find(&self, settings: &Settings) -> Result<PathBuf, Trouble> {
         program(settings, self.kind())
     }

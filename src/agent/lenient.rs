@@ -1,17 +1,21 @@
-//! Fields of an event that hold another type than they should: unknown, and the rest of the event still counts.
+//! Fields of an event that may have an unexpected type: they are unknown then, and the rest of the event still counts.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// The field; `None` where it is null or of another type.
-pub(super) fn option<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    let raw = <&RawValue>::deserialize(deserializer)?;
-    Ok(serde_json::from_str(raw.get()).ok())
+/// A field; `None` if it is absent, null or has another type.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lenient<T>(pub Option<T>);
+
+impl<T> Default for Lenient<T> {
+    fn default() -> Self {
+        Self(None)
+    }
 }
 
-/// The field; its default where it is null or of another type.
-pub(super) fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    option(deserializer).map(Option::unwrap_or_default)
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Lenient<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Option::<&RawValue>::deserialize(deserializer)?;
+        Ok(Self(raw.and_then(|raw| serde_json::from_str(raw.get()).ok())))
+    }
 }

@@ -1,25 +1,24 @@
-//! The programs under test. Everything that names a vendor is below here.
+//! The programs under test. Only code in this directory names a vendor.
 //!
-//! An agent is a folder with an implementation of [`Agent`] and a [`profile`](crate::profile), and a line in the registry
-//! there. What agents share lies in the files beside the folders: an agent imports those, never another agent,
-//! and never this file.
+//! An agent is a directory with an implementation of [`Agent`] and a [`profile`](crate::profile), and a line in the registry
+//! there. The files next to these directories are what agents share. An agent imports those, but neither another agent nor
+//! this file.
 
-pub mod assignment;
-pub mod command;
+mod assignment;
+pub(crate) mod command;
 mod derived_file;
-pub mod failure;
 mod files;
-pub mod handshake;
+pub(crate) mod handshake;
 mod interface;
-pub mod isolation;
+pub(crate) mod isolation;
 mod lenient;
-pub mod login;
-pub mod mcp_probe;
+pub(crate) mod login;
+pub(crate) mod mcp_probe;
+mod recorder;
 mod refusal;
-pub mod sandbox;
-mod skill_calls;
-pub mod snapshot;
-pub mod trial_env;
+mod sandbox;
+pub(crate) mod snapshot;
+pub(crate) mod trial_env;
 pub mod turns;
 
 use std::path::Path;
@@ -29,17 +28,19 @@ use crate::profile::agents;
 use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Mode};
 use crate::skill::{SKILL_FILE, Skill, USER_ONLY};
-use crate::trace::trouble::Trouble;
+use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
 
-pub use assignment::Assignment;
-pub use command::AgentCommand;
+pub(crate) use assignment::Assignment;
+pub(crate) use command::AgentCommand;
 pub use interface::{Agent, WorkOwner};
+pub use isolation::bwrap;
 use sandbox::SandboxProgram;
+pub use trial_env::{ScratchDir, without_trial_paths};
 
 macro_rules! programs {
     ($($family:ident: $($kind:ident = $word:literal),+;)+) => {
-        $(pub mod $family;)+
+        $(mod $family;)+
 
         /// The agent of this kind.
         #[must_use]
@@ -49,47 +50,53 @@ macro_rules! programs {
             }
         }
 
-        /// How much each agent shows its models of the skills; docs/reference/skill-lists.md has the measurements.
+        /// How much of the skills each agent shows its models; docs/reference/skill-lists.md has the measurements.
         pub static LISTINGS: &[&[SkillList]] = &[$(&$family::LISTINGS),+];
     };
 }
 agents!(programs);
 
-/// How to start the mode's agent for a trial, inside the sandbox that the settings want; writes what the agent needs into
-/// its home.
-///
-/// # Errors
-/// When the program or a required sandbox is missing, or the home cannot be prepared.
-pub fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
+/// How to start the mode's agent for a trial, inside the sandbox of the settings. Writes what the agent needs into its home.
+pub(crate) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
     isolation::isolated(of(assignment.mode.agent).command(assignment)?, assignment)
 }
 
-/// The trouble of an agent that did not come to work, where its ending tells or shows one.
-#[must_use]
-pub fn trouble_at_start(
+/// Why an agent did not start to work, if its ending shows it.
+pub(crate) fn trouble_at_start(
     ending: &Ending,
     sandbox: Option<&SandboxProgram>,
     assignment: &Assignment<'_>,
 ) -> Option<Trouble> {
-    let told = ending.trouble.clone().or_else(|| failure::unknown_argument(ending.last_words.as_deref()?));
-    let Assignment { mode, root, room, .. } = *assignment;
-    told.or_else(|| isolation::not_found(mode.agent, ending, sandbox?, root, room))
+    let trouble = ending.trouble.clone().or_else(|| unknown_argument(ending.last_words.as_deref()?));
+    let Assignment { mode, root, trial_env, .. } = *assignment;
+    trouble.or_else(|| isolation::not_found(mode.agent, ending, sandbox?, root, trial_env))
 }
 
-/// The file of the skill in `folder` that keeps it from being offered as the mode says where this is asked, and why, where
-/// one does: a trial of it could only be an error.
-#[must_use]
-pub fn withheld(
+/// The trouble of an agent that is too old or too new for one of its arguments.
+fn unknown_argument(last_words: &str) -> Option<Trouble> {
+    let words = last_words.to_lowercase();
+    let signs = ["unknown option", "unexpected argument", "unrecognized argument", "unknown argument"];
+    signs.iter().any(|sign| words.contains(sign)).then(|| {
+        let what = format!(
+            "it does not know an argument: {last_words}; another version of it does, or see `args` in evals/evals.toml"
+        );
+        Trouble::new(TroubleKind::CouldNotStart, what)
+    })
+}
+
+/// The file of the skill in `directory` that keeps the mode from offering the skill to this prompt, and why. A trial of it could
+/// only be an error.
+pub(crate) fn withheld(
     mode: &Mode,
     settings: &Settings,
     skill: &Skill,
-    folder: &Path,
+    directory: &Path,
     prompt: &str,
 ) -> Option<(&'static str, String)> {
     if mode.delivery.mcp() && settings.mcp.own.is_none() && skill.user_only {
         let why = format!("`{USER_ONLY}` keeps models from calling the skill: the MCP server does not serve it");
         return Some((SKILL_FILE, why));
     }
-    let native = mode.delivery.native().then(|| of(mode.agent).withholds(skill, folder, prompt)).flatten();
+    let native = mode.delivery.native().then(|| of(mode.agent).withholds(skill, directory, prompt)).flatten();
     native.map(|(file, why)| (file, why.to_owned()))
 }

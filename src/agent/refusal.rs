@@ -1,6 +1,6 @@
-//! What kind of trouble a provider's refusal is, by the fields that providers and programs send: HTTP status, type and
-//! code of the error. Words count only where a program sends nothing else, and then its own fixed phrases: an error's
-//! text may quote anything.
+//! The kind of trouble that a provider's refusal is, by the fields that providers and programs send: the HTTP status, and the
+//! error's type and code. Words count only if a program sends no field, and only its own fixed phrases: the text of an error
+//! may quote anything.
 
 use std::time::Duration;
 
@@ -9,21 +9,20 @@ use serde_json::Value;
 use crate::profile;
 use crate::trace::trouble::TroubleKind;
 
-/// What is known of a refusal.
+/// What is known about a refusal.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Refusal<'a> {
-    /// The HTTP status, where it has a field of its own.
+    /// The HTTP status, if it has its own field.
     pub status: Option<u64>,
-    /// The error's type or code, where it has a field of its own.
+    /// The error's type or code, if it has its own field.
     pub code: Option<&'a str>,
-    /// The message.
     pub message: &'a str,
-    /// The HTTP status of the attempt before this one, if the program gave up without one of its own.
+    /// The HTTP status of the attempt before, if the program gave up without a status.
     pub retried: Option<u64>,
 }
 
-/// Types and codes of errors that pass by waiting.
-const FOR_NOW: [&str; 16] = [
+/// Types and codes of temporary errors.
+const TEMPORARY: [&str; 16] = [
     "rate_limit",
     "rate_limit_error",
     "rate_limit_exceeded",
@@ -42,7 +41,7 @@ const FOR_NOW: [&str; 16] = [
     "timeout_error",
 ];
 
-/// Types and codes of errors about the login.
+/// Types and codes of errors about credentials.
 const LOGIN: [&str; 8] = [
     "authentication_error",
     "authentication_failed",
@@ -54,74 +53,84 @@ const LOGIN: [&str; 8] = [
     "billing_error",
 ];
 
-/// What providers say, in lower case, where they send no field: of a refusal for now, and of the login. Programs add words
-/// of their own.
-const SAID_FOR_NOW: [&str; 4] =
+/// What providers say about a temporary refusal, in lower case, if they send no field. Programs have phrases of their own.
+const TEMPORARY_PHRASES: [&str; 4] =
     ["rate limit reached", "rate limit exceeded", "exceeded your current quota", "quota exceeded"];
-const SAID_OF_LOGIN: [&str; 2] = ["invalid api key", "incorrect api key"];
+
+/// What providers say about credentials, in lower case.
+const LOGIN_PHRASES: [&str; 2] = ["invalid api key", "incorrect api key"];
 
 impl Refusal<'_> {
-    /// What kind of trouble it is.
     pub(super) fn kind(&self) -> TroubleKind {
-        let status = self.status.or_else(|| told_status(self.message));
-        // A 400 may still be a refusal for now by its code, never the other way round.
-        let by_status = status.and_then(by_status);
-        let by_code = || self.code.and_then(by_code).or_else(|| by_body(self.message));
-        let by_words = || match status {
-            Some(_) => None,
-            None => by_phrase(self.message),
+        let status = self.status.or_else(|| status_in(self.message));
+        // A 400 may be a temporary refusal by its code; a code does not change what other statuses mean.
+        let kind = status
+            .and_then(kind_of_status)
+            .or_else(|| self.code.and_then(kind_of_code))
+            .or_else(|| kind_of_body(self.message));
+        let kind = match status {
+            Some(_) => kind,
+            None => kind.or_else(|| kind_of_phrase(self.message)).or_else(|| self.retried.and_then(kind_of_status)),
         };
-        let by_retry = || self.retried.filter(|_| status.is_none()).and_then(self::by_status);
-        by_status.or_else(by_code).or_else(by_words).or_else(by_retry).unwrap_or(TroubleKind::Provider)
+        kind.unwrap_or(TroubleKind::Provider)
     }
 }
 
-fn by_status(status: u64) -> Option<TroubleKind> {
+fn kind_of_status(status: u64) -> Option<TroubleKind> {
     match status {
         401 | 403 => Some(TroubleKind::Login),
-        // Too many requests, timeouts and servers that are overloaded or down: waiting helps.
+        // Too many requests, timeouts, and servers that are overloaded or down: waiting helps.
         408 | 429 | 500 | 502..=504 | 529 => Some(TroubleKind::RateLimit),
         _ => None,
     }
 }
 
-fn by_code(code: &str) -> Option<TroubleKind> {
+fn kind_of_code(code: &str) -> Option<TroubleKind> {
     let code = code.to_ascii_lowercase();
-    if FOR_NOW.contains(&code.as_str()) {
-        Some(TroubleKind::RateLimit)
-    } else {
-        LOGIN.contains(&code.as_str()).then_some(TroubleKind::Login)
+    if TEMPORARY.contains(&code.as_str()) {
+        return Some(TroubleKind::RateLimit);
     }
+    LOGIN.contains(&code.as_str()).then_some(TroubleKind::Login)
 }
 
-/// By the type and code in a message that is the provider's JSON body.
-fn by_body(message: &str) -> Option<TroubleKind> {
+/// The kind by the type and code in a message that is the provider's JSON body.
+fn kind_of_body(message: &str) -> Option<TroubleKind> {
     let body: Value = serde_json::from_str(&message[message.find('{')?..]).ok()?;
     let error = body.get("error").unwrap_or(&body);
-    let field = |name: &str| error.get(name).and_then(Value::as_str).and_then(by_code);
-    let of_known_shape = error.get("type").or_else(|| error.get("code")).is_some();
-    field("code").or_else(|| field("type")).or_else(|| of_known_shape.then_some(TroubleKind::Provider))
+    let (code, kind) = (error.get("code"), error.get("type"));
+    let known = [code, kind].into_iter().flatten().filter_map(Value::as_str).find_map(kind_of_code);
+    known.or_else(|| code.or(kind).map(|_| TroubleKind::Provider))
 }
 
-/// The HTTP status in a message of a program: "unexpected status 503 …", "exceeded retry limit, last status: 429 …".
-fn told_status(message: &str) -> Option<u64> {
+/// The HTTP status in a program's message: "unexpected status 503 …", "exceeded retry limit, last status: 429 …".
+fn status_in(message: &str) -> Option<u64> {
     let mut starts = profile::of_all(|profile| profile.refusals.status);
     let rest = starts.find_map(|start| Some(message.split_once(*start)?.1))?;
     let digits = rest.get(..3).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()))?;
-    let ends = rest[3..].chars().next().is_none_or(|next| !next.is_alphanumeric());
-    digits.parse().ok().filter(|status| ends && (400..600).contains(status))
+    let is_whole = !rest[3..].starts_with(char::is_alphanumeric);
+    digits.parse().ok().filter(|status| is_whole && (400..600).contains(status))
 }
 
-/// How long to wait by the words of a provider: "Please try again in 11.5s", "try again in 2 hours 5 minutes".
+fn kind_of_phrase(message: &str) -> Option<TroubleKind> {
+    let message = message.to_lowercase();
+    let has_phrase = |phrase: &&str| message.contains(*phrase);
+    if TEMPORARY_PHRASES.iter().chain(profile::of_all(|profile| profile.refusals.for_now)).any(has_phrase) {
+        return Some(TroubleKind::RateLimit);
+    }
+    let mut login = LOGIN_PHRASES.iter().chain(profile::of_all(|profile| profile.refusals.login));
+    login.any(has_phrase).then_some(TroubleKind::Login)
+}
+
+/// How long to wait, by a provider's words: "Please try again in 11.5s", "try again in 2 hours 5 minutes".
 pub(super) fn retry_after(message: &str) -> Option<Duration> {
     let message = message.to_lowercase();
     let mut rest = message.split_once("try again in ")?.1;
     let mut seconds = None;
     loop {
-        let number = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let unit = rest[number..].trim_start();
-        let letters = unit.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit.len());
-        let one = match &unit[..letters] {
+        let number_end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let unit = rest[number_end..].trim_start();
+        let unit_end = unit.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit.len());
+        let seconds_per_unit = match &unit[..unit_end] {
             "ms" | "milliseconds" => 0.001,
             "s" | "second" | "seconds" => 1.0,
             "m" | "min" | "minute" | "minutes" => 60.0,
@@ -129,21 +138,11 @@ pub(super) fn retry_after(message: &str) -> Option<Duration> {
             "d" | "day" | "days" => 86_400.0,
             _ => break,
         };
-        let Ok(count) = rest[..number].parse::<f64>() else { break };
-        seconds = Some(seconds.unwrap_or(0.0) + count * one);
-        rest = unit[letters..].trim_start();
+        let Ok(number) = rest[..number_end].parse::<f64>() else { break };
+        seconds = Some(seconds.unwrap_or(0.0) + number * seconds_per_unit);
+        rest = unit[unit_end..].trim_start();
     }
     Duration::try_from_secs_f64(seconds?).ok()
-}
-
-fn by_phrase(message: &str) -> Option<TroubleKind> {
-    let message = message.to_lowercase();
-    let says = |phrase: &&str| message.contains(*phrase);
-    if SAID_FOR_NOW.iter().chain(profile::of_all(|profile| profile.refusals.for_now)).any(says) {
-        return Some(TroubleKind::RateLimit);
-    }
-    let mut of_login = SAID_OF_LOGIN.iter().chain(profile::of_all(|profile| profile.refusals.login));
-    of_login.any(says).then_some(TroubleKind::Login)
 }
 
 #[cfg(test)]
@@ -178,20 +177,20 @@ mod tests {
 
     #[test]
     fn the_time_that_a_provider_asks_for_is_read_from_its_words() {
-        let asked = |message| retry_after(message).map(|wait| wait.as_secs_f64());
-        assert_eq!(asked("Rate limit reached for x. Please try again in 11.5s. Visit y"), Some(11.5));
-        assert_eq!(asked("Please try again in 6m0s."), Some(360.0));
-        assert_eq!(asked("try again in 28ms"), Some(0.028));
-        assert_eq!(asked("You've hit your usage limit. Try again in 2 hours 5 minutes."), Some(7500.0));
-        assert_eq!(asked("try again in 1 day"), Some(86_400.0));
+        let seconds = |message| retry_after(message).map(|wait| wait.as_secs_f64());
+        assert_eq!(seconds("Rate limit reached for x. Please try again in 11.5s. Visit y"), Some(11.5));
+        assert_eq!(seconds("Please try again in 6m0s."), Some(360.0));
+        assert_eq!(seconds("try again in 28ms"), Some(0.028));
+        assert_eq!(seconds("You've hit your usage limit. Try again in 2 hours 5 minutes."), Some(7500.0));
+        assert_eq!(seconds("try again in 1 day"), Some(86_400.0));
         assert_eq!(
-            (asked("try again in a moment"), asked("try again later"), asked("again in 5s")),
+            (seconds("try again in a moment"), seconds("try again later"), seconds("again in 5s")),
             (None, None, None)
         );
     }
 
     #[test]
-    fn types_and_codes_decide_where_there_is_no_status() {
+    fn types_and_codes_decide_if_there_is_no_status() {
         let code = |code| Refusal { code: Some(code), ..Refusal::default() }.kind();
         assert_eq!((code("overloaded"), code("authentication_failed")), (TroubleKind::RateLimit, TroubleKind::Login));
         assert_eq!(
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn fixed_phrases_count_where_a_program_sends_nothing_else() {
+    fn fixed_phrases_count_if_a_program_sends_nothing_else() {
         assert_eq!(kind("Selected model is at capacity. Please try a different model."), TroubleKind::RateLimit);
         assert_eq!(kind("You've hit your session limit · resets 3pm"), TroubleKind::RateLimit);
         assert_eq!(kind("Missing environment variable: `KEY`."), TroubleKind::Login);

@@ -1,28 +1,26 @@
-//! A sandbox of ours around a program.
+//! A sandbox around a program.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A sandbox of ours: a program that runs another one behind its own arguments.
+/// A program that runs another program in a sandbox.
 #[derive(Clone, Debug)]
 pub struct SandboxProgram {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments, up to where the other program's path comes.
+    /// Its arguments, up to the other program's path.
     pub args: Vec<OsString>,
 }
 
 impl SandboxProgram {
-    /// The command that runs `program` in it.
-    #[must_use]
+    /// The command that runs `program` in the sandbox.
     pub fn around(&self, program: &Path, args: Vec<OsString>) -> (PathBuf, Vec<OsString>) {
         let mut all = self.args.clone();
         all.push(program.into());
         all.extend(args);
         (self.program.clone(), all)
     }
-    /// Whether a path of the machine is to be seen in it: what comes later covers what came before.
-    #[must_use]
+
+    /// Whether the sandbox shows a path of the machine. Later arguments cover earlier ones.
     pub fn shows(&self, path: &Path) -> bool {
         let mut shown = false;
         for words in self.args.windows(3) {

@@ -5,63 +5,47 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::agent::trial_env::{OriginalSkills, ScratchDir, TrialEnv, WorkspaceError};
+use crate::agent::trial_env::{OriginalSkills, ScratchDir, SkillContents, TrialEnv, WorkspaceError, file_mode};
 use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill};
-use crate::files::at::PathError;
+use crate::files::at::At;
 use crate::files::bounded;
 use crate::files::material::Material;
 use crate::settings::mode::{Delivery, Mode};
 use crate::skill::SKILL_FILE;
 
-/// The skills as they were when the run began: `<slug>/…`, outside the repository, so that no agent finds its way
-/// from a skill to the grading files. Each trial gets a copy of its own, or is shown them by a sandbox.
+/// The skills at the start of the run: `<slug>/…`, outside the repository, so that no agent finds its way from a skill to the
+/// grading files. Each trial gets its own copy, or a sandbox shows it the originals.
 #[derive(Debug)]
 pub struct SkillSnapshot {
     originals: Arc<OriginalSkills>,
-    /// The digest of each skill's folder as it was copied, or why it was not, by slug.
+    /// The digest of each skill as it was copied, or why it was not, by slug.
     digests: BTreeMap<String, Result<String, String>>,
 }
 
-/// The folders and files of a snapshot, by paths below it: each file with its content's digest and its permissions.
-#[derive(Default)]
-struct SnapshotContents {
-    folders: Vec<PathBuf>,
-    files: Vec<(PathBuf, blake3::Hash, u32)>,
-}
-
 impl SkillSnapshot {
-    /// Copies the skills of `catalog`, found below `root`, into the folder `name` of the scratch folder. A skill that cannot
+    /// Copies the skills of `catalog`, found in `root`, into the directory `name` of the scratch directory. A skill that cannot
     /// be copied is left out; [`Self::digest`] says why.
-    ///
-    /// # Errors
-    /// When the folder cannot be made.
     pub fn take(scratch: &ScratchDir, name: &str, root: &Path, catalog: &Catalog) -> Result<Self, WorkspaceError> {
-        let folder = scratch.path().join(name);
-        let io = |path: &Path, source| WorkspaceError::from(PathError { path: path.to_path_buf(), source });
-        fs::create_dir(&folder).map_err(|source| io(&folder, source))?;
+        let directory = scratch.path().join(name);
+        fs::create_dir(&directory).at(&directory)?;
         let mut digests = BTreeMap::new();
-        let mut contents = SnapshotContents::default();
+        let mut contents = SkillContents::default();
         for found in &catalog.skills {
-            let slug = &found.skill().slug;
-            let to = folder.join(slug);
-            fs::create_dir(&to).map_err(|source| io(&to, source))?;
+            let to = directory.join(&found.skill().slug);
+            fs::create_dir(&to).at(&to)?;
             let digest = copy_skill(&root.join(&found.skill().folder), found, &to, &mut contents);
             if digest.is_err() {
-                // Half a skill would be offered to the trials of the others.
-                fs::remove_dir_all(&to).map_err(|source| io(&to, source))?;
+                // Otherwise trials of other skills would get a part of it.
+                fs::remove_dir_all(&to).at(&to)?;
             }
-            digests.insert(slug.clone(), digest);
+            digests.insert(found.skill().slug.clone(), digest);
         }
-        let originals = OriginalSkills::new(folder, contents.folders, contents.files)?;
-        Ok(Self { originals: Arc::new(originals), digests })
+        Ok(Self { originals: Arc::new(OriginalSkills::new(directory, contents)?), digests })
     }
 
-    /// The digest of the folder of the skill with this slug, as [`InputReader`](crate::run::digests::InputReader) has
-    /// it: computed while it was copied, so that it is of what agents are given.
-    ///
-    /// # Errors
-    /// Why the skill is not in the snapshot: trials of it cannot be run, those of others can.
+    /// The digest of the skill with this slug, as [`InputReader`](crate::run::digests::InputReader) computes it. It is
+    /// computed during the copy, so it is the digest of what agents get.
     pub fn digest(&self, slug: &str) -> Result<&str, String> {
         match self.digests.get(slug) {
             Some(Ok(digest)) => Ok(digest),
@@ -70,112 +54,102 @@ impl SkillSnapshot {
         }
     }
 
-    /// The slugs of its skills.
     pub fn slugs(&self) -> impl Iterator<Item = &str> {
         self.digests.keys().map(String::as_str)
     }
 
-    /// Of these skills those with these slugs.
-    #[must_use]
     pub fn part(&self, slugs: &[String]) -> Self {
-        let wanted = |slug: &str| slugs.iter().any(|wanted| wanted == slug);
-        let of_wanted = |path: &Path| path.iter().next().is_some_and(|slug| wanted(&slug.to_string_lossy()));
-        let digests = self.digests.iter().filter(|(slug, _)| wanted(slug));
-        Self {
-            originals: Arc::new(self.originals.part(of_wanted)),
-            digests: digests.map(|(slug, digest)| (slug.clone(), digest.clone())).collect(),
-        }
+        let originals = self
+            .originals
+            .part(|path| path.iter().next().is_some_and(|name| slugs.iter().any(|slug| name == slug.as_str())));
+        let mut digests = self.digests.clone();
+        digests.retain(|slug, _| slugs.contains(slug));
+        Self { originals: Arc::new(originals), digests }
     }
 
-    /// Keeps a copy at `folder`, unless one is there already.
-    ///
-    /// # Errors
-    /// When it cannot be copied.
-    pub fn keep(&self, folder: &Path) -> Result<(), WorkspaceError> {
-        if folder.exists() {
+    /// Stores a copy at `path`, unless there is one.
+    pub fn keep(&self, path: &Path) -> Result<(), WorkspaceError> {
+        if path.exists() {
             return Ok(());
         }
-        // Beside it first: of several processes that share a run one keeps its copy, and none sees half of one.
-        let io = |source| WorkspaceError::from(PathError { path: folder.to_path_buf(), source });
-        let parent = folder.parent().unwrap_or(Path::new("."));
-        let beside = tempfile::Builder::new().prefix(".new-").tempdir_in(parent).map_err(io)?;
-        let copy = beside.path().join("skills");
+        // Several processes may share a run: one of them renames its whole copy to the final path.
+        let parent = path.parent().unwrap_or(Path::new("."));
+        let temporary = tempfile::Builder::new().prefix(".new-").tempdir_in(parent).at(path)?;
+        let copy = temporary.path().join("skills");
         self.originals.copy(&copy)?;
-        match fs::rename(&copy, folder) {
-            Err(_) if folder.exists() => Ok(()),
-            result => result.map_err(io),
+        match fs::rename(&copy, path) {
+            Err(_) if path.exists() => Ok(()),
+            result => Ok(result.at(path)?),
         }
     }
 }
 
-/// Copies the skill in the folder `from` to the folder `to`, and notes what it consists of. Returns its digest.
-fn copy_skill(from: &Path, found: &FoundSkill, to: &Path, contents: &mut SnapshotContents) -> Result<String, String> {
-    let slug = Path::new(&found.skill().slug);
-    let cannot = |problem| format!("the skill `{}` cannot be given to an agent: {problem}", slug.display());
-    let material = Material::list(from).whole().map_err(cannot)?;
-    let copied = material.copy(to, mode).map_err(cannot)?;
-    // What cases and checks know of it has been read before.
+/// Copies the skill in the directory `from` to the directory `to`, and adds its files to `contents`. Returns its digest.
+fn copy_skill(from: &Path, found: &FoundSkill, to: &Path, contents: &mut SkillContents) -> Result<String, String> {
+    let slug = &found.skill().slug;
+    let mut copied = SkillContents::default();
+    let digest = Material::list(from)
+        .whole()
+        .and_then(|material| copied.copy_skill(slug, &material, to))
+        .map_err(|problem| format!("the skill `{slug}` cannot be given to an agent: {problem}"))?;
+    // Cases and checks use the SKILL.md that was read before.
     if !bounded::read(&to.join(SKILL_FILE)).is_ok_and(|copied| copied == found.bytes) {
-        return Err(format!("the SKILL.md of `{}` changed while the run began", slug.display()));
+        return Err(format!("the SKILL.md of `{slug}` changed while the run began"));
     }
-    contents.folders.push(slug.to_path_buf());
-    contents.folders.extend(material.folders.iter().map(|folder| slug.join(folder)));
-    let files = material.files.iter().zip(copied.files);
-    contents.files.extend(files.map(|(file, content)| (slug.join(&file.path), content, mode(file.executable))));
-    Ok(copied.digest)
+    contents.add(copied);
+    Ok(digest)
 }
 
-/// Gets the changes ready that a case of the repository asks for in mid-session, and keeps the skills as they are from then
-/// on in the folder `kept`, by the changes' numbers.
-///
-/// # Errors
-/// When one cannot be given to an agent, or cannot be copied.
-pub fn get_ready(case: &Case, repository: &Path, room: &mut TrialEnv, kept: &Path) -> Result<(), WorkspaceError> {
+/// Prepares the changes of skills during the session that a case wants. Stores the new versions in `directory`, by number.
+pub fn prepare_changes(
+    case: &Case,
+    repository: &Path,
+    trial_env: &mut TrialEnv,
+    directory: &Path,
+) -> Result<(), WorkspaceError> {
     for (number, change) in case.during.iter().enumerate() {
-        let material = change.folder.as_ref().map(|folder| {
-            let folder = repository.join(folder.as_path());
-            let failed = |problem| WorkspaceError::Skill { folder: folder.clone(), problem };
-            let material = Material::list(&folder).whole().map_err(failed)?;
-            let to = kept.join(number.to_string());
-            fs::create_dir_all(&to).map_err(|source| PathError { path: to.clone(), source })?;
-            material.copy(&to, mode).map_err(failed)?;
-            Ok::<_, WorkspaceError>(material)
-        });
-        room.get_ready(change, material.transpose()?.as_ref(), mode)?;
+        let mut material = None;
+        if let Some(path) = &change.folder {
+            let source: PathBuf = repository.join(path.as_path());
+            let failed = |problem| WorkspaceError::Skill { directory: source.clone(), problem };
+            let listed = Material::list(&source).whole().map_err(failed)?;
+            let to = directory.join(number.to_string());
+            fs::create_dir_all(&to).at(&to)?;
+            listed.copy(&to, file_mode).map_err(failed)?;
+            material = Some(listed);
+        }
+        trial_env.prepare_change(change, material.as_ref())?;
     }
     Ok(())
 }
 
-/// The permissions of a skill's files: read-only, as a first hurdle for an agent that wants to improve on them.
-fn mode(executable: bool) -> u32 {
-    if executable { 0o555 } else { 0o444 }
-}
-
-/// Gives the room the skills, and puts them where the mode's agent looks for skills. They are a copy of its own, unless
-/// they are `shown` by a sandbox, which lets nobody write to them.
-///
-/// # Errors
-/// When a copy, a folder or a link cannot be made.
-pub fn deliver(mode: &Mode, snapshot: &SkillSnapshot, room: &mut TrialEnv, shown: bool) -> Result<(), WorkspaceError> {
+/// Gives the skills to the trial environment, and links them where the mode's agent looks for skills. The trial environment
+/// gets its own copy, unless a sandbox shows the originals read-only (`shown`).
+pub fn deliver(
+    mode: &Mode,
+    snapshot: &SkillSnapshot,
+    trial_env: &mut TrialEnv,
+    shown: bool,
+) -> Result<(), WorkspaceError> {
     if mode.delivery == Delivery::None {
         return Ok(());
     }
     if shown && snapshot.originals.can_be_shown() {
-        room.show_skills(&snapshot.originals)?;
+        trial_env.show_skills(&snapshot.originals)?;
     } else {
-        room.copy_skills(&snapshot.originals)?;
+        trial_env.copy_skills(&snapshot.originals)?;
     }
-    if !mode.delivery.native() {
-        // By MCP the skills stay where they are, and the agent must not find them by itself.
-        return Ok(());
-    }
-    for folder in mode.agent.profile().skill_folders {
-        let link = room.workspace().join(folder);
-        let io = |source| WorkspaceError::from(PathError { path: link.clone(), source });
+    // An agent with an MCP server must not find the skills by itself.
+    let links = if mode.delivery.native() { mode.agent.profile().skill_folders } else { &[] };
+    for link in links {
+        let link = trial_env.workspace().join(link);
         if let Some(parent) = link.parent() {
-            fs::create_dir_all(parent).map_err(io)?;
+            fs::create_dir_all(parent).at(&link)?;
         }
-        room.link(&link, &room.skills()).map_err(io)?;
+        // A trial environment that is used again has it.
+        if !fs::read_link(&link).is_ok_and(|target| target == trial_env.skills()) {
+            std::os::unix::fs::symlink(trial_env.skills(), &link).at(&link)?;
+        }
     }
     Ok(())
 }

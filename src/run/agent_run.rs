@@ -67,7 +67,7 @@ pub fn run(
     run.ending = run.execute(assignment, timeout, folder, redactors, on_progress)?;
     let agent = agent::of(assignment.mode.agent);
     let mask = |bytes: &[u8]| run.redactor.mask(bytes).into_owned();
-    agent.keep_evidence(assignment.room, folder.path(), &mask).at(folder.path()).map_err(|error| disk(&error))?;
+    agent.keep_evidence(assignment.trial_env, folder.path(), &mask).at(folder.path()).map_err(|error| disk(&error))?;
     let names = assignment.server.map(|server| server.names.clone()).unwrap_or_default();
     let reference = Reference { names, texts, changes: run.changes.clone() };
     run.trace = agent.decode(&reference, folder.path()).map_err(|error| files(&error))?;
@@ -88,7 +88,7 @@ impl AgentRun {
         redactors: &Redactors,
         on_progress: &dyn Fn(String),
     ) -> Result<Ending, Trouble> {
-        let trial_env = assignment.room;
+        let trial_env = assignment.trial_env;
         let command = match agent::command(assignment) {
             Ok(command) => command,
             Err(trouble) => return Ok(not_started(trouble)),

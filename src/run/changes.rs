@@ -34,7 +34,7 @@ pub(super) fn made_during<T>(assignment: &Assignment<'_>, work: impl FnOnce() ->
         let _guard = DoneGuard(&done);
         work()
     });
-    let requests = assignment.room.was_asked();
+    let requests = assignment.trial_env.request_log();
     for change in &mut changes {
         let Some(made) = change.made_ms.map(|ms| began + Duration::from_millis(ms)) else { continue };
         change.made = jiff::Timestamp::try_from(made).ok().map(|made| made.to_string());
@@ -60,13 +60,13 @@ fn watch(assignment: &Assignment<'_>, started: Instant, changes: &mut [ChangeMet
     loop {
         // Loaded first: what is read afterwards is then complete.
         let is_done = done.load(Ordering::Acquire);
-        session = session.or_else(|| agent.session(assignment.room).map(GrowingFile::new));
+        session = session.or_else(|| agent.session(assignment.trial_env).map(GrowingFile::new));
         for line in session.iter_mut().flat_map(GrowingFile::new_lines) {
             agent.signs(&line).into_iter().for_each(|sign| turns.note(sign));
         }
         for (change, made_after_turn) in changes.iter_mut().zip(&mut made_after_turn) {
             if change.made_ms.is_some() {
-                change.turns_after = Some(turns.over() - *made_after_turn);
+                change.turns_after = Some(turns.ended() - *made_after_turn);
             }
         }
         if is_done {
@@ -74,9 +74,9 @@ fn watch(assignment: &Assignment<'_>, started: Instant, changes: &mut [ChangeMet
         }
         for (number, change) in changes.iter_mut().enumerate() {
             let is_open = change.made_ms.is_none() && change.kept_from.is_none();
-            if is_open && turns.over() >= change.after_turn {
-                made_after_turn[number] = turns.over();
-                match assignment.room.make_change(number) {
+            if is_open && turns.ended() >= change.after_turn {
+                made_after_turn[number] = turns.ended();
+                match assignment.trial_env.make_change(number) {
                     Ok(()) => change.made_ms = u64::try_from(started.elapsed().as_millis()).ok(),
                     Err(why) => change.kept_from = Some(why),
                 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::agent::login::LoginSources;
-use crate::agent::trial_env::{TrialEnv, without_rooms};
+use crate::agent::trial_env::{TrialEnv, without_trial_paths};
 use crate::agent::{self, Assignment};
 use crate::cases::case::Case;
 use crate::files::at::At;
@@ -113,7 +113,7 @@ pub(super) fn question(run: &RunContext, exhibit: &TrialExhibit<'_>, judgement: 
 /// The judge's prompt: the same for a run and for a recording of it.
 fn prompt(rubric: &Rubric, exhibit: &TrialExhibit<'_>) -> String {
     let TrialExhibit { case, skill, evidence, .. } = exhibit;
-    let final_message = evidence.final_text.map(|text| without_rooms(text.as_bytes()));
+    let final_message = evidence.final_text.map(|text| without_trial_paths(text.as_bytes()));
     let final_message = final_message.as_deref().map(String::from_utf8_lossy);
     rubric.prompt(&JudgeSubject {
         skill_name: &skill.skill().name,
@@ -146,7 +146,7 @@ fn inputs(rubric: &Rubric, exhibit: &TrialExhibit<'_>) -> io::Result<Inputs> {
 fn streams(exhibit: &TrialExhibit<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let meta = exhibit.evidence.meta;
     let files = agent::of(meta.agent.kind).recorded_evidence(exhibit.folder.path(), &[&meta.skill.slug])?;
-    Ok(files.into_iter().map(|(name, content)| (name, without_rooms(&content).into_owned())).collect())
+    Ok(files.into_iter().map(|(name, content)| (name, without_trial_paths(&content).into_owned())).collect())
 }
 
 struct Judge<'a> {
@@ -232,7 +232,7 @@ impl Judge<'_> {
 
     fn session(&self, folder: &TrialFolder) -> Result<JudgeAttempt, Trouble> {
         folder.clear().map_err(|error| unstored(&error))?;
-        let trial_env = self.live.scratch.room("judge").map_err(|error| disk(&error))?;
+        let trial_env = self.live.scratch.trial_env("judge").map_err(|error| disk(&error))?;
         copy_evidence(self.exhibit, &trial_env).map_err(|error| disk(&error))?;
         let schema = trial_env.path().join("schema.json");
         fs::write(&schema, self.rubric.schema()).map_err(|error| disk(&error))?;
@@ -243,7 +243,7 @@ impl Judge<'_> {
             mode: &Mode::new("judge", judge.agent, Delivery::None),
             // The model and limits of the agent under test are not the judge's.
             settings: &Settings { model: judge.model.clone(), max_turns: None, ..self.run.settings.clone() },
-            room: &trial_env,
+            trial_env: &trial_env,
             server: None,
             schema: Some(schema),
         };

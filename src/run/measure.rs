@@ -91,21 +91,22 @@ impl LiveTrial<'_> {
     /// An environment with the fixture and the skills; the fixture's digest goes into `inputs`.
     fn prepare(&self, inputs: &mut Inputs) -> Result<TrialEnv, Trouble> {
         let Self { run, live, mode, case, skills, folder, .. } = *self;
-        let mut trial_env = live.scratch.room(&mode.name).map_err(|error| disk(&error))?;
+        let mut trial_env = live.scratch.trial_env(&mode.name).map_err(|error| disk(&error))?;
         if let Some(fixture) = &case.fixture {
             let fixture = run.root.join(evals_folder(&case.skill)).join(fixture.as_path());
             let digest = trial_env.copy_fixture(&fixture).map_err(|error| disk(&error))?;
             inputs.0.insert(FIXTURE_PART.to_owned(), digest);
         }
-        trial_env.create_folders(&run.settings.create).map_err(|error| disk(&error))?;
+        trial_env.create_directories(&run.settings.create).map_err(|error| disk(&error))?;
         // A trial that changes skills needs a copy of its own.
         let shared =
-            case.during.is_empty() && matches!(isolation::held(&run.settings.isolation), IsolationStatus::Bwrap(_));
+            case.during.is_empty() && matches!(isolation::status(&run.settings.isolation), IsolationStatus::Bwrap(_));
         snapshot::deliver(mode, skills, &mut trial_env, shared).map_err(|error| disk(&error))?;
         if mode.delivery != Delivery::None {
-            snapshot::get_ready(case, &run.root, &mut trial_env, &folder.changes()).map_err(|error| disk(&error))?;
+            snapshot::prepare_changes(case, &run.root, &mut trial_env, &folder.changes())
+                .map_err(|error| disk(&error))?;
         }
-        trial_env.prepared();
+        trial_env.allow_reuse();
         Ok(trial_env)
     }
 
@@ -115,7 +116,7 @@ impl LiveTrial<'_> {
             return Ok(None);
         }
         let server = ServerCommand::new(&self.run.settings, &self.run.root, &trial_env.skills())?;
-        Ok(Some(if self.case.during.is_empty() { server } else { server.noting(&trial_env.asked()) }))
+        Ok(Some(if self.case.during.is_empty() { server } else { server.logging_to(&trial_env.request_log_path()) }))
     }
 
     /// A copy of the output schema in the environment, if the case has one; its digest goes into `inputs`.
@@ -144,8 +145,15 @@ impl LiveTrial<'_> {
         let schema = self.schema(&trial_env, &mut inputs)?;
         let started = jiff::Timestamp::now();
         let timeout = case.timeout.unwrap_or(settings.timeout);
-        let assignment =
-            Assignment { root: &run.root, case, mode, settings, room: &trial_env, server: server.as_ref(), schema };
+        let assignment = Assignment {
+            root: &run.root,
+            case,
+            mode,
+            settings,
+            trial_env: &trial_env,
+            server: server.as_ref(),
+            schema,
+        };
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
         let AgentRun { ending, not_enforced, isolation, redactor, server, changes, trace, final_text } =
             agent_run::run(&assignment, timeout, folder, &live.redactors, self.texts(), &on_progress)?;

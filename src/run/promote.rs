@@ -8,7 +8,7 @@ use serde::Serialize;
 use walkdir::WalkDir;
 
 use crate::agent;
-use crate::agent::trial_env::without_rooms;
+use crate::agent::trial_env::without_trial_paths;
 use crate::cases::test_case::TestCase;
 use crate::files::at::At;
 use crate::grade::share::TrialTally;
@@ -163,10 +163,10 @@ fn write(trial: &TrialFolder, recording: &TrialFolder, number: u32) -> Result<()
     let files = agent::of(meta.agent.kind).recorded_evidence(trial.path(), &skills).at(trial.path())?;
     recording.clear()?;
     for (name, content) in files {
-        recording.write(name, &without_rooms(&content))?;
+        recording.write(name, &without_trial_paths(&content))?;
     }
     if let Some(text) = trial.final_text()? {
-        recording.write_final(&String::from_utf8_lossy(&without_rooms(text.as_bytes())))?;
+        recording.write_final(&String::from_utf8_lossy(&without_trial_paths(text.as_bytes())))?;
     }
     if let Some(judgement) = trial.judgement()? {
         recording.write_judgement(&judgement)?;
@@ -187,7 +187,7 @@ fn write_workspace(trial: &TrialFolder, recording: &TrialFolder) -> Result<(), S
     for entry in files {
         let path = entry.path().strip_prefix(&workspace).unwrap_or(entry.path());
         let content = fs::read(entry.path()).at(entry.path())?;
-        store::write_whole(&recording.workspace().join(path), &without_rooms(&content))?;
+        store::write_whole(&recording.workspace().join(path), &without_trial_paths(&content))?;
     }
     Ok(())
 }

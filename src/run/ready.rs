@@ -186,7 +186,7 @@ pub fn foresee(run: &RunContext, keeps: bool) -> Result<(), String> {
     if let Some(id) = run.settings.run_id.as_deref().filter(|_| keeps && !run.settings.resume) {
         RunFolder::check_new(&run.root, id).map_err(|error| error.to_string())?;
     }
-    match isolation::held(&run.settings.isolation) {
+    match isolation::status(&run.settings.isolation) {
         IsolationStatus::Refused(why) if run.settings.live => Err(why),
         _ => Ok(()),
     }

@@ -276,6 +276,18 @@ impl Usage {
     pub fn total_tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
+
+    /// The sum of both. The cost is unknown if one of them is.
+    pub(crate) fn plus(self, other: Usage) -> Usage {
+        Usage {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            cached_input_tokens: self.cached_input_tokens.saturating_add(other.cached_input_tokens),
+            cache_write_input_tokens: self.cache_write_input_tokens.saturating_add(other.cache_write_input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            reasoning_output_tokens: self.reasoning_output_tokens.saturating_add(other.reasoning_output_tokens),
+            cost_usd: self.cost_usd.zip(other.cost_usd).map(|(cost, other)| cost + other),
+        }
+    }
 }
 
 impl Trace {

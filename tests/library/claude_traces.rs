@@ -717,7 +717,7 @@ fn turns_are_counted_in_the_session_while_it_is_written() {
         for sign in signs {
             turns.note(sign);
         }
-        turns.over()
+        turns.ended()
     });
     assert_eq!(over, [0, 0, 0, 0, 1, 1, 2, 2]);
     assert!(agent::of(AgentKind::ClaudeCli).signs(b"{\"type\":").is_empty());

@@ -32,7 +32,16 @@ fn outcome(fixture: &Fixture, mode: &str) -> Outcome {
     let (meta, mut grade) = regraded(fixture, &folder);
     grade.metrics.duration_ms = 1234;
     let (folder, scripted) = (PathBuf::new(), meta.scripted.clone());
-    Outcome { id: meta.id(), grade, folder, scripted, spent: AttemptCost::default(), isolation: None, inputs: None }
+    Outcome {
+        id: meta.id(),
+        grade,
+        folder,
+        scripted,
+        spent: AttemptCost::default(),
+        isolation: None,
+        inputs: None,
+        aged: false,
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::thread;
 
 use serde_json::json;
 use skill_evals::agent;
-use skill_evals::agent::trial_env::without_rooms;
+use skill_evals::agent::without_trial_paths;
 use skill_evals::cases::repository::{Layout, Repository, Scope};
 use skill_evals::run::skill_texts::TextReader;
 use skill_evals::settings::mode::AgentKind;
@@ -393,12 +393,12 @@ fn is_the_same_everywhere(
     let (trace, live) = told(kind, reference, folder);
     let copies = [tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory")];
     for (name, content) in agent::of(kind).recorded_evidence(folder, skills).expect("the files") {
-        fs::write(copies[0].path().join(name), without_rooms(&content)).expect("a file");
+        fs::write(copies[0].path().join(name), without_trial_paths(&content)).expect("a file");
     }
     for entry in fs::read_dir(folder).expect("a directory").map(|entry| entry.expect("an entry").path()) {
         if entry.extension().is_some_and(|name| name == "jsonl") {
             let content = fs::read(&entry).expect("a file");
-            let plain = String::from_utf8_lossy(&without_rooms(&content)).into_owned();
+            let plain = String::from_utf8_lossy(&without_trial_paths(&content)).into_owned();
             let other = plain.replace("/trial/", "/home/skills/ledger/greeting/run-Ab12cD/trial-xY34zW/");
             fs::write(copies[1].path().join(entry.file_name().expect("a name")), other).expect("a file");
         }

@@ -8,7 +8,7 @@ use crate::support::live::wait_until;
 use crate::support::stub::{Stub, in_own_group, signal};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
-use skill_evals::agent::trial_env::ScratchDir;
+use skill_evals::agent::ScratchDir;
 
 /// Kinds of child, each with the shell script that starts it; `SLEEP` stands for a command that would never end.
 const KINDS: [(&str, &str); 12] = [

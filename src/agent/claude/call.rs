@@ -1,144 +1,126 @@
-//! What both ways of starting claude have in common: what it may do, and what it is told in files.
+//! What both ways of starting claude have in common: what it may do, and what it reads from files.
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use super::home;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment};
-use crate::agent::files::{files_trouble, write_private};
+use crate::agent::files::{file_trouble, write_private};
+use crate::agent::mcp_probe::ServerCommand;
 use crate::cases::case::Case;
 use crate::files::bounded;
 use crate::settings::ToolNames;
 use crate::settings::mode::Mode;
-use crate::trace::trouble::Trouble;
+use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::sandbox::Sandbox;
 
-/// The choices behind claude's arguments.
-pub(super) struct ArgumentChoices<'a> {
-    pub model: Option<&'a str>,
-    pub max_turns: Option<u64>,
-    pub permissions: Permissions,
-    pub mcp_config: Option<PathBuf>,
-    pub setting_sources: &'static str,
-    /// The output schema's text.
-    pub schema: Option<String>,
+/// The command that starts `program` for a trial: in a prepared home, with the arguments `fixed` and then options in the SDK's
+/// order. It has no prompt yet.
+pub(super) fn command(
+    assignment: &Assignment<'_>,
+    program: PathBuf,
+    fixed: &[&str],
+    schema: Option<&Value>,
+) -> Result<AgentCommand, Trouble> {
+    let Assignment { case, mode, settings, trial_env, server, .. } = *assignment;
+    let users = home::prepare(trial_env)?;
+    let visible: Vec<&str> = users.variables.iter().map(String::as_str).collect();
+    let mut env = environment(assignment, &visible);
+    env.extend(users.env);
+    // No requests that do not belong to the case: telemetry, updates, the session's title.
+    env.insert("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC".into(), "1".into());
+    // How long claude waits for a server with `alwaysLoad`; see `mcp_config`.
+    env.insert("MCP_CONNECT_TIMEOUT_MS".into(), "60000".into());
+
+    let permissions = permissions(case, mode, server.map(|server| &server.names));
+    let mut args: Vec<OsString> = users.settings.iter().flat_map(|path| ["--settings".into(), path.into()]).collect();
+    args.extend(fixed.iter().map(OsString::from));
+    args.extend(settings.model_for(mode).map(|model| format!("--model={model}").into()));
+    args.extend(settings.max_turns_of(case.max_turns).map(|most| format!("--max-turns={most}").into()));
+    args.extend(schema.map(|schema| format!("--json-schema={schema}").into()));
+    args.push(format!("--allowedTools={}", permissions.allowed.join(",")).into());
+    if !permissions.disallowed.is_empty() {
+        args.push(format!("--disallowedTools={}", permissions.disallowed.join(",")).into());
+    }
+    if let Some(server) = server {
+        args.extend(["--mcp-config".into(), mcp_config(assignment, server)?.into()]);
+    }
+    // The list is empty, not absent: without a list claude reads every settings file.
+    args.push(format!("--setting-sources={}", if mode.delivery.native() { "project" } else { "" }).into());
+    // The MCP servers of the user and the project do not belong to the case.
+    args.push("--strict-mcp-config".into());
+    args.push(format!("--permission-mode={}", permissions.mode).into());
+    Ok(AgentCommand {
+        program,
+        args,
+        reads: home::provider_files(&env).into_iter().chain(users.key_helper).collect(),
+        env,
+        secrets: users.secrets,
+        not_enforced: permissions.not_enforced,
+        open: permissions.open,
+        ..AgentCommand::default()
+    })
 }
 
-impl<'a> ArgumentChoices<'a> {
-    /// The choices for a trial; writes the configuration of the MCP server.
-    pub(super) fn new(assignment: &Assignment<'a>) -> Result<Self, Trouble> {
-        let Assignment { case, mode, settings, .. } = *assignment;
-        Ok(Self {
-            model: settings.model_for(mode),
-            max_turns: settings.max_turns_of(case.max_turns),
-            permissions: permissions(case, mode, assignment.server.map(|server| &server.names)),
-            mcp_config: mcp_config(assignment)?,
-            // An empty list of sources, not none: without one claude reads every settings file that there is.
-            setting_sources: if mode.delivery.native() { "project" } else { "" },
-            schema: assignment.schema.as_deref().map(schema).transpose()?,
-        })
-    }
-
-    /// The command in a home that is prepared, without its arguments but for those of the login.
-    pub(super) fn command(self, assignment: &Assignment<'_>, program: PathBuf) -> Result<AgentCommand, Trouble> {
-        let users = home::prepare(assignment.room)?;
-        let visible: Vec<&str> = users.variables.iter().map(String::as_str).collect();
-        let mut env = environment(assignment, &visible);
-        env.extend(users.env);
-        // Nothing that is not the case's: no telemetry, no update, no title for the session.
-        env.insert("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC".into(), "1".into());
-        // How long claude waits for a server that is always to be loaded; see `mcp_config`.
-        env.insert("MCP_CONNECT_TIMEOUT_MS".into(), "60000".into());
-        let Permissions { not_enforced, open, .. } = self.permissions;
-        Ok(AgentCommand {
-            program,
-            args: users.settings.iter().flat_map(|path| ["--settings".into(), path.into()]).collect(),
-            reads: home::provider_files(&env).into_iter().chain(users.key_helper).collect(),
-            env,
-            secrets: users.secrets,
-            not_enforced,
-            open,
-            sandbox: None,
-            by_file: None,
-            input: None,
-            dialogue: None,
-        })
-    }
-}
-
-/// What claude may do without asking: in an eval there is no user to ask.
-pub(super) struct Permissions {
-    pub mode: &'static str,
-    pub allowed: Vec<String>,
-    pub disallowed: Vec<&'static str>,
-    pub not_enforced: Vec<String>,
-    pub open: Vec<&'static str>,
+/// What claude may do without asking: an eval has no user to ask.
+struct Permissions {
+    mode: &'static str,
+    allowed: Vec<String>,
+    disallowed: Vec<&'static str>,
+    not_enforced: Vec<String>,
+    open: Vec<&'static str>,
 }
 
 fn permissions(case: &Case, mode: &Mode, server: Option<&ToolNames>) -> Permissions {
-    let mut allowed: Vec<String> = ["Read", "Glob", "Grep"].map(str::to_owned).to_vec();
-    let mut permissions = match case.sandbox {
-        // Without leave for all of Bash claude still runs what it knows to only read.
-        Sandbox::ReadOnly => Permissions {
-            mode: "default",
-            allowed: Vec::new(),
-            disallowed: vec!["Write", "Edit", "NotebookEdit"],
-            not_enforced: vec!["claude itself judges which shell commands only read".to_owned()],
-            open: Vec::new(),
-        },
-        Sandbox::WorkspaceWrite => {
-            allowed.insert(0, "Bash".to_owned());
-            // Its editing tools then write in the working folder, and ask elsewhere.
-            Permissions {
-                mode: "acceptEdits",
-                allowed: Vec::new(),
-                disallowed: Vec::new(),
-                not_enforced: Vec::new(),
-                open: vec!["shell commands can write outside the workspace"],
-            }
-        }
-    };
-    permissions.open.push("reading is not limited to the workspace");
-    permissions.not_enforced.push("shell commands see the variables with the login".to_owned());
-    if mode.delivery.native() {
-        allowed.push("Skill".to_owned());
-    }
+    let can_write = case.sandbox == Sandbox::WorkspaceWrite;
+    let mut allowed = Vec::from_iter(can_write.then_some("Bash"));
+    allowed.extend(["Read", "Glob", "Grep"]);
+    allowed.extend(mode.delivery.native().then_some("Skill"));
+    let mut allowed: Vec<String> = allowed.into_iter().map(str::to_owned).collect();
     allowed.extend(server.map(|names| format!("mcp__{}", names.server)));
-    permissions.allowed = allowed;
-    permissions
+    let mut not_enforced = vec!["shell commands see the variables with the login".to_owned()];
+    let mut open = vec!["reading is not limited to the workspace"];
+    if can_write {
+        open.insert(0, "shell commands can write outside the workspace");
+        // Its editing tools may write in the working directory, and ask elsewhere.
+        return Permissions { mode: "acceptEdits", allowed, disallowed: Vec::new(), not_enforced, open };
+    }
+    // Even without a permission for Bash, claude runs commands that it knows to only read.
+    not_enforced.insert(0, "claude itself judges which shell commands only read".to_owned());
+    Permissions { mode: "default", allowed, disallowed: vec!["Write", "Edit", "NotebookEdit"], not_enforced, open }
 }
 
-/// The MCP servers as a file that nobody else can read: arguments every user of the machine sees. Without `alwaysLoad`
-/// claude begins while a slow server is still `pending`, and without its tools; and where it has its model search for
-/// tools, shows none of the server's.
-fn mcp_config(assignment: &Assignment<'_>) -> Result<Option<PathBuf>, Trouble> {
-    let Some(server) = assignment.server else { return Ok(None) };
-    let mut entry = json!({
+/// Writes the MCP server into a file that no other user can read, unlike arguments. The SDK itself passes it as an argument.
+/// Without `alwaysLoad`, claude starts while a slow server is `pending`, and then offers none of its tools; if its model
+/// searches for tools, claude shows none of them.
+fn mcp_config(assignment: &Assignment<'_>, server: &ServerCommand) -> Result<PathBuf, Trouble> {
+    let mut config = json!({
         "type": "stdio",
         "command": server.program,
         "args": server.args,
         "env": server.env,
     });
     if server.always_load {
-        entry["alwaysLoad"] = json!(true);
+        config["alwaysLoad"] = json!(true);
     }
-    let config = json!({ "mcpServers": { server.names.server.as_str(): entry } });
-    let path = assignment.room.path().join("mcp.json");
+    let config = json!({ "mcpServers": { server.names.server.as_str(): config } });
+    let path = assignment.trial_env.path().join("mcp.json");
     write_private(&path, config.to_string().as_bytes())?;
-    Ok(Some(path))
+    Ok(path)
 }
 
-/// The text of an output schema. Without the dialect's name: where a schema names another than draft 7, claude drops it
-/// without a word, offers no tool to answer with, and fails at the end.
-fn schema(path: &Path) -> Result<String, Trouble> {
-    let text = bounded::read_text(path).map_err(|error| files_trouble(path, &error))?;
-    match serde_json::from_str(&text) {
-        Ok(Value::Object(mut schema)) => {
-            schema.remove("$schema");
-            Ok(Value::Object(schema).to_string())
-        }
-        _ => Ok(text),
+/// The output schema of a trial, without the dialect's name: if a schema names another dialect than draft 7, claude drops it,
+/// offers no tool to answer with, and fails at the end.
+pub(super) fn schema(assignment: &Assignment<'_>) -> Result<Option<Value>, Trouble> {
+    let Some(path) = &assignment.schema else { return Ok(None) };
+    let text = bounded::read_text(path).map_err(|error| file_trouble(path, &error))?;
+    let mut schema: Value = serde_json::from_str(&text)
+        .map_err(|error| Trouble::new(TroubleKind::Files, format!("the output schema: {error}")))?;
+    if let Value::Object(schema) = &mut schema {
+        schema.remove("$schema");
     }
+    Ok(Some(schema))
 }

@@ -1,68 +1,33 @@
-//! `claude -p`: everything by its arguments, the prompt last.
+//! `claude -p`: all input is in its arguments, the prompt last.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::call::ArgumentChoices;
+use super::call;
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, long_prompt, own_args};
+use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, long_prompt, settings_args_of};
 use crate::agent::files::write_private;
 use crate::trace::trouble::Trouble;
 
 /// How to start `program` for a trial.
 pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<AgentCommand, Trouble> {
-    let choices = ArgumentChoices::new(assignment)?;
-    let mut args = args(&choices);
-    if let Some(text) = &assignment.case.system_prompt {
-        args.extend(system_prompt(assignment, text)?);
+    let fixed = ["-p", "--output-format", "stream-json", "--verbose"];
+    let mut command = call::command(assignment, program, &fixed, call::schema(assignment)?.as_ref())?;
+    match &assignment.case.system_prompt {
+        Some(text) if text.len() > LONGEST_ARGUMENT => {
+            let path = assignment.trial_env.home().join("system-prompt");
+            write_private(&path, text.as_bytes())?;
+            command.args.extend(["--append-system-prompt-file".into(), path.into()]);
+        }
+        Some(text) => command.args.push(format!("--append-system-prompt={text}").into()),
+        None => {}
     }
-    args.extend(own_args(assignment).map(Into::into));
-    let input = long_prompt(assignment)?;
-    if input.is_none() {
+    command.args.extend(settings_args_of(assignment).map(Into::into));
+    command.input = long_prompt(assignment)?;
+    if command.input.is_none() {
         // A prompt may start with a dash.
-        args.extend(["--".into(), assignment.case.prompt.as_str().into()]);
+        command.args.extend(["--".into(), assignment.case.prompt.as_str().into()]);
     }
-    let mut command = choices.command(assignment, program)?;
-    command.args.extend(args);
-    command.input = input;
-    // It exits before a pipe has taken all that it wrote.
-    command.by_file = Some(assignment.room.path().join("stdout"));
+    // It exits before a pipe has taken all its output.
+    command.by_file = Some(assignment.trial_env.path().join("stdout"));
     Ok(command)
-}
-
-/// The system prompt as an argument, or as a file where it is too long for one.
-fn system_prompt(assignment: &Assignment<'_>, text: &str) -> Result<Vec<OsString>, Trouble> {
-    if text.len() <= LONGEST_ARGUMENT {
-        return Ok(vec![format!("--append-system-prompt={text}").into()]);
-    }
-    let path = assignment.room.home().join("system-prompt");
-    write_private(&path, text.as_bytes())?;
-    Ok(vec!["--append-system-prompt-file".into(), path.into()])
-}
-
-/// The arguments but for the prompts.
-fn args(call: &ArgumentChoices<'_>) -> Vec<OsString> {
-    let mut args: Vec<OsString> = ["-p", "--output-format", "stream-json", "--verbose"].map(OsString::from).to_vec();
-    let mut option = |name: &str, value: &str| args.push(format!("{name}={value}").into());
-    if let Some(model) = call.model {
-        option("--model", model);
-    }
-    if let Some(most) = call.max_turns {
-        option("--max-turns", &most.to_string());
-    }
-    option("--permission-mode", call.permissions.mode);
-    option("--allowedTools", &call.permissions.allowed.join(","));
-    if !call.permissions.disallowed.is_empty() {
-        option("--disallowedTools", &call.permissions.disallowed.join(","));
-    }
-    if let Some(schema) = &call.schema {
-        option("--json-schema", schema);
-    }
-    option("--setting-sources", call.setting_sources);
-    // The user's and the project's own MCP servers are none of the case's.
-    args.push("--strict-mcp-config".into());
-    if let Some(config) = &call.mcp_config {
-        args.extend(["--mcp-config".into(), config.into()]);
-    }
-    args
 }

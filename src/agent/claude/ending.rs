@@ -1,61 +1,61 @@
-//! How claude ends: what it says in the model's place, and whether the model ended its turn short by its own doing.
+//! How claude ends: messages that claude writes in the model's place, and turns that the model ended early.
 
 use crate::agent::refusal::Refusal;
 use crate::trace::trouble::Trouble;
 use crate::trace::{StopReason, excerpt};
 
-/// How claude begins to tell that the conversation no longer fits.
+/// The start of claude's message if the conversation no longer fits.
 const TOO_LONG: &str = "Prompt is too long";
 
-/// How claude tells that the provider's filter stopped what the model wrote.
+/// The start of claude's message if the provider's filter stopped what the model wrote.
 const FILTERED: &str = "API Error: 400 Output blocked by content filtering policy";
 
-/// What claude said in the model's place.
+/// A message that claude wrote in the model's place.
 pub(super) struct SyntheticMessage {
-    /// The HTTP status that it retried before, if it did.
-    pub retried: Option<u64>,
-    /// Whether the model had answered before.
-    pub answered: bool,
-    pub said: String,
-    /// The kind of error, as claude names it.
+    pub text: String,
+    /// The kind of error, in claude's word.
     pub error: Option<String>,
     pub stop_reason: Option<String>,
+    /// The HTTP status that claude retried before, if any.
+    pub retried: Option<u64>,
+    /// Whether the model had answered before.
+    pub model_answered: bool,
 }
 
 impl SyntheticMessage {
-    /// Whether it is an error that keeps the model from answering, and not the end that the model made.
+    /// Whether it is an error that keeps the model from answering, and not the model's own end.
     pub(super) fn is_refusal(&self) -> bool {
-        self.error.is_some() && stop("", None, Some(self)).is_none()
+        self.error.is_some() && stop_reason("", None, Some(self)).is_none()
     }
 
     pub(super) fn trouble(&self, what: &str) -> Trouble {
         let code = self.error.as_deref();
-        let kind = Refusal { status: None, code, message: &self.said, retried: self.retried }.kind();
-        Trouble::new(kind, format!("{what}: {}", excerpt(&self.said)))
+        let refusal = Refusal { status: None, code, message: &self.text, retried: self.retried };
+        Trouble::new(refusal.kind(), format!("{what}: {}", excerpt(&self.text)))
     }
 }
 
-/// Whether the model ended its turn short, by the fields that say so.
-pub(super) fn stop(
+/// Why the model ended its turn early, if it did.
+pub(super) fn stop_reason(
     subtype: &str,
-    stop_reason: Option<&str>,
+    reason: Option<&str>,
     synthetic: Option<&SyntheticMessage>,
 ) -> Option<StopReason> {
-    let reason = synthetic.and_then(|synthetic| synthetic.stop_reason.as_deref()).or(stop_reason);
+    let reason = synthetic.and_then(|synthetic| synthetic.stop_reason.as_deref()).or(reason);
     let error = synthetic.and_then(|synthetic| synthetic.error.as_deref());
     match (subtype, reason, error) {
-        ("error_max_turns", ..) => Some(StopReason::MaxTurns),
-        ("error_max_budget_usd", ..) => Some(StopReason::MaxBudget),
-        ("error_max_structured_output_retries", ..) => Some(StopReason::NoStructuredAnswer),
-        (_, Some("refusal"), _) => Some(StopReason::Refusal),
-        (_, Some("max_tokens"), _) | (_, _, Some("max_output_tokens")) => Some(StopReason::MaxTokens),
-        (_, Some("model_context_window_exceeded"), _) => Some(StopReason::ContextWindow),
-        _ if synthetic.is_some_and(|synthetic| synthetic.said.starts_with(FILTERED)) => Some(StopReason::Refusal),
-        // Of what the provider refuses as too long claude tells no more than that it is no valid request. Before the model
-        // said anything that is not its own doing.
-        _ if synthetic.is_some_and(|said| said.answered && said.said.starts_with(TOO_LONG)) => {
-            Some(StopReason::ContextWindow)
-        }
-        _ => None,
+        ("error_max_turns", ..) => return Some(StopReason::MaxTurns),
+        ("error_max_budget_usd", ..) => return Some(StopReason::MaxBudget),
+        ("error_max_structured_output_retries", ..) => return Some(StopReason::NoStructuredAnswer),
+        (_, Some("refusal"), _) => return Some(StopReason::Refusal),
+        (_, Some("max_tokens"), _) | (_, _, Some("max_output_tokens")) => return Some(StopReason::MaxTokens),
+        (_, Some("model_context_window_exceeded"), _) => return Some(StopReason::ContextWindow),
+        _ => {}
     }
+    let SyntheticMessage { text, model_answered, .. } = synthetic?;
+    if text.starts_with(FILTERED) {
+        return Some(StopReason::Refusal);
+    }
+    // claude has no error code for a prompt that is too long. If the model has not said anything, it is not its doing.
+    (*model_answered && text.starts_with(TOO_LONG)).then_some(StopReason::ContextWindow)
 }

@@ -1,92 +1,78 @@
-//! What claude leaves of a run, as a trial and a recording keep it, and how it reads.
+//! What claude leaves after a run, as a trial and a recording store it, and how it becomes a trace.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use super::events::StreamDecoder;
 use super::forks::Forks;
-use super::{SESSION, TRACE, events, session, slim};
-use crate::agent::derived_file::{DerivedFile, SUB_AGENTS, slimmed};
-use crate::agent::skill_calls::SkillCalls;
+use super::session::{self, SessionDecoder};
+use super::{SESSION, TRACE, slim};
+use crate::agent::derived_file::{DerivedFile, SUB_AGENTS, for_each_line, slimmed};
+use crate::agent::recorder::TraceRecorder;
 use crate::agent::trial_env::TrialEnv;
 use crate::files::below::{self, WalkControl};
-use crate::text::lines::{self, TraceLine};
 use crate::trace::exposure::Reference;
-use crate::trace::{Mechanism, Trace, TraceBuilder};
+use crate::trace::{Mechanism, Trace};
 
-/// Where claude keeps sessions, in its home.
+/// Where claude stores sessions, in its home.
 const SESSIONS: &str = ".claude/projects";
 
-pub(super) fn keep(room: &TrialEnv, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
-    let mut session = DerivedFile::new(folder.join(SESSION), mask);
-    let mut sub_agents = DerivedFile::new(folder.join(SUB_AGENTS), mask);
-    let mut kept = Ok(());
-    // Without a session there is no folder.
-    let _ = below::walk(&room.home(), Path::new(SESSIONS), |_| false, &mut |entry| {
-        // One run, one session: `projects/<the working folder>/<id>.jsonl`, and below `<id>/` those of sub-agents, each in
-        // a file of its own however deep it stands below another: `subagents/agent-<id>.jsonl`.
+pub(super) fn store(trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
+    let mut session = DerivedFile::new(directory.join(SESSION), mask);
+    let mut sub_agents = DerivedFile::new(directory.join(SUB_AGENTS), mask);
+    let mut stored = Ok(());
+    // Without a session there is no directory.
+    let _ = below::walk(&trial_env.home(), Path::new(SESSIONS), |_| false, &mut |entry| {
+        // A run has one session: `projects/<working directory>/<id>.jsonl`. Its sub-agents, nested or not, have one file each:
+        // `<id>/subagents/agent-<id>.jsonl`.
         let file = match entry.path {
             path if is_session(path) && !session.is_begun() => &mut session,
-            path if is_sub_agents(path) => &mut sub_agents,
+            path if is_sub_agent(path) => &mut sub_agents,
             _ => return WalkControl::On,
         };
-        kept = entry.open().and_then(|from| file.add(from));
-        if kept.is_ok() { WalkControl::On } else { WalkControl::Stop }
+        stored = entry.open().and_then(|from| file.add(from));
+        if stored.is_ok() { WalkControl::On } else { WalkControl::Stop }
     });
-    kept.and_then(|()| session.finish()).and_then(|()| sub_agents.finish())
+    stored.and_then(|()| session.finish()).and_then(|()| sub_agents.finish())
 }
 
-/// The file of the session under way.
-pub(super) fn session(room: &TrialEnv) -> Option<File> {
-    below::first(&room.home(), Path::new(SESSIONS), is_session)
+/// The file of the running session.
+pub(super) fn session(trial_env: &TrialEnv) -> Option<File> {
+    below::first(&trial_env.home(), Path::new(SESSIONS), is_session)
 }
 
 fn is_session(path: &Path) -> bool {
     path.iter().count() == 2 && path.extension() == Some("jsonl".as_ref())
 }
 
-fn is_sub_agents(path: &Path) -> bool {
-    let name = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"));
-    let is_lines = path.extension() == Some("jsonl".as_ref());
-    name && is_lines && path.iter().count() > 2 && path.iter().any(|folder| folder == "subagents")
+fn is_sub_agent(path: &Path) -> bool {
+    path.iter().count() > 2
+        && path.iter().any(|part| part == "subagents")
+        && path.extension() == Some("jsonl".as_ref())
+        && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"))
 }
 
-pub(super) fn recorded(folder: &Path, skills: &[&str]) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+pub(super) fn recorded(directory: &Path, skills: &[&str]) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let mut files = vec![
-        (TRACE, slimmed(&folder.join(TRACE), slim::line)?),
-        (SESSION, slimmed(&folder.join(SESSION), |line| session::slimmed(line, skills))?),
-        (SUB_AGENTS, slimmed(&folder.join(SUB_AGENTS), slim::sub_agents_line)?),
+        (TRACE, slimmed(&directory.join(TRACE), slim::line)?),
+        (SESSION, slimmed(&directory.join(SESSION), |line| session::slimmed(line, skills))?),
+        (SUB_AGENTS, slimmed(&directory.join(SUB_AGENTS), slim::sub_agents_line)?),
     ];
-    files.retain(|(name, kept)| *name == TRACE || !kept.is_empty());
+    files.retain(|(name, content)| *name == TRACE || !content.is_empty());
     Ok(files)
 }
 
-pub(super) fn decode(reference: &Reference, folder: &Path) -> io::Result<Trace> {
-    let mut trace = TraceBuilder::new(Mechanism::SkillTool);
-    let mut skills = SkillCalls::new(reference);
-    let mut session = session::SessionDecoder::new(&mut skills);
-    lines::for_each(&folder.join(SESSION), |line| {
-        if let TraceLine::Whole(line) = line {
-            session.line(&mut trace, line);
-        }
-    })?;
-    let told = session.told();
+pub(super) fn decode(reference: &Reference, directory: &Path) -> io::Result<Trace> {
+    let mut recorder = TraceRecorder::new(reference, Mechanism::SkillTool);
+    let mut session = SessionDecoder::new(&mut recorder);
+    for_each_line(&directory.join(SESSION), |line| session.line(line))?;
+    let facts = session.facts;
     let mut forks = Forks::default();
-    lines::for_each(&folder.join(SUB_AGENTS), |line| {
-        if let TraceLine::Whole(line) = line {
-            forks.line(line);
-        }
-    })?;
-    let mut events = events::StreamDecoder::new(&mut skills, told, forks);
-    lines::for_each(&folder.join(TRACE), |line| match line {
-        TraceLine::Whole(line) => events.line(&mut trace, line),
-        TraceLine::Overlong => trace.damaged_lines += 1,
-    })?;
-    lines::for_each(&folder.join(SUB_AGENTS), |line| match line {
-        TraceLine::Whole(line) => events.sub_agents_line(&mut trace, line),
-        TraceLine::Overlong => trace.damaged_lines += 1,
-    })?;
-    events.finish(&mut trace);
-    skills.finish(&mut trace);
-    Ok(trace.finish())
+    for_each_line(&directory.join(SUB_AGENTS), |line| forks.line(line))?;
+    let mut events = StreamDecoder::new(&mut recorder, facts, forks);
+    for_each_line(&directory.join(TRACE), |line| events.line(line))?;
+    for_each_line(&directory.join(SUB_AGENTS), |line| events.sub_agents_line(line))?;
+    events.finish();
+    Ok(recorder.finish())
 }

@@ -1,81 +1,80 @@
-//! Skills that run in a sub-agent of their own (`context: fork`): claude begins its conversation with the skill's body.
-//! Where the prompt called the skill, nothing else tells of it; where the model did, there is a call of the skill tool.
+//! Skills that run in a sub-agent of their own (`context: fork`). claude starts the sub-agent's conversation with the skill's
+//! body. If the model called the skill, there is a call of the skill tool; if the prompt did, only the body shows it.
 
 use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 
 use super::session::BODY;
-use super::wire::UserLine;
-use crate::agent::lenient;
+use super::wire::{UserLine, parse};
+use crate::agent::lenient::Lenient;
 use crate::skill::slug;
 
-/// Most sub-agents that are told apart.
+/// The most sub-agents that are told apart.
 const MAX_AGENTS: usize = 10_000;
 
-/// What tells in a line of a sub-agent's file whether it is the body of a skill that claude put there.
+/// The fields that show whether a line of a sub-agent's file is a skill's body.
 #[derive(Deserialize)]
 struct SkillBodyHead {
-    #[serde(default, rename = "agentId", deserialize_with = "lenient::or_default")]
-    agent: String,
-    #[serde(default, rename = "isMeta", deserialize_with = "lenient::or_default")]
-    meta: bool,
+    #[serde(rename = "agentId")]
+    agent: Lenient<String>,
+    #[serde(rename = "isMeta")]
+    is_meta: Lenient<bool>,
 }
 
 /// The skills that ran in sub-agents of their own.
 #[derive(Debug, Default)]
 pub(super) struct Forks {
-    /// Of each sub-agent the skill that it began with, by its id.
-    began: HashMap<String, Option<String>>,
-    /// Those that the prompt called.
+    /// The skill with which each sub-agent began, by the sub-agent's id.
+    skills: HashMap<String, Option<String>>,
+    /// The sub-agents that the prompt started.
     by_user: HashSet<String>,
 }
 
 impl Forks {
-    /// Reads a line of the sub-agents' files, for how each of them began.
+    /// Reads a line of the sub-agents' files.
     pub(super) fn line(&mut self, line: &[u8]) {
-        let Ok(SkillBodyHead { agent, meta }) = serde_json::from_slice(line) else { return };
-        if self.began.len() < MAX_AGENTS && !self.began.contains_key(&agent) {
-            // What a model gives a sub-agent to do is never meta, so no model feigns it.
-            let skill = serde_json::from_slice(line).ok().filter(|_| meta).and_then(|line| body_of(&line));
-            self.began.insert(agent, skill);
+        let Some(SkillBodyHead { agent, is_meta }) = parse(line) else { return };
+        let agent = agent.0.unwrap_or_default();
+        if self.skills.len() < MAX_AGENTS && !self.skills.contains_key(&agent) {
+            // The task that a model gives to a sub-agent is never meta, so no model can fake a body.
+            let skill = parse(line).filter(|_| is_meta.0 == Some(true)).and_then(|line| skill_of_body(&line));
+            self.skills.insert(agent, skill);
         }
     }
 
-    /// The skill that the sub-agent with this id began with.
-    pub(super) fn of(&self, agent: &str) -> Option<&str> {
-        self.began.get(agent)?.as_deref()
+    /// The skill with which the sub-agent with this id began.
+    pub(super) fn skill_of(&self, agent: &str) -> Option<&str> {
+        self.skills.get(agent)?.as_deref()
     }
 
     /// Whether a sub-agent began with this skill.
     pub(super) fn has(&self, skill: &str) -> bool {
-        self.began.values().flatten().any(|known| own_slug(known) == own_slug(skill))
+        self.skills.values().flatten().any(|known| slug_without_plugin(known) == slug_without_plugin(skill))
     }
 
-    /// Notes that it was the prompt that had this sub-agent begin.
+    /// Notes that the prompt started this sub-agent.
     pub(super) fn called_by_user(&mut self, agent: &str) {
         self.by_user.insert(agent.to_owned());
     }
 
-    /// Whether the prompt had this sub-agent begin.
     pub(super) fn is_by_user(&self, agent: &str) -> bool {
         self.by_user.contains(agent)
     }
 
-    /// Whether the prompt had one begin.
     pub(super) fn any_by_user(&self) -> bool {
         !self.by_user.is_empty()
     }
 }
 
-/// The slug of a skill's own name, without that of a plugin before it.
-pub(super) fn own_slug(name: &str) -> String {
+/// The slug of the skill's own name in `plugin:name`.
+pub(super) fn slug_without_plugin(name: &str) -> String {
     slug(name.rsplit(':').next().unwrap_or(name))
 }
 
-/// The folder of the skill whose body a line is.
-fn body_of(line: &UserLine) -> Option<String> {
+/// The skill whose body a line is, by the name of its directory.
+fn skill_of_body(line: &UserLine) -> Option<String> {
     let text = line.message.content.0.iter().find_map(|block| block.text.as_deref())?;
-    let folder = text.strip_prefix(BODY)?.lines().next()?.trim();
-    Some(folder.rsplit(['/', '\\']).next()?.to_owned()).filter(|name| !name.is_empty())
+    let directory = text.strip_prefix(BODY)?.lines().next()?.trim();
+    Some(directory.rsplit(['/', '\\']).next()?.to_owned()).filter(|name| !name.is_empty())
 }

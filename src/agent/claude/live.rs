@@ -1,13 +1,13 @@
-//! What a line of claude's output says while the run is under way.
+//! What a line of claude's output shows while the run is active.
 
-use super::wire::{Assistant, LineHead, Retry};
+use super::wire::{Assistant, LineHead, Retry, parse};
 use crate::agent::interface::WorkOwner;
 use crate::trace::excerpt;
 
-/// What a line says that the agent does.
+/// What the agent does, by this line.
 pub(super) fn describe(line: &[u8]) -> Option<String> {
     let head: LineHead = parse(line)?;
-    let words = match (head.kind.as_str(), head.subtype.as_deref()) {
+    let words = match (head.kind.as_str(), head.subtype.0.as_deref()) {
         ("system", Some("init")) => "asks the model".to_owned(),
         ("system", Some("api_retry")) => parse::<Retry>(line)?.to_string(),
         ("assistant", _) => {
@@ -17,7 +17,7 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
                 ("thinking", _) => "thinks".to_owned(),
                 (_, Some(_)) => {
                     let call = block.call("");
-                    let what = call.more.command.as_ref().or(call.more.file_path.as_ref());
+                    let what = call.more.command.0.as_ref().or(call.more.file_path.0.as_ref());
                     format!("{} {}", call.tool, what.unwrap_or(&call.input))
                 }
                 _ => return None,
@@ -30,21 +30,17 @@ pub(super) fn describe(line: &[u8]) -> Option<String> {
 }
 
 /// Whose work a line shows.
-pub(super) fn work(line: &[u8]) -> WorkOwner {
+pub(super) fn work_owner(line: &[u8]) -> WorkOwner {
     let Some(head) = parse::<LineHead>(line) else { return WorkOwner::Other };
-    match (head.kind.as_str(), head.subtype.as_deref()) {
-        ("assistant", _) if parse::<Assistant>(line).is_some_and(|said| said.message.is_synthetic()) => {
-            WorkOwner::Other
-        }
-        ("assistant", _) => WorkOwner::Model,
+    match (head.kind.as_str(), head.subtype.0.as_deref()) {
+        ("assistant", _) => match parse::<Assistant>(line) {
+            Some(line) if line.message.is_synthetic() => WorkOwner::Other,
+            _ => WorkOwner::Model,
+        },
         ("result", _) => WorkOwner::End,
         ("system", Some("api_retry")) => {
-            parse::<Retry>(line).and_then(|retry| retry.wait()).map_or(WorkOwner::Other, WorkOwner::Waits)
+            parse::<Retry>(line).and_then(|retry| retry.delay()).map_or(WorkOwner::Other, WorkOwner::Waits)
         }
         _ => WorkOwner::Other,
     }
-}
-
-fn parse<'a, T: serde::Deserialize<'a>>(line: &'a [u8]) -> Option<T> {
-    serde_json::from_slice(line).ok()
 }

@@ -1,14 +1,14 @@
-//! What claude would log in with.
+//! The credentials that claude would use.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::home::{CREDENTIALS, HEADERS, KEY_HELPER, own_settings, users_folder};
-use crate::agent::files::read_if_there;
-use crate::agent::login::{Login, LoginSources, holds_one};
+use super::home::{CREDENTIALS, HEADERS, KEY_HELPER, users_home, users_settings};
+use crate::agent::files::read_if_exists;
+use crate::agent::login::{Login, LoginSources, has_credentials};
 
-/// Variables each of which is a login, or leads to a provider that has one of its own.
+/// Variables that hold credentials, or choose a provider with its own credentials.
 const LOGINS: [&str; 6] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -18,14 +18,14 @@ const LOGINS: [&str; 6] = [
     "CLAUDE_CODE_USE_FOUNDRY",
 ];
 
-/// Variables behind which there may be one: a server of one's own, and headers for it.
+/// Variables of a server that may need no credentials, or gets them in headers.
 const MAYBE: [&str; 2] = ["ANTHROPIC_BASE_URL", HEADERS];
 
-/// Settings that hold for every user of the machine, and for every home.
+/// Settings for every user of the machine, in every home.
 const MANAGED: [&str; 2] =
     ["/etc/claude-code/managed-settings.json", "/Library/Application Support/ClaudeCode/managed-settings.json"];
 
-/// How to log in.
+/// How to provide credentials.
 const HOW_TO: &str = "log in with `claude`, or set ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or CLAUDE_CODE_OAUTH_TOKEN";
 
 pub(super) fn find(around: &LoginSources<'_>) -> Login {
@@ -35,7 +35,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
     if let Some(what) = in_settings() {
         return Login::Found(format!("{what} of claude's settings.json"));
     }
-    let file = users_folder().map(|folder| folder.join(CREDENTIALS));
+    let file = users_home().map(|home| home.join(CREDENTIALS));
     let what_to_do = match file.as_deref().map(in_file) {
         Some(Ok(true)) => return Login::Found(file.unwrap_or_default().display().to_string()),
         Some(Ok(false)) | None => HOW_TO.to_owned(),
@@ -44,10 +44,10 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
     if let Some(name) = around.first(&MAYBE) {
         return Login::Unknown(format!("the server of {name} may ask for none"));
     }
-    if around.is_told() {
+    if around.has_argument() {
         return Login::Unknown("the agent's own arguments name settings, which may have one".to_owned());
     }
-    if let Some(path) = MANAGED.into_iter().map(Path::new).find(|path| names_helper(path)) {
+    if let Some(path) = MANAGED.into_iter().map(Path::new).find(|path| has_key_helper(path)) {
         return Login::Unknown(format!("the {KEY_HELPER} of {}", path.display()));
     }
     if cfg!(target_os = "macos") {
@@ -56,26 +56,26 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
     Login::Missing(what_to_do)
 }
 
-/// Whether claude's own file holds a login.
+/// Whether claude's own file has credentials.
 fn in_file(file: &Path) -> Result<bool, String> {
-    let Some(text) = read_if_there(file).map_err(|trouble| trouble.detail)? else { return Ok(false) };
+    let Some(text) = read_if_exists(file).map_err(|trouble| trouble.detail)? else { return Ok(false) };
     match serde_json::from_str::<Value>(&text) {
-        // Logins to MCP servers are in there too.
-        Ok(value) => Ok(holds_one(&value, &["mcpOAuth"])),
+        // The file also has credentials for MCP servers.
+        Ok(value) => Ok(has_credentials(&value, &["mcpOAuth"])),
         Err(_) if text.trim().is_empty() => Ok(false),
         Err(_) => Err(format!("{} is damaged", file.display())),
     }
 }
 
-/// What in the user's own settings is a login.
+/// The name of the user's setting that provides credentials.
 fn in_settings() -> Option<&'static str> {
-    let own = own_settings().ok().flatten()?;
-    let says = |value: Option<&Value>| value.and_then(Value::as_str).is_some_and(|value| !value.trim().is_empty());
-    let named = LOGINS.into_iter().find(|name| says(own.get("env").and_then(|env| env.get(name))));
-    named.or_else(|| says(own.get(KEY_HELPER)).then_some(KEY_HELPER))
+    let settings = users_settings().ok().flatten()?;
+    let is_set = |value: Option<&Value>| value.and_then(Value::as_str).is_some_and(|value| !value.trim().is_empty());
+    let named = LOGINS.into_iter().find(|name| is_set(settings.get("env").and_then(|env| env.get(name))));
+    named.or_else(|| is_set(settings.get(KEY_HELPER)).then_some(KEY_HELPER))
 }
 
-fn names_helper(path: &Path) -> bool {
-    let settings = read_if_there(path).ok().flatten().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+fn has_key_helper(path: &Path) -> bool {
+    let settings = read_if_exists(path).ok().flatten().and_then(|text| serde_json::from_str::<Value>(&text).ok());
     settings.is_some_and(|settings| settings.get(KEY_HELPER).is_some())
 }

@@ -1,10 +1,10 @@
-//! Claude Code, as seen with 2.1.197: by itself (`claude -p`) and under the Agent SDK, which is a launcher that speaks
-//! JSON lines with the same program.
+//! Claude Code, measured with version 2.1.197: by itself (`claude -p`) and under the Agent SDK, which starts the same program
+//! and exchanges JSON lines with it.
 //!
-//! Standard output (`trace.jsonl`) begins with what was offered: the skills, the MCP servers and their tools. What it
-//! hides is a skill that the prompt itself called as `/name`; the session file (`session.jsonl`) has that, and times. It also
-//! hides what the sub-agents of sub-agents do, and a skill that the prompt had run as a sub-agent; each sub-agent has a file
-//! of its own, which are kept as one (`subagents.jsonl`).
+//! Standard output (`trace.jsonl`) starts with what claude offered: the skills, the MCP servers and their tools. It hides a
+//! skill that the prompt called as `/name`; the session file (`session.jsonl`) shows it, and times. Standard output also hides
+//! nested sub-agents, and a skill that the prompt started as a sub-agent. Each sub-agent has a file of its own;
+//! `subagents.jsonl` has all of them.
 
 mod call;
 mod cli;
@@ -37,82 +37,82 @@ use crate::skill::{SKILL_FILE, Skill};
 use crate::trace::Trace;
 use crate::trace::exposure::Reference;
 use crate::trace::trouble::Trouble;
+pub use ClaudeCode::{Cli as ClaudeCli, Sdk as ClaudeSdk};
 pub use listing::LISTINGS;
 
 /// The events on standard output.
 const TRACE: &str = "trace.jsonl";
 
-/// The session file's name in a trial's folder.
+/// The name of the session file in a trial's directory.
 const SESSION: &str = AgentKind::ClaudeCli.profile().session;
 
-/// `claude -p`.
+/// `claude`, by the way in which it is started.
 #[derive(Debug)]
-pub struct ClaudeCli;
+pub enum ClaudeCode {
+    Cli,
+    /// With the dialogue of the Agent SDK.
+    Sdk,
+}
 
-/// `claude`, spoken to as the Agent SDK does.
-#[derive(Debug)]
-pub struct ClaudeSdk;
-
-/// Implements [`Agent`] for both: one program, started in two ways.
-macro_rules! claude {
-    ($kind:ident, $start:path) => {
-        impl Agent for $kind {
-            fn kind(&self) -> AgentKind {
-                AgentKind::$kind
-            }
-
-            fn command(&self, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-                $start(assignment, self.find(assignment.settings)?)
-            }
-
-            fn withholds(&self, skill: &Skill, _: &Path, prompt: &str) -> Option<(&'static str, &'static str)> {
-                (skill.model_only && calls(prompt, &skill.name)).then_some((
-                    SKILL_FILE,
-                    "`user-invocable: false` keeps users from calling the skill: Claude Code asks no model where a prompt \
-                     begins with `/name`",
-                ))
-            }
-
-            fn login(&self, around: &LoginSources<'_>) -> Login {
-                login::find(around)
-            }
-
-            fn keep_evidence(&self, room: &TrialEnv, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
-                evidence::keep(room, folder, mask)
-            }
-
-            fn recorded_evidence(&self, folder: &Path, skills: &[&str]) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
-                evidence::recorded(folder, skills)
-            }
-
-            fn decode(&self, reference: &Reference, folder: &Path) -> io::Result<Trace> {
-                evidence::decode(reference, folder)
-            }
-
-            fn work(&self, line: &[u8]) -> WorkOwner {
-                live::work(line)
-            }
-
-            fn session(&self, room: &TrialEnv) -> Option<File> {
-                evidence::session(room)
-            }
-
-            fn signs(&self, line: &[u8]) -> Vec<TurnSign> {
-                session::signs(line)
-            }
-
-            fn describe(&self, line: &[u8]) -> Option<String> {
-                live::describe(line)
-            }
+impl Agent for ClaudeCode {
+    fn kind(&self) -> AgentKind {
+        match self {
+            ClaudeCode::Cli => AgentKind::ClaudeCli,
+            ClaudeCode::Sdk => AgentKind::ClaudeSdk,
         }
-    };
+    }
+
+    fn command(&self, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
+        let program = self.find(assignment.settings)?;
+        match self {
+            ClaudeCode::Cli => cli::command(assignment, program),
+            ClaudeCode::Sdk => sdk::command(assignment, program),
+        }
+    }
+
+    fn withholds(&self, skill: &Skill, _: &Path, prompt: &str) -> Option<(&'static str, &'static str)> {
+        (skill.model_only && calls_skill(prompt, &skill.name)).then_some((
+            SKILL_FILE,
+            "`user-invocable: false` keeps users from calling the skill: Claude Code asks no model where a prompt \
+             begins with `/name`",
+        ))
+    }
+
+    fn login(&self, around: &LoginSources<'_>) -> Login {
+        login::find(around)
+    }
+
+    fn keep_evidence(&self, trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
+        evidence::store(trial_env, directory, mask)
+    }
+
+    fn recorded_evidence(&self, directory: &Path, skills: &[&str]) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+        evidence::recorded(directory, skills)
+    }
+
+    fn decode(&self, reference: &Reference, directory: &Path) -> io::Result<Trace> {
+        evidence::decode(reference, directory)
+    }
+
+    fn work(&self, line: &[u8]) -> WorkOwner {
+        live::work_owner(line)
+    }
+
+    fn session(&self, trial_env: &TrialEnv) -> Option<File> {
+        evidence::session(trial_env)
+    }
+
+    fn signs(&self, line: &[u8]) -> Vec<TurnSign> {
+        session::turn_signs(line)
+    }
+
+    fn describe(&self, line: &[u8]) -> Option<String> {
+        live::describe(line)
+    }
 }
 
 /// Whether a prompt calls the skill of this name as users do: it begins with `/name`.
-fn calls(prompt: &str, name: &str) -> bool {
+fn calls_skill(prompt: &str, name: &str) -> bool {
     let rest = prompt.strip_prefix('/').and_then(|prompt| prompt.strip_prefix(name));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
 }
-
-claude!(ClaudeCli, cli::command);
-claude!(ClaudeSdk, sdk::command);

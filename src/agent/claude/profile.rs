@@ -1,4 +1,4 @@
-//! What the rest of the program has to know of Claude Code.
+//! What the rest of the program has to know about Claude Code.
 
 use crate::profile::{AgentKind, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
 

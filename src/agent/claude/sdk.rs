@@ -1,18 +1,17 @@
-//! The Claude Agent SDK's side of its dialogue with `claude`, as 0.3.330 speaks it: the same arguments, environment and
-//! lines. The SDK itself needs Node; what it says does not.
+//! The Claude Agent SDK's side of its dialogue with `claude`: the arguments, environment and lines of version 0.3.330. The SDK
+//! itself would need Node.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::call::ArgumentChoices;
+use super::call;
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, own_args};
+use crate::agent::command::{AgentCommand, settings_args_of};
 use crate::cases::case::Case;
 use crate::process::{OutputListener, Reply};
 use crate::settings::mode::Mode;
-use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::trouble::Trouble;
 
 /// What the SDK adds to the environment.
 const ENVIRONMENT: [(&str, &str); 3] = [
@@ -21,83 +20,48 @@ const ENVIRONMENT: [(&str, &str); 3] = [
     ("CLAUDE_CODE_SDK_READS_SESSION_STATE", "1"),
 ];
 
-/// Why claude is not allowed what it asks for.
+/// Why claude does not get the permission that it asks for.
 const NOBODY: &str = "nobody is here to ask: this is an eval";
 
 /// How to start `program` for a trial.
 pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<AgentCommand, Trouble> {
-    let choices = ArgumentChoices::new(assignment)?;
-    let mut args = args(&choices);
-    args.extend(own_args(assignment).map(Into::into));
-    let dialogue = Dialogue::new(assignment.case, assignment.mode, &choices)?;
-    let mut command = choices.command(assignment, program)?;
-    command.args.extend(args);
+    let fixed = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
+    let schema = call::schema(assignment)?;
+    let mut command = call::command(assignment, program, &fixed, schema.as_ref())?;
+    command.args.extend(settings_args_of(assignment).map(Into::into));
     command.env.extend(ENVIRONMENT.map(|(name, value)| (name.into(), value.into())));
-    command.dialogue = Some(Box::new(dialogue));
+    command.dialogue = Some(Box::new(Dialogue { opening: opening(assignment.case, assignment.mode, schema) }));
     Ok(command)
 }
 
-/// The arguments, in the SDK's order.
-fn args(call: &ArgumentChoices<'_>) -> Vec<OsString> {
-    let fixed = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
-    let mut args: Vec<OsString> = fixed.map(OsString::from).to_vec();
-    let mut option = |name: &str, value: &str| args.push(format!("{name}={value}").into());
-    if let Some(model) = call.model {
-        option("--model", model);
+/// The first lines: the initialization and the prompt.
+fn opening(case: &Case, mode: &Mode, schema: Option<Value>) -> Vec<u8> {
+    let mut request = json!({ "subtype": "initialize" });
+    // With skills in its own directory claude has its own system prompt; with MCP alone it has none.
+    let has_own_prompt = !mode.delivery.mcp() || mode.delivery.native();
+    match (has_own_prompt, &case.system_prompt) {
+        (true, None) => {}
+        (true, Some(text)) => request["appendSystemPrompt"] = json!(text),
+        (false, text) => request["systemPrompt"] = json!([text.as_deref().unwrap_or_default()]),
     }
-    if let Some(most) = call.max_turns {
-        option("--max-turns", &most.to_string());
+    if let Some(schema) = schema {
+        request["jsonSchema"] = schema;
     }
-    if let Some(schema) = &call.schema {
-        // The SDK is given an object and writes it on one line.
-        let compact = serde_json::from_str::<Value>(schema).map_or_else(|_| schema.clone(), |value| value.to_string());
-        option("--json-schema", &compact);
-    }
-    option("--allowedTools", &call.permissions.allowed.join(","));
-    if !call.permissions.disallowed.is_empty() {
-        option("--disallowedTools", &call.permissions.disallowed.join(","));
-    }
-    if let Some(config) = &call.mcp_config {
-        // Where the SDK passes the servers themselves, for every user of the machine to read.
-        args.extend(["--mcp-config".into(), config.into()]);
-    }
-    args.push(format!("--setting-sources={}", call.setting_sources).into());
-    args.push("--strict-mcp-config".into());
-    args.push(format!("--permission-mode={}", call.permissions.mode).into());
-    args
+    let initialize = json!({ "request_id": "skill-evals", "type": "control_request", "request": request });
+    let content = json!([{ "type": "text", "text": case.prompt }]);
+    let prompt = json!({
+        "type": "user",
+        "session_id": "",
+        "message": { "role": "user", "content": content },
+        "parent_tool_use_id": null,
+    });
+    format!("{initialize}\n{prompt}\n").into_bytes()
 }
 
-/// Says what the SDK says, and answers what claude asks.
+/// Sends what the SDK sends, and answers claude's requests.
 #[derive(Debug)]
 struct Dialogue {
     opening: Vec<u8>,
-}
-
-impl Dialogue {
-    fn new(case: &Case, mode: &Mode, call: &ArgumentChoices<'_>) -> Result<Self, Trouble> {
-        let mut request = json!({ "subtype": "initialize" });
-        // With skills of its own kind claude has its own system prompt; by MCP alone it is a bare agent.
-        let preset = !mode.delivery.mcp() || mode.delivery.native();
-        match (preset, &case.system_prompt) {
-            (true, None) => {}
-            (true, Some(text)) => request["appendSystemPrompt"] = json!(text),
-            (false, text) => request["systemPrompt"] = json!([text.as_deref().unwrap_or_default()]),
-        }
-        if let Some(schema) = &call.schema {
-            let schema: Value = serde_json::from_str(schema)
-                .map_err(|error| Trouble::new(TroubleKind::Files, format!("the output schema: {error}")))?;
-            request["jsonSchema"] = schema;
-        }
-        let hello = json!({ "request_id": "skill-evals", "type": "control_request", "request": request });
-        let content = json!([{ "type": "text", "text": case.prompt }]);
-        let prompt = json!({
-            "type": "user",
-            "session_id": "",
-            "message": { "role": "user", "content": content },
-            "parent_tool_use_id": null,
-        });
-        Ok(Self { opening: format!("{hello}\n{prompt}\n").into_bytes() })
-    }
 }
 
 impl OutputListener for Dialogue {
@@ -106,12 +70,12 @@ impl OutputListener for Dialogue {
     }
 
     fn line(&mut self, line: &[u8]) -> Reply {
-        // Most lines are neither, and long ones are not worth taking apart.
-        let says = |word: &[u8]| line.windows(word.len()).take(200).any(|window| window == word);
-        if says(b"\"type\":\"result\"") {
+        // The type is near the line's start, so most lines need no parsing.
+        let has = |word: &[u8]| line.windows(word.len()).take(200).any(|window| window == word);
+        if has(b"\"type\":\"result\"") {
             return Reply { close: true, ..Reply::default() };
         }
-        if !says(b"\"type\":\"control_request\"") {
+        if !has(b"\"type\":\"control_request\"") {
             return Reply::default();
         }
         let Ok(message) = serde_json::from_slice::<Value>(line) else { return Reply::default() };

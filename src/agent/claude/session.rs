@@ -1,4 +1,4 @@
-//! claude's session file: every message, with its time and those that standard output hides.
+//! claude's session file: every message with its time, including messages that standard output hides.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::listing::{Attachment, AttachmentFacts};
-use crate::agent::lenient;
-use crate::agent::skill_calls::SkillCalls;
+use super::wire::parse;
+use crate::agent::lenient::Lenient;
+use crate::agent::recorder::TraceRecorder;
 use crate::agent::turns::TurnSign;
-use crate::trace::{Mechanism, TraceBuilder};
+use crate::trace::Mechanism;
 
-/// Most times kept.
+/// The most times that are stored.
 const MAX_TIMES: usize = 20_000;
 
-/// How the body of a skill begins that claude puts into the conversation.
+/// The start of a skill's body that claude put into the conversation.
 pub(super) const BODY: &str = "Base directory for this skill:";
 
 #[derive(Deserialize)]
@@ -24,19 +25,9 @@ struct SessionLine {
     parent: Option<String>,
     timestamp: Option<String>,
     #[serde(default, rename = "isMeta")]
-    meta: bool,
+    is_meta: bool,
     message: Option<SessionMessage>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    attachment: Option<Attachment>,
-}
-
-/// What the session file has told.
-#[derive(Default)]
-pub(super) struct SessionFacts {
-    /// When each line was written, by its id.
-    pub times: HashMap<String, String>,
-    /// What of the skills the model was shown at the start.
-    pub listed: AttachmentFacts,
+    attachment: Lenient<Attachment>,
 }
 
 #[derive(Deserialize)]
@@ -44,101 +35,105 @@ struct SessionMessage {
     #[serde(default)]
     role: String,
     /// The same in every line of one answer of the model.
-    #[serde(default, deserialize_with = "lenient::option")]
-    id: Option<String>,
+    id: Lenient<String>,
     #[serde(default)]
     content: Value,
 }
 
+/// What the session file reports.
+#[derive(Default)]
+pub(super) struct SessionFacts {
+    /// When each line was written, by its id.
+    pub times: HashMap<String, String>,
+    pub attachments: AttachmentFacts,
+}
+
 /// Reads the session file of one run.
 pub(super) struct SessionDecoder<'a, 's> {
-    skills: &'a mut SkillCalls<'s>,
-    told: SessionFacts,
-    /// The commands that the prompt gave, by the ids of their lines.
+    recorder: &'a mut TraceRecorder<'s>,
+    pub facts: SessionFacts,
+    /// The commands in the prompt, by the ids of their lines.
     commands: HashMap<String, String>,
 }
 
 impl<'a, 's> SessionDecoder<'a, 's> {
-    pub(super) fn new(skills: &'a mut SkillCalls<'s>) -> Self {
-        Self { skills, told: SessionFacts::default(), commands: HashMap::new() }
+    pub(super) fn new(recorder: &'a mut TraceRecorder<'s>) -> Self {
+        Self { recorder, facts: SessionFacts::default(), commands: HashMap::new() }
     }
 
-    pub(super) fn line(&mut self, trace: &mut TraceBuilder, line: &[u8]) {
-        // Of what is not understood here standard output tells all the same.
-        let Ok(line) = serde_json::from_slice::<SessionLine>(line) else { return };
-        self.skills.at(line.timestamp.as_deref());
+    pub(super) fn line(&mut self, line: &[u8]) {
+        // Standard output shows what an unreadable line would show.
+        let Some(line) = parse::<SessionLine>(line) else { return };
+        self.recorder.set_time(line.timestamp.as_deref());
         if let (Some(id), Some(time)) = (&line.uuid, line.timestamp)
-            && self.told.times.len() < MAX_TIMES
+            && self.facts.times.len() < MAX_TIMES
         {
-            self.told.times.insert(id.clone(), time);
+            self.facts.times.insert(id.clone(), time);
         }
-        if let Some(attachment) = line.attachment {
-            self.told.listed.add(attachment, self.skills);
+        if let Some(attachment) = line.attachment.0 {
+            self.facts.attachments.add(attachment, self.recorder);
         }
         let Some(message) = line.message.filter(|message| message.role == "user") else { return };
         let text = first_text(&message.content);
         if let (Some(id), Some(name)) = (line.uuid, command(text)) {
             self.commands.insert(id, name.to_owned());
         }
-        // What the user types is never meta, so nobody feigns it.
+        // What the user types is never meta, so no prompt can fake a body.
         let called = line.parent.and_then(|parent| self.commands.remove(&parent));
-        if let Some(name) = called.filter(|_| line.meta && text.starts_with(BODY)) {
-            // A prompt of the MCP server of skills is called by the server's name and its own.
-            let skill = self.skills.prompt_of_server(&name).unwrap_or(&name);
-            // What it shows of the skill; recordings of earlier versions keep the first line only.
-            let _ = self.skills.injected(skill, text);
-            trace.activate(skill, Mechanism::Injected, &format!("the prompt called /{name}"));
+        if let Some(name) = called.filter(|_| line.is_meta && text.starts_with(BODY)) {
+            // A prompt of the skills' MCP server has the server's name in it.
+            let skill = self.recorder.prompt_of_server(&name).unwrap_or(&name);
+            // Old recordings have only the first line of the body, so the text does not decide.
+            let _ = self.recorder.injected(skill, text);
+            self.recorder.trace.activate(skill, Mechanism::Injected, &format!("the prompt called /{name}"));
         }
-    }
-
-    /// What it has told.
-    pub(super) fn told(self) -> SessionFacts {
-        self.told
     }
 }
 
 fn first_text(content: &Value) -> &str {
-    let block = || content.get(0)?.get("text")?.as_str();
-    content.as_str().or_else(block).unwrap_or_default()
+    content.as_str().or_else(|| content.get(0)?.get("text")?.as_str()).unwrap_or_default()
 }
 
-/// The name in `<command-name>/greeting</command-name>`, as claude rewrites a prompt that starts with `/greeting`.
+/// The name in `<command-name>/greeting</command-name>`: claude rewrites a prompt that starts with `/greeting`.
 fn command(text: &str) -> Option<&str> {
     let (_, rest) = text.strip_prefix("<command-")?.split_once("<command-name>/")?;
     Some(rest.split_once("</command-name>")?.0)
 }
 
-/// What a line says of the model's calls. Those of sub-agents stand in files of their own.
-pub(super) fn signs(line: &[u8]) -> Vec<TurnSign> {
-    let line = serde_json::from_slice::<SessionLine>(line).ok();
-    let Some(SessionMessage { role, id, content }) = line.and_then(|line| line.message) else { return Vec::new() };
-    let text = |block: &Value, key: &str| block.get(key).and_then(Value::as_str).map(str::to_owned);
+/// What a line says about the model's calls. The calls of sub-agents are in other files.
+pub(super) fn turn_signs(line: &[u8]) -> Vec<TurnSign> {
+    let Some(SessionMessage { role, id, content }) = parse(line).and_then(|line: SessionLine| line.message) else {
+        return Vec::new();
+    };
+    let blocks = content.as_array().into_iter().flatten();
     let sign = |block: &Value| match (role.as_str(), block.get("type")?.as_str()?) {
-        ("assistant", "tool_use") => Some(TurnSign::Called { call: text(block, "id")?, answer: id.clone() }),
-        ("user", "tool_result") => Some(TurnSign::Answered(text(block, "tool_use_id")?)),
+        ("assistant", "tool_use") => {
+            Some(TurnSign::Called { call: block.get("id")?.as_str()?.to_owned(), answer: id.0.clone() })
+        }
+        ("user", "tool_result") => Some(TurnSign::Answered(block.get("tool_use_id")?.as_str()?.to_owned())),
         _ => None,
     };
-    content.as_array().into_iter().flatten().filter_map(sign).collect()
+    blocks.filter_map(sign).collect()
 }
 
-/// A line as a recording keeps it: skills that were offered, those with the slugs `skills` with their descriptions, or called
-/// by the prompt. `None` for the rest.
+/// A line as a recording stores it: lists of skills (only with the descriptions of skills with the slugs `skills`), and skills
+/// that the prompt called. `None` for the rest.
 pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
-    let value: SessionLine = serde_json::from_slice(line).ok()?;
-    if let Some(kept) = value.attachment.and_then(|attachment| attachment.slimmed(skills)) {
-        let line = json!({ "type": "attachment", "attachment": kept });
+    let line: SessionLine = parse(line)?;
+    if let Some(attachment) = line.attachment.0.and_then(|attachment| attachment.slimmed(skills)) {
+        let line = json!({ "type": "attachment", "attachment": attachment });
         return Some(format!("{line}\n").into_bytes());
     }
-    let message = value.message.filter(|message| message.role == "user")?;
+    let message = line.message.filter(|message| message.role == "user")?;
     let text = first_text(&message.content);
-    if !(value.meta && text.starts_with(BODY)) {
+    if !(line.is_meta && text.starts_with(BODY)) {
         command(text)?;
     }
     let line = json!({
         "type": "user",
-        "uuid": value.uuid,
-        "parentUuid": value.parent,
-        "isMeta": value.meta,
+        "uuid": line.uuid,
+        "parentUuid": line.parent,
+        "isMeta": line.is_meta,
         "message": { "role": "user", "content": text },
     });
     Some(format!("{line}\n").into_bytes())

@@ -1,5 +1,5 @@
-//! The shapes of claude's lines, as far as they are read. Lists and texts are read up to a limit and the rest passed
-//! over, so that no line, whatever is in it, takes more memory than its own length.
+//! The shapes of claude's lines, as far as they are read. Lists and texts are read up to a limit and the rest is skipped, so
+//! that no line takes more memory than its own length.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,38 +7,39 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::agent::lenient;
+use crate::agent::lenient::Lenient;
 use crate::agent::refusal::Refusal;
+use crate::text::cut::bytes;
 use crate::trace::exposure::MAX_ANSWER;
 use crate::trace::trouble::Trouble;
-use crate::trace::{MAX_TEXT, OpenCall, Usage, cut};
+use crate::trace::{OpenCall, Usage, cut};
 
-/// Most items of a list that are read.
+/// The most items of a list that are read.
 const MAX_ITEMS: usize = 1_000;
 
-/// Most bytes of a call's input that are kept for a moment.
-const MAX_KEPT: usize = 64 << 10;
+/// The longest input of a call, in bytes, that is stored until its answer.
+const MAX_STORED_INPUT: usize = 64 << 10;
 
-/// Longest input of a call that is looked into: no command line, path or name of a skill is longer.
-const MAX_INPUT: usize = 1 << 20;
+/// The longest input of a call, in bytes, that is parsed: no command line, path or name of a skill is longer.
+const MAX_PARSED_INPUT: usize = 1 << 20;
+
+pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Option<T> {
+    serde_json::from_slice(line).ok()
+}
 
 /// What every line has.
 #[derive(Deserialize)]
 pub(super) struct LineHead {
     #[serde(rename = "type")]
     pub kind: String,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub subtype: Option<String>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub timestamp: Option<String>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub uuid: Option<String>,
-    /// The call that started the sub-agent whose line it is.
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub parent_tool_use_id: Option<String>,
+    pub subtype: Lenient<String>,
+    pub timestamp: Lenient<String>,
+    pub uuid: Lenient<String>,
+    /// The call that started the sub-agent of this line.
+    pub parent_tool_use_id: Lenient<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -47,10 +48,8 @@ pub(super) struct InitLine {
     pub tools: FirstItems<String>,
     pub skills: FirstItems<String>,
     pub mcp_servers: FirstItems<McpServerStatus>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub model: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub claude_code_version: Option<String>,
+    pub model: Lenient<String>,
+    pub claude_code_version: Lenient<String>,
 }
 
 #[derive(Deserialize)]
@@ -62,33 +61,25 @@ pub(super) struct McpServerStatus {
 #[derive(Deserialize)]
 pub(super) struct Assistant {
     pub message: ModelMessage,
-    /// What kind of error claude tells of in the model's place.
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub error: Option<String>,
+    /// The kind of error that claude reports in place of an answer.
+    pub error: Lenient<String>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct ModelMessage {
     /// The same in every line of one answer of the model.
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub id: Option<String>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub model: Option<String>,
+    pub id: Lenient<String>,
+    pub model: Lenient<String>,
     #[serde(default)]
     pub content: MessageContent,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub usage: Option<ClaudeTokens>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub stop_reason: Option<String>,
+    pub usage: Lenient<ClaudeTokens>,
+    pub stop_reason: Lenient<String>,
 }
 
-/// What claude calls the model that it is itself when there is no answer.
-const SYNTHETIC: &str = "<synthetic>";
-
 impl ModelMessage {
-    /// Whether it is claude's word and not the model's.
+    /// Whether claude wrote the message, and not the model.
     pub(super) fn is_synthetic(&self) -> bool {
-        self.model.as_deref() == Some(SYNTHETIC)
+        self.model.0.as_deref() == Some("<synthetic>")
     }
 }
 
@@ -109,38 +100,76 @@ pub(super) struct Block {
     #[serde(rename = "type")]
     pub kind: String,
     pub text: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub thinking: Option<String>,
+    pub thinking: Lenient<String>,
     pub id: Option<String>,
     pub name: Option<String>,
-    /// Of a reference to a tool that a search found.
-    #[serde(deserialize_with = "lenient::option")]
-    pub tool_name: Option<String>,
+    /// The tool that a search found.
+    pub tool_name: Lenient<String>,
     pub input: Option<Box<RawValue>>,
     pub tool_use_id: Option<String>,
     pub content: Option<ToolTexts>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub is_error: Option<bool>,
+    pub is_error: Lenient<bool>,
 }
 
-/// Tokens of one request, or of all of them.
-#[derive(Clone, Copy, Default, Deserialize)]
-#[expect(clippy::struct_field_names, reason = "the names on the wire")]
+impl Block {
+    /// The call of a tool that this block is, by the sub-agent that the call `by` started.
+    pub(super) fn call(self, by: &str) -> OpenCall<ToolInput> {
+        let input = self.input.as_deref().map_or("", RawValue::get);
+        let parsed = if input.len() <= MAX_PARSED_INPUT { serde_json::from_str(input).ok() } else { None };
+        let mut fields: ToolInput = parsed.unwrap_or_default();
+        let mut input = input.to_owned();
+        if input.len() > MAX_STORED_INPUT {
+            fields.command.0.iter_mut().for_each(|command| shorten(command, MAX_STORED_INPUT));
+            shorten(&mut input, MAX_STORED_INPUT);
+            input = cut(input);
+        }
+        let (id, tool) = (self.id.unwrap_or_default(), self.name.unwrap_or_default());
+        OpenCall { by: by.to_owned(), id, tool, input, waits_for_agents: false, more: fields }
+    }
+}
+
+/// The fields of a call's input that are read.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ToolInput {
+    pub command: Lenient<String>,
+    skill: Lenient<String>,
+    name: Lenient<String>,
+    pub file_path: Lenient<String>,
+    pub notebook_path: Lenient<String>,
+}
+
+impl ToolInput {
+    /// The skill that a call of the skill tool requests.
+    pub(super) fn skill(&self) -> Option<&str> {
+        let skill = self.skill.0.as_ref().or(self.command.0.as_ref()).or(self.name.0.as_ref());
+        skill.map(|skill| skill.trim_start_matches('/'))
+    }
+}
+
+/// Tokens of one request, or the totals of a run or a model.
+#[derive(Clone, Copy, Deserialize)]
 pub(super) struct ClaudeTokens {
+    #[serde(alias = "inputTokens")]
     input_tokens: u64,
+    #[serde(alias = "cacheCreationInputTokens")]
     cache_creation_input_tokens: Option<u64>,
+    #[serde(alias = "cacheReadInputTokens")]
     cache_read_input_tokens: Option<u64>,
+    #[serde(alias = "outputTokens")]
     output_tokens: Option<u64>,
+    #[serde(rename = "costUSD")]
+    cost_usd: Lenient<f64>,
 }
 
 impl ClaudeTokens {
-    /// All that was read: this vendor counts cached tokens apart.
+    /// All tokens read: claude reports cached tokens apart.
     pub(super) fn input(&self) -> u64 {
         let cached = [self.cache_creation_input_tokens, self.cache_read_input_tokens].into_iter().flatten();
         cached.fold(self.input_tokens, u64::saturating_add)
     }
 
-    /// In the words of the normal form; `None` where what was written is not told.
+    /// The common form; `None` if the number of written tokens is not reported.
     fn usage(self, cost_usd: Option<f64>) -> Option<Usage> {
         Some(Usage {
             input_tokens: self.input(),
@@ -151,150 +180,96 @@ impl ClaudeTokens {
             cost_usd: cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0),
         })
     }
-
-    fn plus(self, other: ClaudeTokens) -> ClaudeTokens {
-        let sum = |a: Option<u64>, b: Option<u64>| Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0)));
-        ClaudeTokens {
-            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
-            cache_creation_input_tokens: sum(self.cache_creation_input_tokens, other.cache_creation_input_tokens),
-            cache_read_input_tokens: sum(self.cache_read_input_tokens, other.cache_read_input_tokens),
-            output_tokens: sum(self.output_tokens, other.output_tokens),
-        }
-    }
-}
-
-/// The same, as the totals of one model name them.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ModelTokens {
-    input_tokens: u64,
-    output_tokens: u64,
-    cache_read_input_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
-    #[serde(default, rename = "costUSD", deserialize_with = "lenient::option")]
-    cost_usd: Option<f64>,
-}
-
-impl ModelTokens {
-    fn tokens(&self) -> ClaudeTokens {
-        ClaudeTokens {
-            input_tokens: self.input_tokens,
-            cache_creation_input_tokens: self.cache_creation_input_tokens,
-            cache_read_input_tokens: self.cache_read_input_tokens,
-            output_tokens: Some(self.output_tokens),
-        }
-    }
-}
-
-/// Totals by model: of what is of another shape nothing is known.
-enum Models {
-    Absent,
-    Unreadable,
-    Known(BTreeMap<String, ModelTokens>),
-}
-
-fn models<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Models, D::Error> {
-    Ok(lenient::option(deserializer)?.map_or(Models::Unreadable, Models::Known))
-}
-
-fn no_models() -> Models {
-    Models::Absent
 }
 
 #[derive(Deserialize)]
 pub(super) struct ResultLine {
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub subtype: String,
+    pub subtype: Lenient<String>,
     pub is_error: Option<bool>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub api_error_status: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub stop_reason: Option<String>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub num_turns: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub duration_ms: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub duration_api_ms: Option<u64>,
+    pub api_error_status: Lenient<u64>,
+    pub stop_reason: Lenient<String>,
+    pub num_turns: Lenient<u64>,
+    pub duration_ms: Lenient<u64>,
+    pub duration_api_ms: Lenient<u64>,
     pub result: Option<String>,
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub errors: FirstItems<String>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    total_cost_usd: Option<f64>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    usage: Option<ClaudeTokens>,
+    pub errors: Lenient<FirstItems<String>>,
+    total_cost_usd: Lenient<f64>,
+    usage: Lenient<ClaudeTokens>,
+    /// The totals by model; empty if they are absent, `None` if they are unreadable.
     #[serde(default = "no_models", rename = "modelUsage", deserialize_with = "models")]
-    models: Models,
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub permission_denials: FirstItems<Denial>,
+    models: Option<BTreeMap<String, ClaudeTokens>>,
+    pub permission_denials: Lenient<FirstItems<Denial>>,
 }
 
+fn models<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BTreeMap<String, ClaudeTokens>>, D::Error> {
+    Ok(Lenient::deserialize(deserializer)?.0)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "a default for serde")]
+fn no_models() -> Option<BTreeMap<String, ClaudeTokens>> {
+    Some(BTreeMap::new())
+}
+
+impl ResultLine {
+    /// The totals of the run. If they are reported by model, those count: they include sub-agents.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let models = self.models.as_ref()?;
+        if models.is_empty() {
+            return self.usage.0?.usage(self.total_cost_usd.0);
+        }
+        let mut sum = Usage::default();
+        for tokens in models.values() {
+            sum = sum.plus(tokens.usage(None)?);
+        }
+        let cost_usd = self.total_cost_usd.0.filter(|cost| cost.is_finite() && *cost >= 0.0);
+        Some(Usage { cost_usd, ..sum })
+    }
+
+    /// The totals of each model, if they are reported.
+    pub(super) fn usage_by_model(&self) -> BTreeMap<String, Usage> {
+        let models = self.models.iter().flatten().take(MAX_ITEMS);
+        let usages = models.map(|(name, tokens)| Some((name.clone(), tokens.usage(tokens.cost_usd.0)?)));
+        usages.collect::<Option<_>>().unwrap_or_default()
+    }
+}
+
+/// A call that claude did not allow.
 #[derive(Deserialize)]
 pub(super) struct Denial {
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub tool_name: String,
+    pub tool_name: Lenient<String>,
     pub tool_input: Option<Box<RawValue>>,
 }
 
-/// The totals of a run, over every model that took part where they are told by model: sub-agents cost too.
-pub(super) fn as_usage(result: &ResultLine) -> Option<Usage> {
-    let tokens = match &result.models {
-        Models::Unreadable => return None,
-        Models::Known(models) if !models.is_empty() => {
-            models.values().fold(ClaudeTokens::default(), |sum, model| sum.plus(model.tokens()))
-        }
-        Models::Known(_) | Models::Absent => result.usage?,
-    };
-    tokens.usage(result.total_cost_usd)
-}
-
-/// The totals of each model, where they are told.
-pub(super) fn by_model(result: &ResultLine) -> BTreeMap<String, Usage> {
-    match &result.models {
-        Models::Known(models) => {
-            let usage = |model: &ModelTokens| model.tokens().usage(model.cost_usd);
-            let told = models.iter().take(MAX_ITEMS);
-            told.filter_map(|(name, model)| Some((name.clone(), usage(model)?))).collect()
-        }
-        Models::Unreadable | Models::Absent => BTreeMap::new(),
-    }
-}
-
-/// claude waits and tries again.
+/// claude waits and asks the provider again.
 #[derive(Deserialize)]
 pub(super) struct Retry {
-    #[serde(default, deserialize_with = "lenient::option")]
-    attempt: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    max_retries: Option<u64>,
-    /// How long it waits, in milliseconds: no less than the provider asked for.
-    #[serde(default, rename = "retry_delay_ms", deserialize_with = "lenient::option")]
-    delay_ms: Option<f64>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub error_status: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub error: Option<String>,
+    attempt: Lenient<u64>,
+    max_retries: Lenient<u64>,
+    /// How long claude waits, in milliseconds: at least as long as the provider asked for.
+    #[serde(rename = "retry_delay_ms")]
+    delay_ms: Lenient<f64>,
+    pub error_status: Lenient<u64>,
+    error: Lenient<String>,
 }
 
 impl Retry {
-    /// Why an agent that did not get beyond it measured nothing.
+    /// Why nothing was measured if the agent ended while it waited.
     pub(super) fn trouble(&self) -> Trouble {
-        let refusal = Refusal { status: self.error_status, code: self.error.as_deref(), ..Refusal::default() };
+        let refusal = Refusal { status: self.error_status.0, code: self.error.0.as_deref(), ..Refusal::default() };
         let what = format!("the provider had not answered when the agent was ended: {self}");
-        Trouble::new(refusal.kind(), what).after(self.wait())
+        Trouble::new(refusal.kind(), what).after(self.delay())
     }
 
-    /// How long claude waits before it asks again.
-    pub(super) fn wait(&self) -> Option<Duration> {
-        Duration::try_from_secs_f64(self.delay_ms? / 1000.0).ok()
+    pub(super) fn delay(&self) -> Option<Duration> {
+        Duration::try_from_secs_f64(self.delay_ms.0? / 1000.0).ok()
     }
 }
 
 impl fmt::Display for Retry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = |number: Option<u64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
-        write!(f, "retry {} of {}: ", number(self.attempt), number(self.max_retries))?;
-        write!(f, "{} {}", number(self.error_status), self.error.as_deref().unwrap_or_default())
+        write!(f, "retry {} of {}: ", number(self.attempt.0), number(self.max_retries.0))?;
+        write!(f, "{} {}", number(self.error_status.0), self.error.0.as_deref().unwrap_or_default())
     }
 }
 
@@ -305,88 +280,29 @@ pub(super) struct ControlRequest {
 
 #[derive(Deserialize)]
 pub(super) struct ControlBody {
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub subtype: String,
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub tool_name: Option<String>,
+    pub subtype: Lenient<String>,
+    pub tool_name: Lenient<String>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct RateLimit {
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub rate_limit_info: LimitInfo,
+    pub rate_limit_info: Lenient<LimitInfo>,
 }
 
 #[derive(Default, Deserialize)]
 pub(super) struct LimitInfo {
-    #[serde(default, deserialize_with = "lenient::option")]
-    pub status: Option<String>,
+    pub status: Lenient<String>,
 }
 
-/// What is looked at of a call's input.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct ToolInput {
-    #[serde(deserialize_with = "lenient::option")]
-    pub command: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub skill: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub name: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub path: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub pattern: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub file_path: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub notebook_path: Option<String>,
-    #[serde(deserialize_with = "lenient::option")]
-    pub uri: Option<String>,
-    /// The input as it is, where it is short enough to be read again.
-    #[serde(skip)]
-    pub raw: String,
-}
-
-impl ToolInput {
-    /// The skill that a call of the skill tool asks for.
-    pub(super) fn asked_skill(&self) -> Option<&str> {
-        let asked = self.skill.as_ref().or(self.command.as_ref()).or(self.name.as_ref());
-        asked.map(|skill| skill.trim_start_matches('/'))
-    }
-}
-
-impl Block {
-    /// The tool call that this is, of the sub-agent that the call `by` started.
-    pub(super) fn call(self, by: &str) -> OpenCall<ToolInput> {
-        let input = self.input.as_deref().map_or("", RawValue::get);
-        let short = Some(input).filter(|input| input.len() <= MAX_INPUT);
-        let mut fields: ToolInput = short.and_then(|input| serde_json::from_str(input).ok()).unwrap_or_default();
-        if input.len() <= MAX_KEPT {
-            input.clone_into(&mut fields.raw);
-        } else {
-            fields = ToolInput { command: fields.command.map(shortened), ..fields };
-        }
-        let input = if input.len() > MAX_TEXT { cut(shortened(input.to_owned())) } else { input.to_owned() };
-        let (id, tool) = (self.id.unwrap_or_default(), self.name.unwrap_or_default());
-        OpenCall { by: by.to_owned(), id, tool, input, waits_for_agents: false, more: fields }
-    }
-}
-
-fn shortened(mut text: String) -> String {
-    shorten(&mut text, MAX_KEPT);
-    text
-}
-
-fn shorten(text: &mut String, most: usize) {
-    let kept = crate::text::cut::bytes(text, most).0.len();
-    if kept < text.len() {
-        text.truncate(kept);
+fn shorten(text: &mut String, max_bytes: usize) {
+    let length = bytes(text, max_bytes).0.len();
+    if length < text.len() {
+        text.truncate(length);
         text.shrink_to_fit();
     }
 }
 
-/// The first items of a list; the rest is passed over.
+/// The first items of a list.
 pub(super) struct FirstItems<T>(pub Vec<T>);
 
 impl<T> Default for FirstItems<T> {
@@ -425,12 +341,12 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for FirstItems<T> {
     }
 }
 
-/// A message's content: blocks, or a text alone.
+/// A message's content: a list of blocks, or one text.
 #[derive(Default)]
 pub(super) struct MessageContent(pub Vec<Block>);
 
 impl MessageContent {
-    /// Whether there may be more blocks than were read.
+    /// Whether the message may have more blocks than are read.
     pub(super) fn is_full(&self) -> bool {
         self.0.len() >= MAX_ITEMS
     }
@@ -438,41 +354,25 @@ impl MessageContent {
 
 impl<'de> Deserialize<'de> for MessageContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Blocks;
-        impl<'de> Visitor<'de> for Blocks {
-            type Value = MessageContent;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a list of blocks")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<MessageContent, E> {
-                let text = Block { kind: "text".to_owned(), text: Some(text.to_owned()), ..Block::default() };
-                Ok(MessageContent(vec![text]))
-            }
-
-            fn visit_unit<E>(self) -> Result<MessageContent, E> {
-                Ok(MessageContent::default())
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<MessageContent, A::Error> {
-                let list = FirstItems::<Block>::deserialize(serde::de::value::SeqAccessDeserializer::new(items))?;
-                Ok(MessageContent(list.0))
-            }
+        let raw = <&RawValue>::deserialize(deserializer)?.get();
+        if raw.starts_with('"') {
+            let text = Some(serde_json::from_str(raw).map_err(D::Error::custom)?);
+            return Ok(Self(vec![Block { kind: "text".to_owned(), text, ..Block::default() }]));
         }
-        deserializer.deserialize_any(Blocks)
+        let blocks: Option<FirstItems<Block>> = serde_json::from_str(raw).map_err(D::Error::custom)?;
+        Ok(Self(blocks.unwrap_or_default().0))
     }
 }
 
-/// What a tool answered: a text, or the texts and names of tools in a list of blocks, up to a limit.
+/// A tool's answer: the texts, and the names of tools that a search found, up to a limit.
 pub(super) struct ToolTexts(pub String);
 
 impl<'de> Deserialize<'de> for ToolTexts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let content = MessageContent::deserialize(deserializer)?;
-        let texts: Vec<String> = content.0.into_iter().filter_map(|block| block.text.or(block.tool_name)).collect();
+        let texts: Vec<String> = content.0.into_iter().filter_map(|block| block.text.or(block.tool_name.0)).collect();
         let mut text = texts.join("\n");
-        // One more than is looked at, so that it shows.
+        // One byte more than the limit shows that the answer is longer.
         shorten(&mut text, MAX_ANSWER + 1);
         Ok(Self(text))
     }

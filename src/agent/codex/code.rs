@@ -1,11 +1,10 @@
-//! What a model's code did: models of today write JavaScript that calls the tools, and only what it prints comes before
-//! them.
+//! What the model's code did. Recent models write JavaScript that calls the tools, and see only what the code prints.
 
 use std::collections::HashMap;
 
-use super::item::McpCall;
-use crate::agent::skill_calls::SkillCalls;
-use crate::trace::{Step, TraceBuilder, cut, excerpt};
+use super::wire::McpCall;
+use crate::agent::recorder::TraceRecorder;
+use crate::trace::{Step, cut, excerpt};
 
 /// The tool with which a model runs its own code.
 pub(super) const CODE: &str = "functions__exec";
@@ -16,114 +15,107 @@ const WAIT: &str = "functions__wait";
 /// The tools with which code runs shell commands.
 const SHELLS: [&str; 3] = ["exec_command", "shell_command", "local_shell"];
 
-/// What code repeats itself with, without white space.
+/// How a part of the code begins that may run more than once, without white space.
 const REPEATS: [&str; 6] = ["for(", "forawait(", "while(", "do{", "=>", "function"];
 
-/// What is known of the code of a model and its sub-agents.
+/// What the code of a model and its sub-agents did.
 #[derive(Debug, Default)]
 pub(super) struct CodeCalls {
-    /// Calls that were answered, by their ids.
+    /// Calls with an answer, by id.
     answered: HashMap<String, AnsweredCall>,
-    /// Calls of MCP servers' tools, each with the step of the code.
-    asked: Vec<(McpCall, usize)>,
-    /// The commands that it ran since it was answered last.
-    ran: Vec<String>,
-    /// How many commands it may have run.
-    most: u64,
-    /// How many codex has told of.
-    told: u64,
+    /// Calls of tools of MCP servers, each with the code's step.
+    mcp_calls: Vec<(McpCall, usize)>,
+    /// Commands since the last answer.
+    new_commands: Vec<String>,
+    /// How many commands the code may have run.
+    possible_commands: u64,
+    /// How many commands codex reported.
+    reported_commands: u64,
 }
 
-/// A call that was answered.
 #[derive(Debug)]
 struct AnsweredCall {
     /// The code, and the commands that it ran.
     call: String,
-    /// The call, in words.
-    how: String,
-    /// Its step.
+    evidence: String,
     step: usize,
 }
 
 impl CodeCalls {
-    /// Whether it is a call of code, or one that waits for it.
-    pub(super) fn is(tool: &str) -> bool {
+    /// Whether this tool runs code, or waits for code.
+    pub(super) fn is_code(tool: &str) -> bool {
         [CODE, WAIT].contains(&tool)
     }
 
-    /// The model wrote code.
+    /// The model called this tool, maybe to run code.
     pub(super) fn called(&mut self, tool: &str, input: &str) {
         if tool == CODE {
-            self.most = self.most.saturating_add(most_commands(input));
+            self.possible_commands = self.possible_commands.saturating_add(possible_commands(input));
         }
     }
 
     /// The code ran a command.
     pub(super) fn ran(&mut self, command: &str) {
-        self.told += 1;
-        self.ran.push(command.to_owned());
+        self.reported_commands += 1;
+        self.new_commands.push(command.to_owned());
     }
 
     /// The call with this id was answered.
     pub(super) fn answered(
         &mut self,
-        trace: &mut TraceBuilder,
-        skills: &mut SkillCalls<'_>,
-        call: String,
+        recorder: &mut TraceRecorder<'_>,
+        id: String,
         (name, input): (String, String),
         output: String,
     ) {
-        let ran = std::mem::take(&mut self.ran).join("\n");
-        let how = format!("{name} {}", excerpt(&input));
-        let answered = AnsweredCall { call: format!("{input}\n{ran}"), how, step: trace.steps.len() };
-        skills.wrote(&input);
-        answered.showed(trace, skills, &output);
-        self.answered.insert(call, answered);
+        let call = format!("{input}\n{}", std::mem::take(&mut self.new_commands).join("\n"));
+        let evidence = format!("{name} {}", excerpt(&input));
+        recorder.wrote(&input);
+        recorder.shown(&call, &evidence, &output, true);
+        self.answered.insert(id, AnsweredCall { call, evidence, step: recorder.trace.steps.len() });
         let failed = output.starts_with("unsupported call");
-        trace.push(Step::Tool { name, input, output, failed });
+        recorder.trace.push(Step::Tool { name, input, output, failed });
     }
 
-    /// The code said something with `notify`: that comes before the model beside its answer, each time in a line of its own with
-    /// the id of the same call.
-    pub(super) fn said(&self, trace: &mut TraceBuilder, skills: &mut SkillCalls<'_>, call: &str, text: &str) {
-        let Some(answered) = self.answered.get(call) else { return };
-        trace.at = Some(answered.step);
-        answered.showed(trace, skills, text);
-        trace.at = None;
-        if let Some(Step::Tool { output, .. }) = trace.steps.get_mut(answered.step) {
+    /// The code called `notify`: the model sees the text with the call's answer. Each text is a line with the call's id.
+    pub(super) fn notified(&self, recorder: &mut TraceRecorder<'_>, id: &str, text: &str) {
+        let Some(AnsweredCall { call, evidence, step }) = self.answered.get(id) else { return };
+        recorder.trace.at = Some(*step);
+        recorder.shown(call, evidence, text, true);
+        recorder.trace.at = None;
+        if let Some(Step::Tool { output, .. }) = recorder.trace.steps.get_mut(*step) {
             *output = cut(format!("{output}\n{text}"));
         }
     }
 
-    /// The code called an MCP server's tool.
-    pub(super) fn asked(&mut self, trace: &TraceBuilder, call: McpCall) {
-        self.asked.push((call, trace.steps.len()));
+    /// The code called a tool of an MCP server at this step.
+    pub(super) fn called_mcp(&mut self, call: McpCall, step: usize) {
+        self.mcp_calls.push((call, step));
     }
 
-    /// Notes which skills it asked for, now that all is known that it printed.
-    pub(super) fn finish(self, trace: &mut TraceBuilder, skills: &mut SkillCalls<'_>) {
-        for (McpCall { tool, input, failed }, step) in self.asked {
-            trace.at = Some(step);
-            skills.asked_by_code(trace, &tool, &input, failed);
-            trace.at = None;
+    /// Records which skills the code requested, now that everything it printed is known.
+    pub(super) fn finish(self, recorder: &mut TraceRecorder<'_>) {
+        for (McpCall { tool, input, failed }, step) in self.mcp_calls {
+            recorder.trace.at = Some(step);
+            recorder.called_by_code(&tool, &input, failed);
+            recorder.trace.at = None;
         }
-        trace.unreported_commands = trace.unreported_commands.saturating_add(self.most.saturating_sub(self.told));
+        let unreported = self.possible_commands.saturating_sub(self.reported_commands);
+        recorder.trace.unreported_commands = recorder.trace.unreported_commands.saturating_add(unreported);
     }
 }
 
-impl AnsweredCall {
-    /// The model was shown this.
-    fn showed(&self, trace: &mut TraceBuilder, skills: &mut SkillCalls<'_>, text: &str) {
-        skills.shown(trace, &self.call, &self.how, text, true);
-    }
-}
-
-/// The most commands that code can have run: of one that failed with words that a sandbox would say codex may tell nothing.
-/// Where code repeats itself nobody knows.
-fn most_commands(code: &str) -> u64 {
+/// The most commands that code can have run: codex may not report a command whose error looks like a sandbox's. The
+/// maximum is unknown (`u64::MAX`) if a part with commands may run more than once.
+fn possible_commands(code: &str) -> u64 {
     let code: String = code.split_whitespace().collect();
-    let straight = REPEATS.iter().filter_map(|word| code.find(word)).min().map_or(code.as_str(), |at| &code[..at]);
-    let named: usize = SHELLS.iter().map(|tool| code.matches(tool).count()).sum();
-    let called: usize = SHELLS.iter().map(|tool| straight.matches(&format!("tools.{tool}(")).count()).sum();
-    if named == called && !code.contains("tools[") { u64::try_from(called).unwrap_or(u64::MAX) } else { u64::MAX }
+    let repeat = REPEATS.iter().filter_map(|word| code.find(word)).min().unwrap_or(code.len());
+    let mut named = 0;
+    let mut called_once = 0;
+    for tool in SHELLS {
+        named += code.matches(tool).count();
+        called_once += code[..repeat].matches(&format!("tools.{tool}(")).count();
+    }
+    let is_known = named == called_once && !code.contains("tools[");
+    if is_known { u64::try_from(named).unwrap_or(u64::MAX) } else { u64::MAX }
 }

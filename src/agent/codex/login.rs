@@ -1,22 +1,22 @@
-//! What codex would log in with.
+//! The credentials that codex would use.
 
 use super::LOGIN_VARIABLES;
 use super::home::users_home;
-use crate::agent::files::read_if_there;
-use crate::agent::login::{Login, LoginSources, holds_one};
+use crate::agent::files::read_if_exists;
+use crate::agent::login::{Login, LoginSources, has_credentials};
 
-/// How to log in.
+/// How to provide credentials.
 const HOW_TO: &str = "run `codex login`, or set CODEX_API_KEY or OPENAI_API_KEY";
 
-/// The keyring is asked for the login of the user's own folder, and a trial has another.
+/// codex stores keyring entries by its home, and a trial has another home.
 const NOT_BY_KEYRING: &str = "trials cannot see the keyring in which codex keeps its login: set cli_auth_credentials_store = \
                               \"file\" in codex's config.toml and run `codex login`, or set CODEX_API_KEY or OPENAI_API_KEY";
 
 pub(super) fn find(around: &LoginSources<'_>) -> Login {
-    if around.is_told() {
+    if around.has_argument() {
         return Login::Unknown("the agent's own arguments choose the provider, which may have one".to_owned());
     }
-    let config = match read("config.toml") {
+    let config = match read_config("config.toml") {
         Ok(text) => toml::from_str::<toml::Table>(&text.unwrap_or_default()),
         Err(why) => return Login::Missing(why),
     };
@@ -26,22 +26,23 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
     };
     let text = |key: &str| config.get(key).and_then(toml::Value::as_str);
     if let Some(provider) = text("model_provider").filter(|name| *name != "openai")
-        && let Some(login) = of_provider(around, &config, provider)
+        && let Some(login) = login_of_provider(around, &config, provider)
     {
         return login;
     }
     if let Some(name) = around.first(&LOGIN_VARIABLES) {
         return Login::Found(format!("{name} is set"));
     }
-    let what_to_do = match read("auth.json") {
+    let what_to_do = match read_config("auth.json") {
         Ok(None) if text("cli_auth_credentials_store") == Some("keyring") => NOT_BY_KEYRING.to_owned(),
         Ok(None) => HOW_TO.to_owned(),
         Ok(Some(text)) => match serde_json::from_str::<serde_json::Value>(&text) {
-            Ok(value) if holds_one(&value, &[]) => return Login::Found("auth.json in codex's directory".to_owned()),
-            Ok(serde_json::Value::Object(_)) => format!(
-                "the auth.json in codex's directory holds no credentials; \
-                 {HOW_TO}"
-            ),
+            Ok(value) if has_credentials(&value, &[]) => {
+                return Login::Found("auth.json in codex's directory".to_owned());
+            }
+            Ok(serde_json::Value::Object(_)) => {
+                format!("the auth.json in codex's directory holds no credentials; {HOW_TO}")
+            }
             _ if text.trim().is_empty() => format!("the auth.json in codex's directory is empty; {HOW_TO}"),
             _ => format!("the auth.json in codex's directory is damaged; {HOW_TO}"),
         },
@@ -53,11 +54,12 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
     Login::Missing(what_to_do)
 }
 
-/// What the provider of codex's own configuration needs; `None` where that is the login of openai.
-fn of_provider(around: &LoginSources<'_>, config: &toml::Table, provider: &str) -> Option<Login> {
-    let own = config.get("model_providers").and_then(|providers| providers.get(provider));
-    let needs_openai = own.and_then(|own| own.get("requires_openai_auth")).and_then(toml::Value::as_bool);
-    let key = own.and_then(|own| own.get("env_key")).and_then(toml::Value::as_str);
+/// The credentials of a provider in codex's configuration; `None` if those are the credentials of openai.
+fn login_of_provider(around: &LoginSources<'_>, config: &toml::Table, provider: &str) -> Option<Login> {
+    let settings = config.get("model_providers").and_then(|providers| providers.get(provider));
+    let needs_openai =
+        settings.and_then(|settings| settings.get("requires_openai_auth")).and_then(toml::Value::as_bool);
+    let key = settings.and_then(|settings| settings.get("env_key")).and_then(toml::Value::as_str);
     match key {
         Some(key) if around.variable(key).is_some() => {
             Some(Login::Found(format!("{key}, for the provider `{provider}` of codex's config.toml")))
@@ -70,8 +72,8 @@ fn of_provider(around: &LoginSources<'_>, config: &toml::Table, provider: &str) 
     }
 }
 
-/// A file of the folder of codex's own configuration, if there is one.
-fn read(name: &str) -> Result<Option<String>, String> {
+/// A file in the directory of the user's configuration, if it exists.
+fn read_config(name: &str) -> Result<Option<String>, String> {
     let Some(home) = users_home() else { return Ok(None) };
-    read_if_there(&home.join(name)).map_err(|trouble| trouble.detail)
+    read_if_exists(&home.join(name)).map_err(|trouble| trouble.detail)
 }

@@ -1,21 +1,20 @@
-//! `codex exec`, as seen with 0.169: how it is started, and what its event stream and rollout file say.
+//! `codex exec`, measured with version 0.169: how to start it, and how to read its event stream and rollout file.
 //!
-//! Two streams tell of a run. Standard output (`trace.jsonl`) has the messages, the token usage and the failures. The
-//! rollout file (`rollout.jsonl`) has what standard output hides: the skills that were offered, the skills injected
-//! for a `$name` in the prompt, and commands that the sandbox stopped. Each sub-agent has a rollout of its own, which are
-//! kept as one (`subagents.jsonl`): standard output tells neither what they did nor what they took.
+//! Two streams describe a run. Standard output (`trace.jsonl`) has the messages, the tokens and the failures. The rollout file
+//! (`rollout.jsonl`) has what standard output hides: the skills that codex offered, the skills that it injected for a `$name`
+//! in the prompt, and commands that the sandbox stopped. Each sub-agent has a rollout of its own; `subagents.jsonl` has all
+//! of them. Standard output shows neither what sub-agents did nor what they took.
 
 mod code;
 mod command;
 mod events;
 mod evidence;
 mod home;
-mod item;
 mod listing;
 mod login;
 mod rollout;
 mod slim;
-mod tokens;
+mod wire;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -39,19 +38,18 @@ pub use listing::LISTINGS;
 /// The events on standard output.
 const TRACE: &str = "trace.jsonl";
 
-/// The rollout file's name in a trial's folder.
+/// The name of the rollout file in a trial's directory.
 const ROLLOUT: &str = AgentKind::Codex.profile().session;
 
-/// Where `--output-last-message` goes, in the room.
+/// The file for `--output-last-message` in the trial environment.
 const LAST_MESSAGE: &str = "last-message.txt";
 
-/// The file in a skill's folder that is codex's own.
-const OWN_FILE: &str = "agents/openai.yaml";
+/// codex's own file in a skill's directory.
+const SKILL_SETTINGS: &str = "agents/openai.yaml";
 
-/// Variables with a login.
+/// Variables that hold credentials.
 const LOGIN_VARIABLES: [&str; 3] = ["OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN"];
 
-/// `codex exec`.
 #[derive(Debug)]
 pub struct Codex;
 
@@ -60,12 +58,12 @@ impl Agent for Codex {
         AgentKind::Codex
     }
 
-    fn withholds(&self, skill: &Skill, folder: &Path, prompt: &str) -> Option<(&'static str, &'static str)> {
-        let text = bounded::read_text(&folder.join(OWN_FILE)).ok()?;
-        let own: serde_json::Value = serde_saphyr::from_str(&text).ok()?;
-        let kept = own["policy"]["allow_implicit_invocation"] == false && !mentions(prompt, &skill.name);
-        kept.then_some((
-            OWN_FILE,
+    fn withholds(&self, skill: &Skill, directory: &Path, prompt: &str) -> Option<(&'static str, &'static str)> {
+        let text = bounded::read_text(&directory.join(SKILL_SETTINGS)).ok()?;
+        let settings: serde_json::Value = serde_saphyr::from_str(&text).ok()?;
+        let is_withheld = settings["policy"]["allow_implicit_invocation"] == false && !calls_skill(prompt, &skill.name);
+        is_withheld.then_some((
+            SKILL_SETTINGS,
             "`allow_implicit_invocation: false` keeps codex from offering the skill to a prompt that does not call it as `$name`",
         ))
     }
@@ -78,43 +76,45 @@ impl Agent for Codex {
         command::command(assignment)
     }
 
-    fn keep_evidence(&self, room: &TrialEnv, folder: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
-        evidence::keep(room, folder, mask)
+    fn keep_evidence(&self, trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
+        evidence::store(trial_env, directory, mask)
     }
 
-    fn recorded_evidence(&self, folder: &Path, skills: &[&str]) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
-        evidence::recorded(folder, skills)
+    fn recorded_evidence(&self, directory: &Path, skills: &[&str]) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+        evidence::recorded(directory, skills)
     }
 
-    fn decode(&self, reference: &Reference, folder: &Path) -> io::Result<Trace> {
-        evidence::decode(reference, folder)
+    fn decode(&self, reference: &Reference, directory: &Path) -> io::Result<Trace> {
+        evidence::decode(reference, directory)
     }
 
     fn work(&self, line: &[u8]) -> WorkOwner {
-        events::work(line)
+        events::work_owner(line)
     }
 
-    fn session(&self, room: &TrialEnv) -> Option<File> {
-        evidence::session(room)
+    fn session(&self, trial_env: &TrialEnv) -> Option<File> {
+        evidence::session(trial_env)
     }
 
     fn signs(&self, line: &[u8]) -> Vec<TurnSign> {
-        rollout::signs(line)
+        rollout::turn_sign(line).into_iter().collect()
     }
 
     fn describe(&self, line: &[u8]) -> Option<String> {
         events::describe(line)
     }
 
-    /// In the sandbox that codex gives to read-only cases.
+    /// Runs the script in the sandbox that codex uses for read-only cases.
     fn in_sandbox(&self, script: &str) -> Option<Vec<OsString>> {
         Some(["sandbox", "--", "/bin/sh", "-c", script].map(OsString::from).to_vec())
     }
 }
 
-/// Whether a prompt calls the skill of this name as users do, so that codex loads it: `$name`.
-fn mentions(prompt: &str, name: &str) -> bool {
-    let goes_on = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let behind = |(at, call): (usize, &str)| prompt[at + call.len()..].chars().next();
-    prompt.match_indices(&format!("${name}")).any(|hit| !behind(hit).is_some_and(goes_on))
+/// Whether a prompt calls the skill of this name as users do, with `$name`.
+fn calls_skill(prompt: &str, name: &str) -> bool {
+    let call = format!("${name}");
+    prompt.match_indices(&call).any(|(at, _)| {
+        let next = prompt[at + call.len()..].chars().next();
+        !next.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+    })
 }

@@ -1,4 +1,4 @@
-//! What the rest of the program has to know of codex.
+//! What the rest of the program has to know about codex.
 
 use crate::profile::{AgentKind, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
 
@@ -16,7 +16,7 @@ pub const PROFILE: Profile = Profile {
     credentials: "auth.json",
     login_arguments: &["model_provider", "base_url", "--oss", "--local-provider", "--profile"],
     session: "rollout.jsonl",
-    // Today's folder, and the one of older versions.
+    // The directory of current versions, then the one of older versions.
     skill_folders: &[".agents/skills", ".codex/skills"],
     instructions: &["AGENTS.md", "AGENTS.override.md"],
     follows: &["AGENTS.md"],

@@ -1,4 +1,4 @@
-//! bubblewrap: whether it works here, and what every sandbox made with it has.
+//! bubblewrap: whether it works on this machine, and what all its sandboxes have in common.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,11 +8,11 @@ use std::sync::OnceLock;
 
 use crate::process;
 
-/// Folders with the system's programs, libraries and settings, as far as they are there.
+/// Directories with the system's programs, libraries and settings. Those that exist are shown.
 pub(super) const SYSTEM: [&str; 11] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/run/current-system"];
 
-/// What in those is secret: an agent that root has started could read it.
+/// Secrets in these directories, which an agent that root started could read.
 const SECRET: [&str; 8] = [
     "/etc/shadow",
     "/etc/shadow-",
@@ -24,7 +24,7 @@ const SECRET: [&str; 8] = [
     "/etc/ssl/private",
 ];
 
-/// bubblewrap, where it works. Tried once in a process.
+/// bubblewrap, if it works. A process tries it once.
 ///
 /// # Errors
 /// Why it does not work, and what to do.
@@ -52,7 +52,7 @@ fn find() -> Result<PathBuf, String> {
     ))
 }
 
-/// The arguments that every sandbox begins with: namespaces, the system's folders, empty folders for temporary files.
+/// The first arguments of every sandbox: namespaces, the system's directories, empty directories for temporary files.
 pub(super) fn base() -> Vec<OsString> {
     static BASE: OnceLock<Vec<OsString>> = OnceLock::new();
     BASE.get_or_init(make_base).clone()
@@ -64,14 +64,14 @@ fn make_base() -> Vec<OsString> {
     args.extend(["--new-session", "--die-with-parent"].map(OsString::from));
     let is_root = nix::unistd::getuid().is_root();
     if is_root {
-        // Root would keep its privileges, and leave by them. One stays: without it the kernel lets root make no user
-        // namespace, and so codex no sandbox of its own.
+        // Root could leave the sandbox with its privileges. It keeps one: without it the kernel does not let root create a user
+        // namespace, and an agent cannot create its own sandbox.
         args.extend(["--unshare-user", "--cap-drop", "ALL", "--cap-add", "CAP_SETFCAP"].map(OsString::from));
     }
-    for folder in SYSTEM.into_iter().filter(|folder| Path::new(folder).exists()) {
-        match merged(folder) {
-            Some(target) => args.extend(["--symlink".into(), target.into(), folder.into()]),
-            None => args.extend(["--ro-bind", folder, folder].map(OsString::from)),
+    for directory in SYSTEM.into_iter().filter(|directory| Path::new(directory).exists()) {
+        match link_into_usr(directory) {
+            Some(target) => args.extend(["--symlink".into(), target.into(), directory.into()]),
+            None => args.extend(["--ro-bind", directory, directory].map(OsString::from)),
         }
     }
     for path in SECRET {
@@ -90,16 +90,19 @@ fn make_base() -> Vec<OsString> {
     args
 }
 
-/// The parts of /proc with files that their owner, root, may write: a user namespace takes the capabilities of root, and not
-/// the files. Since they are covered, the kernel also refuses a further user namespace a /proc of its own. bubblewrap covers
-/// the parts named here by itself.
+/// The parts of /proc with files that root, their owner, may write: a user namespace takes root's capabilities, but not its
+/// files. Because they are covered, the kernel does not let a nested user namespace mount its own /proc. bubblewrap itself
+/// covers three parts.
 fn kernel_settings() -> Vec<PathBuf> {
-    let covered = ["bus", "irq", "sysrq-trigger"];
-    let of_process = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let parts = entries
-        .filter(|entry| entry.file_name().to_str().is_some_and(|name| !of_process(name) && !covered.contains(&name)));
-    let mut parts: Vec<PathBuf> = parts.map(|entry| entry.path()).filter(|path| holds_settings(path)).collect();
+    let mut parts = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let is_process = name.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_process && !["bus", "irq", "sysrq-trigger"].contains(&name) && holds_settings(&entry.path()) {
+            parts.push(entry.path());
+        }
+    }
     parts.sort();
     parts
 }
@@ -108,14 +111,13 @@ fn kernel_settings() -> Vec<PathBuf> {
 fn holds_settings(path: &Path) -> bool {
     let Ok(metadata) = fs::symlink_metadata(path) else { return false };
     if metadata.is_dir() {
-        return fs::read_dir(path)
-            .is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(|entry| holds_settings(&entry.path()))));
+        return fs::read_dir(path).into_iter().flatten().flatten().any(|entry| holds_settings(&entry.path()));
     }
     metadata.is_file() && metadata.mode() & 0o202 == 0o200
 }
 
-/// Where a folder of the system is a link into `/usr`, as `/bin` often is: the same link costs no mount.
-fn merged(folder: &str) -> Option<PathBuf> {
-    let leads_there = Path::new(folder).canonicalize().is_ok_and(|real| real.starts_with("/usr"));
-    std::fs::read_link(folder).ok().filter(|_| leads_there)
+/// The target of a system directory that is a link into `/usr`, as `/bin` often is: the same link needs no mount.
+fn link_into_usr(directory: &str) -> Option<PathBuf> {
+    let real = Path::new(directory).canonicalize().ok()?;
+    fs::read_link(directory).ok().filter(|_| real.starts_with("/usr"))
 }

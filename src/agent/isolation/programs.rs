@@ -1,4 +1,4 @@
-//! What a program needs to run: its file, what lies beside it, and its interpreter.
+//! What a program needs to run: its file, what is next to it, and its interpreter.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -7,104 +7,95 @@ use crate::agent::trial_env::TrialEnv;
 use crate::process::find_program;
 use crate::profile::{self, Profile};
 
-/// Folders of a repository that are never shown as the folder of a program, beside those of agents.
+/// Directories of a repository that are never shown as the directory of a program. The agents' own directories are more.
 const PROTECTED: [&str; 4] = ["evals", "artifacts", "skills", ".git"];
+
+/// Directories with files of all kinds.
+const SHARED: [&str; 10] = ["/", "/home", "/root", "/tmp", "/var", "/var/tmp", "/run", "/srv", "/mnt", "/media"];
+
+/// How many interpreters of interpreters are followed.
+const MAX_DEPTH: usize = 3;
+
+/// The paths, canonical, that no program's directory may show.
+pub(super) struct PrivatePaths {
+    pub root: PathBuf,
+    /// The user's home, and the directory with all trial environments.
+    pub others: Vec<PathBuf>,
+}
+
+impl PrivatePaths {
+    pub(super) fn new(repository: &Path, trial_env: &TrialEnv) -> Self {
+        let scratch = trial_env.path().parent().and_then(Path::parent).map(canonical);
+        let home = std::env::home_dir().map(|home| canonical(&home));
+        Self { root: canonical(repository), others: scratch.into_iter().chain(home).collect() }
+    }
+
+    /// Whether a directory, canonical, shows only what belongs to a program in it.
+    pub(super) fn allows(&self, directory: &Path) -> bool {
+        let shows_private = self.others.iter().chain([&self.root]).any(|path| path.starts_with(directory));
+        if shows_private || SHARED.iter().any(|shared| directory == Path::new(shared)) {
+            return false;
+        }
+        match directory.strip_prefix(&self.root) {
+            Ok(path) => path.iter().next().is_some_and(|first| !protected().any(|name| first == name)),
+            Err(_) => true,
+        }
+    }
+
+    /// Whether a path, canonical, is in a part of the repository that is never shown as the directory of a program.
+    pub(super) fn protects(&self, path: &Path) -> bool {
+        protected().any(|name| path.starts_with(self.root.join(name)))
+    }
+
+    /// The directory of a file if it shows nothing else; otherwise the file.
+    pub(super) fn around(&self, file: &Path) -> PathBuf {
+        file.parent().filter(|directory| self.allows(directory)).unwrap_or(file).to_path_buf()
+    }
+}
 
 fn protected() -> impl Iterator<Item = &'static str> {
     PROTECTED.into_iter().chain(profile::of_all(Profile::folders))
 }
 
-/// Folders that hold everybody's things.
-const COMMON: [&str; 10] = ["/", "/home", "/root", "/tmp", "/var", "/var/tmp", "/run", "/srv", "/mnt", "/media"];
-
-/// How many interpreters of interpreters are followed.
-const MAX_DEPTH: usize = 3;
-
-/// What is not to be seen through a program's folder, canonical.
-pub(super) struct PrivatePaths {
-    /// The repository.
-    pub root: PathBuf,
-    /// The user's home, and the folder with everybody's rooms.
-    pub others: Vec<PathBuf>,
+fn canonical(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }
 
-impl PrivatePaths {
-    /// What a trial in `room` is not to see of the repository and of what is around it.
-    pub(super) fn new(repository: &Path, room: &TrialEnv) -> Self {
-        let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        let scratch = room.path().parent().and_then(Path::parent).map(canonical);
-        let home = std::env::home_dir().map(|home| canonical(&home));
-        Self { root: canonical(repository), others: scratch.into_iter().chain(home).collect() }
-    }
-
-    /// Whether a folder, canonical, shows nothing but what belongs to a program in it.
-    pub(super) fn allows(&self, folder: &Path) -> bool {
-        let shows = |private: &PathBuf| private.starts_with(folder);
-        if COMMON.iter().any(|common| folder == Path::new(common)) || shows(&self.root) || self.others.iter().any(shows)
-        {
-            return false;
-        }
-        match folder.strip_prefix(&self.root) {
-            Ok(below) => below.iter().next().is_some_and(|first| !protected().any(|name| first == name)),
-            Err(_) => true,
-        }
-    }
-
-    /// Whether a path, canonical, lies in a part of the repository that is never shown as the directory of a program.
-    pub(super) fn protects(&self, path: &Path) -> bool {
-        protected().any(|name| path.starts_with(self.root.join(name)))
-    }
-
-    /// A file's folder where that shows nothing else, or the file alone.
-    pub(super) fn around(&self, file: &Path) -> PathBuf {
-        file.parent().filter(|folder| self.allows(folder)).unwrap_or(file).to_path_buf()
-    }
-}
-
-/// The files and folders that `program` needs, canonical.
+/// The files and directories, canonical, that `program` needs.
 pub(super) fn needs(program: &Path, private: &PrivatePaths) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    gather(program, private, MAX_DEPTH, &mut found);
-    found
+    let mut paths = Vec::new();
+    let mut next = Some(program.to_path_buf());
+    for _ in 0..=MAX_DEPTH {
+        let Some(file) = next.take().and_then(|program| program.canonicalize().ok()) else { break };
+        let packages: PathBuf = file.iter().take_while(|part| *part != "node_modules").collect();
+        let packages = packages.join("node_modules");
+        // A Node package finds other packages next to its own.
+        paths.push(if file.starts_with(&packages) { packages } else { private.around(&file) });
+        paths.extend(file.parent().into_iter().flat_map(next_to_bin));
+        next = interpreter(&file);
+    }
+    paths
 }
 
-fn gather(program: &Path, private: &PrivatePaths, depth: usize, found: &mut Vec<PathBuf>) {
-    let Ok(file) = program.canonicalize() else { return };
-    let packages: PathBuf = file.iter().take_while(|part| *part != "node_modules").collect();
-    let packages = packages.join("node_modules");
-    if file.starts_with(&packages) {
-        // A package of Node finds others beside its own.
-        found.push(packages);
-    } else {
-        found.push(private.around(&file));
-    }
-    if let Some(folder) = file.parent() {
-        found.extend(beside(folder));
-    }
-    if let Some(interpreter) = interpreter(&file).filter(|_| depth > 0) {
-        gather(&interpreter, private, depth - 1, found);
-    }
-}
-
-/// What programs in a folder `bin` have beside it: packages of Node, a virtual environment of Python.
-pub(super) fn beside(folder: &Path) -> Vec<PathBuf> {
-    let Some(prefix) = folder.parent().filter(|_| folder.ends_with("bin")) else { return Vec::new() };
+/// What programs in a directory `bin` need next to it: Node packages, a virtual environment of Python.
+pub(super) fn next_to_bin(directory: &Path) -> Vec<PathBuf> {
+    let Some(prefix) = directory.parent().filter(|_| directory.ends_with("bin")) else { return Vec::new() };
     let packages = prefix.join("lib/node_modules");
     let environment = prefix.join("pyvenv.cfg").is_file().then(|| prefix.to_path_buf());
     packages.is_dir().then_some(packages).into_iter().chain(environment).collect()
 }
 
-/// The program that runs a script: what its first line names, or what `env` there would find.
+/// The program that runs a script, by the script's first line.
 fn interpreter(file: &Path) -> Option<PathBuf> {
     let mut start = Vec::new();
     std::fs::File::open(file).ok()?.take(256).read_to_end(&mut start).ok()?;
     let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let line = String::from_utf8_lossy(line).into_owned();
     let mut words = line.split_whitespace();
-    let first = Path::new(words.next()?);
-    if first.file_name().is_some_and(|name| name == "env") {
+    let program = Path::new(words.next()?);
+    if program.file_name().is_some_and(|name| name == "env") {
         // `env -S node --flag`, `env NAME=value node`.
         return find_program(words.find(|word| !word.starts_with('-') && !word.contains('='))?);
     }
-    Some(first.to_path_buf())
+    Some(program.to_path_buf())
 }

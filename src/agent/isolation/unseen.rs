@@ -1,5 +1,5 @@
-//! What a program inside the sandbox looked for in vain, though it is there outside: a script that an agent is called by may
-//! start a program anywhere.
+//! What a program did not find inside the sandbox although it exists outside. The script that starts an agent may start
+//! programs in any place.
 
 use std::path::{Path, PathBuf};
 
@@ -12,19 +12,15 @@ use crate::settings::mode::AgentKind;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
 
-/// Whether a program ended as a shell does that cannot start another one, or finds none.
-#[must_use]
-pub fn lacks_program(ending: &Ending) -> bool {
-    matches!(ending.exit_code, Some(126 | 127))
-}
+/// The most words that are joined to a path with spaces.
+const MAX_WORDS: usize = 8;
 
-/// The paths to show, so that what the words of a program name is there: what is on this machine and not in the sandbox, by
-/// its path or as a program on the PATH. Of a program all of its directory, where that shows nothing private.
-#[must_use]
-pub fn unseen(words: &str, sandbox: &SandboxProgram, repository: &Path, room: &TrialEnv) -> Vec<PathBuf> {
-    let private = PrivatePaths::new(repository, room);
+/// The paths that the sandbox does not show although the program's last words name them, by path or as a program on the PATH.
+/// Instead of a program, the list has its directory if that shows nothing private.
+pub fn unseen(last_words: &str, sandbox: &SandboxProgram, repository: &Path, trial_env: &TrialEnv) -> Vec<PathBuf> {
+    let private = PrivatePaths::new(repository, trial_env);
     let mut paths: Vec<PathBuf> = Vec::new();
-    let words: Vec<&str> = words.split_whitespace().collect();
+    let words: Vec<&str> = last_words.split_whitespace().collect();
     for at in 0..words.len() {
         let Some((path, real)) = named(&words[at..]) else { continue };
         let shown = if real.is_dir() { real.clone() } else { private.around(&real) };
@@ -43,46 +39,45 @@ pub fn unseen(words: &str, sandbox: &SandboxProgram, repository: &Path, room: &T
     paths
 }
 
-/// Most words that a path with spaces in it is taken from.
-const MOST_WORDS: usize = 8;
-
-/// What the first of these words names: a path, with spaces or without, or a program on the PATH. With what it leads to.
+/// The path that the first words name (a path, maybe with spaces, or a program on the PATH), and its canonical path.
 fn named(words: &[&str]) -> Option<(PathBuf, PathBuf)> {
-    let real = |path: PathBuf| Some((path.clone(), path.canonicalize().ok()?));
-    let trimmed = |text: &str| text.trim_matches(|c: char| !c.is_alphanumeric() && !"/._-".contains(c)).to_owned();
     let first = trimmed(words.first()?);
-    if !first.starts_with('/') {
-        return find_program(&first).and_then(real);
-    }
-    let longest_first = (1..=words.len().min(MOST_WORDS)).rev();
-    longest_first.map(|count| trimmed(&words[..count].join(" "))).find_map(|path| real(path.into()))
+    let candidates: Vec<PathBuf> = if first.starts_with('/') {
+        let longest_first = (1..=words.len().min(MAX_WORDS)).rev();
+        longest_first.map(|count| PathBuf::from(trimmed(&words[..count].join(" ")))).collect()
+    } else {
+        find_program(first).into_iter().collect()
+    };
+    candidates.into_iter().find_map(|path| Some((path.clone(), path.canonicalize().ok()?)))
 }
 
-/// What to do about it, where that is known.
-#[must_use]
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| !c.is_alphanumeric() && !"/._-".contains(c))
+}
+
+/// The setting that shows these paths; `None` if there are none.
 pub fn advice(paths: &[PathBuf]) -> Option<String> {
     let quoted: Vec<String> = paths.iter().map(|path| format!("{:?}", path.display().to_string())).collect();
     (!paths.is_empty()).then(|| format!("add {} to `isolation_read` in {FILE}", quoted.join(", ")))
 }
 
-/// The trouble of an agent that ended for want of a program which is not in the sandbox, if it did.
-#[must_use]
+/// The trouble of an agent that ended because a program is not in the sandbox.
 pub fn not_found(
     agent: AgentKind,
     ending: &Ending,
     sandbox: &SandboxProgram,
     repository: &Path,
-    room: &TrialEnv,
+    trial_env: &TrialEnv,
 ) -> Option<Trouble> {
-    let status = ending.exit_code.filter(|_| lacks_program(ending))?;
+    // The exit codes of a shell that cannot start a program, or does not find it.
+    let status = ending.exit_code.filter(|code| matches!(code, 126 | 127))?;
     let words = ending.last_words.as_deref().unwrap_or("no word");
-    let advice = advice(&unseen(words, sandbox, repository, room)).unwrap_or_else(|| unknown(agent));
+    let advice = advice(&unseen(words, sandbox, repository, trial_env)).unwrap_or_else(|| unknown(agent));
     let why = format!("exit status {status} inside bubblewrap: {words}; {advice}; `skill-evals doctor` tries it out");
     Some(Trouble::new(TroubleKind::CouldNotStart, why))
 }
 
-/// What to do where no path is known.
-#[must_use]
+/// What to do if no path is known.
 pub fn unknown(agent: AgentKind) -> String {
     let name = agent.as_str();
     format!(

@@ -1,5 +1,5 @@
-//! The folders that a trial's agent lives in: its workspace, its home, its temporary files. Outside every repository,
-//! one set for each trial, gone afterwards.
+//! The trial environment: the directories of a trial's agent, which are its workspace, its home and its temporary files. They
+//! are outside every repository, and are removed after the trial.
 
 mod capture;
 mod paths;
@@ -10,7 +10,6 @@ mod versions;
 
 use std::collections::HashMap;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -28,69 +27,65 @@ use scratch::FreeEnvs;
 use skills::EnvSkills;
 use versions::PreparedChanges;
 
-pub use capture::{CapturedFiles, wanted};
-pub use paths::{masked, relative, without_rooms};
+pub use capture::wanted;
+pub use paths::{masked, relative, without_trial_paths};
 pub use scratch::ScratchDir;
-pub(crate) use skills::OriginalSkills;
+pub(crate) use skills::{OriginalSkills, SkillContents, file_mode};
 
-/// Why a trial has no place to run.
+/// Why there is no trial environment.
 #[derive(Debug, Error)]
 pub enum WorkspaceError {
-    /// A folder or file could not be made.
+    /// A directory or file cannot be created.
     #[error(transparent)]
     Io(#[from] PathError),
-    /// The scratch folder lies where agents would pick up somebody's instructions.
+    /// The scratch directory is where agents would follow somebody's instructions.
     #[error(
-        "{folder} is in {repository}, which holds {sign}: agents would read it; set SKILL_EVALS_SCRATCH to a \
+        "{directory} is in {repository}, which holds {sign}: agents would read it; set SKILL_EVALS_SCRATCH to a \
          directory outside"
     )]
     InsideRepository {
-        /// The scratch folder.
-        folder: PathBuf,
-        /// The folder above it.
+        directory: PathBuf,
+        /// The directory above it.
         repository: PathBuf,
-        /// What marks it.
+        /// What makes agents read it.
         sign: &'static str,
     },
     /// A fixture cannot be given to an agent.
-    #[error("the fixture {folder}: {problem}", folder = folder.display())]
+    #[error("the fixture {directory}: {problem}", directory = directory.display())]
     Fixture {
-        /// The fixture's folder.
-        folder: PathBuf,
-        /// What keeps it from being copied.
+        directory: PathBuf,
+        /// Why it cannot be copied.
         problem: MaterialProblem,
     },
-    /// A skill as it is to be later cannot be given to an agent.
-    #[error("the skill in {folder}: {problem}", folder = folder.display())]
+    /// The new version of a skill cannot be given to an agent.
+    #[error("the skill in {directory}: {problem}", directory = directory.display())]
     Skill {
-        /// Its folder.
-        folder: PathBuf,
-        /// What keeps it from being copied.
+        directory: PathBuf,
+        /// Why it cannot be copied.
         problem: MaterialProblem,
     },
-    /// What the skills of every trial are copied from is not what it was.
+    /// The original skills changed.
     #[error("{0} was changed during the run: an agent wrote outside its directories")]
     SkillsChanged(PathBuf),
 }
 
-/// Most bytes that are read of what an MCP server notes.
-const MAX_ASKED: u64 = 1 << 20;
+/// The most bytes of an MCP server's request log that are read.
+const MAX_REQUEST_LOG: u64 = 1 << 20;
 
-/// A trial's folders. What is in them goes when this is dropped.
+/// The directories of one trial. Dropping it removes them, or leaves them empty to the next trial of its kind.
 #[derive(Debug)]
 pub struct TrialEnv {
-    /// There until the drop.
-    folder: Option<TempDir>,
-    /// The files of the fixture as they were copied, by path below the workspace.
+    /// `None` only during the drop.
+    directory: Option<TempDir>,
+    /// The files of the fixture as they were copied, by path in the workspace.
     fixture: HashMap<PathBuf, (Stamp, blake3::Hash)>,
-    /// Whether another trial may have it after this one.
-    reusable: bool,
-    /// What was in it when its agent was started, where another trial may find it so.
-    pieces: OnceLock<Vec<PreparedPath>>,
+    /// Whether another trial may use it after this one.
+    is_reusable: bool,
+    /// What it had when its agent started, if it is reusable.
+    prepared: OnceLock<Vec<PreparedPath>>,
     skills: Option<EnvSkills>,
-    /// The changes to the skills that are to be made while the agent is at work.
-    ready: Option<PreparedChanges>,
-    /// Whether that copy was as it was given when the trial had ended, where that was looked at.
+    changes: Option<PreparedChanges>,
+    /// Whether the skills were untouched at the trial's end, once that was checked.
     untouched: OnceLock<bool>,
     kind: String,
     free: Arc<Mutex<FreeEnvs>>,
@@ -99,15 +94,18 @@ pub struct TrialEnv {
 impl Drop for TrialEnv {
     fn drop(&mut self) {
         let untouched = self.is_untouched();
-        let Some(folder) = self.folder.take() else { return };
-        if let Some(EnvSkills::Own(copy, originals)) = self.skills.take().filter(|_| untouched) {
+        let Some(directory) = self.directory.take() else { return };
+        if !untouched {
+            return;
+        }
+        if let Some(EnvSkills::Own(copy, originals)) = self.skills.take() {
             originals.take_back(copy);
         }
-        let Some(pieces) = self.pieces.take().filter(|_| untouched) else { return };
-        // A room that is not as it was goes as a whole.
-        if prepared::clear_all_but(folder.path(), &pieces) {
+        if let Some(prepared) = self.prepared.take()
+            && prepared::clear_except(directory.path(), &prepared)
+        {
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-            free.entry(std::mem::take(&mut self.kind)).or_default().push(folder);
+            free.entry(std::mem::take(&mut self.kind)).or_default().push(directory);
         }
     }
 }
@@ -117,33 +115,28 @@ impl TrialEnv {
     const HOME: &str = "home";
     const TMP: &str = "tmp";
     const SKILLS: &str = "skills";
-    const ASKED: &str = "mcp-asked";
+    const REQUEST_LOG: &str = "mcp-asked";
 
-    /// The folder that holds the others; the agent is not told of it.
-    #[must_use]
+    /// The directory with the others in it; the agent does not know it.
     pub fn path(&self) -> &Path {
-        // Only the drop takes the folder away.
-        self.folder.as_ref().map_or(Path::new(""), TempDir::path)
+        self.directory.as_ref().map_or(Path::new(""), TempDir::path)
     }
 
-    /// Says that the room holds nothing of its own trial but what its agent needs in its home: later trials of its kind may
-    /// have it. One with a fixture, or with skills that change, is never used again.
-    pub fn prepared(&mut self) {
-        self.reusable = self.fixture.is_empty() && self.ready.is_none();
+    /// Allows later trials of its kind to use it: it has nothing of its own trial except what the agent needs in its home. One
+    /// with a fixture, or with skills that change, is never used again.
+    pub fn allow_reuse(&mut self) {
+        self.is_reusable = self.fixture.is_empty() && self.changes.is_none();
     }
 
-    /// Says that the agent is about to start: later trials find the folders and links as they are now, and nothing else.
+    /// Notes its directories and links before its agent starts: later trials find these and nothing else.
     pub fn begin(&self) {
-        if self.reusable {
-            let own = matches!(self.skills, Some(EnvSkills::Own(..)));
-            self.pieces.get_or_init(|| prepared::all_below(self.path(), own.then_some(Self::SKILLS)));
+        if self.is_reusable {
+            let has_own_skills = matches!(self.skills, Some(EnvSkills::Own(..)));
+            self.prepared.get_or_init(|| prepared::all_in(self.path(), has_own_skills.then_some(Self::SKILLS)));
         }
     }
 
-    /// Gives the room its own copy of the skills.
-    ///
-    /// # Errors
-    /// When it cannot be made.
+    /// Gives it its own copy of the skills.
     pub(crate) fn copy_skills(&mut self, originals: &Arc<OriginalSkills>) -> Result<(), WorkspaceError> {
         if self.skills.is_none() {
             self.skills = Some(EnvSkills::Own(originals.copy_for(&self.skills())?, Arc::clone(originals)));
@@ -151,118 +144,85 @@ impl TrialEnv {
         Ok(())
     }
 
-    /// Leaves it to the agent's sandbox to show the skills where a copy would be, so that nobody can write to them.
-    ///
-    /// # Errors
-    /// When there is no place for them.
+    /// Lets the agent's sandbox show the skills at the place of a copy, so that nobody can write to them.
     pub(crate) fn show_skills(&mut self, originals: &Arc<OriginalSkills>) -> Result<(), WorkspaceError> {
         if originals.is_spoiled() {
-            return Err(WorkspaceError::SkillsChanged(originals.folder().to_path_buf()));
+            return Err(WorkspaceError::SkillsChanged(originals.directory().to_path_buf()));
         }
-        let place = self.skills();
-        fs::create_dir_all(&place).at(&place)?;
+        let path = self.skills();
+        fs::create_dir_all(&path).at(&path)?;
         self.skills = Some(EnvSkills::Shown(Arc::clone(originals)));
         Ok(())
     }
 
-    /// The files of its copy of the skills that are not as they were given, or as those of the changes left them that were
-    /// made, by their paths below [`Self::skills`], at most 100. Looked at once, when the trial has ended.
-    #[must_use]
+    /// The files of its skills that differ from the originals with the changes that were made, by path in [`Self::skills`], at
+    /// most 100. The check is once, after the trial.
     pub fn changed_skills(&self, changes: &[ChangeMeta]) -> Vec<PathBuf> {
-        if self.is_untouched() {
+        let Some(skills) = self.skills.as_ref().filter(|_| !self.is_untouched()).and_then(EnvSkills::files) else {
             return Vec::new();
-        }
-        let versions = self.ready.iter().flat_map(|ready| &ready.versions);
-        let made = versions.zip(changes).filter(|(_, change)| change.made_ms.is_some());
-        let made = made.map(|(version, _)| version);
-        self.skills.as_ref().and_then(EnvSkills::given).map(|copy| copy.changed(made)).unwrap_or_default()
+        };
+        let versions = self.changes.iter().flat_map(|changes| &changes.versions).zip(changes);
+        skills.changed(versions.filter(|(_, change)| change.made_ms.is_some()).map(|(version, _)| version))
     }
 
     fn is_untouched(&self) -> bool {
         *self.untouched.get_or_init(|| self.skills.as_ref().is_none_or(EnvSkills::are_untouched))
     }
 
-    /// Makes a link at `path` to `target`, unless the room has it already.
-    ///
-    /// # Errors
-    /// When it cannot be made.
-    pub fn link(&self, path: &Path, target: &Path) -> io::Result<()> {
-        if fs::read_link(path).is_ok_and(|there| there == target) {
-            return Ok(());
-        }
-        std::os::unix::fs::symlink(target, path)
-    }
-
-    /// The agent's working folder.
-    #[must_use]
     pub fn workspace(&self) -> PathBuf {
         self.path().join(Self::WORKSPACE)
     }
 
-    /// The agent's home.
-    #[must_use]
     pub fn home(&self) -> PathBuf {
         self.path().join(Self::HOME)
     }
 
-    /// The agent's folder for temporary files.
-    #[must_use]
     pub fn tmp(&self) -> PathBuf {
         self.path().join(Self::TMP)
     }
 
-    /// Where an MCP server of ours notes the lists that the agent asks it for.
-    #[must_use]
-    pub fn asked(&self) -> PathBuf {
-        self.tmp().join(Self::ASKED)
+    /// Where our MCP server logs the agent's requests for lists.
+    pub fn request_log_path(&self) -> PathBuf {
+        self.tmp().join(Self::REQUEST_LOG)
     }
 
-    /// What it has noted there; nothing where no server of ours did.
-    #[must_use]
-    pub fn was_asked(&self) -> Option<String> {
-        let noted = below::read(&self.tmp(), Path::new(Self::ASKED), MAX_ASKED).ok()?;
-        Some(String::from_utf8_lossy(&noted).into_owned())
+    /// What our MCP server logged; `None` if it logged nothing.
+    pub fn request_log(&self) -> Option<String> {
+        let log = below::read(&self.tmp(), Path::new(Self::REQUEST_LOG), MAX_REQUEST_LOG).ok()?;
+        Some(String::from_utf8_lossy(&log).into_owned())
     }
 
-    /// Where its agent finds the skills, a folder for each slug; there where the mode delivers any. The agent has no
-    /// business writing to it: where it is isolated, this is the folder to mount read-only.
-    #[must_use]
+    /// Where its agent finds the skills, a directory for each slug; it exists if the mode delivers skills. A sandbox mounts
+    /// it read-only, since the agent must not write to it.
     pub fn skills(&self) -> PathBuf {
         self.path().join(Self::SKILLS)
     }
 
-    /// What a sandbox mounts there: the room's own copy, or what all rooms are given.
-    #[must_use]
+    /// What a sandbox mounts there: its own copy, or the originals.
     pub fn skills_to_mount(&self) -> PathBuf {
-        self.skills.as_ref().and_then(EnvSkills::given).map_or_else(|| self.skills(), |given| given.folder.clone())
+        self.skills.as_ref().and_then(EnvSkills::files).map_or_else(|| self.skills(), |files| files.directory.clone())
     }
 
-    /// Makes these folders in the workspace, where they are not there yet.
-    ///
-    /// # Errors
-    /// When one cannot be made.
-    pub fn create_folders(&self, folders: &[RelativePath]) -> Result<(), WorkspaceError> {
-        for folder in folders {
-            let path = self.workspace().join(folder.as_path());
+    /// Creates these directories in the workspace, unless they exist.
+    pub fn create_directories(&self, paths: &[RelativePath]) -> Result<(), WorkspaceError> {
+        for path in paths {
+            let path = self.workspace().join(path.as_path());
             fs::create_dir_all(&path).at(&path)?;
         }
         Ok(())
     }
 
-    /// Copies a fixture into the workspace. Returns its digest: that of what the agent is given.
-    ///
-    /// # Errors
-    /// When it cannot be copied.
+    /// Copies a fixture into the workspace. Returns the digest of what the agent gets.
     pub fn copy_fixture(&mut self, fixture: &Path) -> Result<String, WorkspaceError> {
         let workspace = self.workspace();
-        let failed = |problem| WorkspaceError::Fixture { folder: fixture.to_path_buf(), problem };
+        let failed = |problem| WorkspaceError::Fixture { directory: fixture.to_path_buf(), problem };
         let material = Material::list(fixture).whole().map_err(failed)?;
         let mode = |executable| if executable { 0o755 } else { 0o644 };
         let copied = material.copy(&workspace, mode).map_err(failed)?;
-        for (file, content) in material.files.iter().zip(copied.files) {
+        for (file, digest) in material.files.iter().zip(copied.files) {
             let path = workspace.join(&file.path);
             let stamp = Stamp::of(&fs::symlink_metadata(&path).at(&path)?);
-            self.fixture.insert(file.path.clone(), (stamp, content));
+            self.fixture.insert(file.path.clone(), (stamp, digest));
         }
         Ok(copied.digest)
     }

@@ -1,4 +1,4 @@
-//! What an empty room consists of: the folders and links that the next trial of its kind finds.
+//! The directories and links that the next trial finds in an empty trial environment.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-/// A folder or a link of a prepared room.
+/// A directory or a link of a prepared trial environment.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PreparedPath {
     path: PathBuf,
@@ -14,43 +14,40 @@ pub(super) struct PreparedPath {
     target: Option<PathBuf>,
 }
 
-/// Removes everything below `folder` but these pieces. Returns whether that went well and all pieces are as they were.
-pub(super) fn clear_all_but(folder: &Path, pieces: &[PreparedPath]) -> bool {
-    let mut found = 0;
-    for entry in WalkDir::new(folder).min_depth(1).contents_first(true) {
+impl PreparedPath {
+    fn read(path: &Path) -> Option<Self> {
+        let metadata = fs::symlink_metadata(path).ok()?;
+        let target = if metadata.is_symlink() { Some(fs::read_link(path).ok()?) } else { None };
+        let (path, mode) = (path.to_path_buf(), metadata.permissions().mode());
+        (metadata.is_dir() || target.is_some()).then_some(Self { path, mode, target })
+    }
+}
+
+/// Removes everything in `directory` except these paths. Returns whether that succeeded and they are all unchanged.
+pub(super) fn clear_except(directory: &Path, prepared: &[PreparedPath]) -> bool {
+    let mut unchanged = 0;
+    for entry in WalkDir::new(directory).min_depth(1).contents_first(true) {
         let Ok(entry) = entry else { return false };
-        let is_folder = entry.file_type().is_dir();
-        if pieces.iter().any(|piece| piece.path == entry.path()) {
-            let same = PreparedPath::read(entry.path()).is_some_and(|piece| pieces.contains(&piece));
-            if !same {
+        if prepared.iter().any(|known| known.path == entry.path()) {
+            if !PreparedPath::read(entry.path()).is_some_and(|path| prepared.contains(&path)) {
                 return false;
             }
-            found += 1;
+            unchanged += 1;
             continue;
         }
-        let removed = if is_folder { fs::remove_dir(entry.path()) } else { fs::remove_file(entry.path()) };
+        let is_directory = entry.file_type().is_dir();
+        let removed = if is_directory { fs::remove_dir(entry.path()) } else { fs::remove_file(entry.path()) };
         if removed.is_err() {
             return false;
         }
     }
-    found == pieces.len()
+    unchanged == prepared.len()
 }
 
-impl PreparedPath {
-    /// The folder or link at `path`.
-    fn read(path: &Path) -> Option<Self> {
-        let found = fs::symlink_metadata(path).ok()?;
-        let target = if found.is_symlink() { Some(fs::read_link(path).ok()?) } else { None };
-        let (path, mode) = (path.to_path_buf(), found.permissions().mode());
-        (found.is_dir() || target.is_some()).then_some(Self { path, mode, target })
-    }
-}
-
-/// Every folder and link below `folder`, but for the folder `aside` in it, where one is named.
-pub(super) fn all_below(folder: &Path, aside: Option<&str>) -> Vec<PreparedPath> {
-    let below = WalkDir::new(folder).min_depth(1).into_iter();
-    let below = below
-        .filter_entry(|entry| entry.depth() != 1 || aside.is_none_or(|aside| entry.file_name() != aside))
-        .flatten();
-    below.filter_map(|entry| PreparedPath::read(entry.path())).collect()
+/// Every directory and link in `directory`, except what is in the directory `except` there.
+pub(super) fn all_in(directory: &Path, except: Option<&str>) -> Vec<PreparedPath> {
+    let entries = WalkDir::new(directory).min_depth(1).into_iter();
+    let entries =
+        entries.filter_entry(|entry| entry.depth() != 1 || except.is_none_or(|name| entry.file_name() != name));
+    entries.flatten().filter_map(|entry| PreparedPath::read(entry.path())).collect()
 }

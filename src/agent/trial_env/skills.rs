@@ -1,12 +1,12 @@
-//! Each trial's own copy of the skills. Agents can write to what they are given: with one copy for all, a trial that
-//! changes a SKILL.md would change what the next one reads.
+//! Each trial's own copy of the skills. Agents can write to their skills: with one copy for all trials, a trial that changes a
+//! SKILL.md would change what the next one reads.
 //!
-//! Copying hundreds of skills takes longer than many trials. A copy that one look at its files' sizes, times and inodes,
-//! when its trial has ended, shows as untouched is used again; any other is thrown away. In a sandbox of ours nobody can
-//! write to what is mounted read-only: there no copy is made, and the same look says that nobody else did.
+//! Copying hundreds of skills takes longer than many trials. So a copy is used again if the sizes, times and inodes of its
+//! files show at the trial's end that nobody touched it; otherwise it is removed. In a bubblewrap sandbox nobody can write to
+//! a read-only mount: there is no copy, and the same check shows that nobody else wrote to the originals.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -20,73 +20,79 @@ use walkdir::WalkDir;
 
 use super::{At, WorkspaceError};
 use crate::files::bounded;
+use crate::files::material::{Material, MaterialProblem, UnusableFile};
 use crate::files::stamp::Stamp;
 use crate::trace::change::ChangeKind;
 
-/// Most changed files that are named.
-const MOST_NAMED: usize = 100;
+/// The most changed files that are named.
+const MAX_CHANGED: usize = 100;
 
-/// The skills from which copies are made, and the copies that no trial uses.
+/// The permissions of a skill's files: read-only, as a first barrier to an agent that wants to improve them.
+pub(crate) fn file_mode(executable: bool) -> u32 {
+    if executable { 0o555 } else { 0o444 }
+}
+
+/// The skills that copies are made of, and the copies that no trial uses.
 #[derive(Debug)]
 pub(crate) struct OriginalSkills {
-    folder: PathBuf,
-    contents: Arc<CopyContents>,
-    /// These very files, where all of them are offered: for sandboxes to show, which let nobody write.
-    given: Option<SkillsCopy>,
-    /// Whether somebody has changed them all the same.
+    directory: PathBuf,
+    contents: Arc<SkillContents>,
+    /// The original files as a sandbox shows them; `None` if only a part of them is offered.
+    shown: Option<SkillsCopy>,
+    /// Whether somebody changed the originals.
     spoiled: AtomicBool,
     spare: Mutex<Vec<SkillsCopy>>,
-    /// What every copied file is said to have been modified at: later changes show however soon they come.
+    /// The modification time of every copied file: a later change has a different time, however soon it comes.
     modified: SystemTime,
 }
 
-/// What a copy consists of, by paths below its folder.
-#[derive(Debug)]
-struct CopyContents {
+/// The directories and files of skills, by their paths in the directory of all skills.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SkillContents {
     /// Each before what is in it.
-    folders: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
     files: Vec<OriginalFile>,
 }
 
-/// A file as an agent is given it.
+/// A file as an agent gets it.
 #[derive(Clone, Debug)]
-pub(super) struct OriginalFile {
+struct OriginalFile {
     path: PathBuf,
     stamp: Stamp,
-    content: blake3::Hash,
+    digest: blake3::Hash,
     mode: u32,
 }
 
-/// A skill from a change on.
+/// A skill after a change.
 #[derive(Debug)]
 pub(super) struct ChangedSkillVersion {
     pub(super) kind: ChangeKind,
     pub(super) skill: String,
-    /// What it consists of, by paths below the folder of all skills; nothing where it is removed.
-    pub(super) folders: Vec<PathBuf>,
-    pub(super) files: Vec<OriginalFile>,
+    /// Empty if the change removes the skill.
+    pub(super) contents: SkillContents,
 }
 
-/// The skills of a room.
+/// The skills of a trial environment.
 #[derive(Debug)]
 pub(super) enum EnvSkills {
-    /// A copy of its own, and where that came from.
+    /// Its own copy, and the originals of the copy.
     Own(SkillsCopy, Arc<OriginalSkills>),
-    /// What its agent's sandbox shows it, as those of all others.
+    /// The originals, which its agent's sandbox shows read-only.
     Shown(Arc<OriginalSkills>),
 }
 
 impl EnvSkills {
-    pub(super) fn given(&self) -> Option<&SkillsCopy> {
+    /// The files that the agent gets.
+    pub(super) fn files(&self) -> Option<&SkillsCopy> {
         match self {
             Self::Own(copy, _) => Some(copy),
-            Self::Shown(originals) => originals.given.as_ref(),
+            Self::Shown(originals) => originals.shown.as_ref(),
         }
     }
 
-    /// Whether nobody has touched them. What is shown to all is shown to no other once somebody has.
+    /// Whether nobody touched them. Originals that somebody touched are not shown to any other agent.
     pub(super) fn are_untouched(&self) -> bool {
-        let untouched = self.given().is_none_or(SkillsCopy::is_untouched);
+        let untouched = self.files().is_none_or(SkillsCopy::is_untouched);
         if let (Self::Shown(originals), false) = (self, untouched) {
             originals.spoiled.store(true, Ordering::Relaxed);
         }
@@ -94,192 +100,182 @@ impl EnvSkills {
     }
 }
 
-/// A copy of the skills that belongs to one room, or to none for now.
+/// A copy of the skills. At most one trial environment uses it.
 #[derive(Debug)]
 pub(crate) struct SkillsCopy {
-    pub(super) folder: PathBuf,
-    contents: Arc<CopyContents>,
-    /// Those of the folders, then those of the files.
+    pub(super) directory: PathBuf,
+    contents: Arc<SkillContents>,
+    /// The stamps of the directories, then of the files.
     stamps: Vec<Stamp>,
-    /// The names in it; its own stamp changes when it is moved.
+    /// The names in the directory, whose own stamp changes when the copy is moved.
     names: BTreeSet<PathBuf>,
 }
 
 impl OriginalSkills {
-    /// The skills in `folder`, with these files: path, digest of the content, permissions.
-    ///
-    /// # Errors
-    /// When a file cannot be looked at.
-    pub(crate) fn new(
-        folder: PathBuf,
-        folders: Vec<PathBuf>,
-        files: Vec<(PathBuf, blake3::Hash, u32)>,
-    ) -> Result<Self, WorkspaceError> {
-        let original = |(path, content, mode): (PathBuf, blake3::Hash, u32)| {
-            let at = folder.join(&path);
-            OriginalFile::at(&at, path, content, mode)
-        };
-        let files = files.into_iter().map(original).collect::<Result<_, WorkspaceError>>()?;
-        let contents = Arc::new(CopyContents { folders, files });
-        let given = Some(SkillsCopy::new(folder.clone(), Arc::clone(&contents))?);
+    /// The skills in this directory.
+    pub(crate) fn new(directory: PathBuf, contents: SkillContents) -> Result<Self, WorkspaceError> {
+        let contents = Arc::new(contents);
+        let shown = Some(SkillsCopy::new(directory.clone(), Arc::clone(&contents))?);
         let (spoiled, spare, modified) = (AtomicBool::new(false), Mutex::default(), SystemTime::now());
-        Ok(Self { folder, contents, given, spoiled, spare, modified })
+        Ok(Self { directory, contents, shown, spoiled, spare, modified })
     }
 
-    /// Of these those whose path is wanted.
-    pub(crate) fn part(&self, wanted: impl Fn(&Path) -> bool) -> Self {
-        let folders = self.contents.folders.iter().filter(|path| wanted(path)).cloned().collect();
-        let files = self.contents.files.iter().filter(|file| wanted(&file.path)).cloned().collect();
-        let contents = Arc::new(CopyContents { folders, files });
-        let (folder, modified) = (self.folder.clone(), self.modified);
-        Self { folder, contents, given: None, spoiled: AtomicBool::new(false), spare: Mutex::default(), modified }
+    /// The skills whose path matches.
+    pub(crate) fn part(&self, matches: impl Fn(&Path) -> bool) -> Self {
+        let mut contents = SkillContents::clone(&self.contents);
+        contents.directories.retain(|path| matches(path));
+        contents.files.retain(|file| matches(&file.path));
+        let (directory, contents, modified) = (self.directory.clone(), Arc::new(contents), self.modified);
+        Self { directory, contents, shown: None, spoiled: AtomicBool::new(false), spare: Mutex::default(), modified }
     }
 
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     pub(super) fn is_spoiled(&self) -> bool {
         self.spoiled.load(Ordering::Relaxed)
     }
 
-    /// Whether a sandbox can show them as they are.
+    /// Whether a sandbox can show them without a copy.
     pub(crate) fn can_be_shown(&self) -> bool {
-        self.given.is_some()
+        self.shown.is_some()
     }
 
-    /// Copies everything to the folder `to`, which does not exist.
-    ///
-    /// # Errors
-    /// When something cannot be copied, or is not what it was at the start of the run.
+    /// Copies everything to the directory `to`, which does not exist. Fails if a file is not what it was at the run's start.
     pub(crate) fn copy(&self, to: &Path) -> Result<(), WorkspaceError> {
         fs::create_dir(to).at(to)?;
-        for folder in &self.contents.folders {
-            let folder = to.join(folder);
-            fs::create_dir(&folder).at(&folder)?;
+        for path in &self.contents.directories {
+            let directory = to.join(path);
+            fs::create_dir(&directory).at(&directory)?;
         }
-        for file in &self.contents.files {
-            let (from, to) = (self.folder.join(&file.path), to.join(&file.path));
+        for OriginalFile { path, stamp, mode, .. } in &self.contents.files {
+            let (from, to) = (self.directory.join(path), to.join(path));
             let (mut original, _) = bounded::open(&from).at(&from)?;
-            if Stamp::of(&original.metadata().at(&from)?) != file.stamp {
+            if Stamp::of(&original.metadata().at(&from)?) != *stamp {
                 return Err(WorkspaceError::SkillsChanged(from));
             }
-            let copy = OpenOptions::new().write(true).create_new(true).mode(file.mode).open(&to);
-            copy.and_then(|mut copy| self.fill(&mut original, &mut copy)).at(&to)?;
+            let mut copy = OpenOptions::new().write(true).create_new(true).mode(*mode).open(&to).at(&to)?;
+            io::copy(&mut original, &mut copy).and_then(|_| copy.set_modified(self.modified)).at(&to)?;
         }
         Ok(())
     }
 
-    fn fill(&self, original: &mut File, copy: &mut File) -> io::Result<()> {
-        io::copy(original, copy)?;
-        copy.set_modified(self.modified)
-    }
-
-    /// A copy at `to`, which does not exist: a spare one, which nobody had touched, or a new one.
-    ///
-    /// # Errors
-    /// When none can be made.
+    /// A copy at `to`, which does not exist: a spare one that nobody touched, or a new one.
     pub(super) fn copy_for(&self, to: &Path) -> Result<SkillsCopy, WorkspaceError> {
-        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        while let Some(mut copy) = spare() {
-            // It was looked at when it was taken back.
-            if fs::rename(&copy.folder, to).is_ok() {
-                to.clone_into(&mut copy.folder);
+        while let Some(mut copy) = self.pop_spare() {
+            // The check was at the end of its last trial.
+            if fs::rename(&copy.directory, to).is_ok() {
+                to.clone_into(&mut copy.directory);
                 return Ok(copy);
             }
-            // What cannot be removed goes with the scratch folder.
-            let _ = fs::remove_dir_all(&copy.folder);
+            // If it cannot be removed now, it goes with the scratch directory.
+            let _ = fs::remove_dir_all(&copy.directory);
         }
         self.copy(to)?;
         SkillsCopy::new(to.to_path_buf(), Arc::clone(&self.contents))
     }
 
-    /// Takes a copy back that no trial needs any more, for another one to use.
+    fn pop_spare(&self) -> Option<SkillsCopy> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    /// Takes a copy back that its trial no longer needs.
     pub(super) fn take_back(&self, mut copy: SkillsCopy) {
-        // A name of its own: that of the room that it comes from.
-        let name = copy.folder.parent().and_then(Path::file_name).unwrap_or_default().to_owned();
-        let mut spare = std::ffi::OsString::from("spare-");
-        spare.push(name);
-        let to = self.folder.with_file_name(spare);
-        if fs::rename(&copy.folder, &to).is_err() {
-            return;
+        // The name of its trial environment makes its new name unique.
+        let mut name = std::ffi::OsString::from("spare-");
+        name.push(copy.directory.parent().and_then(Path::file_name).unwrap_or_default());
+        let to = self.directory.with_file_name(name);
+        if fs::rename(&copy.directory, &to).is_ok() {
+            copy.directory = to;
+            self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(copy);
         }
-        copy.folder = to;
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(copy);
     }
 }
 
-impl OriginalFile {
-    /// The file that stands `at` some place now, to be given as `path` below the folder of all skills.
-    pub(super) fn at(at: &Path, path: PathBuf, content: blake3::Hash, mode: u32) -> Result<Self, WorkspaceError> {
-        let stamp = Stamp::of(&fs::symlink_metadata(at).at(at)?);
-        Ok(Self { path, stamp, content, mode })
+impl SkillContents {
+    /// Copies the skill `slug` to the directory `to` and adds its directories and files. Returns its digest.
+    pub(crate) fn copy_skill(&mut self, slug: &str, material: &Material, to: &Path) -> Result<String, MaterialProblem> {
+        let copied = material.copy(to, file_mode)?;
+        let slug = Path::new(slug);
+        self.directories.push(slug.to_path_buf());
+        self.directories.extend(material.folders.iter().map(|path| slug.join(path)));
+        for (file, digest) in material.files.iter().zip(copied.files) {
+            let metadata = fs::symlink_metadata(to.join(&file.path))
+                .map_err(|error| MaterialProblem { path: file.path.clone(), why: UnusableFile::Unreadable(error) })?;
+            let (path, stamp) = (slug.join(&file.path), Stamp::of(&metadata));
+            self.files.push(OriginalFile { path, stamp, digest, mode: file_mode(file.executable) });
+        }
+        Ok(copied.digest)
     }
-}
 
-impl CopyContents {
-    /// What there is after these changes.
+    pub(crate) fn add(&mut self, mut other: SkillContents) {
+        self.directories.append(&mut other.directories);
+        self.files.append(&mut other.files);
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.directories.iter().chain(self.files.iter().map(|file| &file.path))
+    }
+
+    /// The contents after these changes.
     fn after<'a>(&self, changes: impl Iterator<Item = &'a ChangedSkillVersion>) -> Self {
-        let (mut folders, mut files) = (self.folders.clone(), self.files.clone());
-        for version in changes {
-            folders.retain(|path| !path.starts_with(&version.skill));
-            files.retain(|file| !file.path.starts_with(&version.skill));
-            folders.extend(version.folders.iter().cloned());
-            files.extend(version.files.iter().cloned());
+        let mut contents = self.clone();
+        for ChangedSkillVersion { skill, contents: new, .. } in changes {
+            contents.directories.retain(|path| !path.starts_with(skill));
+            contents.files.retain(|file| !file.path.starts_with(skill));
+            contents.add(new.clone());
         }
-        Self { folders, files }
+        contents
     }
 }
 
 impl SkillsCopy {
-    fn new(folder: PathBuf, contents: Arc<CopyContents>) -> Result<Self, WorkspaceError> {
-        let stamp = |path: &PathBuf| {
-            let at = folder.join(path);
-            Ok(Stamp::of(&fs::symlink_metadata(&at).at(&at)?))
-        };
-        let stamps = contents.folders.iter().chain(contents.files.iter().map(|file| &file.path)).map(stamp);
-        let stamps = stamps.collect::<Result<_, WorkspaceError>>()?;
-        let names = names(&folder);
-        Ok(Self { folder, contents, stamps, names })
+    fn new(directory: PathBuf, contents: Arc<SkillContents>) -> Result<Self, WorkspaceError> {
+        let mut stamps = Vec::new();
+        for path in contents.paths() {
+            let at = directory.join(path);
+            stamps.push(Stamp::of(&fs::symlink_metadata(&at).at(&at)?));
+        }
+        let names = names_in(&directory);
+        Ok(Self { directory, contents, stamps, names })
     }
 
-    /// Whether nobody has touched anything in it.
-    pub(super) fn is_untouched(&self) -> bool {
-        let paths = self.contents.folders.iter().chain(self.contents.files.iter().map(|file| &file.path));
-        // From an open folder: of thousands of long paths most of the time goes into finding that folder.
+    /// Whether nobody touched anything in it.
+    fn is_untouched(&self) -> bool {
+        // From an open directory: for thousands of long paths, resolving that directory takes most of the time.
         let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
-        let Ok(folder) = open(&self.folder, flags, Mode::empty()) else { return false };
-        let same = |(path, stamp): (&PathBuf, &Stamp)| {
-            fstatat(&folder, path.as_path(), AtFlags::AT_SYMLINK_NOFOLLOW)
-                .is_ok_and(|now| Stamp::of_stat(&now) == *stamp)
-        };
-        names(&self.folder) == self.names && paths.zip(&self.stamps).all(same)
+        let Ok(directory) = open(&self.directory, flags, Mode::empty()) else { return false };
+        names_in(&self.directory) == self.names
+            && self.contents.paths().zip(&self.stamps).all(|(path, stamp)| {
+                fstatat(&directory, path.as_path(), AtFlags::AT_SYMLINK_NOFOLLOW)
+                    .is_ok_and(|now| Stamp::of_stat(&now) == *stamp)
+            })
     }
 
-    /// The files that are not as they were given, or as these changes left them: changed, gone or new, by path, at most 100.
-    /// One that was written again as it was is not among them.
+    /// The paths of files that differ from the originals with these changes made: changed, removed and new files, at most 100.
+    /// A file that was written again with the same content is not one of them.
     pub(super) fn changed<'a>(&self, made: impl Iterator<Item = &'a ChangedSkillVersion>) -> Vec<PathBuf> {
         let contents = self.contents.after(made);
         let mut changed = BTreeSet::new();
-        let same = |file: &OriginalFile| {
-            let path = self.folder.join(&file.path);
-            let is_file = fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
-            is_file && bounded::digest(&path).is_ok_and(|now| now == file.content)
-        };
-        let files = &contents.files;
-        changed.extend(files.iter().filter(|file| !same(file)).map(|file| file.path.clone()));
-        let known: BTreeSet<&PathBuf> = files.iter().map(|file| &file.path).chain(&contents.folders).collect();
-        let below = WalkDir::new(&self.folder).min_depth(1).sort_by_file_name().into_iter().flatten();
-        let new = below
-            .filter_map(|entry| Some(entry.path().strip_prefix(&self.folder).ok()?.to_path_buf()))
-            .filter(|path| !known.contains(path));
-        // An agent may have put a million there.
-        changed.extend(new.take(MOST_NAMED));
-        changed.into_iter().take(MOST_NAMED).collect()
+        for file in &contents.files {
+            let path = self.directory.join(&file.path);
+            let is_same = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file())
+                && bounded::digest(&path).is_ok_and(|digest| digest == file.digest);
+            if !is_same {
+                changed.insert(file.path.clone());
+            }
+        }
+        let known: BTreeSet<&PathBuf> = contents.paths().collect();
+        let entries = WalkDir::new(&self.directory).min_depth(1).sort_by_file_name().into_iter().flatten();
+        let paths = entries.filter_map(|entry| Some(entry.path().strip_prefix(&self.directory).ok()?.to_path_buf()));
+        // An agent may have put a million files there.
+        changed.extend(paths.filter(|path| !known.contains(path)).take(MAX_CHANGED));
+        changed.into_iter().take(MAX_CHANGED).collect()
     }
 }
 
-fn names(folder: &Path) -> BTreeSet<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+fn names_in(directory: &Path) -> BTreeSet<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.map(|entry| PathBuf::from(entry.file_name())).collect()
 }

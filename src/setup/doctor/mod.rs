@@ -98,7 +98,7 @@ const MAX_ROUNDS: usize = 8;
 /// # Errors
 /// What it says there, and what to do: what was tried out and helped, where something did.
 fn inside(kind: AgentKind, program: &Path, settings: &Settings, probes: &Probes<'_>) -> Result<(), (String, String)> {
-    let IsolationStatus::Bwrap(bwrap) = isolation::held(&settings.isolation) else { return Ok(()) };
+    let IsolationStatus::Bwrap(bwrap) = isolation::status(&settings.isolation) else { return Ok(()) };
     let mut wider = settings.clone();
     let mut added = Vec::new();
     let mut words = None;
@@ -282,7 +282,7 @@ impl Doctor {
         let wanted = &settings.isolation;
         let without = "without it agents can read the repository with the expected answers, and more; see \
                        docs/reference/security.md";
-        match isolation::held(wanted) {
+        match isolation::status(wanted) {
             IsolationStatus::Bwrap(_) => {
                 self.ok("isolation", "agents run inside bubblewrap: their own room, no other process")
             }

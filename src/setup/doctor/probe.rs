@@ -81,8 +81,15 @@ impl Probes<'_> {
     ) -> io::Result<(ProbeResult, Vec<PathBuf>)> {
         let room = self.room()?;
         let env = environment(&room);
-        let inside =
-            SandboxedProgram { program, env: &env, reads: &[], server: None, root: self.root, room: &room, settings };
+        let inside = SandboxedProgram {
+            program,
+            env: &env,
+            reads: &[],
+            server: None,
+            root: self.root,
+            trial_env: &room,
+            settings,
+        };
         let sandbox = inside.sandbox(bwrap);
         let ran = start(&room, sandbox.around(program, vec!["--version".into()]), true, &mut SilentListener)?;
         // A program may say what it lacks before it says where it noticed.
@@ -95,7 +102,7 @@ impl Probes<'_> {
     }
 
     fn room(&self) -> io::Result<TrialEnv> {
-        self.scratch.room("probe").map_err(io::Error::other)
+        self.scratch.trial_env("probe").map_err(io::Error::other)
     }
 }
 

@@ -35,6 +35,7 @@ fn ended(case: &str, verdict: Verdict) -> Result<Outcome, NoOutcome> {
         spent: AttemptCost::default(),
         isolation: None,
         inputs: None,
+        aged: false,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use skill_evals::agent::isolation;
+use skill_evals::agent::bwrap;
 use skill_evals::files::material::Material;
 
 use crate::support::fixture::Fixture;
@@ -171,7 +171,7 @@ fn a_trial_that_leaves_its_skills_alone_has_nothing_to_say_and_hands_them_on() {
 
 #[test]
 fn in_a_sandbox_all_trials_are_shown_the_same_files_and_none_can_write_to_them() {
-    if isolation::bwrap::working().is_err() {
+    if bwrap::working().is_err() {
         return;
     }
     let body = "f=.agents/skills/tidy/SKILL.md; stat -c %i $f > inode; sleep 0.5\n\

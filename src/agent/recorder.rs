@@ -1,0 +1,443 @@
+//! The one way in which the decoders of all agents report what an agent did.
+//!
+//! A decoder reports each call of a tool to a [`TraceRecorder`]. The recorder adds it to the trace and concludes what it did
+//! with skills. If a skill's texts are known, the answers show whether they entered the model's context, and the call only
+//! names the files. If its texts are not known (an agent's own skill, say), only the call counts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+use crate::agent::trial_env::relative;
+use crate::profile::{AgentTools, PROFILES};
+use crate::skill::{SKILL_FILE, USER_ONLY, slug};
+use crate::trace::change::{ChangeKind, ChangeMeta};
+use crate::trace::description::DescriptionVisibility;
+use crate::trace::exposure::{Exposure, MAX_ANSWER, Paths, Reference, SeenFile};
+use crate::trace::shell;
+use crate::trace::{ChangeVisibility, Marked, Mechanism, Step, Trace, TraceBuilder, excerpt};
+
+/// A call of a tool that has ended.
+pub(super) struct EndedCall {
+    /// The tool, by the name that the model sees.
+    pub tool: String,
+    /// The input, usually as JSON.
+    pub input: String,
+    pub output: String,
+    pub failed: bool,
+}
+
+/// What a tool does, as far as that matters to skills.
+pub(super) enum ToolUse {
+    /// Runs a shell command. Without an exit code, nobody saw the command end.
+    Shell { command: String, exit_code: Option<i64> },
+    /// Loads the skill of this name. The call may fail after it loaded the skill.
+    LoadSkill { skill: Option<String>, loaded: bool },
+    /// Reads the file at this path.
+    ReadFile(String),
+    /// Searches names or contents of files.
+    SearchFiles,
+    /// Changes these files.
+    ChangeFiles(Vec<String>),
+    /// Anything else. The name may be that of a tool of an MCP server.
+    Other,
+}
+
+/// Records what happened in a trace, and what of the skills the model saw.
+#[derive(Debug)]
+pub(super) struct TraceRecorder<'a> {
+    pub trace: TraceBuilder,
+    reference: &'a Reference,
+    exposure: Exposure<'a>,
+    /// The changes of skills that a list of skills showed.
+    listed_changes: BTreeSet<usize>,
+}
+
+impl<'a> TraceRecorder<'a> {
+    /// A recorder for an agent whose models load the skills in its own directory in this way.
+    pub(super) fn new(reference: &'a Reference, loads_by: Mechanism) -> Self {
+        let (trace, exposure) = (TraceBuilder::new(loads_by), Exposure::new(&reference.texts));
+        Self { trace, reference, exposure, listed_changes: BTreeSet::new() }
+    }
+
+    /// Sets the time, RFC 3339, if the agent reports it: only changes of skills made by then can enter the model's context.
+    pub(super) fn set_time(&mut self, time: Option<&str>) {
+        let Some(now) = time.and_then(|time| time.parse::<Timestamp>().ok()) else { return };
+        let changes = self.reference.changes.iter().enumerate();
+        let to_come = changes.filter(|(_, change)| made_at(change).is_none_or(|made| made > now));
+        self.exposure.still_to_come(to_come.map(|(number, _)| number).collect());
+    }
+
+    /// Records a message of the model.
+    pub(super) fn message(&mut self, text: &str) {
+        let author = if self.trace.now.depth > 0 { "(sub-agent) " } else { "" };
+        self.trace.push(Step::Message(format!("{author}{text}")));
+    }
+
+    /// Records that the model wrote this text: a command, or the input of a call.
+    pub(super) fn wrote(&mut self, text: &str) {
+        self.exposure.wrote(text);
+    }
+
+    /// Records a call that has ended, and what it did with skills.
+    pub(super) fn ended(&mut self, call: EndedCall, tool_use: ToolUse) {
+        let EndedCall { tool, input, output, failed } = call;
+        let evidence = format!("{tool} {}", excerpt(&input));
+        match tool_use {
+            ToolUse::Shell { command, exit_code } => return self.command(command, exit_code, output),
+            ToolUse::ChangeFiles(paths) => return self.trace.push(Step::FileChange(paths)),
+            ToolUse::LoadSkill { skill: None, .. } => self.trace.lose("a call of the skill tool that names no skill"),
+            // Models may not call this skill, so the call says nothing about what would have happened to it.
+            ToolUse::LoadSkill { .. } if failed && output.contains(USER_ONLY) => self.trace.inspect(&evidence),
+            ToolUse::LoadSkill { skill: Some(skill), loaded: true } => {
+                self.trace.activate(&skill, Mechanism::SkillTool, &evidence);
+            }
+            ToolUse::LoadSkill { skill: Some(skill), loaded: false } => {
+                self.trace.failed_load(&skill, Mechanism::SkillTool, &evidence);
+            }
+            ToolUse::ReadFile(path) => self.file_read(&path, &evidence, &output, failed),
+            ToolUse::SearchFiles => _ = self.shown(&input, &evidence, &output, !failed),
+            ToolUse::Other => self.tool_answered(&tool, &input, &output, failed),
+        }
+        self.trace.push(Step::Tool { name: tool, input, output, failed });
+    }
+
+    fn command(&mut self, command: String, exit_code: Option<i64>, output: String) {
+        let succeeded = exit_code == Some(0);
+        let seen_skills = self.shown(&command, &command, &output, succeeded);
+        self.scripts_ran(&command, exit_code);
+        if !succeeded && shell::prints_skills(&command) {
+            self.missed(&command, &command, &seen_skills);
+        }
+        self.trace.command(command, exit_code, output);
+    }
+
+    /// Records the scripts of skills that a command ran.
+    pub(super) fn scripts_ran(&mut self, command: &str, exit_code: Option<i64>) {
+        if exit_code != Some(0) {
+            return;
+        }
+        let command_here = relative(command);
+        if !Paths::of(&command_here).are_about_skills() && self.skill_files(&command_here).is_empty() {
+            return;
+        }
+        for script in shell::scripts(&command_here) {
+            for (skill, path) in self.skill_files(&script) {
+                self.trace.load(&skill, &path, command);
+            }
+        }
+    }
+
+    fn file_read(&mut self, path: &str, evidence: &str, output: &str, failed: bool) {
+        let seen_skills = self.shown(path, evidence, output, !failed);
+        if failed {
+            if path.ends_with(SKILL_FILE) {
+                self.missed(path, evidence, &seen_skills);
+            }
+            return;
+        }
+        for (skill, path) in self.skill_files(path) {
+            if self.exposure.is_without_text(&slug(&skill), &path) {
+                self.loaded(&skill, &path, evidence);
+            }
+        }
+    }
+
+    /// Concludes what the answer of a tool with this name did with skills.
+    pub(super) fn tool_answered(&mut self, tool: &str, input: &str, output: &str, failed: bool) {
+        let evidence = format!("{tool} {}", excerpt(input));
+        let fields: Value = serde_json::from_str(input).unwrap_or_default();
+        if self.lists_skills(tool, fields.get("server").and_then(Value::as_str), input, output) {
+            self.trace.inspect(&evidence);
+        }
+        match self.requested_file(tool, &fields) {
+            Some((skill, path)) => self.server_answered(&skill, &path, output, failed, &evidence),
+            None if is_own_tool(tool, |tools| tools.files) => {
+                let path = fields.get("path").and_then(Value::as_str).unwrap_or_default();
+                self.file_read(path, &evidence, output, failed);
+            }
+            None => _ = self.shown(input, &evidence, output, !failed),
+        }
+    }
+
+    /// Concludes what a call by the model's code did with skills. The tool answered the code, not the model.
+    pub(super) fn called_by_code(&mut self, tool: &str, input: &str, failed: bool) {
+        let fields: Value = serde_json::from_str(input).unwrap_or_default();
+        let Some((skill, path)) = self.requested_file(tool, &fields) else { return };
+        let evidence = format!("{tool} {}", excerpt(input));
+        if !failed && !self.entered_context(&slug(&skill), &path) {
+            return self.trace.inspect(&evidence);
+        }
+        if !failed && path == SKILL_FILE {
+            // The code printed what this call answered: the MCP tool loaded the skill, not a read of its file.
+            let mut activations = self.trace.activations.iter_mut();
+            if let Some(read) =
+                activations.find(|known| known.how == Mechanism::ReadSkillFile && slug(&known.skill) == slug(&skill))
+            {
+                (read.skill, read.how, read.evidence) = (skill.clone(), Mechanism::McpTool, excerpt(&evidence));
+            }
+        }
+        self.server_loaded(&skill, &path, !failed, &evidence);
+    }
+
+    /// The skill and its file that a call requests from the MCP server.
+    fn requested_file(&mut self, tool: &str, fields: &Value) -> Option<(String, String)> {
+        let field = |key: &str| fields.get(key).and_then(Value::as_str);
+        if is_tool(tool, &self.reference.names.skill_tool()) {
+            // Our server takes `name`; a repository's own server may use another key.
+            let any_text = || fields.as_object()?.values().find_map(Value::as_str);
+            let skill = field("name").or_else(|| field("skill")).or_else(any_text);
+            if skill.is_none() {
+                self.trace.lose("a call of the skill tool that names no skill");
+            }
+            Some((skill?.to_owned(), SKILL_FILE.to_owned()))
+        } else if is_tool(tool, &self.reference.names.resource_tool()) {
+            // Without a path the tool lists the files and loads none.
+            let path = field("path").map(normalized).filter(|path| !path.is_empty())?;
+            Some((field("skill").or_else(|| field("name"))?.to_owned(), path))
+        } else {
+            field("uri").filter(|_| is_own_tool(tool, |tools| tools.resources)).and_then(file_of_uri)
+        }
+    }
+
+    /// Whether a tool of the agent searched for tools, or listed what servers offer, and so may have shown the skills' server.
+    fn lists_skills(&self, tool: &str, server: Option<&str>, input: &str, output: &str) -> bool {
+        let skill_server = &self.reference.names.server;
+        if is_own_tool(tool, |tools| tools.searches) {
+            return [input, output].into_iter().any(|text| text.contains(skill_server) || text.contains("skill"));
+        }
+        is_own_tool(tool, |tools| tools.lists) && server.is_none_or(|server| server == skill_server)
+    }
+
+    /// The MCP server answered a request for a skill's file.
+    fn server_answered(&mut self, skill: &str, path: &str, output: &str, failed: bool, evidence: &str) {
+        let slug = slug(skill);
+        let named_files = self.exposure.asked(&slug, path);
+        let seen_files = self.exposure.shown(output, &named_files, !failed);
+        self.server_loaded(skill, path, self.entered_context(&slug, path) && !failed, evidence);
+        // If the path is a directory, the answer has the files in it.
+        for file in seen_files.iter().filter(|file| file.loaded && file.skill == slug) {
+            if file.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')) {
+                self.trace.load(skill, &file.path, evidence);
+            }
+        }
+    }
+
+    /// Records whether a file that the MCP server was asked for entered the model's context.
+    fn server_loaded(&mut self, skill: &str, path: &str, loaded: bool, evidence: &str) {
+        match (path == SKILL_FILE, loaded) {
+            (true, true) => self.trace.activate(skill, Mechanism::McpTool, evidence),
+            (true, false) => self.trace.failed_load(skill, Mechanism::McpTool, evidence),
+            (false, true) => self.trace.load(skill, path, evidence),
+            (false, false) => {}
+        }
+    }
+
+    /// Records that a command, or a tool that is not for skills, showed a skill's file.
+    fn loaded(&mut self, skill: &str, path: &str, evidence: &str) {
+        if path != SKILL_FILE {
+            self.trace.load(skill, path, evidence);
+        } else if !self.trace.activations.iter().any(|known| slug(&known.skill) == slug(skill)) {
+            self.trace.activate(skill, Mechanism::ReadSkillFile, evidence);
+        }
+    }
+
+    /// Records the skills that a failed call should have shown and did not, if the agent has them in its own directory.
+    fn missed(&mut self, call: &str, evidence: &str, seen_skills: &BTreeSet<String>) {
+        for (skill, _) in Paths::of(&relative(call)).below_skills() {
+            let slug_of_skill = slug(skill);
+            let is_offered = self
+                .trace
+                .offered
+                .as_ref()
+                .is_none_or(|offered| offered.native.iter().any(|name| slug(name) == slug_of_skill));
+            if is_offered && !seen_skills.contains(&slug_of_skill) {
+                self.trace.failed_load(skill, Mechanism::ReadSkillFile, evidence);
+            }
+        }
+    }
+
+    /// The files of skills that a path may mean.
+    fn skill_files(&self, path: &str) -> Vec<(String, String)> {
+        let paths = Paths::of(&relative(path));
+        let in_skills = paths.below_skills().filter(|(_, path)| !path.is_empty());
+        let known = paths.below_any().filter(|(skill, path)| self.exposure.has(skill, path));
+        let mut files: Vec<_> = in_skills.chain(known).map(|(skill, path)| (skill.to_owned(), path)).collect();
+        files.dedup();
+        files
+    }
+
+    /// Whether a requested file entered the model's context, as far as its text shows.
+    fn entered_context(&self, slug: &str, path: &str) -> bool {
+        let exposure = &self.exposure;
+        !exposure.knows(slug) || exposure.is_without_text(slug, path) || exposure.has_loaded(slug, path)
+    }
+
+    /// Records that the agent itself put `text` into the conversation as the skill of this name. Returns whether `text` is
+    /// the skill's.
+    pub(super) fn injected(&mut self, skill: &str, text: &str) -> bool {
+        let slug = slug(skill);
+        let named_files = self.exposure.asked(&slug, SKILL_FILE);
+        self.exposure.shown(text, &named_files, true);
+        self.entered_context(&slug, SKILL_FILE)
+    }
+
+    /// Records that the model saw `output` as the answer to `call`; `evidence` is the call in words. Returns the slugs of
+    /// the skills of which the answer shows something.
+    pub(super) fn shown(&mut self, call: &str, evidence: &str, output: &str, succeeded: bool) -> BTreeSet<String> {
+        if output.len() > MAX_ANSWER {
+            self.trace.lose("an answer of a tool that is longer than is read");
+        }
+        let paths = Paths::of(&relative(call));
+        let named_files = self.exposure.named(&paths);
+        let seen_files = self.exposure.shown(output, &named_files, succeeded);
+        let mut any_loaded = false;
+        for SeenFile { skill, path, .. } in seen_files.iter().filter(|file| file.loaded) {
+            self.loaded(skill, path, evidence);
+            any_loaded = true;
+        }
+        for (skill, path) in paths.below_skills() {
+            if !self.exposure.knows(&slug(skill)) && prints_file(output, skill, &path, succeeded) {
+                self.loaded(skill, &path, evidence);
+                any_loaded = true;
+            }
+        }
+        if !any_loaded
+            && (paths.are_about_skills() || !named_files.is_empty())
+            && !paths.below_skills().any(|(skill, _)| self.trace.is_active(skill))
+        {
+            self.trace.inspect(evidence);
+        }
+        seen_files.into_iter().map(|file| file.skill).collect()
+    }
+
+    /// How much of the skills' descriptions a list of skills shows, by slug. The list has these names and descriptions.
+    pub(super) fn listed<'t>(
+        &mut self,
+        list: impl Iterator<Item = (&'t str, &'t str)>,
+    ) -> BTreeMap<String, DescriptionVisibility> {
+        let texts = &self.reference.texts;
+        let mut visibilities = BTreeMap::new();
+        for (name, description) in list {
+            let slug = slug(name);
+            if texts.knows(&slug) {
+                self.note_listed_changes(texts.changes_in_list(&slug, description));
+                let visibility = texts.in_list(&slug, description);
+                visibilities.insert(slug, visibility);
+            }
+        }
+        visibilities
+    }
+
+    /// The skills whose descriptions this MCP server showed the model in its instructions.
+    pub(super) fn described_by_server(&mut self, server: &str, instructions: &str) -> Vec<String> {
+        if server != self.reference.names.server {
+            return Vec::new();
+        }
+        self.note_listed_changes(self.reference.texts.changes_in(instructions));
+        self.reference.texts.described_in(instructions)
+    }
+
+    fn note_listed_changes(&mut self, changes: Vec<usize>) {
+        self.listed_changes.extend(changes.into_iter().filter(|change| self.exposure.is_made(*change)));
+    }
+
+    /// The name of a prompt of the skills' MCP server, in a call `mcp__server__prompt`.
+    pub(super) fn prompt_of_server<'n>(&self, name: &'n str) -> Option<&'n str> {
+        name.strip_prefix("mcp__")?.strip_prefix(self.reference.names.server.as_str())?.strip_prefix("__")
+    }
+
+    /// Whether a change that was made at this time entered the model's context.
+    fn change_visibility(&self, number: usize, change: &ChangeMeta, made: Timestamp) -> ChangeVisibility {
+        if change.kind == ChangeKind::Remove {
+            let missed = self.trace.marks.iter().any(|mark| match mark.what {
+                Marked::FailedLoad(call) => {
+                    slug(&self.trace.failed_loads[call].skill) == change.skill && self.ended_after(mark.step, made)
+                }
+                _ => false,
+            });
+            return if missed { ChangeVisibility::Missed } else { ChangeVisibility::No };
+        }
+        if self.listed_changes.contains(&number) {
+            ChangeVisibility::List
+        } else if self.exposure.changes().contains(&number) {
+            ChangeVisibility::Text
+        } else if self.exposure.is_distinct(number) {
+            ChangeVisibility::No
+        } else {
+            ChangeVisibility::Alike
+        }
+    }
+
+    fn ended_after(&self, step: usize, time: Timestamp) -> bool {
+        let ended = self.trace.moments.get(step).and_then(|moment| moment.ended.as_deref());
+        ended.and_then(|ended| ended.parse::<Timestamp>().ok()).is_some_and(|ended| ended >= time)
+    }
+
+    /// Adds how much of each skill, resource and change the model saw, and returns the trace.
+    pub(super) fn finish(mut self) -> Trace {
+        for (number, change) in self.reference.changes.iter().enumerate() {
+            if let Some(made) = made_at(change) {
+                let visibility = self.change_visibility(number, change, made);
+                self.trace.changes_seen.insert(number, visibility);
+            }
+        }
+        for activation in &mut self.trace.activations {
+            activation.seen = self.exposure.share(&slug(&activation.skill), SKILL_FILE);
+        }
+        for resource in &mut self.trace.resources {
+            resource.seen = self.exposure.share(&slug(&resource.skill), &resource.path);
+        }
+        self.trace.finish()
+    }
+}
+
+/// Whether the output of a call shows this file of a skill whose texts are not known.
+fn prints_file(output: &str, skill: &str, path: &str, succeeded: bool) -> bool {
+    match path {
+        "" => false,
+        SKILL_FILE => output.lines().any(|line| line.trim() == format!("name: {skill}")),
+        // A command that lists or measures files prints their names.
+        path => succeeded && !output.trim().is_empty() && !output.contains(path),
+    }
+}
+
+/// Whether some agent's own tool of this name is of this kind.
+fn is_own_tool(tool: &str, kind: fn(&'static AgentTools) -> &'static [&'static str]) -> bool {
+    PROFILES.into_iter().any(|profile| kind(&profile.tools).contains(&tool))
+}
+
+/// Compares the name that the model sees with the server's: some agents show `skill_resource` for `skill-resource`.
+fn is_tool(tool: &str, name: &str) -> bool {
+    tool == name || tool == name.replace('-', "_")
+}
+
+fn made_at(change: &ChangeMeta) -> Option<Timestamp> {
+    change.made.as_deref()?.parse().ok()
+}
+
+/// The skill and the file of `skill://greeting/references/formal.md`; `skill://greeting` is its SKILL.md.
+fn file_of_uri(uri: &str) -> Option<(String, String)> {
+    let rest = uri.strip_prefix("skill://").filter(|rest| !rest.is_empty())?;
+    let (skill, path) = rest.split_once('/').unwrap_or((rest, SKILL_FILE));
+    let path = normalized(&percent_decode_str(path).decode_utf8_lossy());
+    (!path.is_empty()).then(|| (percent_decode_str(skill).decode_utf8_lossy().into_owned(), path))
+}
+
+/// `.//references/./formal.md` as `references/formal.md`.
+fn normalized(path: &str) -> String {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    parts.join("/")
+}
+
+/// All texts in a JSON value, one per line.
+pub(super) fn texts(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(list) => list.iter().map(texts).collect::<Vec<_>>().join("\n"),
+        Value::Object(map) => map.values().map(texts).collect::<Vec<_>>().join("\n"),
+        _ => String::new(),
+    }
+}
