@@ -85,8 +85,11 @@ impl Tally {
     /// pair.
     fn is_suspect(&self) -> bool {
         let CaseTally { losses, tried, .. } = self.seen;
-        let tries = if self.candidate.rate.trials == 0 { HOPELESS } else { 2 };
-        self.candidate.rate.passed == 0 && (tried < tries || 2 * losses >= tried)
+        if self.candidate.rate.trials == 0 {
+            // Its pairs are running, or were not measured.
+            return self.baseline.not_measured + self.candidate.not_measured > 0 && tried < HOPELESS;
+        }
+        self.candidate.rate.passed == 0 && (tried < 2 || 2 * losses >= tried)
     }
 }
 
@@ -383,6 +386,7 @@ mod tests {
     #[test]
     fn the_quick_plan_retries_what_failed_and_nothing_else() {
         let mut state = test(4, ComparePlan::Quick);
+        assert_eq!(state.next_case(&[0, 1, 2, 3]), None, "their pairs are running");
         for case in 0..4 {
             assert_eq!(state.next_case(&[]), Some(case));
             feed(&mut state, case, case != 2, case == 0, 1);

@@ -688,7 +688,7 @@ fn a_comparison_in_the_background_is_watched_stopped_and_gone_on_with_like_any_r
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
     wait_until("its end", || stub.run(&["status", "--run-id", "r"]).stdout.starts_with("r: finished"));
     let told = stub.run(&["compare", "r"]);
-    assert!(told.code == 1 && told.stdout.starts_with("broke: "), "{}{}", told.stdout, told.stderr);
+    assert!(told.code == 1 && told.stdout.starts_with("broke, worse: "), "{}{}", told.stdout, told.stderr);
     let log = fs::read_to_string(stub.run_folder("r").join("runner.log")).expect("a log");
     assert!(log.contains(told.stdout.lines().next().expect("an answer")), "{log}");
     let stored = stub.run(&["compare", "r", "--background"]);
