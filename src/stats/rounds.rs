@@ -39,8 +39,8 @@ impl RoundPairs {
         let bet = |at: u32| {
             let u = (f64::from(at) + 0.5) / f64::from(BETS);
             let won = power(wins, 1.0 + u * (1.0 - m) / (1.0 + m));
-            let tied = power(ties, 1.0 - u * m / (1.0 + m));
-            (1.0 + u) * (won + tied + power(losses, 1.0 - u)).exp().min(f64::MAX / 1e3)
+            let drawn = power(ties, 1.0 - u * m / (1.0 + m));
+            (1.0 + u) * (won + drawn + power(losses, 1.0 - u)).exp().min(f64::MAX / 1e3)
         };
         (0..BETS).map(bet).sum::<f64>() / (1.5 * f64::from(BETS))
     }
