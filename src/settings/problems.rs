@@ -17,9 +17,11 @@ impl<'a> Problems<'a> {
         Self { text, list: Vec::new() }
     }
 
-    /// Reports the value in this range.
+    /// Reports the value in this range. Lines of the message after the first are its help.
     pub(super) fn add(&mut self, range: Range<usize>, message: String) {
-        self.list.push(Diagnostic::new(Code::Config, self.place(range), message));
+        let (message, help) = message.split_once('\n').unwrap_or((&message, ""));
+        let problem = Diagnostic::new(Code::Config, self.place(range), message);
+        self.list.push(if help.is_empty() { problem } else { problem.help(help) });
     }
 
     pub(super) fn place(&self, range: Range<usize>) -> SourceLocation {
