@@ -19,9 +19,11 @@ impl<'a> Problems<'a> {
 
     /// Reports the value in this range. Lines of the message after the first are its help.
     pub(super) fn add(&mut self, range: Range<usize>, message: String) {
-        let (message, help) = message.split_once('\n').unwrap_or((&message, ""));
-        let problem = Diagnostic::new(Code::Config, self.place(range), message);
-        self.list.push(if help.is_empty() { problem } else { problem.help(help) });
+        let place = self.place(range);
+        self.list.push(match message.split_once('\n') {
+            Some((message, help)) => Diagnostic::new(Code::Config, place, message).help(help),
+            None => Diagnostic::new(Code::Config, place, message),
+        });
     }
 
     pub(super) fn place(&self, range: Range<usize>) -> SourceLocation {

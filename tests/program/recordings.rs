@@ -18,7 +18,7 @@ const RECORDINGS: [&str; 4] = [
 
 /// What the replay of every recording of the skill `greeting` comes to, a line each.
 fn replayed(fixture: &Fixture) -> Vec<String> {
-    let ran = fixture.run(&["run", "--replay", "--skill", "greeting"]);
+    let ran = fixture.run(&["run", "-v", "--replay", "--skill", "greeting"]);
     let lines = ran.stdout.lines().filter(|line| line.starts_with("greeting/"));
     let mut lines: Vec<String> = lines.map(str::to_owned).collect();
     lines.sort_unstable();

@@ -291,7 +291,7 @@ fn a_case_that_goes_on_until_it_is_decided_takes_no_trial_that_is_not_needed() {
         "{}",
         recorded.stdout
     );
-    let replayed = stub.run(&["run", "--replay"]);
+    let replayed = stub.run(&["run", "-v", "--replay"]);
     assert_eq!((replayed.code, stub.starts().len()), (1, 16));
     line("tidy/a/codex  7/7");
     assert!(
@@ -394,7 +394,7 @@ fn a_case_that_was_cut_short_goes_on_until_it_is_decided() {
     let killed = stub.run(&["status", "--run-id", "r"]).stdout;
     assert!(killed.starts_with("r: killed\n") && killed.ends_with(go_on), "{killed}");
     fs::write(stub.run_folder("r").join("run.json"), whole).expect("a record");
-    let again = stub.run(&["run", "--resume", "--run-id", "r", "--jobs", "3"]);
+    let again = stub.run(&["run", "-v", "--resume", "--run-id", "r", "--jobs", "3"]);
     assert_eq!((again.code, stub.starts().len()), (0, 24), "{}", again.stdout);
     assert!(
         again.stdout.contains("24/24  100 % (81–100)  pass    decided after 24 of at most 100 trials"),

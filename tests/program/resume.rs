@@ -33,7 +33,7 @@ fn a_run_killed_in_the_middle_loses_no_trial_and_runs_none_twice() {
         (&json!("killed"), &json!(200), &json!(1))
     );
 
-    let ran = stub.run(&["run", "--run-id", "r", "--resume", "--jobs", "8"]);
+    let ran = stub.run(&["run", "-v", "--run-id", "r", "--resume", "--jobs", "8"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     // A trial that was measured and not yet graded stands too.
     let stands = ran.stdout.matches("(kept)").count();
